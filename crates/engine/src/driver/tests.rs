@@ -1,0 +1,207 @@
+//! The driver against a naive model of a cluster: attempts end in any order, fail and are late.
+
+use std::sync::Mutex;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::error::Kind;
+use crate::task::SampleSpec;
+
+/// A plan of stages with so many tasks each; keeps the reports it was given.
+struct Counted {
+    stages: VecDeque<usize>,
+    seen: Arc<Mutex<Vec<Vec<u64>>>>,
+}
+
+fn spec() -> TaskSpec {
+    TaskSpec::Sample(SampleSpec {
+        stretches: Vec::new(),
+        record_bytes: 100,
+    })
+}
+
+/// A report that carries a number: as many entries.
+fn report(number: u64) -> TaskReport {
+    TaskReport::Sample(vec![crate::order::Entry::new(&[0; 10], number)])
+}
+
+fn number_of(report: &TaskReport) -> u64 {
+    match report {
+        TaskReport::Sample(entries) => entries[0].position(),
+        _ => u64::MAX,
+    }
+}
+
+impl Plan for Counted {
+    fn next_stage(&mut self, reports: Vec<TaskReport>) -> Result<Option<Stage>> {
+        self.seen
+            .lock()
+            .unwrap()
+            .push(reports.iter().map(number_of).collect());
+        let tasks = |count| (0..count).map(|_| spec()).collect();
+        Ok(self.stages.pop_front().map(|count| Stage {
+            name: "stage",
+            bytes: 0,
+            tasks: tasks(count),
+        }))
+    }
+}
+
+fn driver(stages: &[usize]) -> (Driver, Arc<Mutex<Vec<Vec<u64>>>>) {
+    let seen = Arc::default();
+    let plan = Counted {
+        stages: stages.iter().copied().collect(),
+        seen: Arc::clone(&seen),
+    };
+    (Driver::new(Box::new(plan), RetryPolicy::default()), seen)
+}
+
+fn io_error() -> Error {
+    Error::new(Kind::Io, "read", "device error").retryable_error()
+}
+
+fn outcome(actions: &[Action]) -> Option<&Result<()>> {
+    actions.iter().find_map(|action| match action {
+        Action::Complete { outcome } => Some(outcome),
+        _ => None,
+    })
+}
+
+proptest! {
+    /// Whatever order attempts end in and whichever fail (fewer times than allowed), every stage gets one report
+    /// for each task, in order, slots are respected, and the job completes.
+    #[test]
+    fn every_task_reports_once(
+        stages in proptest::collection::vec(0_usize..8, 1..5),
+        slots in 1_usize..5,
+        choices in proptest::collection::vec((0_usize..100, any::<bool>()), 1..60),
+    ) {
+        let (mut driver, seen) = driver(&stages);
+        let (mut running, mut failures, mut time) = (Vec::new(), BTreeMap::new(), 0);
+        let mut actions = driver.handle(0, Event::Started { slots });
+        let mut choices = choices.iter().cycle();
+        loop {
+            for action in &actions {
+                if let Action::Launch { id, .. } = action {
+                    running.push(*id);
+                }
+            }
+            prop_assert!(running.len() <= slots);
+            if outcome(&actions).is_some() {
+                break;
+            }
+            time += 1000;
+            let (pick, fails) = choices.next().unwrap();
+            if running.is_empty() {
+                actions = driver.handle(time, Event::Woken);
+                continue;
+            }
+            let id = running.swap_remove(pick % running.len());
+            let failed: &mut u32 = failures.entry(id.task).or_default();
+            actions = if *fails && *failed < 4 {
+                *failed += 1;
+                driver.handle(time, Event::Failed { id, error: io_error() })
+            } else {
+                driver.handle(time, Event::Finished { id, report: report(u64::from(id.task)) })
+            };
+        }
+        prop_assert_eq!(outcome(&actions), Some(&Ok(())));
+        prop_assert!(running.is_empty());
+        let mut first = 0;
+        let want = stages.iter().map(|count| {
+            first += *count as u64;
+            (first - *count as u64..first).collect()
+        });
+        let want: Vec<Vec<u64>> = std::iter::once(Vec::new()).chain(want).collect();
+        prop_assert_eq!(&*seen.lock().unwrap(), &want);
+    }
+}
+
+#[test]
+fn four_retries_with_growing_waits_then_the_error() {
+    let (mut driver, _) = driver(&[1]);
+    driver.handle(0, Event::Started { slots: 1 });
+    let mut time = 0;
+    for attempt in 0..4 {
+        let id = AttemptId { task: 0, attempt };
+        let actions = driver.handle(
+            time,
+            Event::Failed {
+                id,
+                error: io_error(),
+            },
+        );
+        assert!(
+            matches!(actions[..], [Action::WakeAt { at_ms }] if at_ms == time + (50 << attempt))
+        );
+        time += 50 << attempt;
+        assert!(driver.handle(time - 1, Event::Woken).is_empty(), "not yet");
+        let actions = driver.handle(time, Event::Woken);
+        assert!(matches!(actions[..], [Action::Launch { id, .. }] if id.attempt == attempt + 1));
+    }
+    let id = AttemptId {
+        task: 0,
+        attempt: 4,
+    };
+    let actions = driver.handle(
+        time,
+        Event::Failed {
+            id,
+            error: io_error(),
+        },
+    );
+    let error = outcome(&actions).unwrap().as_ref().unwrap_err();
+    assert_eq!((error.kind(), driver.failed_attempts()), (Kind::Io, 5));
+    assert!(error.to_string().contains("tries 5"), "{error}");
+}
+
+#[test]
+fn an_error_that_no_retry_helps_ends_the_job_at_once_and_waits_for_what_runs() {
+    let (mut driver, _) = driver(&[3]);
+    driver.handle(0, Event::Started { slots: 2 });
+    let error = Error::new(Kind::BadInput, "read", "bad record");
+    let id = |task| AttemptId { task, attempt: 0 };
+    let actions = driver.handle(1, Event::Failed { id: id(0), error });
+    assert!(matches!(actions[..], [Action::Abort { id: aborted }] if aborted == id(1)));
+    let actions = driver.handle(
+        2,
+        Event::Failed {
+            id: id(1),
+            error: Error::cancelled(),
+        },
+    );
+    assert_eq!(
+        outcome(&actions).unwrap().as_ref().unwrap_err().kind(),
+        Kind::BadInput
+    );
+    assert!(driver.handle(3, Event::Cancel).is_empty(), "over is over");
+}
+
+#[test]
+fn cancel_stops_what_runs_and_what_waits() {
+    let (mut driver, _) = driver(&[2]);
+    driver.handle(0, Event::Started { slots: 2 });
+    let id = |task| AttemptId { task, attempt: 0 };
+    driver.handle(
+        1,
+        Event::Failed {
+            id: id(0),
+            error: io_error(),
+        },
+    );
+    let actions = driver.handle(2, Event::Cancel);
+    assert!(matches!(actions[..], [Action::Abort { .. }]));
+    // Its result comes too late, and counts for nothing.
+    let actions = driver.handle(
+        3,
+        Event::Finished {
+            id: id(1),
+            report: report(1),
+        },
+    );
+    assert_eq!(
+        outcome(&actions).unwrap().as_ref().unwrap_err().kind(),
+        Kind::Cancelled
+    );
+}

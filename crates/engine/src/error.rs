@@ -1,0 +1,219 @@
+//! One error type: what kind of thing went wrong, whether trying again can help, during which operation,
+//! and where (file, offset, record, task).
+//!
+//! The kind is what programs look at; the text is for people and is never matched. Three families are kept
+//! apart: the input or the command is wrong (`BadInput`, `BadOption`, ...), a resource is missing (`Memory`,
+//! `DiskFull`), and we are wrong (`Proof`, `Bug`).
+//!
+//! `Display` prints one paragraph: operation, what happened, where, and what to do about it.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+/// The engine's result.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What kind of thing went wrong. Stable names: `Kind::name` is part of the interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// The input's bytes are not what the job was told they are.
+    BadInput,
+    /// An option's value makes no sense. The command line is wrong: exit code 2.
+    BadOption,
+    /// Something named does not exist.
+    NotFound,
+    /// Something exists that must not.
+    Exists,
+    /// The operating system does not permit it (permissions, read-only file systems).
+    Permission,
+    /// The memory budget is too small for the job.
+    Memory,
+    /// The disk is too small for the job, or became full.
+    DiskFull,
+    /// A device or file system failed.
+    Io,
+    /// The input changed while the job read it.
+    InputChanged,
+    /// The output is not in order: what a validator finds.
+    Disorder,
+    /// The job was cancelled.
+    Cancelled,
+    /// The job's output could not be proved equal to its input.
+    Proof,
+    /// Gristmill is wrong.
+    Bug,
+}
+
+impl Kind {
+    /// The kind's stable name, as it stands in JSON reports.
+    ///
+    /// ```
+    /// assert_eq!(gristmill_engine::Kind::DiskFull.name(), "disk_full");
+    /// ```
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::BadInput => "bad_input",
+            Kind::BadOption => "bad_option",
+            Kind::NotFound => "not_found",
+            Kind::Exists => "exists",
+            Kind::Permission => "permission",
+            Kind::Memory => "memory",
+            Kind::DiskFull => "disk_full",
+            Kind::Io => "io",
+            Kind::InputChanged => "input_changed",
+            Kind::Disorder => "disorder",
+            Kind::Cancelled => "cancelled",
+            Kind::Proof => "proof",
+            Kind::Bug => "bug",
+        }
+    }
+}
+
+/// What went wrong, where, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Error {
+    kind: Kind,
+    retryable: bool,
+    operation: &'static str,
+    message: String,
+    context: Vec<(&'static str, String)>,
+    advice: Option<String>,
+}
+
+impl Error {
+    /// An error of `kind` during `operation` (a verb with its object, such as "read input").
+    ///
+    /// ```
+    /// use gristmill_engine::{Error, Kind};
+    /// let error = Error::new(Kind::BadInput, "read input", "its length is no multiple of 100")
+    ///     .with("file", "data/a")
+    ///     .advise("cut the file");
+    /// assert_eq!(
+    ///     error.to_string(),
+    ///     "cannot read input: its length is no multiple of 100 (file data/a). To go on: cut the file."
+    /// );
+    /// ```
+    pub fn new(kind: Kind, operation: &'static str, message: impl Into<String>) -> Self {
+        Error {
+            kind,
+            retryable: false,
+            operation,
+            message: message.into(),
+            context: Vec::new(),
+            advice: None,
+        }
+    }
+
+    /// An operating-system error on a file. Whether a retry can help follows from its code.
+    ///
+    /// ```
+    /// use gristmill_engine::{Error, Kind};
+    /// let full = std::io::Error::from_raw_os_error(28); // ENOSPC
+    /// let error = Error::from_io("write output", "out/part-r-00000".as_ref(), &full);
+    /// assert_eq!((error.kind(), error.retryable()), (Kind::DiskFull, false));
+    /// ```
+    pub fn from_io(operation: &'static str, path: &Path, error: &io::Error) -> Self {
+        let (kind, retryable) = match error.kind() {
+            io::ErrorKind::NotFound => (Kind::NotFound, false),
+            io::ErrorKind::AlreadyExists | io::ErrorKind::DirectoryNotEmpty => {
+                (Kind::Exists, false)
+            }
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                (Kind::Permission, false)
+            }
+            io::ErrorKind::StorageFull
+            | io::ErrorKind::QuotaExceeded
+            | io::ErrorKind::FileTooLarge => (Kind::DiskFull, false),
+            io::ErrorKind::OutOfMemory => (Kind::Memory, false),
+            io::ErrorKind::IsADirectory | io::ErrorKind::NotADirectory => (Kind::BadInput, false),
+            _ => (Kind::Io, true),
+        };
+        let mut made = Error::new(kind, operation, describe(error)).with_path(path);
+        made.retryable = retryable;
+        made
+    }
+
+    /// A bug of Gristmill's: a state that cannot be.
+    pub fn bug(operation: &'static str, message: impl Into<String>) -> Self {
+        Error::new(Kind::Bug, operation, message)
+            .advise("report this as a defect of Gristmill, with the command that led here")
+    }
+
+    /// The error of a cancelled job.
+    pub fn cancelled() -> Self {
+        Error::new(Kind::Cancelled, "finish the job", "it was cancelled")
+    }
+
+    /// Adds where it happened: one name and its value.
+    #[must_use]
+    pub fn with(mut self, name: &'static str, value: impl fmt::Display) -> Self {
+        self.context.push((name, value.to_string()));
+        self
+    }
+
+    /// Adds the file it happened in.
+    #[must_use]
+    pub fn with_path(self, path: &Path) -> Self {
+        let shown = path.display().to_string();
+        self.with("file", shown)
+    }
+
+    /// Adds what a person can do about it (an imperative without a full stop).
+    #[must_use]
+    pub fn advise(mut self, advice: impl Into<String>) -> Self {
+        self.advice = Some(advice.into());
+        self
+    }
+
+    /// Marks that trying the same task again can help.
+    #[must_use]
+    pub fn retryable_error(mut self) -> Self {
+        self.retryable = true;
+        self
+    }
+
+    /// The kind of error.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Whether trying the same task again can help.
+    pub fn retryable(&self) -> bool {
+        self.retryable
+    }
+
+    /// Where it happened, in the order in which it was said.
+    pub fn context(&self) -> &[(&'static str, String)] {
+        &self.context
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot {}: {}", self.operation, self.message)?;
+        for (i, (name, value)) in self.context.iter().enumerate() {
+            let before = if i == 0 { " (" } else { ", " };
+            write!(f, "{before}{name} {value}")?;
+        }
+        if !self.context.is_empty() {
+            f.write_str(")")?;
+        }
+        f.write_str(".")?;
+        match &self.advice {
+            Some(advice) => write!(f, " To go on: {advice}."),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// The system's words for an error, without Rust's "(os error 28)".
+fn describe(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.split_once(" (os error") {
+        Some((words, _)) => words.to_lowercase(),
+        None => text,
+    }
+}

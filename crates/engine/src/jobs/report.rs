@@ -1,0 +1,138 @@
+//! The report of a job: what it did, used and proved. Its JSON is what `--json` prints.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::error::{Error, Kind, Result};
+use crate::runner::threads::Phase;
+
+/// How a job ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// It did what it was asked.
+    Succeeded,
+    /// It did not; the report's error says why.
+    Failed,
+    /// The user ended it.
+    Cancelled,
+}
+
+/// What went wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Failure {
+    /// The stable name of the kind of error.
+    pub kind: &'static str,
+    /// One paragraph for people.
+    pub message: String,
+    /// File, offset, record and the like, by name.
+    pub context: BTreeMap<&'static str, String>,
+}
+
+/// Everything about a job that is over.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct JobReport {
+    /// The job's name.
+    pub job_id: String,
+    /// Its command.
+    pub command: &'static str,
+    /// How it ended.
+    pub status: Status,
+    /// Seconds from beginning to end.
+    pub wall_s: f64,
+    /// CPU seconds in user code.
+    pub user_s: f64,
+    /// CPU seconds in the kernel.
+    pub sys_s: f64,
+    /// Peak of the process's anonymous and shared memory.
+    pub peak_anon_bytes: u64,
+    /// Peak of its mapped files.
+    pub peak_mapped_bytes: u64,
+    /// Peak of what was reserved from the budget.
+    pub budget_peak_bytes: u64,
+    /// The budget.
+    pub memory_bytes: u64,
+    /// Tasks at once.
+    pub workers: usize,
+    /// Bytes read.
+    pub input_bytes: u64,
+    /// Bytes of output.
+    pub output_bytes: u64,
+    /// Records of the output (of the input, where there is no output).
+    pub records: u64,
+    /// Records whose key equals the key before, over the whole output.
+    pub duplicate_keys: u64,
+    /// The sum of the records' CRC-32s, in hexadecimal.
+    pub checksum: String,
+    /// Part files.
+    pub parts: usize,
+    /// The stages, in order.
+    pub phases: Vec<Phase>,
+    /// Counters by Hadoop's names.
+    pub counters: BTreeMap<&'static str, u64>,
+    /// Lines of a validator's report.
+    pub report: Vec<String>,
+    /// Records or files out of order that a validator found.
+    pub misorders: u64,
+    /// What went wrong, if anything did.
+    pub error: Option<Failure>,
+    /// The same, for programs in Rust.
+    #[serde(skip)]
+    pub failure: Option<Error>,
+}
+
+impl JobReport {
+    pub(super) fn new(job_id: &str, command: &'static str) -> Self {
+        JobReport {
+            job_id: job_id.to_owned(),
+            command,
+            status: Status::Failed,
+            wall_s: 0.0,
+            user_s: 0.0,
+            sys_s: 0.0,
+            peak_anon_bytes: 0,
+            peak_mapped_bytes: 0,
+            budget_peak_bytes: 0,
+            memory_bytes: 0,
+            workers: 0,
+            input_bytes: 0,
+            output_bytes: 0,
+            records: 0,
+            duplicate_keys: 0,
+            checksum: "0".to_owned(),
+            parts: 0,
+            phases: Vec::new(),
+            counters: BTreeMap::new(),
+            report: Vec::new(),
+            misorders: 0,
+            error: None,
+            failure: None,
+        }
+    }
+
+    /// Adds to a counter.
+    pub(super) fn count(&mut self, name: &'static str, amount: u64) {
+        *self.counters.entry(name).or_default() += amount;
+    }
+
+    pub(super) fn finish(&mut self, outcome: Result<()>) {
+        self.status = match &outcome {
+            Ok(()) => Status::Succeeded,
+            Err(error) if error.kind() == Kind::Cancelled => Status::Cancelled,
+            Err(_) => Status::Failed,
+        };
+        if let Err(error) = outcome {
+            self.error = Some(failure(&error));
+            self.failure = Some(error);
+        }
+    }
+}
+
+fn failure(error: &Error) -> Failure {
+    Failure {
+        kind: error.kind().name(),
+        message: error.to_string(),
+        context: error.context().iter().cloned().collect(),
+    }
+}

@@ -1,0 +1,159 @@
+//! `_SUCCESS`: the proof that a finished job leaves with its output, as JSON (docs/internals/success.md).
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Kind, Result};
+use crate::order::check::OrderCheck;
+use crate::record::checksum::Hex;
+use crate::reduce::RangeProof;
+
+/// What a part file holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartProof {
+    /// Its name.
+    pub name: String,
+    /// Its length.
+    pub bytes: u64,
+    /// Its records.
+    pub records: u64,
+    /// The sum of their CRCs, in hexadecimal.
+    pub checksum: String,
+    /// The key of its first record in hexadecimal, if it has one and keys have an order here.
+    pub first_key: Option<String>,
+    /// The key of its last record.
+    pub last_key: Option<String>,
+}
+
+/// What `_SUCCESS` says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Success {
+    /// The version of this format.
+    pub format: u32,
+    /// The version of Gristmill that wrote it.
+    pub gristmill: String,
+    /// The job.
+    pub job_id: String,
+    /// Its command.
+    pub command: String,
+    /// Records of all parts.
+    pub records: u64,
+    /// Bytes of all parts.
+    pub bytes: u64,
+    /// The sum of the CRCs of all records, in hexadecimal. Of a sort: equal to that of its input.
+    pub checksum: String,
+    /// Whether the parts, in order of their names, are in order.
+    pub sorted: bool,
+    /// Records whose key equals the key before, over all parts.
+    pub duplicate_keys: u64,
+    /// The parts.
+    pub parts: Vec<PartProof>,
+}
+
+/// The proof of a whole output, made from those of its ranges.
+#[derive(Debug, Default)]
+pub(super) struct OutputProof {
+    /// Of each part: order and checksum.
+    pub(super) parts: Vec<RangeProof>,
+    /// Over all parts.
+    pub(super) whole: OrderCheck,
+    pub(super) checksum: u128,
+}
+
+impl OutputProof {
+    /// A proof over `parts` empty parts.
+    pub(super) fn new(parts: usize) -> Self {
+        let empty = || RangeProof {
+            check: OrderCheck::default(),
+            checksum: 0,
+        };
+        let parts = (0..parts).map(|_| empty()).collect();
+        OutputProof {
+            parts,
+            ..OutputProof::default()
+        }
+    }
+
+    /// Adds the next range, which belongs to part `part`.
+    pub(super) fn add(&mut self, part: usize, range: &RangeProof) -> Result<()> {
+        self.parts[part].check.join(&range.check);
+        self.parts[part].checksum += range.checksum;
+        self.whole.join(&range.check);
+        self.checksum += range.checksum;
+        match self.whole.first_misorders.first() {
+            Some(misorder) => Err(failed(format!(
+                "record {} of the output is smaller than the record before it",
+                misorder.record
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// Fails unless the output has the records and the checksum of the input.
+    pub(super) fn check_against(&self, records: u64, checksum: u128) -> Result<()> {
+        if self.whole.records != records {
+            let message = format!(
+                "{records} records went in and {} came out",
+                self.whole.records
+            );
+            return Err(failed(message));
+        }
+        if self.checksum != checksum {
+            let message = format!(
+                "the checksum of the input is {} and that of the output {}",
+                Hex(checksum),
+                Hex(self.checksum)
+            );
+            return Err(failed(message));
+        }
+        Ok(())
+    }
+
+    /// What to write to `_SUCCESS`.
+    pub(super) fn success(
+        &self,
+        job_id: &str,
+        command: &str,
+        names: &[String],
+        record_bytes: u64,
+    ) -> Success {
+        let part = |(name, proof): (&String, &RangeProof)| PartProof {
+            name: name.clone(),
+            bytes: proof.check.records * record_bytes,
+            records: proof.check.records,
+            checksum: Hex(proof.checksum).to_string(),
+            first_key: proof.check.ends.map(|(first, _)| hex(&first)),
+            last_key: proof.check.ends.map(|(_, last)| hex(&last)),
+        };
+        Success {
+            format: 1,
+            gristmill: crate::VERSION.to_owned(),
+            job_id: job_id.to_owned(),
+            command: command.to_owned(),
+            records: self.whole.records,
+            bytes: self.whole.records * record_bytes,
+            checksum: Hex(self.checksum).to_string(),
+            sorted: self.whole.ends.is_some() || self.whole.records == 0,
+            duplicate_keys: self.whole.duplicates,
+            parts: names.iter().zip(&self.parts).map(part).collect(),
+        }
+    }
+}
+
+impl Success {
+    /// The file's bytes.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let mut bytes = serde_json::to_vec_pretty(self)
+            .map_err(|error| Error::bug("write the proof", error.to_string()))?;
+        bytes.push(b'\n');
+        Ok(bytes)
+    }
+}
+
+fn hex(key: &[u8]) -> String {
+    key.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn failed(message: String) -> Error {
+    Error::new(Kind::Proof, "prove the output", message)
+        .advise("run again; if it happens twice, suspect the memory of the machine or a defect of Gristmill")
+}

@@ -1,0 +1,310 @@
+//! `teravalidate`: checks that the files of a directory are in order, and sums the checksums of their records.
+//!
+//! Rules and report lines are those of Hadoop's TeraValidate: within a file no key below the key before it; over
+//! files, in the order of their names, no first key below the last key before it. Duplicates are counted as valsort
+//! does. Other than Hadoop's, the job fails where it finds an error.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::Job;
+use crate::driver::{Plan, Stage};
+use crate::error::{Error, Kind, Result};
+use crate::order::check::{KEPT_MISORDERS, Key, Misorder, OrderCheck, key_text};
+use crate::plan::options::TeravalidateSpec;
+use crate::record::RECORD_BYTES;
+use crate::record::checksum::Hex;
+use crate::split::{check_unchanged, check_whole_records, input_files, splits, stride};
+use crate::storage::input::{InputFile, Piece};
+use crate::task::{TaskContext, TaskReport, TaskSpec, VALIDATE_WORKER_BYTES, ValidateSpec};
+
+const RECORD: u64 = RECORD_BYTES as u64;
+
+/// Bytes of a task.
+const TASK_BYTES: u64 = 64 << 20;
+
+pub(super) fn run(job: &mut Job<'_>, spec: &TeravalidateSpec) -> Result<()> {
+    job.check_worker_memory(VALIDATE_WORKER_BYTES)?;
+    let against = spec
+        .against
+        .as_deref()
+        .map(|against| Against::resolve(job, against))
+        .transpose()?;
+    let files = in_order_of_names(input_files(job.store(), std::slice::from_ref(&spec.input))?);
+    if files.is_empty() {
+        return Err(Error::new(
+            Kind::NotFound,
+            "find records",
+            "the directory holds no part files",
+        )
+        .with_path(&spec.input)
+        .advise("name the directory that a sort has written"));
+    }
+    let found = check(job, "validate", &files)?;
+    let report = &mut job.report;
+    report.records = found.records();
+    report.input_bytes = found.records() * RECORD;
+    report.parts = files.len();
+    report.checksum = Hex(found.checksum).to_string();
+    report.duplicate_keys = found.duplicates();
+    report.count("MAP_INPUT_RECORDS", found.records());
+    report.count("FILE_BYTES_READ", found.records() * RECORD);
+    let errors = Disorder::of(&files, &found.checks);
+    report.misorders = errors.count;
+    if found.records() > 0 {
+        report
+            .report
+            .push(format!("checksum\t{}", Hex(found.checksum)));
+    }
+    report.report.extend(errors.lines);
+    if let Some(first) = errors.first {
+        return Err(first);
+    }
+    match against {
+        Some(against) => against.compare(job, &found),
+        None => Ok(()),
+    }
+}
+
+/// Hadoop's order of files: that of their names with ":begin" behind them, byte by byte.
+fn in_order_of_names(mut files: Vec<InputFile>) -> Vec<InputFile> {
+    let key = |path: &Path| [name_of(path).as_bytes(), b":begin"].concat();
+    files.sort_by_key(|file| key(&file.path));
+    files
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default()
+}
+
+/// What the files hold.
+#[derive(Debug, Default)]
+struct Found {
+    /// Of each file.
+    checks: Vec<OrderCheck>,
+    checksum: u128,
+}
+
+impl Found {
+    fn records(&self) -> u64 {
+        self.checks.iter().map(|check| check.records).sum()
+    }
+
+    /// Keys equal to the one before, within and across files.
+    fn duplicates(&self) -> u64 {
+        let mut whole = OrderCheck::default();
+        self.checks.iter().for_each(|check| whole.join(check));
+        whole.duplicates
+    }
+}
+
+/// Runs the validate tasks over `files`.
+fn check(job: &mut Job<'_>, stage: &'static str, files: &[InputFile]) -> Result<Found> {
+    check_whole_records(files, RECORD_BYTES)?;
+    let sizes: Vec<u64> = files.iter().map(|file| file.stat.bytes).collect();
+    let pieces = splits(&sizes, TASK_BYTES, stride(RECORD)).concat();
+    let checks = vec![OrderCheck::default(); files.len()];
+    let found = Arc::new(Mutex::new(Found {
+        checks,
+        checksum: 0,
+    }));
+    let plan = Validate {
+        stage,
+        pieces,
+        found: Arc::clone(&found),
+        begun: false,
+    };
+    let store = job.environment.store.clone();
+    let context = TaskContext::new(store, job.budget(), files.to_vec(), None);
+    job.run_plan(Box::new(plan), &context)?;
+    check_unchanged(job.store(), files)?;
+    let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(std::mem::take(&mut *found))
+}
+
+/// One stage: every file in ranges, joined in order.
+struct Validate {
+    stage: &'static str,
+    pieces: Vec<Piece>,
+    found: Arc<Mutex<Found>>,
+    begun: bool,
+}
+
+impl Plan for Validate {
+    fn next_stage(&mut self, reports: Vec<TaskReport>) -> Result<Option<Stage>> {
+        if !self.begun {
+            self.begun = true;
+            let task = |piece: &Piece| TaskSpec::Validate(ValidateSpec { piece: *piece });
+            let bytes = self.pieces.iter().map(|piece| piece.bytes).sum();
+            let tasks = self.pieces.iter().map(task).collect();
+            return Ok(Some(Stage {
+                name: self.stage,
+                bytes,
+                tasks,
+            }));
+        }
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        for report in reports {
+            let TaskReport::Validate(report) = report else {
+                return Err(Error::bug("check records", "a report of another kind"));
+            };
+            found.checks[report.piece.file].join(&report.check);
+            found.checksum += report.checksum;
+        }
+        Ok(None)
+    }
+}
+
+/// What is out of order.
+#[derive(Debug, Default)]
+struct Disorder {
+    count: u64,
+    lines: Vec<String>,
+    /// The first of all, in words.
+    first: Option<Error>,
+}
+
+impl Disorder {
+    fn of(files: &[InputFile], checks: &[OrderCheck]) -> Self {
+        let mut disorder = Disorder::default();
+        for (file, check) in files.iter().zip(checks) {
+            let name = name_of(&file.path);
+            for misorder in &check.first_misorders {
+                disorder.lines.push(misorder_line(&name, misorder));
+            }
+            let unsaid = check.misorders - check.first_misorders.len() as u64;
+            if unsaid > 0 {
+                let kept = KEPT_MISORDERS;
+                disorder.lines.push(format!(
+                    "error\t{unsaid} more misorders in {name} beyond the first {kept}"
+                ));
+            }
+            disorder.count += check.misorders;
+            if let Some(first) = check.first_misorders.first() {
+                disorder
+                    .first
+                    .get_or_insert_with(|| misorder_error(&file.path, first));
+            }
+        }
+        disorder.check_borders(files, checks);
+        let count = disorder.count;
+        disorder.first = disorder
+            .first
+            .map(|first| first.with("errors in all", count));
+        disorder
+    }
+
+    /// Hadoop's chain over the ends of files: begin, end, begin, end, each against the one before. Within a file it
+    /// sees a last key below the first one; that is said in a line, and was counted as a misorder already.
+    fn check_borders(&mut self, files: &[InputFile], checks: &[OrderCheck]) {
+        let mut before: Option<(String, Key, bool)> = None;
+        for (file, check) in files.iter().zip(checks) {
+            let Some((first, last)) = check.ends else {
+                continue;
+            };
+            for (end, key, begins) in [("begin", first, true), ("end", last, false)] {
+                let name = format!("{}:{end}", name_of(&file.path));
+                if let Some((name_before, key_before, _)) = &before
+                    && key < *key_before
+                {
+                    self.lines
+                        .push(border_line(name_before, key_before, &name, &key));
+                    if begins {
+                        self.count += 1;
+                        self.first
+                            .get_or_insert_with(|| border_error(&file.path, key_before, &key));
+                    }
+                }
+                before = Some((name, key, begins));
+            }
+        }
+    }
+}
+
+fn misorder_line(name: &str, misorder: &Misorder) -> String {
+    let (before, after) = (key_text(&misorder.before), key_text(&misorder.after));
+    format!("error\tmisorder in {name} between {before} and {after}")
+}
+
+fn border_line(name_before: &str, before: &Key, name: &str, key: &Key) -> String {
+    format!(
+        "error\tbad key partitioning:\n  file {name_before} key {}\n  file {name} key {}",
+        key_text(before),
+        key_text(key)
+    )
+}
+
+fn misorder_error(path: &Path, misorder: &Misorder) -> Error {
+    let (before, after) = (key_text(&misorder.before), key_text(&misorder.after));
+    disorder(format!("the key {after} follows the larger key {before}"))
+        .with_path(path)
+        .with("record", misorder.record)
+        .with("offset", misorder.record * RECORD)
+}
+
+fn border_error(path: &Path, before: &Key, key: &Key) -> Error {
+    let (before, key) = (key_text(before), key_text(key));
+    disorder(format!(
+        "its first key {key} is below {before}, the last key of the files before it"
+    ))
+    .with_path(path)
+    .with("record", 0)
+    .with("offset", 0)
+}
+
+fn disorder(message: String) -> Error {
+    Error::new(Kind::Disorder, "call the files sorted", message)
+}
+
+/// What the records must be a permutation of.
+enum Against {
+    Files(PathBuf, Vec<InputFile>),
+    Checksum(u128),
+}
+
+impl Against {
+    /// A path that exists, or else a checksum.
+    fn resolve(job: &Job<'_>, text: &str) -> Result<Self> {
+        let path = PathBuf::from(text);
+        if job.store().stat(&path)?.is_some() {
+            let files = input_files(job.store(), std::slice::from_ref(&path))?;
+            return Ok(Against::Files(path, files));
+        }
+        match text.parse::<Hex>() {
+            Ok(Hex(checksum)) => Ok(Against::Checksum(checksum)),
+            Err(_) => Err(Error::new(
+                Kind::NotFound,
+                "compare with --against",
+                format!(
+                    "{text:?} is neither a file or directory that exists nor a hexadecimal checksum"
+                ),
+            )),
+        }
+    }
+
+    fn compare(&self, job: &mut Job<'_>, found: &Found) -> Result<()> {
+        let (name, records, checksum) = match self {
+            Against::Checksum(checksum) => ("--against".to_owned(), found.records(), *checksum),
+            Against::Files(path, files) => {
+                let input = check(job, "compare", files)?;
+                (path.display().to_string(), input.records(), input.checksum)
+            }
+        };
+        if (records, checksum) == (found.records(), found.checksum) {
+            return Ok(());
+        }
+        let message = format!(
+            "the files hold {} records with checksum {}, {name} has {records} with checksum {}",
+            found.records(),
+            Hex(found.checksum),
+            Hex(checksum)
+        );
+        Err(Error::new(
+            Kind::Disorder,
+            "call the files a permutation of the input",
+            message,
+        ))
+    }
+}

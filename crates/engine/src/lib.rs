@@ -1,0 +1,39 @@
+//! The Gristmill engine: the record path and the driver.
+//!
+//! The modules stand in the order in which data and control go through them, in three layers with no
+//! arrow back (`tests/test_layers.py` reads the `use crate::` lines):
+//!
+//! ```text
+//!  base    error  record  order  budget  storage        know no stage
+//!  stages  split  map  reduce  commit                   know the base, and no other stage
+//!  above   task  plan  driver  runner  jobs             put stages together
+//! ```
+//!
+//! Nothing here knows Python, Ray or a command line. Nothing here reads the environment.
+
+pub mod error;
+
+pub mod budget;
+pub mod order;
+pub mod record;
+pub mod storage;
+
+pub mod commit;
+pub mod map;
+pub mod reduce;
+pub mod split;
+
+pub mod driver;
+pub mod jobs;
+pub mod plan;
+pub mod runner;
+pub mod task;
+
+pub use error::{Error, Kind, Result};
+
+/// The version of the engine, which is that of the Python package.
+///
+/// ```
+/// assert_eq!(gristmill_engine::VERSION.split('.').count(), 3);
+/// ```
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,0 +1,177 @@
+//! Map: reads one split, adds up its checksum, and scatters an entry for each record to its bucket.
+//!
+//! ```text
+//!   file ──mapped where it lies──▶ arena ──blocks of 25 kB──▶ checksum
+//!        └─read, direct──────────▶                      └──▶ entries ──scatter──▶ MapOutput
+//! ```
+//!
+//! Records stay in the arena; only entries move. Output: the split's entries by bucket, each bucket in input order.
+
+use std::path::Path;
+
+use crate::error::Result;
+use crate::order::scatter::Staging;
+use crate::order::{Classifier, Entry};
+use crate::record::arena::Arena;
+use crate::record::checksum::Checksum;
+use crate::storage::direct::ended_early;
+use crate::storage::input::{InputFile, Piece};
+use crate::storage::overlap::{self, TRANSFER_BYTES};
+use crate::storage::pages::Pages;
+use crate::storage::{BLOCK_BYTES, Caching, Store};
+
+/// Records that are worked on at a time: 25 kB stay in the first-level cache between checksum and keys.
+const BLOCK_RECORDS: usize = 256;
+
+/// What a map task reads from, and how.
+#[derive(Debug)]
+pub struct MapInput<'a> {
+    /// Where the files are.
+    pub store: &'a dyn Store,
+    /// Where their bytes lie, or come to lie.
+    pub arena: &'a Arena,
+    /// All files of the input.
+    pub files: &'a [InputFile],
+    /// The job's record length.
+    pub record_bytes: usize,
+    /// Finds buckets.
+    pub classifier: &'a Classifier,
+    /// How many buckets there are.
+    pub buckets: usize,
+}
+
+/// The entries of one split, by bucket.
+#[derive(Debug)]
+pub struct MapOutput {
+    entries: Pages<Entry>,
+    /// Where each bucket begins, and the end.
+    starts: Vec<u32>,
+    checksum: u128,
+    bytes: u64,
+}
+
+impl MapOutput {
+    /// The entries of `bucket`, in input order.
+    pub fn bucket(&self, bucket: usize) -> &[Entry] {
+        &self.entries[self.starts[bucket] as usize..self.starts[bucket + 1] as usize]
+    }
+
+    /// How many records the split had.
+    pub fn records(&self) -> u64 {
+        self.entries.len() as u64
+    }
+
+    /// How many entries each bucket has.
+    pub fn bucket_counts(&self) -> Vec<u32> {
+        self.starts
+            .windows(2)
+            .map(|pair| pair[1] - pair[0])
+            .collect()
+    }
+
+    /// The sum of the CRCs of the split's records.
+    pub fn checksum(&self) -> u128 {
+        self.checksum
+    }
+
+    /// Bytes that were consumed.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+/// Maps the split made of `pieces`. `progress` is told of bytes as they are done, and may stop the task.
+pub fn map_split(
+    input: &MapInput<'_>,
+    pieces: &[Piece],
+    staging: &mut Staging,
+    progress: &dyn Fn(u64) -> Result<()>,
+) -> Result<MapOutput> {
+    let bytes: u64 = pieces.iter().map(|piece| piece.bytes).sum();
+    staging.begin((bytes / input.record_bytes as u64) as usize, input.buckets);
+    let mut checksum = Checksum::new(input.record_bytes);
+    for piece in pieces {
+        let start = input.arena.start_of(piece.file) + piece.offset;
+        let mut position = start;
+        let mut take = |data: &[u8]| {
+            for block in data.chunks(BLOCK_RECORDS * input.record_bytes) {
+                checksum.update(block);
+                staging.extract(block, input.record_bytes, position, input.classifier);
+                position += block.len() as u64;
+            }
+            progress(data.len() as u64)
+        };
+        match input.arena.mapped(start..start + piece.bytes) {
+            Some(data) => data
+                .chunks(block_bytes(input.record_bytes))
+                .try_for_each(take)?,
+            None => read_piece(input, piece, start, &mut take)?,
+        }
+    }
+    let mut entries = Pages::zeroed(staging.len())?;
+    let starts = staging.scatter(&mut entries);
+    Ok(MapOutput {
+        entries,
+        starts,
+        checksum: checksum.value(),
+        bytes,
+    })
+}
+
+/// Bytes of whole records, and where the record's length allows of whole device blocks, near a transfer's size.
+fn block_bytes(record_bytes: usize) -> usize {
+    let common = record_bytes * BLOCK_BYTES;
+    if common <= TRANSFER_BYTES {
+        TRANSFER_BYTES / common * common
+    } else {
+        (TRANSFER_BYTES / record_bytes).max(1) * record_bytes
+    }
+}
+
+/// Reads a piece to its place in the arena, working on it block by block.
+fn read_piece(
+    input: &MapInput<'_>,
+    piece: &Piece,
+    start: u64,
+    take: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    let InputFile { path, stat } = &input.files[piece.file];
+    let file = input.store.open(path, Caching::Direct)?;
+    let ends_file = piece.offset + piece.bytes == stat.bytes;
+    let room = if ends_file {
+        piece.bytes.next_multiple_of(BLOCK_BYTES as u64)
+    } else {
+        piece.bytes
+    };
+    let mut claim = input.arena.claim(start..start + room)?;
+    let mut taken = 0;
+    let block = block_bytes(input.record_bytes);
+    overlap::read_into(&*file, piece.offset, claim.bytes(), block, |data| {
+        let wanted = data.len().min((piece.bytes - taken) as usize);
+        taken += wanted as u64;
+        whole_records(
+            path,
+            &data[..wanted],
+            input.record_bytes,
+            piece.offset + taken,
+        )?;
+        take(&data[..wanted])
+    })?;
+    if taken != piece.bytes {
+        return Err(ended_early(
+            path,
+            piece.offset + piece.bytes,
+            piece.offset + taken,
+        ));
+    }
+    claim.keep(piece.bytes);
+    Ok(())
+}
+
+/// A read that ends inside a record means that the file has become shorter.
+fn whole_records(path: &Path, data: &[u8], record_bytes: usize, end: u64) -> Result<()> {
+    match data.len() % record_bytes {
+        0 => Ok(()),
+        rest => Err(ended_early(path, end + (record_bytes - rest) as u64, end)),
+    }
+}

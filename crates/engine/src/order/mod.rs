@@ -1,0 +1,11 @@
+//! Order: entries (what is sorted instead of records), cut points (where output is divided), and the kernels
+//! that distribute and sort entries.
+
+pub mod check;
+pub mod cuts;
+pub mod entry;
+pub mod scatter;
+pub mod sort;
+
+pub use cuts::{Classifier, CutPoints};
+pub use entry::Entry;

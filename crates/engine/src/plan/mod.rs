@@ -1,0 +1,10 @@
+//! Plan: from what a user asked for to the numbers of a job: splits, partitions, buckets, memory.
+//!
+//! What decides the output's bytes and names (partitions, splits, sample positions) is a function of input sizes and
+//! options alone. Memory and workers decide only whether and how fast.
+
+pub mod amount;
+pub mod options;
+pub mod sort;
+
+pub use options::{COMMANDS, JobSpec};

@@ -1,0 +1,394 @@
+//! The options of every command, each defined once: the command line, its help, the Python functions and the
+//! names in the environment follow from [`COMMANDS`]; what was given comes back as a [`JobSpec`].
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::amount::{Bytes, Rows};
+use crate::error::{Error, Kind, Result};
+use crate::record::layout::Layout;
+
+/// What an option's value is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ValueKind {
+    /// Given or not.
+    Flag,
+    /// A whole number from 1 on.
+    Count,
+    /// A size, such as 8G.
+    Bytes,
+    /// A number of rows, such as 10m.
+    Rows,
+    /// One of some words.
+    Choice(&'static [&'static str]),
+    /// A path.
+    Path,
+    /// One or more paths.
+    Paths,
+    /// Any text.
+    Text,
+}
+
+/// An argument or option of a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct OptionSpec {
+    /// Its name, as in [`JobSpec`]; on the command line with dashes.
+    pub name: &'static str,
+    /// What it takes.
+    pub kind: ValueKind,
+    /// Whether it stands by its place, without a name.
+    pub positional: bool,
+    /// What holds when it is not given, in words; empty where it must be given.
+    pub default: &'static str,
+    /// What it does.
+    pub help: &'static str,
+}
+
+/// A command: its name, what it does, and its options.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct CommandSpec {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does.
+    pub help: &'static str,
+    /// A command line that works.
+    pub example: &'static str,
+    /// Its options, in the order of the help.
+    pub options: &'static [OptionSpec],
+}
+
+const fn argument(name: &'static str, kind: ValueKind, help: &'static str) -> OptionSpec {
+    OptionSpec {
+        name,
+        kind,
+        positional: true,
+        default: "",
+        help,
+    }
+}
+
+const fn option(
+    name: &'static str,
+    kind: ValueKind,
+    default: &'static str,
+    help: &'static str,
+) -> OptionSpec {
+    OptionSpec {
+        name,
+        kind,
+        positional: false,
+        default,
+        help,
+    }
+}
+
+const MEMORY: OptionSpec = option(
+    "memory",
+    ValueKind::Bytes,
+    "60 % of what is available",
+    "Most memory that the job may use, such as 512M, 8G or 1GiB.",
+);
+const WORKERS: OptionSpec = option(
+    "workers",
+    ValueKind::Count,
+    "one for each core",
+    "How many tasks run at once. The output does not depend on it.",
+);
+const OVERWRITE: OptionSpec = option(
+    "overwrite",
+    ValueKind::Flag,
+    "off",
+    "Replace OUTPUT if it exists, in one exchange of names.",
+);
+const NO_SYNC: OptionSpec = option(
+    "no_sync",
+    ValueKind::Flag,
+    "off",
+    "Do not wait until the output is durable. Faster; a power failure can lose it.",
+);
+
+/// All commands that run jobs.
+pub const COMMANDS: &[CommandSpec] = &[
+    CommandSpec {
+        name: "teragen",
+        help: "Make records of the sort benchmark: 100 bytes each, the first ten the key.",
+        example: "gristmill teragen 10m data/",
+        options: &[
+            argument(
+                "rows",
+                ValueKind::Rows,
+                "How many records; k, m, b, t stand for 10^3, 10^6, 10^9, 10^12.",
+            ),
+            argument("output", ValueKind::Path, "The directory to make."),
+            option(
+                "layout",
+                ValueKind::Choice(&["hadoop", "gensort", "ascii"]),
+                "hadoop",
+                "Bytes after the key: as Hadoop's TeraGen, as gensort 1.5 (incompressible), or as gensort -a (text).",
+            ),
+            option(
+                "skew",
+                ValueKind::Flag,
+                "off",
+                "Let keys share prefixes, as gensort -s does.",
+            ),
+            option(
+                "start",
+                ValueKind::Rows,
+                "0",
+                "The number of the first record.",
+            ),
+            option(
+                "files",
+                ValueKind::Count,
+                "one for each 256 MB",
+                "How many part files.",
+            ),
+            MEMORY,
+            WORKERS,
+            OVERWRITE,
+            NO_SYNC,
+        ],
+    },
+    CommandSpec {
+        name: "terasort",
+        help: "Sort 100-byte records by their first ten bytes, and prove the result.",
+        example: "gristmill terasort data/ sorted/ --memory 8G",
+        options: &[
+            argument(
+                "inputs",
+                ValueKind::Paths,
+                "Files, or directories whose files are read (not those whose names begin with _ or .).",
+            ),
+            argument("output", ValueKind::Path, "The directory to make."),
+            option(
+                "partitions",
+                ValueKind::Count,
+                "one for each 256 MB",
+                "How many part files the output is cut into.",
+            ),
+            MEMORY,
+            WORKERS,
+            OVERWRITE,
+            NO_SYNC,
+        ],
+    },
+    CommandSpec {
+        name: "teravalidate",
+        help: "Check that the files of a directory are in order, and sum the checksums of their records.",
+        example: "gristmill teravalidate sorted/ --against data/",
+        options: &[
+            argument("input", ValueKind::Path, "The directory to check."),
+            option(
+                "against",
+                ValueKind::Text,
+                "nothing",
+                "What it must be a permutation of: a file, a directory, or a checksum in hexadecimal.",
+            ),
+            MEMORY,
+            WORKERS,
+        ],
+    },
+];
+
+/// Options of `teragen`, as given.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TeragenSpec {
+    /// How many records.
+    pub rows: Rows,
+    /// The directory to make.
+    pub output: PathBuf,
+    /// How records are filled.
+    #[serde(default = "default_layout")]
+    pub layout: Layout,
+    /// Whether keys share prefixes.
+    #[serde(default)]
+    pub skew: bool,
+    /// The number of the first record.
+    #[serde(default = "no_rows")]
+    pub start: Rows,
+    /// How many part files.
+    #[serde(default)]
+    pub files: Option<usize>,
+    /// Most memory.
+    #[serde(default)]
+    pub memory: Option<Bytes>,
+    /// Tasks at once.
+    #[serde(default)]
+    pub workers: Option<usize>,
+    /// Replace the output.
+    #[serde(default)]
+    pub overwrite: bool,
+    /// Do not make it durable.
+    #[serde(default)]
+    pub no_sync: bool,
+}
+
+fn default_layout() -> Layout {
+    Layout::Hadoop
+}
+
+fn no_rows() -> Rows {
+    Rows(0)
+}
+
+/// Options of `terasort`, as given.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TerasortSpec {
+    /// Files and directories to read.
+    pub inputs: Vec<PathBuf>,
+    /// The directory to make.
+    pub output: PathBuf,
+    /// How many part files.
+    #[serde(default)]
+    pub partitions: Option<usize>,
+    /// Most memory.
+    #[serde(default)]
+    pub memory: Option<Bytes>,
+    /// Tasks at once.
+    #[serde(default)]
+    pub workers: Option<usize>,
+    /// Replace the output.
+    #[serde(default)]
+    pub overwrite: bool,
+    /// Do not make it durable.
+    #[serde(default)]
+    pub no_sync: bool,
+}
+
+/// Options of `teravalidate`, as given.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TeravalidateSpec {
+    /// The directory to check.
+    pub input: PathBuf,
+    /// What it must be a permutation of.
+    #[serde(default)]
+    pub against: Option<String>,
+    /// Most memory.
+    #[serde(default)]
+    pub memory: Option<Bytes>,
+    /// Tasks at once.
+    #[serde(default)]
+    pub workers: Option<usize>,
+}
+
+/// A job, as asked for.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum JobSpec {
+    /// Make records.
+    Teragen(TeragenSpec),
+    /// Sort them.
+    Terasort(TerasortSpec),
+    /// Check them.
+    Teravalidate(TeravalidateSpec),
+}
+
+impl JobSpec {
+    /// Reads a job from JSON: an object with the command's name as its one key.
+    ///
+    /// ```
+    /// use gristmill_engine::plan::JobSpec;
+    /// assert!(JobSpec::from_json(r#"{"terasort": {"inputs": ["a"], "output": "b", "memory": "8G"}}"#).is_ok());
+    /// let error = JobSpec::from_json(r#"{"terasort": {"inputs": ["a"], "output": "b", "wings": 2}}"#).unwrap_err();
+    /// assert!(error.to_string().contains("wings"));
+    /// ```
+    pub fn from_json(text: &str) -> Result<Self> {
+        serde_json::from_str(text).map_err(|error| {
+            let text = error.to_string();
+            let words = text.split(" at line ").next().unwrap_or_default();
+            // An amount's own error has said already what it cannot do.
+            let words = words
+                .trim_start_matches("cannot read the options: ")
+                .trim_end_matches('.');
+            Error::new(Kind::BadOption, "read the options", words)
+        })
+    }
+
+    /// The job's command.
+    pub fn command(&self) -> &'static str {
+        match self {
+            JobSpec::Teragen(_) => "teragen",
+            JobSpec::Terasort(_) => "terasort",
+            JobSpec::Teravalidate(_) => "teravalidate",
+        }
+    }
+
+    /// The job's workers and memory, as given.
+    pub fn resources(&self) -> (Option<usize>, Option<Bytes>) {
+        match self {
+            JobSpec::Teragen(spec) => (spec.workers, spec.memory),
+            JobSpec::Terasort(spec) => (spec.workers, spec.memory),
+            JobSpec::Teravalidate(spec) => (spec.workers, spec.memory),
+        }
+    }
+}
+
+/// A count within its limits.
+pub fn check_count(name: &str, given: Option<usize>, most: usize) -> Result<()> {
+    match given {
+        Some(count) if count == 0 || count > most => Err(Error::new(
+            Kind::BadOption,
+            "read the options",
+            format!("{name} must be from 1 to {most}, and {count} was given"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every option of the table is taken by its command's spec, and no other.
+    #[test]
+    fn table_and_specs_agree() {
+        for command in COMMANDS {
+            let mut given = serde_json::Map::new();
+            for option in command.options {
+                let value = match option.kind {
+                    ValueKind::Flag => serde_json::json!(true),
+                    ValueKind::Count => serde_json::json!(3),
+                    ValueKind::Bytes => serde_json::json!("1G"),
+                    ValueKind::Rows => serde_json::json!("5k"),
+                    ValueKind::Choice(words) => serde_json::json!(words[0]),
+                    ValueKind::Path | ValueKind::Text => serde_json::json!("x"),
+                    ValueKind::Paths => serde_json::json!(["x", "y"]),
+                };
+                given.insert(option.name.to_owned(), value);
+            }
+            let parse = |given: &serde_json::Map<String, serde_json::Value>| {
+                JobSpec::from_json(&serde_json::json!({ command.name: given }).to_string())
+            };
+            let spec = parse(&given).unwrap();
+            assert_eq!(spec.command(), command.name);
+            let shown = format!("{spec:?}");
+            for option in command.options {
+                assert!(
+                    shown.contains(&format!("{}: ", option.name)),
+                    "{}",
+                    option.name
+                );
+                let mut without = given.clone();
+                without.remove(option.name);
+                assert_eq!(
+                    parse(&without).is_err(),
+                    option.default.is_empty(),
+                    "{}",
+                    option.name
+                );
+            }
+            let fields = shown.matches(": ").count();
+            assert_eq!(
+                fields,
+                command.options.len(),
+                "a field without an option: {shown}"
+            );
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! The numbers of an in-memory sort of fixed-width records.
+//!
+//! ```text
+//!   input ──▶ splits (map tasks)          buckets ──grouped──▶ ranges (reduce tasks) ──▶ parts
+//!             of 4 to 64 MB               about 32,768 entries                          of 256 MB
+//! ```
+
+use std::ops::Range;
+use std::path::Path;
+
+use crate::error::{Error, Kind, Result};
+use crate::order::Entry;
+use crate::order::cuts::MOST_BUCKETS;
+use crate::order::scatter::Staging;
+use crate::plan::amount::{Bytes, show_bytes};
+use crate::record::arena;
+use crate::split::{Split, splits, stride};
+use crate::storage::input::Piece;
+use crate::task::{OutputFile, REDUCE_WORKER_BYTES, RangeSpec};
+
+/// Input for each part, unless the user says how many parts.
+pub const PART_BYTES: u64 = 256_000_000;
+
+/// Entries of an even bucket: 512 kB, and as much again where they are sorted to, in a core's own cache.
+const BUCKET_ENTRIES: u64 = 1 << 15;
+
+/// Sampled keys for each bucket: bucket sizes then vary by a fifth, part sizes by 2 %.
+const SAMPLES_PER_BUCKET: u64 = 32;
+
+/// Sampled keys at least: with fewer records than this, all of them.
+const LEAST_SAMPLES: u64 = 1 << 14;
+
+/// Records of one stretch of the sample: what a device gives for the price of one.
+const STRETCH_RECORDS: u64 = 32;
+
+/// Stretches of a sample task.
+const STRETCHES_PER_TASK: usize = 1024;
+
+/// What all that a job holds beside its data needs: the interpreter is not counted, channels and lists are.
+const FIXED_BYTES: u64 = 16 << 20;
+
+/// Bytes of a task's work: small enough that workers end together, large enough that a task's start is nothing.
+fn task_bytes(input_bytes: u64) -> u64 {
+    (input_bytes / 16).clamp(4 << 20, 64 << 20)
+}
+
+/// How an output of `bytes` bytes is cut into files when the user does not say.
+///
+/// ```
+/// use gristmill_engine::plan::sort::default_parts;
+/// assert_eq!((default_parts(0), default_parts(1_000_000_000), default_parts(5_000_000_000)), (1, 4, 20));
+/// ```
+pub fn default_parts(bytes: u64) -> usize {
+    bytes.div_ceil(PART_BYTES).max(1) as usize
+}
+
+/// The numbers of one sort.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SortPlan {
+    /// The record length.
+    pub record_bytes: usize,
+    /// The length of each input file.
+    pub file_bytes: Vec<u64>,
+    /// Part files.
+    pub parts: usize,
+    /// Buckets of each part.
+    pub buckets_per_part: usize,
+    /// What the map tasks read.
+    pub splits: Vec<Split>,
+}
+
+impl SortPlan {
+    /// The plan for files of these lengths, cut into `parts` (default: one for each 256 MB).
+    ///
+    /// ```
+    /// use gristmill_engine::plan::sort::SortPlan;
+    /// let plan = SortPlan::new(100, vec![5_000_000_000], None)?;
+    /// assert_eq!((plan.parts, plan.parts * plan.buckets_per_part, plan.splits.len()), (20, 1540, 75));
+    /// # Ok::<(), gristmill_engine::Error>(())
+    /// ```
+    pub fn new(record_bytes: usize, file_bytes: Vec<u64>, parts: Option<usize>) -> Result<Self> {
+        super::options::check_count("partitions", parts, MOST_BUCKETS)?;
+        let input_bytes: u64 = file_bytes.iter().sum();
+        let parts = parts.unwrap_or_else(|| default_parts(input_bytes).min(MOST_BUCKETS));
+        let records = input_bytes / record_bytes as u64;
+        let wanted = records.div_ceil(BUCKET_ENTRIES).div_ceil(parts as u64) as usize;
+        let buckets_per_part = wanted.clamp(1, MOST_BUCKETS / parts);
+        let splits = splits(
+            &file_bytes,
+            task_bytes(input_bytes),
+            stride(record_bytes as u64),
+        );
+        Ok(SortPlan {
+            record_bytes,
+            file_bytes,
+            parts,
+            buckets_per_part,
+            splits,
+        })
+    }
+
+    /// Bytes of the whole input.
+    pub fn input_bytes(&self) -> u64 {
+        self.file_bytes.iter().sum()
+    }
+
+    /// Records of the whole input.
+    pub fn records(&self) -> u64 {
+        self.input_bytes() / self.record_bytes as u64
+    }
+
+    /// Buckets of the whole output.
+    pub fn buckets(&self) -> usize {
+        self.parts * self.buckets_per_part
+    }
+
+    /// Memory that the job needs with so many workers.
+    pub fn memory_bytes(&self, workers: usize) -> u64 {
+        let entries = self.records() * size_of::<Entry>() as u64;
+        let bytes_of = |split: &Split| split.iter().map(|piece| piece.bytes).sum();
+        let largest =
+            self.splits.iter().map(bytes_of).max().unwrap_or(0) / self.record_bytes as u64;
+        let map_worker = largest * Staging::BYTES_PER_RECORD;
+        let counts = (self.splits.len() * self.buckets() * 2 * size_of::<u32>()) as u64;
+        let each = workers as u64 * (map_worker + REDUCE_WORKER_BYTES);
+        arena::layout_bytes(&self.file_bytes) + entries + counts + each + FIXED_BYTES
+    }
+
+    /// Fails with the numbers if the job does not fit in `budget` bytes.
+    pub fn check_memory(&self, budget: u64, workers: usize) -> Result<()> {
+        let needed = self.memory_bytes(workers);
+        if needed <= budget {
+            return Ok(());
+        }
+        // Rounded up to whole megabytes, so that the number said is one that works.
+        let megabytes = needed.div_ceil(1_000_000);
+        let message = format!(
+            "the input of {} does not fit in a memory budget of {}: sorted in memory it needs {} ({} of input, \
+             {} of entries, the rest for {workers} workers)",
+            show_bytes(self.input_bytes()),
+            show_bytes(budget),
+            show_bytes(needed),
+            show_bytes(self.input_bytes()),
+            show_bytes(self.records() * size_of::<Entry>() as u64),
+        );
+        let fewer = (workers > 1 && self.memory_bytes(1) <= budget).then_some(" or --workers 1");
+        Err(Error::new(Kind::Memory, "sort the input", message)
+            .with("budget", format!("{budget} bytes"))
+            .with("needed", format!("{needed} bytes"))
+            .advise(format!(
+                "give --memory {megabytes}M or more{}",
+                fewer.unwrap_or_default()
+            )))
+    }
+
+    /// The stretches of records to sample, for each sample task.
+    pub fn sample(&self) -> Vec<Vec<Piece>> {
+        let wanted = (self.buckets() as u64 * SAMPLES_PER_BUCKET).max(LEAST_SAMPLES);
+        let stretches = if self.records() <= wanted {
+            splits(
+                &self.file_bytes,
+                1,
+                STRETCH_RECORDS * self.record_bytes as u64,
+            )
+            .concat()
+        } else {
+            self.even_stretches(wanted / STRETCH_RECORDS)
+        };
+        stretches
+            .chunks(STRETCHES_PER_TASK)
+            .map(<[Piece]>::to_vec)
+            .collect()
+    }
+
+    /// `count` stretches, which are fewer than there is room for, at even places of the input.
+    fn even_stretches(&self, count: u64) -> Vec<Piece> {
+        let record = self.record_bytes as u64;
+        let place = |i| (u128::from(i) * u128::from(self.records()) / u128::from(count)) as u64;
+        let mut stretches = Vec::with_capacity(count as usize);
+        let (mut next, mut first_of_file) = (0, 0);
+        for (file, file_bytes) in self.file_bytes.iter().enumerate() {
+            let end = first_of_file + file_bytes / record;
+            while next < count && place(next) < end {
+                let offset = (place(next) - first_of_file) * record;
+                let bytes = (STRETCH_RECORDS * record).min(file_bytes - offset);
+                stretches.push(Piece {
+                    file,
+                    offset,
+                    bytes,
+                });
+                next += 1;
+            }
+            first_of_file = end;
+        }
+        stretches
+    }
+
+    /// The reduce tasks: ranges of parts whose buckets hold so many entries each, about [`task_bytes`] a task.
+    ///
+    /// Every part has a range, if only an empty one: the files are there whatever the data.
+    pub fn reduce_tasks(
+        &self,
+        counts: &[u64],
+        path_of: &dyn Fn(usize) -> OutputFile,
+    ) -> Vec<Vec<RangeSpec>> {
+        let target = task_bytes(self.input_bytes());
+        let bytes_of =
+            |buckets: Range<usize>| counts[buckets].iter().sum::<u64>() * self.record_bytes as u64;
+        let (mut tasks, mut task, mut task_size) = (Vec::new(), Vec::new(), 0);
+        for part in 0..self.parts {
+            let all = part * self.buckets_per_part..(part + 1) * self.buckets_per_part;
+            let file = OutputFile {
+                bytes: bytes_of(all.clone()),
+                ..path_of(part)
+            };
+            let (mut start, mut offset, mut size) = (all.start, 0, 0);
+            for bucket in all.clone() {
+                size += bytes_of(bucket..bucket + 1);
+                let last = bucket + 1 == all.end;
+                if last || task_size + size >= target {
+                    task.push(RangeSpec {
+                        file: file.clone(),
+                        offset,
+                        buckets: start..bucket + 1,
+                    });
+                    (start, offset, task_size) = (bucket + 1, offset + size, task_size + size);
+                    size = 0;
+                }
+                if task_size >= target {
+                    tasks.push(std::mem::take(&mut task));
+                    task_size = 0;
+                }
+            }
+        }
+        if !task.is_empty() {
+            tasks.push(task);
+        }
+        tasks
+    }
+}
+
+/// Part `number` of an output: `part-r-00007`.
+pub fn part_name(kind: char, number: usize) -> String {
+    format!("part-{kind}-{number:05}")
+}
+
+/// The workers to use: what was given, or one for each core.
+pub fn workers(given: Option<usize>) -> Result<usize> {
+    super::options::check_count("workers", given, 1024)?;
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    Ok(given.unwrap_or_else(cores))
+}
+
+/// The memory to use: what was given, or 60 % of what is available.
+pub fn memory(given: Option<Bytes>, available: Option<u64>) -> u64 {
+    let share = available.unwrap_or(1 << 30) / 10 * 6;
+    given.map_or(share, |bytes| bytes.0)
+}
+
+/// An output file whose length is not known yet.
+pub fn output_file(path: &Path) -> OutputFile {
+    OutputFile {
+        path: path.to_owned(),
+        bytes: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Reduce tasks tile the buckets, and their offsets tile each part.
+        #[test]
+        fn reduce_tasks_tile_the_output(
+            parts in 1_usize..8,
+            shares in proptest::collection::vec(0_u64..60_000, 1..64),
+        ) {
+            let buckets_per_part = shares.len().div_ceil(parts);
+            let mut counts = shares.clone();
+            counts.resize(parts * buckets_per_part, 0);
+            let records: u64 = counts.iter().sum();
+            let mut plan = SortPlan::new(100, vec![records * 100], Some(parts)).unwrap();
+            plan.buckets_per_part = buckets_per_part;
+            let path = |part| output_file(Path::new(&part_name('r', part)));
+            let ranges = plan.reduce_tasks(&counts, &path).concat();
+            let (mut next_bucket, mut end) = (0, BTreeEnd::default());
+            for range in &ranges {
+                prop_assert_eq!(range.buckets.start, next_bucket);
+                next_bucket = range.buckets.end;
+                let bytes: u64 = counts[range.buckets.clone()].iter().sum::<u64>() * 100;
+                prop_assert_eq!(range.offset, end.of(&range.file.path));
+                end.add(&range.file.path, bytes);
+                prop_assert!(end.of(&range.file.path) <= range.file.bytes);
+            }
+            prop_assert_eq!(next_bucket, counts.len());
+            prop_assert_eq!(end.0.len(), parts);
+        }
+
+        #[test]
+        fn samples_lie_inside_files(
+            files in proptest::collection::vec(0_u64..200_000, 0..6),
+            parts in 1_usize..3000,
+        ) {
+            let sizes: Vec<u64> = files.iter().map(|records| records * 100).collect();
+            let plan = SortPlan::new(100, sizes.clone(), Some(parts)).unwrap();
+            let stretches = plan.sample().concat();
+            for piece in &stretches {
+                prop_assert!(piece.bytes > 0 && piece.offset + piece.bytes <= sizes[piece.file]);
+            }
+            let sampled: u64 = stretches.iter().map(|piece| piece.bytes / 100).sum();
+            prop_assert!(sampled >= plan.records().min(1000));
+        }
+    }
+
+    /// How far each part is filled.
+    #[derive(Default)]
+    struct BTreeEnd(std::collections::BTreeMap<std::path::PathBuf, u64>);
+
+    impl BTreeEnd {
+        fn of(&self, path: &Path) -> u64 {
+            self.0.get(path).copied().unwrap_or(0)
+        }
+        fn add(&mut self, path: &Path, bytes: u64) {
+            *self.0.entry(path.to_owned()).or_default() += bytes;
+        }
+    }
+
+    #[test]
+    fn the_memory_that_is_named_works() {
+        let plan = SortPlan::new(100, vec![1_000_000_000], None).unwrap();
+        let error = plan.check_memory(500_000_000, 2).unwrap_err().to_string();
+        let megabytes: u64 = error
+            .split("--memory ")
+            .nth(1)
+            .unwrap()
+            .split('M')
+            .next()
+            .unwrap()
+            .parse()
+            .unwrap();
+        assert!(
+            plan.check_memory(megabytes * 1_000_000, 2).is_ok(),
+            "{error}"
+        );
+        assert!(plan.check_memory((megabytes - 2) * 1_000_000, 2).is_err());
+    }
+}

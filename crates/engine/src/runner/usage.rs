@@ -1,0 +1,86 @@
+//! What this process uses: CPU time, and memory by kind, with the peaks seen.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// CPU seconds of the process so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct CpuSeconds {
+    /// In user code.
+    pub user_s: f64,
+    /// In the kernel.
+    pub sys_s: f64,
+}
+
+/// CPU seconds of this process, all threads together.
+///
+/// ```
+/// assert!(gristmill_engine::runner::usage::cpu_seconds().user_s >= 0.0);
+/// ```
+pub fn cpu_seconds() -> CpuSeconds {
+    // SAFETY: `usage` is written by the call, which cannot fail with these arguments.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);
+        usage
+    };
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    CpuSeconds {
+        user_s: seconds(usage.ru_utime),
+        sys_s: seconds(usage.ru_stime),
+    }
+}
+
+/// The most memory seen at any look.
+#[derive(Debug, Default)]
+pub struct PeakMemory {
+    anonymous: AtomicU64,
+    mapped: AtomicU64,
+}
+
+impl PeakMemory {
+    /// Looks once.
+    pub fn look(&self) {
+        let (anonymous, mapped) = resident_bytes();
+        self.anonymous.fetch_max(anonymous, Ordering::Relaxed);
+        self.mapped.fetch_max(mapped, Ordering::Relaxed);
+    }
+
+    /// Peak of anonymous and shared memory, in bytes.
+    pub fn anonymous_bytes(&self) -> u64 {
+        self.anonymous.load(Ordering::Relaxed)
+    }
+
+    /// Peak of mapped files, in bytes: page cache that happens to be mapped.
+    pub fn mapped_bytes(&self) -> u64 {
+        self.mapped.load(Ordering::Relaxed)
+    }
+}
+
+/// Resident memory now: anonymous and shared, and mapped files.
+#[cfg(target_os = "linux")]
+fn resident_bytes() -> (u64, u64) {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let field = |name: &str| -> u64 {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        let kib = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
+        kib.unwrap_or(0) * 1024
+    };
+    (field("RssAnon:") + field("RssShmem:"), field("RssFile:"))
+}
+
+/// Elsewhere the peak of all resident memory is what there is.
+#[cfg(not(target_os = "linux"))]
+fn resident_bytes() -> (u64, u64) {
+    // SAFETY: as in `cpu_seconds`.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);
+        usage
+    };
+    let unit = if cfg!(target_vendor = "apple") {
+        1
+    } else {
+        1024
+    };
+    (usage.ru_maxrss as u64 * unit, 0)
+}

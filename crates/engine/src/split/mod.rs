@@ -1,0 +1,227 @@
+//! Split: from the names a user gave to input files, and from those to splits, one for each map task.
+//!
+//! ```text
+//!   data/        ──▶  data/a  ──▶  | split 0 | split 1 | split 2
+//!   more.dat          data/b                           | (small files share one)
+//!                     more.dat                                  | split 3 | ...
+//! ```
+//!
+//! Both steps are functions of names, sizes and options alone. Splits tile the input: every byte is in one.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Kind, Result};
+use crate::storage::input::{InputFile, Piece};
+use crate::storage::local::not_there;
+use crate::storage::{BLOCK_BYTES, FileKind, Stat, Store};
+
+/// The files that `names` stand for: a file is itself; a directory is the files in it, in the order of their
+/// names, without those that begin with `_` or `.`.
+///
+/// ```
+/// use gristmill_engine::{split::input_files, storage::{Caching, Store, memory::Memory}};
+/// let store = Memory::with_room_for(100);
+/// store.create_directory("/in".as_ref())?;
+/// for name in ["/in/b", "/in/a", "/in/_SUCCESS"] {
+///     store.create(name.as_ref(), 1, Caching::Cached)?;
+/// }
+/// let files = input_files(&store, &["/in".into()])?;
+/// assert_eq!(files.iter().map(|file| file.path.to_str()).collect::<Vec<_>>(), [Some("/in/a"), Some("/in/b")]);
+/// # Ok::<(), gristmill_engine::Error>(())
+/// ```
+pub fn input_files(store: &dyn Store, names: &[PathBuf]) -> Result<Vec<InputFile>> {
+    let mut files = Vec::new();
+    for name in names {
+        let stat = store
+            .stat(name)?
+            .ok_or_else(|| not_there("find the input", name))?;
+        if stat.kind != FileKind::Directory {
+            files.push(input_file(name, stat)?);
+            continue;
+        }
+        for path in store
+            .list(name)?
+            .into_iter()
+            .filter(|path| !is_hidden(path))
+        {
+            let stat = store
+                .stat(&path)?
+                .ok_or_else(|| not_there("find the input", &path))?;
+            files.push(input_file(&path, stat)?);
+        }
+    }
+    Ok(files)
+}
+
+/// Whether a file in a directory is passed over, as Hadoop does: its name begins with `_` or `.`.
+pub fn is_hidden(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| {
+        let first = name.as_encoded_bytes().first();
+        matches!(first, Some(b'_' | b'.'))
+    })
+}
+
+fn input_file(path: &Path, stat: Stat) -> Result<InputFile> {
+    let refuse = |what: &str, advice: &str| {
+        Err(Error::new(Kind::BadInput, "read the input", what)
+            .with_path(path)
+            .advise(advice))
+    };
+    match stat.kind {
+        FileKind::File => Ok(InputFile {
+            path: path.to_owned(),
+            stat,
+        }),
+        FileKind::Directory => refuse(
+            "it is a directory inside an input directory",
+            "name it as an input of its own, or give it a name that begins with \"_\"",
+        ),
+        FileKind::Other => refuse("it is no regular file", "copy its bytes to a file first"),
+    }
+}
+
+/// Fails unless every file holds whole records of `record_bytes` bytes.
+pub fn check_whole_records(files: &[InputFile], record_bytes: usize) -> Result<()> {
+    for InputFile { path, stat } in files {
+        let rest = stat.bytes % record_bytes as u64;
+        if rest != 0 {
+            let message = format!(
+                "its length of {} bytes is no multiple of the record length {record_bytes}: after {} whole \
+                 records, {rest} bytes are left at offset {}",
+                stat.bytes,
+                stat.bytes / record_bytes as u64,
+                stat.bytes - rest
+            );
+            return Err(Error::new(Kind::BadInput, "read the input", message)
+                .with_path(path)
+                .advise(
+                    "look whether the file was copied whole, and whether it holds such records",
+                ));
+        }
+    }
+    Ok(())
+}
+
+/// Fails if a file is not what it was when the job began.
+pub fn check_unchanged(store: &dyn Store, files: &[InputFile]) -> Result<()> {
+    for InputFile { path, stat } in files {
+        let now = store
+            .stat(path)?
+            .ok_or_else(|| not_there("read the input", path))?;
+        if (now.bytes, now.modified_ns) != (stat.bytes, stat.modified_ns) {
+            let message = format!(
+                "it changed while the job ran: it had {} bytes and has {} now",
+                stat.bytes, now.bytes
+            );
+            return Err(Error::new(Kind::InputChanged, "read the input", message)
+                .with_path(path)
+                .advise("let nobody write to the input, then run again"));
+        }
+    }
+    Ok(())
+}
+
+/// What one map task reads: a range of one large file, or several small files.
+pub type Split = Vec<Piece>;
+
+/// The largest stride by which splits are aligned; odd record lengths beyond it give up block alignment.
+const MOST_STRIDE: u64 = 4 << 20;
+
+/// The bytes after which a record border and a block border meet again, or the record's length where that is far.
+///
+/// ```
+/// use gristmill_engine::split::stride;
+/// assert_eq!((stride(100), stride(4096), stride(1_000_003)), (102_400, 4096, 1_000_003));
+/// ```
+pub fn stride(record_bytes: u64) -> u64 {
+    let block = BLOCK_BYTES as u64;
+    let twos = record_bytes.trailing_zeros().min(block.trailing_zeros());
+    let common = (record_bytes >> twos).saturating_mul(block);
+    if common <= MOST_STRIDE {
+        common
+    } else {
+        record_bytes
+    }
+}
+
+/// Cuts the files into splits of about `target_bytes`, at multiples of `stride` within a file.
+///
+/// A last piece of up to a tenth of the target stays with the split before it; files smaller than the target are
+/// put together with their neighbours.
+///
+/// ```
+/// use gristmill_engine::{split::splits, storage::input::Piece};
+/// let piece = |file, offset, bytes| Piece { file, offset, bytes };
+/// assert_eq!(splits(&[210, 0, 30, 40], 100, 10), [
+///     vec![piece(0, 0, 100)],
+///     vec![piece(0, 100, 110)],
+///     vec![piece(2, 0, 30), piece(3, 0, 40)],
+/// ]);
+/// ```
+pub fn splits(file_bytes: &[u64], target_bytes: u64, stride: u64) -> Vec<Split> {
+    let step = (target_bytes / stride).max(1) * stride;
+    let slop = step + step / 10;
+    let mut splits = Vec::new();
+    let mut shared: Split = Vec::new();
+    let mut shared_bytes = 0;
+    for (file, &bytes) in file_bytes
+        .iter()
+        .enumerate()
+        .filter(|(_, bytes)| **bytes > 0)
+    {
+        let alone = bytes >= step;
+        if !shared.is_empty() && (alone || shared_bytes + bytes > slop) {
+            splits.push(std::mem::take(&mut shared));
+            shared_bytes = 0;
+        }
+        if !alone {
+            shared.push(Piece {
+                file,
+                offset: 0,
+                bytes,
+            });
+            shared_bytes += bytes;
+            continue;
+        }
+        let mut offset = 0;
+        while offset < bytes {
+            let left = bytes - offset;
+            let bytes = if left <= slop { left } else { step };
+            splits.push(vec![Piece {
+                file,
+                offset,
+                bytes,
+            }]);
+            offset += bytes;
+        }
+    }
+    if !shared.is_empty() {
+        splits.push(shared);
+    }
+    splits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn splits_tile_every_file(
+            records in proptest::collection::vec(0_u64..5_000, 0..12),
+            target in 1_u64..100_000,
+        ) {
+            let sizes: Vec<u64> = records.iter().map(|records| records * 100).collect();
+            let pieces: Vec<Piece> = splits(&sizes, target, 1_000).concat();
+            let mut next = vec![0; sizes.len()];
+            for piece in &pieces {
+                prop_assert_eq!(piece.offset, next[piece.file]);
+                prop_assert!(piece.bytes > 0 && piece.offset % 1_000 == 0 && piece.bytes % 100 == 0);
+                next[piece.file] += piece.bytes;
+            }
+            prop_assert_eq!(next, sizes);
+            prop_assert!(pieces.windows(2).all(|p| p[0].file <= p[1].file));
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! Reading and writing local files past the page cache.
+//!
+//! Direct I/O moves whole blocks between the device and aligned memory; it saves the copy and the cache's page
+//! faults, which cost more than the copy (README, figures). Where a range begins or ends inside a block, that
+//! edge goes through the cache:
+//!
+//! ```text
+//!   file      |----block----|----block----|----block----|----block----|
+//!   range             [=====|=============|=============|====]
+//!   goes        buffered ^      direct         direct      ^ buffered
+//! ```
+//!
+//! Where a file system refuses direct I/O everything is buffered.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use super::{BLOCK_BYTES, Caching, ReadFile, WriteFile};
+use crate::error::{Error, Kind, Result};
+
+/// A local file open for reading.
+#[derive(Debug)]
+pub(super) struct LocalReader {
+    path: PathBuf,
+    cached: File,
+    direct: Option<File>,
+}
+
+impl LocalReader {
+    pub(super) fn open(path: &Path, caching: Caching) -> Result<Self> {
+        let mut options = OpenOptions::new();
+        options.read(true);
+        let failed = |error| Error::from_io("open the input", path, &error);
+        let cached = options.open(path).map_err(failed)?;
+        let direct = open_direct(&mut options, path, caching);
+        Ok(LocalReader {
+            path: path.to_owned(),
+            cached,
+            direct,
+        })
+    }
+
+    /// The file to read this piece by: direct where buffer, length and offset are of whole blocks.
+    fn way(&self, buffer: &[u8], offset: u64) -> &File {
+        let whole =
+            (buffer.as_ptr() as usize | buffer.len() | offset as usize).is_multiple_of(BLOCK_BYTES);
+        self.direct
+            .as_ref()
+            .filter(|_| whole)
+            .unwrap_or(&self.cached)
+    }
+}
+
+impl ReadFile for LocalReader {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        let mut done = 0;
+        while done < buffer.len() {
+            let at = offset + done as u64;
+            let rest = &mut buffer[done..];
+            let mut read = self.way(rest, at).read_at(rest, at);
+            if read.as_ref().is_err_and(refused_direct) {
+                read = self.cached.read_at(rest, at);
+            }
+            match read {
+                Ok(0) => break,
+                Ok(bytes) => done += bytes,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    return Err(
+                        Error::from_io("read the input", &self.path, &error).with("offset", at)
+                    );
+                }
+            }
+        }
+        Ok(done)
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.cached.as_fd())
+    }
+}
+
+/// A local file open for writing.
+#[derive(Debug)]
+pub(super) struct LocalWriter {
+    path: PathBuf,
+    cached: File,
+    direct: Option<File>,
+}
+
+impl LocalWriter {
+    pub(super) fn create(path: &Path, bytes: u64, caching: Caching) -> Result<Self> {
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false);
+        let failed = |error| Error::from_io("create the output", path, &error);
+        let cached = options.open(path).map_err(failed)?;
+        reserve_space(&cached, bytes).map_err(|error| {
+            Error::from_io("reserve space for the output", path, &error).with("bytes", bytes)
+        })?;
+        let direct = open_direct(&mut options, path, caching);
+        Ok(LocalWriter {
+            path: path.to_owned(),
+            cached,
+            direct,
+        })
+    }
+
+    fn write(&self, file: &File, data: &[u8], offset: u64) -> io::Result<()> {
+        match file.write_all_at(data, offset) {
+            Err(error) if refused_direct(&error) => self.cached.write_all_at(data, offset),
+            done => done,
+        }
+    }
+}
+
+impl WriteFile for LocalWriter {
+    fn write_at(&self, data: &[u8], offset: u64) -> Result<()> {
+        let failed =
+            |error| Error::from_io("write the output", &self.path, &error).with("offset", offset);
+        let (head, body) = edges(data, offset);
+        let Some(direct) = self.direct.as_ref().filter(|_| body > 0) else {
+            return self.write(&self.cached, data, offset).map_err(failed);
+        };
+        let (head_data, rest) = data.split_at(head);
+        let (body_data, tail_data) = rest.split_at(body);
+        let body_offset = offset + head as u64;
+        self.write(direct, body_data, body_offset).map_err(failed)?;
+        for (edge, at) in [(head_data, offset), (tail_data, body_offset + body as u64)] {
+            if !edge.is_empty() {
+                self.write(&self.cached, edge, at).map_err(failed)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.cached
+            .sync_all()
+            .map_err(|error| Error::from_io("make the output durable", &self.path, &error))
+    }
+}
+
+/// Bytes before the first whole block, and bytes in whole blocks (0 where memory and file are not congruent).
+fn edges(data: &[u8], offset: u64) -> (usize, usize) {
+    let head = (BLOCK_BYTES - offset as usize % BLOCK_BYTES) % BLOCK_BYTES;
+    let congruent = data.as_ptr() as usize % BLOCK_BYTES == offset as usize % BLOCK_BYTES;
+    if !congruent || head >= data.len() {
+        return (0, 0);
+    }
+    (head, (data.len() - head) / BLOCK_BYTES * BLOCK_BYTES)
+}
+
+#[cfg(target_os = "linux")]
+fn open_direct(options: &mut OpenOptions, path: &Path, caching: Caching) -> Option<File> {
+    match caching {
+        Caching::Cached => None,
+        Caching::Direct => options
+            .create(false)
+            .custom_flags(libc::O_DIRECT)
+            .open(path)
+            .ok(),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_direct(_options: &mut OpenOptions, _path: &Path, _caching: Caching) -> Option<File> {
+    None
+}
+
+/// Whether an error says that the file system wants no direct I/O of this shape.
+fn refused_direct(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::InvalidInput
+}
+
+/// Gives the file its length and, where the file system can, its blocks: a full disk is found here, not later.
+#[cfg(target_os = "linux")]
+fn reserve_space(file: &File, bytes: u64) -> io::Result<()> {
+    let Ok(length) = libc::off_t::try_from(bytes) else {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    };
+    if length == 0 {
+        return Ok(());
+    }
+    // SAFETY: a valid descriptor, and no memory involved.
+    if unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, length) } == 0 {
+        return Ok(());
+    }
+    match io::Error::last_os_error() {
+        error if error.raw_os_error() == Some(libc::EOPNOTSUPP) => set_length(file, bytes),
+        error => Err(error),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn reserve_space(file: &File, bytes: u64) -> io::Result<()> {
+    set_length(file, bytes)
+}
+
+/// Lengthens only: other writers may be at work in the same file.
+fn set_length(file: &File, bytes: u64) -> io::Result<()> {
+    if file.metadata()?.len() < bytes {
+        file.set_len(bytes)
+    } else {
+        Ok(())
+    }
+}
+
+/// The error of a file that ended before `wanted` bytes were read.
+pub fn ended_early(path: &Path, wanted: u64, found: u64) -> Error {
+    Error::new(
+        Kind::InputChanged,
+        "read the input",
+        format!("it became shorter while it was read: {found} bytes where {wanted} were"),
+    )
+    .with_path(path)
+    .advise("let nobody write to the input, then run again")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::pages::Pages;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        /// Any cut of a range into congruent pieces gives the same file as one plain write.
+        #[test]
+        fn pieces_meet_inside_blocks(
+            bytes in 1_usize..40_000,
+            cuts in proptest::collection::vec(0.0..1.0_f64, 0..6),
+        ) {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("out");
+            let mut data = Pages::<u8>::zeroed(bytes).unwrap();
+            data.iter_mut().enumerate().for_each(|(i, byte)| *byte = (i * 31 % 251) as u8);
+            let mut ends: Vec<usize> = cuts.iter().map(|cut| (cut * bytes as f64) as usize).collect();
+            ends.push(bytes);
+            ends.sort_unstable();
+            let mut start = 0;
+            for end in ends {
+                let writer = LocalWriter::create(&path, bytes as u64, Caching::Direct).unwrap();
+                writer.write_at(&data[start..end], start as u64).unwrap();
+                start = end;
+            }
+            prop_assert_eq!(std::fs::read(&path).unwrap(), &data[..]);
+            let reader = LocalReader::open(&path, Caching::Direct).unwrap();
+            let mut back = Pages::<u8>::zeroed(49_152).unwrap();
+            prop_assert_eq!(reader.read_at(&mut back, 0).unwrap(), bytes);
+            prop_assert_eq!(&back[..bytes], &data[..]);
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! A store that fails on purpose: every call of any other store is counted, and chosen ones go wrong.
+//!
+//! Tests ask for "the n-th call fails so" and look what the job makes of it: an error that names the place, the
+//! same bytes after a retry, nothing left behind.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::{Caching, Lock, ReadFile, Stat, Store, WriteFile};
+use crate::error::{Error, Result};
+
+/// What goes wrong at a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// The call fails with this code of the operating system (5: EIO, 28: ENOSPC).
+    Code(i32),
+    /// A read returns half of the bytes, as if the file ended; another call fails with EIO.
+    Short,
+    /// A read returns with one bit flipped; another call fails with EIO.
+    BitFlip,
+}
+
+/// Which calls go wrong: those numbered `from` to `to` (exclusive), counted from 0 over all kinds of calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Plan {
+    /// What happens.
+    pub fault: Fault,
+    /// The first call that goes wrong.
+    pub from: u64,
+    /// The call after the last one that goes wrong.
+    pub to: u64,
+}
+
+#[derive(Debug)]
+struct Counter {
+    plan: Plan,
+    calls: AtomicU64,
+}
+
+impl Counter {
+    fn next(&self) -> Option<Fault> {
+        let call = self.calls.fetch_add(1, Ordering::Relaxed);
+        (self.plan.from..self.plan.to)
+            .contains(&call)
+            .then_some(self.plan.fault)
+    }
+
+    /// Fails the call if it is one that goes wrong.
+    fn check(&self, operation: &'static str, path: &Path) -> Result<()> {
+        self.next()
+            .map_or(Ok(()), |fault| Err(failure(fault, operation, path)))
+    }
+}
+
+fn failure(fault: Fault, operation: &'static str, path: &Path) -> Error {
+    let code = match fault {
+        Fault::Code(code) => code,
+        Fault::Short | Fault::BitFlip => libc::EIO,
+    };
+    Error::from_io(operation, path, &io::Error::from_raw_os_error(code))
+}
+
+/// Another store with faults.
+///
+/// ```
+/// use gristmill_engine::storage::{Store, faulty::{Fault, Faulty, Plan}, memory::Memory};
+/// let plan = Plan { fault: Fault::Code(28), from: 1, to: 2 };
+/// let store = Faulty::new(Memory::with_room_for(100), plan);
+/// assert!(store.create_directory("/a".as_ref()).is_ok());
+/// assert!(store.create_directory("/b".as_ref()).is_err());
+/// assert!(store.create_directory("/b".as_ref()).is_ok());
+/// assert_eq!(store.calls(), 3);
+/// ```
+#[derive(Debug)]
+pub struct Faulty<S> {
+    inner: S,
+    counter: Arc<Counter>,
+}
+
+impl<S: Store> Faulty<S> {
+    /// `inner`, with the faults of `plan`.
+    pub fn new(inner: S, plan: Plan) -> Self {
+        Faulty {
+            inner,
+            counter: Arc::new(Counter {
+                plan,
+                calls: AtomicU64::new(0),
+            }),
+        }
+    }
+
+    /// How many calls there were.
+    pub fn calls(&self) -> u64 {
+        self.counter.calls.load(Ordering::Relaxed)
+    }
+}
+
+impl<S: Store> Store for Faulty<S> {
+    fn stat(&self, path: &Path) -> Result<Option<Stat>> {
+        self.counter.check("look at a file", path)?;
+        self.inner.stat(path)
+    }
+
+    fn list(&self, directory: &Path) -> Result<Vec<PathBuf>> {
+        self.counter.check("list a directory", directory)?;
+        self.inner.list(directory)
+    }
+
+    fn open(&self, path: &Path, caching: Caching) -> Result<Box<dyn ReadFile>> {
+        self.counter.check("open the input", path)?;
+        let inner = self.inner.open(path, caching)?;
+        Ok(Box::new(FaultyFile {
+            inner,
+            path: path.to_owned(),
+            counter: self.counter.clone(),
+        }))
+    }
+
+    fn create(&self, path: &Path, bytes: u64, caching: Caching) -> Result<Box<dyn WriteFile>> {
+        self.counter.check("create the output", path)?;
+        let inner = self.inner.create(path, bytes, caching)?;
+        Ok(Box::new(FaultyFile {
+            inner,
+            path: path.to_owned(),
+            counter: self.counter.clone(),
+        }))
+    }
+
+    fn create_directory(&self, path: &Path) -> Result<()> {
+        self.counter.check("create a directory", path)?;
+        self.inner.create_directory(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        self.counter.check("rename", to)?;
+        self.inner.rename(from, to)
+    }
+
+    fn exchange(&self, one: &Path, other: &Path) -> Result<bool> {
+        self.counter.check("exchange names", other)?;
+        self.inner.exchange(one, other)
+    }
+
+    fn remove(&self, path: &Path) -> Result<()> {
+        self.inner.remove(path) // so that "nothing is left behind" can be asked after any fault
+    }
+
+    fn sync_directory(&self, directory: &Path) -> Result<()> {
+        self.counter.check("make a directory durable", directory)?;
+        self.inner.sync_directory(directory)
+    }
+
+    fn free_bytes(&self, path: &Path) -> Result<Option<u64>> {
+        self.counter.check("ask for free space", path)?;
+        self.inner.free_bytes(path)
+    }
+
+    fn lock(&self, path: &Path) -> Result<Option<Box<dyn Lock>>> {
+        self.counter.check("lock", path)?;
+        self.inner.lock(path)
+    }
+}
+
+#[derive(Debug)]
+struct FaultyFile<F: ?Sized> {
+    path: PathBuf,
+    counter: Arc<Counter>,
+    inner: Box<F>,
+}
+
+impl ReadFile for FaultyFile<dyn ReadFile> {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        let fault = self.counter.next();
+        if let Some(code @ Fault::Code(_)) = fault {
+            return Err(failure(code, "read the input", &self.path));
+        }
+        let read = self.inner.read_at(buffer, offset)?;
+        match fault {
+            Some(Fault::Short) => Ok(read / 2),
+            Some(Fault::BitFlip) if read > 0 => {
+                buffer[read / 2] ^= 1 << (read % 8);
+                Ok(read)
+            }
+            _ => Ok(read),
+        }
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None // mapped bytes would come past the faults
+    }
+}
+
+impl WriteFile for FaultyFile<dyn WriteFile> {
+    fn write_at(&self, data: &[u8], offset: u64) -> Result<()> {
+        self.counter.check("write the output", &self.path)?;
+        self.inner.write_at(data, offset)
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.counter.check("make the output durable", &self.path)?;
+        self.inner.sync()
+    }
+}

@@ -1,0 +1,243 @@
+//! The local file system as a store.
+
+use std::ffi::CString;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::direct::{LocalReader, LocalWriter};
+use super::{Caching, FileKind, Lock, ReadFile, Stat, Store, WriteFile};
+use crate::error::{Error, Kind, Result};
+
+/// Files of this machine, network mounts included.
+///
+/// ```
+/// use gristmill_engine::storage::{Caching, Store, local::Local};
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("a");
+/// Local.create(&path, 5, Caching::Direct)?.write_at(b"hello", 0)?;
+/// let mut bytes = [0; 9];
+/// assert_eq!(Local.open(&path, Caching::Cached)?.read_at(&mut bytes, 1)?, 4);
+/// assert_eq!(&bytes[..4], b"ello");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Local;
+
+impl Store for Local {
+    fn stat(&self, path: &Path) -> Result<Option<Stat>> {
+        match fs::metadata(path) {
+            Ok(found) => Ok(Some(stat_of(&found))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::from_io("look at a file", path, &error)),
+        }
+    }
+
+    fn list(&self, directory: &Path) -> Result<Vec<PathBuf>> {
+        let failed = |error| Error::from_io("list a directory", directory, &error);
+        let mut paths = Vec::new();
+        for entry in fs::read_dir(directory).map_err(failed)? {
+            paths.push(entry.map_err(failed)?.path());
+        }
+        paths.sort();
+        Ok(paths)
+    }
+
+    fn open(&self, path: &Path, caching: Caching) -> Result<Box<dyn ReadFile>> {
+        Ok(Box::new(LocalReader::open(path, caching)?))
+    }
+
+    fn create(&self, path: &Path, bytes: u64, caching: Caching) -> Result<Box<dyn WriteFile>> {
+        Ok(Box::new(LocalWriter::create(path, bytes, caching)?))
+    }
+
+    fn create_directory(&self, path: &Path) -> Result<()> {
+        fs::create_dir(path).map_err(|error| Error::from_io("create a directory", path, &error))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        match rename_with(from, to, Rename::NoReplace) {
+            Err(error) if not_supported(&error) => rename_checked(from, to),
+            done => done,
+        }
+        .map_err(|error| Error::from_io("rename", to, &error))
+    }
+
+    fn exchange(&self, one: &Path, other: &Path) -> Result<bool> {
+        match rename_with(one, other, Rename::Exchange) {
+            Ok(()) => Ok(true),
+            Err(error) if not_supported(&error) => Ok(false),
+            Err(error) => Err(Error::from_io("exchange names", other, &error)),
+        }
+    }
+
+    fn remove(&self, path: &Path) -> Result<()> {
+        let removed = match fs::symlink_metadata(path) {
+            Ok(found) if found.is_dir() => fs::remove_dir_all(path),
+            Ok(_) => fs::remove_file(path),
+            Err(error) => Err(error),
+        };
+        match removed {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(Error::from_io("remove", path, &error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn sync_directory(&self, directory: &Path) -> Result<()> {
+        File::open(directory)
+            .and_then(|opened| opened.sync_all())
+            .map_err(|error| Error::from_io("make a directory durable", directory, &error))
+    }
+
+    fn free_bytes(&self, path: &Path) -> Result<Option<u64>> {
+        let Ok(name) = CString::new(path.as_os_str().as_bytes()) else {
+            return Ok(None);
+        };
+        // SAFETY: `name` ends with NUL, and `found` is written by the call before it is read.
+        let (code, found) = unsafe {
+            let mut found: libc::statvfs = std::mem::zeroed();
+            (libc::statvfs(name.as_ptr(), &raw mut found), found)
+        };
+        if code != 0 {
+            let error = io::Error::last_os_error();
+            return Err(Error::from_io("ask for free space", path, &error));
+        }
+        #[allow(clippy::unnecessary_cast, reason = "narrower on some Unixes")]
+        Ok(Some(found.f_bavail as u64 * found.f_frsize as u64))
+    }
+
+    fn lock(&self, path: &Path) -> Result<Option<Box<dyn Lock>>> {
+        let failed = |error| Error::from_io("lock", path, &error);
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        let file = options.open(path).map_err(failed)?;
+        // SAFETY: a valid descriptor; the lock goes with it.
+        if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
+            return Ok(Some(Box::new(FileLock { _file: file })));
+        }
+        match io::Error::last_os_error() {
+            error if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            error => Err(failed(error)),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct FileLock {
+    _file: File,
+}
+
+impl Lock for FileLock {}
+
+fn stat_of(found: &fs::Metadata) -> Stat {
+    let kind = match found.file_type() {
+        kind if kind.is_file() => FileKind::File,
+        kind if kind.is_dir() => FileKind::Directory,
+        _ => FileKind::Other,
+    };
+    Stat {
+        kind,
+        bytes: found.len(),
+        modified_ns: i128::from(found.mtime()) * 1_000_000_000 + i128::from(found.mtime_nsec()),
+        identity: (found.dev(), found.ino()),
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Rename {
+    NoReplace,
+    Exchange,
+}
+
+/// The renames that only Linux has; elsewhere, and on file systems without them, an "unsupported" error.
+#[cfg(target_os = "linux")]
+fn rename_with(from: &Path, to: &Path, how: Rename) -> io::Result<()> {
+    let from = CString::new(from.as_os_str().as_bytes())?;
+    let to = CString::new(to.as_os_str().as_bytes())?;
+    let flags = match how {
+        Rename::NoReplace => libc::RENAME_NOREPLACE,
+        Rename::Exchange => libc::RENAME_EXCHANGE,
+    };
+    let here = libc::AT_FDCWD;
+    // SAFETY: both names end with NUL.
+    let code = unsafe {
+        libc::syscall(
+            libc::SYS_renameat2,
+            here,
+            from.as_ptr(),
+            here,
+            to.as_ptr(),
+            flags,
+        )
+    };
+    if code == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn rename_with(_from: &Path, _to: &Path, _how: Rename) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Rename where the system cannot refuse an existing target: looks first. `rename` itself refuses a directory
+/// that is not empty, so that what a race could replace is an empty directory.
+fn rename_checked(from: &Path, to: &Path) -> io::Result<()> {
+    if fs::symlink_metadata(to).is_ok() {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    fs::rename(from, to)
+}
+
+fn not_supported(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::Unsupported | io::ErrorKind::InvalidInput
+    ) || error.raw_os_error() == Some(libc::ENOSYS)
+}
+
+/// The nearest existing directory at or above `path`: where a new file's space would come from.
+///
+/// ```
+/// use gristmill_engine::storage::local::existing_parent;
+/// assert_eq!(existing_parent("/no-such-folder/a/b".as_ref()), std::path::Path::new("/"));
+/// ```
+pub fn existing_parent(path: &Path) -> &Path {
+    let here = Path::new(".");
+    path.ancestors()
+        .map(|above| {
+            if above.as_os_str().is_empty() {
+                here
+            } else {
+                above
+            }
+        })
+        .find(|above| above.is_dir())
+        .unwrap_or(here)
+}
+
+/// The folder that holds `path` by name; `.` for a bare name.
+///
+/// ```
+/// use gristmill_engine::storage::local::parent_of;
+/// assert_eq!(parent_of("out".as_ref()), std::path::Path::new("."));
+/// assert_eq!(parent_of("a/out".as_ref()), std::path::Path::new("a"));
+/// ```
+pub fn parent_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// The error where the store has nothing at `path`.
+pub fn not_there(operation: &'static str, path: &Path) -> Error {
+    Error::new(Kind::NotFound, operation, "no such file or directory").with_path(path)
+}

@@ -1,0 +1,236 @@
+//! A store in memory: for tests, and for everything that wants no disk.
+
+use std::collections::BTreeMap;
+use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::local::not_there;
+use super::{Caching, FileKind, Lock, ReadFile, Stat, Store, WriteFile};
+use crate::error::{Error, Kind, Result};
+
+type Bytes = Arc<Mutex<Vec<u8>>>;
+
+#[derive(Debug, Clone)]
+enum Node {
+    File(Bytes),
+    Directory,
+}
+
+/// Files and directories in memory, with a limit on their size.
+///
+/// ```
+/// use gristmill_engine::storage::{Caching, Store, memory::Memory};
+/// let store = Memory::with_room_for(1000);
+/// store.create("/a".as_ref(), 3, Caching::Cached)?.write_at(b"abc", 0)?;
+/// assert_eq!(store.bytes_of("/a".as_ref()), Some(b"abc".to_vec()));
+/// assert!(store.create("/b".as_ref(), 998, Caching::Cached).is_err());
+/// # Ok::<(), gristmill_engine::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Memory {
+    nodes: Arc<Mutex<BTreeMap<PathBuf, Node>>>,
+    limit_bytes: u64,
+}
+
+impl Memory {
+    /// An empty store that refuses files beyond `limit_bytes` in all.
+    pub fn with_room_for(limit_bytes: u64) -> Self {
+        Memory {
+            nodes: Arc::default(),
+            limit_bytes,
+        }
+    }
+
+    /// What a file holds, or `None` where there is no file.
+    pub fn bytes_of(&self, path: &Path) -> Option<Vec<u8>> {
+        match self.nodes().get(path) {
+            Some(Node::File(bytes)) => Some(held(bytes).clone()),
+            _ => None,
+        }
+    }
+
+    /// All paths, in order.
+    pub fn paths(&self) -> Vec<PathBuf> {
+        self.nodes().keys().cloned().collect()
+    }
+
+    fn nodes(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Node>> {
+        self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn used_bytes(nodes: &BTreeMap<PathBuf, Node>) -> u64 {
+        let bytes = |node: &Node| match node {
+            Node::File(bytes) => held(bytes).len() as u64,
+            Node::Directory => 0,
+        };
+        nodes.values().map(bytes).sum()
+    }
+}
+
+fn held(bytes: &Bytes) -> MutexGuard<'_, Vec<u8>> {
+    bytes.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Store for Memory {
+    fn stat(&self, path: &Path) -> Result<Option<Stat>> {
+        let stat = |kind, bytes, identity| Stat {
+            kind,
+            bytes,
+            modified_ns: 0,
+            identity: (0, identity),
+        };
+        Ok(self.nodes().get(path).map(|node| match node {
+            Node::File(bytes) => stat(
+                FileKind::File,
+                held(bytes).len() as u64,
+                Arc::as_ptr(bytes) as u64,
+            ),
+            Node::Directory => stat(FileKind::Directory, 0, 0),
+        }))
+    }
+
+    fn list(&self, directory: &Path) -> Result<Vec<PathBuf>> {
+        Ok(self
+            .nodes()
+            .keys()
+            .filter(|path| path.parent() == Some(directory))
+            .cloned()
+            .collect())
+    }
+
+    fn open(&self, path: &Path, _caching: Caching) -> Result<Box<dyn ReadFile>> {
+        match self.nodes().get(path) {
+            Some(Node::File(bytes)) => Ok(Box::new(MemoryFile {
+                bytes: bytes.clone(),
+            })),
+            _ => Err(not_there("open the input", path)),
+        }
+    }
+
+    fn create(&self, path: &Path, bytes: u64, _caching: Caching) -> Result<Box<dyn WriteFile>> {
+        let mut nodes = self.nodes();
+        let file = match nodes.get(path) {
+            Some(Node::File(file)) => file.clone(),
+            Some(Node::Directory) => {
+                return Err(
+                    Error::new(Kind::BadInput, "create the output", "is a directory")
+                        .with_path(path),
+                );
+            }
+            None => Bytes::default(),
+        };
+        let more = bytes.saturating_sub(held(&file).len() as u64);
+        if Self::used_bytes(&nodes) + more > self.limit_bytes {
+            return Err(Error::new(
+                Kind::DiskFull,
+                "reserve space for the output",
+                "no space left",
+            )
+            .with_path(path));
+        }
+        let length = held(&file).len().max(bytes as usize);
+        held(&file).resize(length, 0);
+        nodes.insert(path.to_owned(), Node::File(file.clone()));
+        Ok(Box::new(MemoryFile { bytes: file }))
+    }
+
+    fn create_directory(&self, path: &Path) -> Result<()> {
+        match self.nodes().insert(path.to_owned(), Node::Directory) {
+            None => Ok(()),
+            Some(_) => {
+                Err(Error::new(Kind::Exists, "create a directory", "file exists").with_path(path))
+            }
+        }
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        let mut nodes = self.nodes();
+        if nodes.contains_key(to) {
+            return Err(Error::new(Kind::Exists, "rename", "file exists").with_path(to));
+        }
+        let moved: Vec<PathBuf> = nodes
+            .keys()
+            .filter(|path| path.starts_with(from))
+            .cloned()
+            .collect();
+        if moved.is_empty() {
+            return Err(not_there("rename", from));
+        }
+        for path in moved {
+            let rest = path.strip_prefix(from).unwrap_or(Path::new("")).to_owned();
+            let target = if rest.as_os_str().is_empty() {
+                to.to_owned()
+            } else {
+                to.join(rest)
+            };
+            if let Some(node) = nodes.remove(&path) {
+                nodes.insert(target, node);
+            }
+        }
+        Ok(())
+    }
+
+    fn exchange(&self, _one: &Path, _other: &Path) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn remove(&self, path: &Path) -> Result<()> {
+        self.nodes().retain(|held, _| !held.starts_with(path));
+        Ok(())
+    }
+
+    fn sync_directory(&self, _directory: &Path) -> Result<()> {
+        Ok(())
+    }
+
+    fn free_bytes(&self, _path: &Path) -> Result<Option<u64>> {
+        let used = Self::used_bytes(&self.nodes());
+        Ok(Some(self.limit_bytes.saturating_sub(used)))
+    }
+
+    fn lock(&self, path: &Path) -> Result<Option<Box<dyn Lock>>> {
+        self.create(path, 0, Caching::Cached)?;
+        Ok(Some(Box::new(NoLock)))
+    }
+}
+
+/// Nobody else sees this store.
+#[derive(Debug)]
+struct NoLock;
+
+impl Lock for NoLock {}
+
+#[derive(Debug)]
+struct MemoryFile {
+    bytes: Bytes,
+}
+
+impl ReadFile for MemoryFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        let bytes = held(&self.bytes);
+        let from = bytes.get(offset as usize..).unwrap_or(&[]);
+        let count = from.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&from[..count]);
+        Ok(count)
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+}
+
+impl WriteFile for MemoryFile {
+    fn write_at(&self, data: &[u8], offset: u64) -> Result<()> {
+        let mut bytes = held(&self.bytes);
+        let end = offset as usize + data.len();
+        let length = bytes.len().max(end);
+        bytes.resize(length, 0);
+        bytes[offset as usize..end].copy_from_slice(data);
+        Ok(())
+    }
+
+    fn sync(&self) -> Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,388 @@
+//! Moving bytes while computing: a thread beside the task reads ahead of it, or writes behind it.
+//!
+//! ```text
+//!   OverlappedWriter     task fills a buffer ──filled──▶ thread writes it
+//!                             ▲──────────────empty───────────────┘      a few buffers, reused
+//!
+//!   read_into            thread reads block after block into the task's own memory ──▶ task works on each
+//!   read_through         the same through a few reused buffers
+//! ```
+//!
+//! Only blocking calls and two channels: a device that is busy blocks the thread, not the task, until all
+//! buffers are full. Dropping one end of a channel ends the other side, so that no error leaves a thread behind.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::thread;
+
+use super::pages::Pages;
+use super::{BLOCK_BYTES, ReadFile, WriteFile};
+use crate::error::{Error, Result};
+
+/// Bytes of one transfer. Below 1 MB the device idles between transfers, above 8 MB nothing is gained (README).
+pub const TRANSFER_BYTES: usize = 4 << 20;
+
+/// Buffers of a writer: one being filled, one being written, one waiting.
+pub const WRITER_BUFFERS: usize = 3;
+
+/// Memory that a writer needs for its buffers.
+pub const WRITER_BYTES: u64 = (WRITER_BUFFERS * (TRANSFER_BYTES + BLOCK_BYTES)) as u64;
+
+/// The buffers of a writer, reused from task to task.
+pub type Buffers = Vec<Pages<u8>>;
+
+/// One filled buffer on its way to the device.
+struct Filled {
+    file: Arc<dyn WriteFile>,
+    offset: u64,
+    buffer: Pages<u8>,
+    range: Range<usize>,
+}
+
+/// Writes to files, one after another, behind the back of the task that fills its buffers.
+pub struct OverlappedWriter {
+    filled: SyncSender<Filled>,
+    empty: Receiver<Result<Pages<u8>>>,
+    file: Option<Arc<dyn WriteFile>>,
+    /// The file's offset of the first byte in the buffer.
+    offset: u64,
+    buffer: Pages<u8>,
+    range: Range<usize>,
+    /// What a sent buffer held behind its last whole block.
+    carry: Vec<u8>,
+}
+
+impl OverlappedWriter {
+    /// Runs `produce` with a writer; returns when all it wrote has been handed to the store, or with the first error.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use gristmill_engine::storage::{Caching, Store, memory::Memory, overlap::OverlappedWriter};
+    /// let store = Memory::with_room_for(100);
+    /// let file = Arc::from(store.create("/a".as_ref(), 6, Caching::Direct)?);
+    /// OverlappedWriter::run(&mut Vec::new(), |writer| {
+    ///     writer.begin(file, 0)?;
+    ///     writer.room(6)?[..6].copy_from_slice(b"abcdef");
+    ///     writer.advance(6);
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(store.bytes_of("/a".as_ref()), Some(b"abcdef".to_vec()));
+    /// # Ok::<(), gristmill_engine::Error>(())
+    /// ```
+    pub fn run<T>(
+        buffers: &mut Buffers,
+        produce: impl FnOnce(&mut OverlappedWriter) -> Result<T>,
+    ) -> Result<T> {
+        while buffers.len() < WRITER_BUFFERS {
+            buffers.push(Pages::zeroed(TRANSFER_BYTES + BLOCK_BYTES)?);
+        }
+        let (filled, to_write) = sync_channel(WRITER_BUFFERS);
+        let (give_back, empty) = channel();
+        let Some(buffer) = buffers.pop() else {
+            return Err(Error::bug("write the output", "there are no buffers"));
+        };
+        for spare in buffers.drain(..) {
+            give_back.send(Ok(spare)).map_err(ended_early)?;
+        }
+        thread::scope(|scope| {
+            scope.spawn(move || write_all(&to_write, &give_back));
+            let mut writer = OverlappedWriter {
+                filled,
+                empty,
+                file: None,
+                offset: 0,
+                buffer,
+                range: 0..0,
+                carry: Vec::new(),
+            };
+            let made = produce(&mut writer)?;
+            writer.flush()?;
+            writer.finish(buffers)?;
+            Ok(made)
+        })
+    }
+
+    /// Goes on in `file` at `offset`. What was written before stays with its own file.
+    pub fn begin(&mut self, file: Arc<dyn WriteFile>, offset: u64) -> Result<()> {
+        self.flush()?;
+        self.file = Some(file);
+        self.start_at(offset);
+        Ok(())
+    }
+
+    /// Free memory for at least `bytes` bytes, which are at most [`TRANSFER_BYTES`] less a block.
+    pub fn room(&mut self, bytes: usize) -> Result<&mut [u8]> {
+        debug_assert!(bytes + BLOCK_BYTES <= TRANSFER_BYTES);
+        if self.range.end + bytes > self.buffer.len() {
+            self.send_blocks()?;
+        }
+        Ok(&mut self.buffer[self.range.end..])
+    }
+
+    /// Says that the first `bytes` of the room are filled.
+    pub fn advance(&mut self, bytes: usize) {
+        self.range.end += bytes;
+    }
+
+    /// Memory and file agree modulo a block, so that whole blocks of one are whole blocks of the other.
+    fn start_at(&mut self, offset: u64) {
+        let within = offset as usize % BLOCK_BYTES;
+        self.offset = offset;
+        self.range = within..within;
+    }
+
+    /// Sends the whole blocks of the buffer; what is behind them moves to the next buffer.
+    fn send_blocks(&mut self) -> Result<()> {
+        let cut = self.range.end / BLOCK_BYTES * BLOCK_BYTES;
+        self.carry.clear();
+        self.carry
+            .extend_from_slice(&self.buffer[cut..self.range.end]);
+        let offset = self.offset;
+        let range = self.range.start..cut;
+        self.offset += range.len() as u64;
+        self.range = 0..self.carry.len();
+        self.send(range, offset)?;
+        self.buffer[..self.carry.len()].copy_from_slice(&self.carry);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        if self.range.is_empty() {
+            return Ok(());
+        }
+        let (range, offset) = (self.range.clone(), self.offset);
+        self.start_at(offset + range.len() as u64);
+        self.send(range, offset)
+    }
+
+    /// Sends the buffer on its way, and takes an empty one; an error of the thread comes with that.
+    fn send(&mut self, range: Range<usize>, offset: u64) -> Result<()> {
+        let Some(file) = self.file.clone() else {
+            return Err(Error::bug("write the output", "no file was begun"));
+        };
+        let buffer = std::mem::replace(&mut self.buffer, Pages::zeroed(0)?);
+        let sent = self.filled.send(Filled {
+            file,
+            offset,
+            buffer,
+            range,
+        });
+        self.buffer = self.empty.recv().map_err(ended_early)??;
+        sent.map_err(ended_early)
+    }
+
+    /// Waits until all is written; gives the buffers back.
+    fn finish(self, buffers: &mut Buffers) -> Result<()> {
+        let OverlappedWriter {
+            filled,
+            empty,
+            buffer,
+            file,
+            ..
+        } = self;
+        drop(file);
+        drop(filled); // the thread ends when it has written what it was sent
+        buffers.push(buffer);
+        for spare in empty {
+            buffers.push(spare?);
+        }
+        Ok(())
+    }
+}
+
+fn write_all(to_write: &Receiver<Filled>, give_back: &Sender<Result<Pages<u8>>>) {
+    for Filled {
+        file,
+        offset,
+        buffer,
+        range,
+    } in to_write
+    {
+        let written = file.write_at(&buffer[range], offset);
+        drop(file);
+        let failed = written.is_err();
+        if give_back.send(written.map(|()| buffer)).is_err() || failed {
+            return;
+        }
+    }
+}
+
+/// The other end of a channel is gone, though its thread lives as long as this side does.
+fn ended_early<E: std::fmt::Display>(error: E) -> Error {
+    Error::bug("move bytes", error.to_string())
+}
+
+/// Reads from `offset` on into all of `memory`, `block` bytes at a time, and hands each block to `work` while the
+/// next ones are read. A block is shorter where the file ends; the bytes that were there are handed on.
+pub fn read_into(
+    file: &dyn ReadFile,
+    offset: u64,
+    memory: &mut [u8],
+    block: usize,
+    mut work: impl FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    let (send, blocks) = channel();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut at = offset;
+            for buffer in memory.chunks_mut(block) {
+                let read = file.read_at(buffer, at).map(|bytes| &buffer[..bytes]);
+                at += buffer.len() as u64;
+                let last = read
+                    .as_ref()
+                    .map_or(true, |bytes| bytes.len() < buffer.len());
+                if send.send(read).is_err() || last {
+                    return;
+                }
+            }
+        });
+        blocks.into_iter().try_for_each(|block| work(block?))
+    })
+}
+
+/// Reads `range` through reused buffers of `block` bytes, and hands each to `work` while the next is read.
+pub fn read_through(
+    file: &dyn ReadFile,
+    range: Range<u64>,
+    block: usize,
+    buffers: &mut Buffers,
+    mut work: impl FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    let (send, filled) = sync_channel(WRITER_BUFFERS);
+    let (give_back, empty) = channel();
+    for _ in 0..2 {
+        let spare = buffers.pop().filter(|buffer| buffer.len() >= block);
+        let spare = spare.map_or_else(|| Pages::zeroed(block), Ok)?;
+        give_back.send(spare).map_err(ended_early)?;
+    }
+    thread::scope(|scope| {
+        let reader = scope.spawn(move || {
+            read_ahead(file, range, block, &empty, &send);
+            empty
+        });
+        let worked = filled.into_iter().try_for_each(|block| {
+            let (buffer, bytes): (Pages<u8>, usize) = block?;
+            work(&buffer[..bytes])?;
+            give_back.send(buffer).map_err(ended_early)
+        });
+        drop(give_back); // the reader may be waiting for a buffer
+        if let Ok(empty) = reader.join() {
+            buffers.extend(empty);
+        }
+        worked
+    })
+}
+
+/// Reads the blocks of `range` into empty buffers and sends them on, until its end or that of the file.
+fn read_ahead(
+    file: &dyn ReadFile,
+    range: Range<u64>,
+    block: usize,
+    empty: &Receiver<Pages<u8>>,
+    filled: &SyncSender<Result<(Pages<u8>, usize)>>,
+) {
+    let mut at = range.start;
+    while at < range.end {
+        let Ok(mut buffer) = empty.recv() else { return };
+        let bytes = (range.end - at).min(block as u64) as usize;
+        let whole = bytes.next_multiple_of(BLOCK_BYTES).min(buffer.len());
+        let read = file
+            .read_at(&mut buffer[..whole], at)
+            .map(|read| read.min(bytes));
+        let last = read.as_ref().map_or(true, |read| *read < bytes);
+        at += bytes as u64;
+        if filled.send(read.map(|read| (buffer, read))).is_err() || last {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::faulty::{Fault, Faulty, Plan};
+    use crate::storage::memory::Memory;
+    use crate::storage::{Caching, Store};
+
+    fn bytes(count: usize) -> Vec<u8> {
+        (0..count).map(|i| (i * 7 % 253) as u8).collect()
+    }
+
+    #[test]
+    fn pieces_of_any_size_arrive_in_order() {
+        let want = bytes(3 * TRANSFER_BYTES + 1234);
+        let store = Memory::with_room_for(u64::MAX);
+        let path = "/out".as_ref();
+        let file: Arc<dyn WriteFile> = Arc::from(
+            store
+                .create(path, want.len() as u64, Caching::Direct)
+                .unwrap(),
+        );
+        let mut buffers = Vec::new();
+        for range in [0..700_001, 700_001..want.len()] {
+            OverlappedWriter::run(&mut buffers, |writer| {
+                writer.begin(file.clone(), range.start as u64)?;
+                for piece in want[range].chunks(99_991) {
+                    writer.room(piece.len())?[..piece.len()].copy_from_slice(piece);
+                    writer.advance(piece.len());
+                }
+                Ok(())
+            })
+            .unwrap();
+        }
+        assert_eq!(buffers.len(), WRITER_BUFFERS);
+        assert!(store.bytes_of(path).unwrap() == want);
+    }
+
+    #[test]
+    fn errors_of_the_thread_reach_the_task() {
+        let plan = Plan {
+            fault: Fault::Code(28),
+            from: 1,
+            to: u64::MAX,
+        };
+        let store = Faulty::new(Memory::with_room_for(u64::MAX), plan);
+        let file: Arc<dyn WriteFile> =
+            Arc::from(store.create("/o".as_ref(), 0, Caching::Direct).unwrap());
+        let error = OverlappedWriter::run(&mut Vec::new(), |writer| {
+            writer.begin(file, 0)?;
+            for _ in 0..100 {
+                writer.room(1 << 20)?;
+                writer.advance(1 << 20);
+            }
+            Ok(())
+        })
+        .unwrap_err();
+        assert_eq!(error.kind(), crate::Kind::DiskFull);
+    }
+
+    #[test]
+    fn both_readers_hand_on_all_bytes() {
+        let want = bytes(1_000_000);
+        let store = Memory::with_room_for(u64::MAX);
+        store
+            .create("/in".as_ref(), 0, Caching::Cached)
+            .unwrap()
+            .write_at(&want, 0)
+            .unwrap();
+        let file = store.open("/in".as_ref(), Caching::Direct).unwrap();
+        let (mut into, mut through) = (Vec::new(), Vec::new());
+        let mut memory = vec![0; 999_000];
+        let gather = |to: &mut Vec<u8>, block: &[u8]| {
+            to.extend_from_slice(block);
+            Ok(())
+        };
+        read_into(&*file, 500, &mut memory, 4096, |block| {
+            gather(&mut into, block)
+        })
+        .unwrap();
+        assert!(into == want[500..999_500]);
+        let range = 500..2_000_000;
+        read_through(&*file, range, 8192, &mut Vec::new(), |block| {
+            gather(&mut through, block)
+        })
+        .unwrap();
+        assert!(through == want[500..]);
+    }
+}

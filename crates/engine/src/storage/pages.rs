@@ -1,0 +1,124 @@
+//! Memory in pages of its own, from the operating system: large, aligned to blocks, in huge pages where there are.
+//!
+//! The first touch of memory costs more than sorting what lies in it, and huge pages halve that cost (README,
+//! figures). So engine buffers are few, large and reused.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+
+use crate::error::{Error, Kind, Result};
+
+/// A type for which any bytes, all zeros included, are a value.
+///
+/// # Safety
+/// The implementer must have no invalid bit patterns, no padding, no `Drop`, and an alignment of at most a page.
+pub unsafe trait Plain: Copy + Send + Sync + 'static {}
+
+// SAFETY: integers take any bits.
+unsafe impl Plain for u8 {}
+
+/// A huge page on x86-64 and, with 4 kB base pages, on aarch64.
+pub const HUGE_PAGE_BYTES: usize = 2 << 20;
+
+/// A fixed number of values in memory of its own, zero at first.
+///
+/// ```
+/// use gristmill_engine::storage::pages::Pages;
+/// let mut pages = Pages::<u8>::zeroed(10_000)?;
+/// pages[9_999] = 7;
+/// assert_eq!((pages[0], pages.len(), pages.as_ptr() as usize % 4096), (0, 10_000, 0));
+/// # Ok::<(), gristmill_engine::Error>(())
+/// ```
+pub struct Pages<T: Plain> {
+    start: NonNull<T>,
+    len: usize,
+}
+
+// SAFETY: the memory is owned, and `Plain` values are `Send` and `Sync`.
+unsafe impl<T: Plain> Send for Pages<T> {}
+// SAFETY: as above; shared access is read-only.
+unsafe impl<T: Plain> Sync for Pages<T> {}
+
+impl<T: Plain> Pages<T> {
+    /// Memory for `len` values.
+    pub fn zeroed(len: usize) -> Result<Self> {
+        let bytes = len * size_of::<T>();
+        if bytes == 0 {
+            return Ok(Pages {
+                start: NonNull::dangling(),
+                len,
+            });
+        }
+        // SAFETY: a new private mapping, touching nothing that exists.
+        let start = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            )
+        };
+        if start == libc::MAP_FAILED {
+            return Err(out_of_memory(bytes));
+        }
+        advise_huge(start.cast(), bytes);
+        let start = NonNull::new(start.cast()).ok_or_else(|| out_of_memory(bytes))?;
+        Ok(Pages { start, len })
+    }
+}
+
+/// The error of an allocation that the operating system refused.
+pub(crate) fn out_of_memory(bytes: usize) -> Error {
+    Error::new(
+        Kind::Memory,
+        "allocate memory",
+        format!("the operating system refused {bytes} bytes"),
+    )
+    .advise("give a smaller --memory, or end other programs")
+}
+
+/// Asks for huge pages; where there are none this does nothing.
+pub(crate) fn advise_huge(start: *mut u8, bytes: usize) {
+    #[cfg(target_os = "linux")]
+    if bytes >= HUGE_PAGE_BYTES {
+        // SAFETY: advice about a mapping the caller owns; it changes no contents.
+        unsafe { libc::madvise(start.cast(), bytes, libc::MADV_HUGEPAGE) };
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (start, bytes);
+}
+
+impl<T: Plain> Drop for Pages<T> {
+    fn drop(&mut self) {
+        let bytes = self.len * size_of::<T>();
+        if bytes > 0 {
+            // SAFETY: exactly the mapping made in `zeroed`; no reference outlives `self`.
+            unsafe { libc::munmap(self.start.as_ptr().cast(), bytes) };
+        }
+    }
+}
+
+impl<T: Plain> Deref for Pages<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: `len` values lie in the owned mapping, and any bits are a value.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl<T: Plain> DerefMut for Pages<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as in `deref`, and `self` is borrowed exclusively.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl<T: Plain> fmt::Debug for Pages<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Pages({} x {} bytes)", self.len, size_of::<T>())
+    }
+}

@@ -1,0 +1,150 @@
+//! Looking at files and devices: what is in the page cache, and how fast a directory's device is.
+
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::overlap::TRANSFER_BYTES;
+use super::pages::Pages;
+use super::{Caching, Store};
+use crate::error::Result;
+
+/// Windows that are looked at to estimate how much of a file is in the page cache.
+const WINDOWS: u64 = 256;
+
+/// Bytes of a window.
+const WINDOW_BYTES: u64 = 1 << 20;
+
+/// The share of a file's first `bytes` that is in the page cache, from 0 to 1, estimated from even windows.
+#[cfg(target_os = "linux")]
+pub fn resident_share(file: BorrowedFd<'_>, bytes: u64) -> f64 {
+    let step = (bytes / WINDOWS)
+        .next_multiple_of(WINDOW_BYTES)
+        .max(WINDOW_BYTES);
+    let (mut pages, mut resident) = (0_u64, 0_u64);
+    let mut at = 0;
+    while at < bytes {
+        let window = WINDOW_BYTES.min(bytes - at);
+        let Some(states) = page_states(file, at, window as usize) else {
+            return 0.0;
+        };
+        pages += states.len() as u64;
+        resident += states.iter().filter(|state| *state & 1 == 1).count() as u64;
+        at += step;
+    }
+    if pages == 0 {
+        0.0
+    } else {
+        resident as f64 / pages as f64
+    }
+}
+
+/// Elsewhere nothing is known, and files are read.
+#[cfg(not(target_os = "linux"))]
+pub fn resident_share(_file: BorrowedFd<'_>, _bytes: u64) -> f64 {
+    0.0
+}
+
+/// One byte for each page of a window, its lowest bit set where the page is in memory.
+#[cfg(target_os = "linux")]
+fn page_states(file: BorrowedFd<'_>, offset: u64, bytes: usize) -> Option<Vec<u8>> {
+    // SAFETY: a new shared mapping that is never touched, only asked about, and unmapped; `states` has a byte
+    // for each page of it.
+    unsafe {
+        let page = libc::sysconf(libc::_SC_PAGESIZE) as usize;
+        let mut states = vec![0_u8; bytes.div_ceil(page)];
+        let null = std::ptr::null_mut();
+        let (fd, offset) = (file.as_raw_fd(), offset as libc::off_t);
+        let start = libc::mmap(null, bytes, libc::PROT_READ, libc::MAP_SHARED, fd, offset);
+        if start == libc::MAP_FAILED {
+            return None;
+        }
+        let told = libc::mincore(start, bytes, states.as_mut_ptr()) == 0;
+        libc::munmap(start, bytes);
+        told.then_some(states)
+    }
+}
+
+/// How long the device below a directory took for plain transfers: the floor under any job there.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+pub struct DeviceFloor {
+    /// Bytes moved each way.
+    pub bytes: u64,
+    /// Seconds to write them directly in large blocks, made durable.
+    pub write_s: f64,
+    /// Seconds to read a cached file of that size into a reused buffer.
+    pub cached_read_s: f64,
+}
+
+/// Writes `bytes` to a new file `path` past the cache with `streams` streams, then reads a cached file of the same
+/// size; removes what it made.
+///
+/// ```
+/// use gristmill_engine::storage::{local::Local, probe::device_floor};
+/// let folder = tempfile::tempdir()?;
+/// let floor = device_floor(&Local, &folder.path().join("probe"), 8 << 20, 2)?;
+/// assert!(floor.write_s > 0.0 && floor.cached_read_s > 0.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn device_floor(
+    store: &dyn Store,
+    path: &Path,
+    bytes: u64,
+    streams: u64,
+) -> Result<DeviceFloor> {
+    let measured = measure(store, path, bytes, streams.max(1));
+    let removed = store.remove(path);
+    let (write, read) = measured?;
+    removed?;
+    Ok(DeviceFloor {
+        bytes,
+        write_s: write.as_secs_f64(),
+        cached_read_s: read.as_secs_f64(),
+    })
+}
+
+fn measure(
+    store: &dyn Store,
+    path: &Path,
+    bytes: u64,
+    streams: u64,
+) -> Result<(Duration, Duration)> {
+    let mut buffer = Pages::<u8>::zeroed(TRANSFER_BYTES)?;
+    buffer
+        .iter_mut()
+        .enumerate()
+        .for_each(|(i, byte)| *byte = (i % 251) as u8);
+    let began = Instant::now();
+    let file = store.create(path, bytes, Caching::Direct)?;
+    let step = TRANSFER_BYTES as u64;
+    let write_stream = |stream: u64| {
+        (stream * step..bytes)
+            .step_by((streams * step) as usize)
+            .try_for_each(|at| file.write_at(&buffer[..step.min(bytes - at) as usize], at))
+    };
+    std::thread::scope(|scope| {
+        let write_stream = &write_stream;
+        let writers: Vec<_> = (0..streams)
+            .map(|stream| scope.spawn(move || write_stream(stream)))
+            .collect();
+        writers
+            .into_iter()
+            .try_for_each(|writer| match writer.join() {
+                Ok(written) => written,
+                Err(panic) => std::panic::resume_unwind(panic),
+            })
+    })?;
+    file.sync()?;
+    let write = began.elapsed();
+
+    let file = store.open(path, Caching::Cached)?;
+    let mut read_all = || {
+        (0..bytes)
+            .step_by(TRANSFER_BYTES)
+            .try_for_each(|at| file.read_at(&mut buffer, at).map(drop))
+    };
+    read_all()?; // into the cache
+    let began = Instant::now();
+    read_all()?;
+    Ok((write, began.elapsed()))
+}

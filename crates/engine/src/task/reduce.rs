@@ -1,0 +1,74 @@
+//! The reduce task: ranges of output files, from the buckets of all map outputs.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::{Attempt, AttemptId, OutputFile, Scratch, TaskContext};
+use crate::error::Result;
+use crate::reduce::{BucketScratch, PartRange, RangeProof, reduce_ranges};
+use crate::storage::overlap::WRITER_BYTES;
+
+/// A range of an output file, as a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RangeSpec {
+    /// The file.
+    pub file: OutputFile,
+    /// Where the range begins.
+    pub offset: u64,
+    /// The buckets whose records it holds.
+    pub buckets: Range<usize>,
+}
+
+/// Which ranges to write.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReduceSpec {
+    /// The ranges, in order.
+    pub ranges: Vec<RangeSpec>,
+    /// The map outputs to read: one for each split, in order of the splits.
+    pub inputs: Arc<Vec<AttemptId>>,
+    /// The job's record length.
+    pub record_bytes: usize,
+}
+
+/// Memory of a worker that reduces.
+pub const REDUCE_WORKER_BYTES: u64 = BucketScratch::BYTES + WRITER_BYTES;
+
+pub(super) fn run(
+    spec: &ReduceSpec,
+    context: &TaskContext,
+    attempt: &Attempt<'_>,
+    scratch: &mut Scratch,
+) -> Result<Vec<RangeProof>> {
+    let _memory = context
+        .budget
+        .reserve("reduce buffers", REDUCE_WORKER_BYTES)?;
+    let arena = context.arena()?;
+    arena.seal()?;
+    let outputs = spec
+        .inputs
+        .iter()
+        .map(|id| context.output_of(*id))
+        .collect::<Result<Vec<_>>>()?;
+    let slices_of = |bucket| outputs.iter().map(|output| output.bucket(bucket)).collect();
+    let ranges: Vec<PartRange<'_>> = spec
+        .ranges
+        .iter()
+        .map(|range| PartRange {
+            path: &range.file.path,
+            file_bytes: range.file.bytes,
+            offset: range.offset,
+            buckets: range.buckets.clone().map(slices_of).collect(),
+        })
+        .collect();
+    let progress = |bytes| attempt.progress(bytes);
+    let sealed = arena.sealed()?;
+    let scratch = &mut scratch.reduce;
+    reduce_ranges(
+        &*context.store,
+        sealed,
+        spec.record_bytes,
+        &ranges,
+        scratch,
+        &progress,
+    )
+}

@@ -1,0 +1,97 @@
+//! The validate task: checks order and sums CRCs over a range of a file.
+
+use super::{Attempt, Scratch, TaskContext};
+use crate::error::Result;
+use crate::order::check::OrderCheck;
+use crate::record::RECORD_BYTES;
+use crate::record::checksum::Checksum;
+use crate::storage::direct::ended_early;
+use crate::storage::input::Piece;
+use crate::storage::overlap::{TRANSFER_BYTES, read_through};
+use crate::storage::probe::resident_share;
+use crate::storage::{BLOCK_BYTES, Caching, ReadFile};
+
+/// Which range to check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ValidateSpec {
+    /// The range: whole records.
+    pub piece: Piece,
+}
+
+/// What was found in a range.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ValidateReport {
+    /// The range.
+    pub piece: Piece,
+    /// Order, ends and duplicates.
+    pub check: OrderCheck,
+    /// The sum of the records' CRCs.
+    pub checksum: u128,
+}
+
+/// Memory of a worker that validates: two buffers.
+pub const VALIDATE_WORKER_BYTES: u64 = 2 * BLOCK_TRANSFER as u64;
+
+/// A transfer of whole records and whole device blocks.
+const BLOCK_TRANSFER: usize =
+    TRANSFER_BYTES / (RECORD_BYTES * BLOCK_BYTES) * (RECORD_BYTES * BLOCK_BYTES);
+
+/// Records that are checked at a time, in the first-level cache.
+const BLOCK_RECORDS: usize = 256;
+
+/// The share of a file in the page cache from which on it is read through it.
+const MOSTLY: f64 = 0.9;
+
+pub(super) fn run(
+    spec: &ValidateSpec,
+    context: &TaskContext,
+    attempt: &Attempt<'_>,
+    scratch: &mut Scratch,
+) -> Result<ValidateReport> {
+    let _memory = context
+        .budget
+        .reserve("input buffers", VALIDATE_WORKER_BYTES)?;
+    let piece = spec.piece;
+    let input = &context.files[piece.file];
+    let cached = context.store.open(&input.path, Caching::Cached)?;
+    let file = if is_cached(&*cached, input.stat.bytes) {
+        cached
+    } else {
+        context.store.open(&input.path, Caching::Direct)?
+    };
+    let mut check = OrderCheck::default();
+    let mut checksum = Checksum::new(RECORD_BYTES);
+    let range = piece.offset..piece.offset + piece.bytes;
+    read_through(
+        &*file,
+        range,
+        BLOCK_TRANSFER,
+        &mut scratch.buffers,
+        |data| {
+            for block in data.chunks(BLOCK_RECORDS * RECORD_BYTES) {
+                let whole = block.len() / RECORD_BYTES * RECORD_BYTES;
+                check.update(&block[..whole], RECORD_BYTES);
+                checksum.update(&block[..whole]);
+            }
+            attempt.progress(data.len() as u64)
+        },
+    )?;
+    let read = check.records * RECORD_BYTES as u64;
+    if read != piece.bytes {
+        return Err(ended_early(
+            &input.path,
+            piece.offset + piece.bytes,
+            piece.offset + read,
+        ));
+    }
+    Ok(ValidateReport {
+        piece,
+        check,
+        checksum: checksum.value(),
+    })
+}
+
+fn is_cached(file: &dyn ReadFile, bytes: u64) -> bool {
+    file.descriptor()
+        .is_some_and(|descriptor| resident_share(descriptor, bytes) >= MOSTLY)
+}

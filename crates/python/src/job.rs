@@ -1,0 +1,93 @@
+//! A job, run on a thread of its own so that Python stays free to show progress and take Ctrl-C.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use gristmill_engine::jobs::{self, Environment, JobReport};
+use gristmill_engine::plan::{COMMANDS, JobSpec};
+use gristmill_engine::runner::threads::Control;
+use gristmill_engine::storage::local::Local;
+use gristmill_engine::{Error, Kind};
+use pyo3::prelude::*;
+
+use crate::error::to_python;
+
+/// What the job's thread and Python share.
+#[derive(Default)]
+struct Shared {
+    control: Control,
+    report: Mutex<Option<JobReport>>,
+    over: Condvar,
+}
+
+/// A running or finished job.
+#[pyclass(frozen)]
+pub struct Job {
+    shared: Arc<Shared>,
+}
+
+#[pymethods]
+impl Job {
+    #[new]
+    fn new(spec: &str, job_id: String) -> PyResult<Self> {
+        let spec = JobSpec::from_json(spec).map_err(|error| to_python(&error))?;
+        let shared = Arc::new(Shared::default());
+        let theirs = Arc::clone(&shared);
+        thread::spawn(move || {
+            let environment = Environment { store: Arc::new(Local), job_id };
+            let report = jobs::run(&spec, &environment, &theirs.control);
+            *theirs.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report);
+            theirs.over.notify_all();
+        });
+        Ok(Job { shared })
+    }
+
+    fn wait(&self, py: Python<'_>, timeout_s: f64) -> bool {
+        py.detach(|| {
+            let report = self.shared.report.lock().unwrap_or_else(PoisonError::into_inner);
+            let limit = Duration::from_secs_f64(timeout_s.clamp(0.0, 3600.0));
+            let waited =
+                self.shared.over.wait_timeout_while(report, limit, |report| report.is_none());
+            waited.unwrap_or_else(PoisonError::into_inner).0.is_some()
+        })
+    }
+
+    fn progress(&self) -> (&'static str, usize, u64, u64) {
+        let progress = self.shared.control.progress();
+        (progress.name, progress.index, progress.done_bytes, progress.bytes)
+    }
+
+    fn cancel(&self) {
+        self.shared.control.cancel();
+    }
+
+    fn report(&self) -> PyResult<String> {
+        let report = self.shared.report.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(report) = &*report else {
+            let error = Error::new(Kind::BadOption, "give the report", "the job still runs");
+            return Err(to_python(&error));
+        };
+        to_json(report)
+    }
+
+    fn raise_failure(&self) -> PyResult<()> {
+        let report = self.shared.report.lock().unwrap_or_else(PoisonError::into_inner);
+        match report.as_ref().and_then(|report| report.failure.as_ref()) {
+            Some(error) => Err(to_python(error)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The table of commands and their options, as JSON.
+#[pyfunction]
+pub fn commands() -> PyResult<String> {
+    to_json(&COMMANDS)
+}
+
+fn to_json<T: serde::Serialize>(value: &T) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|error| {
+        to_python(&Error::bug("write JSON", error.to_string()))
+    })
+}

@@ -1,0 +1,27 @@
+//! `gristmill._core`: the engine as Python sees it.
+//!
+//! One file per operation; each converts its arguments, detaches from the interpreter, calls the
+//! engine and wraps the result. The stubs, with the docstrings, are `python/gristmill/_core.pyi`.
+
+mod error;
+mod job;
+mod probe;
+
+use pyo3::prelude::*;
+
+/// The native part of Gristmill.
+#[pymodule]
+mod _core {
+    #[pymodule_export]
+    use crate::job::{Job, commands};
+    #[pymodule_export]
+    use crate::probe::device_floor;
+
+    /// The version of the engine, which is that of the package.
+    #[pymodule_export]
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+    /// Whether this is an unoptimised build, which no measurement should be taken with.
+    #[pymodule_export]
+    const DEBUG_BUILD: bool = cfg!(debug_assertions);
+}

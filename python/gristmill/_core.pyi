@@ -1,0 +1,50 @@
+"""The native part of Gristmill; crates/python implements it and stubtest compares the two."""
+
+from os import PathLike
+from typing import Final, final
+
+__all__ = ["DEBUG_BUILD", "VERSION", "Job", "commands", "device_floor"]
+
+VERSION: Final[str]
+"""The version of the engine, which is that of the package."""
+
+DEBUG_BUILD: Final[bool]
+"""Whether this is an unoptimised build, which no measurement should be taken with."""
+
+@final
+class Job:
+    """A job, begun when it is made, on a native thread.
+
+    Args:
+        spec: JSON of one command and its options, such as `{"teragen": {"rows": "1k", "output": "data"}}`.
+        job_id: The job's name.
+
+    Raises:
+        ValueError: An option is unknown, missing or makes no sense.
+    """
+
+    def __new__(cls, spec: str, job_id: str) -> Job: ...
+    def wait(self, timeout_s: float) -> bool:
+        """Wait until the job is over, at most `timeout_s` seconds; whether it is."""
+    def progress(self) -> tuple[str, int, int, int]:
+        """Return the stage's name, its number from 1, its bytes done and its bytes in all (0: not known)."""
+    def cancel(self) -> None:
+        """Ask the job to end; it cleans up and is over soon."""
+    def report(self) -> str:
+        """Return the report of a job that is over, as JSON.
+
+        Raises:
+            ValueError: The job still runs.
+        """
+    def raise_failure(self) -> None:
+        """Raise what made the job fail, as the built-in exception nearest to it; nothing if it succeeded."""
+
+def commands() -> str:
+    """Return the table of commands and their options, as JSON."""
+
+def device_floor(folder: str | PathLike[str], bytes: int, streams: int) -> tuple[float, float]:
+    """Return the seconds to write `bytes` bytes past the cache with `streams` streams, made durable, and to read a cached file of that size.
+
+    Raises:
+        OSError: The folder cannot be written.
+    """
