@@ -35,7 +35,10 @@ impl Job {
         let shared = Arc::new(Shared::default());
         let theirs = Arc::clone(&shared);
         thread::spawn(move || {
-            let environment = Environment { store: Arc::new(Local), job_id };
+            let environment = Environment {
+                store: Arc::new(Local),
+                job_id,
+            };
             let report = jobs::run(&spec, &environment, &theirs.control);
             *theirs.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report);
             theirs.over.notify_all();
@@ -45,17 +48,28 @@ impl Job {
 
     fn wait(&self, py: Python<'_>, timeout_s: f64) -> bool {
         py.detach(|| {
-            let report = self.shared.report.lock().unwrap_or_else(PoisonError::into_inner);
+            let report = self
+                .shared
+                .report
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
             let limit = Duration::from_secs_f64(timeout_s.clamp(0.0, 3600.0));
-            let waited =
-                self.shared.over.wait_timeout_while(report, limit, |report| report.is_none());
+            let waited = self
+                .shared
+                .over
+                .wait_timeout_while(report, limit, |report| report.is_none());
             waited.unwrap_or_else(PoisonError::into_inner).0.is_some()
         })
     }
 
     fn progress(&self) -> (&'static str, usize, u64, u64) {
         let progress = self.shared.control.progress();
-        (progress.name, progress.index, progress.done_bytes, progress.bytes)
+        (
+            progress.name,
+            progress.index,
+            progress.done_bytes,
+            progress.bytes,
+        )
     }
 
     fn cancel(&self) {
@@ -63,7 +77,11 @@ impl Job {
     }
 
     fn report(&self) -> PyResult<String> {
-        let report = self.shared.report.lock().unwrap_or_else(PoisonError::into_inner);
+        let report = self
+            .shared
+            .report
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let Some(report) = &*report else {
             let error = Error::new(Kind::BadOption, "give the report", "the job still runs");
             return Err(to_python(&error));
@@ -72,7 +90,11 @@ impl Job {
     }
 
     fn raise_failure(&self) -> PyResult<()> {
-        let report = self.shared.report.lock().unwrap_or_else(PoisonError::into_inner);
+        let report = self
+            .shared
+            .report
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         match report.as_ref().and_then(|report| report.failure.as_ref()) {
             Some(error) => Err(to_python(error)),
             None => Ok(()),
@@ -87,7 +109,6 @@ pub fn commands() -> PyResult<String> {
 }
 
 fn to_json<T: serde::Serialize>(value: &T) -> PyResult<String> {
-    serde_json::to_string(value).map_err(|error| {
-        to_python(&Error::bug("write JSON", error.to_string()))
-    })
+    serde_json::to_string(value)
+        .map_err(|error| to_python(&Error::bug("write JSON", error.to_string())))
 }

@@ -18,5 +18,7 @@ pub fn device_floor(
 ) -> PyResult<(f64, f64)> {
     let path = folder.join(".gristmill-probe");
     let floor = py.detach(|| probe::device_floor(&Local, &path, bytes, streams));
-    floor.map(|floor| (floor.write_s, floor.cached_read_s)).map_err(|error| to_python(&error))
+    floor
+        .map(|floor| (floor.write_s, floor.cached_read_s))
+        .map_err(|error| to_python(&error))
 }

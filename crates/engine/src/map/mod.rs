@@ -88,7 +88,7 @@ pub fn map_split(
     progress: &dyn Fn(u64) -> Result<()>,
 ) -> Result<MapOutput> {
     let bytes: u64 = pieces.iter().map(|piece| piece.bytes).sum();
-    staging.begin((bytes / input.record_bytes as u64) as usize, input.buckets);
+    staging.begin((bytes / input.record_bytes as u64) as usize, input.buckets)?;
     let mut checksum = Checksum::new(input.record_bytes);
     for piece in pieces {
         let start = input.arena.start_of(piece.file) + piece.offset;

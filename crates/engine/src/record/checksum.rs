@@ -2,7 +2,7 @@
 //!
 //! A sum does not see order, so the sum over a sort's output equals that over its input: half of the proof
 //! (the other half is the order check). It is computed twice for each byte, hence the kernel: at 100 bytes
-//! `crc32fast` cannot use its folding path (it begins at 128 bytes) and takes about 10 times as long as
+//! `crc32fast` cannot use its folding path (it begins at 128 bytes) and takes three times as long as
 //! `crc_clmul` (`cargo bench --bench kernels`).
 
 use std::fmt;
@@ -104,7 +104,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn kernel_equals_plain(record_bytes in 1_usize..300, records in 0_usize..9, seed in any::<u64>()) {
+        fn kernel_equals_plain(record_bytes in 1_usize..300, records in 0_usize..14, seed in any::<u64>()) {
             let mut state = seed | 1;
             let data: Vec<u8> = (0..record_bytes * records)
                 .map(|_| {
@@ -112,9 +112,10 @@ mod tests {
                     (state >> 56) as u8
                 })
                 .collect();
+            let want = sum_plain(&data, record_bytes);
             let mut sum = Checksum::new(record_bytes);
             sum.update(&data);
-            prop_assert_eq!(sum.value(), sum_plain(&data, record_bytes));
+            prop_assert_eq!(sum.value(), want);
         }
     }
 }

@@ -20,8 +20,9 @@
 #[derive(Debug, Clone)]
 pub(super) struct CrcFixed {
     record_bytes: usize,
-    /// One multiplier for each 8-byte word of the record, the last for the word that ends the record.
-    multipliers: Vec<u64>,
+    /// Two multipliers for each 16 bytes of the record; then one for a single word behind them, and one for the
+    /// word that ends the record.
+    multipliers: Vec<[u64; 2]>,
     /// Which bits of the last word do not belong to the word before it.
     last_mask: u64,
     /// The CRC of a record of zeros: what initial value and final complement contribute.
@@ -37,15 +38,22 @@ impl CrcFixed {
         if !(8..=MOST_BYTES).contains(&record_bytes) || !supported() {
             return None;
         }
-        let mut multipliers: Vec<u64> = (0..record_bytes / 8)
-            .map(|word| power_of_x(8 * (record_bytes - 8 * word - 8) + 31))
+        let multiplier = |word: usize| power_of_x(8 * (record_bytes - 8 * word - 8) + 31);
+        let pairs = record_bytes / 16;
+        let mut multipliers: Vec<[u64; 2]> = (0..pairs)
+            .map(|pair| [multiplier(2 * pair), multiplier(2 * pair + 1)])
             .collect();
+        let odd = if record_bytes % 16 >= 8 {
+            multiplier(2 * pairs)
+        } else {
+            0
+        };
+        multipliers.push([odd, power_of_x(31)]);
         let tail_bytes = record_bytes % 8;
         let last_mask = match tail_bytes {
             0 => 0,
             bytes => u64::MAX << (64 - 8 * bytes),
         };
-        multipliers.push(power_of_x(31));
         Some(CrcFixed {
             record_bytes,
             multipliers,
@@ -90,7 +98,7 @@ mod x86 {
     use super::{CrcFixed, POLYNOMIAL};
     use std::arch::x86_64::{
         __m128i, _mm_and_si128, _mm_clmulepi64_si128, _mm_cvtsi64_si128, _mm_extract_epi32,
-        _mm_set_epi64x, _mm_setzero_si128, _mm_srli_si128, _mm_xor_si128,
+        _mm_loadu_si128, _mm_set_epi64x, _mm_setzero_si128, _mm_srli_si128, _mm_xor_si128,
     };
 
     /// x^64 mod P, reflected in 32 bits and shifted up by the one bit that a reflected product loses.
@@ -100,16 +108,17 @@ mod x86 {
     /// P, reflected in 33 bits.
     const P: i64 = ((POLYNOMIAL as i64) << 1) | 1;
 
+    /// The sum over all records. (In 256 or 512 bits at once, two or four records abreast, nothing is gained: putting
+    /// the words together costs what multiplying them saves.)
     #[target_feature(enable = "pclmulqdq,sse4.1")]
     pub(super) fn sum(kernel: &CrcFixed, data: &[u8]) -> u128 {
         let mut total = 0_u128;
-        if kernel.record_bytes == 100 {
-            // The sort benchmark's length: constant trip counts let the compiler unroll (1.6 x).
-            let mut multipliers = [0; 13];
-            multipliers.copy_from_slice(&kernel.multipliers);
+        if let (100, Some(multipliers)) = (kernel.record_bytes, kernel.multipliers.first_chunk()) {
+            // The sort benchmark's length: constant trip counts let the compiler unroll.
+            let multipliers: &[[u64; 2]; 7] = multipliers;
             let (records, _) = data.as_chunks::<100>();
             for record in records {
-                let product = products(record, &multipliers, kernel.last_mask);
+                let product = products(record, multipliers, kernel.last_mask);
                 total += u128::from(reduce(product) ^ kernel.zeros_crc);
             }
             return total;
@@ -124,25 +133,38 @@ mod x86 {
     /// The XOR of every word times its multiplier: the record times x^32, not yet reduced.
     #[inline]
     #[target_feature(enable = "pclmulqdq,sse4.1")]
-    fn products(record: &[u8], multipliers: &[u64], last_mask: u64) -> __m128i {
-        let (words, _) = record.as_chunks::<8>();
+    fn products(record: &[u8], multipliers: &[[u64; 2]], last_mask: u64) -> __m128i {
+        let (pairs, rest) = record.as_chunks::<16>();
         let mut product = _mm_setzero_si128();
-        for (pair, multiplier) in words.chunks_exact(2).zip(multipliers.chunks_exact(2)) {
-            let two = _mm_set_epi64x(i64::from_le_bytes(pair[1]), i64::from_le_bytes(pair[0]));
-            let by = _mm_set_epi64x(multiplier[1] as i64, multiplier[0] as i64);
+        for (pair, by) in pairs.iter().zip(multipliers) {
+            let (two, by) = (load(pair), load_multipliers(by));
             product = _mm_xor_si128(product, _mm_clmulepi64_si128::<0x00>(two, by));
             product = _mm_xor_si128(product, _mm_clmulepi64_si128::<0x11>(two, by));
         }
-        if words.len() % 2 == 1 {
-            let word = i64::from_le_bytes(words[words.len() - 1]);
-            product = _mm_xor_si128(product, multiply(word, multipliers[words.len() - 1]));
+        let [odd, last] = multipliers[pairs.len()];
+        if let Some(word) = rest.first_chunk::<8>() {
+            product = _mm_xor_si128(product, multiply(i64::from_le_bytes(*word), odd));
         }
-        if last_mask != 0 {
-            let (_, ends) = record.as_rchunks::<8>();
-            let word = i64::from_le_bytes(ends[ends.len() - 1]) & last_mask as i64;
-            product = _mm_xor_si128(product, multiply(word, multipliers[words.len()]));
+        if let (true, Some(word)) = (last_mask != 0, record.last_chunk::<8>()) {
+            let word = i64::from_le_bytes(*word) & last_mask as i64;
+            product = _mm_xor_si128(product, multiply(word, last));
         }
         product
+    }
+
+    #[inline]
+    #[target_feature(enable = "pclmulqdq,sse4.1")]
+    fn load(bytes: &[u8; 16]) -> __m128i {
+        // SAFETY: sixteen bytes are there, and the load asks for no alignment. (Put together from two integers it
+        // would take the one port that multiplies: 1.6 x the time.)
+        unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
+    }
+
+    #[inline]
+    #[target_feature(enable = "pclmulqdq,sse4.1")]
+    fn load_multipliers(pair: &[u64; 2]) -> __m128i {
+        // SAFETY: as above.
+        unsafe { _mm_loadu_si128(pair.as_ptr().cast()) }
     }
 
     #[inline]

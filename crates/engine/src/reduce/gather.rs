@@ -29,7 +29,7 @@ fn gather_fixed<const BYTES: usize>(arena: &[u8], entries: &[Entry], out: &mut [
     let (records, _) = out.as_chunks_mut::<BYTES>();
     for (i, record) in records.iter_mut().enumerate() {
         if let Some(later) = entries.get(i + AHEAD) {
-            prefetch(arena, later.position() as usize, BYTES);
+            prefetch::<BYTES>(arena, later.position() as usize);
         }
         let from = entries[i].position() as usize;
         record.copy_from_slice(&arena[from..from + BYTES]);
@@ -39,15 +39,17 @@ fn gather_fixed<const BYTES: usize>(arena: &[u8], entries: &[Entry], out: &mut [
 /// Asks for the cache lines of a record.
 #[cfg(target_arch = "x86_64")]
 #[inline]
-fn prefetch(arena: &[u8], from: usize, bytes: usize) {
+fn prefetch<const BYTES: usize>(arena: &[u8], position: usize) {
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-    for line in (0..bytes).step_by(CACHE_LINE_BYTES).chain([bytes - 1]) {
-        // SAFETY: a prefetch reads nothing and cannot fault, whatever the address; the sum is not dereferenced.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(arena.as_ptr().wrapping_add(from + line).cast()) };
+    let from = arena.as_ptr().wrapping_add(position);
+    let (middle, last) = (CACHE_LINE_BYTES.min(BYTES - 1), BYTES - 1);
+    for within in [0, middle, last] {
+        // SAFETY: a prefetch reads nothing and cannot fault, whatever the address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(within).cast()) };
     }
 }
 
 /// Elsewhere the processor's own prefetching has to do.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline]
-fn prefetch(_arena: &[u8], _from: usize, _bytes: usize) {}
+fn prefetch<const BYTES: usize>(_arena: &[u8], _position: usize) {}

@@ -161,7 +161,7 @@ impl OverlappedWriter {
         let Some(file) = self.file.clone() else {
             return Err(Error::bug("write the output", "no file was begun"));
         };
-        let buffer = std::mem::replace(&mut self.buffer, Pages::zeroed(0)?);
+        let buffer = std::mem::take(&mut self.buffer);
         let sent = self.filled.send(Filled {
             file,
             offset,

@@ -17,6 +17,8 @@ pub unsafe trait Plain: Copy + Send + Sync + 'static {}
 
 // SAFETY: integers take any bits.
 unsafe impl Plain for u8 {}
+// SAFETY: as above.
+unsafe impl Plain for u16 {}
 
 /// A huge page on x86-64 and, with 4 kB base pages, on aarch64.
 pub const HUGE_PAGE_BYTES: usize = 2 << 20;
@@ -89,6 +91,15 @@ pub(crate) fn advise_huge(start: *mut u8, bytes: usize) {
     }
     #[cfg(not(target_os = "linux"))]
     let _ = (start, bytes);
+}
+
+impl<T: Plain> Default for Pages<T> {
+    fn default() -> Self {
+        Pages {
+            start: NonNull::dangling(),
+            len: 0,
+        }
+    }
 }
 
 impl<T: Plain> Drop for Pages<T> {

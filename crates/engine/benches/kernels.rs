@@ -1,0 +1,128 @@
+//! The hot loops, each on its own: nanoseconds per record are what to look at (`cargo bench`).
+//!
+//! `cargo test` runs every one of them once, so that they cannot rot.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a benchmark without memory has nothing to say"
+)]
+
+use divan::Bencher;
+use divan::counter::ItemsCount;
+use gristmill_engine::order::check::OrderCheck;
+use gristmill_engine::order::scatter::Staging;
+use gristmill_engine::order::sort::{Pieces, sort_slices};
+use gristmill_engine::order::{Classifier, CutPoints, Entry};
+use gristmill_engine::record::RECORD_BYTES;
+use gristmill_engine::record::checksum::Checksum;
+use gristmill_engine::record::layout::{Layout, Records};
+use gristmill_engine::storage::pages::Pages;
+
+fn main() {
+    divan::main();
+}
+
+/// Records of a block that fits the first-level cache.
+const BLOCK: usize = 128;
+
+fn records(count: usize, skew: bool) -> Vec<u8> {
+    let mut data = vec![0; count * RECORD_BYTES];
+    Records::new(Layout::Hadoop, skew, 0).fill(&mut data);
+    data
+}
+
+fn entries(count: usize, skew: bool) -> Vec<Entry> {
+    let key =
+        |record: &[u8; RECORD_BYTES], i| Entry::new(record.first_chunk().unwrap_or(&[0; 10]), i);
+    let data = records(count, skew);
+    data.as_chunks()
+        .0
+        .iter()
+        .zip(0..)
+        .map(|(record, i)| key(record, i * 100))
+        .collect()
+}
+
+#[divan::bench]
+fn generate(bencher: Bencher) {
+    let mut data = records(BLOCK, false);
+    let mut records = Records::new(Layout::Hadoop, false, 0);
+    bencher
+        .counter(ItemsCount::new(BLOCK))
+        .bench_local(|| records.fill(divan::black_box(&mut data)));
+}
+
+#[divan::bench]
+fn checksum(bencher: Bencher) {
+    let data = records(BLOCK, false);
+    let mut sum = Checksum::new(RECORD_BYTES);
+    bencher
+        .counter(ItemsCount::new(BLOCK))
+        .bench_local(|| sum.update(divan::black_box(&data)));
+}
+
+#[divan::bench]
+fn checksum_by_crc32fast(bencher: Bencher) {
+    let data = records(BLOCK, false);
+    bencher.counter(ItemsCount::new(BLOCK)).bench_local(|| {
+        let records = divan::black_box(&data).chunks_exact(RECORD_BYTES);
+        records
+            .map(|record| u64::from(crc32fast::hash(record)))
+            .sum::<u64>()
+    });
+}
+
+#[divan::bench]
+fn order_check(bencher: Bencher) {
+    let mut sorted = entries(BLOCK, false);
+    sorted.sort();
+    let data: Vec<u8> = sorted
+        .iter()
+        .flat_map(|entry| [entry.key().as_slice(), &[0; 90]].concat())
+        .collect();
+    bencher.counter(ItemsCount::new(BLOCK)).bench_local(|| {
+        let mut check = OrderCheck::default();
+        check.update(divan::black_box(&data), RECORD_BYTES);
+        check
+    });
+}
+
+/// A map task's work beside the checksum: entries, buckets, scatter.
+#[divan::bench(args = [16, 1540, 16384], sample_count = 20)]
+fn scatter(bencher: Bencher, buckets: usize) {
+    const COUNT: usize = 1 << 18;
+    let data = records(COUNT, false);
+    let cuts = CutPoints::from_sample(entries(buckets * 16, false), buckets);
+    let classifier = Classifier::new(&cuts);
+    let (mut staging, mut out) = (Staging::default(), Pages::zeroed(COUNT).unwrap());
+    bencher.counter(ItemsCount::new(COUNT)).bench_local(|| {
+        staging.begin(COUNT, buckets).unwrap();
+        staging.extract(&data, RECORD_BYTES, 0, &classifier);
+        staging.scatter(&mut out)
+    });
+}
+
+/// One bucket of a 5 GB sort: 32,768 entries that begin alike, in 75 slices.
+#[divan::bench(args = [false, true])]
+fn sort_bucket(bencher: Bencher, skew: bool) {
+    const COUNT: usize = 1 << 15;
+    let mut all = entries(COUNT * 64, skew);
+    all.sort();
+    let mut bucket = all[COUNT * 20..COUNT * 21].to_vec();
+    bucket.sort_by_key(|entry| entry.position());
+    let slices: Vec<&[Entry]> = bucket.chunks(COUNT / 75).collect();
+    let (mut out, mut pieces) = (vec![Entry::MIN; COUNT], Pieces::default());
+    bencher
+        .counter(ItemsCount::new(COUNT))
+        .bench_local(|| sort_slices(divan::black_box(&slices), &mut out, &mut pieces));
+}
+
+#[divan::bench]
+fn sort_bucket_by_the_standard_sort(bencher: Bencher) {
+    const COUNT: usize = 1 << 15;
+    let bucket = entries(COUNT, false);
+    bencher.counter(ItemsCount::new(COUNT)).bench_local(|| {
+        let mut sorted = divan::black_box(&bucket).clone();
+        sorted.sort_unstable();
+        sorted
+    });
+}
