@@ -13,7 +13,7 @@
 //!
 //! The rule that must hold: a stage's reports are those of exactly one attempt for each of its tasks.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
@@ -137,8 +137,8 @@ pub struct Driver {
     tasks: Vec<Task>,
     ready: VecDeque<usize>,
     /// Tasks that wait for another try, by the time of it.
-    waiting: BTreeMap<(u64, usize), ()>,
-    running: BTreeMap<AttemptId, ()>,
+    waiting: BTreeSet<(u64, usize)>,
+    running: BTreeSet<AttemptId>,
     /// Why the job is ending, once it is.
     ending: Option<Error>,
     complete: bool,
@@ -155,8 +155,8 @@ impl Driver {
             first_task: 0,
             tasks: Vec::new(),
             ready: VecDeque::new(),
-            waiting: BTreeMap::new(),
-            running: BTreeMap::new(),
+            waiting: BTreeSet::new(),
+            running: BTreeSet::new(),
             ending: None,
             complete: false,
             failed_attempts: 0,
@@ -220,7 +220,7 @@ impl Driver {
     }
 
     fn finished(&mut self, id: AttemptId, report: TaskReport, actions: &mut Vec<Action>) {
-        if self.running.remove(&id).is_none() || self.ending.is_some() {
+        if !self.running.remove(&id) || self.ending.is_some() {
             return;
         }
         let task = &mut self.tasks[(id.task - self.first_task) as usize];
@@ -236,7 +236,7 @@ impl Driver {
     }
 
     fn failed(&mut self, at_ms: u64, id: AttemptId, error: Error, actions: &mut Vec<Action>) {
-        if self.running.remove(&id).is_none() {
+        if !self.running.remove(&id) {
             return;
         }
         self.failed_attempts += 1;
@@ -255,7 +255,7 @@ impl Driver {
         }
         let at_ms = at_ms + (self.policy.first_wait_ms << id.attempt);
         self.waiting
-            .insert((at_ms, (id.task - self.first_task) as usize), ());
+            .insert((at_ms, (id.task - self.first_task) as usize));
         actions.push(Action::WakeAt { at_ms });
     }
 
@@ -265,17 +265,15 @@ impl Driver {
             self.ending = Some(error);
             self.ready.clear();
             self.waiting.clear();
-            actions.extend(self.running.keys().map(|id| Action::Abort { id: *id }));
+            actions.extend(self.running.iter().map(|id| Action::Abort { id: *id }));
         }
     }
 
     fn wake(&mut self, at_ms: u64) {
-        while let Some(entry) = self.waiting.first_entry() {
-            let (due_ms, task) = *entry.key();
-            if due_ms > at_ms {
-                return;
-            }
-            entry.remove();
+        while let Some(&(due_ms, task)) = self.waiting.first()
+            && due_ms <= at_ms
+        {
+            self.waiting.pop_first();
             self.ready.push_back(task);
         }
     }
@@ -291,7 +289,7 @@ impl Driver {
                 attempt: task.attempts,
             };
             task.attempts += 1;
-            self.running.insert(id, ());
+            self.running.insert(id);
             actions.push(Action::Launch {
                 id,
                 spec: task.spec.clone(),

@@ -1,5 +1,6 @@
 //! The driver against a naive model of a cluster: attempts end in any order, fail and are late.
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use proptest::prelude::*;

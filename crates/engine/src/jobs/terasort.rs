@@ -19,17 +19,11 @@ use crate::record::arena::Arena;
 use crate::record::checksum::Hex;
 use crate::split::{check_unchanged, check_whole_records, input_files};
 use crate::storage::input::InputFile;
-use crate::storage::probe::resident_share;
 use crate::storage::{Caching, Store};
 use crate::task::{
     MapReport, MapSpec, OutputFile, RangeSpec, ReduceSpec, SampleSpec, TaskContext, TaskReport,
     TaskSpec,
 };
-
-/// The share of a file in the page cache from which on it is used where it lies.
-///
-/// Below it, the missing pages would be faulted in one by one, in random order, while records are gathered.
-const MAP_FROM_SHARE: f64 = 0.95;
 
 pub(super) fn run(job: &mut Job<'_>, spec: &TerasortSpec) -> Result<()> {
     let environment = job.environment;
@@ -67,7 +61,10 @@ pub(super) fn run(job: &mut Job<'_>, spec: &TerasortSpec) -> Result<()> {
         .budget
         .reserve("input and entries", arena_bytes + entry_bytes(&plan))?;
     let outcome = job.run_plan(Box::new(tera_sort), &context);
-    check_input(store, &context).and(outcome)?;
+    match outcome {
+        Err(error) if error.kind() == Kind::Cancelled => return Err(error),
+        outcome => check_input(store, &context).and(outcome)?,
+    }
 
     job.begin_phase("commit");
     job.check_cancelled()?;
@@ -98,18 +95,16 @@ fn check_apart(spec: &TerasortSpec) -> Result<()> {
     }
 }
 
-/// Address space for the input: files in the page cache are mapped, others will be read.
+/// Address space for the input: files that can be mapped are, others will be read.
 fn lay_out(store: &dyn Store, files: &[InputFile]) -> Result<Arena> {
     let sizes: Vec<u64> = files.iter().map(|file| file.stat.bytes).collect();
     let mut arena = Arena::reserve(&sizes)?;
-    for (number, InputFile { path, stat }) in files.iter().enumerate() {
+    for (number, InputFile { path, .. }) in files.iter().enumerate() {
         let file = store.open(path, Caching::Cached)?; // all of them can be read, or the job ends here
-        let resident = |fd| resident_share(fd, stat.bytes) >= MAP_FROM_SHARE;
-        let mapped = match file.descriptor() {
-            Some(descriptor) if resident(descriptor) => arena.map(number, descriptor),
-            _ => false,
-        };
-        if !mapped {
+        if !file
+            .descriptor()
+            .is_some_and(|descriptor| arena.map(number, descriptor))
+        {
             arena.make_writable(number)?;
         }
     }

@@ -12,7 +12,7 @@ use std::path::Path;
 use crate::error::Result;
 use crate::order::scatter::Staging;
 use crate::order::{Classifier, Entry};
-use crate::record::arena::Arena;
+use crate::record::arena::{Arena, Claim};
 use crate::record::checksum::Checksum;
 use crate::storage::direct::ended_early;
 use crate::storage::input::{InputFile, Piece};
@@ -90,6 +90,7 @@ pub fn map_split(
     let bytes: u64 = pieces.iter().map(|piece| piece.bytes).sum();
     staging.begin((bytes / input.record_bytes as u64) as usize, input.buckets)?;
     let mut checksum = Checksum::new(input.record_bytes);
+    let mut claims = Vec::new(); // kept when all is well: a retry must find the memory free
     for piece in pieces {
         let start = input.arena.start_of(piece.file) + piece.offset;
         let mut position = start;
@@ -105,11 +106,14 @@ pub fn map_split(
             Some(data) => data
                 .chunks(block_bytes(input.record_bytes))
                 .try_for_each(take)?,
-            None => read_piece(input, piece, start, &mut take)?,
+            None => claims.push((read_piece(input, piece, start, &mut take)?, piece.bytes)),
         }
     }
     let mut entries = Pages::zeroed(staging.len())?;
     let starts = staging.scatter(&mut entries);
+    claims
+        .into_iter()
+        .for_each(|(claim, bytes)| claim.keep(bytes));
     Ok(MapOutput {
         entries,
         starts,
@@ -129,12 +133,12 @@ fn block_bytes(record_bytes: usize) -> usize {
 }
 
 /// Reads a piece to its place in the arena, working on it block by block.
-fn read_piece(
-    input: &MapInput<'_>,
+fn read_piece<'a>(
+    input: &MapInput<'a>,
     piece: &Piece,
     start: u64,
     take: &mut dyn FnMut(&[u8]) -> Result<()>,
-) -> Result<()> {
+) -> Result<Claim<'a>> {
     let InputFile { path, stat } = &input.files[piece.file];
     let file = input.store.open(path, Caching::Direct)?;
     let ends_file = piece.offset + piece.bytes == stat.bytes;
@@ -164,8 +168,7 @@ fn read_piece(
             piece.offset + taken,
         ));
     }
-    claim.keep(piece.bytes);
-    Ok(())
+    Ok(claim)
 }
 
 /// A read that ends inside a record means that the file has become shorter.

@@ -8,11 +8,12 @@
 //!
 //! A record's *position* is its offset here, and the locator of its entry. So positions ascend in input order
 //! over all files, a record is found by one addition, and it is all the same to later stages whether a file is
-//! mapped (its bytes are in the page cache: no copy) or read into huge pages.
+//! mapped (no copy, and no fresh memory to touch: ARCHITECTURE.md) or read into huge pages.
 //!
 //! The rule that must hold: a byte is written by one claim, before `seal`, and read by anybody after it. Claims
 //! are checked against each other; sealing checks that claims and mappings tile the input.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -33,12 +34,18 @@ struct Region {
     mapped: bool,
 }
 
-/// Which ranges are being filled and which are full.
+/// Which ranges are claimed: for each its start, its end, and whether it is full.
 #[derive(Debug, Default)]
 struct Claims {
-    open: Vec<Range<u64>>,
-    filled: Vec<Range<u64>>,
+    ranges: BTreeMap<u64, (u64, bool)>,
     sealed: bool,
+}
+
+impl Claims {
+    fn overlap(&self, range: &Range<u64>) -> bool {
+        let before = self.ranges.range(..range.end).next_back();
+        before.is_some_and(|(_, (end, _))| *end > range.start)
+    }
 }
 
 /// A job's input in memory.
@@ -135,14 +142,21 @@ impl Arena {
         if self.guard.is_none() || region.bytes < HUGE_PAGE_BYTES as u64 {
             return false; // small files are read: mappings are counted, and 65,530 are all that Linux gives
         }
+        let bytes = region.bytes as usize;
         // SAFETY: the target lies inside our own reservation and nobody has been given a reference to it, since
         // `self` is borrowed exclusively and regions do not overlap.
-        let mapped = unsafe {
-            let at = self.base.as_ptr().add(region.start as usize).cast();
+        let (at, mapped) = unsafe {
+            let at = self.base.as_ptr().add(region.start as usize);
             let flags = libc::MAP_SHARED | libc::MAP_FIXED;
             let fd = descriptor.as_raw_fd();
-            libc::mmap(at, region.bytes as usize, libc::PROT_READ, flags, fd, 0) != libc::MAP_FAILED
+            (
+                at,
+                libc::mmap(at.cast(), bytes, libc::PROT_READ, flags, fd, 0) != libc::MAP_FAILED,
+            )
         };
+        if mapped {
+            pages::advise_huge(at, bytes); // what is not cached yet will be read in huge pages
+        }
         self.regions[file].mapped = mapped;
         mapped
     }
@@ -180,8 +194,7 @@ impl Arena {
     /// The exclusive right to write `range`, rounded up to whole blocks at the end of a file.
     pub fn claim(&self, range: Range<u64>) -> Result<Claim<'_>> {
         let mut claims = self.lock_claims();
-        let overlaps = |other: &Range<u64>| range.start < other.end && other.start < range.end;
-        if claims.sealed || claims.open.iter().chain(&claims.filled).any(overlaps) {
+        if claims.sealed || claims.overlap(&range) {
             return Err(Error::bug(
                 "claim memory",
                 format!("{range:?} is taken or sealed"),
@@ -196,7 +209,7 @@ impl Arena {
                 format!("{range:?} is not writable"),
             ));
         }
-        claims.open.push(range.clone());
+        claims.ranges.insert(range.start, (range.end, false));
         Ok(Claim {
             arena: self,
             range,
@@ -207,22 +220,13 @@ impl Arena {
     /// Ends writing: from here on all bytes may be read. Checks that every byte of input is there, once.
     pub fn seal(&self) -> Result<()> {
         let mut claims = self.lock_claims();
-        let filled: u64 = claims
-            .filled
-            .iter()
-            .map(|range| range.end - range.start)
-            .sum();
-        let wanted: u64 = self
-            .regions
-            .iter()
-            .filter(|r| !r.mapped)
-            .map(|r| r.bytes)
-            .sum();
-        if !claims.open.is_empty() || filled != wanted {
-            let message = format!(
-                "{filled} of {wanted} bytes were read, {} open",
-                claims.open.len()
-            );
+        let full = claims.ranges.iter().filter(|(_, (_, full))| *full);
+        let filled: u64 = full.map(|(start, (end, _))| end - start).sum();
+        let open = claims.ranges.values().filter(|(_, full)| !full).count();
+        let unmapped = self.regions.iter().filter(|region| !region.mapped);
+        let wanted: u64 = unmapped.map(|region| region.bytes).sum();
+        if open > 0 || filled != wanted {
+            let message = format!("{filled} of {wanted} bytes were read, {open} ranges are open");
             return Err(Error::bug("seal the input", message));
         }
         claims.sealed = true;
@@ -329,16 +333,18 @@ impl Claim<'_> {
     /// Says that the first `bytes` of the range are full.
     pub fn keep(mut self, bytes: u64) {
         self.kept = true;
-        let filled = self.range.start..self.range.start + bytes;
-        self.arena.lock_claims().filled.push(filled);
+        let end = self.range.start + bytes;
+        self.arena
+            .lock_claims()
+            .ranges
+            .insert(self.range.start, (end, true));
     }
 }
 
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
-        let mut claims = self.arena.lock_claims();
-        if let Some(i) = claims.open.iter().position(|open| *open == self.range) {
-            claims.open.swap_remove(i);
+        if !self.kept {
+            self.arena.lock_claims().ranges.remove(&self.range.start);
         }
     }
 }
