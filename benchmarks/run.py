@@ -1,8 +1,9 @@
 """`make bench`: TeraSort against the floor of its device, paired in one run.
 
-Every round measures, one right after the other, the floor (reading the input from the page cache plus writing
-as many bytes past it, made durable) and a whole `gristmill terasort` process, so that a machine whose speed drifts
-drifts for both. Medians are quoted; every single figure is kept under benchmarks/results, with the machine.
+Every round measures, one right after the other, the floor (reading the input from the page cache
+plus writing as many bytes past it, made durable) and a whole `gristmill terasort` process, so that
+a machine whose speed drifts drifts for both. Medians are quoted; every single figure is kept under
+benchmarks/results, with the machine.
 
     python benchmarks/run.py                        5 GB, five rounds: what the README quotes
     python benchmarks/run.py --rows 1m --rounds 1   a try of the script itself

@@ -16,7 +16,8 @@ class Job:
     """A job, begun when it is made, on a native thread.
 
     Args:
-        spec: JSON of one command and its options, such as `{"teragen": {"rows": "1k", "output": "data"}}`.
+        spec: JSON of one command and its options, such as
+            `{"teragen": {"rows": "1k", "output": "data"}}`.
         job_id: The job's name.
 
     Raises:
@@ -27,7 +28,10 @@ class Job:
     def wait(self, timeout_s: float) -> bool:
         """Wait until the job is over, at most `timeout_s` seconds; whether it is."""
     def progress(self) -> tuple[str, int, int, int]:
-        """Return the stage's name, its number from 1, its bytes done and its bytes in all (0: not known)."""
+        """Return the stage's name, its number from 1, its bytes done and its bytes in all.
+
+        Where it is not known how many bytes there are, the last is 0.
+        """
     def cancel(self) -> None:
         """Ask the job to end; it cleans up and is over soon."""
     def report(self) -> str:
@@ -37,13 +41,19 @@ class Job:
             ValueError: The job still runs.
         """
     def raise_failure(self) -> None:
-        """Raise what made the job fail, as the built-in exception nearest to it; nothing if it succeeded."""
+        """Raise what made the job fail, as the built-in exception nearest to it.
+
+        Nothing happens if it succeeded.
+        """
 
 def commands() -> str:
     """Return the table of commands and their options, as JSON."""
 
-def device_floor(folder: str | PathLike[str], bytes: int, streams: int) -> tuple[float, float]:
-    """Return the seconds to write `bytes` bytes past the cache with `streams` streams, made durable, and to read a cached file of that size.
+def device_floor(folder: str | PathLike[str], size_bytes: int, streams: int) -> tuple[float, float]:
+    """Return what the device below `folder` takes for plain transfers of `size_bytes` bytes.
+
+    The seconds to write them past the cache with `streams` streams, made durable; and the seconds
+    to read as many from the page cache.
 
     Raises:
         OSError: The folder cannot be written.

@@ -8,16 +8,17 @@ use pyo3::prelude::*;
 
 use crate::error::to_python;
 
-/// Seconds to write and to read `bytes` bytes below `folder`.
+/// Seconds to write and to read `size_bytes` bytes below `folder`.
 #[pyfunction]
 pub fn device_floor(
     py: Python<'_>,
     folder: PathBuf,
-    bytes: u64,
+    size_bytes: u64,
     streams: u64,
 ) -> PyResult<(f64, f64)> {
-    let path = folder.join(".gristmill-probe");
-    let floor = py.detach(|| probe::device_floor(&Local, &path, bytes, streams));
+    let mut path = folder;
+    path.push(".gristmill-probe");
+    let floor = py.detach(|| probe::device_floor(&Local, &path, size_bytes, streams));
     floor
         .map(|floor| (floor.write_s, floor.cached_read_s))
         .map_err(|error| to_python(&error))

@@ -1,13 +1,29 @@
-"""The `gristmill` command: options of the whole program, and the table of its commands."""
+"""The `gristmill` program: runs a command line, whatever happens, to an exit code.
 
-import click
+Imports come after the first line of `main`, so that Ctrl-C during them is no traceback either.
+"""
 
-from gristmill import __version__
+import sys
+from collections.abc import Sequence
 
 __all__ = ["main"]
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="gristmill", message="%(prog)s %(version)s")
-def main() -> None:
-    """Sort, group, count, search and copy data that is bigger than memory."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line, by default this process's, and return its exit code."""
+    try:
+        from gristmill.cli import console, failures, signals
+
+        signals.install()
+        try:
+            from gristmill.cli.program import run
+
+            code = run(sys.argv[1:] if arguments is None else arguments)
+            console.flush()
+        except BaseException as error:  # noqa: BLE001 - the edge: what gets here ends as a paragraph
+            code = failures.conclude(error)
+        finally:
+            signals.ignore()
+        return code
+    except KeyboardInterrupt:  # before `install`
+        return 130

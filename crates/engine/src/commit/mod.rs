@@ -209,9 +209,13 @@ fn check_target(store: &dyn Store, target: &Path, overwrite: bool) -> Result<Str
     let Some(stat) = store.stat(target)? else {
         return Ok(name.to_string_lossy().into_owned());
     };
-    if stat.kind != FileKind::Directory {
-        return Err(refuse(Kind::Exists, "there is a file of this name")
-            .advise("name a directory that does not exist yet"));
+    let taken = match stat.kind {
+        FileKind::Directory => None,
+        FileKind::File => Some("there is a file of this name"),
+        FileKind::Other => Some("there is something of this name that is no directory"),
+    };
+    if let Some(taken) = taken {
+        return Err(refuse(Kind::Exists, taken).advise("name a directory that does not exist yet"));
     }
     let entries = store.list(target)?;
     let foreign = entries.iter().find(|path| !is_output(path));

@@ -9,6 +9,7 @@ mod teragen;
 mod terasort;
 mod teravalidate;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,7 +21,7 @@ use crate::budget::{Budget, available_bytes};
 use crate::driver::{Driver, Plan, RetryPolicy};
 use crate::error::{Error, Result};
 use crate::plan::{JobSpec, sort};
-use crate::runner::threads::{Control, PhaseClock, StageProgress, run_job};
+use crate::runner::threads::{Control, PhaseClock, StageProgress, from_panic, run_job};
 use crate::runner::usage::{PeakMemory, cpu_seconds};
 use crate::storage::Store;
 use crate::task::TaskContext;
@@ -74,11 +75,15 @@ pub fn run(spec: &JobSpec, environment: &Environment, control: &Control) -> JobR
         peak: PeakMemory::default(),
         report: JobReport::new(&environment.job_id, spec.command()),
     };
-    let outcome = job.resolve(spec).and_then(|()| match spec {
-        JobSpec::Teragen(spec) => teragen::run(&mut job, spec),
-        JobSpec::Terasort(spec) => terasort::run(&mut job, spec),
-        JobSpec::Teravalidate(spec) => teravalidate::run(&mut job, spec),
+    let run = AssertUnwindSafe(|| {
+        job.resolve(spec)?;
+        match spec {
+            JobSpec::Teragen(spec) => teragen::run(&mut job, spec),
+            JobSpec::Terasort(spec) => terasort::run(&mut job, spec),
+            JobSpec::Teravalidate(spec) => teravalidate::run(&mut job, spec),
+        }
     });
+    let outcome = catch_unwind(run).unwrap_or_else(|panic| Err(from_panic(&*panic)));
     job.clock.end();
     job.peak.look();
     let Job {

@@ -4,6 +4,7 @@
 //!   sample ──cut points──▶ map ──bucket counts──▶ reduce ──proof──▶ commit
 //! ```
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::success::OutputProof;
@@ -76,17 +77,14 @@ pub(super) fn run(job: &mut Job<'_>, spec: &TerasortSpec) -> Result<()> {
     Ok(())
 }
 
-/// An output that is an input, or holds one, would lose it.
+/// An output that is an input, or holds one, would lose it; one inside an input would become input of the next sort.
 fn check_apart(spec: &TerasortSpec) -> Result<()> {
-    match spec
-        .inputs
-        .iter()
-        .find(|input| lies_in(input, &spec.output))
-    {
+    let together = |input: &&PathBuf| lies_in(input, &spec.output) || lies_in(&spec.output, input);
+    match spec.inputs.iter().find(together) {
         Some(input) => Err(Error::new(
             Kind::BadOption,
             "sort the input",
-            "the output is the same as the input, or holds it",
+            "the output is the same as the input, or one holds the other",
         )
         .with("input", input.display())
         .with("output", spec.output.display())

@@ -42,6 +42,9 @@ pub struct OptionSpec {
     pub positional: bool,
     /// What holds when it is not given, in words; empty where it must be given.
     pub default: &'static str,
+    /// The variable that gives it where the command line does not; empty where none does. Only what belongs to a
+    /// machine rather than to a job has one.
+    pub environment: &'static str,
     /// What it does.
     pub help: &'static str,
 }
@@ -65,6 +68,7 @@ const fn argument(name: &'static str, kind: ValueKind, help: &'static str) -> Op
         kind,
         positional: true,
         default: "",
+        environment: "",
         help,
     }
 }
@@ -80,22 +84,29 @@ const fn option(
         kind,
         positional: false,
         default,
+        environment: "",
         help,
     }
 }
 
-const MEMORY: OptionSpec = option(
-    "memory",
-    ValueKind::Bytes,
-    "60 % of what is available",
-    "Most memory that the job may use, such as 512M, 8G or 1GiB.",
-);
-const WORKERS: OptionSpec = option(
-    "workers",
-    ValueKind::Count,
-    "one for each core",
-    "How many tasks run at once. The output does not depend on it.",
-);
+const MEMORY: OptionSpec = OptionSpec {
+    environment: "GRISTMILL_MEMORY",
+    ..option(
+        "memory",
+        ValueKind::Bytes,
+        "60 % of what is available",
+        "Most memory that the job may use, such as 512M, 8G or 1GiB.",
+    )
+};
+const WORKERS: OptionSpec = OptionSpec {
+    environment: "GRISTMILL_WORKERS",
+    ..option(
+        "workers",
+        ValueKind::Count,
+        "one for each core",
+        "How many tasks run at once. The output does not depend on it.",
+    )
+};
 const OVERWRITE: OptionSpec = option(
     "overwrite",
     ValueKind::Flag,
@@ -299,14 +310,21 @@ impl JobSpec {
     /// assert!(error.to_string().contains("wings"));
     /// ```
     pub fn from_json(text: &str) -> Result<Self> {
-        serde_json::from_str(text).map_err(|error| {
-            let text = error.to_string();
+        let json = &mut serde_json::Deserializer::from_str(text);
+        serde_path_to_error::deserialize(json).map_err(|error| {
+            let path = error.path().to_string();
+            let option = path.rsplit('.').next().unwrap_or_default().to_owned();
+            let text = error.into_inner().to_string();
             let words = text.split(" at line ").next().unwrap_or_default();
             // An amount's own error has said already what it cannot do.
             let words = words
                 .trim_start_matches("cannot read the options: ")
                 .trim_end_matches('.');
-            Error::new(Kind::BadOption, "read the options", words)
+            Error::new(
+                Kind::BadOption,
+                "read the options",
+                format!("{option}: {words}"),
+            )
         })
     }
 

@@ -195,7 +195,7 @@ impl SortPlan {
         stretches
     }
 
-    /// The reduce tasks: ranges of parts whose buckets hold so many entries each, about [`task_bytes`] a task.
+    /// The reduce tasks: ranges of parts whose buckets hold so many entries each, 4 to 64 MB a task.
     ///
     /// Every part has a range, if only an empty one: the files are there whatever the data.
     pub fn reduce_tasks(

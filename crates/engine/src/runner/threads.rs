@@ -273,7 +273,8 @@ fn work(context: &TaskContext, launched: &Mutex<Receiver<Launch>>, events: &Send
     }
 }
 
-fn from_panic(panic: &(dyn std::any::Any + Send)) -> Error {
+/// The error of a panic: always a bug of ours.
+pub(crate) fn from_panic(panic: &(dyn std::any::Any + Send)) -> Error {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
     Error::bug(

@@ -86,8 +86,8 @@ pub fn check_whole_records(files: &[InputFile], record_bytes: usize) -> Result<(
         let rest = stat.bytes % record_bytes as u64;
         if rest != 0 {
             let message = format!(
-                "its length of {} bytes is no multiple of the record length {record_bytes}: after {} whole \
-                 records, {rest} bytes are left at offset {}",
+                "its length of {} bytes is no multiple of the record length {record_bytes}: behind {} whole \
+                 record(s), {rest} bytes are left at offset {}",
                 stat.bytes,
                 stat.bytes / record_bytes as u64,
                 stat.bytes - rest

@@ -31,7 +31,13 @@ impl Store for Local {
     fn stat(&self, path: &Path) -> Result<Option<Stat>> {
         match fs::metadata(path) {
             Ok(found) => Ok(Some(stat_of(&found))),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            // A link that leads nowhere is there all the same: its name is taken.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                match fs::symlink_metadata(path) {
+                    Ok(link) => Ok(Some(stat_of(&link))),
+                    Err(_) => Ok(None),
+                }
+            }
             Err(error) => Err(Error::from_io("look at a file", path, &error)),
         }
     }

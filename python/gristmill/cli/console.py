@@ -1,0 +1,45 @@
+"""The one place where the command line writes.
+
+A reader that goes away (`gristmill … | head -1`) is no failure: what was said is lost, and the exit
+code still tells how the job ended. Whatever else goes wrong with stdout is an `OSError`.
+"""
+
+import os
+import sys
+from typing import TextIO
+
+__all__ = ["flush", "is_terminal", "note", "say"]
+
+
+def say(*lines: str) -> None:
+    """Write lines to stdout, at once."""
+    _write(sys.stdout, lines)
+
+
+def note(*lines: str) -> None:
+    """Write lines to stderr."""
+    _write(sys.stderr, lines)
+
+
+def flush() -> None:
+    """Write what others have left in the buffer of stdout, and see to it that exiting will not."""
+    _write(sys.stdout, ())
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether `stream`, which is `None` in a process without it, is a terminal."""
+    return stream is not None and stream.isatty()
+
+
+def _write(stream: TextIO | None, lines: tuple[str, ...]) -> None:
+    if stream is None:  # `>&-`
+        return
+    text = "".join(f"{line}\n" for line in lines)
+    try:
+        stream.write(text)
+        stream.flush()
+    except BrokenPipeError:
+        # The buffer keeps its bytes, and Python would try again at exit and complain.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)

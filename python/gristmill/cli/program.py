@@ -1,0 +1,65 @@
+"""The program as click sees it: its options, and its commands, each made when it is asked for."""
+
+from collections.abc import Sequence
+
+import click
+
+from gristmill import __version__
+from gristmill.cli import console
+from gristmill.cli.failures import DONE, WRONG
+
+__all__ = ["run"]
+
+_ABOUT = "Sort, group, count, search and copy data that is bigger than memory."
+_EXAMPLE = """\b
+Begin with:
+  gristmill demo                       make, sort and prove a gigabyte here
+  gristmill terasort data/ sorted/     sort 100-byte records
+  gristmill terasort --help            what else it can do"""
+
+
+class Program(click.Group):
+    """A group that reads the engine's table only when it is asked for one of its commands."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Return the names of all commands, in the order of the help."""
+        from gristmill.options import commands
+
+        return [*commands(), "demo"]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Return a command by its name."""
+        if cmd_name == "demo":
+            from gristmill.cli.demo.command import demo
+
+            return demo
+        from gristmill.cli.generated import command_of
+        from gristmill.options import commands
+
+        found = commands().get(cmd_name)
+        return None if found is None else command_of(found)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command line; returns its exit code.
+
+    Not `Program.main`, which has its own ideas of how a program ends.
+    """
+    program = _program()
+    if not arguments:
+        console.note(program.get_help(click.Context(program, info_name="gristmill")))
+        return WRONG
+    with program.make_context("gristmill", list(arguments)) as context:
+        code = program.invoke(context)
+    return code if isinstance(code, int) else DONE
+
+
+def _program() -> Program:
+    program = Program(
+        name="gristmill",
+        help=_ABOUT,
+        epilog=_EXAMPLE,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    version = click.version_option(__version__, message="gristmill %(version)s")
+    return version(program)

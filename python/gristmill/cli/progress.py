@@ -1,0 +1,89 @@
+"""A progress bar on stderr, where that is a terminal and the wait is long enough to wonder.
+
+    map ━━━━━━━━━━━━━━━╸━━━━━━━━━  61 %  0.6/1.0 GB  1.2 GB/s  0:00:01
+
+One bar, for the stage that runs. It is drawn by whoever waits for the job, five times a second, not
+by a thread of its own; and rich is imported when the first bar is due, since that takes a tenth of
+a second, which short jobs do not even last.
+"""
+
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from gristmill.cli.console import is_terminal
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
+
+__all__ = ["Progress", "progress_bar"]
+
+FIRST_S = 0.5
+"""How long nothing is drawn."""
+
+EVERY_S = 0.2
+"""The time between two drawings: a drawing takes some 2 ms, which the job pays for too."""
+
+
+class Progress:
+    """A bar that may never be drawn."""
+
+    def __init__(self, *, drawn: bool) -> None:
+        self._next_s = time.monotonic() + FIRST_S if drawn else float("inf")
+        self._bar: RichProgress | None = None
+        self._stage = ""
+
+    def show(self, stage: str, done_bytes: int, bytes_in_all: int) -> None:
+        """Say how far `stage` is; with no `bytes_in_all` only that it goes on."""
+        now_s = time.monotonic()
+        if now_s < self._next_s:
+            return
+        self._next_s = now_s + EVERY_S
+        if self._bar is None:
+            self._bar = _rich_progress()
+            self._bar.start()
+        task_id = self._bar.task_ids[0]
+        total = bytes_in_all or None
+        if stage != self._stage:
+            self._stage = stage
+            self._bar.reset(task_id, total=total, completed=done_bytes, description=stage)
+        self._bar.update(task_id, total=total, completed=done_bytes)
+        self._bar.refresh()
+
+    def close(self) -> None:
+        """Remove the bar."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+
+@contextmanager
+def progress_bar(*, quiet: bool) -> Generator[Progress]:
+    """A bar for as long as something is waited for; not drawn if `quiet` or without a terminal."""
+    progress = Progress(drawn=not quiet and is_terminal(sys.stderr))
+    try:
+        yield progress
+    finally:
+        progress.close()
+
+
+def _rich_progress() -> "RichProgress":
+    from rich import progress as rich
+    from rich.console import Console
+
+    bar = rich.Progress(
+        rich.TextColumn("{task.description:<8}"),
+        rich.BarColumn(bar_width=None),
+        rich.TaskProgressColumn(),
+        rich.DownloadColumn(),
+        rich.TransferSpeedColumn(),
+        rich.TimeRemainingColumn(),
+        console=Console(stderr=True),
+        auto_refresh=False,
+        transient=True,
+        expand=True,
+    )
+    bar.add_task("", total=None)
+    return bar

@@ -1,0 +1,59 @@
+"""Runs one job for the command line: progress drawn, signals heard, the outcome said.
+
+    begin ──▶ wait, 20 looks a second: a signal? cancel; draw progress ──▶ report
+    report ──▶ stdout: one JSON object, or a summary;  stderr: what failed;  exit code
+
+A signal does not break off the wait: the job is asked to end, and ends when it has cleaned up.
+"""
+
+from collections.abc import Mapping
+
+from gristmill import job
+from gristmill.cli import console, signals
+from gristmill.cli.failures import DONE, FAILED, WRONG, fail
+from gristmill.cli.progress import progress_bar
+from gristmill.options import Value
+from gristmill.report import JobReport
+
+__all__ = ["run_command", "run_job"]
+
+
+def run_command(command: str, *, as_json: bool, **values: Value) -> int:
+    """Run a command of the table as the user asked; returns the exit code.
+
+    How the job ended decides, not whether a signal came: a job that was asked to end when its
+    output had its name already has succeeded.
+    """
+    with signals.deferred() as pending:
+        report = run_job(command, values, pending, quiet=as_json)
+        signals.ignore()
+    if as_json:
+        console.say(report.to_json())
+    else:
+        from gristmill.cli.summary import say_outcome
+
+        say_outcome(report, values)
+    if report.error is None:
+        return DONE
+    fail(command, report.error.message)
+    if report.status == "cancelled" and pending.signum is not None:
+        return signals.exit_code(pending.signum)
+    return WRONG if report.error.kind == "bad_option" else FAILED
+
+
+def run_job(
+    command: str, values: Mapping[str, Value], pending: signals.Pending, *, quiet: bool
+) -> JobReport:
+    """Run a job to its end, which a pending signal brings near; returns its report."""
+    job_id = job.new_job_id()
+    try:
+        running = job.begin(command, values, job_id)
+    except ValueError as error:
+        return JobReport.refused(job_id, command, str(error))
+    with progress_bar(quiet=quiet) as progress:
+        while not running.wait(job.TICK_S):
+            if pending.signum is not None:
+                running.cancel()
+            name, _, done_bytes, bytes_in_all = running.progress()
+            progress.show(name, done_bytes, bytes_in_all)
+    return JobReport.from_json(running.report())

@@ -1,0 +1,59 @@
+"""What a command says of its job without --json.
+
+Of teragen and terasort: on stdout, a few lines for people. Of teravalidate: on stdout, its report,
+line for line as Hadoop's TeraValidate writes it, and on stderr one line that says how things stand.
+"""
+
+from collections.abc import Mapping
+
+from gristmill.cli import console
+from gristmill.cli.units import show_bytes, show_count, show_rate, show_seconds
+from gristmill.options import Value
+from gristmill.report import JobReport
+
+__all__ = ["cost_lines", "say_outcome"]
+
+
+def say_outcome(report: JobReport, values: Mapping[str, Value]) -> None:
+    """Say what a job did, or as much of it as it did before it failed."""
+    if report.command == "teravalidate":
+        console.say(*report.report)
+        if report.error is None:
+            console.note(_verdict(report))
+    elif report.error is None:
+        durable = "not waited until durable" if values["no_sync"] else "durable"
+        console.say(
+            f"{show_count(report.records, 'record')}, {show_bytes(report.output_bytes)},"
+            f" in {show_count(report.parts, 'file')} of {values['output']}, {durable}",
+            _proof(report),
+            *cost_lines(report),
+        )
+
+
+def cost_lines(report: JobReport) -> list[str]:
+    """Return what the job took: time and CPU time, memory."""
+    work_bytes = max(report.input_bytes, report.output_bytes)
+    cpu_s = report.user_s + report.sys_s
+    per_gb = f", {cpu_s / work_bytes * 1e9:.2f} CPU seconds per GB" if work_bytes else ""
+    rate = f": {show_rate(work_bytes, report.wall_s)}" if work_bytes else ""
+    return [
+        f"{show_seconds(report.wall_s)}{rate} with {show_count(report.workers, 'worker')}{per_gb}",
+        f"peak memory {show_bytes(report.peak_anon_bytes)} of {show_bytes(report.memory_bytes)},"
+        f" mapped files apart ({show_bytes(report.peak_mapped_bytes)})",
+    ]
+
+
+def _proof(report: JobReport) -> str:
+    if report.command == "teragen":
+        return f"checksum {report.checksum}"
+    return (
+        f"proved: in order, {show_count(report.duplicate_keys, 'duplicate key')},"
+        f" checksum of input and output {report.checksum}"
+    )
+
+
+def _verdict(report: JobReport) -> str:
+    return (
+        f"in order: {show_count(report.records, 'record')},"
+        f" {show_count(report.duplicate_keys, 'duplicate key')}, checksum {report.checksum}"
+    )

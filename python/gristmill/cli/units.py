@@ -1,0 +1,53 @@
+"""Amounts for people: three digits and a unit, in powers of 1000 like the engine's messages."""
+
+__all__ = ["show_bytes", "show_count", "show_rate", "show_seconds"]
+
+_UNITS = (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
+
+
+def show_bytes(amount: float) -> str:
+    """Bytes.
+
+    Example:
+        >>> show_bytes(999), show_bytes(5_000_000_000), show_bytes(184_549_376)
+        ('999 B', '5.00 GB', '185 MB')
+    """
+    for unit, factor in _UNITS:
+        if amount >= factor:
+            return f"{_three_digits(amount / factor)} {unit}"
+    return f"{amount:.0f} B"
+
+
+def show_rate(amount: float, seconds: float) -> str:
+    """Bytes per second.
+
+    Example:
+        >>> show_rate(1_000_000_000, 0.8)
+        '1.25 GB/s'
+    """
+    return f"{show_bytes(amount / max(seconds, 1e-9))}/s"
+
+
+def show_seconds(seconds: float) -> str:
+    """Seconds.
+
+    Example:
+        >>> show_seconds(0.00123), show_seconds(1.239), show_seconds(72.04)
+        ('0.001 s', '1.24 s', '72.0 s')
+    """
+    return f"{seconds:.3f} s" if seconds < 0.1 else f"{_three_digits(seconds)} s"
+
+
+def show_count(number: int, noun: str) -> str:
+    """A number of things.
+
+    Example:
+        >>> show_count(1, "record"), show_count(10_000_000, "record")
+        ('1 record', '10,000,000 records')
+    """
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def _three_digits(number: float) -> str:
+    digits = 2 if number < 10 else 1 if number < 100 else 0
+    return f"{number:.{digits}f}"

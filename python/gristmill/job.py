@@ -1,0 +1,232 @@
+"""The jobs as functions, and what they share: a job begun, waited for, and its report.
+
+    options ──spec──▶ _core.Job, on a native thread ──wait──▶ JobReport, or a built-in exception
+
+The functions have the options of the engine's table (options.rs), by the same names and with the
+same defaults; `None` leaves the default to the engine. The command line begins its jobs here too,
+but waits for them in its own way (cli/runner.py): it has signals and a progress bar to look after.
+"""
+
+import os
+import time
+from collections.abc import Iterable, Mapping
+from itertools import count
+from typing import Literal
+
+from gristmill import _core
+from gristmill.errors import attach_report
+from gristmill.options import StrPath, Value, spec
+from gristmill.report import JobReport
+
+__all__ = ["TICK_S", "begin", "new_job_id", "teragen", "terasort", "teravalidate"]
+
+Layout = Literal["hadoop", "gensort", "ascii"]
+
+TICK_S = 0.05
+"""How often whoever waits for a job looks up; the end of a job is noticed at once all the same."""
+
+_numbers = count(1)
+
+
+def teragen(
+    rows: int | str,
+    output: StrPath,
+    *,
+    layout: Layout = "hadoop",
+    skew: bool = False,
+    start: int | str = 0,
+    files: int | None = None,
+    memory: int | str | None = None,
+    workers: int | None = None,
+    overwrite: bool = False,
+    no_sync: bool = False,
+) -> JobReport:
+    """Make records of the sort benchmark: 100 bytes each, the first ten the key.
+
+    Args:
+        rows: How many records, such as `1000` or `"10m"`.
+        output: The directory to make.
+        layout: Bytes after the key: as Hadoop's TeraGen, as gensort 1.5, or as gensort -a (text).
+        skew: Let keys share prefixes, as `gensort -s` does.
+        start: The number of the first record.
+        files: How many part files; by default one for each 256 MB.
+        memory: Most memory that the job may use, in bytes or as `"8G"`; by default 60 % of what
+            is available.
+        workers: How many tasks run at once; by default one for each core.
+        overwrite: Replace `output` if it exists.
+        no_sync: Do not wait until the output is durable.
+
+    Returns:
+        The job's report.
+
+    Raises:
+        ValueError: An option makes no sense.
+        FileExistsError: `output` exists.
+        OSError: `output` cannot be written.
+
+    Example:
+        >>> import tempfile, gristmill
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     report = gristmill.teragen("1k", f"{folder}/data")
+        >>> report.records, report.checksum
+        (1000, '1f9ffe645ec')
+    """
+    return _run(
+        "teragen",
+        {
+            "rows": str(rows),
+            "output": output,
+            "layout": layout,
+            "skew": skew,
+            "start": str(start),
+            "files": files,
+            "memory": _amount(memory),
+            "workers": workers,
+            "overwrite": overwrite,
+            "no_sync": no_sync,
+        },
+    )
+
+
+def terasort(
+    inputs: StrPath | Iterable[StrPath],
+    output: StrPath,
+    *,
+    partitions: int | None = None,
+    memory: int | str | None = None,
+    workers: int | None = None,
+    overwrite: bool = False,
+    no_sync: bool = False,
+) -> JobReport:
+    """Sort 100-byte records by their first ten bytes, and prove the result.
+
+    Args:
+        inputs: A file, a directory whose files are read (not those whose names begin with `_` or
+            `.`), or several of them.
+        output: The directory to make.
+        partitions: How many part files the output is cut into; by default one for each 256 MB.
+        memory: Most memory that the job may use, in bytes or as `"8G"`; by default 60 % of what
+            is available.
+        workers: How many tasks run at once; by default one for each core. The output does not
+            depend on it.
+        overwrite: Replace `output` if it exists, in one exchange of names.
+        no_sync: Do not wait until the output is durable.
+
+    Returns:
+        The job's report.
+
+    Raises:
+        ValueError: An option makes no sense, an input holds no whole records, or it changed.
+        FileNotFoundError: An input does not exist.
+        FileExistsError: `output` exists.
+        MemoryError: `memory` is too small.
+        OSError: An input cannot be read or `output` cannot be written.
+
+    Example:
+        >>> import tempfile, gristmill
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     made = gristmill.teragen("1k", f"{folder}/data")
+        ...     report = gristmill.terasort(f"{folder}/data", f"{folder}/sorted", memory="100M")
+        >>> report.duplicate_keys, report.checksum == made.checksum
+        (0, True)
+    """
+    return _run(
+        "terasort",
+        {
+            "inputs": [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs,
+            "output": output,
+            "partitions": partitions,
+            "memory": _amount(memory),
+            "workers": workers,
+            "overwrite": overwrite,
+            "no_sync": no_sync,
+        },
+    )
+
+
+def teravalidate(
+    input: StrPath,  # noqa: A002 - as the option is called everywhere else
+    *,
+    against: StrPath | None = None,
+    memory: int | str | None = None,
+    workers: int | None = None,
+) -> JobReport:
+    """Check that the files of a directory are in order, and sum the checksums of their records.
+
+    Args:
+        input: The directory to check.
+        against: What it must be a permutation of: a file, a directory, or a checksum in
+            hexadecimal.
+        memory: Most memory that the job may use, in bytes or as `"8G"`; by default 60 % of what
+            is available.
+        workers: How many tasks run at once; by default one for each core.
+
+    Returns:
+        The job's report. Its `report` holds the lines that Hadoop's TeraValidate writes.
+
+    Raises:
+        ValueError: The files are not in order, or no permutation of `against`; `report_of` the
+            exception says more. Or an option makes no sense.
+        FileNotFoundError: There are no such files.
+        OSError: A file cannot be read.
+
+    Example:
+        >>> import tempfile, gristmill
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     made = gristmill.teragen("1k", f"{folder}/data")
+        ...     try:
+        ...         gristmill.teravalidate(f"{folder}/data")
+        ...     except ValueError as error:
+        ...         gristmill.report_of(error).misorders
+        483
+    """
+    return _run(
+        "teravalidate",
+        {
+            "input": input,
+            "against": against,
+            "memory": _amount(memory),
+            "workers": workers,
+        },
+    )
+
+
+def new_job_id() -> str:
+    """Return a name for a job: when it begins (UTC), the process, and the how manyth job in it."""
+    now = time.strftime("%Y%m%d%H%M%S", time.gmtime())
+    number = next(_numbers)
+    return f"job_{now}_{os.getpid():04}" + (f"_{number}" if number > 1 else "")
+
+
+def begin(command: str, values: Mapping[str, Value], job_id: str) -> _core.Job:
+    """Begin a job.
+
+    Raises:
+        ValueError: An option makes no sense.
+    """
+    return _core.Job(spec(command, values), job_id)
+
+
+def _run(command: str, values: Mapping[str, Value]) -> JobReport:
+    """Run a job to its end, also when Ctrl-C or another exception comes in between."""
+    job = begin(command, values, new_job_id())
+    try:
+        while not job.wait(TICK_S):
+            pass
+    except BaseException:
+        job.cancel()
+        while not job.wait(TICK_S):
+            pass
+        raise
+    report = JobReport.from_json(job.report())
+    try:
+        job.raise_failure()
+    except BaseException as error:
+        attach_report(error, report)
+        raise
+    return report
+
+
+def _amount(value: int | str | None) -> str | None:
+    """An amount as text: numbers beyond 64 bits, and negative ones, get the engine's own words."""
+    return None if value is None else str(value)

@@ -1,0 +1,119 @@
+"""The report of a job, typed.
+
+The engine's `JobReport` (crates/engine/src/jobs/report.rs) field by field: its JSON is what
+`--json` prints and what these classes are made from. A field that only one side has is an error,
+which tests/test_api.py finds before a user does.
+"""
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Literal, Self
+
+__all__ = ["Failure", "JobReport", "Phase", "Status"]
+
+Status = Literal["succeeded", "failed", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phase:
+    """A stage of a job: what it took."""
+
+    name: str
+    """Its name, such as `map`."""
+    tasks: int
+    """Its tasks; 0 where it is no stage of tasks."""
+    wall_s: float
+    """Seconds from its beginning to its end."""
+    user_s: float
+    """CPU seconds in user code meanwhile."""
+    sys_s: float
+    """CPU seconds in the kernel meanwhile."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """What made a job fail."""
+
+    kind: str
+    """The stable name of the kind of error, such as `disk_full`."""
+    message: str
+    """One paragraph for people."""
+    context: dict[str, str] = field(default_factory=dict[str, str])
+    """Where it happened: file, offset, record and the like, by name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobReport:
+    """What a job did, used and proved.
+
+    Example:
+        >>> report = JobReport.refused("job_1", "teragen", "cannot read the options: no rows.")
+        >>> report.status, report.error.kind, report.records
+        ('failed', 'bad_option', 0)
+        >>> JobReport.from_json(report.to_json()) == report
+        True
+    """
+
+    job_id: str
+    """The job's name."""
+    command: str
+    """Its command."""
+    status: Status
+    """How it ended."""
+    wall_s: float = 0.0
+    """Seconds from beginning to end."""
+    user_s: float = 0.0
+    """CPU seconds in user code, of this whole process."""
+    sys_s: float = 0.0
+    """CPU seconds in the kernel, of this whole process."""
+    peak_anon_bytes: int = 0
+    """Peak of the process's anonymous and shared memory."""
+    peak_mapped_bytes: int = 0
+    """Peak of its mapped files: page cache that happens to be mapped."""
+    budget_peak_bytes: int = 0
+    """Peak of what was reserved from the budget."""
+    memory_bytes: int = 0
+    """The budget."""
+    workers: int = 0
+    """Tasks at once."""
+    input_bytes: int = 0
+    """Bytes read."""
+    output_bytes: int = 0
+    """Bytes of output."""
+    records: int = 0
+    """Records of the output (of the input, where there is no output)."""
+    duplicate_keys: int = 0
+    """Records whose key equals the key before, over the whole output."""
+    checksum: str = "0"
+    """The sum of the records' CRC-32s, in hexadecimal."""
+    parts: int = 0
+    """Part files."""
+    phases: tuple[Phase, ...] = ()
+    """The stages, in order."""
+    counters: dict[str, int] = field(default_factory=dict[str, int])
+    """Counters by Hadoop's names."""
+    report: tuple[str, ...] = ()
+    """Lines of a validator's report."""
+    misorders: int = 0
+    """Records or files out of order that a validator found."""
+    error: Failure | None = None
+    """What went wrong, if anything did."""
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Return the report that the engine wrote as `text`."""
+        fields = json.loads(text)
+        fields["phases"] = tuple(Phase(**phase) for phase in fields["phases"])
+        fields["report"] = tuple(fields["report"])
+        fields["error"] = fields["error"] and Failure(**fields["error"])
+        return cls(**fields)
+
+    @classmethod
+    def refused(cls, job_id: str, command: str, message: str) -> Self:
+        """Return the report of a job that never began, for its options made no sense."""
+        error = Failure(kind="bad_option", message=message)
+        return cls(job_id=job_id, command=command, status="failed", error=error)
+
+    def to_json(self) -> str:
+        """Return the report as one line of JSON, in the engine's form."""
+        return json.dumps(asdict(self))

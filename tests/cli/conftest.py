@@ -1,0 +1,73 @@
+"""Data that several tests sort, and disks that are small or read-only.
+
+A disk of its own is a tmpfs, which only root can mount. Without it those tests are skipped, with a
+banner at the end of the run; where CI=true they fail.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from .harness import run
+
+_NO_MOUNT = pytest.StashKey[str]()
+
+Mount = Callable[..., Path]
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """10,000 records in two files: 1 MB."""
+    folder = tmp_path_factory.mktemp("data") / "in"
+    run("teragen", "10k", folder, "--files", "2")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def much_data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """3,000,000 records, so many that a job can be met halfway: 300 MB, gone after the tests."""
+    folder = tmp_path_factory.mktemp("much") / "in"
+    run("teragen", "3m", folder, "--no-sync")
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def mount(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Mount]:
+    """A function that mounts a tmpfs and returns its folder; `remount=True` changes its options."""
+    mounted: list[Path] = []
+
+    def mount_at(options: str, name: str = "disk") -> Path:
+        folder = tmp_path / name
+        folder.mkdir(exist_ok=True)
+        command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            problem = done.stderr.strip() if done.returncode else None
+        except FileNotFoundError as error:
+            problem = str(error)
+        if problem is not None:
+            request.config.stash[_NO_MOUNT] = problem
+            if os.environ.get("CI") == "true":
+                pytest.fail(f"CI must be able to mount a tmpfs (as root): {problem}", pytrace=False)
+            pytest.skip(f"cannot mount a tmpfs: {problem}")
+        if "remount" not in options:
+            mounted.append(folder)
+        return folder
+
+    yield mount_at
+    for folder in mounted:
+        subprocess.run(["umount", folder], check=True)
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    problem = config.stash.get(_NO_MOUNT, None)
+    if problem is not None:
+        terminalreporter.section("NOT TESTED: FULL AND READ-ONLY DISKS", red=True, bold=True)
+        terminalreporter.line(f"only root can mount a tmpfs: {problem}")
