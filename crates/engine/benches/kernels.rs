@@ -9,13 +9,12 @@
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use gristmill_engine::order::check::OrderCheck;
-use gristmill_engine::order::scatter::Staging;
+use gristmill_engine::order::scatter::{Scattered, Staging};
 use gristmill_engine::order::sort::{Pieces, sort_slices};
 use gristmill_engine::order::{Classifier, CutPoints, Entry};
 use gristmill_engine::record::RECORD_BYTES;
 use gristmill_engine::record::checksum::Checksum;
 use gristmill_engine::record::layout::{Layout, Records};
-use gristmill_engine::storage::pages::Pages;
 
 fn main() {
     divan::main();
@@ -93,12 +92,23 @@ fn scatter(bencher: Bencher, buckets: usize) {
     let data = records(COUNT, false);
     let cuts = CutPoints::from_sample(entries(buckets * 16, false), buckets);
     let classifier = Classifier::new(&cuts);
-    let (mut staging, mut out) = (Staging::default(), Pages::zeroed(COUNT).unwrap());
-    bencher.counter(ItemsCount::new(COUNT)).bench_local(|| {
-        staging.begin(COUNT, buckets).unwrap();
-        staging.extract(&data, RECORD_BYTES, 0, &classifier);
-        staging.scatter(&mut out)
-    });
+    let mut staging = Staging::default();
+    bencher
+        .counter(ItemsCount::new(COUNT))
+        .with_inputs(|| Scattered::with_room(COUNT).unwrap())
+        .bench_local_values(|mut out| {
+            staging.begin(buckets).unwrap();
+            let mut position = 0;
+            for block in data.chunks(256 * RECORD_BYTES) {
+                if staging.room() < 256 {
+                    staging.scatter(&mut out);
+                }
+                staging.extract(block, RECORD_BYTES, position, &classifier);
+                position += block.len() as u64;
+            }
+            staging.scatter(&mut out);
+            out
+        });
 }
 
 /// One bucket of a 5 GB sort: 32,768 entries that begin alike, in 75 slices.

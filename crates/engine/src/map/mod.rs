@@ -10,14 +10,13 @@
 use std::path::Path;
 
 use crate::error::Result;
-use crate::order::scatter::Staging;
-use crate::order::{Classifier, Entry};
+use crate::order::Classifier;
+use crate::order::scatter::{Scattered, Staging};
 use crate::record::arena::{Arena, Claim};
 use crate::record::checksum::Checksum;
 use crate::storage::direct::ended_early;
 use crate::storage::input::{InputFile, Piece};
 use crate::storage::overlap::{self, TRANSFER_BYTES};
-use crate::storage::pages::Pages;
 use crate::storage::{BLOCK_BYTES, Caching, Store};
 
 /// Records that are worked on at a time: 25 kB stay in the first-level cache between checksum and keys.
@@ -40,44 +39,15 @@ pub struct MapInput<'a> {
     pub buckets: usize,
 }
 
-/// The entries of one split, by bucket.
+/// What a split held.
 #[derive(Debug)]
 pub struct MapOutput {
-    entries: Pages<Entry>,
-    /// Where each bucket begins, and the end.
-    starts: Vec<u32>,
-    checksum: u128,
-    bytes: u64,
-}
-
-impl MapOutput {
-    /// The entries of `bucket`, in input order.
-    pub fn bucket(&self, bucket: usize) -> &[Entry] {
-        &self.entries[self.starts[bucket] as usize..self.starts[bucket + 1] as usize]
-    }
-
-    /// How many records the split had.
-    pub fn records(&self) -> u64 {
-        self.entries.len() as u64
-    }
-
-    /// How many entries each bucket has.
-    pub fn bucket_counts(&self) -> Vec<u32> {
-        self.starts
-            .windows(2)
-            .map(|pair| pair[1] - pair[0])
-            .collect()
-    }
-
-    /// The sum of the CRCs of the split's records.
-    pub fn checksum(&self) -> u128 {
-        self.checksum
-    }
-
+    /// Its entries, by bucket.
+    pub entries: Scattered,
+    /// The sum of the CRCs of its records.
+    pub checksum: u128,
     /// Bytes that were consumed.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
-    }
+    pub bytes: u64,
 }
 
 /// Maps the split made of `pieces`. `progress` is told of bytes as they are done, and may stop the task.
@@ -88,7 +58,8 @@ pub fn map_split(
     progress: &dyn Fn(u64) -> Result<()>,
 ) -> Result<MapOutput> {
     let bytes: u64 = pieces.iter().map(|piece| piece.bytes).sum();
-    staging.begin((bytes / input.record_bytes as u64) as usize, input.buckets)?;
+    let mut entries = Scattered::with_room((bytes / input.record_bytes as u64) as usize)?;
+    staging.begin(input.buckets)?;
     let mut checksum = Checksum::new(input.record_bytes);
     let mut claims = Vec::new(); // kept when all is well: a retry must find the memory free
     for piece in pieces {
@@ -97,6 +68,9 @@ pub fn map_split(
         let mut take = |data: &[u8]| {
             for block in data.chunks(BLOCK_RECORDS * input.record_bytes) {
                 checksum.update(block);
+                if staging.room() < BLOCK_RECORDS {
+                    staging.scatter(&mut entries);
+                }
                 staging.extract(block, input.record_bytes, position, input.classifier);
                 position += block.len() as u64;
             }
@@ -109,14 +83,12 @@ pub fn map_split(
             None => claims.push((read_piece(input, piece, start, &mut take)?, piece.bytes)),
         }
     }
-    let mut entries = Pages::zeroed(staging.len())?;
-    let starts = staging.scatter(&mut entries);
+    staging.scatter(&mut entries);
     claims
         .into_iter()
         .for_each(|(claim, bytes)| claim.keep(bytes));
     Ok(MapOutput {
         entries,
-        starts,
         checksum: checksum.value(),
         bytes,
     })

@@ -1,21 +1,90 @@
-//! Scatter: entries in input order become entries by bucket, in two passes over one split.
+//! Scatter: entries in input order become entries by bucket, block by block.
 //!
 //! ```text
-//!   records ──extract──▶ staged entries + their buckets + counts      (sequential writes)
+//!   records ──extract──▶ staged entries + their buckets + counts      sequential, 1.2 MB
 //!                                   │
 //!                                   ▼ prefix sums
-//!                        entries by bucket, each bucket in input order (one stream per bucket)
+//!   Scattered   | block 0: bucket 0 | 1 | 2 | ... | block 1: bucket 0 | 1 | ...
 //! ```
 //!
-//! Counting first costs one pass over 16 bytes per record and buys exact sizes: no chunk lists, no slack, and
-//! a bucket's share of a split is one slice.
+//! Counting first costs one pass over 16 bytes per record and buys exact sizes: no chunk lists, no slack. Blocks are
+//! of 65,536 entries, so that a block's megabyte stays in a core's own cache while entries are written all over it:
+//! 14 to 21 ns a record with 1,540 buckets, where blocks of twice that take 28 (`cargo bench -- scatter`). Within a
+//! block, and from block to block, a bucket's entries stand in input order.
 
 use super::{Classifier, Entry};
 use crate::error::Result;
 use crate::record::KEY_BYTES;
 use crate::storage::pages::Pages;
 
-/// Reused memory for the entries of one split: nothing here outlives a task.
+/// Entries of a block.
+const BLOCK_ENTRIES: usize = 1 << 16;
+
+/// Entries of a block for each bucket, at least: with very many buckets blocks grow, or their indexes would be
+/// larger than they are.
+const LEAST_ENTRIES_PER_BUCKET: usize = 8;
+
+fn block_entries(buckets: usize) -> usize {
+    BLOCK_ENTRIES.max(buckets * LEAST_ENTRIES_PER_BUCKET)
+}
+
+/// Entries by block and bucket: what a map task leaves to the reduce tasks.
+#[derive(Debug)]
+pub struct Scattered {
+    entries: Pages<Entry>,
+    /// Of each block: where it begins, and where in it each bucket begins (and the end).
+    blocks: Vec<(usize, Vec<u32>)>,
+    len: usize,
+}
+
+impl Scattered {
+    /// Room for `records` entries.
+    pub fn with_room(records: usize) -> Result<Self> {
+        Ok(Scattered {
+            entries: Pages::zeroed(records)?,
+            blocks: Vec::new(),
+            len: 0,
+        })
+    }
+
+    /// Bytes of the indexes of `records` entries in `splits` splits.
+    pub fn index_bytes(records: u64, splits: u64, buckets: usize) -> u64 {
+        let blocks = records / (block_entries(buckets) as u64 / 2) + splits;
+        blocks * (buckets as u64 + 1) * size_of::<u32>() as u64
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The entries of `bucket`, in input order: a slice for each block.
+    pub fn slices(&self, bucket: usize) -> impl Iterator<Item = &[Entry]> {
+        self.blocks.iter().map(move |(first, starts)| {
+            &self.entries[first + starts[bucket] as usize..first + starts[bucket + 1] as usize]
+        })
+    }
+
+    /// How many entries each of the `buckets` buckets has.
+    pub fn bucket_counts(&self, buckets: usize) -> Vec<u32> {
+        let mut counts = vec![0; buckets];
+        for (_, starts) in &self.blocks {
+            let sizes = starts.windows(2).map(|pair| pair[1] - pair[0]);
+            counts
+                .iter_mut()
+                .zip(sizes)
+                .for_each(|(count, size)| *count += size);
+        }
+        counts
+    }
+}
+
+/// Reused memory for the entries of one block: nothing here outlives a task.
 #[derive(Debug, Default)]
 pub struct Staging {
     entries: Pages<Entry>,
@@ -25,14 +94,18 @@ pub struct Staging {
 }
 
 impl Staging {
-    /// Bytes of staging for each record.
-    pub const BYTES_PER_RECORD: u64 = (size_of::<Entry>() + size_of::<u16>()) as u64;
+    /// Memory of a staging for `buckets` buckets.
+    pub fn bytes(buckets: usize) -> u64 {
+        let entry_bytes = size_of::<Entry>() + size_of::<u16>();
+        (block_entries(buckets) * entry_bytes + buckets * size_of::<u32>()) as u64
+    }
 
-    /// Empties the staging, for a split of up to `records` records cut into `buckets` buckets.
-    pub fn begin(&mut self, records: usize, buckets: usize) -> Result<()> {
-        if self.entries.len() < records {
+    /// Empties the staging, for entries in `buckets` buckets.
+    pub fn begin(&mut self, buckets: usize) -> Result<()> {
+        let room = block_entries(buckets);
+        if self.entries.len() < room {
             (self.entries, self.buckets) = (Pages::default(), Pages::default());
-            (self.entries, self.buckets) = (Pages::zeroed(records)?, Pages::zeroed(records)?);
+            (self.entries, self.buckets) = (Pages::zeroed(room)?, Pages::zeroed(room)?);
         }
         self.counts.clear();
         self.counts.resize(buckets, 0);
@@ -40,14 +113,9 @@ impl Staging {
         Ok(())
     }
 
-    /// How many entries are staged.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Whether nothing is staged.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
+    /// How many more entries there is room for.
+    pub fn room(&self) -> usize {
+        self.entries.len() - self.len
     }
 
     /// Stages the records of `data`, the first of which lies at `position`; there is room for them.
@@ -74,9 +142,8 @@ impl Staging {
         self.len = end;
     }
 
-    /// Writes the staged entries to `out` by bucket, and returns where each bucket begins (and the end).
-    pub fn scatter(&mut self, out: &mut [Entry]) -> Vec<u32> {
-        debug_assert_eq!(out.len(), self.len);
+    /// Appends what is staged to `to` as one block, by bucket, and empties the staging.
+    pub fn scatter(&mut self, to: &mut Scattered) {
         let mut starts = Vec::with_capacity(self.counts.len() + 1);
         let mut next = 0;
         for count in &mut self.counts {
@@ -85,6 +152,7 @@ impl Staging {
             *count = next - *count; // from here on: where the bucket's next entry goes
         }
         starts.push(next);
+        let out = &mut to.entries[to.len..to.len + self.len];
         for (entry, bucket) in self.entries[..self.len]
             .iter()
             .zip(&self.buckets[..self.len])
@@ -93,6 +161,56 @@ impl Staging {
             out[*slot as usize] = *entry;
             *slot += 1;
         }
-        starts
+        to.blocks.push((to.len, starts));
+        to.len += self.len;
+        self.counts.fill(0);
+        self.len = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::order::CutPoints;
+
+    /// Every bucket has the entries that the cuts put there, in input order, over several blocks.
+    #[test]
+    fn buckets_keep_input_order_over_blocks() {
+        let entries: Vec<Entry> = (0..200_000_u64)
+            .map(|i| {
+                Entry::new(
+                    &(u128::from(i * 7_919 % 1_009) << 100).to_be_bytes()[..10]
+                        .try_into()
+                        .unwrap(),
+                    i * 10,
+                )
+            })
+            .collect();
+        let data: Vec<u8> = entries.iter().flat_map(|entry| entry.key()).collect();
+        let cuts = CutPoints::from_sample(entries[..3_000].to_vec(), 50);
+        let classifier = Classifier::new(&cuts);
+        let (mut staging, mut out) = (
+            Staging::default(),
+            Scattered::with_room(entries.len()).unwrap(),
+        );
+        staging.begin(50).unwrap();
+        let mut position = 0;
+        for block in data.chunks(10_000) {
+            if staging.room() < block.len() / 10 {
+                staging.scatter(&mut out);
+            }
+            staging.extract(block, 10, position, &classifier);
+            position += block.len() as u64;
+        }
+        staging.scatter(&mut out);
+        assert!(out.blocks.len() > 3 && out.len() == entries.len());
+        let counts = out.bucket_counts(50);
+        for (bucket, count) in counts.into_iter().enumerate() {
+            let found: Vec<Entry> = out.slices(bucket).flatten().copied().collect();
+            let inside = |entry: &&Entry| cuts.bucket_of(**entry) == bucket;
+            let want: Vec<Entry> = entries.iter().filter(inside).copied().collect();
+            assert_eq!(found, want);
+            assert_eq!(count as usize, want.len());
+        }
     }
 }

@@ -11,7 +11,7 @@ use std::path::Path;
 use crate::error::{Error, Kind, Result};
 use crate::order::Entry;
 use crate::order::cuts::MOST_BUCKETS;
-use crate::order::scatter::Staging;
+use crate::order::scatter::{Scattered, Staging};
 use crate::plan::amount::{Bytes, show_bytes};
 use crate::record::arena;
 use crate::split::{Split, splits, stride};
@@ -117,13 +117,11 @@ impl SortPlan {
     /// Memory that the job needs with so many workers.
     pub fn memory_bytes(&self, workers: usize) -> u64 {
         let entries = self.records() * size_of::<Entry>() as u64;
-        let bytes_of = |split: &Split| split.iter().map(|piece| piece.bytes).sum();
-        let largest =
-            self.splits.iter().map(bytes_of).max().unwrap_or(0) / self.record_bytes as u64;
-        let map_worker = largest * Staging::BYTES_PER_RECORD;
-        let counts = (self.splits.len() * self.buckets() * 2 * size_of::<u32>()) as u64;
-        let each = workers as u64 * (map_worker + REDUCE_WORKER_BYTES);
-        arena::layout_bytes(&self.file_bytes) + entries + counts + each + FIXED_BYTES
+        let indexes =
+            Scattered::index_bytes(self.records(), self.splits.len() as u64, self.buckets());
+        let worker = Staging::bytes(self.buckets()) + REDUCE_WORKER_BYTES;
+        let each = workers as u64 * worker;
+        arena::layout_bytes(&self.file_bytes) + entries + indexes + each + FIXED_BYTES
     }
 
     /// Fails with the numbers if the job does not fit in `budget` bytes.

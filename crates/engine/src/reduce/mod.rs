@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   entries of a bucket ──sort──▶ entries in order ──gather──▶ output buffer ──▶ file, direct
-//!   (a slice per split)                   ▲                       │
+//!   (a slice per block)                   ▲                       │
 //!                      arena ─────────────┘                       └──▶ order check, checksum
 //! ```
 //!
@@ -12,6 +12,7 @@
 mod bucket;
 mod gather;
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -20,6 +21,7 @@ pub use bucket::BucketScratch;
 use crate::error::{Error, Result};
 use crate::order::Entry;
 use crate::order::check::OrderCheck;
+use crate::order::scatter::Scattered;
 use crate::record::checksum::Checksum;
 use crate::storage::overlap::{Buffers, OverlappedWriter};
 use crate::storage::{Caching, Store};
@@ -27,7 +29,7 @@ use crate::storage::{Caching, Store};
 /// Records that are gathered, checked and summed at a time.
 const BLOCK_RECORDS: usize = 128;
 
-/// A range of an output file, and where its records come from.
+/// A range of an output file.
 #[derive(Debug)]
 pub struct PartRange<'a> {
     /// The file, in the staging directory.
@@ -36,8 +38,19 @@ pub struct PartRange<'a> {
     pub file_bytes: u64,
     /// Where the range begins.
     pub offset: u64,
-    /// Its buckets, in order; of each, a slice for every split, in order of the splits.
-    pub buckets: Vec<Vec<&'a [Entry]>>,
+    /// The buckets whose records it holds.
+    pub buckets: Range<usize>,
+}
+
+/// Where records come from.
+#[derive(Debug)]
+pub struct Source<'a> {
+    /// All bytes of input.
+    pub arena: &'a [u8],
+    /// The entries of all splits, in order of the splits.
+    pub entries: &'a [&'a Scattered],
+    /// The record length.
+    pub record_bytes: usize,
 }
 
 /// What was written to one range.
@@ -59,8 +72,7 @@ pub struct ReduceScratch {
 /// Writes the ranges, one after another. `progress` is told of bytes as they are done, and may stop the task.
 pub fn reduce_ranges(
     store: &dyn Store,
-    arena: &[u8],
-    record_bytes: usize,
+    source: &Source<'_>,
     ranges: &[PartRange<'_>],
     scratch: &mut ReduceScratch,
     progress: &dyn Fn(u64) -> Result<()>,
@@ -69,14 +81,22 @@ pub fn reduce_ranges(
     bucket.prepare()?;
     OverlappedWriter::run(buffers, |writer| {
         let mut proofs = Vec::with_capacity(ranges.len());
+        let mut slices = Vec::new();
         for range in ranges {
             let file = store.create(range.path, range.file_bytes, Caching::Direct)?;
             writer.begin(Arc::from(file), range.offset)?;
-            let mut output = Output::new(writer, arena, record_bytes);
-            for slices in &range.buckets {
-                bucket.for_each_run(slices, &mut |entries| {
+            let mut output = Output::new(writer, source);
+            for number in range.buckets.clone() {
+                slices.clear();
+                slices.extend(
+                    source
+                        .entries
+                        .iter()
+                        .flat_map(|entries| entries.slices(number)),
+                );
+                bucket.for_each_run(&slices, &mut |entries| {
                     output.append(entries)?;
-                    progress((entries.len() * record_bytes) as u64)
+                    progress((entries.len() * source.record_bytes) as u64)
                 })?;
             }
             proofs.push(output.proof()?);
@@ -95,7 +115,12 @@ struct Output<'a> {
 }
 
 impl<'a> Output<'a> {
-    fn new(writer: &'a mut OverlappedWriter, arena: &'a [u8], record_bytes: usize) -> Self {
+    fn new(writer: &'a mut OverlappedWriter, source: &Source<'a>) -> Self {
+        let Source {
+            arena,
+            record_bytes,
+            ..
+        } = *source;
         let checksum = Checksum::new(record_bytes);
         Output {
             writer,

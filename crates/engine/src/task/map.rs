@@ -50,19 +50,17 @@ pub(super) fn run(
         classifier: &classifier,
         buckets: spec.cuts.buckets(),
     };
-    let bytes: u64 = spec.split.iter().map(|piece| piece.bytes).sum();
-    let records = bytes / spec.record_bytes as u64;
     let _staging = context
         .budget
-        .reserve("map staging", records * Staging::BYTES_PER_RECORD)?;
+        .reserve("map staging", Staging::bytes(input.buckets))?;
     let progress = |bytes| attempt.progress(bytes);
     let output = map_split(&input, &spec.split, &mut scratch.staging, &progress)?;
     let report = MapReport {
         output: attempt.id,
-        bytes: output.bytes(),
-        records: output.records(),
-        checksum: output.checksum(),
-        bucket_counts: output.bucket_counts(),
+        bytes: output.bytes,
+        records: output.entries.len() as u64,
+        checksum: output.checksum,
+        bucket_counts: output.entries.bucket_counts(input.buckets),
     };
     context.keep_output(attempt.id, output);
     Ok(report)

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::{Attempt, AttemptId, OutputFile, Scratch, TaskContext};
 use crate::error::Result;
-use crate::reduce::{BucketScratch, PartRange, RangeProof, reduce_ranges};
+use crate::order::scatter::Scattered;
+use crate::reduce::{BucketScratch, PartRange, RangeProof, Source, reduce_ranges};
 use crate::storage::overlap::WRITER_BYTES;
 
 /// A range of an output file, as a value.
@@ -49,7 +50,6 @@ pub(super) fn run(
         .iter()
         .map(|id| context.output_of(*id))
         .collect::<Result<Vec<_>>>()?;
-    let slices_of = |bucket| outputs.iter().map(|output| output.bucket(bucket)).collect();
     let ranges: Vec<PartRange<'_>> = spec
         .ranges
         .iter()
@@ -57,18 +57,21 @@ pub(super) fn run(
             path: &range.file.path,
             file_bytes: range.file.bytes,
             offset: range.offset,
-            buckets: range.buckets.clone().map(slices_of).collect(),
+            buckets: range.buckets.clone(),
         })
         .collect();
+    let entries: Vec<&Scattered> = outputs.iter().map(|output| &output.entries).collect();
     let progress = |bytes| attempt.progress(bytes);
-    let sealed = arena.sealed()?;
-    let scratch = &mut scratch.reduce;
+    let source = Source {
+        arena: arena.sealed()?,
+        entries: &entries,
+        record_bytes: spec.record_bytes,
+    };
     reduce_ranges(
         &*context.store,
-        sealed,
-        spec.record_bytes,
+        &source,
         &ranges,
-        scratch,
+        &mut scratch.reduce,
         &progress,
     )
 }
