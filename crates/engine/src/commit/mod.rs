@@ -23,6 +23,9 @@ pub const SUCCESS: &str = "_SUCCESS";
 const LOCK: &str = "lock";
 const OUTPUT: &str = "output";
 
+/// Where an old output waits, on file systems that cannot exchange names, until the new one is in its place.
+const OLD: &str = "old";
+
 /// What the user wants of the output's name and durability.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommitOptions {
@@ -43,6 +46,8 @@ pub struct Staging<'a> {
     inside: bool,
     _lock: Box<dyn Lock>,
     published: bool,
+    /// The folder holds the only copy of the old output, and must stay.
+    holds_old: bool,
 }
 
 impl<'a> Staging<'a> {
@@ -73,7 +78,7 @@ impl<'a> Staging<'a> {
         let beside = parent.join(format!(".{name}.gristmill-{job}"));
         let mount_point = exists && device_of(store, target)? != device_of(store, parent)?;
         let within = target.join(format!(".gristmill-{job}"));
-        sweep(store, parent, &format!(".{name}.gristmill-"))?;
+        sweep(store, parent, &format!(".{name}.gristmill-"), target)?;
         let made = if mount_point {
             Ok(false)
         } else {
@@ -83,7 +88,7 @@ impl<'a> Staging<'a> {
             Ok(true) => (beside, false),
             Err(error) if !exists => return Err(error),
             Ok(false) | Err(_) => {
-                sweep(store, target, ".gristmill-")?;
+                sweep(store, target, ".gristmill-", target)?;
                 create(store, &within)?;
                 (within, true)
             }
@@ -99,6 +104,7 @@ impl<'a> Staging<'a> {
                     inside,
                     _lock: lock,
                     published: false,
+                    holds_old: false,
                 };
                 store.create_directory(&staging.folder.join(OUTPUT))?;
                 check_space(store, &staging.folder, bytes)?;
@@ -140,14 +146,17 @@ impl<'a> Staging<'a> {
             self.publish_directory(&staged)?;
         }
         self.published = true;
-        if self.options.sync {
-            self.store.sync_directory(if self.inside {
-                &self.target
-            } else {
-                parent_of(&self.target)
-            })?;
-        }
-        self.store.remove(&self.folder)
+        let names = if self.inside {
+            &self.target
+        } else {
+            parent_of(&self.target)
+        };
+        let synced = if self.options.sync {
+            self.store.sync_directory(names)
+        } else {
+            Ok(())
+        };
+        self.store.remove(&self.folder).and(synced)
     }
 
     fn sync_file(&self, path: &Path) -> Result<()> {
@@ -155,35 +164,48 @@ impl<'a> Staging<'a> {
     }
 
     /// One rename; with an old output in place, one exchange, so that there is never none.
-    fn publish_directory(&self, staged: &Path) -> Result<()> {
+    fn publish_directory(&mut self, staged: &Path) -> Result<()> {
         if !self.options.overwrite || self.store.stat(&self.target)?.is_none() {
             return self.store.rename(staged, &self.target);
         }
         if self.store.exchange(staged, &self.target)? {
             return Ok(()); // the old output is in the job folder now, and goes with it
         }
-        let old = self.folder.join("old");
+        let old = self.folder.join(OLD);
         self.store.rename(&self.target, &old)?;
-        self.store.rename(staged, &self.target).or_else(|error| {
-            self.store.rename(&old, &self.target)?;
-            Err(error)
-        })
+        let renamed = self.store.rename(staged, &self.target);
+        if renamed.is_err() {
+            self.holds_old = self.store.rename(&old, &self.target).is_err();
+        }
+        renamed
     }
 
-    /// File by file: the old `_SUCCESS` goes first, the new one comes last.
-    fn publish_parts(&self, parts: &[String]) -> Result<()> {
-        self.store.remove(&self.target.join(SUCCESS))?;
-        for old in self
-            .store
-            .list(&self.target)?
-            .into_iter()
-            .filter(|old| *old != self.folder)
-        {
-            self.store.remove(&old)?;
+    /// File by file: the old `_SUCCESS` goes first, the new one comes last. An error moves all of them back.
+    fn publish_parts(&mut self, parts: &[String]) -> Result<()> {
+        let mut moved = Vec::new();
+        let published = self.move_parts(parts, &mut moved);
+        if published.is_err() {
+            let back = |(from, to): (PathBuf, PathBuf)| self.store.rename(&to, &from);
+            self.holds_old = moved.into_iter().rev().try_for_each(back).is_err();
         }
-        for name in parts.iter().map(String::as_str).chain([SUCCESS]) {
-            self.store
-                .rename(&self.path_of(name), &self.target.join(name))?;
+        published
+    }
+
+    fn move_parts(&self, parts: &[String], moved: &mut Vec<(PathBuf, PathBuf)>) -> Result<()> {
+        let old = self.folder.join(OLD);
+        self.store.create_directory(&old)?;
+        let mut entries = self.store.list(&self.target)?;
+        entries.retain(|path| *path != self.folder);
+        entries.sort_by_key(|path| !path.ends_with(SUCCESS));
+        let aside = entries.into_iter().map(|path| {
+            let to = old.join(path.file_name().unwrap_or_default());
+            (path, to)
+        });
+        let names = parts.iter().map(String::as_str).chain([SUCCESS]);
+        let new = names.map(|name| (self.path_of(name), self.target.join(name)));
+        for (from, to) in aside.chain(new) {
+            self.store.rename(&from, &to)?;
+            moved.push((from, to));
         }
         Ok(())
     }
@@ -192,7 +214,7 @@ impl<'a> Staging<'a> {
 impl Drop for Staging<'_> {
     /// A job that fails leaves nothing behind.
     fn drop(&mut self) {
-        if !self.published {
+        if !self.published && !self.holds_old {
             // The job's own error is what the user needs to see; the next job removes what stays.
             let _ = self.store.remove(&self.folder);
         }
@@ -276,7 +298,7 @@ fn lock(store: &dyn Store, folder: &Path) -> Result<Box<dyn Lock>> {
 }
 
 /// Removes the job folders in `directory` whose jobs are dead; fails where one is alive.
-fn sweep(store: &dyn Store, directory: &Path, prefix: &str) -> Result<()> {
+fn sweep(store: &dyn Store, directory: &Path, prefix: &str, target: &Path) -> Result<()> {
     if store.stat(directory)?.is_none() {
         return Ok(());
     }
@@ -289,6 +311,12 @@ fn sweep(store: &dyn Store, directory: &Path, prefix: &str) -> Result<()> {
             continue;
         }
         match store.lock(&folder.join(LOCK))? {
+            Some(_free) if holds_old(store, &folder, target)? => {
+                let message = "the folder of a job that was killed holds the old output";
+                return Err(Error::new(Kind::Exists, "write the output", message)
+                    .with("job folder", folder.display())
+                    .advise("move what is in its folder \"old\" back, or remove it"));
+            }
             Some(_free) => store.remove(&folder)?,
             None => {
                 return Err(Error::new(
@@ -302,6 +330,12 @@ fn sweep(store: &dyn Store, directory: &Path, prefix: &str) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether a dead job's folder holds an old output that nothing has taken the place of.
+fn holds_old(store: &dyn Store, folder: &Path, target: &Path) -> Result<bool> {
+    let there = |path: PathBuf| Ok::<_, Error>(store.stat(&path)?.is_some());
+    Ok(there(folder.join(OLD))? && !there(target.join(SUCCESS))?)
 }
 
 /// Refuses an output that cannot fit.
@@ -386,6 +420,24 @@ mod tests {
             "{error}"
         );
         put(&staging, b"still here");
+    }
+
+    #[test]
+    fn an_old_output_that_a_dead_job_holds_is_not_swept_away() {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("out");
+        let dead = folder.path().join(".out.gristmill-dead");
+        std::fs::create_dir_all(dead.join(OLD)).unwrap();
+        std::fs::write(dead.join(LOCK), "").unwrap();
+        let error = Staging::begin(&Local, &out, "j1", 1, KEEP).unwrap_err();
+        assert!(
+            error.to_string().contains("holds the old output"),
+            "{error}"
+        );
+        std::fs::create_dir_all(&out).unwrap();
+        std::fs::write(out.join(SUCCESS), "{}").unwrap();
+        Staging::begin(&Local, &out, "j2", 1, OVERWRITE).unwrap();
+        assert_eq!(names(folder.path()), ["out"]);
     }
 
     #[test]

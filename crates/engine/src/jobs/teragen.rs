@@ -42,6 +42,10 @@ pub(super) fn run(job: &mut Job<'_>, spec: &TeragenSpec) -> Result<()> {
                 format!("{rows} rows are more than a disk holds"),
             )
         })?;
+    if rows > 0 && spec.start.0.checked_add(rows - 1).is_none() {
+        let message = "row numbers end at 2^128 - 1";
+        return Err(Error::new(Kind::BadOption, "make records", message));
+    }
     let files = spec
         .files
         .unwrap_or_else(|| default_parts(bytes).min(MOST_FILES));

@@ -254,11 +254,11 @@ impl TeraSort {
             .reduce_tasks(&counts, &|part| self.outputs[part].clone());
         let inputs = Arc::new(inputs);
         let task = |ranges: &Vec<RangeSpec>| {
-            let (inputs, record_bytes) = (Arc::clone(&inputs), self.plan.record_bytes);
             TaskSpec::Reduce(ReduceSpec {
                 ranges: ranges.clone(),
-                inputs,
-                record_bytes,
+                inputs: Arc::clone(&inputs),
+                record_bytes: self.plan.record_bytes,
+                batch_records: self.plan.batch_records(),
             })
         };
         let tasks = ranges_of.iter().map(task).collect();

@@ -14,9 +14,10 @@ use crate::order::cuts::MOST_BUCKETS;
 use crate::order::scatter::{Scattered, Staging};
 use crate::plan::amount::{Bytes, show_bytes};
 use crate::record::arena;
+use crate::reduce;
 use crate::split::{Split, splits, stride};
 use crate::storage::input::Piece;
-use crate::task::{OutputFile, REDUCE_WORKER_BYTES, RangeSpec};
+use crate::task::{OutputFile, RangeSpec};
 
 /// Input for each part, unless the user says how many parts.
 pub const PART_BYTES: u64 = 256_000_000;
@@ -35,6 +36,9 @@ const STRETCH_RECORDS: u64 = 32;
 
 /// Stretches of a sample task.
 const STRETCHES_PER_TASK: usize = 1024;
+
+/// Bytes of a batch: at 16 MB the gather visits places so near each other that they share lines of the page tables.
+const BATCH_BYTES: usize = 16 << 20;
 
 /// What all that a job holds beside its data needs: the interpreter is not counted, channels and lists are.
 const FIXED_BYTES: u64 = 16 << 20;
@@ -114,12 +118,20 @@ impl SortPlan {
         self.parts * self.buckets_per_part
     }
 
+    /// Records that a reduce task gathers together: more make the gather cheaper, and its buffers larger.
+    pub fn batch_records(&self) -> usize {
+        let most = (BATCH_BYTES / self.record_bytes).clamp(1, reduce::MOST_BATCH_RECORDS);
+        let least = most.min(2 * BUCKET_ENTRIES as usize);
+        (self.records() as usize / 64).clamp(least, most)
+    }
+
     /// Memory that the job needs with so many workers.
     pub fn memory_bytes(&self, workers: usize) -> u64 {
         let entries = self.records() * size_of::<Entry>() as u64;
         let indexes =
             Scattered::index_bytes(self.records(), self.splits.len() as u64, self.buckets());
-        let worker = Staging::bytes(self.buckets()) + REDUCE_WORKER_BYTES;
+        let reduce = reduce::worker_bytes(self.batch_records(), self.record_bytes);
+        let worker = Staging::bytes(self.buckets()) + reduce;
         let each = workers as u64 * worker;
         arena::layout_bytes(&self.file_bytes) + entries + indexes + each + FIXED_BYTES
     }

@@ -81,7 +81,7 @@ impl Records {
             if let Some(skew) = &self.skew {
                 skew.apply(record, self.layout, self.number, self.random.value());
             }
-            self.number += 1;
+            self.number = self.number.wrapping_add(1); // behind the last number there is
             self.random.step();
         }
     }

@@ -1,58 +1,66 @@
-//! One bucket at a time, in bounded memory.
+//! Sorted batches: buckets one after another, sorted, as many as fit; in bounded memory.
+//!
+//! ```text
+//!   | bucket 7, sorted | bucket 8, sorted | bucket 9, sorted | room |      up to 16 MB worth of records
+//! ```
 //!
 //! Buckets are cut from a sample, to hold about 32,768 entries. Where the sample missed what the data are like, a
-//! bucket can be many times that, up to all of the input. It is then taken in several runs: cut again from its
-//! own entries, each run collected by one more pass over the bucket. The output is the same.
+//! bucket can be many times that, up to all of the input. It is then taken in several batches: cut again from its
+//! own entries, each batch collected by one more pass over the bucket. The output is the same.
 
 use crate::error::Result;
 use crate::order::sort::{Pieces, sort_slices};
 use crate::order::{CutPoints, Entry};
 use crate::storage::pages::Pages;
 
-/// Entries that are sorted at once: eight times an even bucket. 4 MB.
-const SCRATCH_ENTRIES: usize = 1 << 18;
-
 /// Entries that an oversized bucket is cut by.
 const SAMPLE_ENTRIES: usize = 4096;
 
-/// Memory for the sorting of buckets, reused.
+/// Takes a batch: its entries, in order.
+pub(super) type Take<'a> = &'a mut dyn FnMut(&[Entry]) -> Result<()>;
+
+/// Memory for one batch, reused.
 #[derive(Debug, Default)]
-pub struct BucketScratch {
-    sorted: Option<Pages<Entry>>,
+pub(super) struct Batch {
+    sorted: Pages<Entry>,
+    filled: usize,
     pieces: Pieces,
 }
 
-impl BucketScratch {
-    /// Memory that a scratch needs.
-    pub const BYTES: u64 = (SCRATCH_ENTRIES * size_of::<Entry>()) as u64 + (64 << 10);
-
-    /// Makes sure that the memory is there.
-    pub(super) fn prepare(&mut self) -> Result<()> {
-        if self.sorted.is_none() {
-            self.sorted = Some(Pages::zeroed(SCRATCH_ENTRIES)?);
+impl Batch {
+    /// Empties the batch, and gives it room for `entries` entries.
+    pub(super) fn begin(&mut self, entries: usize) -> Result<()> {
+        if self.sorted.len() < entries {
+            self.sorted = Pages::default();
+            self.sorted = Pages::zeroed(entries)?;
         }
+        self.filled = 0;
         Ok(())
     }
 
-    /// Hands the bucket's entries in order to `take`, in one run or several.
-    pub(super) fn for_each_run(
-        &mut self,
-        slices: &[&[Entry]],
-        take: &mut dyn FnMut(&[Entry]) -> Result<()>,
-    ) -> Result<()> {
-        let Some(scratch) = &mut self.sorted else {
-            return Ok(());
-        };
+    /// Adds the bucket made of `slices`, handing full batches to `take` as need be.
+    pub(super) fn add(&mut self, slices: &[&[Entry]], take: Take<'_>) -> Result<()> {
         let count: usize = slices.iter().map(|slice| slice.len()).sum();
-        if count == 0 {
-            return Ok(());
+        if self.filled + count > self.sorted.len() {
+            self.flush(take)?;
         }
-        if count <= scratch.len() {
-            let sorted = &mut scratch[..count];
-            sort_slices(slices, sorted, &mut self.pieces);
-            return take(sorted);
+        if count > self.sorted.len() {
+            return take_range(slices, &mut self.sorted, (Entry::MIN, None), count, take);
         }
-        take_range(slices, scratch, (Entry::MIN, None), count, take)
+        let sorted = &mut self.sorted[self.filled..self.filled + count];
+        sort_slices(slices, sorted, &mut self.pieces);
+        self.filled += count;
+        Ok(())
+    }
+
+    /// Hands on what there is.
+    pub(super) fn flush(&mut self, take: Take<'_>) -> Result<()> {
+        let filled = std::mem::take(&mut self.filled);
+        if filled == 0 {
+            Ok(())
+        } else {
+            take(&self.sorted[..filled])
+        }
     }
 }
 
@@ -62,7 +70,7 @@ fn take_range(
     scratch: &mut [Entry],
     (low, high): (Entry, Option<Entry>),
     count: usize,
-    take: &mut dyn FnMut(&[Entry]) -> Result<()>,
+    take: Take<'_>,
 ) -> Result<()> {
     let within = |entry: &&Entry| **entry >= low && high.is_none_or(|high| **entry < high);
     let entries = || slices.iter().flat_map(|slice| slice.iter()).filter(within);
@@ -98,22 +106,33 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        /// Buckets of any size, far over the batch's too, come in order.
         #[test]
-        fn an_oversized_bucket_comes_in_order(
+        fn batches_come_in_order(
             keys in proptest::collection::vec(0..5_u8, 0..400),
             room in 2_usize..50,
             cut in 0_usize..400,
+            border in 0..6_u8,
         ) {
             let entries: Vec<Entry> =
                 keys.iter().enumerate().map(|(i, key)| Entry::new(&[*key; 10], i as u64)).collect();
             let (a, b) = entries.split_at(cut.min(entries.len()));
-            let (mut scratch, mut out, mut runs) = (vec![Entry::MIN; room], Vec::new(), 0);
-            take_range(&[a, b], &mut scratch, (Entry::MIN, None), entries.len(), &mut |run| {
-                runs += 1;
+            let part = |slice: &[Entry], low: bool| -> Vec<Entry> {
+                slice.iter().filter(|entry| (entry.key()[0] < border) == low).copied().collect()
+            };
+            let (mut batch, mut out, mut batches) = (Batch::default(), Vec::new(), 0);
+            batch.begin(room).unwrap();
+            let take: Take<'_> = &mut |run| {
+                assert!(run.len() <= room);
+                batches += 1;
                 out.extend_from_slice(run);
                 Ok(())
-            }).unwrap();
-            prop_assert!(runs >= entries.len() / room);
+            };
+            for low in [true, false] {
+                batch.add(&[&part(a, low), &part(b, low)], take).unwrap();
+            }
+            batch.flush(take).unwrap();
+            prop_assert!(batches >= entries.len() / room);
             let mut want = entries.clone();
             want.sort();
             prop_assert_eq!(out, want);

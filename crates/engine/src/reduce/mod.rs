@@ -1,13 +1,13 @@
 //! Reduce: sorts buckets, gathers their records into the output, and proves what it writes.
 //!
 //! ```text
-//!   entries of a bucket ──sort──▶ entries in order ──gather──▶ output buffer ──▶ file, direct
-//!   (a slice per block)                   ▲                       │
-//!                      arena ─────────────┘                       └──▶ order check, checksum
+//!   entries of a bucket ──sort──▶ batch, in order ──gather──▶ output buffer ──▶ file, direct
+//!   (a slice per block)                  ▲                       │
+//!                      arena ────────────┘                       └──▶ order check, checksum
 //! ```
 //!
 //! A record is copied once, from where it lies to the buffer it is written from. Order and checksum are taken from
-//! that buffer, 12 kB at a time while it is in the first-level cache: what is proved is what is written.
+//! that buffer, behind the gather: what is proved is what is written.
 
 mod bucket;
 mod gather;
@@ -16,17 +16,17 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-pub use bucket::BucketScratch;
-
+use self::bucket::{Batch, Take};
+use self::gather::Gather;
 use crate::error::{Error, Result};
 use crate::order::Entry;
 use crate::order::check::OrderCheck;
 use crate::order::scatter::Scattered;
 use crate::record::checksum::Checksum;
-use crate::storage::overlap::{Buffers, OverlappedWriter};
+use crate::storage::overlap::{Buffers, OverlappedWriter, writer_bytes};
 use crate::storage::{Caching, Store};
 
-/// Records that are gathered, checked and summed at a time.
+/// Records that are checked and summed at a time: they stay in the first-level cache between the two.
 const BLOCK_RECORDS: usize = 128;
 
 /// A range of an output file.
@@ -65,40 +65,59 @@ pub struct RangeProof {
 /// What one worker reuses from task to task.
 #[derive(Debug, Default)]
 pub struct ReduceScratch {
-    bucket: BucketScratch,
+    batch: Batch,
+    gather: Gather,
     buffers: Buffers,
 }
 
-/// Writes the ranges, one after another. `progress` is told of bytes as they are done, and may stop the task.
+/// Most records of a batch.
+pub const MOST_BATCH_RECORDS: usize = gather::MOST_RECORDS;
+
+/// Memory of a worker that reduces, for batches of so many records.
+pub fn worker_bytes(batch_records: usize, record_bytes: usize) -> u64 {
+    let batch = batch_records * (size_of::<Entry>() + size_of::<u64>());
+    batch as u64 + writer_bytes(batch_records * record_bytes)
+}
+
+/// Writes the ranges, one after another, in batches of up to `batch_records` records (at most [`MOST_BATCH_RECORDS`]).
+/// `progress` is told of bytes as they are done, and may stop the task.
 pub fn reduce_ranges(
     store: &dyn Store,
     source: &Source<'_>,
     ranges: &[PartRange<'_>],
+    batch_records: usize,
     scratch: &mut ReduceScratch,
     progress: &dyn Fn(u64) -> Result<()>,
 ) -> Result<Vec<RangeProof>> {
-    let ReduceScratch { bucket, buffers } = scratch;
-    bucket.prepare()?;
-    OverlappedWriter::run(buffers, |writer| {
+    let ReduceScratch {
+        batch,
+        gather,
+        buffers,
+    } = scratch;
+    batch.begin(batch_records)?;
+    gather.begin(batch_records)?;
+    OverlappedWriter::run(buffers, batch_records * source.record_bytes, |writer| {
         let mut proofs = Vec::with_capacity(ranges.len());
         let mut slices = Vec::new();
         for range in ranges {
             let file = store.create(range.path, range.file_bytes, Caching::Direct)?;
             writer.begin(Arc::from(file), range.offset)?;
-            let mut output = Output::new(writer, source);
-            for number in range.buckets.clone() {
+            let mut output = Output::new(writer, source, gather);
+            let take: Take<'_> = &mut |entries| {
+                output.append(entries)?;
+                progress((entries.len() * source.record_bytes) as u64)
+            };
+            for bucket in range.buckets.clone() {
                 slices.clear();
                 slices.extend(
                     source
                         .entries
                         .iter()
-                        .flat_map(|entries| entries.slices(number)),
+                        .flat_map(|entries| entries.slices(bucket)),
                 );
-                bucket.for_each_run(&slices, &mut |entries| {
-                    output.append(entries)?;
-                    progress((entries.len() * source.record_bytes) as u64)
-                })?;
+                batch.add(&slices, take)?;
             }
+            batch.flush(take)?;
             proofs.push(output.proof()?);
         }
         Ok(proofs)
@@ -108,45 +127,43 @@ pub fn reduce_ranges(
 /// The output side of a range: gathers, checks, sums.
 struct Output<'a> {
     writer: &'a mut OverlappedWriter,
-    arena: &'a [u8],
-    record_bytes: usize,
+    source: &'a Source<'a>,
+    gather: &'a mut Gather,
     check: OrderCheck,
     checksum: Checksum,
 }
 
 impl<'a> Output<'a> {
-    fn new(writer: &'a mut OverlappedWriter, source: &Source<'a>) -> Self {
-        let Source {
-            arena,
-            record_bytes,
-            ..
-        } = *source;
-        let checksum = Checksum::new(record_bytes);
+    fn new(
+        writer: &'a mut OverlappedWriter,
+        source: &'a Source<'a>,
+        gather: &'a mut Gather,
+    ) -> Self {
+        let checksum = Checksum::new(source.record_bytes);
         Output {
             writer,
-            arena,
-            record_bytes,
+            source,
+            gather,
             check: OrderCheck::default(),
             checksum,
         }
     }
 
-    /// Appends the records of `entries`, which are in order.
+    /// Appends the records of a batch.
     fn append(&mut self, entries: &[Entry]) -> Result<()> {
-        let mut done = 0;
-        while done < entries.len() {
-            let room = self.writer.room(BLOCK_RECORDS * self.record_bytes)?;
-            let records = (room.len() / self.record_bytes).min(entries.len() - done);
-            let out = &mut room[..records * self.record_bytes];
-            for block in out.chunks_mut(BLOCK_RECORDS * self.record_bytes) {
-                let ahead = &entries[done..];
-                gather::gather(self.arena, ahead, self.record_bytes, block);
-                self.check.update(block, self.record_bytes);
-                self.checksum.update(block);
-                done += block.len() / self.record_bytes;
-            }
-            self.writer.advance(records * self.record_bytes);
+        let Source {
+            arena,
+            record_bytes,
+            ..
+        } = *self.source;
+        let bytes = entries.len() * record_bytes;
+        let out = &mut self.writer.room(bytes)?[..bytes];
+        self.gather.gather(arena, entries, record_bytes, out);
+        for block in out.chunks(BLOCK_RECORDS * record_bytes) {
+            self.check.update(block, record_bytes);
+            self.checksum.update(block);
         }
+        self.writer.advance(bytes);
         Ok(())
     }
 

@@ -26,8 +26,10 @@ pub const TRANSFER_BYTES: usize = 4 << 20;
 /// Buffers of a writer: one being filled, one being written, one waiting.
 pub const WRITER_BUFFERS: usize = 3;
 
-/// Memory that a writer needs for its buffers.
-pub const WRITER_BYTES: u64 = (WRITER_BUFFERS * (TRANSFER_BYTES + BLOCK_BYTES)) as u64;
+/// Memory of a writer with buffers of `buffer_bytes` bytes.
+pub const fn writer_bytes(buffer_bytes: usize) -> u64 {
+    (WRITER_BUFFERS * (buffer_bytes + BLOCK_BYTES)) as u64
+}
 
 /// The buffers of a writer, reused from task to task.
 pub type Buffers = Vec<Pages<u8>>;
@@ -54,14 +56,14 @@ pub struct OverlappedWriter {
 }
 
 impl OverlappedWriter {
-    /// Runs `produce` with a writer; returns when all it wrote has been handed to the store, or with the first error.
+    /// Runs `produce` with a writer of three buffers of `buffer_bytes` bytes; returns when all it wrote has been handed to the store, or with the first error.
     ///
     /// ```
     /// use std::sync::Arc;
     /// use gristmill_engine::storage::{Caching, Store, memory::Memory, overlap::OverlappedWriter};
     /// let store = Memory::with_room_for(100);
     /// let file = Arc::from(store.create("/a".as_ref(), 6, Caching::Direct)?);
-    /// OverlappedWriter::run(&mut Vec::new(), |writer| {
+    /// OverlappedWriter::run(&mut Vec::new(), 4096, |writer| {
     ///     writer.begin(file, 0)?;
     ///     writer.room(6)?[..6].copy_from_slice(b"abcdef");
     ///     writer.advance(6);
@@ -72,10 +74,13 @@ impl OverlappedWriter {
     /// ```
     pub fn run<T>(
         buffers: &mut Buffers,
+        buffer_bytes: usize,
         produce: impl FnOnce(&mut OverlappedWriter) -> Result<T>,
     ) -> Result<T> {
+        let buffer_len = buffer_bytes + BLOCK_BYTES;
+        buffers.retain(|buffer| buffer.len() == buffer_len);
         while buffers.len() < WRITER_BUFFERS {
-            buffers.push(Pages::zeroed(TRANSFER_BYTES + BLOCK_BYTES)?);
+            buffers.push(Pages::zeroed(buffer_len)?);
         }
         let (filled, to_write) = sync_channel(WRITER_BUFFERS);
         let (give_back, empty) = channel();
@@ -111,9 +116,9 @@ impl OverlappedWriter {
         Ok(())
     }
 
-    /// Free memory for at least `bytes` bytes, which are at most [`TRANSFER_BYTES`] less a block.
+    /// Free memory for at least `bytes` bytes, which are at most the size of a buffer.
     pub fn room(&mut self, bytes: usize) -> Result<&mut [u8]> {
-        debug_assert!(bytes + BLOCK_BYTES <= TRANSFER_BYTES);
+        debug_assert!(bytes + BLOCK_BYTES <= self.buffer.len());
         if self.range.end + bytes > self.buffer.len() {
             self.send_blocks()?;
         }
@@ -168,8 +173,16 @@ impl OverlappedWriter {
             buffer,
             range,
         });
+        if let Err(gone) = sent {
+            // The thread has ended with an error, which is among what it gave back.
+            return Err(self
+                .empty
+                .iter()
+                .find_map(Result::err)
+                .unwrap_or_else(|| ended_early(gone)));
+        }
         self.buffer = self.empty.recv().map_err(ended_early)??;
-        sent.map_err(ended_early)
+        Ok(())
     }
 
     /// Waits until all is written; gives the buffers back.
@@ -321,7 +334,7 @@ mod tests {
         );
         let mut buffers = Vec::new();
         for range in [0..700_001, 700_001..want.len()] {
-            OverlappedWriter::run(&mut buffers, |writer| {
+            OverlappedWriter::run(&mut buffers, TRANSFER_BYTES, |writer| {
                 writer.begin(file.clone(), range.start as u64)?;
                 for piece in want[range].chunks(99_991) {
                     writer.room(piece.len())?[..piece.len()].copy_from_slice(piece);
@@ -345,7 +358,7 @@ mod tests {
         let store = Faulty::new(Memory::with_room_for(u64::MAX), plan);
         let file: Arc<dyn WriteFile> =
             Arc::from(store.create("/o".as_ref(), 0, Caching::Direct).unwrap());
-        let error = OverlappedWriter::run(&mut Vec::new(), |writer| {
+        let error = OverlappedWriter::run(&mut Vec::new(), TRANSFER_BYTES, |writer| {
             writer.begin(file, 0)?;
             for _ in 0..100 {
                 writer.room(1 << 20)?;

@@ -19,6 +19,8 @@ pub unsafe trait Plain: Copy + Send + Sync + 'static {}
 unsafe impl Plain for u8 {}
 // SAFETY: as above.
 unsafe impl Plain for u16 {}
+// SAFETY: as above.
+unsafe impl Plain for u64 {}
 
 /// A huge page on x86-64 and, with 4 kB base pages, on aarch64.
 pub const HUGE_PAGE_BYTES: usize = 2 << 20;

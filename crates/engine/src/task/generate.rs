@@ -10,7 +10,7 @@ use crate::record::checksum::Checksum;
 use crate::record::layout::{Layout, Records};
 use crate::reduce::RangeProof;
 use crate::storage::Caching;
-use crate::storage::overlap::{OverlappedWriter, WRITER_BYTES};
+use crate::storage::overlap::{OverlappedWriter, TRANSFER_BYTES, writer_bytes};
 
 /// Which records to make, and where they go.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,7 +30,7 @@ pub struct GenerateSpec {
 }
 
 /// Memory of a worker that generates.
-pub const GENERATE_WORKER_BYTES: u64 = WRITER_BYTES;
+pub const GENERATE_WORKER_BYTES: u64 = writer_bytes(TRANSFER_BYTES);
 
 /// Records made at a time: they are summed while they are in the cache.
 const BLOCK_RECORDS: u64 = 128;
@@ -46,7 +46,7 @@ pub(super) fn run(
         .reserve("output buffers", GENERATE_WORKER_BYTES)?;
     let mut records = Records::new(spec.layout, spec.skew, spec.start);
     let mut checksum = Checksum::new(RECORD_BYTES);
-    OverlappedWriter::run(&mut scratch.buffers, |writer| {
+    OverlappedWriter::run(&mut scratch.buffers, TRANSFER_BYTES, |writer| {
         let file = context
             .store
             .create(&spec.file.path, spec.file.bytes, Caching::Direct)?;

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 pub use generate::{GENERATE_WORKER_BYTES, GenerateSpec};
 pub use map::{MapReport, MapSpec};
-pub use reduce::{REDUCE_WORKER_BYTES, RangeSpec, ReduceSpec};
+pub use reduce::{RangeSpec, ReduceSpec};
 pub use sample::SampleSpec;
 pub use validate::{VALIDATE_WORKER_BYTES, ValidateReport, ValidateSpec};
 

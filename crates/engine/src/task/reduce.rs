@@ -6,8 +6,7 @@ use std::sync::Arc;
 use super::{Attempt, AttemptId, OutputFile, Scratch, TaskContext};
 use crate::error::Result;
 use crate::order::scatter::Scattered;
-use crate::reduce::{BucketScratch, PartRange, RangeProof, Source, reduce_ranges};
-use crate::storage::overlap::WRITER_BYTES;
+use crate::reduce::{PartRange, RangeProof, Source, reduce_ranges, worker_bytes};
 
 /// A range of an output file, as a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,10 +28,9 @@ pub struct ReduceSpec {
     pub inputs: Arc<Vec<AttemptId>>,
     /// The job's record length.
     pub record_bytes: usize,
+    /// Most records of a batch: they are gathered together, and written together.
+    pub batch_records: usize,
 }
-
-/// Memory of a worker that reduces.
-pub const REDUCE_WORKER_BYTES: u64 = BucketScratch::BYTES + WRITER_BYTES;
 
 pub(super) fn run(
     spec: &ReduceSpec,
@@ -40,9 +38,8 @@ pub(super) fn run(
     attempt: &Attempt<'_>,
     scratch: &mut Scratch,
 ) -> Result<Vec<RangeProof>> {
-    let _memory = context
-        .budget
-        .reserve("reduce buffers", REDUCE_WORKER_BYTES)?;
+    let memory_bytes = worker_bytes(spec.batch_records, spec.record_bytes);
+    let _memory = context.budget.reserve("reduce buffers", memory_bytes)?;
     let arena = context.arena()?;
     arena.seal()?;
     let outputs = spec
@@ -67,11 +64,13 @@ pub(super) fn run(
         entries: &entries,
         record_bytes: spec.record_bytes,
     };
+    let (scratch, batch_records) = (&mut scratch.reduce, spec.batch_records);
     reduce_ranges(
         &*context.store,
         &source,
         &ranges,
-        &mut scratch.reduce,
+        batch_records,
+        scratch,
         &progress,
     )
 }

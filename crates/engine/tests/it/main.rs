@@ -1,0 +1,30 @@
+//! The engine from the outside: whole jobs, through `jobs::run`, on every store.
+//!
+//! Beside each job stands a naive answer (`support`): a stable sort of all records, a walk over keys, a record
+//! built digit by digit. What the options decide must show in the output; what workers, memory, store, retries
+//! and faults decide must not.
+//!
+//! ```text
+//!   oracle       terasort against a stable sort, over inputs, workers, partitions, budgets, stores
+//!   faults       every call of a store fails once, for good, with a full disk, short, or with a flipped bit
+//!   changes      an input that is cut off or grows while it is sorted, mapped and read
+//!   commit       what stays of an old output when its replacement fails
+//!   cancel       at every call, and at random moments
+//!   validators   teravalidate against a walk after Hadoop's rules, and planted damage
+//!   teragen      records against the formulas, files, sums
+//! ```
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests, which fail with a backtrace"
+)]
+
+mod cancel;
+mod changes;
+mod commit;
+mod faults;
+mod oracle;
+mod support;
+mod teragen;
+mod validators;
+mod watched;
