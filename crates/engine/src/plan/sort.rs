@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   input ──▶ splits (map tasks)          buckets ──grouped──▶ ranges (reduce tasks) ──▶ parts
-//!             of 4 to 64 MB               about 32,768 entries                          of 256 MB
+//!             of 4 to 128 MB               about 32,768 entries                          of 256 MB
 //! ```
 
 use std::ops::Range;
@@ -43,9 +43,10 @@ const BATCH_BYTES: usize = 16 << 20;
 /// What all that a job holds beside its data needs: the interpreter is not counted, channels and lists are.
 const FIXED_BYTES: u64 = 16 << 20;
 
-/// Bytes of a task's work: small enough that workers end together, large enough that a task's start is nothing.
+/// Bytes of a task's work: small enough that workers end together, large enough that starting a task, and waiting for
+/// its last write, is little.
 fn task_bytes(input_bytes: u64) -> u64 {
-    (input_bytes / 16).clamp(4 << 20, 64 << 20)
+    (input_bytes / 16).clamp(4 << 20, 128 << 20)
 }
 
 /// How an output of `bytes` bytes is cut into files when the user does not say.
@@ -79,7 +80,7 @@ impl SortPlan {
     /// ```
     /// use gristmill_engine::plan::sort::SortPlan;
     /// let plan = SortPlan::new(100, vec![5_000_000_000], None)?;
-    /// assert_eq!((plan.parts, plan.parts * plan.buckets_per_part, plan.splits.len()), (20, 1540, 75));
+    /// assert_eq!((plan.parts, plan.parts * plan.buckets_per_part, plan.splits.len()), (20, 1540, 38));
     /// # Ok::<(), gristmill_engine::Error>(())
     /// ```
     pub fn new(record_bytes: usize, file_bytes: Vec<u64>, parts: Option<usize>) -> Result<Self> {
@@ -205,7 +206,7 @@ impl SortPlan {
         stretches
     }
 
-    /// The reduce tasks: ranges of parts whose buckets hold so many entries each, 4 to 64 MB a task.
+    /// The reduce tasks: ranges of parts whose buckets hold so many entries each, 4 to 128 MB a task.
     ///
     /// Every part has a range, if only an empty one: the files are there whatever the data.
     pub fn reduce_tasks(
