@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 import sys
-import time
 from functools import cache
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from gristmill.options import Command, Option, commands
 
 from .harness import (
     GRISTMILL,
-    clean_environment,
     content,
     end,
     failure,
@@ -326,24 +324,3 @@ def test_a_full_stdout_is_said(data: Path, tmp_path: Path) -> None:
 def test_no_stdout_at_all(data: Path, tmp_path: Path) -> None:
     command = f"exec {GRISTMILL} terasort {data} {tmp_path / 'out'} >&- 2>&-"
     assert subprocess.run(["sh", "-c", command], check=False).returncode == 0
-
-
-# --- speed of starting ---
-
-
-def best_of_five_s(*arguments: str | Path) -> float:
-    """The fastest of five runs: others use this machine too."""
-    environment = clean_environment()
-    took_s: list[float] = []
-    for _ in range(5):
-        began_s = time.perf_counter()
-        subprocess.run(
-            [GRISTMILL, *map(str, arguments)], env=environment, capture_output=True, check=True
-        )
-        took_s.append(time.perf_counter() - began_s)
-    return min(took_s)
-
-
-def test_starting_is_fast(data: Path, tmp_path: Path) -> None:
-    assert best_of_five_s("--version") < 0.15
-    assert best_of_five_s("terasort", data, tmp_path / "out", "--overwrite") < 0.3
