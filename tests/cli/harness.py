@@ -121,9 +121,10 @@ def job_folders(output: Path) -> list[Path]:
 def clean_environment(**more: str) -> dict[str, str]:
     """This process's environment without options for Gristmill.
 
-    And without the one that forbids Python to keep what it compiled, which every start would redo.
+    And without those that forbid Python to keep what it compiled, which every start would redo, and
+    to buffer what it writes, which users' Python does.
     """
-    unwanted = re.compile("GRISTMILL_|PYTHONDONTWRITEBYTECODE")
+    unwanted = re.compile("GRISTMILL_|PYTHONDONTWRITEBYTECODE|PYTHONUNBUFFERED")
     kept = {name: value for name, value in os.environ.items() if not unwanted.match(name)}
     return {**kept, **more}
 

