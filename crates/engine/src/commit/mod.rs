@@ -86,7 +86,7 @@ impl<'a> Staging<'a> {
         };
         let (folder, inside) = match made {
             Ok(true) => (beside, false),
-            Err(error) if !exists => return Err(error),
+            Err(error) if !exists || error.kind() != Kind::Permission => return Err(error),
             Ok(false) | Err(_) => {
                 sweep(store, target, ".gristmill-", target)?;
                 create(store, &within)?;

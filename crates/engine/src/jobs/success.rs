@@ -157,3 +157,33 @@ fn failed(message: String) -> Error {
     Error::new(Kind::Proof, "prove the output", message)
         .advise("run again; if it happens twice, suspect the memory of the machine or a defect of Gristmill")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn range(keys: &[u8], checksum: u128) -> RangeProof {
+        let mut check = OrderCheck::default();
+        keys.iter().for_each(|key| check.update(&[*key; 10], 10));
+        RangeProof { check, checksum }
+    }
+
+    #[test]
+    fn a_proof_holds_only_where_counts_sums_and_order_do() {
+        let mut proof = OutputProof::new(2);
+        proof.add(0, &range(&[1, 2, 2], 30)).unwrap();
+        proof.add(1, &range(&[2, 5], 12)).unwrap();
+        assert!(proof.check_against(5, 42).is_ok());
+        assert_eq!(proof.whole.duplicates, 2);
+        for (records, checksum) in [(4, 42), (6, 42), (5, 41)] {
+            assert_eq!(
+                proof.check_against(records, checksum).unwrap_err().kind(),
+                Kind::Proof
+            );
+        }
+        assert_eq!(
+            proof.add(1, &range(&[4], 0)).unwrap_err().kind(),
+            Kind::Proof
+        );
+    }
+}
