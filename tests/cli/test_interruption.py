@@ -30,7 +30,7 @@ from .harness import (
     wait_for_job,
 )
 
-AT_ONCE_S = 5.0
+AT_ONCE_S = 1.0
 
 
 def interrupt(
@@ -127,7 +127,7 @@ def test_kill_9_at_any_moment(medium_data: Path, tmp_path: Path) -> None:
         process = start("terasort", medium_data, out, "--partitions", "3")
         if attempt % 5:  # else before or while it starts
             wait_for_job(out, process)
-        time.sleep(random.uniform(0, 0.2))
+        time.sleep(random.uniform(0, 0.1))
         process.kill()
         killed += end(process).status == -signal.SIGKILL
         left += len(job_folders(out))
@@ -138,7 +138,7 @@ def test_kill_9_at_any_moment(medium_data: Path, tmp_path: Path) -> None:
         assert is_whole(out, 3)
         assert names(tmp_path) == ["in", "out"]
         shutil.rmtree(out)
-    assert killed > 0, "the jobs were over before they could be killed"
+    assert killed > 3, "the jobs were over before they could be killed"
     assert left > 0, "no job was killed while it had a folder"
 
 

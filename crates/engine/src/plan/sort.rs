@@ -6,7 +6,6 @@
 //! ```
 
 use std::ops::Range;
-use std::path::Path;
 
 use crate::error::{Error, Kind, Result};
 use crate::order::Entry;
@@ -268,18 +267,11 @@ pub fn memory(given: Option<Bytes>, available: Option<u64>) -> u64 {
     given.map_or(share, |bytes| bytes.0)
 }
 
-/// An output file whose length is not known yet.
-pub fn output_file(path: &Path) -> OutputFile {
-    OutputFile {
-        path: path.to_owned(),
-        bytes: 0,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::path::Path;
 
     proptest! {
         /// Reduce tasks tile the buckets, and their offsets tile each part.
@@ -294,7 +286,7 @@ mod tests {
             let records: u64 = counts.iter().sum();
             let mut plan = SortPlan::new(100, vec![records * 100], Some(parts)).unwrap();
             plan.buckets_per_part = buckets_per_part;
-            let path = |part| output_file(Path::new(&part_name('r', part)));
+            let path = |part| OutputFile { path: part_name('r', part).into(), bytes: 0 };
             let ranges = plan.reduce_tasks(&counts, &path).concat();
             let (mut next_bucket, mut end) = (0, BTreeEnd::default());
             for range in &ranges {

@@ -20,7 +20,7 @@ use super::pages::Pages;
 use super::{BLOCK_BYTES, ReadFile, WriteFile};
 use crate::error::{Error, Result};
 
-/// Bytes of one transfer. Below 1 MB the device idles between transfers, above 8 MB nothing is gained (README).
+/// Bytes of one transfer: large enough that what a call costs is nothing beside the bytes it moves.
 pub const TRANSFER_BYTES: usize = 4 << 20;
 
 /// Buffers of a writer: one being filled, one being written, one waiting.

@@ -1,7 +1,7 @@
 //! Memory in pages of its own, from the operating system: large, aligned to blocks, in huge pages where there are.
 //!
-//! The first touch of memory costs more than sorting what lies in it, and huge pages halve that cost (README,
-//! figures). So engine buffers are few, large and reused.
+//! The first touch of memory can cost more than sorting what lies in it (ARCHITECTURE.md). So engine buffers are
+//! few, large and reused.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
