@@ -9,6 +9,7 @@
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use gristmill_engine::order::check::OrderCheck;
+use gristmill_engine::order::packed::{Packed, Packing};
 use gristmill_engine::order::scatter::{Scattered, Staging};
 use gristmill_engine::order::sort::{Pieces, sort_slices};
 use gristmill_engine::order::{Classifier, CutPoints, Entry};
@@ -92,6 +93,7 @@ fn scatter(bencher: Bencher, buckets: usize) {
     let data = records(COUNT, false);
     let cuts = CutPoints::from_sample(entries(buckets * 16, false), buckets);
     let classifier = Classifier::new(&cuts);
+    let packing = Packing::new(&cuts, 5_000_000_000);
     let mut staging = Staging::default();
     bencher
         .counter(ItemsCount::new(COUNT))
@@ -103,7 +105,7 @@ fn scatter(bencher: Bencher, buckets: usize) {
                 if staging.room() < 256 {
                     staging.scatter(&mut out);
                 }
-                staging.extract(block, RECORD_BYTES, position, &classifier);
+                staging.extract(block, RECORD_BYTES, position, &classifier, &packing);
                 position += block.len() as u64;
             }
             staging.scatter(&mut out);
@@ -119,8 +121,11 @@ fn sort_bucket(bencher: Bencher, skew: bool) {
     all.sort();
     let mut bucket = all[COUNT * 20..COUNT * 21].to_vec();
     bucket.sort_by_key(|entry| entry.position());
-    let slices: Vec<&[Entry]> = bucket.chunks(COUNT / 75).collect();
-    let (mut out, mut pieces) = (vec![Entry::MIN; COUNT], Pieces::default());
+    let ends = CutPoints::from_sample(vec![Entry::MIN, all[COUNT * 20], all[COUNT * 21]], 3);
+    let packing = Packing::new(&ends, 5_000_000_000);
+    let packed: Vec<Packed> = bucket.iter().map(|entry| packing.pack(1, *entry)).collect();
+    let slices: Vec<&[Packed]> = packed.chunks(COUNT / 75).collect();
+    let (mut out, mut pieces) = (vec![0; COUNT], Pieces::default());
     bencher
         .counter(ItemsCount::new(COUNT))
         .bench_local(|| sort_slices(divan::black_box(&slices), &mut out, &mut pieces));

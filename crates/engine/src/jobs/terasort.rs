@@ -110,7 +110,7 @@ fn lay_out(store: &dyn Store, files: &[InputFile]) -> Result<Arena> {
 }
 
 fn entry_bytes(plan: &SortPlan) -> u64 {
-    plan.records() * size_of::<crate::order::Entry>() as u64
+    plan.records() * size_of::<crate::order::packed::Packed>() as u64
 }
 
 /// Fails if the input is not what it was. Says so rather than what followed from it.
@@ -165,6 +165,7 @@ struct TeraSort {
     outputs: Vec<OutputFile>,
     proof: Arc<Mutex<OutputProof>>,
     step: Step,
+    cuts: Arc<CutPoints>,
 }
 
 impl TeraSort {
@@ -174,6 +175,7 @@ impl TeraSort {
             outputs,
             proof,
             step: Step::Begin,
+            cuts: Arc::new(CutPoints::from_sample(Vec::new(), 1)),
         }
     }
 
@@ -193,7 +195,7 @@ impl TeraSort {
         }
     }
 
-    fn map(&self, reports: Vec<TaskReport>) -> Result<Stage> {
+    fn map(&mut self, reports: Vec<TaskReport>) -> Result<Stage> {
         let mut sample = Vec::new();
         for report in reports {
             match report {
@@ -201,13 +203,13 @@ impl TeraSort {
                 _ => return Err(wrong_report()),
             }
         }
-        let cuts = Arc::new(CutPoints::from_sample(sample, self.plan.buckets()));
+        self.cuts = Arc::new(CutPoints::from_sample(sample, self.plan.buckets()));
         let record_bytes = self.plan.record_bytes;
         let task = |split: &Vec<_>| {
             TaskSpec::Map(MapSpec {
                 split: split.clone(),
                 record_bytes,
-                cuts: Arc::clone(&cuts),
+                cuts: Arc::clone(&self.cuts),
             })
         };
         let tasks = self.plan.splits.iter().map(task).collect();
@@ -257,6 +259,7 @@ impl TeraSort {
             TaskSpec::Reduce(ReduceSpec {
                 ranges: ranges.clone(),
                 inputs: Arc::clone(&inputs),
+                cuts: Arc::clone(&self.cuts),
                 record_bytes: self.plan.record_bytes,
                 batch_records: self.plan.batch_records(),
             })

@@ -11,6 +11,7 @@ use std::path::Path;
 
 use crate::error::Result;
 use crate::order::Classifier;
+use crate::order::packed::Packing;
 use crate::order::scatter::{Scattered, Staging};
 use crate::record::arena::{Arena, Claim};
 use crate::record::checksum::Checksum;
@@ -35,6 +36,8 @@ pub struct MapInput<'a> {
     pub record_bytes: usize,
     /// Finds buckets.
     pub classifier: &'a Classifier,
+    /// Packs entries.
+    pub packing: &'a Packing,
     /// How many buckets there are.
     pub buckets: usize,
 }
@@ -71,7 +74,13 @@ pub fn map_split(
                 if staging.room() < BLOCK_RECORDS {
                     staging.scatter(&mut entries);
                 }
-                staging.extract(block, input.record_bytes, position, input.classifier);
+                staging.extract(
+                    block,
+                    input.record_bytes,
+                    position,
+                    input.classifier,
+                    input.packing,
+                );
                 position += block.len() as u64;
             }
             progress(data.len() as u64)

@@ -44,6 +44,12 @@ impl Entry {
         (self.0 >> 64) as u64
     }
 
+    /// All ten bytes of the key, as an integer of the same order.
+    #[inline]
+    pub fn key_number(self) -> u128 {
+        self.0 >> POSITION_BITS
+    }
+
     /// Where the record lies.
     #[inline]
     pub fn position(self) -> u64 {

@@ -4,6 +4,8 @@
 pub mod check;
 pub mod cuts;
 pub mod entry;
+pub mod packed;
+pub mod refine;
 pub mod scatter;
 pub mod sort;
 

@@ -1,24 +1,25 @@
 //! Scatter: entries in input order become entries by bucket, block by block.
 //!
 //! ```text
-//!   records ──extract──▶ staged entries + their buckets + counts      sequential, 1.2 MB
+//!   records ──extract──▶ packed entries + their buckets + counts      sequential, 1.3 MB
 //!                                   │
 //!                                   ▼ prefix sums
 //!   Scattered   | block 0: bucket 0 | 1 | 2 | ... | block 1: bucket 0 | 1 | ...
 //! ```
 //!
-//! Counting first costs one pass over 16 bytes per record and buys exact sizes: no chunk lists, no slack. Blocks are
-//! of 65,536 entries, so that a block's megabyte stays in a core's own cache while entries are written all over it:
-//! 14 to 21 ns a record with 1,540 buckets, where blocks of twice that take 28 (`cargo bench -- scatter`). Within a
-//! block, and from block to block, a bucket's entries stand in input order.
+//! Counting first costs one pass over 8 bytes per record and buys exact sizes: no chunk lists, no slack. Blocks are
+//! of 131,072 entries, so that a block's megabyte stays in a core's own cache while entries are written all over it;
+//! larger ones take longer (`cargo bench -- scatter`). Within a block, and from block to block, a bucket's entries
+//! stand in input order.
 
+use super::packed::{Packed, Packing};
 use super::{Classifier, Entry};
 use crate::error::Result;
 use crate::record::KEY_BYTES;
 use crate::storage::pages::Pages;
 
 /// Entries of a block.
-const BLOCK_ENTRIES: usize = 1 << 16;
+const BLOCK_ENTRIES: usize = 1 << 17;
 
 /// Entries of a block for each bucket, at least: with very many buckets blocks grow, or their indexes would be
 /// larger than they are.
@@ -31,7 +32,7 @@ fn block_entries(buckets: usize) -> usize {
 /// Entries by block and bucket: what a map task leaves to the reduce tasks.
 #[derive(Debug)]
 pub struct Scattered {
-    entries: Pages<Entry>,
+    entries: Pages<Packed>,
     /// Of each block: where it begins, and where in it each bucket begins (and the end).
     blocks: Vec<(usize, Vec<u32>)>,
     len: usize,
@@ -64,7 +65,7 @@ impl Scattered {
     }
 
     /// The entries of `bucket`, in input order: a slice for each block.
-    pub fn slices(&self, bucket: usize) -> impl Iterator<Item = &[Entry]> {
+    pub fn slices(&self, bucket: usize) -> impl Iterator<Item = &[Packed]> {
         self.blocks.iter().map(move |(first, starts)| {
             &self.entries[first + starts[bucket] as usize..first + starts[bucket + 1] as usize]
         })
@@ -87,7 +88,7 @@ impl Scattered {
 /// Reused memory for the entries of one block: nothing here outlives a task.
 #[derive(Debug, Default)]
 pub struct Staging {
-    entries: Pages<Entry>,
+    entries: Pages<Packed>,
     buckets: Pages<u16>,
     counts: Vec<u32>,
     len: usize,
@@ -96,7 +97,7 @@ pub struct Staging {
 impl Staging {
     /// Memory of a staging for `buckets` buckets.
     pub fn bytes(buckets: usize) -> u64 {
-        let entry_bytes = size_of::<Entry>() + size_of::<u16>();
+        let entry_bytes = size_of::<Packed>() + size_of::<u16>();
         (block_entries(buckets) * entry_bytes + buckets * size_of::<u32>()) as u64
     }
 
@@ -125,6 +126,7 @@ impl Staging {
         record_bytes: usize,
         mut position: u64,
         classifier: &Classifier,
+        packing: &Packing,
     ) {
         let records = data.chunks_exact(record_bytes);
         let end = self.len + records.len();
@@ -134,8 +136,9 @@ impl Staging {
             let Some(key) = record.first_chunk::<KEY_BYTES>() else {
                 return;
             };
-            *entry = Entry::new(key, position);
-            *bucket = classifier.bucket_of(*entry);
+            let whole = Entry::new(key, position);
+            *bucket = classifier.bucket_of(whole);
+            *entry = packing.pack(*bucket, whole);
             self.counts[usize::from(*bucket)] += 1;
             position += record_bytes as u64;
         }
@@ -189,6 +192,7 @@ mod tests {
         let data: Vec<u8> = entries.iter().flat_map(|entry| entry.key()).collect();
         let cuts = CutPoints::from_sample(entries[..3_000].to_vec(), 50);
         let classifier = Classifier::new(&cuts);
+        let packing = Packing::new(&cuts, 1 << 22);
         let (mut staging, mut out) = (
             Staging::default(),
             Scattered::with_room(entries.len()).unwrap(),
@@ -199,16 +203,20 @@ mod tests {
             if staging.room() < block.len() / 10 {
                 staging.scatter(&mut out);
             }
-            staging.extract(block, 10, position, &classifier);
+            staging.extract(block, 10, position, &classifier, &packing);
             position += block.len() as u64;
         }
         staging.scatter(&mut out);
-        assert!(out.blocks.len() > 3 && out.len() == entries.len());
+        assert!(out.blocks.len() > 1 && out.len() == entries.len());
         let counts = out.bucket_counts(50);
         for (bucket, count) in counts.into_iter().enumerate() {
-            let found: Vec<Entry> = out.slices(bucket).flatten().copied().collect();
-            let inside = |entry: &&Entry| cuts.bucket_of(**entry) == bucket;
-            let want: Vec<Entry> = entries.iter().filter(inside).copied().collect();
+            let found: Vec<Packed> = out.slices(bucket).flatten().copied().collect();
+            let inside = entries
+                .iter()
+                .filter(|entry| cuts.bucket_of(**entry) == bucket);
+            let want: Vec<Packed> = inside
+                .map(|entry| packing.pack(bucket as u16, *entry))
+                .collect();
             assert_eq!(found, want);
             assert_eq!(count as usize, want.len());
         }

@@ -8,8 +8,8 @@
 use std::ops::Range;
 
 use crate::error::{Error, Kind, Result};
-use crate::order::Entry;
 use crate::order::cuts::MOST_BUCKETS;
+use crate::order::packed::{Packed, Packing};
 use crate::order::scatter::{Scattered, Staging};
 use crate::plan::amount::{Bytes, show_bytes};
 use crate::record::arena;
@@ -21,7 +21,7 @@ use crate::task::{OutputFile, RangeSpec};
 /// Input for each part, unless the user says how many parts.
 pub const PART_BYTES: u64 = 256_000_000;
 
-/// Entries of an even bucket: 512 kB, and as much again where they are sorted to, in a core's own cache.
+/// Entries of an even bucket: 256 kB, and as much again where they are sorted to, in a core's own cache.
 const BUCKET_ENTRIES: u64 = 1 << 15;
 
 /// Sampled keys for each bucket: bucket sizes then vary by a fifth, part sizes by 2 %.
@@ -127,11 +127,11 @@ impl SortPlan {
 
     /// Memory that the job needs with so many workers.
     pub fn memory_bytes(&self, workers: usize) -> u64 {
-        let entries = self.records() * size_of::<Entry>() as u64;
+        let entries = self.records() * size_of::<Packed>() as u64;
         let indexes =
             Scattered::index_bytes(self.records(), self.splits.len() as u64, self.buckets());
         let reduce = reduce::worker_bytes(self.batch_records(), self.record_bytes);
-        let worker = Staging::bytes(self.buckets()) + reduce;
+        let worker = Staging::bytes(self.buckets()) + Packing::bytes(self.buckets()) + reduce;
         let each = workers as u64 * worker;
         arena::layout_bytes(&self.file_bytes) + entries + indexes + each + FIXED_BYTES
     }
@@ -151,7 +151,7 @@ impl SortPlan {
             show_bytes(budget),
             show_bytes(needed),
             show_bytes(self.input_bytes()),
-            show_bytes(self.records() * size_of::<Entry>() as u64),
+            show_bytes(self.records() * size_of::<Packed>() as u64),
         );
         let fewer = (workers > 1 && self.memory_bytes(1) <= budget).then_some(" or --workers 1");
         Err(Error::new(Kind::Memory, "sort the input", message)

@@ -118,6 +118,11 @@ impl Arena {
         })
     }
 
+    /// Positions are below this.
+    pub fn addresses(&self) -> u64 {
+        self.bytes as u64
+    }
+
     /// Where file `file` begins.
     pub fn start_of(&self, file: usize) -> u64 {
         self.regions[file].start

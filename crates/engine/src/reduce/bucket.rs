@@ -4,27 +4,26 @@
 //!   | bucket 7, sorted | bucket 8, sorted | bucket 9, sorted | room |      up to 16 MB worth of records
 //! ```
 //!
-//! Buckets are cut from a sample, to hold about 32,768 entries. Where the sample missed what the data are like, a
-//! bucket can be many times that, up to all of the input. It is then taken in several batches: cut again from its
-//! own entries, each batch collected by one more pass over the bucket. The output is the same.
+//! Buckets are cut from a sample, to hold about 32,768 entries. One that is too large for a batch, as the sample
+//! missed what the data are like, goes its own way ([`super::oversized`]).
 
+use super::oversized::Oversized;
 use crate::error::Result;
+use crate::order::packed::{Packed, Packing};
+use crate::order::refine::{Keys, Refiner};
 use crate::order::sort::{Pieces, sort_slices};
-use crate::order::{CutPoints, Entry};
 use crate::storage::pages::Pages;
 
-/// Entries that an oversized bucket is cut by.
-const SAMPLE_ENTRIES: usize = 4096;
-
-/// Takes a batch: its entries, in order.
-pub(super) type Take<'a> = &'a mut dyn FnMut(&[Entry]) -> Result<()>;
+/// Takes a batch: the positions of its records, in order (whatever key bits stand before them).
+pub(super) type Take<'a> = &'a mut dyn FnMut(&[Packed]) -> Result<()>;
 
 /// Memory for one batch, reused.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
-    sorted: Pages<Entry>,
+    sorted: Pages<Packed>,
     filled: usize,
     pieces: Pieces,
+    refiner: Refiner,
 }
 
 impl Batch {
@@ -38,17 +37,34 @@ impl Batch {
         Ok(())
     }
 
-    /// Adds the bucket made of `slices`, handing full batches to `take` as need be.
-    pub(super) fn add(&mut self, slices: &[&[Entry]], take: Take<'_>) -> Result<()> {
+    /// Adds bucket `bucket`, made of `slices`, handing full batches to `take` as need be.
+    pub(super) fn add(
+        &mut self,
+        bucket: usize,
+        slices: &[&[Packed]],
+        packing: &Packing,
+        keys: &dyn Keys,
+        take: Take<'_>,
+    ) -> Result<()> {
         let count: usize = slices.iter().map(|slice| slice.len()).sum();
         if self.filled + count > self.sorted.len() {
             self.flush(take)?;
         }
         if count > self.sorted.len() {
-            return take_range(slices, &mut self.sorted, (Entry::MIN, None), count, take);
+            let mut oversized = Oversized {
+                slices,
+                packing,
+                keys,
+                batch: &mut self.sorted,
+                refiner: &mut self.refiner,
+            };
+            return oversized.take_all(count, take);
         }
         let sorted = &mut self.sorted[self.filled..self.filled + count];
         sort_slices(slices, sorted, &mut self.pieces);
+        if !packing.is_exact(bucket) {
+            resolve_ties(sorted, packing, keys, &mut self.refiner);
+        }
         self.filled += count;
         Ok(())
     }
@@ -64,77 +80,99 @@ impl Batch {
     }
 }
 
-/// Takes the entries from `low` up to `high` (exclusive; `None`: all), of which there are `count`.
-fn take_range(
-    slices: &[&[Entry]],
-    scratch: &mut [Entry],
-    (low, high): (Entry, Option<Entry>),
-    count: usize,
-    take: Take<'_>,
-) -> Result<()> {
-    let within = |entry: &&Entry| **entry >= low && high.is_none_or(|high| **entry < high);
-    let entries = || slices.iter().flat_map(|slice| slice.iter()).filter(within);
-    if count <= scratch.len() {
-        let sorted = &mut scratch[..count];
-        sorted
-            .iter_mut()
-            .zip(entries())
-            .for_each(|(slot, entry)| *slot = *entry);
-        sorted.sort_unstable();
-        return take(sorted);
-    }
-    let sample: Vec<Entry> = entries()
-        .step_by(count.div_ceil(SAMPLE_ENTRIES))
-        .copied()
-        .collect();
-    let cuts = CutPoints::from_sample(sample, count.div_ceil(scratch.len() / 2));
-    let mut counts = vec![0; cuts.buckets()];
-    entries().for_each(|entry| counts[cuts.bucket_of(*entry)] += 1);
-    for (range, count) in counts.into_iter().enumerate() {
-        let (first, last) = cuts.range_of(range);
-        let range = (first.map_or(low, |first| first.max(low)), last.or(high));
-        if count > 0 {
-            take_range(slices, scratch, range, count, take)?;
+/// Lets the keys decide where the key bits of neighbours tie. Leaves positions where it did.
+fn resolve_ties(sorted: &mut [Packed], packing: &Packing, keys: &dyn Keys, refiner: &mut Refiner) {
+    let mut next = 1;
+    while next < sorted.len() {
+        let first = next - 1;
+        next += 1;
+        let bits = packing.bits(sorted[first]);
+        if packing.bits(sorted[first + 1]) != bits {
+            continue;
         }
+        let ties = |entry: &&Packed| packing.bits(**entry) == bits;
+        let group_len = sorted[first..].iter().take_while(ties).count();
+        let group = &mut sorted[first..first + group_len];
+        group
+            .iter_mut()
+            .for_each(|entry| *entry = packing.position(*entry));
+        refiner.sort(keys, group);
+        next = first + group_len + 1;
     }
-    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::order::{CutPoints, Entry};
     use proptest::prelude::*;
 
+    struct List(Vec<Vec<u8>>);
+
+    impl Keys for List {
+        fn key_at(&self, position: u64) -> &[u8] {
+            &self.0[position as usize]
+        }
+        fn longest(&self) -> usize {
+            self.0.iter().map(Vec::len).max().unwrap_or(0)
+        }
+    }
+
+    fn first_ten(key: &[u8]) -> [u8; 10] {
+        let mut first = [0; 10];
+        let len = key.len().min(10);
+        first[..len].copy_from_slice(&key[..len]);
+        first
+    }
+
     proptest! {
-        /// Buckets of any size, far over the batch's too, come in order.
+        /// Buckets of any size, far over the batch's too, with keys of any length, come in order.
         #[test]
         fn batches_come_in_order(
-            keys in proptest::collection::vec(0..5_u8, 0..400),
+            shapes in proptest::collection::vec((0..3_usize, "[ab\0]{0,3}", 0..3_usize), 0..300),
             room in 2_usize..50,
-            cut in 0_usize..400,
-            border in 0..6_u8,
+            cut in 0_usize..300,
+            address_bits in 10_u32..48,
         ) {
-            let entries: Vec<Entry> =
-                keys.iter().enumerate().map(|(i, key)| Entry::new(&[*key; 10], i as u64)).collect();
-            let (a, b) = entries.split_at(cut.min(entries.len()));
-            let part = |slice: &[Entry], low: bool| -> Vec<Entry> {
-                slice.iter().filter(|entry| (entry.key()[0] < border) == low).copied().collect()
-            };
+            let keys: Vec<Vec<u8>> = shapes
+                .into_iter()
+                .map(|(prefix, tail, more)| {
+                    let mut key = vec![b'x'; prefix * 7];
+                    key.extend_from_slice(tail.as_bytes());
+                    key.extend(std::iter::repeat_n(b'y', more * 11));
+                    key
+                })
+                .collect();
+            let entries: Vec<Entry> = keys
+                .iter()
+                .enumerate()
+                .map(|(i, key)| Entry::new(&first_ten(key), i as u64))
+                .collect();
+            // Cut between first-ten-byte keys only: beyond them keys may go on.
+            let middle = entries.get(entries.len() / 2).map_or([0; 10], |entry| entry.key());
+            let cuts = CutPoints::from_sample(vec![Entry::new(&[0; 10], 0), Entry::new(&middle, 0)], 2);
+            let packing = Packing::new(&cuts, 1 << address_bits);
+            let list = List(keys.clone());
             let (mut batch, mut out, mut batches) = (Batch::default(), Vec::new(), 0);
             batch.begin(room).unwrap();
             let take: Take<'_> = &mut |run| {
                 assert!(run.len() <= room);
                 batches += 1;
-                out.extend_from_slice(run);
+                out.extend(run.iter().map(|packed| packing.position(*packed)));
                 Ok(())
             };
-            for low in [true, false] {
-                batch.add(&[&part(a, low), &part(b, low)], take).unwrap();
+            let (a, b) = entries.split_at(cut.min(entries.len()));
+            for bucket in 0..2 {
+                let slice = |half: &[Entry]| -> Vec<Packed> {
+                    let inside = half.iter().filter(|entry| cuts.bucket_of(**entry) == bucket);
+                    inside.map(|entry| packing.pack(bucket as u16, *entry)).collect()
+                };
+                batch.add(bucket, &[&slice(a), &slice(b)], &packing, &list, take).unwrap();
             }
             batch.flush(take).unwrap();
             prop_assert!(batches >= entries.len() / room);
-            let mut want = entries.clone();
-            want.sort();
+            let mut want: Vec<u64> = (0..keys.len() as u64).collect();
+            want.sort_by_key(|at| &keys[*at as usize]);
             prop_assert_eq!(out, want);
         }
     }

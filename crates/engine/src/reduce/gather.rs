@@ -16,7 +16,7 @@
 //! order of keys takes 85 to 105, on a virtual machine with two cores at it (ARCHITECTURE.md).
 
 use crate::error::Result;
-use crate::order::Entry;
+use crate::order::packed::{Packed, Packing};
 use crate::record::RECORD_BYTES;
 use crate::storage::pages::Pages;
 
@@ -52,11 +52,12 @@ impl Gather {
         Ok(())
     }
 
-    /// Fills `out` with the records of `entries`, in their order.
+    /// Fills `out` with the records at the positions of `entries`, in their order.
     pub(super) fn gather(
         &mut self,
         arena: &[u8],
-        entries: &[Entry],
+        entries: &[Packed],
+        packing: &Packing,
         record_bytes: usize,
         out: &mut [u8],
     ) {
@@ -64,7 +65,7 @@ impl Gather {
         debug_assert!(arena.len() >> (u64::BITS - RANK_BITS) == 0);
         let bits = usize::BITS - arena.len().leading_zeros();
         let shift = bits.saturating_sub(GROUP_BITS);
-        self.plan_visits(entries, shift);
+        self.plan_visits(entries, packing, shift);
         let visits = &self.visits[..entries.len()];
         if record_bytes == RECORD_BYTES {
             copy_fixed::<RECORD_BYTES>(arena, visits, out);
@@ -74,11 +75,11 @@ impl Gather {
     }
 
     /// A counting sort of the visits by the leading bits of their positions.
-    fn plan_visits(&mut self, entries: &[Entry], shift: u32) {
+    fn plan_visits(&mut self, entries: &[Packed], packing: &Packing, shift: u32) {
         self.starts.clear();
         self.starts.resize(1 << GROUP_BITS, 0);
         for entry in entries {
-            self.starts[(entry.position() >> shift) as usize] += 1;
+            self.starts[(packing.position(*entry) >> shift) as usize] += 1;
         }
         let mut next = 0;
         for start in &mut self.starts {
@@ -86,8 +87,9 @@ impl Gather {
             *start = next - *start;
         }
         for (rank, entry) in entries.iter().enumerate() {
-            let slot = &mut self.starts[(entry.position() >> shift) as usize];
-            self.visits[*slot as usize] = (entry.position() << RANK_BITS) | rank as u64;
+            let position = packing.position(*entry);
+            let slot = &mut self.starts[(position >> shift) as usize];
+            self.visits[*slot as usize] = (position << RANK_BITS) | rank as u64;
             *slot += 1;
         }
     }

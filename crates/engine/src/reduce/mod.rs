@@ -11,6 +11,7 @@
 
 mod bucket;
 mod gather;
+mod oversized;
 
 use std::ops::Range;
 use std::path::Path;
@@ -19,9 +20,11 @@ use std::sync::Arc;
 use self::bucket::{Batch, Take};
 use self::gather::Gather;
 use crate::error::{Error, Result};
-use crate::order::Entry;
 use crate::order::check::OrderCheck;
+use crate::order::packed::{Packed, Packing};
+use crate::order::refine::{Keys, Refiner};
 use crate::order::scatter::Scattered;
+use crate::record::KEY_BYTES;
 use crate::record::checksum::Checksum;
 use crate::storage::overlap::{Buffers, OverlappedWriter, writer_bytes};
 use crate::storage::{Caching, Store};
@@ -49,8 +52,21 @@ pub struct Source<'a> {
     pub arena: &'a [u8],
     /// The entries of all splits, in order of the splits.
     pub entries: &'a [&'a Scattered],
+    /// How those are packed.
+    pub packing: &'a Packing,
     /// The record length.
     pub record_bytes: usize,
+}
+
+impl Keys for Source<'_> {
+    fn key_at(&self, position: u64) -> &[u8] {
+        let record = &self.arena[position as usize..];
+        record.get(..KEY_BYTES).unwrap_or(record)
+    }
+
+    fn longest(&self) -> usize {
+        KEY_BYTES
+    }
 }
 
 /// What was written to one range.
@@ -75,8 +91,8 @@ pub const MOST_BATCH_RECORDS: usize = gather::MOST_RECORDS;
 
 /// Memory of a worker that reduces, for batches of so many records.
 pub fn worker_bytes(batch_records: usize, record_bytes: usize) -> u64 {
-    let batch = batch_records * (size_of::<Entry>() + size_of::<u64>());
-    batch as u64 + writer_bytes(batch_records * record_bytes)
+    let batch = batch_records * (size_of::<Packed>() + size_of::<u64>());
+    batch as u64 + Refiner::bytes(batch_records) + writer_bytes(batch_records * record_bytes)
 }
 
 /// Writes the ranges, one after another, in batches of up to `batch_records` records (at most [`MOST_BATCH_RECORDS`]).
@@ -115,7 +131,7 @@ pub fn reduce_ranges(
                         .iter()
                         .flat_map(|entries| entries.slices(bucket)),
                 );
-                batch.add(&slices, take)?;
+                batch.add(bucket, &slices, source.packing, source, take)?;
             }
             batch.flush(take)?;
             proofs.push(output.proof()?);
@@ -150,15 +166,17 @@ impl<'a> Output<'a> {
     }
 
     /// Appends the records of a batch.
-    fn append(&mut self, entries: &[Entry]) -> Result<()> {
+    fn append(&mut self, entries: &[Packed]) -> Result<()> {
         let Source {
             arena,
+            packing,
             record_bytes,
             ..
         } = *self.source;
         let bytes = entries.len() * record_bytes;
         let out = &mut self.writer.room(bytes)?[..bytes];
-        self.gather.gather(arena, entries, record_bytes, out);
+        self.gather
+            .gather(arena, entries, packing, record_bytes, out);
         for block in out.chunks(BLOCK_RECORDS * record_bytes) {
             self.check.update(block, record_bytes);
             self.checksum.update(block);

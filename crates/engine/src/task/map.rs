@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{Attempt, AttemptId, Scratch, TaskContext};
 use crate::error::Result;
 use crate::map::{MapInput, map_split};
+use crate::order::packed::Packing;
 use crate::order::scatter::Staging;
 use crate::order::{Classifier, CutPoints};
 use crate::storage::input::Piece;
@@ -42,12 +43,15 @@ pub(super) fn run(
     scratch: &mut Scratch,
 ) -> Result<MapReport> {
     let classifier = Classifier::new(&spec.cuts);
+    let arena = context.arena()?;
+    let packing = Packing::new(&spec.cuts, arena.addresses());
     let input = MapInput {
         store: &*context.store,
-        arena: context.arena()?,
+        arena,
         files: &context.files,
         record_bytes: spec.record_bytes,
         classifier: &classifier,
+        packing: &packing,
         buckets: spec.cuts.buckets(),
     };
     let _staging = context

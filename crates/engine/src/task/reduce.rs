@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use super::{Attempt, AttemptId, OutputFile, Scratch, TaskContext};
 use crate::error::Result;
+use crate::order::CutPoints;
+use crate::order::packed::Packing;
 use crate::order::scatter::Scattered;
 use crate::reduce::{PartRange, RangeProof, Source, reduce_ranges, worker_bytes};
 
@@ -26,6 +28,8 @@ pub struct ReduceSpec {
     pub ranges: Vec<RangeSpec>,
     /// The map outputs to read: one for each split, in order of the splits.
     pub inputs: Arc<Vec<AttemptId>>,
+    /// The cut points by which they were scattered.
+    pub cuts: Arc<CutPoints>,
     /// The job's record length.
     pub record_bytes: usize,
     /// Most records of a batch: they are gathered together, and written together.
@@ -58,10 +62,12 @@ pub(super) fn run(
         })
         .collect();
     let entries: Vec<&Scattered> = outputs.iter().map(|output| &output.entries).collect();
+    let packing = Packing::new(&spec.cuts, arena.addresses());
     let progress = |bytes| attempt.progress(bytes);
     let source = Source {
         arena: arena.sealed()?,
         entries: &entries,
+        packing: &packing,
         record_bytes: spec.record_bytes,
     };
     let (scratch, batch_records) = (&mut scratch.reduce, spec.batch_records);
