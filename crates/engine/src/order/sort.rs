@@ -147,10 +147,10 @@ mod tests {
             let entries: Vec<Packed> = keys.iter().enumerate().map(|(i, (shape, random))| {
                 let key = match shape {
                     0 => 7 << 28,
-                    1 => 7 << 28 | u64::from(random & 7),
+                    1 => (7 << 28) | u64::from(random & 7),
                     _ => u64::from(*random),
                 };
-                key << 32 | i as u64 * 100
+                (key << 32) | (i as u64 * 100)
             }).collect();
             let (a, b) = entries.split_at((entries.len() as f64 * cut) as usize);
             let mut sorted = vec![0; entries.len()];

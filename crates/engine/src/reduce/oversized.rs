@@ -120,7 +120,7 @@ impl Oversized<'_> {
             let equal: Range<'_> = &|see| {
                 select(see, &|entry| {
                     entry.key() == common && length(entry) == ended
-                })
+                });
             };
             self.take_equal(equal, take)?;
         }
