@@ -6,16 +6,26 @@
     reason = "a benchmark without memory has nothing to say"
 )]
 
+use std::path::PathBuf;
+use std::sync::Arc;
+
 use divan::Bencher;
 use divan::counter::ItemsCount;
+use gristmill_engine::budget::Budget;
+use gristmill_engine::merge::{Segment, merge_segments};
 use gristmill_engine::order::check::OrderCheck;
 use gristmill_engine::order::packed::{Packed, Packing};
 use gristmill_engine::order::scatter::{Scattered, Staging};
 use gristmill_engine::order::sort::{Pieces, sort_slices};
 use gristmill_engine::order::{Classifier, CutPoints, Entry};
-use gristmill_engine::record::RECORD_BYTES;
 use gristmill_engine::record::checksum::Checksum;
 use gristmill_engine::record::layout::{Layout, Records};
+use gristmill_engine::record::shape::{Fixed, Shape};
+use gristmill_engine::record::{KEY_BYTES, RECORD_BYTES};
+use gristmill_engine::run::{RunFile, RunHeader, RunWriter};
+use gristmill_engine::storage::memory::Memory;
+use gristmill_engine::storage::overlap::OverlappedWriter;
+use gristmill_engine::storage::{Caching, Store};
 
 fn main() {
     divan::main();
@@ -23,6 +33,13 @@ fn main() {
 
 /// Records of a block that fits the first-level cache.
 const BLOCK: usize = 128;
+
+/// The records as a merge sees them.
+const SHAPE: Fixed = Fixed {
+    record_bytes: RECORD_BYTES,
+    key_bytes: KEY_BYTES,
+    descending: false,
+};
 
 fn records(count: usize, skew: bool) -> Vec<u8> {
     let mut data = vec![0; count * RECORD_BYTES];
@@ -129,6 +146,66 @@ fn sort_bucket(bencher: Bencher, skew: bool) {
     bencher
         .counter(ItemsCount::new(COUNT))
         .bench_local(|| sort_slices(divan::black_box(&slices), &mut out, &mut pieces));
+}
+
+/// Runs of a memory store, each of `count` sorted records.
+fn runs(runs: usize, count: usize) -> Vec<RunFile> {
+    let store = Memory::with_room_for(u64::MAX);
+    let mut data = records(runs * count, false);
+    let (all, _) = data.as_chunks_mut::<RECORD_BYTES>();
+    let write = |(number, records): (usize, &mut [[u8; RECORD_BYTES]])| {
+        records.sort_unstable();
+        let path = PathBuf::from(format!("/run-{number}"));
+        let file = Arc::from(store.create(&path, 0, Caching::Direct).unwrap());
+        let header = RunHeader {
+            shape: SHAPE.kind(),
+            job_id: "bench".to_owned(),
+            number: number as u64,
+        };
+        OverlappedWriter::run(&mut Vec::new(), 1 << 20, |writer| {
+            let mut run = RunWriter::begin(writer, file, &header)?;
+            run.append(records.as_flattened())?;
+            run.finish(&[((count * RECORD_BYTES) as u64, count as u64)], 0)
+        })
+        .unwrap();
+        RunFile::open(&store, &path).unwrap()
+    };
+    all.chunks_mut(count).enumerate().map(write).collect()
+}
+
+/// A merge with its thread, into an output buffer that is used over and over: 50 MB of records, buffers of 256 KiB.
+#[divan::bench(args = [1, 8, 64], sample_count = 20)]
+fn merge(bencher: Bencher, sources: usize) {
+    const COUNT: usize = 1 << 19;
+    const OUTPUT_BYTES: usize = 40_000 * RECORD_BYTES;
+    let runs = runs(sources, COUNT / sources);
+    let whole = |run| Segment {
+        run,
+        bytes: 0..run.index().data_bytes,
+        records: run.index().records,
+    };
+    let segments: Vec<Segment<'_>> = runs.iter().map(whole).collect();
+    let (mut output, mut buffers) = (vec![0_u8; OUTPUT_BYTES], Vec::new());
+    let budget = Budget::new(0);
+    bencher.counter(ItemsCount::new(COUNT)).bench_local(|| {
+        let mut at = 0;
+        merge_segments(
+            SHAPE,
+            &segments,
+            256 << 10,
+            &mut buffers,
+            &budget,
+            |record| {
+                if at + record.len() > OUTPUT_BYTES {
+                    at = 0;
+                }
+                output[at..at + record.len()].copy_from_slice(record);
+                at += record.len();
+                Ok(())
+            },
+        )
+        .unwrap();
+    });
 }
 
 #[divan::bench]

@@ -4,8 +4,8 @@
 //! arrow back (`tests/test_layers.py` reads the `use crate::` lines):
 //!
 //! ```text
-//!  base    error  record  order  budget  storage        know no stage
-//!  stages  split  map  reduce  commit                   know the base, and no other stage
+//!  base    error  record  order  run  budget  storage   know no stage
+//!  stages  split  map  merge  reduce  commit            know the base, and no other stage
 //!  above   task  plan  driver  runner  jobs             put stages together
 //! ```
 //!
@@ -16,10 +16,12 @@ pub mod error;
 pub mod budget;
 pub mod order;
 pub mod record;
+pub mod run;
 pub mod storage;
 
 pub mod commit;
 pub mod map;
+pub mod merge;
 pub mod reduce;
 pub mod split;
 

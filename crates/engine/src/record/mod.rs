@@ -1,11 +1,12 @@
-//! Records as bytes: the sort benchmark's layouts and their random generator, the checksum over records,
-//! and the arena in which records lie while a job runs.
+//! Records as bytes: the sort benchmark's layouts and their random generator, the checksum over records, the
+//! shapes that tell where a record ends and what its key is, and the arena in which records lie while a job runs.
 
 pub mod arena;
 pub mod checksum;
 mod crc_clmul;
 pub mod layout;
 pub mod random;
+pub mod shape;
 
 /// Bytes of a sort-benchmark record.
 pub const RECORD_BYTES: usize = 100;

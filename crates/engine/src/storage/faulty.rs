@@ -4,6 +4,7 @@
 //! same bytes after a retry, nothing left behind.
 
 use std::io;
+use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -151,6 +152,11 @@ impl<S: Store> Store for Faulty<S> {
     fn sync_directory(&self, directory: &Path) -> Result<()> {
         self.counter.check("make a directory durable", directory)?;
         self.inner.sync_directory(directory)
+    }
+
+    fn discard(&self, path: &Path, range: Range<u64>) -> Result<()> {
+        self.counter.check("give back space of a file", path)?;
+        self.inner.discard(path, range)
     }
 
     fn free_bytes(&self, path: &Path) -> Result<Option<u64>> {

@@ -3,13 +3,14 @@
 use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::direct::{LocalReader, LocalWriter};
-use super::{Caching, FileKind, Lock, ReadFile, Stat, Store, WriteFile};
+use super::{Caching, FileKind, Lock, ReadFile, Stat, Store, WriteFile, whole_blocks};
 use crate::error::{Error, Kind, Result};
 
 /// Files of this machine, network mounts included.
@@ -98,6 +99,21 @@ impl Store for Local {
         File::open(directory)
             .and_then(|opened| opened.sync_all())
             .map_err(|error| Error::from_io("make a directory durable", directory, &error))
+    }
+
+    fn discard(&self, path: &Path, range: Range<u64>) -> Result<()> {
+        let blocks = whole_blocks(range);
+        let failed = |error| {
+            Error::from_io("give back space of a file", path, &error).with("offset", blocks.start)
+        };
+        let file = OpenOptions::new().write(true).open(path).map_err(failed)?;
+        if blocks.is_empty() {
+            return Ok(());
+        }
+        match punch_hole(&file, &blocks) {
+            Err(error) if not_supported(&error) => Ok(()),
+            done => done.map_err(failed),
+        }
     }
 
     fn free_bytes(&self, path: &Path) -> Result<Option<u64>> {
@@ -193,6 +209,25 @@ fn rename_with(_from: &Path, _to: &Path, _how: Rename) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
+/// Takes the blocks of a range from a file; they read as zeros, and the length stays.
+#[cfg(target_os = "linux")]
+fn punch_hole(file: &File, blocks: &Range<u64>) -> io::Result<()> {
+    let convert = |bytes| libc::off_t::try_from(bytes).map_err(io::Error::other);
+    let (start, bytes) = (convert(blocks.start)?, convert(blocks.end - blocks.start)?);
+    let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+    // SAFETY: a valid descriptor, and no memory involved.
+    if unsafe { libc::fallocate(file.as_raw_fd(), mode, start, bytes) } == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn punch_hole(_file: &File, _blocks: &Range<u64>) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 /// Rename where the system cannot refuse an existing target: looks first. `rename` itself refuses a directory
 /// that is not empty, so that what a race could replace is an empty directory.
 fn rename_checked(from: &Path, to: &Path) -> io::Result<()> {
@@ -206,7 +241,7 @@ fn not_supported(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::Unsupported | io::ErrorKind::InvalidInput
-    ) || error.raw_os_error() == Some(libc::ENOSYS)
+    ) || matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EOPNOTSUPP))
 }
 
 /// The nearest existing directory at or above `path`: where a new file's space would come from.

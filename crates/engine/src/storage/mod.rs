@@ -15,6 +15,7 @@ pub mod probe;
 pub mod shrink;
 
 use std::fmt::Debug;
+use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
@@ -86,12 +87,30 @@ pub trait Store: Send + Sync + Debug {
     /// Makes the names in `directory` durable.
     fn sync_directory(&self, directory: &Path) -> Result<()>;
 
+    /// Gives back the space of the whole blocks inside `range`. The file keeps its length; what is in those blocks
+    /// reads as zeros from then on. A store that cannot do that does nothing.
+    fn discard(&self, path: &Path, range: Range<u64>) -> Result<()>;
+
     /// Bytes that can still be written below `path`, where the store knows.
     fn free_bytes(&self, path: &Path) -> Result<Option<u64>>;
 
     /// Takes the lock that is the file `path` (created where it is not there), or `None` while another process
     /// holds it. The lock ends with the value, or with the process, however that ends.
     fn lock(&self, path: &Path) -> Result<Option<Box<dyn Lock>>>;
+}
+
+/// The whole blocks inside `range`, which may be none.
+///
+/// ```
+/// use gristmill_engine::storage::whole_blocks;
+/// assert_eq!(whole_blocks(1..12_288), 4096..12_288);
+/// assert!(whole_blocks(1..8191).is_empty());
+/// ```
+pub fn whole_blocks(range: Range<u64>) -> Range<u64> {
+    const BLOCK: u64 = BLOCK_BYTES as u64;
+    let start = range.start.div_ceil(BLOCK).saturating_mul(BLOCK);
+    let end = range.end / BLOCK * BLOCK;
+    start..end.max(start)
 }
 
 /// A held lock.

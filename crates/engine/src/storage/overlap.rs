@@ -130,6 +130,16 @@ impl OverlappedWriter {
         self.range.end += bytes;
     }
 
+    /// How many bytes fit behind those of the buffer: room for no more is there without sending them on.
+    pub fn left(&self) -> usize {
+        self.buffer.len() - self.range.end
+    }
+
+    /// The last `bytes` bytes of those that [`advance`](Self::advance) added and that are still in the buffer.
+    pub fn latest(&self, bytes: usize) -> &[u8] {
+        &self.buffer[self.range.end - bytes..self.range.end]
+    }
+
     /// Memory and file agree modulo a block, so that whole blocks of one are whole blocks of the other.
     fn start_at(&mut self, offset: u64) {
         let within = offset as usize % BLOCK_BYTES;

@@ -2,6 +2,7 @@
 //! hook that cancels the job, or does harm, at a chosen call.
 
 use std::fmt::{self, Debug, Formatter};
+use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -200,6 +201,11 @@ impl Store for Watched {
     fn sync_directory(&self, directory: &Path) -> Result<()> {
         let sync = || self.inner.sync_directory(directory);
         self.watch.call("sync_directory", directory, sync)
+    }
+
+    fn discard(&self, path: &Path, range: Range<u64>) -> Result<()> {
+        let discard = || self.inner.discard(path, range.clone());
+        self.watch.call("discard", path, discard)
     }
 
     fn free_bytes(&self, path: &Path) -> Result<Option<u64>> {

@@ -1,0 +1,143 @@
+//! Merge: sorted segments of runs become one sorted sequence of records.
+//!
+//! ```text
+//!   run 0  | ... |==segment==| ... |  ──┐
+//!   run 1  | ... |=segment=| ...   |  ──┼─▶ read ahead, verified ─▶ loser tree ─▶ emit(record), in order
+//!   run 2  | .. |===segment===| .. |  ──┘
+//! ```
+//!
+//! Records with equal keys come in the order of their segments, and within a segment in its order: who gives the
+//! segments in input order gets a stable sort. The rule that must hold: every segment gives exactly the records
+//! and bytes that its run's index says, or the merge fails.
+
+mod sources;
+pub mod tree;
+
+use std::ops::Range;
+use std::sync::mpsc::channel;
+use std::thread;
+
+use self::sources::{BUFFERS, CARRY_BYTES, Channels, Sources, fill_all};
+use self::tree::{Heads, LoserTree};
+use crate::budget::Budget;
+use crate::error::{Error, Result};
+use crate::record::shape::Shape;
+use crate::run::{BLOCK_BYTES, RunFile};
+use crate::storage::overlap::Buffers;
+
+/// A range of a run: whole records, as [`RunFile::segment`] says.
+#[derive(Debug, Clone)]
+pub struct Segment<'a> {
+    /// The run.
+    pub run: &'a RunFile,
+    /// Its bytes of data.
+    pub bytes: Range<u64>,
+    /// How many records they are.
+    pub records: u64,
+}
+
+/// What a merge holds for each source beside its buffers: the carry, and what tells where it stands.
+const SOURCE_BYTES: usize = CARRY_BYTES + 512;
+
+/// Memory of a merge of so many sources with buffers of `buffer_bytes` bytes; what long records need is asked of
+/// the budget.
+///
+/// ```
+/// use gristmill_engine::merge::merge_bytes;
+/// assert!(merge_bytes(8, 1 << 20) < 8 * ((2 << 20) + 5000));
+/// ```
+pub fn merge_bytes(sources: usize, buffer_bytes: usize) -> u64 {
+    (sources * (BUFFERS * whole_blocks(buffer_bytes) + SOURCE_BYTES)) as u64
+}
+
+/// Whole blocks of a run in a buffer of `bytes` bytes; at least one.
+fn whole_blocks(bytes: usize) -> usize {
+    (bytes / BLOCK_BYTES).max(1) * BLOCK_BYTES
+}
+
+/// Merges segments and hands every record to `emit`, which may stop it with an error. Each source has two buffers
+/// of `buffer_bytes` bytes, taken from `buffers` and left there for the next merge. The caller has reserved
+/// [`merge_bytes`]; `budget` is asked only where a record of more than 4096 bytes lies in two buffers.
+///
+/// ```
+/// use std::sync::Arc;
+/// use gristmill_engine::budget::Budget;
+/// use gristmill_engine::merge::{Segment, merge_segments};
+/// use gristmill_engine::record::shape::{Lines, Shape};
+/// use gristmill_engine::run::{RunFile, RunHeader, RunWriter};
+/// use gristmill_engine::storage::{Caching, Store, memory::Memory, overlap::OverlappedWriter};
+/// let store = Memory::with_room_for(1 << 20);
+/// let lines = Lines { descending: false };
+/// let write = |number, data: &[u8]| {
+///     let path = format!("/run-{number}");
+///     let file = Arc::from(store.create(path.as_ref(), 0, Caching::Direct)?);
+///     OverlappedWriter::run(&mut Vec::new(), 1 << 16, |writer| {
+///         let header = RunHeader { shape: lines.kind(), job_id: "a-job".into(), number };
+///         let mut run = RunWriter::begin(writer, file, &header)?;
+///         run.append(data)?;
+///         run.finish(&[(data.len() as u64, 2)], 0)
+///     })?;
+///     RunFile::open(&store, path.as_ref())
+/// };
+/// let runs = [write(0, b"a\nc\n")?, write(1, b"b\nd\n")?];
+/// let segments = runs.each_ref().map(|run| Segment { run, bytes: 0..4, records: 2 });
+/// let mut merged = Vec::new();
+/// merge_segments(lines, &segments, 1 << 16, &mut Vec::new(), &Budget::new(0), |record| {
+///     merged.extend_from_slice(record);
+///     Ok(())
+/// })?;
+/// assert_eq!(merged, b"a\nb\nc\nd\n");
+/// # Ok::<(), gristmill_engine::Error>(())
+/// ```
+pub fn merge_segments<S: Shape>(
+    shape: S,
+    segments: &[Segment<'_>],
+    buffer_bytes: usize,
+    buffers: &mut Buffers,
+    budget: &Budget,
+    emit: impl FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    check(shape, segments)?;
+    let buffer_bytes = whole_blocks(buffer_bytes);
+    let (requests, asked) = channel();
+    let (give, filled) = channel();
+    thread::scope(|scope| {
+        scope.spawn(move || fill_all(segments, &asked, &give));
+        let channels = Channels { requests, filled };
+        let mut sources = Sources::begin(shape, segments, buffer_bytes, budget, channels, buffers)?;
+        merge_all(shape, segments.len(), &mut sources, emit)?;
+        sources.finish(buffers)
+    })
+}
+
+/// The hot loop: one record a turn.
+fn merge_all<S: Shape>(
+    shape: S,
+    count: usize,
+    sources: &mut Sources<'_, S>,
+    mut emit: impl FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    let mut tree = LoserTree::new(shape, count, sources);
+    while let Some(record) = sources.head(tree.winner()) {
+        emit(record)?;
+        sources.advance(tree.winner())?;
+        tree.replay(sources);
+    }
+    Ok(())
+}
+
+/// What no caller may ask for.
+fn check(shape: impl Shape, segments: &[Segment<'_>]) -> Result<()> {
+    for Segment { run, bytes, .. } in segments {
+        let data_bytes = run.index().data_bytes;
+        let message = if run.header().shape != shape.kind() {
+            format!("it has records of another shape than {shape:?}")
+        } else if bytes.start > bytes.end || bytes.end > data_bytes {
+            format!("bytes {bytes:?} of {data_bytes}")
+        } else {
+            continue;
+        };
+        return Err(Error::bug("merge runs", message).with_path(run.path()));
+    }
+    Ok(())
+}

@@ -1,0 +1,240 @@
+//! Shapes: what a record is, to code that walks over bytes and compares keys.
+//!
+//! ```text
+//!  Fixed   | key_bytes |    rest    | key_bytes |    rest    | ...
+//!          |<---- record_bytes ---->|
+//!
+//!  Lines   | key ... \n| key \n| key ......... \n| ...        the key is the line without its end
+//! ```
+//!
+//! Keys are compared as bytes, as `LC_ALL=C sort` does; one that is exhausted sorts first. The rule that must
+//! hold: a smaller prefix is a smaller key. So code that holds a prefix beside each record compares integers, and
+//! looks at records only where two prefixes are equal.
+
+use std::cmp::Ordering;
+use std::fmt::Debug;
+
+/// Bytes of key in a prefix.
+const PREFIX_BYTES: usize = size_of::<u64>();
+
+/// What a record is. Static dispatch: the hot loops are compiled for each shape.
+pub trait Shape: Copy + Send + Sync + Debug {
+    /// Length of the record at the start of `data`, or `None` where `data` ends before the record does.
+    ///
+    /// ```
+    /// use gristmill_engine::record::shape::{Fixed, Lines, Shape};
+    /// let lines = Lines { descending: false };
+    /// assert_eq!((lines.length(b"one\ntwo"), lines.length(b"two")), (Some(4), None));
+    /// let fixed = Fixed { record_bytes: 4, key_bytes: 2, descending: false };
+    /// assert_eq!((fixed.length(b"abcdefg"), fixed.length(b"efg")), (Some(4), None));
+    /// ```
+    #[inline]
+    fn length(&self, data: &[u8]) -> Option<usize> {
+        self.length_from(data, 0)
+    }
+
+    /// As [`Shape::length`], where the first `searched` bytes are known to hold no end of the record: so that a
+    /// long record that arrives in pieces is searched once.
+    fn length_from(&self, data: &[u8], searched: usize) -> Option<usize>;
+
+    /// The key of a whole record, as long as [`Shape::length`] says.
+    ///
+    /// ```
+    /// use gristmill_engine::record::shape::{Lines, Shape};
+    /// assert_eq!(Lines { descending: false }.key(b"one\n"), b"one");
+    /// ```
+    fn key<'a>(&self, record: &'a [u8]) -> &'a [u8];
+
+    /// The first eight bytes of the key as a number of the same order: big-endian, zeros behind a short key, the
+    /// complement where the order is descending. So a smaller number always sorts first.
+    ///
+    /// ```
+    /// use gristmill_engine::record::shape::{Lines, Shape};
+    /// let (up, down) = (Lines { descending: false }, Lines { descending: true });
+    /// assert!(up.prefix(b"a\n") < up.prefix(b"ab\n"));
+    /// assert!(down.prefix(b"a\n") > down.prefix(b"ab\n"));
+    /// ```
+    fn prefix(&self, record: &[u8]) -> u64;
+
+    /// The order of two whole records by their keys; reversed as a whole where the order is descending.
+    ///
+    /// ```
+    /// use gristmill_engine::record::shape::{Fixed, Shape};
+    /// let shape = Fixed { record_bytes: 4, key_bytes: 2, descending: true };
+    /// assert!(shape.compare(b"ab--", b"aa++").is_lt());
+    /// assert!(shape.compare(b"ab--", b"ab++").is_eq());
+    /// ```
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering;
+
+    /// The shape as a value, which is what a run file says of itself.
+    fn kind(&self) -> ShapeKind;
+}
+
+/// Any of the shapes there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShapeKind {
+    /// Records of one length.
+    Fixed(Fixed),
+    /// Lines.
+    Lines(Lines),
+}
+
+/// Records of one length, whose key comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fixed {
+    /// Bytes of a record, at least one.
+    pub record_bytes: usize,
+    /// Bytes of its key, at most those of the record.
+    pub key_bytes: usize,
+    /// Whether larger keys come first.
+    pub descending: bool,
+}
+
+/// Lines: all bytes up to and including a newline. The key is the line without it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lines {
+    /// Whether larger keys come first.
+    pub descending: bool,
+}
+
+impl Shape for Fixed {
+    #[inline]
+    fn length_from(&self, data: &[u8], _searched: usize) -> Option<usize> {
+        (data.len() >= self.record_bytes).then_some(self.record_bytes)
+    }
+
+    #[inline]
+    fn key<'a>(&self, record: &'a [u8]) -> &'a [u8] {
+        record.get(..self.key_bytes).unwrap_or(record)
+    }
+
+    #[inline]
+    fn prefix(&self, record: &[u8]) -> u64 {
+        let ascending = match record.first_chunk() {
+            Some(first) if self.key_bytes >= PREFIX_BYTES => u64::from_be_bytes(*first),
+            _ => padded(self.key(record)),
+        };
+        directed_prefix(ascending, self.descending)
+    }
+
+    #[inline]
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        directed(self.key(a).cmp(self.key(b)), self.descending)
+    }
+
+    fn kind(&self) -> ShapeKind {
+        ShapeKind::Fixed(*self)
+    }
+}
+
+impl Shape for Lines {
+    #[inline]
+    fn length_from(&self, data: &[u8], searched: usize) -> Option<usize> {
+        let end = memchr::memchr(b'\n', data.get(searched..)?)?;
+        Some(searched + end + 1)
+    }
+
+    #[inline]
+    fn key<'a>(&self, record: &'a [u8]) -> &'a [u8] {
+        record.strip_suffix(b"\n").unwrap_or(record)
+    }
+
+    #[inline]
+    fn prefix(&self, record: &[u8]) -> u64 {
+        let ascending = match record.first_chunk() {
+            Some(first) if record.len() > PREFIX_BYTES => u64::from_be_bytes(*first),
+            _ => padded(self.key(record)),
+        };
+        directed_prefix(ascending, self.descending)
+    }
+
+    #[inline]
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        directed(self.key(a).cmp(self.key(b)), self.descending)
+    }
+
+    fn kind(&self) -> ShapeKind {
+        ShapeKind::Lines(*self)
+    }
+}
+
+/// The first bytes of a key that may be shorter than a prefix.
+#[inline]
+fn padded(key: &[u8]) -> u64 {
+    let mut first = [0; PREFIX_BYTES];
+    let bytes = key.len().min(PREFIX_BYTES);
+    first[..bytes].copy_from_slice(&key[..bytes]);
+    u64::from_be_bytes(first)
+}
+
+#[inline]
+fn directed_prefix(ascending: u64, descending: bool) -> u64 {
+    if descending { !ascending } else { ascending }
+}
+
+#[inline]
+fn directed(ascending: Ordering, descending: bool) -> Ordering {
+    if descending {
+        ascending.reverse()
+    } else {
+        ascending
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    /// Keys of few different bytes, so that prefixes tie and keys end inside each other.
+    fn key() -> impl Strategy<Value = Vec<u8>> {
+        let byte = prop_oneof![Just(0_u8), Just(b'a'), Just(0xFF)];
+        let few = vec(byte, 0..12);
+        prop_oneof![few, vec(any::<u8>(), 0..12)]
+    }
+
+    fn agree(shape: impl Shape, a: &[u8], b: &[u8], want: Ordering) {
+        let prefixes = shape.prefix(a).cmp(&shape.prefix(b));
+        assert_eq!(shape.compare(a, b), want);
+        assert!(prefixes == want || prefixes.is_eq());
+    }
+
+    proptest! {
+        #[test]
+        fn the_prefix_of_a_line_orders_as_its_key(a in key(), b in key(), descending in any::<bool>()) {
+            let line = |key: &[u8]| -> Vec<u8> {
+                let kept = key.iter().copied().filter(|byte| *byte != b'\n');
+                kept.chain([b'\n']).collect()
+            };
+            let (a, b) = (line(&a), line(&b));
+            let want = a[..a.len() - 1].cmp(&b[..b.len() - 1]);
+            let shape = Lines { descending };
+            agree(shape, &a, &b, if descending { want.reverse() } else { want });
+            prop_assert_eq!(shape.length(&[&a[..], &b].concat()), Some(a.len()));
+            prop_assert_eq!(shape.length_from(&a, a.len() - 1), Some(a.len()));
+            prop_assert_eq!(shape.length(&a[..a.len() - 1]), None);
+        }
+
+        #[test]
+        fn the_prefix_of_a_fixed_record_orders_as_its_key(
+            a in key(),
+            b in key(),
+            key_bytes in 0_usize..12,
+            rest in 0_usize..4,
+            descending in any::<bool>(),
+        ) {
+            let record_bytes = (key_bytes + rest).max(1);
+            let record = |mut key: Vec<u8>| {
+                key.resize(record_bytes, 7);
+                key
+            };
+            let (a, b) = (record(a), record(b));
+            let want = a[..key_bytes].cmp(&b[..key_bytes]);
+            let shape = Fixed { record_bytes, key_bytes, descending };
+            agree(shape, &a, &b, if descending { want.reverse() } else { want });
+            prop_assert_eq!(shape.length(&a), Some(record_bytes));
+            prop_assert_eq!(shape.length(&a[1..]), None);
+        }
+    }
+}

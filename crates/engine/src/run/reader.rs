@@ -1,0 +1,194 @@
+//! Reads a run: its header, footer and index when it is opened, whole blocks of its data from then on.
+//!
+//! ```text
+//!   bytes wanted           [=============================]
+//!   read       | 64 KiB | 64 KiB | 64 KiB | rest  |            whole blocks, aligned, past the page cache
+//!   verified       CRC      CRC      CRC     CRC               each against the index
+//! ```
+//!
+//! The rule that must hold: no byte is handed on whose block does not have the CRC that the index says.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use super::format::{
+    BLOCK_BYTES, FOOTER_BYTES, Footer, HEADER_BYTES, RunHeader, RunIndex, damaged,
+};
+use crate::error::{Error, Result};
+use crate::storage::local::not_there;
+use crate::storage::pages::Pages;
+use crate::storage::{self, Caching, ReadFile, Store};
+
+const BLOCK: u64 = BLOCK_BYTES as u64;
+
+/// A run file, open and verified but for its data.
+#[derive(Debug)]
+pub struct RunFile {
+    path: PathBuf,
+    file: Box<dyn ReadFile>,
+    header: RunHeader,
+    index: RunIndex,
+}
+
+impl RunFile {
+    /// Opens a run file and reads its header, footer and index. Its data are verified as they are read.
+    pub fn open(store: &dyn Store, path: &Path) -> Result<Self> {
+        let stat = store
+            .stat(path)?
+            .ok_or_else(|| not_there("open a run file", path))?;
+        let file = store.open(path, Caching::Direct)?;
+        let (header, index) =
+            read_index(&*file, stat.bytes).map_err(|error| error.with_path(path))?;
+        Ok(RunFile {
+            path: path.to_owned(),
+            file,
+            header,
+            index,
+        })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What it says of itself.
+    pub fn header(&self) -> &RunHeader {
+        &self.header
+    }
+
+    /// What it says of its records.
+    pub fn index(&self) -> &RunIndex {
+        &self.index
+    }
+
+    /// How many buckets it has.
+    pub fn buckets(&self) -> usize {
+        self.index.ends.len()
+    }
+
+    /// The bytes of data and the number of records in a range of buckets.
+    pub fn segment(&self, buckets: Range<usize>) -> Result<(Range<u64>, u64)> {
+        let end_of = |bucket: usize| match bucket {
+            0 => Some((0, 0)),
+            _ => self.index.ends.get(bucket - 1).copied(),
+        };
+        let ends = end_of(buckets.start).zip(end_of(buckets.end));
+        match ends.filter(|_| buckets.start <= buckets.end) {
+            Some((start, end)) => Ok((start.0..end.0, end.1 - start.1)),
+            None => {
+                let message = format!("it has no buckets {buckets:?}, only {}", self.buckets());
+                Err(Error::bug("read a run file", message).with_path(&self.path))
+            }
+        }
+    }
+
+    /// The memory that [`read_blocks`](Self::read_blocks) needs for a range of bytes.
+    ///
+    /// ```
+    /// use gristmill_engine::run::{BLOCK_BYTES, RunFile};
+    /// assert_eq!(RunFile::covering_bytes(&(0..1)), BLOCK_BYTES);
+    /// assert_eq!(RunFile::covering_bytes(&(65_535..65_537)), 2 * BLOCK_BYTES);
+    /// ```
+    pub fn covering_bytes(bytes: &Range<u64>) -> usize {
+        let first = bytes.start / BLOCK;
+        let blocks = bytes.end.div_ceil(BLOCK).saturating_sub(first);
+        blocks as usize * BLOCK_BYTES
+    }
+
+    /// Reads the blocks that hold a range of the data into `memory`, which is aligned to a device's blocks and has
+    /// [`covering_bytes`](Self::covering_bytes) bytes; verifies them. Returns where in `memory` the range lies.
+    pub fn read_blocks(&self, bytes: Range<u64>, memory: &mut [u8]) -> Result<Range<usize>> {
+        let data_bytes = self.index.data_bytes;
+        if bytes.is_empty() {
+            return Ok(0..0);
+        }
+        let covering = Self::covering_bytes(&bytes);
+        if bytes.end > data_bytes || covering > memory.len() {
+            let message = format!("bytes {bytes:?} of {data_bytes}, into {}", memory.len());
+            return Err(Error::bug("read a run file", message).with_path(&self.path));
+        }
+        let first = bytes.start / BLOCK;
+        let start = first * BLOCK;
+        let held = (data_bytes - start).min(covering as u64) as usize;
+        // Behind the last block lie zeros up to a whole block of the device: it is read in one piece too.
+        let whole = held.next_multiple_of(storage::BLOCK_BYTES);
+        let read = self
+            .file
+            .read_at(&mut memory[..whole], HEADER_BYTES as u64 + start)?;
+        if read < held {
+            return Err(self.truncated(start + held as u64, start + read as u64));
+        }
+        let blocks = memory[..held].chunks(BLOCK_BYTES);
+        for (block, data) in (first..).zip(blocks) {
+            self.verify(block, data)?;
+        }
+        let within = (bytes.start - start) as usize;
+        Ok(within..within + (bytes.end - bytes.start) as usize)
+    }
+
+    fn verify(&self, block: u64, data: &[u8]) -> Result<()> {
+        let expected = self.index.block_crcs.get(block as usize).copied();
+        let found = crc32fast::hash(data);
+        if expected == Some(found) {
+            return Ok(());
+        }
+        let expected = expected.unwrap_or_default();
+        Err(damaged("a block of its data is damaged")
+            .with_path(&self.path)
+            .with("block", block)
+            .with("offset", HEADER_BYTES as u64 + block * BLOCK)
+            .with("expected CRC", format!("{expected:08x}"))
+            .with("found CRC", format!("{found:08x}")))
+    }
+
+    fn truncated(&self, wanted: u64, found: u64) -> Error {
+        damaged("it became shorter since it was opened")
+            .with_path(&self.path)
+            .with("offset", HEADER_BYTES as u64 + found)
+            .with("data bytes wanted", wanted)
+    }
+}
+
+/// Reads and verifies all that is not data.
+fn read_index(file: &dyn ReadFile, file_bytes: u64) -> Result<(RunHeader, RunIndex)> {
+    const DEVICE_BLOCK: u64 = storage::BLOCK_BYTES as u64;
+    let length_is_wrong = || damaged(format!("it has {file_bytes} bytes, which no run file has"));
+    if file_bytes < HEADER_BYTES as u64 {
+        return Err(length_is_wrong());
+    }
+    let header = read(file, 0, HEADER_BYTES)?;
+    let (header, header_crc) = RunHeader::decode(first(&header)?)?; // first: it may be of another version
+    if file_bytes < HEADER_BYTES as u64 + DEVICE_BLOCK || !file_bytes.is_multiple_of(DEVICE_BLOCK) {
+        return Err(length_is_wrong());
+    }
+    let last = read(file, file_bytes - DEVICE_BLOCK, storage::BLOCK_BYTES)?;
+    let footer = last
+        .last_chunk::<FOOTER_BYTES>()
+        .ok_or_else(|| damaged("it has no footer"))?;
+    let footer = Footer::decode(footer, file_bytes, header_crc)?;
+    // The footer's places agree with the file's length: what is allocated now lies in the file.
+    let tail_at = HEADER_BYTES as u64 + footer.data_bytes;
+    let from = tail_at / DEVICE_BLOCK * DEVICE_BLOCK;
+    let blocks = read(file, from, (file_bytes - from) as usize)?;
+    let tail = &blocks[(tail_at - from) as usize..blocks.len() - FOOTER_BYTES];
+    let index = RunIndex::decode(header.shape, &footer, tail)?;
+    Ok((header, index))
+}
+
+fn read(file: &dyn ReadFile, offset: u64, bytes: usize) -> Result<Pages<u8>> {
+    let mut memory = Pages::zeroed(bytes)?;
+    let read = file.read_at(&mut memory, offset)?;
+    if read < bytes {
+        return Err(
+            damaged("it became shorter while it was read").with("offset", offset + read as u64)
+        );
+    }
+    Ok(memory)
+}
+
+fn first<const BYTES: usize>(bytes: &[u8]) -> Result<&[u8; BYTES]> {
+    bytes
+        .first_chunk()
+        .ok_or_else(|| damaged("it ends inside a field"))
+}
