@@ -141,3 +141,6 @@ fn check(shape: impl Shape, segments: &[Segment<'_>]) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

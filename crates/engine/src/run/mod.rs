@@ -18,3 +18,6 @@ mod writer;
 pub use format::{BLOCK_BYTES, RunHeader, RunIndex, file_bytes};
 pub use reader::RunFile;
 pub use writer::RunWriter;
+
+#[cfg(test)]
+mod tests;

@@ -282,3 +282,63 @@ pub fn parent_of(path: &Path) -> &Path {
 pub fn not_there(operation: &'static str, path: &Path) -> Error {
     Error::new(Kind::NotFound, operation, "no such file or directory").with_path(path)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::faulty::{Fault, Faulty, Plan};
+    use crate::storage::memory::Memory;
+
+    const BLOCK: u64 = super::super::BLOCK_BYTES as u64;
+
+    fn discard_a_middle(store: &dyn Store, path: &Path) -> Vec<u8> {
+        let bytes = 8 * BLOCK as usize + 100;
+        let file = store.create(path, 0, Caching::Cached).unwrap();
+        file.write_at(&vec![7; bytes], 0).unwrap();
+        file.sync().unwrap();
+        store.discard(path, 1..BLOCK).unwrap(); // no whole block inside
+        store.discard(path, BLOCK + 1..5 * BLOCK + 1).unwrap();
+        store.discard(path, 100 * BLOCK..101 * BLOCK).unwrap(); // behind the end
+        let mut found = vec![0; bytes + 1];
+        let reader = store.open(path, Caching::Cached).unwrap();
+        assert_eq!(reader.read_at(&mut found, 0).unwrap(), bytes);
+        found.truncate(bytes);
+        found
+    }
+
+    #[test]
+    fn discarded_blocks_are_gone_and_nothing_else() {
+        let mut want = vec![7; 8 * BLOCK as usize + 100];
+        want[2 * BLOCK as usize..5 * BLOCK as usize].fill(0);
+        let memory = Memory::with_room_for(1 << 20);
+        assert!(discard_a_middle(&memory, "/a".as_ref()) == want);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let found = discard_a_middle(&Local, &path);
+        let blocks = fs::metadata(&path).unwrap().blocks();
+        if found == want {
+            assert!(blocks * 512 < 8 * BLOCK, "{blocks} blocks are still there");
+        } else {
+            assert!(found.iter().all(|byte| *byte == 7)); // a file system that cannot
+        }
+        let missing = Local
+            .discard(&folder.path().join("b"), 0..BLOCK)
+            .unwrap_err();
+        assert_eq!(missing.kind(), Kind::NotFound);
+        assert!(memory.discard("/b".as_ref(), 0..BLOCK).is_err());
+    }
+
+    #[test]
+    fn a_discard_is_a_call_that_can_fail() {
+        let plan = Plan {
+            fault: Fault::Code(5),
+            from: 1,
+            to: 2,
+        };
+        let store = Faulty::new(Memory::with_room_for(100), plan);
+        store.create("/a".as_ref(), 0, Caching::Cached).unwrap();
+        assert!(store.discard("/a".as_ref(), 0..1).is_err());
+        assert!(store.discard("/a".as_ref(), 0..1).is_ok());
+        assert_eq!(store.calls(), 3);
+    }
+}

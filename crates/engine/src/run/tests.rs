@@ -1,0 +1,469 @@
+//! A run file gives back what it was given, and every byte that is not what was written is found.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::format::{FOOTER_BYTES, HEADER_BYTES};
+use super::{BLOCK_BYTES, RunFile, RunHeader, RunIndex, RunWriter, file_bytes};
+use crate::error::{Kind, Result};
+use crate::record::shape::{Fixed, Lines, Shape, ShapeKind};
+use crate::storage::faulty::{Fault, Faulty, Plan};
+use crate::storage::local::Local;
+use crate::storage::memory::Memory;
+use crate::storage::overlap::OverlappedWriter;
+use crate::storage::pages::Pages;
+use crate::storage::{self, Caching, Store};
+
+const BYTES: ShapeKind = ShapeKind::Fixed(Fixed {
+    record_bytes: 1,
+    key_bytes: 1,
+    descending: false,
+});
+
+/// Smaller than a block of data, so that blocks begin and end anywhere in a buffer.
+const BUFFER_BYTES: usize = 16 << 10;
+
+fn header(shape: ShapeKind) -> RunHeader {
+    RunHeader {
+        shape,
+        job_id: "job-1".to_owned(),
+        number: 7,
+    }
+}
+
+fn noise(bytes: usize) -> Vec<u8> {
+    let mut state = 1_u64;
+    let mut next = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (state >> 56) as u8
+    };
+    (0..bytes).map(|_| next()).collect()
+}
+
+/// Writes `data` in pieces of these lengths, over and over.
+fn write(
+    store: &dyn Store,
+    path: &Path,
+    header: &RunHeader,
+    data: &[u8],
+    pieces: &[usize],
+    ends: &[(u64, u64)],
+) -> Result<RunIndex> {
+    let length = file_bytes(data.len() as u64, ends.len() as u64).unwrap();
+    let reserved = if pieces.len() > 1 { length } else { 0 }; // both ways there are
+    let file = Arc::from(store.create(path, reserved, Caching::Direct)?);
+    OverlappedWriter::run(&mut Vec::new(), BUFFER_BYTES, |writer| {
+        let mut run = RunWriter::begin(writer, file, header)?;
+        let (mut rest, mut lengths) = (data, pieces.iter().cycle());
+        while !rest.is_empty() {
+            let bytes = lengths.next().map_or(1, |length| *length).min(rest.len());
+            let (piece, behind) = rest.split_at(bytes);
+            if bytes % 2 == 0 && bytes <= BUFFER_BYTES {
+                run.room(bytes)?[..bytes].copy_from_slice(piece);
+                run.advance(bytes);
+            } else {
+                run.append(piece)?;
+            }
+            rest = behind;
+        }
+        assert_eq!(run.data_bytes(), data.len() as u64);
+        run.finish(ends, 0)
+    })
+}
+
+/// Reads a range, in whole blocks as the merge does.
+fn read(run: &RunFile, bytes: std::ops::Range<u64>) -> Result<Vec<u8>> {
+    let mut memory = Pages::zeroed(RunFile::covering_bytes(&bytes))?;
+    let range = run.read_blocks(bytes, &mut memory)?;
+    Ok(memory[range].to_vec())
+}
+
+/// Everything a reader of a whole run sees.
+fn read_all(store: &dyn Store, path: &Path) -> Result<(RunHeader, RunIndex, Vec<u8>)> {
+    let run = RunFile::open(store, path)?;
+    let data = read(&run, 0..run.index().data_bytes)?;
+    Ok((run.header().clone(), run.index().clone(), data))
+}
+
+fn put(store: &Memory, path: &Path, bytes: &[u8]) {
+    store.remove(path).unwrap();
+    let file = store.create(path, 0, Caching::Cached).unwrap();
+    file.write_at(bytes, 0).unwrap();
+}
+
+/// A store with one run of three blocks, the last one short.
+fn small() -> (Memory, &'static Path, Vec<u8>) {
+    let store = Memory::with_room_for(1 << 24);
+    let path = Path::new("/run");
+    let data = noise(2 * BLOCK_BYTES + 5000);
+    let bytes = data.len() as u64;
+    let ends = [(0, 0), (70_000, 70_000), (bytes, bytes), (bytes, bytes)];
+    write(&store, path, &header(BYTES), &data, &[9_000], &ends).unwrap();
+    let file = store.bytes_of(path).unwrap();
+    assert_eq!(Some(file.len() as u64), file_bytes(bytes, 4));
+    (store, path, file)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn segments_come_back(
+        bytes in 0_usize..300_000,
+        pieces in vec(1_usize..20_000, 1..5),
+        cuts in vec(0.0..1.0_f64, 0..20),
+        segment in (0.0..1.0_f64, 0.0..1.0_f64),
+        on_disk in any::<bool>(),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let memory = Memory::with_room_for(1 << 24);
+        let store: &dyn Store = if on_disk { &Local } else { &memory };
+        let path = folder.path().join("run");
+        let data = noise(bytes);
+        let mut ends: Vec<u64> = cuts.iter().map(|cut| (cut * bytes as f64) as u64).collect();
+        ends.push(bytes as u64);
+        ends.sort_unstable();
+        let ends: Vec<(u64, u64)> = ends.into_iter().map(|end| (end, end)).collect();
+        let index = write(store, &path, &header(BYTES), &data, &pieces, &ends).unwrap();
+        let run = RunFile::open(store, &path).unwrap();
+        prop_assert_eq!(run.index(), &index);
+        prop_assert_eq!(run.header(), &header(BYTES));
+        prop_assert_eq!(&index.ends, &ends);
+        let buckets = run.buckets();
+        let mut range = [segment.0, segment.1].map(|at| (at * (buckets + 1) as f64) as usize);
+        range.sort_unstable();
+        let (bytes, records) = run.segment(range[0]..range[1]).unwrap();
+        prop_assert_eq!(bytes.end - bytes.start, records);
+        let whole = run.segment(0..buckets).unwrap();
+        prop_assert_eq!(whole, (0..data.len() as u64, data.len() as u64));
+        let want = &data[bytes.start as usize..bytes.end as usize];
+        prop_assert!(read(&run, bytes).unwrap() == want);
+        prop_assert!(run.segment(0..buckets + 1).is_err());
+    }
+
+    /// Bytes that were never a run file: an error, whatever they are.
+    #[test]
+    fn anything_else_is_refused(
+        bytes in vec(any::<u8>(), 0..20_000),
+        blocks in 0_usize..6,
+        head in any::<bool>(),
+        tail in any::<bool>(),
+    ) {
+        let (store, path, sound) = small();
+        let mut file = bytes;
+        if blocks > 0 {
+            file.resize(blocks * storage::BLOCK_BYTES, 0);
+        }
+        if head && file.len() >= HEADER_BYTES {
+            file[..HEADER_BYTES].copy_from_slice(&sound[..HEADER_BYTES]);
+        }
+        if tail && file.len() >= FOOTER_BYTES {
+            let at = file.len() - FOOTER_BYTES;
+            file[at..].copy_from_slice(&sound[sound.len() - FOOTER_BYTES..]);
+        }
+        put(&store, path, &file);
+        prop_assert!(RunFile::open(&store, path).is_err());
+    }
+
+    /// A sound file with pieces overwritten, moved or cut: the same bytes come back, or an error.
+    #[test]
+    fn mutations_are_found(
+        edits in vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), 1_usize..5000, 0_u8..4), 1..4),
+        crc_again in any::<bool>(),
+    ) {
+        let (store, path, sound) = small();
+        let want = read_all(&store, path).unwrap();
+        let mut file = sound.clone();
+        for (at, from, bytes, edit) in edits {
+            let (at, from) = (at.index(file.len()), from.index(file.len()));
+            let bytes = bytes.min(file.len() - at).min(file.len() - from);
+            match edit {
+                0 => file.copy_within(from..from + bytes, at),
+                1 => file[at..at + bytes].fill(0),
+                2 => file[at] ^= 1 << (from % 8),
+                _ => drop(file.drain(at..at + bytes)),
+            }
+        }
+        if crc_again {
+            mend_crcs(&mut file);
+        }
+        put(&store, path, &file);
+        if let Ok(found) = read_all(&store, path) {
+            prop_assert!(found == want || crc_again);
+        }
+    }
+
+    /// Headers and footers that say anything, with good CRCs: no panic, and no memory beyond the file's.
+    #[test]
+    fn good_crcs_over_nonsense(
+        fields in vec((0_usize..52, any::<u64>(), 0_u32..64), 1..4),
+        in_header in any::<bool>(),
+        in_index in any::<bool>(),
+    ) {
+        let (store, path, mut file) = small();
+        let length = file.len();
+        for (at, value, shift) in fields {
+            let start = match (in_header, in_index) {
+                (true, _) => 12 + at,
+                (_, true) => length - storage::BLOCK_BYTES + at,
+                _ => length - FOOTER_BYTES + at % 40,
+            };
+            file[start..start + 8].copy_from_slice(&(value >> shift).to_le_bytes());
+        }
+        mend_crcs(&mut file);
+        put(&store, path, &file);
+        let _ = read_all(&store, path);
+    }
+}
+
+/// Makes the CRCs of header, index and footer agree with whatever is there.
+fn mend_crcs(file: &mut [u8]) {
+    if file.len() < HEADER_BYTES + storage::BLOCK_BYTES {
+        return;
+    }
+    let mut set = |range: std::ops::Range<usize>, at: usize| {
+        let crc = crc32fast::hash(&file[range]).to_le_bytes();
+        file[at..at + 4].copy_from_slice(&crc);
+        crc
+    };
+    let header_crc = set(0..HEADER_BYTES - 4, HEADER_BYTES - 4);
+    let length = file.len();
+    let footer_at = length - FOOTER_BYTES;
+    let data_bytes = file[footer_at + 16..footer_at + 24].try_into().unwrap();
+    let tail_at = u64::from_le_bytes(data_bytes).saturating_add(HEADER_BYTES as u64);
+    file[footer_at + 36..footer_at + 40].copy_from_slice(&header_crc);
+    let mut set = |range: std::ops::Range<usize>, at: usize| {
+        let crc = crc32fast::hash(&file[range]).to_le_bytes();
+        file[at..at + 4].copy_from_slice(&crc);
+    };
+    if tail_at <= footer_at as u64 {
+        set(tail_at as usize..footer_at, footer_at + 32);
+    }
+    set(footer_at..footer_at + 48, footer_at + 48);
+}
+
+/// All bits outside the data, and those of the data's first and last bytes, of each block's, and of samples.
+#[test]
+fn every_flipped_bit_is_found() {
+    let (store, path, sound) = small();
+    let file = store.open(path, Caching::Cached).unwrap();
+    drop(file);
+    let run = RunFile::open(&store, path).unwrap();
+    let data = HEADER_BYTES..HEADER_BYTES + run.index().data_bytes as usize;
+    let writer = store.create(path, 0, Caching::Cached).unwrap();
+    let mut found = 0;
+    for at in 0..sound.len() {
+        let in_data = data.contains(&at);
+        let edge = (at - data.start.min(at)) % BLOCK_BYTES;
+        if in_data && at % 101 != 0 && (2..BLOCK_BYTES - 2).contains(&edge) && at + 2 < data.end {
+            continue;
+        }
+        for bit in 0..8 {
+            writer
+                .write_at(&[sound[at] ^ (1 << bit)], at as u64)
+                .unwrap();
+            let error = if in_data {
+                // The index is in memory already; the one block is what a reader would read.
+                let start = (at - data.start) as u64;
+                read(&run, start..start + 1).unwrap_err()
+            } else {
+                RunFile::open(&store, path).unwrap_err()
+            };
+            assert!(error.to_string().contains("file /run"), "{error}");
+            found += 1;
+        }
+        writer.write_at(&sound[at..=at], at as u64).unwrap();
+    }
+    assert!(found > 8 * (2 * storage::BLOCK_BYTES + 1000));
+    assert!(read_all(&store, path).is_ok());
+}
+
+#[test]
+fn a_damaged_block_is_named() {
+    let (store, path, sound) = small();
+    let run = RunFile::open(&store, path).unwrap();
+    let at = HEADER_BYTES + BLOCK_BYTES + 17;
+    let writer = store.create(path, 0, Caching::Cached).unwrap();
+    writer.write_at(&[!sound[at]], at as u64).unwrap();
+    let error = read(&run, 0..run.index().data_bytes).unwrap_err();
+    let names: Vec<&str> = error.context().iter().map(|(name, _)| *name).collect();
+    assert_eq!(
+        names,
+        ["file", "block", "offset", "expected CRC", "found CRC"]
+    );
+    assert_eq!((error.kind(), error.retryable()), (Kind::Io, true));
+    assert_eq!(error.context()[1].1, "1");
+    assert_eq!(error.context()[2].1, "69632");
+    assert!(read(&run, 0..BLOCK_BYTES as u64).is_ok());
+}
+
+#[test]
+fn every_truncation_is_found() {
+    let (store, path, sound) = small();
+    let run = RunFile::open(&store, path).unwrap();
+    // Reading the whole file at every length takes the square of its length: near each border, and in samples.
+    let borders = [
+        0,
+        HEADER_BYTES,
+        sound.len() - storage::BLOCK_BYTES,
+        sound.len(),
+    ];
+    let near = |length: usize| borders.iter().any(|border| border.abs_diff(length) < 70);
+    for length in (0..sound.len()).filter(|length| near(*length) || length % 512 == 0) {
+        put(&store, path, &sound[..length]);
+        let error = RunFile::open(&store, path).unwrap_err();
+        assert!(error.to_string().contains("file /run"), "{error}");
+    }
+    // One that was cut after it was opened.
+    let folder = tempfile::tempdir().unwrap();
+    let on_disk = folder.path().join("run");
+    std::fs::write(&on_disk, &sound).unwrap();
+    let cut = RunFile::open(&Local, &on_disk).unwrap();
+    let file = std::fs::OpenOptions::new()
+        .write(true)
+        .open(&on_disk)
+        .unwrap();
+    file.set_len(HEADER_BYTES as u64 + 100_000).unwrap();
+    assert!(read(&cut, 0..BLOCK_BYTES as u64).is_ok());
+    let error = read(&cut, 0..run.index().data_bytes).unwrap_err();
+    assert!(error.to_string().contains("became shorter"), "{error}");
+}
+
+#[test]
+fn another_version_is_refused_by_name() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/run-version-0");
+    let error = RunFile::open(&Local, &path).unwrap_err();
+    assert_eq!(error.kind(), Kind::BadInput);
+    let text = error.to_string();
+    assert!(
+        text.contains("run file version 0; this program reads version 1"),
+        "{text}"
+    );
+    assert!(text.contains("run-version-0"), "{text}");
+    let (store, path, mut file) = small();
+    let version_at = file.len() - 12;
+    file[version_at] = 7;
+    put(&store, path, &file);
+    let text = RunFile::open(&store, path).unwrap_err().to_string();
+    assert!(
+        text.contains("run file version 7; this program reads version 1"),
+        "{text}"
+    );
+}
+
+/// The file that this version writes stays readable: what a later version must still read, or refuse by name.
+#[test]
+fn the_fixture_of_this_version_is_what_is_written() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/run-version-1");
+    let store = Memory::with_room_for(1 << 20);
+    let shape = Lines { descending: true }.kind();
+    let index = write(
+        &store,
+        &path,
+        &header(shape),
+        b"two\none\n",
+        &[4],
+        &[(4, 1), (8, 2)],
+    )
+    .unwrap();
+    assert_eq!(
+        std::fs::read(&path).unwrap(),
+        store.bytes_of(&path).unwrap()
+    );
+    let (found, found_index, data) = read_all(&Local, &path).unwrap();
+    assert_eq!((found, found_index), (header(shape), index));
+    assert_eq!(data, b"two\none\n");
+}
+
+#[test]
+fn ends_that_are_not_what_was_written_are_refused() {
+    let store = Memory::with_room_for(1 << 20);
+    let fixed = Fixed {
+        record_bytes: 4,
+        key_bytes: 2,
+        descending: false,
+    }
+    .kind();
+    let lines = Lines { descending: false }.kind();
+    let cases: [(ShapeKind, &[(u64, u64)]); 7] = [
+        (lines, &[]),
+        (lines, &[(8, 2), (4, 1)]),
+        (lines, &[(4, 2), (8, 1)]),
+        (lines, &[(4, 1)]),
+        (lines, &[(8, 0)]),
+        (lines, &[(8, 9)]),
+        (fixed, &[(3, 1), (8, 2)]),
+    ];
+    for (shape, ends) in cases {
+        let error = write(
+            &store,
+            "/run".as_ref(),
+            &header(shape),
+            b"abc\nabc\n",
+            &[8],
+            ends,
+        )
+        .unwrap_err();
+        assert_eq!(error.kind(), Kind::Bug, "{ends:?}");
+    }
+    let mut long = header(lines);
+    long.job_id = "j".repeat(257);
+    assert!(write(&store, "/run".as_ref(), &long, b"", &[1], &[]).is_err());
+    let none = Fixed {
+        record_bytes: 0,
+        key_bytes: 0,
+        descending: false,
+    }
+    .kind();
+    assert!(write(&store, "/run".as_ref(), &header(none), b"", &[1], &[]).is_err());
+    // An empty run is a run, with or without buckets.
+    for ends in [&[][..], &[(0, 0), (0, 0)]] {
+        write(&store, "/run".as_ref(), &header(lines), b"", &[1], ends).unwrap();
+        let (_, index, data) = read_all(&store, "/run".as_ref()).unwrap();
+        assert_eq!((index.ends.as_slice(), data.len()), (ends, 0));
+        store.remove("/run".as_ref()).unwrap();
+    }
+}
+
+/// Whatever call fails, and however: an error, or the bytes that were written.
+#[test]
+fn faults_at_every_call() {
+    let data = noise(3 * BLOCK_BYTES);
+    let ends = [(data.len() as u64, data.len() as u64)];
+    let path = Path::new("/run");
+    let work = |store: &Faulty<Memory>| -> Result<Vec<u8>> {
+        write(store, path, &header(BYTES), &data, &[7000, 9000], &ends)?;
+        Ok(read_all(store, path)?.2)
+    };
+    let faulty = |fault, from| {
+        let plan = Plan {
+            fault,
+            from,
+            to: from + 1,
+        };
+        Faulty::new(Memory::with_room_for(1 << 24), plan)
+    };
+    let sound = faulty(Fault::Short, u64::MAX - 1);
+    assert!(work(&sound).unwrap() == data);
+    for fault in [
+        Fault::Code(5),
+        Fault::Code(28),
+        Fault::Short,
+        Fault::BitFlip,
+    ] {
+        for call in 0..sound.calls() {
+            // A flip may hit what a read brought along and nobody uses; what is used is right then.
+            match work(&faulty(fault, call)) {
+                Ok(found) => assert!(
+                    fault == Fault::BitFlip && found == data,
+                    "{fault:?} at {call}"
+                ),
+                Err(error) => assert!(error.to_string().contains("/run"), "{error}"),
+            }
+        }
+    }
+}
