@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!  base    error  record  order  run  budget  storage   know no stage
-//!  stages  split  map  merge  reduce  commit            know the base, and no other stage
+//!  stages  split  map  spill  merge  reduce  commit     know the base, and no other stage
 //!  above   task  plan  driver  runner  jobs             put stages together
 //! ```
 //!
@@ -23,6 +23,7 @@ pub mod commit;
 pub mod map;
 pub mod merge;
 pub mod reduce;
+pub mod spill;
 pub mod split;
 
 pub mod driver;

@@ -1,6 +1,7 @@
 //! Order: entries (what is sorted instead of records), cut points (where output is divided), and the kernels
 //! that distribute and sort entries.
 
+pub mod borders;
 pub mod check;
 pub mod cuts;
 pub mod entry;

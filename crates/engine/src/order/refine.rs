@@ -9,12 +9,17 @@
 //! cache away. A key that ends sorts before all that go on; only equal keys fall back to the position.
 
 use super::Entry;
-use crate::record::KEY_BYTES;
+use crate::record::{KEY_BYTES, POSITION_LIMIT};
 
 /// Finds keys by position.
 pub trait Keys {
     /// The key of the record at `position`: all of it.
     fn key_at(&self, position: u64) -> &[u8];
+
+    /// Whether larger keys come first.
+    fn descending(&self) -> bool {
+        false
+    }
 
     /// No key is longer than this.
     fn longest(&self) -> usize {
@@ -53,10 +58,50 @@ impl Refiner {
         self.entries.clear();
         self.entries
             .extend(positions.iter().map(|at| Entry::new(&[0; KEY_BYTES], *at)));
-        sort_from(keys, &mut self.entries, 0);
+        sort_entries(keys, &mut self.entries);
         for (position, entry) in positions.iter_mut().zip(&self.entries) {
             *position = entry.position();
         }
+    }
+}
+
+/// Sorts entries by (key, position), whatever key bytes they hold; they hold others afterwards.
+///
+/// ```
+/// use gristmill_engine::order::{Entry, refine::{Keys, sort_entries}};
+/// struct Lines(Vec<&'static [u8]>);
+/// impl Keys for Lines {
+///     fn key_at(&self, position: u64) -> &[u8] {
+///         self.0[position as usize]
+///     }
+/// }
+/// let mut entries = [0, 1].map(|position| Entry::new(b"the same..", position));
+/// sort_entries(&Lines(vec![b"the same...", b"the same.."]), &mut entries);
+/// assert_eq!(entries.map(Entry::position), [1, 0]);
+/// ```
+pub fn sort_entries(keys: &dyn Keys, entries: &mut [Entry]) {
+    if keys.descending() {
+        // Ascending by mirrored positions, then turned round: keys descend, and equal ones ascend by position.
+        let mirrored = Mirrored(keys);
+        entries.iter_mut().for_each(mirror);
+        sort_from(&mirrored, entries, 0);
+        entries.iter_mut().for_each(mirror);
+        entries.reverse();
+    } else {
+        sort_from(keys, entries, 0);
+    }
+}
+
+fn mirror(entry: &mut Entry) {
+    *entry = Entry::new(&entry.key(), POSITION_LIMIT - 1 - entry.position());
+}
+
+/// Keys by mirrored positions, in ascending order.
+struct Mirrored<'a>(&'a dyn Keys);
+
+impl Keys for Mirrored<'_> {
+    fn key_at(&self, position: u64) -> &[u8] {
+        self.0.key_at(POSITION_LIMIT - 1 - position)
     }
 }
 
@@ -148,11 +193,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    struct List(Vec<Vec<u8>>);
+    struct List(Vec<Vec<u8>>, bool);
 
     impl Keys for List {
         fn key_at(&self, position: u64) -> &[u8] {
             &self.0[position as usize]
+        }
+        fn descending(&self) -> bool {
+            self.1
         }
     }
 
@@ -161,6 +209,7 @@ mod tests {
         #[test]
         fn equals_the_standard_sort(
             shapes in proptest::collection::vec((0..4_usize, 0..30_usize, "[ab\0]{0,14}"), 0..60),
+            descending: bool,
         ) {
             let keys: Vec<Vec<u8>> = shapes
                 .into_iter()
@@ -173,8 +222,11 @@ mod tests {
                 .collect();
             let mut want: Vec<u64> = (0..keys.len() as u64).collect();
             let mut found = want.clone();
-            want.sort_by_key(|at| &keys[*at as usize]);
-            Refiner::default().sort(&List(keys.clone()), &mut found);
+            want.sort_by(|a, b| {
+                let order = keys[*a as usize].cmp(&keys[*b as usize]);
+                if descending { order.reverse() } else { order }
+            });
+            Refiner::default().sort(&List(keys, descending), &mut found);
             prop_assert_eq!(found, want);
         }
     }

@@ -14,6 +14,8 @@
 use std::cmp::Ordering;
 use std::fmt::Debug;
 
+use super::checksum::Checksum;
+
 /// Bytes of key in a prefix.
 const PREFIX_BYTES: usize = size_of::<u64>();
 
@@ -56,7 +58,19 @@ pub trait Shape: Copy + Send + Sync + Debug {
     /// ```
     fn prefix(&self, record: &[u8]) -> u64;
 
-    /// The order of two whole records by their keys; reversed as a whole where the order is descending.
+    /// Whether larger keys come first.
+    fn descending(&self) -> bool;
+
+    /// No key is longer than this.
+    fn longest_key(&self) -> usize;
+
+    /// The order of two keys; reversed as a whole where the order is descending.
+    #[inline]
+    fn compare_keys(&self, a: &[u8], b: &[u8]) -> Ordering {
+        directed(a.cmp(b), self.descending())
+    }
+
+    /// The order of two whole records by their keys.
     ///
     /// ```
     /// use gristmill_engine::record::shape::{Fixed, Shape};
@@ -64,7 +78,10 @@ pub trait Shape: Copy + Send + Sync + Debug {
     /// assert!(shape.compare(b"ab--", b"aa++").is_lt());
     /// assert!(shape.compare(b"ab--", b"ab++").is_eq());
     /// ```
-    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering;
+    #[inline]
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        self.compare_keys(self.key(a), self.key(b))
+    }
 
     /// The shape as a value, which is what a run file says of itself.
     fn kind(&self) -> ShapeKind;
@@ -117,9 +134,12 @@ impl Shape for Fixed {
         directed_prefix(ascending, self.descending)
     }
 
-    #[inline]
-    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
-        directed(self.key(a).cmp(self.key(b)), self.descending)
+    fn descending(&self) -> bool {
+        self.descending
+    }
+
+    fn longest_key(&self) -> usize {
+        self.key_bytes
     }
 
     fn kind(&self) -> ShapeKind {
@@ -148,13 +168,65 @@ impl Shape for Lines {
         directed_prefix(ascending, self.descending)
     }
 
-    #[inline]
-    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
-        directed(self.key(a).cmp(self.key(b)), self.descending)
+    fn descending(&self) -> bool {
+        self.descending
+    }
+
+    fn longest_key(&self) -> usize {
+        usize::MAX
     }
 
     fn kind(&self) -> ShapeKind {
         ShapeKind::Lines(*self)
+    }
+}
+
+/// The sum of the CRC-32s of records of any shape.
+///
+/// ```
+/// use gristmill_engine::record::shape::{Lines, RecordSum, Shape};
+/// let mut sum = RecordSum::new(Lines { descending: false }.kind());
+/// sum.update(b"one\ntwo\n");
+/// assert_eq!(sum.value(), u128::from(crc32fast::hash(b"one\n")) + u128::from(crc32fast::hash(b"two\n")));
+/// ```
+#[derive(Debug, Clone)]
+pub enum RecordSum {
+    /// Of records of one length, by the kernel for them.
+    Fixed(Checksum),
+    /// Of lines.
+    Lines(Lines, u128),
+}
+
+impl RecordSum {
+    /// The sum of no records.
+    pub fn new(kind: ShapeKind) -> Self {
+        match kind {
+            ShapeKind::Fixed(fixed) => RecordSum::Fixed(Checksum::new(fixed.record_bytes)),
+            ShapeKind::Lines(lines) => RecordSum::Lines(lines, 0),
+        }
+    }
+
+    /// Adds whole records.
+    pub fn update(&mut self, records: &[u8]) {
+        match self {
+            RecordSum::Fixed(sum) => sum.update(records),
+            RecordSum::Lines(lines, sum) => {
+                let mut rest = records;
+                while let Some(length) = lines.length(rest) {
+                    let (record, after) = rest.split_at(length);
+                    *sum += u128::from(crc32fast::hash(record));
+                    rest = after;
+                }
+            }
+        }
+    }
+
+    /// The sum so far.
+    pub fn value(&self) -> u128 {
+        match self {
+            RecordSum::Fixed(sum) => sum.value(),
+            RecordSum::Lines(_, sum) => *sum,
+        }
     }
 }
 

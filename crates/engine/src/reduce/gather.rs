@@ -18,7 +18,7 @@
 use crate::error::Result;
 use crate::order::packed::{Packed, Packing};
 use crate::record::RECORD_BYTES;
-use crate::storage::pages::Pages;
+use crate::storage::pages::{self, Pages};
 
 /// Bits of a visit that hold the rank; the rest holds the position.
 const RANK_BITS: u32 = 18;
@@ -127,17 +127,9 @@ fn copy_any(arena: &[u8], visits: &[u64], record_bytes: usize, out: &mut [u8]) {
 }
 
 /// Asks for the cache lines of a record.
-#[cfg(target_arch = "x86_64")]
 #[inline]
 fn prefetch<const BYTES: usize>(record: *const u8) {
-    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
     for within in [0, CACHE_LINE_BYTES.min(BYTES - 1), BYTES - 1] {
-        // SAFETY: a prefetch reads nothing and cannot fault, whatever the address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(record.wrapping_add(within).cast()) };
+        pages::prefetch(record.wrapping_add(within));
     }
 }
-
-/// Elsewhere the processor's own prefetching has to do.
-#[cfg(not(target_arch = "x86_64"))]
-#[inline]
-fn prefetch<const BYTES: usize>(_record: *const u8) {}

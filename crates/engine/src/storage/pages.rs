@@ -22,6 +22,19 @@ unsafe impl Plain for u16 {}
 // SAFETY: as above.
 unsafe impl Plain for u64 {}
 
+/// Asks for the cache line at an address: nothing is read, and nothing can fault, whatever the address.
+#[inline]
+pub fn prefetch(address: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: as above.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(address.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address; // elsewhere the processor's own prefetching has to do
+}
+
 /// A huge page on x86-64 and, with 4 kB base pages, on aarch64.
 pub const HUGE_PAGE_BYTES: usize = 2 << 20;
 

@@ -1,0 +1,265 @@
+//! Spill: what does not fit in memory goes out as sorted runs, a worker's memory full at a time.
+//!
+//! ```text
+//!   pieces of files ─┐                ┌─ sort, refine ─┐
+//!   or a stream ─────┴──▶ chunk ──────┘                └──▶ run file: sorted records, cut into buckets
+//!                         arena + entries, reused               (docs/internals/run-file.md)
+//! ```
+//!
+//! A run holds records that were next to each other in the input, in order, equal keys in input order: merging
+//! neighbouring runs, in their order, is a stable sort. Every record read is in exactly one run.
+
+mod chunk;
+mod source;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use self::chunk::{Chunk, Sorted};
+pub use self::source::{Pieces, Progress, Stream};
+use crate::error::Result;
+use crate::order::Entry;
+use crate::order::borders::{Border, compare};
+use crate::record::shape::{RecordSum, Shape};
+use crate::run::{RunHeader, RunWriter, file_bytes};
+use crate::storage::overlap::{Buffers, OverlappedWriter, writer_bytes};
+use crate::storage::{Caching, Store};
+
+/// How many records ahead of the copy the prefetch runs.
+const AHEAD: usize = 12;
+
+/// What a worker spills with.
+#[derive(Debug)]
+pub struct SpillPlan<'a, S> {
+    /// What the records are.
+    pub shape: S,
+    /// Where runs are cut into buckets, ascending.
+    pub borders: &'a [Border],
+    /// Whether of records with equal keys only the first stays.
+    pub unique: bool,
+    /// Bytes of a worker's memory for records: whole blocks.
+    pub arena_bytes: usize,
+    /// Entries of a chunk at most.
+    pub entries: usize,
+    /// Bytes of each buffer of the writer.
+    pub buffer_bytes: usize,
+    /// The job, for the runs' headers.
+    pub job_id: &'a str,
+    /// Where runs may be written, in order.
+    pub places: &'a [PathBuf],
+}
+
+/// A run that was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SpilledRun {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its place among the runs of its task, or of the stream.
+    pub number: u64,
+    /// Records in it.
+    pub records: u64,
+    /// Bytes of records in it.
+    pub bytes: u64,
+    /// Records that were read for it: more, where equal ones were left out.
+    pub records_read: u64,
+    /// The sum of the CRCs of the records read.
+    pub checksum_read: u128,
+}
+
+/// What one worker reuses from task to task.
+#[derive(Debug, Default)]
+pub struct SpillScratch {
+    chunk: Chunk,
+    buffers: Buffers,
+}
+
+/// Memory of a worker with so many bytes for records, entries and bytes of buffer.
+pub fn spill_bytes(arena_bytes: usize, entries: usize, buffer_bytes: usize) -> u64 {
+    (arena_bytes + entries * size_of::<Entry>()) as u64 + writer_bytes(buffer_bytes)
+}
+
+/// Spills all of `pieces`. The runs are named `name`-0000 and so on.
+pub fn spill_pieces<S: Shape>(
+    plan: &SpillPlan<'_, S>,
+    store: &dyn Store,
+    mut pieces: Pieces<'_>,
+    name: &str,
+    scratch: &mut SpillScratch,
+    progress: Progress<'_>,
+) -> Result<Vec<SpilledRun>> {
+    let mut runs = Written::new(store);
+    loop {
+        let chunk = &mut scratch.chunk;
+        chunk.reserve(plan.shape, plan.arena_bytes, plan.entries)?;
+        pieces.fill(plan.shape, chunk, progress)?;
+        if chunk.is_empty() {
+            return Ok(runs.keep());
+        }
+        let number = runs.runs.len() as u64;
+        runs.write(plan, scratch, name, number, progress)?;
+    }
+}
+
+/// Spills what a stream still has, beside other workers. Runs carry their numbers in the stream.
+pub fn spill_stream<S: Shape>(
+    plan: &SpillPlan<'_, S>,
+    store: &dyn Store,
+    stream: &Stream,
+    name: &str,
+    scratch: &mut SpillScratch,
+    progress: Progress<'_>,
+) -> Result<Vec<SpilledRun>> {
+    let mut runs = Written::new(store);
+    loop {
+        let chunk = &mut scratch.chunk;
+        chunk.reserve(plan.shape, plan.arena_bytes, plan.entries)?;
+        let number = stream.fill(plan.shape, chunk, progress)?;
+        if chunk.is_empty() {
+            return Ok(runs.keep());
+        }
+        runs.write(plan, scratch, name, number, progress)?;
+    }
+}
+
+/// The runs of an attempt; removed with it unless kept.
+struct Written<'a> {
+    store: &'a dyn Store,
+    runs: Vec<SpilledRun>,
+}
+
+impl<'a> Written<'a> {
+    fn new(store: &'a dyn Store) -> Self {
+        let runs = Vec::new();
+        Written { store, runs }
+    }
+
+    fn keep(mut self) -> Vec<SpilledRun> {
+        std::mem::take(&mut self.runs)
+    }
+
+    /// Sorts the chunk and writes it as a run, in the first place that has room.
+    fn write<S: Shape>(
+        &mut self,
+        plan: &SpillPlan<'_, S>,
+        scratch: &mut SpillScratch,
+        name: &str,
+        number: u64,
+        progress: Progress<'_>,
+    ) -> Result<()> {
+        let SpillScratch { chunk, buffers } = scratch;
+        let (bytes, checksum) = (chunk.bytes, chunk.checksum());
+        let sorted = chunk.sort(plan.shape);
+        progress(0)?;
+        let file_name = format!("run-{name}-{number:04}");
+        let bound = file_bytes(bytes, plan.borders.len() as u64 + 1).unwrap_or(u64::MAX);
+        let reserved = if plan.unique { 0 } else { bound };
+        let (path, file) = create_run(self.store, plan.places, &file_name, reserved)?;
+        self.runs.push(SpilledRun {
+            path,
+            number,
+            records: 0,
+            bytes: 0,
+            records_read: sorted.entries.len() as u64,
+            checksum_read: checksum,
+        });
+        let header = RunHeader {
+            shape: plan.shape.kind(),
+            job_id: plan.job_id.to_owned(),
+            number,
+        };
+        let index = OverlappedWriter::run(buffers, plan.buffer_bytes, |writer| {
+            let run = RunWriter::begin(writer, file, &header)?;
+            write_records(plan, &sorted, run, checksum, progress)
+        })?;
+        if let Some(run) = self.runs.last_mut() {
+            (run.records, run.bytes) = index;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Written<'_> {
+    fn drop(&mut self) {
+        for run in &self.runs {
+            // The attempt's own error is what counts; the job's end removes what stays.
+            let _ = self.store.remove(&run.path);
+        }
+    }
+}
+
+/// Creates a run file with its space reserved, in the first place that has room.
+pub fn create_run(
+    store: &dyn Store,
+    places: &[PathBuf],
+    name: &str,
+    bytes: u64,
+) -> Result<(PathBuf, Arc<dyn crate::storage::WriteFile>)> {
+    let mut failed = crate::error::Error::bug("spill", "there is no place for runs");
+    for place in places {
+        let path = place.join(name);
+        match store.create(&path, bytes, Caching::Direct) {
+            Ok(file) => return Ok((path, Arc::from(file))),
+            Err(error) if error.kind() == crate::Kind::DiskFull => {
+                store.remove(&path)?;
+                failed = error
+                    .with("bytes", bytes)
+                    .advise("free some space, or add a --spill-dir on another file system");
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Err(failed)
+}
+
+/// Copies the records in order; returns how many, and their bytes.
+fn write_records<S: Shape>(
+    plan: &SpillPlan<'_, S>,
+    sorted: &Sorted<'_, S>,
+    mut run: RunWriter<'_>,
+    checksum: u128,
+    progress: Progress<'_>,
+) -> Result<(u64, u64)> {
+    let (shape, entries) = (plan.shape, sorted.entries);
+    let mut cuts = cut_indexes(plan, sorted).into_iter().peekable();
+    let mut ends = Vec::with_capacity(plan.borders.len() + 1);
+    let (mut records, mut last, mut sum) = (0, None, RecordSum::new(shape.kind()));
+    for (i, entry) in entries.iter().enumerate() {
+        while cuts.next_if_eq(&i).is_some() {
+            ends.push((run.data_bytes(), records));
+        }
+        if let Some(later) = entries.get(i + AHEAD) {
+            sorted.records.prefetch(later.position());
+        }
+        let record = sorted.records.at(entry.position());
+        if plan.unique {
+            if last.is_some_and(|last| shape.compare(last, record).is_eq()) {
+                continue;
+            }
+            last = Some(record);
+            sum.update(record);
+        }
+        run.append(record)?;
+        records += 1;
+        if i % (1 << 14) == 0 {
+            progress(0)?;
+        }
+    }
+    ends.extend(cuts.map(|_| (run.data_bytes(), records)));
+    ends.push((run.data_bytes(), records));
+    let bytes = run.data_bytes();
+    let checksum = if plan.unique { sum.value() } else { checksum };
+    run.finish(&ends, checksum)?;
+    Ok((records, bytes))
+}
+
+/// The index of the first entry of each bucket but the first.
+fn cut_indexes<S: Shape>(plan: &SpillPlan<'_, S>, sorted: &Sorted<'_, S>) -> Vec<usize> {
+    let shape = plan.shape;
+    let below = |entry: &Entry, border: &Border| {
+        let at = entry.position();
+        let key = shape.key(sorted.records.at(at));
+        compare(shape, key, sorted.position_of(at), border).is_lt()
+    };
+    let cut = |border| sorted.entries.partition_point(|entry| below(entry, border));
+    plan.borders.iter().map(cut).collect()
+}
