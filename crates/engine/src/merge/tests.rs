@@ -1,6 +1,6 @@
 //! A merge of runs against a stable sort of their records; what it makes of damage, faults and little memory.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use proptest::collection::vec;
@@ -12,6 +12,7 @@ use crate::error::{Error, Kind, Result};
 use crate::record::shape::{Fixed, Lines, Shape};
 use crate::run::{BLOCK_BYTES, RunFile, RunHeader, RunWriter};
 use crate::storage::faulty::{Fault, Faulty, Plan};
+use crate::storage::local::Local;
 use crate::storage::memory::Memory;
 use crate::storage::overlap::OverlappedWriter;
 use crate::storage::{Caching, Store};
@@ -27,8 +28,23 @@ fn write(
     shape: impl Shape,
     records: &[Record],
 ) -> Result<RunFile> {
-    let path = PathBuf::from(format!("/run-{number}"));
-    let file = Arc::from(store.create(&path, 0, Caching::Direct)?);
+    write_to(
+        store,
+        format!("/run-{number}").as_ref(),
+        number,
+        shape,
+        records,
+    )
+}
+
+fn write_to(
+    store: &dyn Store,
+    path: &Path,
+    number: usize,
+    shape: impl Shape,
+    records: &[Record],
+) -> Result<RunFile> {
+    let file = Arc::from(store.create(path, 0, Caching::Direct)?);
     let header = RunHeader {
         shape: shape.kind(),
         job_id: "job-1".to_owned(),
@@ -45,7 +61,7 @@ fn write(
         records.iter().try_for_each(|record| run.append(record))?;
         run.finish(&ends, 0)
     })?;
-    RunFile::open(store, &path)
+    RunFile::open(store, path)
 }
 
 /// The segment that holds the records in `range`.
@@ -167,6 +183,42 @@ fn lines_of_1000(store: &dyn Store) -> Result<Vec<RunFile>> {
     (0..3)
         .map(|number| write(store, number, LINES, &records))
         .collect()
+}
+
+/// From disk, past the page cache where it can be, and with space given back behind the merge.
+#[test]
+fn runs_of_a_local_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut want = Vec::new();
+    let run = |number: usize| {
+        let mut records: Vec<Record> = (0..3000)
+            .map(|i| line(i * 40_503 + number as u32))
+            .collect();
+        records.sort();
+        let path = folder.path().join(number.to_string());
+        let run = write_to(&Local, &path, number, LINES, &records).unwrap();
+        want.append(&mut records);
+        run
+    };
+    let runs: Vec<RunFile> = (0..5).map(run).collect();
+    want.sort();
+    let budget = Budget::new(8 << 20);
+    assert!(merge(LINES, &whole(&runs), &budget).unwrap() == want);
+    for run in &runs {
+        let half = run.index().data_bytes / 2;
+        Local.discard(run.path(), 4096..4096 + half).unwrap();
+        let again = RunFile::open(&Local, run.path()).unwrap(); // the index is there still
+        let (rest, records) = again
+            .segment(again.buckets() - 1000..again.buckets())
+            .unwrap();
+        let rest = Segment {
+            run: &again,
+            bytes: rest,
+            records,
+        };
+        assert!(rest.bytes.start > half + BLOCK_BYTES as u64);
+        assert_eq!(merge(LINES, &[rest], &budget).unwrap().len(), 1000);
+    }
 }
 
 #[test]

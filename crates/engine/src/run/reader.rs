@@ -150,8 +150,8 @@ impl RunFile {
     }
 }
 
-/// Reads and verifies all that is not data.
-fn read_index(file: &dyn ReadFile, file_bytes: u64) -> Result<(RunHeader, RunIndex)> {
+/// Reads and verifies all that is not data. Allocates no more than the file has.
+pub(super) fn read_index(file: &dyn ReadFile, file_bytes: u64) -> Result<(RunHeader, RunIndex)> {
     const DEVICE_BLOCK: u64 = storage::BLOCK_BYTES as u64;
     let length_is_wrong = || damaged(format!("it has {file_bytes} bytes, which no run file has"));
     if file_bytes < HEADER_BYTES as u64 {

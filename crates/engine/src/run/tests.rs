@@ -1,12 +1,15 @@
 //! A run file gives back what it was given, and every byte that is not what was written is found.
 
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::format::{FOOTER_BYTES, HEADER_BYTES};
+use super::reader::read_index;
 use super::{BLOCK_BYTES, RunFile, RunHeader, RunIndex, RunWriter, file_bytes};
 use crate::error::{Kind, Result};
 use crate::record::shape::{Fixed, Lines, Shape, ShapeKind};
@@ -15,7 +18,7 @@ use crate::storage::local::Local;
 use crate::storage::memory::Memory;
 use crate::storage::overlap::OverlappedWriter;
 use crate::storage::pages::Pages;
-use crate::storage::{self, Caching, Store};
+use crate::storage::{self, Caching, ReadFile, Store};
 
 const BYTES: ShapeKind = ShapeKind::Fixed(Fixed {
     record_bytes: 1,
@@ -217,6 +220,32 @@ proptest! {
         mend_crcs(&mut file);
         put(&store, path, &file);
         let _ = read_all(&store, path);
+        let spy = Spy {
+            file: store.open(path, Caching::Cached).unwrap(),
+            bytes: AtomicUsize::new(0),
+        };
+        let _ = read_index(&spy, length as u64);
+        // A first and a last block, and the index, of which nothing is larger in memory than in the file.
+        let asked = spy.bytes.load(Ordering::Relaxed);
+        prop_assert!(asked <= length + 2 * storage::BLOCK_BYTES, "{asked} of {length}");
+    }
+}
+
+/// Counts what it is asked for: what a reader allocates.
+#[derive(Debug)]
+struct Spy {
+    file: Box<dyn ReadFile>,
+    bytes: AtomicUsize,
+}
+
+impl ReadFile for Spy {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        self.bytes.fetch_add(buffer.len(), Ordering::Relaxed);
+        self.file.read_at(buffer, offset)
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
     }
 }
 
