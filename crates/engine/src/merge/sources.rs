@@ -26,7 +26,7 @@ use crate::error::{Error, Kind, Result};
 use crate::record::shape::Shape;
 use crate::run::{BLOCK_BYTES, RunFile};
 use crate::storage::overlap::Buffers;
-use crate::storage::pages::Pages;
+use crate::storage::pages::{self, Pages};
 
 /// Buffers of a source: one being merged, one being filled.
 pub(super) const BUFFERS: usize = 2;
@@ -256,20 +256,12 @@ impl<S> Heads for Sources<'_, S> {
 /// Asks for the cache lines of the record behind the head, which this source's next turn moves to: with 64 sources
 /// the processor follows too few of them by itself, and a record takes 114 ns without this, 55 with it (`cargo bench`,
 /// medians as in tree.rs). Three lines hold 100 bytes wherever they begin.
-#[cfg(target_arch = "x86_64")]
 #[inline]
 fn prefetch(record: *const u8) {
-    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
     for within in [0, 64, 128] {
-        // SAFETY: a prefetch reads nothing and cannot fault, whatever the address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(record.wrapping_add(within).cast()) };
+        pages::prefetch(record.wrapping_add(within));
     }
 }
-
-/// Elsewhere the processor's own prefetching has to do.
-#[cfg(not(target_arch = "x86_64"))]
-#[inline]
-fn prefetch(_record: *const u8) {}
 
 /// One segment on its way through the merge. What every record touches comes first, in one cache line.
 #[repr(C, align(64))]

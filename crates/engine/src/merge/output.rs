@@ -1,0 +1,193 @@
+//! What a merge writes: records in order, proved from the buffer they are written from.
+//!
+//! ```text
+//!   append ──▶ | proved ....... | pending | room |   buffer of the OverlappedWriter
+//!                order, CRCs      │
+//!                                 └─ proved in one go: before the buffer leaves, or when there is enough
+//! ```
+//!
+//! Order is checked against the last key before, within and across buffers. The rule that must hold: no byte leaves
+//! the buffer before it is proved.
+
+use crate::error::{Error, Kind, Result};
+use crate::order::check::OrderCheck;
+use crate::record::KEY_BYTES;
+use crate::record::shape::{RecordSum, Shape, ShapeKind};
+use crate::storage::overlap::OverlappedWriter;
+
+/// Pending bytes worth proving: the kernels are at full speed, and the bytes still in the first-level cache.
+const PROVE_BYTES: usize = 8 << 10;
+
+/// What was written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MergeProof {
+    /// Records written.
+    pub records: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Records whose key equals that of the one before: written, or left out where only the first stays.
+    pub duplicates: u64,
+    /// The sum of the CRCs of what was written.
+    pub checksum: u128,
+    /// The first and the last key, where anything was written.
+    pub ends: Option<(Vec<u8>, Vec<u8>)>,
+    /// Order of ten-byte keys with its numbers, where the records have such.
+    pub check: Option<OrderCheck>,
+}
+
+/// Takes records in order, and writes and proves them.
+pub struct ProvenWriter<'w, S> {
+    shape: S,
+    unique: bool,
+    writer: &'w mut OverlappedWriter,
+    pending: usize,
+    sum: RecordSum,
+    last_key: Vec<u8>,
+    proof: MergeProof,
+    out_of_order: bool,
+    /// Records that were not written, as their keys were there.
+    left_out: u64,
+}
+
+impl<'w, S: Shape> ProvenWriter<'w, S> {
+    /// Goes on where `writer` stands. Of records with equal keys only the first is written where `unique`.
+    pub fn new(shape: S, unique: bool, writer: &'w mut OverlappedWriter) -> Self {
+        let plain = match shape.kind() {
+            ShapeKind::Fixed(fixed) => {
+                fixed.key_bytes == KEY_BYTES
+                    && !fixed.descending
+                    && fixed.record_bytes <= PROVE_BYTES
+            }
+            ShapeKind::Lines(_) => false,
+        };
+        ProvenWriter {
+            shape,
+            unique,
+            writer,
+            pending: 0,
+            sum: RecordSum::new(shape.kind()),
+            last_key: Vec::new(),
+            proof: MergeProof {
+                check: plain.then(OrderCheck::default),
+                ..MergeProof::default()
+            },
+            out_of_order: false,
+            left_out: 0,
+        }
+    }
+
+    /// Writes the next record, of any length.
+    #[inline]
+    pub fn append(&mut self, record: &[u8]) -> Result<()> {
+        if self.unique && self.repeats(record) {
+            self.left_out += 1;
+            return Ok(());
+        }
+        if self.pending >= PROVE_BYTES || record.len() > self.writer.left() {
+            self.prove();
+        }
+        if record.len() > PROVE_BYTES {
+            return self.append_long(record);
+        }
+        self.writer.room(record.len())?[..record.len()].copy_from_slice(record);
+        self.writer.advance(record.len());
+        self.pending += record.len();
+        Ok(())
+    }
+
+    /// What was written; an error if it is out of order, which nothing but a bug or broken memory can make it.
+    pub fn proof(mut self) -> Result<MergeProof> {
+        self.prove();
+        if self.out_of_order {
+            let message = "records of a merged range are out of order";
+            return Err(Error::new(Kind::Proof, "prove the output", message));
+        }
+        self.proof.checksum = self.sum.value();
+        self.proof.duplicates += self.left_out;
+        if let Some((_, last)) = &mut self.proof.ends {
+            *last = self.last_key;
+        }
+        Ok(self.proof)
+    }
+
+    /// Whether the record's key is that of the last one written.
+    fn repeats(&mut self, record: &[u8]) -> bool {
+        self.prove();
+        self.proof.ends.is_some() && self.shape.key(record) == self.last_key
+    }
+
+    /// A record that may be longer than a buffer: proved from where it lies, written in pieces.
+    #[cold]
+    fn append_long(&mut self, record: &[u8]) -> Result<()> {
+        self.prove();
+        self.sum.update(record);
+        self.see(record);
+        record.chunks(PROVE_BYTES).try_for_each(|piece| {
+            self.writer.room(piece.len())?[..piece.len()].copy_from_slice(piece);
+            self.writer.advance(piece.len());
+            Ok(())
+        })
+    }
+
+    /// Proves what is pending.
+    fn prove(&mut self) {
+        if self.pending == 0 {
+            return;
+        }
+        let shape = self.shape;
+        let pending = self.writer.latest(std::mem::take(&mut self.pending));
+        self.sum.update(pending);
+        if let (Some(check), ShapeKind::Fixed(fixed)) = (&mut self.proof.check, shape.kind()) {
+            check.update(pending, fixed.record_bytes);
+            self.proof.records = check.records;
+            self.proof.duplicates = check.duplicates;
+            self.proof.bytes += pending.len() as u64;
+            self.out_of_order |= check.misorders > 0;
+            if let Some((first, last)) = check.ends {
+                self.proof.ends = Some((first.to_vec(), last.to_vec()));
+                self.last_key.clear();
+                self.last_key.extend_from_slice(&last);
+            }
+            return;
+        }
+        let (mut rest, mut before) = (pending, None::<&[u8]>);
+        while let Some(length) = shape.length(rest) {
+            let (record, after) = rest.split_at(length);
+            let key = shape.key(record);
+            let seen = note(
+                shape,
+                &mut self.proof,
+                before.unwrap_or(&self.last_key),
+                record,
+            );
+            self.out_of_order |= !seen;
+            (before, rest) = (Some(key), after);
+        }
+        if let Some(last) = before {
+            self.last_key.clear();
+            self.last_key.extend_from_slice(last);
+        }
+    }
+
+    fn see(&mut self, record: &[u8]) {
+        let seen = note(self.shape, &mut self.proof, &self.last_key, record);
+        self.out_of_order |= !seen;
+        self.last_key.clear();
+        self.last_key.extend_from_slice(self.shape.key(record));
+    }
+}
+
+/// Counts a record that follows one with the key `before`; false where it is out of order.
+fn note<S: Shape>(shape: S, proof: &mut MergeProof, before: &[u8], record: &[u8]) -> bool {
+    let key = shape.key(record);
+    let order = if proof.ends.is_some() {
+        shape.compare_keys(before, key)
+    } else {
+        proof.ends = Some((key.to_vec(), Vec::new()));
+        std::cmp::Ordering::Less
+    };
+    proof.records += 1;
+    proof.bytes += record.len() as u64;
+    proof.duplicates += u64::from(order.is_eq());
+    order.is_le()
+}
