@@ -95,6 +95,7 @@ def terasort(
     partitions: int | None = None,
     memory: int | str | None = None,
     workers: int | None = None,
+    spill_dir: StrPath | Iterable[StrPath] = (),
     overwrite: bool = False,
     no_sync: bool = False,
 ) -> JobReport:
@@ -109,6 +110,8 @@ def terasort(
             is available.
         workers: How many tasks run at once; by default one for each core. The output does not
             depend on it.
+        spill_dir: Where sorted runs go when the input is larger than memory: one directory or
+            several, of which the first with room is used; by default beside the output.
         overwrite: Replace `output` if it exists, in one exchange of names.
         no_sync: Do not wait until the output is durable.
 
@@ -133,11 +136,12 @@ def terasort(
     return _run(
         "terasort",
         {
-            "inputs": [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs,
+            "inputs": _paths(inputs),
             "output": output,
             "partitions": partitions,
             "memory": _amount(memory),
             "workers": workers,
+            "spill_dir": _paths(spill_dir),
             "overwrite": overwrite,
             "no_sync": no_sync,
         },
@@ -225,6 +229,10 @@ def _run(command: str, values: Mapping[str, Value]) -> JobReport:
         attach_report(error, report)
         raise
     return report
+
+
+def _paths(given: StrPath | Iterable[StrPath]) -> Iterable[StrPath]:
+    return [given] if isinstance(given, (str, os.PathLike)) else given
 
 
 def _amount(value: int | str | None) -> str | None:

@@ -17,7 +17,9 @@ from gristmill import _core
 
 __all__ = ["Command", "Option", "Value", "ValueKind", "commands", "spec"]
 
-ValueKind = Literal["flag", "count", "bytes", "rows", "choice", "path", "paths", "text"]
+ValueKind = Literal[
+    "flag", "count", "bytes", "rows", "choice", "path", "paths", "path_list", "text"
+]
 
 StrPath = str | os.PathLike[str]
 Value = str | int | StrPath | Iterable[StrPath] | None

@@ -17,7 +17,14 @@ from gristmill.options import Command, Option
 
 __all__ = ["JSON", "JobCommand", "command_of"]
 
-_METAVARS = {"count": "N", "bytes": "SIZE", "rows": "ROWS", "path": "PATH", "text": "TEXT"}
+_METAVARS = {
+    "count": "N",
+    "bytes": "SIZE",
+    "rows": "ROWS",
+    "path": "PATH",
+    "path_list": "PATH",
+    "text": "TEXT",
+}
 
 JSON = click.Option(
     ["--json", "as_json"], is_flag=True, help="Print the job's report as one JSON object."
@@ -77,6 +84,7 @@ def _parameter(option: Option) -> click.Parameter:
     return click.Option(
         [f"--{option.name.replace('_', '-')}", option.name],
         is_flag=option.kind == "flag" or None,  # False would mean that the value may be left out
+        multiple=option.kind == "path_list",
         type=_type_of(option),
         metavar=_METAVARS.get(option.kind),
         envvar=option.environment or None,

@@ -11,7 +11,11 @@
 //! a mount point) the job folder lies inside it and parts are renamed one by one, `_SUCCESS` last; only then can a
 //! kill between two renames leave parts without `_SUCCESS`.
 
+mod places;
+
 use std::path::{Path, PathBuf};
+
+pub use places::{SpillPlaces, check_room};
 
 use crate::error::{Error, Kind, Result};
 use crate::storage::local::parent_of;
@@ -22,6 +26,7 @@ pub const SUCCESS: &str = "_SUCCESS";
 
 const LOCK: &str = "lock";
 const OUTPUT: &str = "output";
+const SPILL: &str = "spill";
 
 /// Where an old output waits, on file systems that cannot exchange names, until the new one is in its place.
 const OLD: &str = "old";
@@ -115,6 +120,13 @@ impl<'a> Staging<'a> {
                 Err(error)
             }
         }
+    }
+
+    /// A place for runs, on the output's file system; gone with the job.
+    pub fn spill_place(&self) -> Result<PathBuf> {
+        let place = self.folder.join(SPILL);
+        self.store.create_directory(&place)?;
+        Ok(place)
     }
 
     /// Where the output file `name` is written.

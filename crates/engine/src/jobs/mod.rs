@@ -4,6 +4,7 @@
 //! what came out, and publishes it. [`run`] does that for any command, and always gives a report.
 
 mod report;
+mod runs;
 mod success;
 mod teragen;
 mod terasort;

@@ -7,23 +7,27 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::runs::{Borders, RunOutcome, RunSort, Step, Targets, count_runs, lock};
 use super::success::OutputProof;
 use super::{Job, lies_in};
-use crate::commit::{CommitOptions, Staging};
+use crate::commit::{CommitOptions, SpillPlaces, Staging, check_room};
 use crate::driver::{Plan, Stage};
 use crate::error::{Error, Kind, Result};
 use crate::order::CutPoints;
 use crate::plan::options::TerasortSpec;
 use crate::plan::sort::{SortPlan, part_name};
-use crate::record::RECORD_BYTES;
+use crate::plan::spill::SpillNumbers;
 use crate::record::arena::Arena;
 use crate::record::checksum::Hex;
+use crate::record::shape::{Fixed, Shape};
+use crate::record::{KEY_BYTES, RECORD_BYTES};
+use crate::reduce::RangeProof;
 use crate::split::{check_unchanged, check_whole_records, input_files};
 use crate::storage::input::InputFile;
 use crate::storage::{Caching, Store};
 use crate::task::{
-    MapReport, MapSpec, OutputFile, RangeSpec, ReduceSpec, SampleSpec, TaskContext, TaskReport,
-    TaskSpec,
+    MapReport, MapSpec, MergeTarget, OutputFile, RangeSpec, ReduceSpec, RunPlan, SampleSpec,
+    SpillInput, TaskContext, TaskReport, TaskSpec,
 };
 
 pub(super) fn run(job: &mut Job<'_>, spec: &TerasortSpec) -> Result<()> {
@@ -34,7 +38,17 @@ pub(super) fn run(job: &mut Job<'_>, spec: &TerasortSpec) -> Result<()> {
     check_whole_records(&files, RECORD_BYTES)?;
     let file_bytes = files.iter().map(|file| file.stat.bytes).collect();
     let plan = SortPlan::new(RECORD_BYTES, file_bytes, spec.partitions)?;
-    plan.check_memory(job.memory_bytes, job.workers)?;
+    let fits = plan.fits(job.memory_bytes, job.workers);
+    let numbers = if fits {
+        None
+    } else {
+        let record_bytes = RECORD_BYTES as u64;
+        Some(SpillNumbers::new(
+            job.memory_bytes,
+            job.workers,
+            record_bytes,
+        )?)
+    };
 
     let names: Vec<String> = (0..plan.parts).map(|part| part_name('r', part)).collect();
     let options = CommitOptions {
@@ -49,32 +63,155 @@ pub(super) fn run(job: &mut Job<'_>, spec: &TerasortSpec) -> Result<()> {
         input_bytes,
         options,
     )?;
-    let outputs = names.iter().map(|name| OutputFile {
-        path: staging.path_of(name),
-        bytes: 0,
-    });
+    let paths = || names.iter().map(|name| staging.path_of(name));
+    let outputs = paths().map(|path| OutputFile { path, bytes: 0 }).collect();
+    let proof = match numbers {
+        None => sort_in_memory(job, &plan, files, outputs)?,
+        Some(numbers) => {
+            let places = SpillPlaces::begin(store, &spec.spill_dir, &environment.job_id)?;
+            let mut folders = places.folders().to_vec();
+            if folders.is_empty() {
+                folders.push(staging.spill_place()?);
+            }
+            check_room(store, &folders, input_bytes)?;
+            sort_by_runs(job, &plan, files, outputs, numbers, folders)?
+        }
+    };
+    let success = proof.success(&environment.job_id, "terasort", &names, RECORD_BYTES as u64);
+    job.begin_phase("commit");
+    job.check_cancelled()?;
+    staging.publish(&names, &success.to_bytes()?)?;
+    fill_report(job, &plan, &proof);
+    Ok(())
+}
+
+/// Sorts an input that fits: entries are scattered, records gathered from where they lie.
+fn sort_in_memory(
+    job: &mut Job<'_>,
+    plan: &SortPlan,
+    files: Vec<InputFile>,
+    outputs: Vec<OutputFile>,
+) -> Result<OutputProof> {
+    let environment = job.environment;
+    let store = &*environment.store;
     let proven = Arc::new(Mutex::new(OutputProof::new(plan.parts)));
-    let tera_sort = TeraSort::new(plan.clone(), outputs.collect(), Arc::clone(&proven));
+    let tera_sort = TeraSort::new(plan.clone(), outputs, Arc::clone(&proven));
     let arena = lay_out(store, &files)?;
     let context = TaskContext::new(environment.store.clone(), job.budget(), files, Some(arena));
     let arena_bytes = crate::record::arena::layout_bytes(&plan.file_bytes);
-    let memory = context
+    let _memory = context
         .budget
-        .reserve("input and entries", arena_bytes + entry_bytes(&plan))?;
+        .reserve("input and entries", arena_bytes + entry_bytes(plan))?;
     let outcome = job.run_plan(Box::new(tera_sort), &context);
-    match outcome {
-        Err(error) if error.kind() == Kind::Cancelled => return Err(error),
-        outcome => check_input(store, &context).and(outcome)?,
-    }
+    finish(store, &context, outcome)?;
+    job.report.count("SPILLED_RECORDS", 0);
+    job.report.count("FILE_BYTES_READ", plan.input_bytes());
+    job.report.count("FILE_BYTES_WRITTEN", plan.input_bytes());
+    let mut proof = proven.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(std::mem::take(&mut *proof))
+}
 
-    job.begin_phase("commit");
-    job.check_cancelled()?;
-    let proof = proven.lock().unwrap_or_else(PoisonError::into_inner);
-    let success = proof.success(&environment.job_id, "terasort", &names, RECORD_BYTES as u64);
-    staging.publish(&names, &success.to_bytes()?)?;
-    fill_report(job, &plan, &proof);
-    drop(memory);
-    Ok(())
+/// Sorts an input that does not fit: sorted runs are spilled to `places`, then merged.
+fn sort_by_runs(
+    job: &mut Job<'_>,
+    plan: &SortPlan,
+    files: Vec<InputFile>,
+    outputs: Vec<OutputFile>,
+    numbers: SpillNumbers,
+    places: Vec<PathBuf>,
+) -> Result<OutputProof> {
+    let environment = job.environment;
+    let store = &*environment.store;
+    let arena = Arena::reserve(&plan.file_bytes)?; // addresses only: nothing is read to there
+    let mut context = TaskContext::new(environment.store.clone(), job.budget(), files, Some(arena));
+    context.job_id.clone_from(&environment.job_id);
+    let outcome = Arc::new(Mutex::new(RunOutcome::default()));
+    let buffer_bytes = numbers.buffer_bytes;
+    let splits = plan.spill_splits(numbers.arena_bytes as u64, job.workers);
+    let run_sort = RunSort {
+        store: environment.store.clone(),
+        numbers,
+        input_bytes: plan.input_bytes(),
+        sample: Some(sample_stage(plan)),
+        borders: borders_of(plan.clone()),
+        run_plan: Arc::new(RunPlan {
+            shape: SHAPE.kind(),
+            unique: false,
+            borders: Vec::new(),
+            places,
+            buffer_bytes,
+        }),
+        inputs: splits.into_iter().map(SpillInput::Pieces).collect(),
+        targets: targets_of(plan.coarse(), outputs),
+        outcome: Arc::clone(&outcome),
+        step: Step::default(),
+    };
+    let ended = job.run_plan(Box::new(run_sort), &context);
+    finish(store, &context, ended)?;
+    let outcome = lock(&outcome);
+    count_runs(job, plan.input_bytes(), &outcome);
+    prove(plan, &outcome)
+}
+
+/// The sort benchmark's records.
+const SHAPE: Fixed = Fixed {
+    record_bytes: RECORD_BYTES,
+    key_bytes: KEY_BYTES,
+    descending: false,
+};
+
+/// The borders of runs, from the cut points that a sort in memory would have: parts begin at the same records.
+fn borders_of(plan: SortPlan) -> Borders {
+    Box::new(move |reports| {
+        let cuts = cut_points(reports, plan.buckets())?;
+        Ok(cuts.borders(plan.coarse_borders()))
+    })
+}
+
+/// Merge tasks of ranges of parts, from the sizes of the buckets.
+fn targets_of(plan: SortPlan, outputs: Vec<OutputFile>) -> Targets {
+    Box::new(move |sizes| {
+        let counts: Vec<u64> = sizes.iter().map(|(_, records)| *records).collect();
+        let tasks = plan.reduce_tasks(&counts, &|part| outputs[part].clone());
+        Ok(tasks.into_iter().map(MergeTarget::Ranges).collect())
+    })
+}
+
+/// The proof of the output from those of its ranges, against what was read.
+fn prove(plan: &SortPlan, outcome: &RunOutcome) -> Result<OutputProof> {
+    let buckets_per_part = plan.coarse().buckets_per_part;
+    let mut proof = OutputProof::new(plan.parts);
+    if outcome.bytes_read != plan.input_bytes() {
+        let message = format!(
+            "{} of {} bytes were consumed",
+            outcome.bytes_read,
+            plan.input_bytes()
+        );
+        return Err(Error::new(Kind::Proof, "prove the input", message));
+    }
+    for (target, proofs) in &outcome.merged {
+        let MergeTarget::Ranges(ranges) = target else {
+            return Err(wrong_report());
+        };
+        for (range, found) in ranges.iter().zip(proofs) {
+            let check = found.check.clone().ok_or_else(wrong_report)?;
+            let checksum = found.checksum;
+            proof.add(
+                range.buckets.start / buckets_per_part,
+                &RangeProof { check, checksum },
+            )?;
+        }
+    }
+    proof.check_against(outcome.records_read, outcome.checksum_read)?;
+    Ok(proof)
+}
+
+/// Fails if the job did, or if the input is not what it was; says the latter rather than what followed from it.
+fn finish(store: &dyn Store, context: &TaskContext, outcome: Result<()>) -> Result<()> {
+    match outcome {
+        Err(error) if error.kind() == Kind::Cancelled => Err(error),
+        outcome => check_input(store, context).and(outcome),
+    }
 }
 
 /// An output that is an input, or holds one, would lose it; one inside an input would become input of the next sort.
@@ -141,14 +278,11 @@ fn fill_report(job: &mut Job<'_>, plan: &SortPlan, proof: &OutputProof) {
         report.count(name, records);
     }
     report.count("REDUCE_INPUT_GROUPS", records - proof.whole.duplicates);
-    report.count("SPILLED_RECORDS", 0);
-    report.count("FILE_BYTES_READ", bytes);
-    report.count("FILE_BYTES_WRITTEN", bytes);
     report.count("TOTAL_LAUNCHED_MAPS", plan.splits.len() as u64);
 }
 
 /// Which stage's reports come next.
-enum Step {
+enum MemoryStep {
     Begin,
     Sample,
     Map,
@@ -164,7 +298,7 @@ struct TeraSort {
     plan: SortPlan,
     outputs: Vec<OutputFile>,
     proof: Arc<Mutex<OutputProof>>,
-    step: Step,
+    step: MemoryStep,
     cuts: Arc<CutPoints>,
 }
 
@@ -174,36 +308,13 @@ impl TeraSort {
             plan,
             outputs,
             proof,
-            step: Step::Begin,
+            step: MemoryStep::Begin,
             cuts: Arc::new(CutPoints::from_sample(Vec::new(), 1)),
         }
     }
 
-    fn sample(&self) -> Stage {
-        let record_bytes = self.plan.record_bytes;
-        let task = |stretches| {
-            TaskSpec::Sample(SampleSpec {
-                stretches,
-                record_bytes,
-            })
-        };
-        let tasks = self.plan.sample().into_iter().map(task).collect();
-        Stage {
-            name: "sample",
-            bytes: 0,
-            tasks,
-        }
-    }
-
     fn map(&mut self, reports: Vec<TaskReport>) -> Result<Stage> {
-        let mut sample = Vec::new();
-        for report in reports {
-            match report {
-                TaskReport::Sample(entries) => sample.extend(entries),
-                _ => return Err(wrong_report()),
-            }
-        }
-        self.cuts = Arc::new(CutPoints::from_sample(sample, self.plan.buckets()));
+        self.cuts = Arc::new(cut_points(reports, self.plan.buckets())?);
         let record_bytes = self.plan.record_bytes;
         let task = |split: &Vec<_>| {
             TaskSpec::Map(MapSpec {
@@ -265,7 +376,7 @@ impl TeraSort {
             })
         };
         let tasks = ranges_of.iter().map(task).collect();
-        self.step = Step::Reduce {
+        self.step = MemoryStep::Reduce {
             ranges_of,
             records,
             checksum,
@@ -297,17 +408,17 @@ impl TeraSort {
 
 impl Plan for TeraSort {
     fn next_stage(&mut self, reports: Vec<TaskReport>) -> Result<Option<Stage>> {
-        match std::mem::replace(&mut self.step, Step::Begin) {
-            Step::Begin => {
-                self.step = Step::Sample;
-                Ok(Some(self.sample()))
+        match std::mem::replace(&mut self.step, MemoryStep::Begin) {
+            MemoryStep::Begin => {
+                self.step = MemoryStep::Sample;
+                Ok(Some(sample_stage(&self.plan)))
             }
-            Step::Sample => {
-                self.step = Step::Map;
+            MemoryStep::Sample => {
+                self.step = MemoryStep::Map;
                 self.map(reports).map(Some)
             }
-            Step::Map => self.reduce(reports).map(Some),
-            Step::Reduce {
+            MemoryStep::Map => self.reduce(reports).map(Some),
+            MemoryStep::Reduce {
                 ranges_of,
                 records,
                 checksum,
@@ -319,6 +430,32 @@ impl Plan for TeraSort {
             }
         }
     }
+}
+
+fn sample_stage(plan: &SortPlan) -> Stage {
+    let record_bytes = plan.record_bytes;
+    let task = |stretches| {
+        TaskSpec::Sample(SampleSpec {
+            stretches,
+            record_bytes,
+        })
+    };
+    Stage {
+        name: "sample",
+        bytes: 0,
+        tasks: plan.sample().into_iter().map(task).collect(),
+    }
+}
+
+fn cut_points(reports: Vec<TaskReport>, buckets: usize) -> Result<CutPoints> {
+    let mut sample = Vec::new();
+    for report in reports {
+        match report {
+            TaskReport::Sample(entries) => sample.extend(entries),
+            _ => return Err(wrong_report()),
+        }
+    }
+    Ok(CutPoints::from_sample(sample, buckets))
 }
 
 fn wrong_report() -> Error {

@@ -8,3 +8,4 @@ pub mod options;
 pub mod sort;
 
 pub use options::{COMMANDS, JobSpec};
+pub mod spill;

@@ -27,6 +27,8 @@ pub enum ValueKind {
     Path,
     /// One or more paths.
     Paths,
+    /// A path, as often as wanted.
+    PathList,
     /// Any text.
     Text,
 }
@@ -107,6 +109,12 @@ const WORKERS: OptionSpec = OptionSpec {
         "How many tasks run at once. The output does not depend on it.",
     )
 };
+const SPILL_DIR: OptionSpec = option(
+    "spill_dir",
+    ValueKind::PathList,
+    "beside the output",
+    "Where sorted runs go when the input is larger than memory; may be given again, the first with room is used.",
+);
 const OVERWRITE: OptionSpec = option(
     "overwrite",
     ValueKind::Flag,
@@ -182,6 +190,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             ),
             MEMORY,
             WORKERS,
+            SPILL_DIR,
             OVERWRITE,
             NO_SYNC,
         ],
@@ -257,6 +266,9 @@ pub struct TerasortSpec {
     /// How many part files.
     #[serde(default)]
     pub partitions: Option<usize>,
+    /// Where runs go; beside the output where empty.
+    #[serde(default)]
+    pub spill_dir: Vec<PathBuf>,
     /// Most memory.
     #[serde(default)]
     pub memory: Option<Bytes>,
@@ -376,7 +388,7 @@ mod tests {
                     ValueKind::Rows => serde_json::json!("5k"),
                     ValueKind::Choice(words) => serde_json::json!(words[0]),
                     ValueKind::Path | ValueKind::Text => serde_json::json!("x"),
-                    ValueKind::Paths => serde_json::json!(["x", "y"]),
+                    ValueKind::Paths | ValueKind::PathList => serde_json::json!(["x", "y"]),
                 };
                 given.insert(option.name.to_owned(), value);
             }

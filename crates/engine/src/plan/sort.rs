@@ -7,11 +7,11 @@
 
 use std::ops::Range;
 
-use crate::error::{Error, Kind, Result};
+use crate::error::Result;
 use crate::order::cuts::MOST_BUCKETS;
 use crate::order::packed::{Packed, Packing};
 use crate::order::scatter::{Scattered, Staging};
-use crate::plan::amount::{Bytes, show_bytes};
+use crate::plan::amount::Bytes;
 use crate::record::arena;
 use crate::reduce;
 use crate::split::{Split, splits, stride};
@@ -38,6 +38,9 @@ const STRETCHES_PER_TASK: usize = 1024;
 
 /// Bytes of a batch: at 16 MB the gather visits places so near each other that they share lines of the page tables.
 const BATCH_BYTES: usize = 16 << 20;
+
+/// Bytes of a bucket of a run: small enough that ranges of them make even tasks.
+const RUN_BUCKET_BYTES: u64 = 16 << 20;
 
 /// What all that a job holds beside its data needs: the interpreter is not counted, channels and lists are.
 const FIXED_BYTES: u64 = 16 << 20;
@@ -136,31 +139,37 @@ impl SortPlan {
         arena::layout_bytes(&self.file_bytes) + entries + indexes + each + FIXED_BYTES
     }
 
-    /// Fails with the numbers if the job does not fit in `budget` bytes.
-    pub fn check_memory(&self, budget: u64, workers: usize) -> Result<()> {
-        let needed = self.memory_bytes(workers);
-        if needed <= budget {
-            return Ok(());
+    /// Whether the job fits in `budget` bytes; what does not is spilled. A matter of sizes and options alone.
+    pub fn fits(&self, budget: u64, workers: usize) -> bool {
+        self.memory_bytes(workers) <= budget
+    }
+
+    /// The same parts in fewer buckets, for runs: each run's index has an entry for each of them.
+    pub fn coarse(&self) -> Self {
+        let part_bytes = self.input_bytes() / self.parts as u64;
+        let wanted = part_bytes.div_ceil(RUN_BUCKET_BYTES) as usize;
+        SortPlan {
+            buckets_per_part: wanted.clamp(1, self.buckets_per_part),
+            ..self.clone()
         }
-        // Rounded up to whole megabytes, so that the number said is one that works.
-        let megabytes = needed.div_ceil(1_000_000);
-        let message = format!(
-            "the input of {} does not fit in a memory budget of {}: sorted in memory it needs {} ({} of input, \
-             {} of entries, the rest for {workers} workers)",
-            show_bytes(self.input_bytes()),
-            show_bytes(budget),
-            show_bytes(needed),
-            show_bytes(self.input_bytes()),
-            show_bytes(self.records() * size_of::<Packed>() as u64),
-        );
-        let fewer = (workers > 1 && self.memory_bytes(1) <= budget).then_some(" or --workers 1");
-        Err(Error::new(Kind::Memory, "sort the input", message)
-            .with("budget", format!("{budget} bytes"))
-            .with("needed", format!("{needed} bytes"))
-            .advise(format!(
-                "give --memory {megabytes}M or more{}",
-                fewer.unwrap_or_default()
-            )))
+    }
+
+    /// Where the buckets of the coarse plan begin among this plan's, the first bucket left out.
+    pub fn coarse_borders(&self) -> impl Iterator<Item = usize> {
+        let (fine, coarse) = (self.buckets_per_part, self.coarse().buckets_per_part);
+        (1..self.parts * coarse)
+            .map(move |bucket| bucket / coarse * fine + bucket % coarse * fine / coarse)
+    }
+
+    /// What each spill task reads: shares of the input that make a run each, the last ones too.
+    pub fn spill_splits(&self, arena_bytes: u64, workers: usize) -> Vec<Split> {
+        let usable = arena_bytes / 12 * 10; // splits have a tenth of slop, and pieces begin at whole blocks
+        let tasks = self
+            .input_bytes()
+            .div_ceil(usable.max(1))
+            .next_multiple_of(workers as u64);
+        let target = self.input_bytes().div_ceil(tasks.max(1)).min(usable);
+        splits(&self.file_bytes, target, stride(self.record_bytes as u64))
     }
 
     /// The stretches of records to sample, for each sample task.
@@ -331,22 +340,16 @@ mod tests {
     }
 
     #[test]
-    fn the_memory_that_is_named_works() {
-        let plan = SortPlan::new(100, vec![1_000_000_000], None).unwrap();
-        let error = plan.check_memory(500_000_000, 2).unwrap_err().to_string();
-        let megabytes: u64 = error
-            .split("--memory ")
-            .nth(1)
-            .unwrap()
-            .split('M')
-            .next()
-            .unwrap()
-            .parse()
-            .unwrap();
-        assert!(
-            plan.check_memory(megabytes * 1_000_000, 2).is_ok(),
-            "{error}"
-        );
-        assert!(plan.check_memory((megabytes - 2) * 1_000_000, 2).is_err());
+    fn coarse_buckets_begin_where_parts_do() {
+        let plan = SortPlan::new(100, vec![5_000_000_000], Some(7)).unwrap();
+        let coarse = plan.coarse();
+        assert!(coarse.buckets_per_part > 1 && coarse.buckets_per_part < plan.buckets_per_part);
+        let borders: Vec<usize> = plan.coarse_borders().collect();
+        assert_eq!(borders.len() + 1, coarse.buckets());
+        assert!(borders.is_sorted_by(|a, b| a < b));
+        for part in 1..7 {
+            let begins = borders[part * coarse.buckets_per_part - 1];
+            assert_eq!(begins, part * plan.buckets_per_part);
+        }
     }
 }

@@ -68,17 +68,16 @@ unsafe impl Sync for Arena {}
 impl Arena {
     /// Address space for files of these sizes. No memory is used yet: it reads as zeros.
     pub fn reserve(file_bytes: &[u64]) -> Result<Self> {
-        let mut regions = Vec::with_capacity(file_bytes.len());
-        let mut end = 0_u64;
-        for &bytes in file_bytes {
-            let start = end.next_multiple_of(alignment(bytes));
-            regions.push(Region {
-                start,
-                bytes,
-                mapped: false,
-            });
-            end = start + bytes.next_multiple_of(alignment(bytes));
-        }
+        let region = |(start, &bytes)| Region {
+            start,
+            bytes,
+            mapped: false,
+        };
+        let starts = file_starts(file_bytes).into_iter();
+        let regions: Vec<Region> = starts.zip(file_bytes).map(region).collect();
+        let end = regions.last().map_or(0, |last| {
+            last.start + last.bytes.next_multiple_of(alignment(last.bytes))
+        });
         if end > POSITION_LIMIT {
             return Err(Error::new(
                 Kind::BadInput,
@@ -306,6 +305,22 @@ fn alignment(bytes: u64) -> u64 {
     } else {
         HUGE_PAGE_BYTES as u64
     }
+}
+
+/// Where files of these sizes begin in the address space of their job.
+///
+/// ```
+/// use gristmill_engine::record::arena::file_starts;
+/// assert_eq!(file_starts(&[100, 5_000, 3_000_000]), [0, 4096, 2_097_152]);
+/// ```
+pub fn file_starts(file_bytes: &[u64]) -> Vec<u64> {
+    let mut end = 0_u64;
+    let place = |bytes: &u64| {
+        let start = end.next_multiple_of(alignment(*bytes));
+        end = start + bytes.next_multiple_of(alignment(*bytes));
+        start
+    };
+    file_bytes.iter().map(place).collect()
 }
 
 /// Memory for files of these sizes, were all of them read: what [`Arena::reserve`] lays out.

@@ -62,6 +62,8 @@ pub struct SpilledRun {
     pub bytes: u64,
     /// Records that were read for it: more, where equal ones were left out.
     pub records_read: u64,
+    /// Their bytes, newlines included that were added to last lines.
+    pub bytes_read: u64,
     /// The sum of the CRCs of the records read.
     pub checksum_read: u128,
 }
@@ -160,6 +162,7 @@ impl<'a> Written<'a> {
             records: 0,
             bytes: 0,
             records_read: sorted.entries.len() as u64,
+            bytes_read: bytes,
             checksum_read: checksum,
         });
         let header = RunHeader {

@@ -5,8 +5,10 @@
 
 mod generate;
 mod map;
+mod merge;
 mod reduce;
 mod sample;
+mod spill;
 mod validate;
 
 use std::collections::BTreeMap;
@@ -16,19 +18,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 pub use generate::{GENERATE_WORKER_BYTES, GenerateSpec};
 pub use map::{MapReport, MapSpec};
+pub use merge::{MergeRunsSpec, MergeSpec, MergeTarget};
 pub use reduce::{RangeSpec, ReduceSpec};
 pub use sample::SampleSpec;
+pub use spill::{RunPlan, SpillInput, SpillSpec};
 pub use validate::{VALIDATE_WORKER_BYTES, ValidateReport, ValidateSpec};
 
 use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::map::MapOutput;
+use crate::merge::output::MergeProof;
 use crate::order::Entry;
 use crate::order::scatter::Staging;
-use crate::record::arena::Arena;
+use crate::record::arena::{Arena, file_starts};
 use crate::reduce::{RangeProof, ReduceScratch};
-use crate::storage::Store;
+use crate::spill::{SpillScratch, SpilledRun, Stream};
 use crate::storage::input::InputFile;
+use crate::storage::overlap::Buffers;
+use crate::storage::{Store, WriteFile};
 
 /// One try of one task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,6 +55,12 @@ pub enum TaskSpec {
     Map(MapSpec),
     /// Writes ranges of the output.
     Reduce(ReduceSpec),
+    /// Sorts what fits, and writes it as runs.
+    Spill(SpillSpec),
+    /// Merges runs to the output.
+    Merge(MergeSpec),
+    /// Merges runs to a longer one.
+    MergeRuns(MergeRunsSpec),
     /// Makes records.
     Generate(GenerateSpec),
     /// Checks records.
@@ -63,6 +76,12 @@ pub enum TaskReport {
     Map(MapReport),
     /// The proof of each range.
     Reduce(Vec<RangeProof>),
+    /// The runs that were written.
+    Spill(Vec<SpilledRun>),
+    /// The proof of each range, or of all.
+    Merge(Vec<MergeProof>),
+    /// The run that was made.
+    MergeRuns(SpilledRun),
     /// The proof of what was made (its order is not asked).
     Generate(RangeProof),
     /// What was found.
@@ -80,6 +99,14 @@ pub struct TaskContext {
     pub files: Vec<InputFile>,
     /// Where the input lies; empty for jobs that keep none.
     pub arena: Option<Arena>,
+    /// Where each file begins in the job's address space.
+    pub starts: Vec<u64>,
+    /// The job's name.
+    pub job_id: String,
+    /// Input that is read once, for jobs that have such.
+    pub stream: Option<Stream>,
+    /// Output that is written once, for jobs that have such.
+    pub sink: Option<Arc<dyn WriteFile>>,
     /// Bytes done, over all tasks of the stage.
     pub done_bytes: AtomicU64,
     /// Map outputs, until the job ends.
@@ -95,11 +122,16 @@ impl TaskContext {
         arena: Option<Arena>,
     ) -> Self {
         let (done_bytes, outputs) = (AtomicU64::new(0), Mutex::default());
+        let sizes: Vec<u64> = files.iter().map(|file| file.stat.bytes).collect();
         TaskContext {
             store,
             budget,
             files,
             arena,
+            starts: file_starts(&sizes),
+            job_id: String::new(),
+            stream: None,
+            sink: None,
             done_bytes,
             outputs,
         }
@@ -131,7 +163,33 @@ impl TaskContext {
 pub struct Scratch {
     staging: Staging,
     reduce: ReduceScratch,
-    buffers: crate::storage::overlap::Buffers,
+    spill: SpillScratch,
+    merge: Buffers,
+    buffers: Buffers,
+}
+
+impl Scratch {
+    /// Gives back what spilling has no use for: stages have the memory in turn.
+    fn keep_for_spill(&mut self) {
+        let spill = std::mem::take(&mut self.spill);
+        *self = Scratch {
+            spill,
+            ..Scratch::default()
+        };
+    }
+
+    /// Gives back what merging has no use for.
+    fn keep_for_merge(&mut self) {
+        let (merge, buffers) = (
+            std::mem::take(&mut self.merge),
+            std::mem::take(&mut self.buffers),
+        );
+        *self = Scratch {
+            merge,
+            buffers,
+            ..Scratch::default()
+        };
+    }
 }
 
 /// One attempt, while it runs: who it is, whether it should stop, and how far it is.
@@ -178,6 +236,11 @@ pub fn run_task(
         TaskSpec::Map(spec) => map::run(spec, context, attempt, scratch).map(TaskReport::Map),
         TaskSpec::Reduce(spec) => {
             reduce::run(spec, context, attempt, scratch).map(TaskReport::Reduce)
+        }
+        TaskSpec::Spill(spec) => spill::run(spec, context, attempt, scratch).map(TaskReport::Spill),
+        TaskSpec::Merge(spec) => merge::run(spec, context, attempt, scratch).map(TaskReport::Merge),
+        TaskSpec::MergeRuns(spec) => {
+            merge::run_to_run(spec, context, attempt, scratch).map(TaskReport::MergeRuns)
         }
         TaskSpec::Generate(spec) => {
             generate::run(spec, context, attempt, scratch).map(TaskReport::Generate)

@@ -1,0 +1,149 @@
+//! Where runs are spilled to: a locked folder of the job's own in each directory that the user names.
+//!
+//! ```text
+//!   DIR/.gristmill-spill-JOB/lock        held while the job lives
+//!   DIR/.gristmill-spill-JOB/run-...     sorted runs
+//! ```
+//!
+//! A folder whose lock is free belonged to a job that was killed: the next job that spills to DIR removes it.
+
+use std::path::{Path, PathBuf};
+
+use super::LOCK;
+use crate::error::{Error, Kind, Result};
+use crate::storage::{FileKind, Lock, Store};
+
+const PREFIX: &str = ".gristmill-spill-";
+
+/// The folders of one job; removed with all in them when dropped.
+#[derive(Debug)]
+pub struct SpillPlaces<'a> {
+    store: &'a dyn Store,
+    folders: Vec<PathBuf>,
+    locks: Vec<Box<dyn Lock>>,
+}
+
+impl<'a> SpillPlaces<'a> {
+    /// Makes a folder for `job` in each of `directories`, which exist.
+    pub fn begin(store: &'a dyn Store, directories: &[PathBuf], job: &str) -> Result<Self> {
+        let mut places = SpillPlaces {
+            store,
+            folders: Vec::new(),
+            locks: Vec::new(),
+        };
+        for directory in directories {
+            check(store, directory)?;
+            sweep(store, directory)?;
+            let folder = directory.join(format!("{PREFIX}{job}"));
+            if places.folders.contains(&folder) {
+                continue; // named twice
+            }
+            store.create_directory(&folder)?;
+            places.folders.push(folder.clone());
+            if let Some(lock) = store.lock(&folder.join(LOCK))? {
+                places.locks.push(lock);
+            }
+        }
+        Ok(places)
+    }
+
+    /// The folders, in the order of the directories.
+    pub fn folders(&self) -> &[PathBuf] {
+        &self.folders
+    }
+}
+
+impl Drop for SpillPlaces<'_> {
+    fn drop(&mut self) {
+        for folder in &self.folders {
+            // The job's own outcome is what the user needs to see; the next job removes what stays.
+            let _ = self.store.remove(folder);
+        }
+    }
+}
+
+fn check(store: &dyn Store, directory: &Path) -> Result<()> {
+    let wrong = |kind, what| {
+        Error::new(kind, "use a spill directory", what)
+            .with_path(directory)
+            .advise("name a directory that exists, on a file system with room")
+    };
+    match store.stat(directory)?.map(|stat| stat.kind) {
+        Some(FileKind::Directory) => Ok(()),
+        Some(_) => Err(wrong(Kind::BadOption, "it is no directory")),
+        None => Err(wrong(Kind::NotFound, "it does not exist")),
+    }
+}
+
+/// Removes what killed jobs left.
+fn sweep(store: &dyn Store, directory: &Path) -> Result<()> {
+    for folder in store.list(directory)? {
+        let name = folder.file_name().map(|name| name.to_string_lossy());
+        let ours = name.is_some_and(|name| name.starts_with(PREFIX));
+        // A folder without a lock file was made a moment ago, by a job that is about to lock it.
+        if ours
+            && store.stat(&folder.join(LOCK))?.is_some()
+            && let Some(_free) = store.lock(&folder.join(LOCK))?
+        {
+            store.remove(&folder)?;
+        }
+    }
+    Ok(())
+}
+
+/// Fails with the numbers where `bytes` of runs cannot have room in `folders`, each on a file system of its own or not.
+pub fn check_room(store: &dyn Store, folders: &[PathBuf], bytes: u64) -> Result<()> {
+    let (mut free, mut devices) = (0_u64, Vec::new());
+    for folder in folders {
+        let device = store.stat(folder)?.map(|stat| stat.identity.0);
+        let Some(bytes_free) = store.free_bytes(folder)? else {
+            return Ok(()); // a store that does not know will say when it is full
+        };
+        if !devices.contains(&device) {
+            devices.push(device);
+            free = free.saturating_add(bytes_free);
+        }
+    }
+    if free >= bytes {
+        return Ok(());
+    }
+    let message = format!("runs need {bytes} bytes of disk, and {free} are free");
+    let error = Error::new(Kind::DiskFull, "spill", message);
+    let error = folders
+        .iter()
+        .fold(error, |error, folder| error.with_path(folder));
+    Err(error
+        .advise("free some space, add a --spill-dir on another file system, or give more --memory"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::local::Local;
+
+    #[test]
+    fn folders_live_as_long_as_their_job_and_dead_ones_go() {
+        let directory = tempfile::tempdir().unwrap();
+        let there = || std::fs::read_dir(directory.path()).unwrap().count();
+        let dead = directory.path().join(".gristmill-spill-dead");
+        std::fs::create_dir(&dead).unwrap();
+        std::fs::write(dead.join(LOCK), "").unwrap();
+        let given = [directory.path().to_owned(), directory.path().to_owned()];
+        let places = SpillPlaces::begin(&Local, &given, "j1").unwrap();
+        assert_eq!((places.folders().len(), there()), (1, 1));
+        let other = SpillPlaces::begin(&Local, &given, "j2").unwrap();
+        assert_eq!(there(), 2, "a living job's folder stays");
+        drop((places, other));
+        assert_eq!(there(), 0);
+    }
+
+    #[test]
+    fn what_is_no_directory_or_has_no_room_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let missing = directory.path().join("missing");
+        let error = SpillPlaces::begin(&Local, &[missing], "j").unwrap_err();
+        assert_eq!(error.kind(), Kind::NotFound);
+        let error = check_room(&Local, &[directory.path().to_owned()], 1 << 60).unwrap_err();
+        assert!(error.to_string().contains("1152921504606846976"), "{error}");
+    }
+}

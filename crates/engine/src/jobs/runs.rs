@@ -1,0 +1,282 @@
+//! Sorting by runs: what does not fit in memory is spilled as sorted runs, and merged.
+//!
+//! ```text
+//!   [sample ──borders──▶] spill ──runs──▶ [merge runs, in passes] ──▶ merge ──proof──▶ commit
+//! ```
+//!
+//! Which stages there are follows from how many runs come out and how many can be merged at once.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::Job;
+use crate::driver::{Plan, Stage};
+use crate::error::{Error, Kind, Result};
+use crate::merge::output::MergeProof;
+use crate::order::borders::Border;
+use crate::plan::spill::SpillNumbers;
+use crate::run::RunFile;
+use crate::storage::Store;
+use crate::task::{
+    MergeRunsSpec, MergeSpec, MergeTarget, RunPlan, SpillInput, SpillSpec, TaskReport, TaskSpec,
+};
+
+/// What was read, spilled and merged.
+#[derive(Debug, Default)]
+pub(super) struct RunOutcome {
+    /// Records read.
+    pub(super) records_read: u64,
+    /// Bytes of records read.
+    pub(super) bytes_read: u64,
+    /// The sum of their CRCs.
+    pub(super) checksum_read: u128,
+    /// Runs of the first generation.
+    pub(super) runs: u64,
+    /// Passes that merged runs to runs.
+    pub(super) passes: u64,
+    /// Records and bytes written to runs, in all.
+    pub(super) spilled_records: u64,
+    pub(super) spilled_bytes: u64,
+    /// What each merge task wrote, with what it was to write.
+    pub(super) merged: Vec<(MergeTarget, Vec<MergeProof>)>,
+}
+
+/// Gives the tasks' targets, from the bytes and records of each bucket.
+pub(super) type Targets = Box<dyn FnMut(&[(u64, u64)]) -> Result<Vec<MergeTarget>> + Send>;
+
+/// Gives the borders, from the reports of the sample tasks.
+pub(super) type Borders = Box<dyn FnMut(Vec<TaskReport>) -> Result<Vec<Border>> + Send>;
+
+/// The stages of a sort by runs.
+pub(super) struct RunSort {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) numbers: SpillNumbers,
+    pub(super) input_bytes: u64,
+    /// The stage that samples; none where there is nothing to cut.
+    pub(super) sample: Option<Stage>,
+    pub(super) borders: Borders,
+    pub(super) run_plan: Arc<RunPlan>,
+    pub(super) inputs: Vec<SpillInput>,
+    pub(super) targets: Targets,
+    pub(super) outcome: Arc<Mutex<RunOutcome>>,
+    pub(super) step: Step,
+}
+
+/// Which stage's reports come next.
+#[derive(Debug, Default)]
+pub(super) enum Step {
+    /// None yet.
+    #[default]
+    Begin,
+    /// The sample's.
+    Sample,
+    /// The spill's.
+    Spill,
+    /// Those of a pass over these groups of runs.
+    Pass(Vec<Vec<PathBuf>>),
+    /// The last merge's.
+    Merge(Vec<MergeTarget>),
+}
+
+impl RunSort {
+    fn spill(&mut self, reports: Vec<TaskReport>) -> Result<Stage> {
+        let borders = (self.borders)(reports)?;
+        let mut run_plan = (*self.run_plan).clone();
+        run_plan.borders = borders;
+        self.run_plan = Arc::new(run_plan);
+        self.step = Step::Spill;
+        let task = |input: &SpillInput| {
+            TaskSpec::Spill(SpillSpec {
+                input: input.clone(),
+                runs: Arc::clone(&self.run_plan),
+                arena_bytes: self.numbers.arena_bytes,
+                entries: self.numbers.entries,
+            })
+        };
+        Ok(Stage {
+            name: "spill",
+            bytes: self.input_bytes,
+            tasks: self.inputs.iter().map(task).collect(),
+        })
+    }
+
+    fn spilled(&mut self, reports: Vec<TaskReport>) -> Result<Option<Stage>> {
+        let mut runs = Vec::new();
+        for report in reports {
+            let TaskReport::Spill(of_task) = report else {
+                return Err(wrong_report());
+            };
+            runs.extend(of_task);
+        }
+        if self.inputs.contains(&SpillInput::Stream) {
+            runs.sort_by_key(|run| run.number); // the tasks took turns
+        }
+        {
+            let mut outcome = lock(&self.outcome);
+            outcome.runs = runs.len() as u64;
+            for run in &runs {
+                outcome.records_read += run.records_read;
+                outcome.bytes_read += run.bytes_read;
+                outcome.checksum_read += run.checksum_read;
+                outcome.spilled_records += run.records;
+                outcome.spilled_bytes += run.bytes;
+            }
+        }
+        self.merge(runs.into_iter().map(|run| run.path).collect())
+    }
+
+    /// The next stage, whichever it is.
+    fn merge(&mut self, runs: Vec<PathBuf>) -> Result<Option<Stage>> {
+        let groups = self.numbers.groups(runs.len());
+        if groups.is_empty() {
+            return self.last_merge(runs).map(Some);
+        }
+        let mut rest = runs.into_iter();
+        let groups: Vec<Vec<PathBuf>> = groups
+            .into_iter()
+            .map(|len| rest.by_ref().take(len).collect())
+            .collect();
+        let task = |(number, group): (u64, &Vec<PathBuf>)| {
+            TaskSpec::MergeRuns(MergeRunsSpec {
+                plan: Arc::clone(&self.run_plan),
+                runs: group.clone(),
+                source_bytes: self.numbers.source_bytes(group.len()),
+                number,
+            })
+        };
+        let tasks = (0..).zip(&groups).map(task).collect();
+        self.step = Step::Pass(groups);
+        let mut outcome = lock(&self.outcome);
+        outcome.passes += 1;
+        Ok(Some(Stage {
+            name: "merge runs",
+            bytes: outcome.bytes_read,
+            tasks,
+        }))
+    }
+
+    fn passed(
+        &mut self,
+        reports: Vec<TaskReport>,
+        groups: &[Vec<PathBuf>],
+    ) -> Result<Option<Stage>> {
+        let mut runs = Vec::new();
+        for report in reports {
+            let TaskReport::MergeRuns(run) = report else {
+                return Err(wrong_report());
+            };
+            runs.push(run);
+        }
+        for path in groups.iter().flatten() {
+            self.store.remove(path)?;
+        }
+        let mut outcome = lock(&self.outcome);
+        outcome.spilled_records += runs.iter().map(|run| run.records).sum::<u64>();
+        outcome.spilled_bytes += runs.iter().map(|run| run.bytes).sum::<u64>();
+        drop(outcome);
+        self.merge(runs.into_iter().map(|run| run.path).collect())
+    }
+
+    fn last_merge(&mut self, runs: Vec<PathBuf>) -> Result<Stage> {
+        let buckets = self.run_plan.borders.len() + 1;
+        let mut sizes = vec![(0, 0); buckets];
+        for path in &runs {
+            let run = RunFile::open(&*self.store, path)?;
+            let mut before = (0, 0);
+            for (size, end) in sizes.iter_mut().zip(&run.index().ends) {
+                *size = (size.0 + end.0 - before.0, size.1 + end.1 - before.1);
+                before = *end;
+            }
+        }
+        let targets = (self.targets)(&sizes)?;
+        let source_bytes = self.numbers.source_bytes(runs.len());
+        let runs = Arc::new(runs);
+        let task = |target: &MergeTarget| {
+            TaskSpec::Merge(MergeSpec {
+                plan: Arc::clone(&self.run_plan),
+                runs: Arc::clone(&runs),
+                source_bytes,
+                target: target.clone(),
+            })
+        };
+        let tasks = targets.iter().map(task).collect();
+        self.step = Step::Merge(targets);
+        let bytes = sizes.iter().map(|size| size.0).sum();
+        Ok(Stage {
+            name: "merge",
+            bytes,
+            tasks,
+        })
+    }
+
+    fn merged(&mut self, reports: Vec<TaskReport>, targets: Vec<MergeTarget>) -> Result<()> {
+        let mut outcome = lock(&self.outcome);
+        for (report, target) in reports.into_iter().zip(targets) {
+            let TaskReport::Merge(proofs) = report else {
+                return Err(wrong_report());
+            };
+            outcome.merged.push((target, proofs));
+        }
+        Ok(())
+    }
+}
+
+impl Plan for RunSort {
+    fn next_stage(&mut self, reports: Vec<TaskReport>) -> Result<Option<Stage>> {
+        match std::mem::take(&mut self.step) {
+            Step::Begin => match self.sample.take() {
+                Some(stage) => {
+                    self.step = Step::Sample;
+                    Ok(Some(stage))
+                }
+                None => self.spill(reports).map(Some),
+            },
+            Step::Sample => self.spill(reports).map(Some),
+            Step::Spill => self.spilled(reports),
+            Step::Pass(groups) => self.passed(reports, &groups),
+            Step::Merge(targets) => self.merged(reports, targets).map(|()| None),
+        }
+    }
+}
+
+impl RunOutcome {
+    fn merged_bytes(&self) -> u64 {
+        let proofs = self.merged.iter().flat_map(|(_, proofs)| proofs);
+        proofs.map(|proof| proof.bytes).sum()
+    }
+
+    /// Fails unless as many records and the same checksum were written as were read.
+    pub(super) fn check(&self) -> Result<()> {
+        let proofs = || self.merged.iter().flat_map(|(_, proofs)| proofs);
+        let records: u64 = proofs().map(|proof| proof.records).sum();
+        let checksum: u128 = proofs().map(|proof| proof.checksum).sum();
+        if (records, checksum) == (self.records_read, self.checksum_read) {
+            return Ok(());
+        }
+        let message = format!(
+            "{} records with checksum {:x} were read, {records} with {checksum:x} were written",
+            self.records_read, self.checksum_read
+        );
+        Err(Error::new(Kind::Proof, "prove the output", message))
+    }
+}
+
+/// Counts what was spilled, with Hadoop's names where it has them.
+pub(super) fn count_runs(job: &mut Job<'_>, input_bytes: u64, outcome: &RunOutcome) {
+    let written: u64 = outcome.merged_bytes();
+    let report = &mut job.report;
+    report.count("SPILLED_RECORDS", outcome.spilled_records);
+    report.count("SPILLED_RUNS", outcome.runs);
+    report.count("MERGE_PASSES", outcome.passes);
+    report.count("FILE_BYTES_READ", input_bytes + outcome.spilled_bytes);
+    report.count("FILE_BYTES_WRITTEN", written + outcome.spilled_bytes);
+}
+
+/// What `outcome` holds. A panic elsewhere leaves it whole enough: the job fails then.
+pub(super) fn lock(outcome: &Mutex<RunOutcome>) -> std::sync::MutexGuard<'_, RunOutcome> {
+    outcome.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn wrong_report() -> Error {
+    Error::bug("sort the input", "a report of another kind")
+}

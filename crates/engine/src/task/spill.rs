@@ -1,0 +1,96 @@
+//! The spill task: pieces of the input, or what a stream still has, to sorted run files.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::{Attempt, Scratch, TaskContext};
+use crate::error::{Error, Result};
+use crate::order::borders::Border;
+use crate::record::shape::{Shape, ShapeKind};
+use crate::spill::{Pieces, SpillPlan, SpilledRun, spill_bytes, spill_pieces, spill_stream};
+use crate::storage::input::Piece;
+
+/// What a spill task reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SpillInput {
+    /// Ranges of files.
+    Pieces(Vec<Piece>),
+    /// The job's stream, beside other tasks.
+    Stream,
+}
+
+/// How runs are made and merged: the same for all tasks of a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunPlan {
+    /// What the records are.
+    pub shape: ShapeKind,
+    /// Whether of records with equal keys only the first stays.
+    pub unique: bool,
+    /// Where runs are cut into buckets.
+    pub borders: Vec<Border>,
+    /// Where runs may be written, in order.
+    pub places: Vec<PathBuf>,
+    /// Bytes of each buffer of a writer.
+    pub buffer_bytes: usize,
+}
+
+/// What to spill, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SpillSpec {
+    /// What to read.
+    pub input: SpillInput,
+    /// How to write it.
+    pub runs: Arc<RunPlan>,
+    /// Bytes of records that are sorted at once.
+    pub arena_bytes: usize,
+    /// Records that are sorted at once, at most.
+    pub entries: usize,
+}
+
+pub(super) fn run(
+    spec: &SpillSpec,
+    context: &TaskContext,
+    attempt: &Attempt<'_>,
+    scratch: &mut Scratch,
+) -> Result<Vec<SpilledRun>> {
+    let bytes = spill_bytes(spec.arena_bytes, spec.entries, spec.runs.buffer_bytes);
+    let _memory = context.budget.reserve("records to spill", bytes)?;
+    scratch.keep_for_spill();
+    match spec.runs.shape {
+        ShapeKind::Fixed(shape) => run_shape(shape, spec, context, attempt, scratch),
+        ShapeKind::Lines(shape) => run_shape(shape, spec, context, attempt, scratch),
+    }
+}
+
+fn run_shape<S: Shape>(
+    shape: S,
+    spec: &SpillSpec,
+    context: &TaskContext,
+    attempt: &Attempt<'_>,
+    scratch: &mut Scratch,
+) -> Result<Vec<SpilledRun>> {
+    let plan = SpillPlan {
+        shape,
+        borders: &spec.runs.borders,
+        unique: spec.runs.unique,
+        arena_bytes: spec.arena_bytes,
+        entries: spec.entries,
+        buffer_bytes: spec.runs.buffer_bytes,
+        job_id: &context.job_id,
+        places: &spec.runs.places,
+    };
+    let progress = |bytes| attempt.progress(bytes);
+    let name = format!("{:05}-{}", attempt.id.task, attempt.id.attempt);
+    let (store, scratch) = (&*context.store, &mut scratch.spill);
+    match &spec.input {
+        SpillInput::Pieces(pieces) => {
+            let pieces = Pieces::new(store, &context.files, &context.starts, pieces);
+            spill_pieces(&plan, store, pieces, &name, scratch, &progress)
+        }
+        SpillInput::Stream => {
+            let stream = context.stream.as_ref();
+            let stream = stream.ok_or_else(|| Error::bug("spill", "the job has no stream"))?;
+            spill_stream(&plan, store, stream, &name, scratch, &progress)
+        }
+    }
+}
