@@ -25,6 +25,7 @@ from gristmill.options import Command, commands
 from gristmill.report import Failure, JobReport, Phase
 
 FUNCTIONS: dict[str, Callable[..., JobReport]] = {
+    "sort": gristmill.sort,
     "teragen": gristmill.teragen,
     "terasort": gristmill.terasort,
     "teravalidate": gristmill.teravalidate,
@@ -71,7 +72,8 @@ def test_the_command_line_takes_the_options_of_the_table(command: Command) -> No
         parameter = parameters[option.name]
         assert isinstance(parameter, click.Argument) == option.positional
         if isinstance(parameter, click.Option):
-            assert parameter.opts == [f"--{option.name.replace('_', '-')}"]
+            letters = [f"-{option.short}"] if option.short else []
+            assert parameter.opts == [*letters, f"--{option.name.replace('_', '-')}"]
             assert parameter.is_flag == (option.kind == "flag")
             assert parameter.envvar == (option.environment or None)
 

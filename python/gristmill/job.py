@@ -18,7 +18,7 @@ from gristmill.errors import attach_report
 from gristmill.options import StrPath, Value, spec
 from gristmill.report import JobReport
 
-__all__ = ["TICK_S", "begin", "new_job_id", "teragen", "terasort", "teravalidate"]
+__all__ = ["TICK_S", "begin", "new_job_id", "sort", "teragen", "terasort", "teravalidate"]
 
 Layout = Literal["hadoop", "gensort", "ascii"]
 
@@ -26,6 +26,78 @@ TICK_S = 0.05
 """How often whoever waits for a job looks up; the end of a job is noticed at once all the same."""
 
 _numbers = count(1)
+
+
+def sort(
+    inputs: StrPath | Iterable[StrPath] = (),
+    *,
+    output: StrPath | None = None,
+    format: str = "lines",  # noqa: A002 - as the option is called everywhere else
+    reverse: bool = False,
+    unique: bool = False,
+    stable: bool = False,
+    check: bool = False,
+    memory: int | str | None = None,
+    workers: int | None = None,
+    spill_dir: StrPath | Iterable[StrPath] | None = None,
+    no_sync: bool = False,
+) -> JobReport:
+    r"""Sort lines, or records of one length, as LC_ALL=C sort does; files of any size.
+
+    Args:
+        inputs: A file, a directory whose files are read (not those whose names begin with `_` or
+            `.`), or several of them; `-`, or none, is standard input.
+        output: The file to write; replaced at once if it exists, also if it is an input.
+            By default standard output.
+        format: What a record is: `lines`, `fixed:LEN` or `fixed:LEN:KEYLEN` (bytes).
+        reverse: Larger keys first.
+        unique: Of records with equal keys, only the first.
+        stable: Leave records with equal keys in input order; else all their bytes decide.
+        check: Sort nothing: raise `ValueError` unless the input is in order.
+        memory: Most memory that the job may use, in bytes or as `"8G"`; by default 60 % of what
+            is available.
+        workers: How many tasks run at once; by default one for each core. The output does not
+            depend on it.
+        spill_dir: Where sorted runs go when the input is larger than memory: one directory or
+            several, of which the first with room is used; by default beside the output.
+        no_sync: Do not wait until the output is durable.
+
+    Returns:
+        The job's report.
+
+    Raises:
+        ValueError: An option makes no sense, an input holds no whole records, it changed, or it
+            is not in order.
+        FileNotFoundError: An input does not exist.
+        MemoryError: `memory` is too small.
+        OSError: An input cannot be read or `output` cannot be written.
+
+    Example:
+        >>> import tempfile, gristmill
+        >>> from pathlib import Path
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "words")
+        ...     _ = path.write_text("pear\nfig\napple\nfig\n")
+        ...     report = gristmill.sort(path, output=path, unique=True)
+        ...     path.read_text().split(), report.records, report.duplicate_keys
+        (['apple', 'fig', 'pear'], 3, 1)
+    """
+    return _run(
+        "sort",
+        {
+            "inputs": _paths(inputs),
+            "output": output,
+            "format": format,
+            "reverse": reverse,
+            "unique": unique,
+            "stable": stable,
+            "check": check,
+            "memory": _amount(memory),
+            "workers": workers,
+            "spill_dir": None if spill_dir is None else _paths(spill_dir),
+            "no_sync": no_sync,
+        },
+    )
 
 
 def teragen(
@@ -95,7 +167,7 @@ def terasort(
     partitions: int | None = None,
     memory: int | str | None = None,
     workers: int | None = None,
-    spill_dir: StrPath | Iterable[StrPath] = (),
+    spill_dir: StrPath | Iterable[StrPath] | None = None,
     overwrite: bool = False,
     no_sync: bool = False,
 ) -> JobReport:
@@ -141,7 +213,7 @@ def terasort(
             "partitions": partitions,
             "memory": _amount(memory),
             "workers": workers,
-            "spill_dir": _paths(spill_dir),
+            "spill_dir": None if spill_dir is None else _paths(spill_dir),
             "overwrite": overwrite,
             "no_sync": no_sync,
         },

@@ -37,6 +37,8 @@ class Option:
     """The words of a choice."""
     positional: bool
     """Whether it stands by its place, without a name."""
+    short: str
+    """A letter that stands for the name on the command line; empty where none does."""
     default: str
     """What holds when it is not given, in words; empty where it must be given."""
     help: str
@@ -85,6 +87,7 @@ def _option(entry: dict[str, Any]) -> Option:
         kind=kind,
         choices=tuple(choices),
         positional=entry["positional"],
+        short=entry["short"],
         default=entry["default"],
         help=entry["help"],
         environment=entry["environment"],

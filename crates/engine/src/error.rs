@@ -39,6 +39,8 @@ pub enum Kind {
     Disorder,
     /// The job was cancelled.
     Cancelled,
+    /// Whoever read the output has gone away.
+    ReaderGone,
     /// The job's output could not be proved equal to its input.
     Proof,
     /// Gristmill is wrong.
@@ -64,6 +66,7 @@ impl Kind {
             Kind::InputChanged => "input_changed",
             Kind::Disorder => "disorder",
             Kind::Cancelled => "cancelled",
+            Kind::ReaderGone => "reader_gone",
             Kind::Proof => "proof",
             Kind::Bug => "bug",
         }
@@ -163,6 +166,22 @@ impl Error {
     #[must_use]
     pub fn advise(mut self, advice: impl Into<String>) -> Self {
         self.advice = Some(advice.into());
+        self
+    }
+
+    /// The error of an output whose reader has gone away: no fault of the job's, which ends quietly.
+    pub fn reader_gone() -> Self {
+        Error::new(
+            Kind::ReaderGone,
+            "write the output",
+            "nobody reads it any more",
+        )
+    }
+
+    /// Marks that trying the same task again cannot help.
+    #[must_use]
+    pub fn final_error(mut self) -> Self {
+        self.retryable = false;
         self
     }
 

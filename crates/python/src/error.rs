@@ -3,8 +3,8 @@
 use gristmill_engine::{Error, Kind};
 use pyo3::PyErr;
 use pyo3::exceptions::{
-    PyFileExistsError, PyFileNotFoundError, PyKeyboardInterrupt, PyMemoryError, PyOSError,
-    PyPermissionError, PyRuntimeError, PyValueError,
+    PyBrokenPipeError, PyFileExistsError, PyFileNotFoundError, PyKeyboardInterrupt, PyMemoryError,
+    PyOSError, PyPermissionError, PyRuntimeError, PyValueError,
 };
 
 /// The exception for an engine error; its text is the error's paragraph.
@@ -18,6 +18,7 @@ pub fn to_python(error: &Error) -> PyErr {
         Kind::Exists => PyFileExistsError::new_err(text),
         Kind::Permission => PyPermissionError::new_err(text),
         Kind::Memory => PyMemoryError::new_err(text),
+        Kind::ReaderGone => PyBrokenPipeError::new_err(text),
         Kind::DiskFull | Kind::Io => PyOSError::new_err(text),
         Kind::Cancelled => PyKeyboardInterrupt::new_err(text),
         Kind::Proof | Kind::Bug => PyRuntimeError::new_err(text),

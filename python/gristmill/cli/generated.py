@@ -76,13 +76,14 @@ def _parameter(option: Option) -> click.Parameter:
         return click.Argument(
             [option.name],
             nargs=-1 if option.kind == "paths" else 1,
-            required=True,
+            required=not option.default,
             metavar=_argument_metavar(option),
             type=str,
         )
+    letters = [f"-{option.short}"] if option.short else []
     environment = f" [env: {option.environment}]" if option.environment else ""
     return click.Option(
-        [f"--{option.name.replace('_', '-')}", option.name],
+        [*letters, f"--{option.name.replace('_', '-')}", option.name],
         is_flag=option.kind == "flag" or None,  # False would mean that the value may be left out
         multiple=option.kind == "path_list",
         type=_type_of(option),

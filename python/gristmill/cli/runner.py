@@ -6,6 +6,7 @@
 A signal does not break off the wait: the job is asked to end, and ends when it has cleaned up.
 """
 
+import signal
 from collections.abc import Mapping
 
 from gristmill import job
@@ -24,6 +25,10 @@ def run_command(command: str, *, as_json: bool, **values: Value) -> int:
     How the job ended decides, not whether a signal came: a job that was asked to end when its
     output had its name already has succeeded.
     """
+    to_stdout = command == "sort" and not values["check"] and values["output"] in (None, "-")
+    if to_stdout and as_json:
+        fail(command, "cannot read the options: --json and the records both want standard output.")
+        return WRONG
     with signals.deferred() as pending:
         report = run_job(command, values, pending, quiet=as_json)
         signals.ignore()
@@ -35,6 +40,8 @@ def run_command(command: str, *, as_json: bool, **values: Value) -> int:
         say_outcome(report, values)
     if report.error is None:
         return DONE
+    if report.error.kind == "reader_gone":
+        return signals.exit_code(signal.SIGPIPE)  # quietly, as others do that write to a pipe
     fail(command, report.error.message)
     if report.status == "cancelled" and pending.signum is not None:
         return signals.exit_code(pending.signum)

@@ -2,8 +2,10 @@
 
 Of teragen and terasort: on stdout, a few lines for people. Of teravalidate: on stdout, its report,
 line for line as Hadoop's TeraValidate writes it, and on stderr one line that says how things stand.
+Of sort: nothing but to a person at a terminal, on stderr.
 """
 
+import sys
 from collections.abc import Mapping
 
 from gristmill.cli import console
@@ -20,6 +22,9 @@ def say_outcome(report: JobReport, values: Mapping[str, Value]) -> None:
         console.say(*report.report)
         if report.error is None:
             console.note(_verdict(report))
+    elif report.command == "sort":
+        if report.error is None and console.is_terminal(sys.stderr) and not values["check"]:
+            console.note(*_sorted(report))
     elif report.error is None:
         durable = "not waited until durable" if values["no_sync"] else "durable"
         console.say(
@@ -28,6 +33,15 @@ def say_outcome(report: JobReport, values: Mapping[str, Value]) -> None:
             _proof(report),
             *cost_lines(report),
         )
+
+
+def _sorted(report: JobReport) -> list[str]:
+    spilled = report.counters.get("SPILLED_RUNS", 0)
+    return [
+        f"{show_count(report.records, 'record')}, {show_bytes(report.output_bytes)},"
+        f" in order, checksum {report.checksum}, {show_count(spilled, 'run')}",
+        *cost_lines(report),
+    ]
 
 
 def cost_lines(report: JobReport) -> list[str]:

@@ -11,10 +11,12 @@
 //! a mount point) the job folder lies inside it and parts are renamed one by one, `_SUCCESS` last; only then can a
 //! kill between two renames leave parts without `_SUCCESS`.
 
+mod file;
 mod places;
 
 use std::path::{Path, PathBuf};
 
+pub use file::FileStaging;
 pub use places::{SpillPlaces, check_room};
 
 use crate::error::{Error, Kind, Result};

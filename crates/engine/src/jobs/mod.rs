@@ -5,6 +5,8 @@
 
 mod report;
 mod runs;
+mod sort;
+mod sort_check;
 mod success;
 mod teragen;
 mod terasort;
@@ -21,7 +23,7 @@ pub use success::{PartProof, Success};
 use crate::budget::{Budget, available_bytes};
 use crate::driver::{Driver, Plan, RetryPolicy};
 use crate::error::{Error, Result};
-use crate::plan::{JobSpec, sort};
+use crate::plan::{self, JobSpec};
 use crate::runner::threads::{Control, PhaseClock, StageProgress, from_panic, run_job};
 use crate::runner::usage::{PeakMemory, cpu_seconds};
 use crate::storage::Store;
@@ -79,6 +81,7 @@ pub fn run(spec: &JobSpec, environment: &Environment, control: &Control) -> JobR
     let run = AssertUnwindSafe(|| {
         job.resolve(spec)?;
         match spec {
+            JobSpec::Sort(spec) => sort::run(&mut job, spec),
             JobSpec::Teragen(spec) => teragen::run(&mut job, spec),
             JobSpec::Terasort(spec) => terasort::run(&mut job, spec),
             JobSpec::Teravalidate(spec) => teravalidate::run(&mut job, spec),
@@ -114,8 +117,8 @@ impl Job<'_> {
     /// Resolves what was given about workers and memory to numbers.
     fn resolve(&mut self, spec: &JobSpec) -> Result<()> {
         let (workers, memory) = spec.resources();
-        self.workers = sort::workers(workers)?;
-        self.memory_bytes = sort::memory(memory, available_bytes());
+        self.workers = plan::sort::workers(workers)?;
+        self.memory_bytes = plan::sort::memory(memory, available_bytes());
         self.report.workers = self.workers;
         self.report.memory_bytes = self.memory_bytes;
         Ok(())

@@ -15,7 +15,9 @@ use crate::error::{Error, Kind, Result};
 use crate::merge::output::MergeProof;
 use crate::order::borders::Border;
 use crate::plan::spill::SpillNumbers;
+use crate::record::shape::Shape;
 use crate::run::RunFile;
+use crate::spill::SpilledRun;
 use crate::storage::Store;
 use crate::task::{
     MergeRunsSpec, MergeSpec, MergeTarget, RunPlan, SpillInput, SpillSpec, TaskReport, TaskSpec,
@@ -30,7 +32,9 @@ pub(super) struct RunOutcome {
     pub(super) bytes_read: u64,
     /// The sum of their CRCs.
     pub(super) checksum_read: u128,
-    /// Runs of the first generation.
+    /// Records in the runs of the first generation.
+    pub(super) first_records: u64,
+    /// Those runs.
     pub(super) runs: u64,
     /// Passes that merged runs to runs.
     pub(super) passes: u64,
@@ -49,6 +53,7 @@ pub(super) type Borders = Box<dyn FnMut(Vec<TaskReport>) -> Result<Vec<Border>> 
 
 /// The stages of a sort by runs.
 pub(super) struct RunSort {
+    /// Where the runs are.
     pub(super) store: Arc<dyn Store>,
     pub(super) numbers: SpillNumbers,
     pub(super) input_bytes: u64,
@@ -102,20 +107,24 @@ impl RunSort {
 
     fn spilled(&mut self, reports: Vec<TaskReport>) -> Result<Option<Stage>> {
         let mut runs = Vec::new();
-        for report in reports {
+        for (report, input) in reports.into_iter().zip(&self.inputs) {
             let TaskReport::Spill(of_task) = report else {
                 return Err(wrong_report());
             };
-            runs.extend(of_task);
+            runs.extend(of_task.into_iter().map(|run| (input, run)));
         }
-        if self.inputs.contains(&SpillInput::Stream) {
-            runs.sort_by_key(|run| run.number); // the tasks took turns
+        // In input order: the tasks of a stream, which stand together, took turns.
+        for same in runs.chunk_by_mut(|(a, _), (b, _)| matches!(a, SpillInput::Stream(_)) && a == b)
+        {
+            same.sort_by_key(|(_, run)| run.number);
         }
+        let runs: Vec<SpilledRun> = runs.into_iter().map(|(_, run)| run).collect();
         {
             let mut outcome = lock(&self.outcome);
             outcome.runs = runs.len() as u64;
             for run in &runs {
                 outcome.records_read += run.records_read;
+                outcome.first_records += run.records;
                 outcome.bytes_read += run.bytes_read;
                 outcome.checksum_read += run.checksum_read;
                 outcome.spilled_records += run.records;
@@ -245,12 +254,32 @@ impl RunOutcome {
         proofs.map(|proof| proof.bytes).sum()
     }
 
-    /// Fails unless as many records and the same checksum were written as were read.
-    pub(super) fn check(&self) -> Result<()> {
+    /// Fails unless keys ascend from range to range.
+    pub(super) fn check_order<S: Shape>(&self, shape: S) -> Result<()> {
+        let proofs = self.merged.iter().flat_map(|(_, proofs)| proofs);
+        let ends: Vec<_> = proofs.filter_map(|proof| proof.ends.as_ref()).collect();
+        for pair in ends.windows(2) {
+            if shape.compare_keys(&pair[0].1, &pair[1].0).is_gt() {
+                let message = "a range begins below the end of the one before it";
+                return Err(Error::new(Kind::Proof, "prove the output", message));
+            }
+        }
+        Ok(())
+    }
+
+    /// Fails unless as many records and the same checksum were written as were read; where only one of equal
+    /// records stays, unless those written and those left out are as many as were read.
+    pub(super) fn check(&self, unique: bool) -> Result<()> {
         let proofs = || self.merged.iter().flat_map(|(_, proofs)| proofs);
         let records: u64 = proofs().map(|proof| proof.records).sum();
         let checksum: u128 = proofs().map(|proof| proof.checksum).sum();
-        if (records, checksum) == (self.records_read, self.checksum_read) {
+        let left_out: u64 = proofs().map(|proof| proof.duplicates).sum();
+        let proved = if unique {
+            records + left_out == self.first_records
+        } else {
+            (records, checksum) == (self.records_read, self.checksum_read)
+        };
+        if proved {
             return Ok(());
         }
         let message = format!(
@@ -262,14 +291,15 @@ impl RunOutcome {
 }
 
 /// Counts what was spilled, with Hadoop's names where it has them.
-pub(super) fn count_runs(job: &mut Job<'_>, input_bytes: u64, outcome: &RunOutcome) {
+pub(super) fn count_runs(job: &mut Job<'_>, input_bytes: u64, outcome: &RunOutcome, on_disk: bool) {
     let written: u64 = outcome.merged_bytes();
+    let spilled_bytes = if on_disk { outcome.spilled_bytes } else { 0 };
     let report = &mut job.report;
     report.count("SPILLED_RECORDS", outcome.spilled_records);
     report.count("SPILLED_RUNS", outcome.runs);
     report.count("MERGE_PASSES", outcome.passes);
-    report.count("FILE_BYTES_READ", input_bytes + outcome.spilled_bytes);
-    report.count("FILE_BYTES_WRITTEN", written + outcome.spilled_bytes);
+    report.count("FILE_BYTES_READ", input_bytes + spilled_bytes);
+    report.count("FILE_BYTES_WRITTEN", written + spilled_bytes);
 }
 
 /// What `outcome` holds. A panic elsewhere leaves it whole enough: the job fails then.

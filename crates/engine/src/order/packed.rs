@@ -33,7 +33,7 @@ struct Frame {
 /// use gristmill_engine::order::{CutPoints, Entry, packed::Packing};
 /// let cuts = CutPoints::from_sample(vec![Entry::new(b"aaaaaaaaaa", 0), Entry::new(b"nnnnnnnnnn", 0)], 2);
 /// let packing = Packing::new(&cuts, 1 << 33);
-/// let (early, late) = (Entry::new(b"naaaaaaaaa", 700), Entry::new(b"nzzzzzzzzz", 100));
+/// let (early, late) = (Entry::new(b"nooooooooo", 700), Entry::new(b"nzzzzzzzzz", 100));
 /// assert!(packing.pack(1, early) < packing.pack(1, late));
 /// assert_eq!(packing.position(packing.pack(1, early)), 700);
 /// ```

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::amount::{Bytes, Rows};
+use super::format::Format;
 use crate::error::{Error, Kind, Result};
 use crate::record::layout::Layout;
 
@@ -42,6 +43,8 @@ pub struct OptionSpec {
     pub kind: ValueKind,
     /// Whether it stands by its place, without a name.
     pub positional: bool,
+    /// A letter that stands for the name on the command line; empty where none does.
+    pub short: &'static str,
     /// What holds when it is not given, in words; empty where it must be given.
     pub default: &'static str,
     /// The variable that gives it where the command line does not; empty where none does. Only what belongs to a
@@ -69,6 +72,7 @@ const fn argument(name: &'static str, kind: ValueKind, help: &'static str) -> Op
         name,
         kind,
         positional: true,
+        short: "",
         default: "",
         environment: "",
         help,
@@ -85,9 +89,18 @@ const fn option(
         name,
         kind,
         positional: false,
+        short: "",
         default,
         environment: "",
         help,
+    }
+}
+
+/// The option, with a letter of its own.
+const fn short(letter: &'static str, option: OptionSpec) -> OptionSpec {
+    OptionSpec {
+        short: letter,
+        ..option
     }
 }
 
@@ -130,6 +143,71 @@ const NO_SYNC: OptionSpec = option(
 
 /// All commands that run jobs.
 pub const COMMANDS: &[CommandSpec] = &[
+    CommandSpec {
+        name: "sort",
+        help: "Sort lines, or records of one length, as LC_ALL=C sort does; files of any size.",
+        example: "gristmill sort big.txt -o sorted.txt --memory 4G",
+        options: &[
+            OptionSpec {
+                default: "standard input",
+                ..argument(
+                    "inputs",
+                    ValueKind::Paths,
+                    "Files, or directories whose files are read; - is standard input.",
+                )
+            },
+            short(
+                "o",
+                option(
+                    "output",
+                    ValueKind::Path,
+                    "standard output",
+                    "The file to write; replaced at once if it exists, also if it is an input.",
+                ),
+            ),
+            option(
+                "format",
+                ValueKind::Text,
+                "lines",
+                "What a record is: lines, fixed:LEN or fixed:LEN:KEYLEN (bytes).",
+            ),
+            short(
+                "r",
+                option("reverse", ValueKind::Flag, "off", "Larger keys first."),
+            ),
+            short(
+                "u",
+                option(
+                    "unique",
+                    ValueKind::Flag,
+                    "off",
+                    "Of records with equal keys, only the first.",
+                ),
+            ),
+            short(
+                "s",
+                option(
+                    "stable",
+                    ValueKind::Flag,
+                    "off",
+                    "Leave records with equal keys in input order; else all their bytes decide.",
+                ),
+            ),
+            short(
+                "c",
+                option(
+                    "check",
+                    ValueKind::Flag,
+                    "off",
+                    "Sort nothing: say whether the input is in order, by the exit code.",
+                ),
+            ),
+            MEMORY,
+            WORKERS,
+            SPILL_DIR,
+            NO_SYNC,
+        ],
+    },
     CommandSpec {
         name: "teragen",
         help: "Make records of the sort benchmark: 100 bytes each, the first ten the key.",
@@ -212,6 +290,49 @@ pub const COMMANDS: &[CommandSpec] = &[
         ],
     },
 ];
+
+/// The options of `sort`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of its own"
+)]
+pub struct SortSpec {
+    /// Files and directories to read; standard input where empty.
+    #[serde(default)]
+    pub inputs: Vec<PathBuf>,
+    /// The file to write; standard output where none.
+    #[serde(default)]
+    pub output: Option<PathBuf>,
+    /// What a record is.
+    #[serde(default)]
+    pub format: Format,
+    /// Larger keys first.
+    #[serde(default)]
+    pub reverse: bool,
+    /// Of equal keys only the first.
+    #[serde(default)]
+    pub unique: bool,
+    /// Equal keys in input order.
+    #[serde(default)]
+    pub stable: bool,
+    /// Only look whether it is sorted.
+    #[serde(default)]
+    pub check: bool,
+    /// Most memory.
+    #[serde(default)]
+    pub memory: Option<Bytes>,
+    /// Tasks at once.
+    #[serde(default)]
+    pub workers: Option<usize>,
+    /// Where runs go.
+    #[serde(default)]
+    pub spill_dir: Vec<PathBuf>,
+    /// Do not make it durable.
+    #[serde(default)]
+    pub no_sync: bool,
+}
 
 /// Options of `teragen`, as given.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -304,6 +425,8 @@ pub struct TeravalidateSpec {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum JobSpec {
+    /// `sort`.
+    Sort(SortSpec),
     /// Make records.
     Teragen(TeragenSpec),
     /// Sort them.
@@ -343,6 +466,7 @@ impl JobSpec {
     /// The job's command.
     pub fn command(&self) -> &'static str {
         match self {
+            JobSpec::Sort(_) => "sort",
             JobSpec::Teragen(_) => "teragen",
             JobSpec::Terasort(_) => "terasort",
             JobSpec::Teravalidate(_) => "teravalidate",
@@ -352,6 +476,7 @@ impl JobSpec {
     /// The job's workers and memory, as given.
     pub fn resources(&self) -> (Option<usize>, Option<Bytes>) {
         match self {
+            JobSpec::Sort(spec) => (spec.workers, spec.memory),
             JobSpec::Teragen(spec) => (spec.workers, spec.memory),
             JobSpec::Terasort(spec) => (spec.workers, spec.memory),
             JobSpec::Teravalidate(spec) => (spec.workers, spec.memory),
@@ -387,6 +512,7 @@ mod tests {
                     ValueKind::Bytes => serde_json::json!("1G"),
                     ValueKind::Rows => serde_json::json!("5k"),
                     ValueKind::Choice(words) => serde_json::json!(words[0]),
+                    ValueKind::Text if option.name == "format" => serde_json::json!("lines"),
                     ValueKind::Path | ValueKind::Text => serde_json::json!("x"),
                     ValueKind::Paths | ValueKind::PathList => serde_json::json!(["x", "y"]),
                 };

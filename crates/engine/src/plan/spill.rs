@@ -20,7 +20,7 @@ use crate::storage::overlap::writer_bytes;
 const FIXED_BYTES: u64 = 8 << 20;
 
 /// Records that a worker must be able to hold: less makes runs too many and too short.
-const LEAST_ARENA_BYTES: u64 = 4 << 20;
+const LEAST_ARENA_BYTES: u64 = 2 << 20;
 
 /// A writer's buffers: a share of the worker's memory, within what a device needs and can use.
 const BUFFER_SHARE: u64 = 32;
@@ -73,7 +73,8 @@ impl SpillNumbers {
         if arena < LEAST_ARENA_BYTES {
             let least = Sizes::least_share(record_bytes.max(1));
             let needed = FIXED_BYTES + workers as u64 * least;
-            return Err(too_small(memory_bytes, needed, workers));
+            let alone = FIXED_BYTES + least <= memory_bytes;
+            return Err(too_small(memory_bytes, needed, workers, alone));
         }
         let writer = writer_bytes(buffer as usize);
         let merge_bytes = (share - share / LONG_RECORD_SHARE).saturating_sub(writer);
@@ -114,7 +115,8 @@ impl SpillNumbers {
     ///
     /// ```
     /// use gristmill_engine::plan::spill::SpillNumbers;
-    /// let numbers = SpillNumbers { fan_in: 10, ..SpillNumbers::new(64_000_000, 2, 100)? };
+    /// let mut numbers = SpillNumbers::new(64_000_000, 2, 100)?;
+    /// numbers.fan_in = 10;
     /// assert_eq!(numbers.groups(25), [9, 8, 8]);
     /// assert!(numbers.groups(10).is_empty());
     /// # Ok::<(), gristmill_engine::Error>(())
@@ -169,17 +171,14 @@ impl Sizes {
     }
 }
 
-fn too_small(memory_bytes: u64, needed: u64, workers: usize) -> Error {
+/// `alone`: whether one worker would do.
+fn too_small(memory_bytes: u64, needed: u64, workers: usize, alone: bool) -> Error {
     let message = format!(
         "a memory budget of {} is too small to sort with {workers} workers: it needs {}",
         show_bytes(memory_bytes),
         show_bytes(needed)
     );
-    let fewer = if workers > 1 {
-        ", or fewer --workers"
-    } else {
-        ""
-    };
+    let fewer = if alone { " or --workers 1" } else { "" };
     Error::new(Kind::Memory, "sort the input", message)
         .with("budget", format!("{memory_bytes} bytes"))
         .with("needed", format!("{needed} bytes"))

@@ -20,7 +20,7 @@ use super::checksum::Checksum;
 const PREFIX_BYTES: usize = size_of::<u64>();
 
 /// What a record is. Static dispatch: the hot loops are compiled for each shape.
-pub trait Shape: Copy + Send + Sync + Debug {
+pub trait Shape: Copy + Send + Sync + Debug + 'static {
     /// Length of the record at the start of `data`, or `None` where `data` ends before the record does.
     ///
     /// ```
@@ -192,7 +192,7 @@ impl Shape for Lines {
 #[derive(Debug, Clone)]
 pub enum RecordSum {
     /// Of records of one length, by the kernel for them.
-    Fixed(Checksum),
+    Fixed(Box<Checksum>),
     /// Of lines.
     Lines(Lines, u128),
 }
@@ -201,7 +201,9 @@ impl RecordSum {
     /// The sum of no records.
     pub fn new(kind: ShapeKind) -> Self {
         match kind {
-            ShapeKind::Fixed(fixed) => RecordSum::Fixed(Checksum::new(fixed.record_bytes)),
+            ShapeKind::Fixed(fixed) => {
+                RecordSum::Fixed(Box::new(Checksum::new(fixed.record_bytes)))
+            }
             ShapeKind::Lines(lines) => RecordSum::Lines(lines, 0),
         }
     }

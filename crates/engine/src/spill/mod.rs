@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use self::chunk::{Chunk, Sorted};
-pub use self::source::{Pieces, Progress, Stream};
+pub use self::source::{Pieces, Progress, Stream, wait_for};
 use crate::error::Result;
 use crate::order::Entry;
 use crate::order::borders::{Border, compare};

@@ -146,6 +146,7 @@ pub struct Stream {
 
 #[derive(Debug)]
 struct State {
+    name: String,
     file: File,
     /// What was read and belongs to the next chunk.
     pending: Vec<u8>,
@@ -153,13 +154,25 @@ struct State {
     ended: bool,
 }
 
+/// Waits until a stream has something to read, or has ended; false after a while without.
+pub fn wait_for(file: &File) -> bool {
+    let mut waiting = libc::pollfd {
+        fd: file.as_raw_fd(),
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    // SAFETY: one valid descriptor, and the memory of one answer.
+    unsafe { libc::poll(&raw mut waiting, 1, WAIT_MS) != 0 }
+}
+
 /// How long to wait for a stream before looking whether the job was cancelled.
 const WAIT_MS: i32 = 50;
 
 impl Stream {
-    /// All that is still to come from `file`.
-    pub fn new(file: File) -> Self {
+    /// All that is still to come from `file`, which errors call `name`.
+    pub fn new(name: String, file: File) -> Self {
         let state = State {
+            name,
             file,
             pending: Vec::new(),
             chunks: 0,
@@ -193,7 +206,7 @@ impl Stream {
             state.pending = chunk.arena[start..chunk.used].to_vec();
         }
         if chunk.is_empty() && !state.pending.is_empty() {
-            return Err(too_long(chunk).with("stream", "standard input"));
+            return Err(too_long(chunk).with("file", &state.name));
         }
         Ok(number)
     }
@@ -237,13 +250,7 @@ impl State {
 
     /// Reads what there is; `None` where nothing came in time.
     fn read(&mut self, memory: &mut [u8]) -> Result<Option<usize>> {
-        let mut waiting = libc::pollfd {
-            fd: self.file.as_raw_fd(),
-            events: libc::POLLIN,
-            revents: 0,
-        };
-        // SAFETY: one valid descriptor, and the memory of one answer.
-        if unsafe { libc::poll(&raw mut waiting, 1, WAIT_MS) } == 0 {
+        if !wait_for(&self.file) {
             return Ok(None);
         }
         match self.file.read(memory) {
@@ -251,7 +258,7 @@ impl State {
             Err(error) if error.kind() == ErrorKind::Interrupted => Ok(None),
             Err(error) => Err(Error::from_io(
                 "read the input",
-                Path::new("standard input"),
+                Path::new(&self.name),
                 &error,
             )),
         }

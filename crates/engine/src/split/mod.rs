@@ -8,6 +8,8 @@
 //!
 //! Both steps are functions of names, sizes and options alone. Splits tile the input: every byte is in one.
 
+pub mod records;
+
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Kind, Result};

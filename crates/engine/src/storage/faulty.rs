@@ -140,6 +140,15 @@ impl<S: Store> Store for Faulty<S> {
         self.inner.rename(from, to)
     }
 
+    fn replace(&self, from: &Path, to: &Path) -> Result<()> {
+        self.counter.check("rename", to)?;
+        self.inner.replace(from, to)
+    }
+
+    fn resolve(&self, path: &Path) -> Result<PathBuf> {
+        self.inner.resolve(path)
+    }
+
     fn exchange(&self, one: &Path, other: &Path) -> Result<bool> {
         self.counter.check("exchange names", other)?;
         self.inner.exchange(one, other)

@@ -73,6 +73,24 @@ impl Store for Local {
         .map_err(|error| Error::from_io("rename", to, &error))
     }
 
+    fn replace(&self, from: &Path, to: &Path) -> Result<()> {
+        let failed = |error| Error::from_io("rename", to, &error);
+        match fs::metadata(to) {
+            Ok(old) => fs::set_permissions(from, old.permissions()).map_err(failed)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(failed(error)),
+        }
+        fs::rename(from, to).map_err(failed)
+    }
+
+    fn resolve(&self, path: &Path) -> Result<PathBuf> {
+        match fs::symlink_metadata(path) {
+            Ok(found) if found.is_symlink() => fs::canonicalize(path)
+                .map_err(|error| Error::from_io("follow a link", path, &error)),
+            _ => Ok(path.to_owned()),
+        }
+    }
+
     fn exchange(&self, one: &Path, other: &Path) -> Result<bool> {
         match rename_with(one, other, Rename::Exchange) {
             Ok(()) => Ok(true),

@@ -4,13 +4,43 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::local::not_there;
+use super::pages::Pages;
 use super::{Caching, FileKind, Lock, ReadFile, Stat, Store, WriteFile, whole_blocks};
 use crate::error::{Error, Kind, Result};
 
-type Bytes = Arc<Mutex<Vec<u8>>>;
+type Bytes = Arc<RwLock<Content>>;
+
+/// What a file holds: in pages of its own, since runs of gigabytes lie here when memory is large.
+#[derive(Debug, Default)]
+struct Content {
+    pages: Pages<u8>,
+    len: usize,
+}
+
+impl Content {
+    fn bytes(&self) -> &[u8] {
+        &self.pages[..self.len]
+    }
+
+    /// Lengthens to `len` bytes, new ones zero; moves to more memory where need be.
+    fn grow(&mut self, len: usize) -> Result<()> {
+        if len > self.pages.len() {
+            let room = if self.len == 0 {
+                len
+            } else {
+                len.max(2 * self.pages.len())
+            };
+            let mut pages = Pages::zeroed(room)?;
+            pages[..self.len].copy_from_slice(self.bytes());
+            self.pages = pages;
+        }
+        self.len = self.len.max(len);
+        Ok(())
+    }
+}
 
 #[derive(Debug, Clone)]
 enum Node {
@@ -46,7 +76,7 @@ impl Memory {
     /// What a file holds, or `None` where there is no file.
     pub fn bytes_of(&self, path: &Path) -> Option<Vec<u8>> {
         match self.nodes().get(path) {
-            Some(Node::File(bytes)) => Some(held(bytes).clone()),
+            Some(Node::File(bytes)) => Some(seen(bytes).bytes().to_vec()),
             _ => None,
         }
     }
@@ -62,15 +92,19 @@ impl Memory {
 
     fn used_bytes(nodes: &BTreeMap<PathBuf, Node>) -> u64 {
         let bytes = |node: &Node| match node {
-            Node::File(bytes) => held(bytes).len() as u64,
+            Node::File(bytes) => seen(bytes).len as u64,
             Node::Directory => 0,
         };
         nodes.values().map(bytes).sum()
     }
 }
 
-fn held(bytes: &Bytes) -> MutexGuard<'_, Vec<u8>> {
-    bytes.lock().unwrap_or_else(PoisonError::into_inner)
+fn seen(bytes: &Bytes) -> RwLockReadGuard<'_, Content> {
+    bytes.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn held(bytes: &Bytes) -> RwLockWriteGuard<'_, Content> {
+    bytes.write().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Store for Memory {
@@ -84,7 +118,7 @@ impl Store for Memory {
         Ok(self.nodes().get(path).map(|node| match node {
             Node::File(bytes) => stat(
                 FileKind::File,
-                held(bytes).len() as u64,
+                seen(bytes).len as u64,
                 Arc::as_ptr(bytes) as u64,
             ),
             Node::Directory => stat(FileKind::Directory, 0, 0),
@@ -121,7 +155,7 @@ impl Store for Memory {
             }
             None => Bytes::default(),
         };
-        let more = bytes.saturating_sub(held(&file).len() as u64);
+        let more = bytes.saturating_sub(seen(&file).len as u64);
         if Self::used_bytes(&nodes) + more > self.limit_bytes {
             return Err(Error::new(
                 Kind::DiskFull,
@@ -130,8 +164,7 @@ impl Store for Memory {
             )
             .with_path(path));
         }
-        let length = held(&file).len().max(bytes as usize);
-        held(&file).resize(length, 0);
+        held(&file).grow(bytes as usize)?;
         nodes.insert(path.to_owned(), Node::File(file.clone()));
         Ok(Box::new(MemoryFile { bytes: file }))
     }
@@ -172,6 +205,11 @@ impl Store for Memory {
         Ok(())
     }
 
+    fn replace(&self, from: &Path, to: &Path) -> Result<()> {
+        self.nodes().remove(to);
+        self.rename(from, to)
+    }
+
     fn exchange(&self, _one: &Path, _other: &Path) -> Result<bool> {
         Ok(false)
     }
@@ -185,16 +223,15 @@ impl Store for Memory {
         Ok(())
     }
 
-    /// The blocks become zeros; their memory stays, since a file here is one piece of it.
     fn discard(&self, path: &Path, range: Range<u64>) -> Result<()> {
         let Some(Node::File(bytes)) = self.nodes().get(path).cloned() else {
             return Err(not_there("give back space of a file", path));
         };
         let mut bytes = held(&bytes);
         let blocks = whole_blocks(range);
-        let end = blocks.end.min(bytes.len() as u64) as usize;
+        let end = blocks.end.min(bytes.len as u64) as usize;
         let start = blocks.start.min(end as u64) as usize;
-        bytes[start..end].fill(0);
+        bytes.pages.discard(start..end);
         Ok(())
     }
 
@@ -222,8 +259,8 @@ struct MemoryFile {
 
 impl ReadFile for MemoryFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
-        let bytes = held(&self.bytes);
-        let from = bytes.get(offset as usize..).unwrap_or(&[]);
+        let bytes = seen(&self.bytes);
+        let from = bytes.bytes().get(offset as usize..).unwrap_or(&[]);
         let count = from.len().min(buffer.len());
         buffer[..count].copy_from_slice(&from[..count]);
         Ok(count)
@@ -238,9 +275,8 @@ impl WriteFile for MemoryFile {
     fn write_at(&self, data: &[u8], offset: u64) -> Result<()> {
         let mut bytes = held(&self.bytes);
         let end = offset as usize + data.len();
-        let length = bytes.len().max(end);
-        bytes.resize(length, 0);
-        bytes[offset as usize..end].copy_from_slice(data);
+        bytes.grow(end)?;
+        bytes.pages[offset as usize..end].copy_from_slice(data);
         Ok(())
     }
 

@@ -7,12 +7,14 @@
 pub mod direct;
 pub mod faulty;
 pub mod input;
+pub mod layered;
 pub mod local;
 pub mod memory;
 pub mod overlap;
 pub mod pages;
 pub mod probe;
 pub mod shrink;
+pub mod stream;
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -77,6 +79,14 @@ pub trait Store: Send + Sync + Debug {
 
     /// Gives `from` the name `to`, at once and whole. Fails where `to` exists.
     fn rename(&self, from: &Path, to: &Path) -> Result<()>;
+
+    /// Gives the file `from` the name `to` at once, in place of a file that has it, whose permissions it takes over.
+    fn replace(&self, from: &Path, to: &Path) -> Result<()>;
+
+    /// The path itself, or where it leads to if it is a symbolic link.
+    fn resolve(&self, path: &Path) -> Result<PathBuf> {
+        Ok(path.to_owned())
+    }
 
     /// Exchanges two names at once. `Ok(false)` where the store cannot do that; then nothing has changed.
     fn exchange(&self, one: &Path, other: &Path) -> Result<bool>;

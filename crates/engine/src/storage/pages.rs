@@ -4,9 +4,10 @@
 //! few, large and reused.
 
 use std::fmt;
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
 
+use super::BLOCK_BYTES;
 use crate::error::{Error, Kind, Result};
 
 /// A type for which any bytes, all zeros included, are a value.
@@ -56,6 +57,35 @@ pub struct Pages<T: Plain> {
 unsafe impl<T: Plain> Send for Pages<T> {}
 // SAFETY: as above; shared access is read-only.
 unsafe impl<T: Plain> Sync for Pages<T> {}
+
+impl Pages<u8> {
+    /// Gives a range of whole blocks back to the operating system: it reads as zeros afterwards.
+    ///
+    /// ```
+    /// use gristmill_engine::storage::pages::Pages;
+    /// let mut pages = Pages::<u8>::zeroed(20_000)?;
+    /// pages.fill(7);
+    /// pages.discard(4096..8192);
+    /// assert_eq!((pages[4095], pages[4096], pages[8192]), (7, 0, 7));
+    /// # Ok::<(), gristmill_engine::Error>(())
+    /// ```
+    pub fn discard(&mut self, range: Range<usize>) {
+        let range = range.start.min(self.len)..range.end.min(self.len);
+        if range.is_empty() {
+            return;
+        }
+        #[cfg(target_os = "linux")]
+        if range.start.is_multiple_of(BLOCK_BYTES) && range.end.is_multiple_of(BLOCK_BYTES) {
+            // SAFETY: whole pages of our own private mapping, borrowed exclusively; they become zeros.
+            let start = unsafe { self.start.as_ptr().add(range.start) };
+            // SAFETY: as above.
+            if unsafe { libc::madvise(start.cast(), range.len(), libc::MADV_DONTNEED) } == 0 {
+                return;
+            }
+        }
+        self[range].fill(0);
+    }
+}
 
 impl<T: Plain> Pages<T> {
     /// Memory for `len` values.

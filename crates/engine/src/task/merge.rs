@@ -80,7 +80,7 @@ pub(super) fn run_to_run(
 
 /// Reads the indexes of runs. What they hold is counted in the merge's memory by the plan.
 fn open(context: &TaskContext, paths: &[PathBuf]) -> Result<Vec<RunFile>> {
-    let open = |path: &PathBuf| RunFile::open(&*context.store, path);
+    let open = |path: &PathBuf| RunFile::open(&*context.runs, path);
     paths.iter().map(open).collect()
 }
 
@@ -164,7 +164,7 @@ fn merge<S: Shape>(
                 let header = HEADER_BYTES as u64;
                 let range = header + whole.start..header + whole.end;
                 // Space that is not given back now is given back at the job's end.
-                let _ = context.store.discard(segment.run.path(), range);
+                let _ = context.runs.discard(segment.run.path(), range);
             }
         }
     }
@@ -195,7 +195,7 @@ fn merge_runs<S: Shape>(
     let (bytes, records) = ends.last().copied().unwrap_or_default();
     let name = format!("run-{:05}-{}-merged", attempt.id.task, attempt.id.attempt);
     let room = file_bytes(bytes, buckets as u64).unwrap_or(u64::MAX);
-    let (path, file) = create_run(&*context.store, &plan.places, &name, room)?;
+    let (path, file) = create_run(&*context.runs, &plan.places, &name, room)?;
     let header = RunHeader {
         shape: plan.shape,
         job_id: context.job_id.clone(),
@@ -221,7 +221,7 @@ fn merge_runs<S: Shape>(
         run.finish(&ends, checksum)
     });
     if written.is_err() {
-        let _ = context.store.remove(&path); // the attempt's own error is what counts
+        let _ = context.runs.remove(&path); // the attempt's own error is what counts
     }
     written?;
     Ok(SpilledRun {

@@ -8,6 +8,7 @@ mod map;
 mod merge;
 mod reduce;
 mod sample;
+mod sample_keys;
 mod spill;
 mod validate;
 
@@ -21,6 +22,7 @@ pub use map::{MapReport, MapSpec};
 pub use merge::{MergeRunsSpec, MergeSpec, MergeTarget};
 pub use reduce::{RangeSpec, ReduceSpec};
 pub use sample::SampleSpec;
+pub use sample_keys::SampleKeysSpec;
 pub use spill::{RunPlan, SpillInput, SpillSpec};
 pub use validate::{VALIDATE_WORKER_BYTES, ValidateReport, ValidateSpec};
 
@@ -29,6 +31,7 @@ use crate::error::{Error, Result};
 use crate::map::MapOutput;
 use crate::merge::output::MergeProof;
 use crate::order::Entry;
+use crate::order::borders::Border;
 use crate::order::scatter::Staging;
 use crate::record::arena::{Arena, file_starts};
 use crate::reduce::{RangeProof, ReduceScratch};
@@ -55,6 +58,8 @@ pub enum TaskSpec {
     Map(MapSpec),
     /// Writes ranges of the output.
     Reduce(ReduceSpec),
+    /// Reads keys of any length here and there.
+    SampleKeys(SampleKeysSpec),
     /// Sorts what fits, and writes it as runs.
     Spill(SpillSpec),
     /// Merges runs to the output.
@@ -76,6 +81,8 @@ pub enum TaskReport {
     Map(MapReport),
     /// The proof of each range.
     Reduce(Vec<RangeProof>),
+    /// Keys of any length, with their positions.
+    SampleKeys(Vec<Border>),
     /// The runs that were written.
     Spill(Vec<SpilledRun>),
     /// The proof of each range, or of all.
@@ -104,7 +111,9 @@ pub struct TaskContext {
     /// The job's name.
     pub job_id: String,
     /// Input that is read once, for jobs that have such.
-    pub stream: Option<Stream>,
+    pub streams: Vec<Stream>,
+    /// Where runs are: the same store, or memory.
+    pub runs: Arc<dyn Store>,
     /// Output that is written once, for jobs that have such.
     pub sink: Option<Arc<dyn WriteFile>>,
     /// Bytes done, over all tasks of the stage.
@@ -124,13 +133,14 @@ impl TaskContext {
         let (done_bytes, outputs) = (AtomicU64::new(0), Mutex::default());
         let sizes: Vec<u64> = files.iter().map(|file| file.stat.bytes).collect();
         TaskContext {
+            runs: Arc::clone(&store),
             store,
             budget,
             files,
             arena,
             starts: file_starts(&sizes),
             job_id: String::new(),
-            stream: None,
+            streams: Vec::new(),
             sink: None,
             done_bytes,
             outputs,
@@ -236,6 +246,9 @@ pub fn run_task(
         TaskSpec::Map(spec) => map::run(spec, context, attempt, scratch).map(TaskReport::Map),
         TaskSpec::Reduce(spec) => {
             reduce::run(spec, context, attempt, scratch).map(TaskReport::Reduce)
+        }
+        TaskSpec::SampleKeys(spec) => {
+            sample_keys::run(spec, context, attempt).map(TaskReport::SampleKeys)
         }
         TaskSpec::Spill(spec) => spill::run(spec, context, attempt, scratch).map(TaskReport::Spill),
         TaskSpec::Merge(spec) => merge::run(spec, context, attempt, scratch).map(TaskReport::Merge),

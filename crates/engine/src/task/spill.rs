@@ -15,8 +15,8 @@ use crate::storage::input::Piece;
 pub enum SpillInput {
     /// Ranges of files.
     Pieces(Vec<Piece>),
-    /// The job's stream, beside other tasks.
-    Stream,
+    /// What one of the job's streams still has, beside other tasks.
+    Stream(usize),
 }
 
 /// How runs are made and merged: the same for all tasks of a job.
@@ -81,16 +81,16 @@ fn run_shape<S: Shape>(
     };
     let progress = |bytes| attempt.progress(bytes);
     let name = format!("{:05}-{}", attempt.id.task, attempt.id.attempt);
-    let (store, scratch) = (&*context.store, &mut scratch.spill);
+    let (runs, scratch) = (&*context.runs, &mut scratch.spill);
     match &spec.input {
         SpillInput::Pieces(pieces) => {
-            let pieces = Pieces::new(store, &context.files, &context.starts, pieces);
-            spill_pieces(&plan, store, pieces, &name, scratch, &progress)
+            let pieces = Pieces::new(&*context.store, &context.files, &context.starts, pieces);
+            spill_pieces(&plan, runs, pieces, &name, scratch, &progress)
         }
-        SpillInput::Stream => {
-            let stream = context.stream.as_ref();
+        SpillInput::Stream(number) => {
+            let stream = context.streams.get(*number);
             let stream = stream.ok_or_else(|| Error::bug("spill", "the job has no stream"))?;
-            spill_stream(&plan, store, stream, &name, scratch, &progress)
+            spill_stream(&plan, runs, stream, &name, scratch, &progress)
         }
     }
 }

@@ -189,6 +189,15 @@ impl Store for Watched {
             .call("rename", to, || self.inner.rename(from, to))
     }
 
+    fn replace(&self, from: &Path, to: &Path) -> Result<()> {
+        self.watch
+            .call("rename", to, || self.inner.replace(from, to))
+    }
+
+    fn resolve(&self, path: &Path) -> Result<PathBuf> {
+        self.inner.resolve(path)
+    }
+
     fn exchange(&self, one: &Path, other: &Path) -> Result<bool> {
         let exchange = || self.inner.exchange(one, other);
         self.watch.call("exchange", other, exchange)

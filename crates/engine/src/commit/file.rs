@@ -1,0 +1,133 @@
+//! A single output file: it replaces what has its name at once, or not at all.
+//!
+//! ```text
+//!   parent/.name.gristmill-JOB/lock       held while the job lives
+//!   parent/.name.gristmill-JOB/output     written here, ranges in parallel
+//!   parent/.name.gristmill-JOB/spill/     runs
+//!   parent/name                           ◀── one rename, also over a file that is an input
+//! ```
+
+use std::path::{Path, PathBuf};
+
+use super::{OUTPUT, SPILL, create, lock, sweep};
+use crate::error::{Error, Kind, Result};
+use crate::storage::local::parent_of;
+use crate::storage::{Caching, FileKind, Lock, Store};
+
+/// An output file in the making.
+#[derive(Debug)]
+pub struct FileStaging<'a> {
+    store: &'a dyn Store,
+    target: PathBuf,
+    folder: PathBuf,
+    sync: bool,
+    _lock: Box<dyn Lock>,
+    published: bool,
+}
+
+impl<'a> FileStaging<'a> {
+    /// Begins an output that will be `target`: a name that is free, or a regular file's.
+    pub fn begin(store: &'a dyn Store, target: &Path, job: &str, sync: bool) -> Result<Self> {
+        let target = store.resolve(target)?;
+        let refuse = |what: &str| {
+            Error::new(Kind::BadOption, "write the output", what)
+                .with_path(&target)
+                .advise("name a file")
+        };
+        let Some(name) = target.file_name() else {
+            return Err(refuse("it has no name of its own"));
+        };
+        match store.stat(&target)?.map(|stat| stat.kind) {
+            None | Some(FileKind::File) => {}
+            Some(FileKind::Directory) => return Err(refuse("it is a directory")),
+            Some(FileKind::Other) => return Err(refuse("it is no regular file")),
+        }
+        let name = name.to_string_lossy();
+        let parent = parent_of(&target);
+        sweep(store, parent, &format!(".{name}.gristmill-"), &target)?;
+        let folder = parent.join(format!(".{name}.gristmill-{job}"));
+        create(store, &folder)?;
+        match lock(store, &folder) {
+            Ok(lock) => Ok(FileStaging {
+                store,
+                target,
+                folder,
+                sync,
+                _lock: lock,
+                published: false,
+            }),
+            Err(error) => {
+                store.remove(&folder)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Where the file is written.
+    pub fn path(&self) -> PathBuf {
+        self.folder.join(OUTPUT)
+    }
+
+    /// A place for runs, on the output's file system; gone with the job.
+    pub fn spill_place(&self) -> Result<PathBuf> {
+        let place = self.folder.join(SPILL);
+        self.store.create_directory(&place)?;
+        Ok(place)
+    }
+
+    /// Gives the file its name, with the permissions of the file that had it.
+    pub fn publish(mut self) -> Result<()> {
+        let path = self.path();
+        let file = self.store.create(&path, 0, Caching::Cached)?;
+        if self.sync {
+            file.sync()?;
+        }
+        drop(file);
+        self.store.replace(&path, &self.target)?;
+        self.published = true;
+        let synced = if self.sync {
+            self.store.sync_directory(parent_of(&self.target))
+        } else {
+            Ok(())
+        };
+        self.store.remove(&self.folder).and(synced)
+    }
+}
+
+impl Drop for FileStaging<'_> {
+    fn drop(&mut self) {
+        if !self.published {
+            // The job's own error is what the user needs to see; the next job removes what stays.
+            let _ = self.store.remove(&self.folder);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::local::Local;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    #[test]
+    fn replaces_at_once_keeps_permissions_and_follows_links() {
+        let folder = tempfile::tempdir().unwrap();
+        let (real, link) = (folder.path().join("real"), folder.path().join("link"));
+        std::fs::write(&real, "old").unwrap();
+        std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o640)).unwrap();
+        symlink("real", &link).unwrap();
+        let staging = FileStaging::begin(&Local, &link, "j", false).unwrap();
+        std::fs::write(staging.path(), "new").unwrap();
+        assert_eq!(std::fs::read(&real).unwrap(), b"old");
+        staging.publish().unwrap();
+        assert_eq!(std::fs::read(&real).unwrap(), b"new");
+        assert_eq!(
+            std::fs::metadata(&real).unwrap().permissions().mode() & 0o777,
+            0o640
+        );
+        assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+        let error = FileStaging::begin(&Local, folder.path(), "j", false).unwrap_err();
+        assert_eq!(error.kind(), Kind::BadOption);
+    }
+}

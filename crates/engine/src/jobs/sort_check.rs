@@ -1,0 +1,172 @@
+//! `sort --check`: whether an input is in order; where it is not, the first record that is not.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use super::Job;
+use super::sort::Input;
+use crate::error::{Error, Kind, Result};
+use crate::plan::options::SortSpec;
+use crate::record::shape::Shape;
+use crate::spill::wait_for;
+use crate::storage::Caching;
+use crate::storage::overlap::{TRANSFER_BYTES, read_through};
+
+/// Bytes of a disordered record that are shown.
+const SHOWN_BYTES: usize = 200;
+
+pub(super) fn run<S: Shape>(
+    job: &mut Job<'_>,
+    shape: S,
+    spec: &SortSpec,
+    input: Input,
+) -> Result<()> {
+    job.begin_phase("check");
+    if input.files.len() + input.streams.len() != 1 || spec.output.is_some() {
+        let message = "--check takes one input and no --output";
+        return Err(Error::new(Kind::BadOption, "read the options", message));
+    }
+    let mut check = Check::new(shape, spec.unique);
+    if let Some((_, name, file)) = input.streams.into_iter().next() {
+        check.name = name;
+        stream(job, &mut check, file)?;
+    } else if let Some(file) = input.files.first() {
+        check.name = file.path.display().to_string();
+        let opened = job.store().open(&file.path, Caching::Direct)?;
+        let (control, bytes) = (job.control, file.stat.bytes);
+        let buffers = &mut Vec::new();
+        read_through(&*opened, 0..bytes, TRANSFER_BYTES, buffers, |block| {
+            if control.is_cancelled() {
+                return Err(Error::cancelled());
+            }
+            check.block(block)
+        })?;
+    }
+    check.end()?;
+    job.report.records = check.records;
+    job.report.input_bytes = check.bytes;
+    Ok(())
+}
+
+fn stream<S: Shape>(job: &Job<'_>, check: &mut Check<S>, mut file: File) -> Result<()> {
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        job.check_cancelled()?;
+        if !wait_for(&file) {
+            continue;
+        }
+        match file.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(bytes) => check.block(&buffer[..bytes])?,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => {
+                return Err(Error::from_io(
+                    "read the input",
+                    Path::new(&check.name),
+                    &error,
+                ));
+            }
+        }
+    }
+}
+
+/// How far a check is.
+struct Check<S> {
+    shape: S,
+    unique: bool,
+    name: String,
+    records: u64,
+    bytes: u64,
+    last: Vec<u8>,
+    /// The beginning of a record that goes on in the next block.
+    carry: Vec<u8>,
+}
+
+impl<S: Shape> Check<S> {
+    fn new(shape: S, unique: bool) -> Self {
+        Check {
+            shape,
+            unique,
+            name: String::new(),
+            records: 0,
+            bytes: 0,
+            last: Vec::new(),
+            carry: Vec::new(),
+        }
+    }
+
+    fn block(&mut self, block: &[u8]) -> Result<()> {
+        self.bytes += block.len() as u64;
+        let mut rest = block;
+        if !self.carry.is_empty() {
+            let searched = self.carry.len();
+            let mut carry = std::mem::take(&mut self.carry);
+            carry.extend_from_slice(block);
+            let Some(length) = self.shape.length_from(&carry, searched) else {
+                self.carry = carry;
+                return Ok(());
+            };
+            self.record(&carry[..length])?;
+            rest = &block[length - searched..];
+        }
+        let mut before: Option<&[u8]> = None;
+        while let Some(length) = self.shape.length(rest) {
+            let (record, after) = rest.split_at(length);
+            match before {
+                Some(before) => self.pair(before, record)?,
+                None if self.records > 0 => self.pair(&self.last, record)?,
+                None => {}
+            }
+            self.records += 1;
+            (before, rest) = (Some(record), after);
+        }
+        if let Some(last) = before {
+            self.last.clear();
+            self.last.extend_from_slice(last);
+        }
+        self.carry.extend_from_slice(rest);
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<()> {
+        let rest = std::mem::take(&mut self.carry);
+        if rest.is_empty() {
+            return Ok(());
+        }
+        if self.shape.length(b"\n") != Some(1) && self.shape.length(&rest).is_none() {
+            let message = format!("it ends {} bytes into a record", rest.len());
+            return Err(Error::new(Kind::BadInput, "read the input", message)
+                .with("file", &self.name)
+                .with("record", self.records + 1));
+        }
+        self.record(&rest)
+    }
+
+    fn record(&mut self, record: &[u8]) -> Result<()> {
+        if self.records > 0 {
+            self.pair(&self.last, record)?;
+        }
+        self.records += 1;
+        self.last.clear();
+        self.last.extend_from_slice(record);
+        Ok(())
+    }
+
+    /// Two neighbours.
+    fn pair(&self, before: &[u8], record: &[u8]) -> Result<()> {
+        let order = self.shape.compare(before, record);
+        if order.is_lt() || (order.is_eq() && !self.unique) {
+            return Ok(());
+        }
+        let key = self.shape.key(record);
+        let shown = String::from_utf8_lossy(&key[..key.len().min(SHOWN_BYTES)]).into_owned();
+        let what = if order.is_eq() {
+            "is equal to the one before it"
+        } else {
+            "is out of order"
+        };
+        let message = format!("{}:{}: {shown:?} {what}", self.name, self.records + 1);
+        Err(Error::new(Kind::Disorder, "call the input sorted", message))
+    }
+}

@@ -1,0 +1,60 @@
+//! The task that samples keys of any length: the record at or behind each of some places of the input.
+
+use super::{Attempt, TaskContext};
+use crate::error::Result;
+use crate::order::borders::{Border, MOST_KEY_BYTES};
+use crate::record::shape::{Shape, ShapeKind};
+use crate::split::records::record_start;
+use crate::storage::{Caching, ReadFile};
+
+/// Where to read keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SampleKeysSpec {
+    /// File and offset of each place, ascending.
+    pub places: Vec<(usize, u64)>,
+    /// What the records are.
+    pub shape: ShapeKind,
+}
+
+pub(super) fn run(
+    spec: &SampleKeysSpec,
+    context: &TaskContext,
+    attempt: &Attempt<'_>,
+) -> Result<Vec<Border>> {
+    match spec.shape {
+        ShapeKind::Fixed(shape) => sample(shape, spec, context, attempt),
+        ShapeKind::Lines(shape) => sample(shape, spec, context, attempt),
+    }
+}
+
+fn sample<S: Shape>(
+    shape: S,
+    spec: &SampleKeysSpec,
+    context: &TaskContext,
+    attempt: &Attempt<'_>,
+) -> Result<Vec<Border>> {
+    let mut keys = Vec::with_capacity(spec.places.len());
+    let mut buffer = vec![0; MOST_KEY_BYTES + 1];
+    let mut open: Option<(usize, Box<dyn ReadFile>)> = None;
+    for (number, offset) in &spec.places {
+        attempt.progress(0)?;
+        let input = &context.files[*number];
+        let file = match open.take() {
+            Some((opened, file)) if opened == *number => file,
+            _ => context.store.open(&input.path, Caching::Cached)?,
+        };
+        let start = record_start(shape, &*file, input.stat.bytes, *offset)?;
+        let read = file.read_at(&mut buffer, start)?;
+        open = Some((*number, file));
+        if read == 0 {
+            continue; // the place lies in the file's last record
+        }
+        let length = shape.length(&buffer[..read]).unwrap_or(read);
+        let key = shape.key(&buffer[..length]);
+        keys.push(Border {
+            key: key[..key.len().min(MOST_KEY_BYTES)].to_vec(),
+            position: context.starts[*number] + start,
+        });
+    }
+    Ok(keys)
+}
