@@ -3,7 +3,15 @@
 from os import PathLike
 from typing import Final, final
 
-__all__ = ["DEBUG_BUILD", "VERSION", "Job", "commands", "device_floor"]
+__all__ = [
+    "DEBUG_BUILD",
+    "VERSION",
+    "Job",
+    "commands",
+    "device_floor",
+    "device_rates",
+    "explain",
+]
 
 VERSION: Final[str]
 """The version of the engine, which is that of the package."""
@@ -48,6 +56,28 @@ class Job:
 
 def commands() -> str:
     """Return the table of commands and their options, as JSON."""
+
+def explain(spec: str) -> str:
+    """Return what a job would do, as JSON; nothing is written.
+
+    Raises:
+        ValueError: An option makes no sense.
+        FileNotFoundError: An input does not exist.
+        MemoryError: The memory is too small for any plan.
+        OSError: An input cannot be looked at.
+    """
+
+def device_rates(
+    folder: str | PathLike[str], size_bytes: int, streams: int
+) -> tuple[float, float, float]:
+    """Return how fast the device below `folder` is at this moment, in bytes per second.
+
+    Writing past the cache with `streams` streams, made durable; reading likewise; and reading from
+    the page cache; from a try with `size_bytes` bytes.
+
+    Raises:
+        OSError: The folder cannot be written.
+    """
 
 def device_floor(folder: str | PathLike[str], size_bytes: int, streams: int) -> tuple[float, float]:
     """Return what the device below `folder` takes for plain transfers of `size_bytes` bytes.

@@ -112,3 +112,19 @@ fn to_json<T: serde::Serialize>(value: &T) -> PyResult<String> {
     serde_json::to_string(value)
         .map_err(|error| to_python(&Error::bug("write JSON", error.to_string())))
 }
+
+/// What a job would do, as JSON.
+#[pyfunction]
+pub fn explain(py: Python<'_>, spec: &str) -> PyResult<String> {
+    let explained = py.detach(|| {
+        let spec = JobSpec::from_json(spec)?;
+        let environment = Environment {
+            store: Arc::new(Local),
+            job_id: String::new(),
+        };
+        jobs::explain(&spec, &environment)
+    });
+    let explained = explained.map_err(|error| to_python(&error))?;
+    serde_json::to_string(&explained)
+        .map_err(|error| to_python(&Error::bug("write a plan", error.to_string())))
+}

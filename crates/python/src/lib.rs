@@ -13,9 +13,9 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use crate::job::{Job, commands};
+    use crate::job::{Job, commands, explain};
     #[pymodule_export]
-    use crate::probe::device_floor;
+    use crate::probe::{device_floor, device_rates};
 
     /// The version of the engine, which is that of the package.
     #[pymodule_export]

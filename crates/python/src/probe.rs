@@ -8,6 +8,22 @@ use pyo3::prelude::*;
 
 use crate::error::to_python;
 
+/// Bytes per second of writing, reading and reading from the page cache below `folder`.
+#[pyfunction]
+pub fn device_rates(
+    py: Python<'_>,
+    folder: PathBuf,
+    size_bytes: u64,
+    streams: u64,
+) -> PyResult<(f64, f64, f64)> {
+    let mut path = folder;
+    path.push(format!(".gristmill-probe-{}", std::process::id()));
+    let rates = py.detach(|| probe::device_rates(&Local, &path, size_bytes, streams));
+    rates
+        .map(|rates| (rates.write, rates.read, rates.cached_read))
+        .map_err(|error| to_python(&error))
+}
+
 /// Seconds to write and to read `size_bytes` bytes below `folder`.
 #[pyfunction]
 pub fn device_floor(

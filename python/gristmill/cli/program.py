@@ -14,6 +14,7 @@ _ABOUT = "Sort, group, count, search and copy data that is bigger than memory."
 _EXAMPLE = """\b
 Begin with:
   gristmill demo                       make, sort and prove a gigabyte here
+  gristmill sort big.txt -o done.txt     sort lines
   gristmill terasort data/ sorted/     sort 100-byte records
   gristmill terasort --help            what else it can do"""
 
@@ -25,7 +26,7 @@ class Program(click.Group):
         """Return the names of all commands, in the order of the help."""
         from gristmill.options import commands
 
-        return [*commands(), "demo"]
+        return [*commands(), "explain", "demo"]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Return a command by its name."""
@@ -33,6 +34,10 @@ class Program(click.Group):
             from gristmill.cli.demo.command import demo
 
             return demo
+        if cmd_name == "explain":
+            from gristmill.cli.explain import Explain
+
+            return Explain()
         from gristmill.cli.generated import command_of
         from gristmill.options import commands
 

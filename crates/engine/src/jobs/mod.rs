@@ -3,6 +3,7 @@
 //! A job checks what it was asked, plans, stages its output, lets the driver bring its tasks to their end, proves
 //! what came out, and publishes it. [`run`] does that for any command, and always gives a report.
 
+mod explain;
 mod report;
 mod runs;
 mod sort;
@@ -23,6 +24,7 @@ pub use success::{PartProof, Success};
 use crate::budget::{Budget, available_bytes};
 use crate::driver::{Driver, Plan, RetryPolicy};
 use crate::error::{Error, Result};
+use crate::plan::explain::Explanation;
 use crate::plan::{self, JobSpec};
 use crate::runner::threads::{Control, PhaseClock, StageProgress, from_panic, run_job};
 use crate::runner::usage::{PeakMemory, cpu_seconds};
@@ -107,6 +109,24 @@ pub fn run(spec: &JobSpec, environment: &Environment, control: &Control) -> JobR
     let cpu_ms = ((report.user_s + report.sys_s) * 1000.0) as u64;
     report.count("CPU_MILLISECONDS", cpu_ms);
     report
+}
+
+/// What a job would do, as numbers; nothing is written.
+///
+/// # Errors
+/// An option makes no sense, an input cannot be found, or the memory is too small for any plan.
+pub fn explain(spec: &JobSpec, environment: &Environment) -> Result<Explanation> {
+    let mut job = Job {
+        environment,
+        control: &Control::default(),
+        workers: 0,
+        memory_bytes: 0,
+        clock: PhaseClock::default(),
+        peak: PeakMemory::default(),
+        report: JobReport::new(&environment.job_id, spec.command()),
+    };
+    job.resolve(spec)?;
+    explain::explain(&job, spec)
 }
 
 impl Job<'_> {

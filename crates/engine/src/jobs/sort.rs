@@ -12,12 +12,14 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use super::explain::of_sort;
 use super::runs::{Borders, RunOutcome, RunSort, Step, Targets, count_runs, lock};
 use super::{Job, sort_check};
 use crate::commit::{FileStaging, SpillPlaces, check_room};
 use crate::driver::Stage;
 use crate::error::{Error, Kind, Result};
 use crate::order::borders::borders_from_sample;
+use crate::plan::explain::Explanation;
 use crate::plan::format::Format;
 use crate::plan::options::SortSpec;
 use crate::plan::spill::SpillNumbers;
@@ -182,16 +184,31 @@ impl Input {
     }
 }
 
+/// What a sort would do.
+pub(super) fn explain_sort(job: &Job<'_>, spec: &SortSpec) -> Result<Explanation> {
+    match shape_of(spec) {
+        ShapeKind::Fixed(shape) => explain_shape(job, spec, shape),
+        ShapeKind::Lines(shape) => explain_shape(job, spec, shape),
+    }
+}
+
+fn explain_shape<S: Shape>(job: &Job<'_>, spec: &SortSpec, shape: S) -> Result<Explanation> {
+    let input = Input::find(job.store(), spec)?;
+    let sort = Sort::new(job, spec, shape, &input)?;
+    let tasks = sort.inputs(job.store(), &input, job.workers)?.len() as u64;
+    of_sort(job, &sort, input.files.len(), input.bytes(), tasks)
+}
+
 /// A sort that is planned.
-struct Sort<'a, S> {
-    spec: &'a SortSpec,
+pub(super) struct Sort<'a, S> {
+    pub(super) spec: &'a SortSpec,
     shape: S,
-    numbers: SpillNumbers,
+    pub(super) numbers: SpillNumbers,
     /// What memory may hold of the runs.
-    memory_runs: u64,
+    pub(super) memory_runs: u64,
     /// Whether that is all of them.
-    fits: bool,
-    buckets: usize,
+    pub(super) fits: bool,
+    pub(super) buckets: usize,
 }
 
 /// What came out.
@@ -209,18 +226,17 @@ impl<'a, S: Shape> Sort<'a, S> {
         let (memory, workers) = (job.memory_bytes, job.workers);
         let known = input.bytes();
         let runs_bytes = known + known / 1000 + (input.files.len() as u64 + 64) * 16_384;
-        let plan = |runs: u64| {
-            let most = workers as u64 * MEMORY_WORKER_BYTES;
-            let rest = memory.saturating_sub(runs).min(most.max(memory / 2));
-            SpillNumbers::new(if runs == 0 { memory } else { rest }, workers, record_bytes)
-        };
+        let plan = |memory| SpillNumbers::new(memory, workers, record_bytes);
         let streams = !input.streams.is_empty();
-        let (numbers, memory_runs) = match plan(runs_bytes) {
-            Ok(numbers) if !streams => (numbers, runs_bytes),
-            _ => match plan(memory / 2) {
-                Ok(numbers) if streams => (numbers, memory / 2),
-                _ => (plan(0)?, 0),
-            },
+        let (beside, memory_runs) = if streams {
+            (memory / 2, memory / 2)
+        } else {
+            let most = workers as u64 * MEMORY_WORKER_BYTES;
+            (memory.saturating_sub(runs_bytes).min(most), runs_bytes)
+        };
+        let (numbers, memory_runs) = match plan(beside) {
+            Ok(numbers) => (numbers, memory_runs),
+            Err(_) => (plan(memory)?, 0),
         };
         let cut = known >= LEAST_CUT_BYTES && !streams && !spec.unique && spec.output.is_some();
         let buckets = if cut {

@@ -7,6 +7,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::explain::of_terasort;
 use super::runs::{Borders, RunOutcome, RunSort, Step, Targets, count_runs, lock};
 use super::success::OutputProof;
 use super::{Job, lies_in};
@@ -14,6 +15,7 @@ use crate::commit::{CommitOptions, SpillPlaces, Staging, check_room};
 use crate::driver::{Plan, Stage};
 use crate::error::{Error, Kind, Result};
 use crate::order::CutPoints;
+use crate::plan::explain::Explanation;
 use crate::plan::options::TerasortSpec;
 use crate::plan::sort::{SortPlan, part_name};
 use crate::plan::spill::SpillNumbers;
@@ -30,16 +32,17 @@ use crate::task::{
     SpillInput, TaskContext, TaskReport, TaskSpec,
 };
 
-pub(super) fn run(job: &mut Job<'_>, spec: &TerasortSpec) -> Result<()> {
-    let environment = job.environment;
-    let store = &*environment.store;
+/// What a job would work on, and how.
+fn plan_of(
+    job: &Job<'_>,
+    spec: &TerasortSpec,
+) -> Result<(Vec<InputFile>, SortPlan, Option<SpillNumbers>)> {
     check_apart(spec)?;
-    let files = input_files(store, &spec.inputs)?;
+    let files = input_files(job.store(), &spec.inputs)?;
     check_whole_records(&files, RECORD_BYTES)?;
     let file_bytes = files.iter().map(|file| file.stat.bytes).collect();
     let plan = SortPlan::new(RECORD_BYTES, file_bytes, spec.partitions)?;
-    let fits = plan.fits(job.memory_bytes, job.workers);
-    let numbers = if fits {
+    let numbers = if plan.fits(job.memory_bytes, job.workers) {
         None
     } else {
         let record_bytes = RECORD_BYTES as u64;
@@ -49,7 +52,19 @@ pub(super) fn run(job: &mut Job<'_>, spec: &TerasortSpec) -> Result<()> {
             record_bytes,
         )?)
     };
+    Ok((files, plan, numbers))
+}
 
+/// What [`run`] would do.
+pub(super) fn explain(job: &Job<'_>, spec: &TerasortSpec) -> Result<Explanation> {
+    let (_, plan, numbers) = plan_of(job, spec)?;
+    of_terasort(job, &plan, numbers.as_ref(), &spec.output, &spec.spill_dir)
+}
+
+pub(super) fn run(job: &mut Job<'_>, spec: &TerasortSpec) -> Result<()> {
+    let environment = job.environment;
+    let store = &*environment.store;
+    let (files, plan, numbers) = plan_of(job, spec)?;
     let names: Vec<String> = (0..plan.parts).map(|part| part_name('r', part)).collect();
     let options = CommitOptions {
         overwrite: spec.overwrite,

@@ -106,6 +106,74 @@ pub fn device_floor(
     })
 }
 
+/// How fast the device below a directory is at this moment, from a short try: bytes per second.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+pub struct DeviceRates {
+    /// Direct writes with several streams, made durable.
+    pub write: f64,
+    /// Direct reads with several streams.
+    pub read: f64,
+    /// Reads from the page cache.
+    pub cached_read: f64,
+}
+
+/// Writes `bytes` to a new file `path`, reads them back past the cache and from it; removes what it made.
+///
+/// ```
+/// use gristmill_engine::storage::{local::Local, probe::device_rates};
+/// let folder = tempfile::tempdir()?;
+/// let rates = device_rates(&Local, &folder.path().join("probe"), 8 << 20, 2)?;
+/// assert!(rates.write > 0.0 && rates.read > 0.0 && rates.cached_read > 0.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn device_rates(
+    store: &dyn Store,
+    path: &Path,
+    bytes: u64,
+    streams: u64,
+) -> Result<DeviceRates> {
+    let streams = streams.max(1);
+    let rates = measure(store, path, bytes, streams).and_then(|(write, cached)| {
+        // The page cache holds the file now; direct reads go past it all the same.
+        let read = read_directly(store, path, bytes, streams)?;
+        let rate = |time: Duration| bytes as f64 / time.as_secs_f64().max(1e-9);
+        Ok(DeviceRates {
+            write: rate(write),
+            read: rate(read),
+            cached_read: rate(cached),
+        })
+    });
+    let removed = store.remove(path);
+    let rates = rates?;
+    removed?;
+    Ok(rates)
+}
+
+fn read_directly(store: &dyn Store, path: &Path, bytes: u64, streams: u64) -> Result<Duration> {
+    let file = store.open(path, Caching::Direct)?;
+    let step = TRANSFER_BYTES as u64;
+    let read_stream = |stream: u64| {
+        let mut buffer = Pages::<u8>::zeroed(TRANSFER_BYTES)?;
+        (stream * step..bytes)
+            .step_by((streams * step) as usize)
+            .try_for_each(|at| file.read_at(&mut buffer, at).map(drop))
+    };
+    let began = Instant::now();
+    std::thread::scope(|scope| {
+        let read_stream = &read_stream;
+        let readers: Vec<_> = (0..streams)
+            .map(|stream| scope.spawn(move || read_stream(stream)))
+            .collect();
+        readers
+            .into_iter()
+            .try_for_each(|reader| match reader.join() {
+                Ok(read) => read,
+                Err(panic) => std::panic::resume_unwind(panic),
+            })
+    })?;
+    Ok(began.elapsed())
+}
+
 fn measure(
     store: &dyn Store,
     path: &Path,

@@ -1,0 +1,91 @@
+//! What a job will do, in numbers: before it does it, and without doing it.
+
+use serde::Serialize;
+
+/// A stage of the plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PlannedStage {
+    /// Its name, as in reports.
+    pub name: &'static str,
+    /// Its tasks; runs and ranges may still change how many there are of the later ones.
+    pub tasks: u64,
+    /// Bytes that it reads.
+    pub reads: u64,
+    /// Bytes that it writes.
+    pub writes: u64,
+}
+
+/// Memory that is asked for, by name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PlannedMemory {
+    /// For what.
+    pub name: &'static str,
+    /// How much, over all workers.
+    pub bytes: u64,
+}
+
+/// A place that is written to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PlannedDisk {
+    /// The directory.
+    pub path: String,
+    /// What for: output, or runs.
+    pub purpose: &'static str,
+    /// Bytes that will be needed there at the same time.
+    pub needs: u64,
+    /// Bytes that are free there, where the file system says.
+    pub free: Option<u64>,
+}
+
+/// How a job would go.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Explanation {
+    /// The command.
+    pub command: &'static str,
+    /// Where the data are sorted: `memory`, or `runs` on disk.
+    pub mode: &'static str,
+    /// Why, in a sentence.
+    pub reason: String,
+    /// Tasks at once.
+    pub workers: usize,
+    /// The budget.
+    pub memory_bytes: u64,
+    /// Memory by name.
+    pub reservations: Vec<PlannedMemory>,
+    /// Files of the input.
+    pub files: usize,
+    /// Their bytes.
+    pub input_bytes: u64,
+    /// Records, where their length is known.
+    pub records: Option<u64>,
+    /// Output files.
+    pub parts: usize,
+    /// Ranges of keys that are sorted or merged on their own.
+    pub buckets: usize,
+    /// Runs that are spilled.
+    pub runs: u64,
+    /// Runs that can be merged at once.
+    pub fan_in: usize,
+    /// Passes that merge runs to runs, before the last merge.
+    pub passes: usize,
+    /// The stages.
+    pub stages: Vec<PlannedStage>,
+    /// Disk space.
+    pub disks: Vec<PlannedDisk>,
+}
+
+impl Explanation {
+    /// The bytes that are read and written, over all stages.
+    ///
+    /// ```
+    /// use gristmill_engine::plan::explain::{Explanation, PlannedStage};
+    /// let stage = |reads, writes| PlannedStage { name: "spill", tasks: 1, reads, writes };
+    /// let plan = Explanation { stages: vec![stage(5, 5), stage(5, 4)], ..Explanation::default() };
+    /// assert_eq!(plan.traffic(), (10, 9));
+    /// ```
+    pub fn traffic(&self) -> (u64, u64) {
+        let add =
+            |(reads, writes), stage: &PlannedStage| (reads + stage.reads, writes + stage.writes);
+        self.stages.iter().fold((0, 0), add)
+    }
+}
