@@ -7,6 +7,7 @@ Of sort: nothing but to a person at a terminal, on stderr.
 
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 from gristmill.cli import console
 from gristmill.cli.units import show_bytes, show_count, show_rate, show_seconds
@@ -24,7 +25,7 @@ def say_outcome(report: JobReport, values: Mapping[str, Value]) -> None:
             console.note(_verdict(report))
     elif report.command == "sort":
         if report.error is None and console.is_terminal(sys.stderr) and not values["check"]:
-            console.note(*_sorted(report))
+            console.note(*_sorted(report), *_limits(report, values))
     elif report.error is None:
         durable = "not waited until durable" if values["no_sync"] else "durable"
         console.say(
@@ -32,7 +33,16 @@ def say_outcome(report: JobReport, values: Mapping[str, Value]) -> None:
             f" in {show_count(report.parts, 'file')} of {values['output']}, {durable}",
             _proof(report),
             *cost_lines(report),
+            *_limits(report, values),
         )
+
+
+def _limits(report: JobReport, values: Mapping[str, Value]) -> list[str]:
+    from gristmill.cli.bottlenecks import bottleneck_lines
+
+    output = values["output"]
+    folder = Path(output).parent if isinstance(output, str) else Path()
+    return bottleneck_lines(report, folder) if report.command in ("sort", "terasort") else []
 
 
 def _sorted(report: JobReport) -> list[str]:

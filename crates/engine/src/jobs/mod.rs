@@ -27,7 +27,7 @@ use crate::error::{Error, Result};
 use crate::plan::explain::Explanation;
 use crate::plan::{self, JobSpec};
 use crate::runner::threads::{Control, PhaseClock, StageProgress, from_panic, run_job};
-use crate::runner::usage::{PeakMemory, cpu_seconds};
+use crate::runner::usage::{PeakMemory, cpu_seconds, device_bytes_read};
 use crate::storage::Store;
 use crate::task::TaskContext;
 
@@ -71,6 +71,7 @@ struct Job<'a> {
 pub fn run(spec: &JobSpec, environment: &Environment, control: &Control) -> JobReport {
     let began = Instant::now();
     let cpu = cpu_seconds();
+    let read = device_bytes_read();
     let mut job = Job {
         environment,
         control,
@@ -106,6 +107,9 @@ pub fn run(spec: &JobSpec, environment: &Environment, control: &Control) -> JobR
     report.sys_s = used.sys_s - cpu.sys_s;
     report.peak_anon_bytes = peak.anonymous_bytes();
     report.peak_mapped_bytes = peak.mapped_bytes();
+    if let (Some(before), Some(now)) = (read, device_bytes_read()) {
+        report.count("DEVICE_BYTES_READ", now.saturating_sub(before));
+    }
     let cpu_ms = ((report.user_s + report.sys_s) * 1000.0) as u64;
     report.count("CPU_MILLISECONDS", cpu_ms);
     report

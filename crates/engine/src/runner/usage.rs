@@ -30,6 +30,21 @@ pub fn cpu_seconds() -> CpuSeconds {
     }
 }
 
+/// Bytes that this process has had read from devices so far, page faults included; `None` where the system does not
+/// count them.
+///
+/// ```
+/// use gristmill_engine::runner::usage::device_bytes_read;
+/// assert!(device_bytes_read() >= device_bytes_read().map(|_| 0));
+/// ```
+pub fn device_bytes_read() -> Option<u64> {
+    let counts = std::fs::read_to_string("/proc/self/io").ok()?;
+    let line = counts
+        .lines()
+        .find_map(|line| line.strip_prefix("read_bytes:"))?;
+    line.trim().parse().ok()
+}
+
 /// The most memory seen at any look.
 #[derive(Debug, Default)]
 pub struct PeakMemory {

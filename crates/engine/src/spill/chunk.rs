@@ -130,6 +130,7 @@ impl Chunk {
         (!self.carry.is_empty()).then_some((self.carry_at, self.carry.len()))
     }
 
+    #[inline]
     fn add<S: Shape>(&mut self, shape: S, record: &[u8], at: usize) {
         let mut key = window(shape.key(record), 0);
         if shape.descending() {

@@ -117,6 +117,7 @@ impl OverlappedWriter {
     }
 
     /// Free memory for at least `bytes` bytes, which are at most the size of a buffer.
+    #[inline]
     pub fn room(&mut self, bytes: usize) -> Result<&mut [u8]> {
         debug_assert!(bytes + BLOCK_BYTES <= self.buffer.len());
         if self.range.end + bytes > self.buffer.len() {
@@ -126,11 +127,13 @@ impl OverlappedWriter {
     }
 
     /// Says that the first `bytes` of the room are filled.
+    #[inline]
     pub fn advance(&mut self, bytes: usize) {
         self.range.end += bytes;
     }
 
     /// How many bytes fit behind those of the buffer: room for no more is there without sending them on.
+    #[inline]
     pub fn left(&self) -> usize {
         self.buffer.len() - self.range.end
     }
@@ -148,6 +151,7 @@ impl OverlappedWriter {
     }
 
     /// Sends the whole blocks of the buffer; what is behind them moves to the next buffer.
+    #[cold]
     fn send_blocks(&mut self) -> Result<()> {
         let cut = self.range.end / BLOCK_BYTES * BLOCK_BYTES;
         self.carry.clear();
