@@ -8,7 +8,9 @@ use crate::order::Entry;
 use crate::record::KEY_BYTES;
 use crate::storage::direct::ended_early;
 use crate::storage::input::Piece;
-use crate::storage::{Caching, ReadFile};
+use crate::storage::pages::Pages;
+use crate::storage::probe::resident_share;
+use crate::storage::{BLOCK_BYTES, Caching, ReadFile};
 
 /// Where to read keys.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,35 +21,76 @@ pub struct SampleSpec {
     pub record_bytes: usize,
 }
 
+/// Share of a file that must be in the page cache for its stretches to be read from there: through the mapping a
+/// stretch that is not there would bring megabytes with it.
+const RESIDENT_SHARE: f64 = 0.5;
+
 pub(super) fn run(spec: &SampleSpec, context: &TaskContext) -> Result<Vec<Entry>> {
     let arena = context.arena()?;
     let mut sample = Vec::new();
-    let mut buffer = Vec::new();
-    let mut open: Option<(usize, Box<dyn ReadFile>)> = None;
+    let mut buffer = Pages::<u8>::default();
+    let mut open: Option<Opened> = None;
     for stretch in &spec.stretches {
         let position = arena.start_of(stretch.file) + stretch.offset;
-        if let Some(data) = arena.mapped(position..position + stretch.bytes) {
-            take_keys(data, position, spec.record_bytes, &mut sample);
-            continue;
-        }
-        let path = &context.files[stretch.file].path;
         let file = match open.take() {
-            Some((number, file)) if number == stretch.file => file,
-            _ => context.store.open(path, Caching::Cached)?,
+            Some(file) if file.number == stretch.file => file,
+            _ => Opened::open(context, stretch.file)?,
         };
-        buffer.resize(stretch.bytes as usize, 0);
-        let read = file.read_at(&mut buffer, stretch.offset)? as u64;
-        if read < stretch.bytes {
-            return Err(ended_early(
-                path,
-                stretch.offset + stretch.bytes,
-                stretch.offset + read,
-            ));
+        match arena.mapped(position..position + stretch.bytes) {
+            Some(data) if file.resident => {
+                take_keys(data, position, spec.record_bytes, &mut sample);
+            }
+            _ => {
+                let data = file.read(stretch, context, &mut buffer)?;
+                take_keys(data, position, spec.record_bytes, &mut sample);
+            }
         }
-        take_keys(&buffer, position, spec.record_bytes, &mut sample);
-        open = Some((stretch.file, file));
+        open = Some(file);
     }
     Ok(sample)
+}
+
+/// A file of the input, open to be sampled.
+struct Opened {
+    number: usize,
+    file: Box<dyn ReadFile>,
+    resident: bool,
+}
+
+impl Opened {
+    fn open(context: &TaskContext, number: usize) -> Result<Self> {
+        let input = &context.files[number];
+        let file = context.store.open(&input.path, Caching::Direct)?;
+        let share = |descriptor| resident_share(descriptor, input.stat.bytes);
+        let resident = file.descriptor().map_or(0.0, share) > RESIDENT_SHARE;
+        Ok(Opened {
+            number,
+            file,
+            resident,
+        })
+    }
+
+    /// Reads the blocks that hold a stretch.
+    fn read<'b>(
+        &self,
+        stretch: &Piece,
+        context: &TaskContext,
+        buffer: &'b mut Pages<u8>,
+    ) -> Result<&'b [u8]> {
+        let lead = (stretch.offset % BLOCK_BYTES as u64) as usize;
+        let bytes = lead + stretch.bytes as usize;
+        let blocks = bytes.next_multiple_of(BLOCK_BYTES);
+        if buffer.len() < blocks {
+            *buffer = Pages::zeroed(blocks)?;
+        }
+        let from = stretch.offset - lead as u64;
+        let read = self.file.read_at(&mut buffer[..blocks], from)?;
+        if read < bytes {
+            let (wanted, found) = (from + bytes as u64, from + read as u64);
+            return Err(ended_early(&context.files[self.number].path, wanted, found));
+        }
+        Ok(&buffer[lead..bytes])
+    }
 }
 
 fn take_keys(data: &[u8], position: u64, record_bytes: usize, sample: &mut Vec<Entry>) {
