@@ -29,10 +29,10 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build demo test check format check-rust check-python check-deps bench audit lock clean
+.PHONY: help build demo test check format check-rust check-python check-deps bench bench-external audit lock clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: $(VENV)/.compiled ## build and install into .venv (release build); run .venv/bin/gristmill
 
@@ -66,6 +66,9 @@ format: $(VENV)/.develop ## format Rust and Python, and fix what the linters can
 
 bench: build ## run the benchmarks; raw results are kept
 	$(BIN)/python benchmarks/run.py
+
+bench-external: build ## the same for sorts beyond memory, cold ones, lines (an hour; drops the page cache: root)
+	$(BIN)/python benchmarks/external.py
 
 audit: $(DENY) ## check the crates against the advisory database (fetches it by git)
 	$(DENY) --locked check advisories
