@@ -1,0 +1,75 @@
+"""`gristmill explain`: the plan that the job then follows; nothing is written."""
+
+from pathlib import Path
+
+from gristmill.cli.bottlenecks import bottleneck_lines
+from gristmill.report import JobReport, Phase
+
+from .harness import names, report, run
+
+
+def test_the_plan_is_what_the_job_does(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    sort = ("terasort", data, out, "--workers", "1")
+    plan = report("explain", *sort)
+    assert names(tmp_path) == []
+    done = report(*sort)
+    assert (plan["mode"], done["counters"]["SPILLED_RECORDS"]) == ("memory", 0)
+    assert (plan["parts"], plan["input_bytes"]) == (done["parts"], done["input_bytes"])
+    assert plan["records"] == done["records"]
+    assert sum(part["bytes"] for part in plan["reservations"]) > 0
+
+
+def test_runs_and_passes_are_foretold(much_data: Path, tmp_path: Path) -> None:
+    sort = ("terasort", much_data, tmp_path / "out", "--memory", "20M", "--workers", "2")
+    plan, done = report("explain", *sort), report(*sort)
+    assert plan["mode"] == "runs"
+    assert plan["passes"] == done["counters"]["MERGE_PASSES"]
+    assert plan["runs"] <= done["counters"]["SPILLED_RUNS"] * 2
+    spilled = sum(stage["writes"] for stage in plan["stages"]) - plan["input_bytes"]
+    assert spilled == done["counters"]["SPILLED_RECORDS"] * 100
+
+
+def test_a_page_for_people(data: Path, tmp_path: Path) -> None:
+    page = run("explain", "terasort", data, tmp_path / "out", cwd=tmp_path).stdout
+    for words in ["terasort in memory", "input", "budget", "tasks", "memory for", "disk for"]:
+        assert words in page
+    text = tmp_path / "text"
+    text.write_text("b\na\n")
+    assert "sort in memory" in run("explain", "sort", text, "-o", tmp_path / "o").stdout
+    assert names(tmp_path) == ["text"]
+
+
+def test_what_cannot_be_explained(tmp_path: Path) -> None:
+    says = run("explain", "sort", tmp_path / "missing", status=1).stderr
+    assert says.startswith("gristmill explain sort: cannot find the input: no such file")
+    assert "--help" in run("explain", "teragen", status=2).stderr
+    (tmp_path / "in").write_text("x")
+    says = run("explain", "terasort", tmp_path / "in", tmp_path / "out", status=1).stderr
+    assert "no multiple of the record length" in says
+    assert run("explain", "sort", "--format", "odd", tmp_path / "in", status=2).stderr
+
+
+def test_what_held_a_job_back(tmp_path: Path) -> None:
+    busy = Phase(name="map", tasks=1, wall_s=3.0, user_s=2.5, sys_s=0.3)
+    idle = Phase(name="merge", tasks=1, wall_s=3.0, user_s=0.2, sys_s=0.1)
+    made = JobReport(
+        job_id="j",
+        command="sort",
+        status="succeeded",
+        wall_s=6.0,
+        workers=1,
+        phases=(busy, idle),
+        counters={
+            "DEVICE_BYTES_READ": 1000,
+            "FILE_BYTES_READ": 2000,
+            "FILE_BYTES_WRITTEN": 1000,
+        },
+    )
+    floor, limits = bottleneck_lines(made, tmp_path)
+    assert "of the floor" in floor
+    assert limits == (
+        "map 3.00 s: held back by the processor (cores 93 % busy);"
+        " merge 3.00 s: held back by the device (cores 10 % busy)"
+    )
+    assert names(tmp_path) == []
