@@ -11,6 +11,7 @@
 //!   commit       what stays of an old output when its replacement fails
 //!   cancel       at every call, and at random moments
 //!   validators   teravalidate against a walk after Hadoop's rules, and planted damage
+//!   spill        terasort and sort in less memory than their input, against naive sorts, with the path taken
 //!   teragen      records against the formulas, files, sums
 //! ```
 
@@ -24,6 +25,7 @@ mod changes;
 mod commit;
 mod faults;
 mod oracle;
+mod spill;
 mod support;
 mod teragen;
 mod validators;

@@ -19,7 +19,7 @@ const MOST_AT_ONCE: u64 = 1 << 18;
 
 /// What the keys of an input are like.
 #[derive(Debug, Clone, Copy)]
-enum Shape {
+pub enum Shape {
     Random,
     AllEqual(u8),
     FewDistinct(u64),
@@ -34,7 +34,7 @@ enum Shape {
 }
 
 impl Shape {
-    fn keys(self, count: usize, seed: u64) -> Vec<Key> {
+    pub fn keys(self, count: usize, seed: u64) -> Vec<Key> {
         let mut numbers = Numbers(seed);
         let mut keys: Vec<Key> = (0..count as u64)
             .map(|i| self.key(i, &mut numbers))
@@ -70,7 +70,7 @@ impl Shape {
     }
 }
 
-fn shapes() -> impl Strategy<Value = Shape> {
+pub fn shapes() -> impl Strategy<Value = Shape> {
     prop_oneof![
         Just(Shape::Random),
         prop_oneof![Just(0), Just(0xFF), any::<u8>()].prop_map(Shape::AllEqual),

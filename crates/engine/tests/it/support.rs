@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gristmill_engine::jobs::{self, JobReport, Status, Success};
 use gristmill_engine::plan::JobSpec;
+use gristmill_engine::plan::spill::SpillNumbers;
 use gristmill_engine::runner::threads::Control;
 use gristmill_engine::storage::faulty::{Faulty, Plan};
 use gristmill_engine::storage::local::Local;
@@ -148,8 +149,10 @@ impl Place {
                     *path = join(path);
                 }
             }
-            if let Some(paths) = options.get_mut("inputs") {
-                *paths = paths.as_array().unwrap().iter().map(join).collect();
+            for name in ["inputs", "spill_dir"] {
+                if let Some(paths) = options.get_mut(name) {
+                    *paths = paths.as_array().unwrap().iter().map(join).collect();
+                }
             }
             // A checksum stays one.
             if let Some(against) = options.get_mut("against")
@@ -169,6 +172,14 @@ fn read(store: &dyn Store, path: &Path) -> Vec<u8> {
     let file = store.open(path, Caching::Cached).unwrap();
     assert_eq!(file.read_at(&mut bytes, 0).unwrap(), bytes.len());
     bytes
+}
+
+/// The least memory that spills records of about this length.
+pub fn least_memory(workers: usize, record_bytes: u64) -> u64 {
+    let refusal = SpillNumbers::new(1, workers, record_bytes).unwrap_err();
+    let needed = refusal.context().iter().find(|(name, _)| *name == "needed");
+    let (number, _) = needed.unwrap().1.split_once(' ').unwrap();
+    number.parse().unwrap()
 }
 
 /// A small generator of numbers: the same everywhere, and none of the engine's.

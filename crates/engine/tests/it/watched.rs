@@ -2,6 +2,7 @@
 //! hook that cancels the job, or does harm, at a chosen call.
 
 use std::fmt::{self, Debug, Formatter};
+use std::io;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
@@ -10,9 +11,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use gristmill_engine::Result;
 use gristmill_engine::runner::threads::Control;
 use gristmill_engine::storage::{Caching, Lock, ReadFile, Stat, Store, WriteFile};
+use gristmill_engine::{Error, Result};
 
 /// A call to the store, but for those that remove, which `storage::faulty` does not count either.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +25,24 @@ pub struct Call {
     pub failed: bool,
 }
 
+impl Call {
+    /// Whether a task makes it that fails with it.
+    pub fn matters_to_task(&self) -> bool {
+        self.in_task && self.operation != "discard"
+    }
+
+    /// Whether it begins a sorted run.
+    pub fn creates_run(&self) -> bool {
+        self.operation == "create" && self.of_run()
+    }
+
+    /// Whether its file is a sorted run.
+    pub fn of_run(&self) -> bool {
+        let name = self.path.file_name().unwrap_or_default();
+        name.as_encoded_bytes().starts_with(b"run-")
+    }
+}
+
 #[derive(Debug)]
 pub struct Watch {
     job_thread: ThreadId,
@@ -31,6 +50,8 @@ pub struct Watch {
     begun: AtomicU64,
     cancel: Option<Cancel>,
     harm: Option<Harm>,
+    /// Calls of tasks until the one that fails.
+    until_failure: Option<AtomicU64>,
 }
 
 /// What to do when the call of that number begins.
@@ -79,14 +100,26 @@ impl Watch {
         Self::with(None, Some(Harm { at_call, act }))
     }
 
+    /// The same; the call of that number, among those that tasks make and cannot do without, fails with EIO.
+    pub fn failing_in_task(call: u64) -> Arc<Self> {
+        let mut watch = Self::make(None, None);
+        watch.until_failure = Some(AtomicU64::new(call + 1));
+        Arc::new(watch)
+    }
+
     fn with(cancel: Option<Cancel>, harm: Option<Harm>) -> Arc<Self> {
-        Arc::new(Watch {
+        Arc::new(Self::make(cancel, harm))
+    }
+
+    fn make(cancel: Option<Cancel>, harm: Option<Harm>) -> Self {
+        Watch {
             job_thread: thread::current().id(),
             calls: Mutex::default(),
             begun: AtomicU64::new(0),
             cancel,
             harm,
-        })
+            until_failure: None,
+        }
     }
 
     /// All calls, in the order of their ends.
@@ -124,13 +157,25 @@ impl Watch {
         if let Some(harm) = self.harm.as_ref().filter(|harm| harm.at_call == number) {
             (harm.act)();
         }
-        let done = call();
-        self.calls.lock().unwrap().push(Call {
+        let mut made = Call {
             operation,
             path: path.to_owned(),
             in_task: thread::current().id() != self.job_thread,
-            failed: done.is_err(),
-        });
+            failed: false,
+        };
+        let failure = self
+            .until_failure
+            .as_ref()
+            .filter(|_| made.matters_to_task());
+        let fails = failure.is_some_and(|left| left.fetch_sub(1, Ordering::Relaxed) == 1);
+        let done = if fails {
+            let code = io::Error::from_raw_os_error(5);
+            Err(Error::from_io(operation, path, &code))
+        } else {
+            call()
+        };
+        made.failed = done.is_err();
+        self.calls.lock().unwrap().push(made);
         done
     }
 }
