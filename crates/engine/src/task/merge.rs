@@ -60,9 +60,14 @@ pub(super) fn run(
     attempt: &Attempt<'_>,
     scratch: &mut Scratch,
 ) -> Result<Vec<MergeProof>> {
-    match spec.plan.shape {
+    let merged = match spec.plan.shape {
         ShapeKind::Fixed(shape) => merge(shape, spec, context, attempt, scratch),
         ShapeKind::Lines(shape) => merge(shape, spec, context, attempt, scratch),
+    };
+    match spec.target {
+        // What is written cannot be taken back: another attempt would begin anew.
+        MergeTarget::Stream => merged.map_err(Error::final_error),
+        _ => merged,
     }
 }
 

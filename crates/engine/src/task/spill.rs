@@ -90,7 +90,8 @@ fn run_shape<S: Shape>(
         SpillInput::Stream(number) => {
             let stream = context.streams.get(*number);
             let stream = stream.ok_or_else(|| Error::bug("spill", "the job has no stream"))?;
-            spill_stream(&plan, runs, stream, &name, scratch, &progress)
+            // What this attempt has read is lost with it: another one would go on behind that.
+            spill_stream(&plan, runs, stream, &name, scratch, &progress).map_err(Error::final_error)
         }
     }
 }

@@ -12,6 +12,7 @@
 //!   cancel       at every call, and at random moments
 //!   validators   teravalidate against a walk after Hadoop's rules, and planted damage
 //!   spill        terasort and sort in less memory than their input, against naive sorts, with the path taken
+//!   streams      sort from pipes to pipes: faults, cancelling, ends that go away
 //!   teragen      records against the formulas, files, sums
 //! ```
 
@@ -26,6 +27,7 @@ mod commit;
 mod faults;
 mod oracle;
 mod spill;
+mod streams;
 mod support;
 mod teragen;
 mod validators;

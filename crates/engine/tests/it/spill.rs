@@ -210,17 +210,18 @@ impl Ran {
 impl Wanted {
     /// The naive sort: as GNU sort's, all bytes decide between equal keys unless it is to be stable.
     fn sort(self, records: &mut Vec<Vec<u8>>) {
-        let key = |record: &Vec<u8>| match self.fixed {
-            Some((_, key)) if self.stable || self.unique => record[..key].to_vec(),
-            Some(_) => record.clone(),
-            None => record[..record.len() - 1].to_vec(),
+        let end = |record: &Vec<u8>| match self.fixed {
+            Some((_, key)) if self.stable || self.unique => key,
+            Some((record, _)) => record,
+            None => record.len() - 1,
         };
-        records.sort_by(|a, b| {
-            let order = key(a).cmp(&key(b));
+        let compare = |a: &Vec<u8>, b: &Vec<u8>| {
+            let order = a[..end(a)].cmp(&b[..end(b)]);
             if self.reverse { order.reverse() } else { order }
-        });
+        };
+        records.sort_by(compare);
         if self.unique {
-            records.dedup_by(|a, b| key(a) == key(b));
+            records.dedup_by(|a, b| compare(a, b).is_eq());
         }
     }
 }
@@ -315,7 +316,7 @@ fn files_of(shape: Shape, lengths: &[usize], seed: u64) -> Vec<Vec<u8>> {
 }
 
 /// Bytes of few kinds, so that keys tie and end inside each other.
-fn text(bytes: usize, kinds: u64, seed: u64) -> Vec<u8> {
+pub fn text(bytes: usize, kinds: u64, seed: u64) -> Vec<u8> {
     const BYTES: &[u8] = b"\na\0b\xffcdefghijklmnopqrstuvwxyz";
     let mut numbers = Numbers(seed);
     let byte = |_| BYTES[numbers.below(kinds) as usize];
