@@ -22,16 +22,16 @@ use serde_json::{Value, json};
 use super::support::{Place, RECORD, Tree, for_each_number};
 use super::watched::{Call, Watch, Watched};
 
-const EIO: Fault = Fault::Code(5);
-const FULL: Fault = Fault::Code(28);
+pub const EIO: Fault = Fault::Code(5);
+pub const FULL: Fault = Fault::Code(28);
 
 /// Five tries: the first and four more.
 const MOST_TRIES: u64 = 5;
 
 /// A job, and where it begins.
-struct Scenario {
-    prepare: fn() -> Place,
-    spec: Value,
+pub struct Scenario {
+    pub prepare: fn() -> Place,
+    pub spec: Value,
 }
 
 /// Three small files, which are one split, and one of them empty; two parts.
@@ -77,18 +77,20 @@ fn scenarios() -> [Scenario; 3] {
 }
 
 /// What came of a job with faults.
-struct Outcome {
+pub struct Outcome {
     place: Place,
-    report: JobReport,
-    failed: Vec<Call>,
-    calls: u64,
+    pub report: JobReport,
+    pub failed: Vec<Call>,
+    pub calls: u64,
+    /// In the order of their ends.
+    pub made: Vec<Call>,
     reads: u64,
-    before: Tree,
-    after: Tree,
+    pub before: Tree,
+    pub after: Tree,
 }
 
 impl Scenario {
-    fn run(&self, fault: Fault, from: u64, to: u64) -> Outcome {
+    pub fn run(&self, fault: Fault, from: u64, to: u64) -> Outcome {
         let place = (self.prepare)();
         let before = place.tree();
         let watch = Watch::new();
@@ -100,29 +102,35 @@ impl Scenario {
             failed: watch.failed(),
             calls: calls.len() as u64,
             reads: calls.iter().filter(|call| call.operation == "read").count() as u64,
+            made: calls,
             after: place.tree(),
             before,
             place,
         }
     }
 
-    fn run_well(&self) -> Outcome {
+    pub fn run_well(&self) -> Outcome {
         let outcome = self.run(EIO, u64::MAX, u64::MAX);
-        assert_eq!(outcome.report.status, Status::Succeeded);
+        assert_eq!(
+            outcome.report.status,
+            Status::Succeeded,
+            "{}",
+            outcome.what()
+        );
         assert!(outcome.failed.is_empty() && outcome.calls > 8);
         outcome
     }
 }
 
 impl Outcome {
-    fn what(&self) -> String {
+    pub fn what(&self) -> String {
         let left: Vec<_> = self.after.keys().collect();
         let (failed, error) = (&self.failed, &self.report.error);
         format!("{}: {failed:?}\n{error:?}\n{left:?}", self.report.command)
     }
 
     /// Whole or absent, and nothing else; an error after publication leaves it whole.
-    fn check_store(&self, good: &Tree) {
+    pub fn check_store(&self, good: &Tree) {
         let whole = self.after == *good;
         match self.report.status {
             Status::Succeeded => assert!(whole, "no whole output: {}", self.what()),
@@ -134,7 +142,7 @@ impl Outcome {
         }
     }
 
-    fn check_error(&self, kind: Kind) {
+    pub fn check_error(&self, kind: Kind) {
         assert_eq!(self.report.status, Status::Failed, "{}", self.what());
         let failure = self.report.failure.as_ref().unwrap();
         assert_eq!(failure.kind(), kind, "{}", self.what());

@@ -12,6 +12,7 @@
 //!   cancel       at every call, and at random moments
 //!   validators   teravalidate against a walk after Hadoop's rules, and planted damage
 //!   spill        terasort and sort in less memory than their input, against naive sorts, with the path taken
+//!   spill_faults every call of a job that spills goes wrong; runs are damaged between spill and merge
 //!   streams      sort from pipes to pipes: faults, cancelling, ends that go away
 //!   teragen      records against the formulas, files, sums
 //! ```
@@ -27,6 +28,7 @@ mod commit;
 mod faults;
 mod oracle;
 mod spill;
+mod spill_faults;
 mod streams;
 mod support;
 mod teragen;
