@@ -1,7 +1,8 @@
 //! Cancelling at any moment: the job is cancelled and leaves nothing, or was through already and leaves all.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,6 +11,7 @@ use gristmill_engine::runner::threads::Control;
 use gristmill_engine::storage::faulty::{Fault, Plan};
 use serde_json::{Value, json};
 
+use super::spill_faults;
 use super::support::{Numbers, Place, Tree, for_each_number};
 use super::watched::{Watch, Watched};
 
@@ -73,6 +75,31 @@ fn at_every_call_to_the_store() {
         });
         let cancelled = cancelled.into_inner();
         assert!(cancelled >= calls / 4, "{cancelled} of {calls}");
+    }
+}
+
+/// The same for jobs that spill, merge runs to runs, and merge to an output that replaces an old one.
+#[test]
+fn at_every_call_while_runs_are_made_and_merged() {
+    for scenario in spill_faults::scenarios() {
+        let good = spill_faults::run_well(&scenario);
+        let stages: Mutex<BTreeSet<&str>> = Mutex::default();
+        spill_faults::for_each_call(&spill_faults::calls_of(&good), |call| {
+            let (place, control) = ((scenario.prepare)(), Arc::new(Control::default()));
+            let watch = Watch::cancelling(&control, call);
+            let store = Watched::over(place.store(), &watch);
+            let before = place.tree();
+            let report = place.run_on(store, &scenario.spec, &control);
+            check(report.status, &before, &place.tree(), &good.after);
+            if report.status == Status::Cancelled {
+                stages.lock().unwrap().extend(watch.cancelled_during());
+            }
+        });
+        let stages = stages.into_inner().unwrap();
+        assert!(
+            stages.contains("spill") && stages.contains("merge"),
+            "{stages:?}"
+        );
     }
 }
 

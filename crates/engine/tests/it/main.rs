@@ -13,6 +13,7 @@
 //!   validators   teravalidate against a walk after Hadoop's rules, and planted damage
 //!   spill        terasort and sort in less memory than their input, against naive sorts, with the path taken
 //!   spill_faults every call of a job that spills goes wrong; runs are damaged between spill and merge
+//!   spill_places directories for runs: in order, full, vanishing, with what dead jobs left
 //!   streams      sort from pipes to pipes: faults, cancelling, ends that go away
 //!   teragen      records against the formulas, files, sums
 //! ```
@@ -29,6 +30,7 @@ mod faults;
 mod oracle;
 mod spill;
 mod spill_faults;
+mod spill_places;
 mod streams;
 mod support;
 mod teragen;

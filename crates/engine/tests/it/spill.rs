@@ -304,7 +304,7 @@ fn check(case: &Case, circumstances: Circumstances) {
 }
 
 /// Files of so many records each.
-fn files_of(shape: Shape, lengths: &[usize], seed: u64) -> Vec<Vec<u8>> {
+pub fn files_of(shape: Shape, lengths: &[usize], seed: u64) -> Vec<Vec<u8>> {
     let keys = shape.keys(lengths.iter().sum(), seed);
     let mut first = 0;
     let cut = |length: &usize| {
@@ -422,5 +422,60 @@ fn a_task_spills_as_often_as_it_must() {
             ran.counter("SPILLED_RUNS")
         );
         assert!(ran.parts == parts);
+    }
+}
+
+/// Skewed keys, in memory and in runs: parts are the same, and about even, as equal keys are cut by position.
+#[test]
+fn skewed_keys_are_cut_by_position() {
+    let shapes = [
+        Shape::AllEqual(0),
+        Shape::AllEqual(0xFF),
+        Shape::FewDistinct(2),
+        Shape::Sorted,
+        Shape::Reversed,
+        Shape::SharedPrefix(9),
+    ];
+    for (seed, shape) in (0..).zip(shapes) {
+        let case = Case::terasort(files_of(shape, &[15_000, 0, 3, 5_000], seed), 4);
+        let place = case.place(Place::memory());
+        let parts = case.run_in_memory(&place, 3).parts;
+        for workers in [1, 5] {
+            let ran = case.run_spilling(&place, &Watch::new(), workers);
+            assert!(ran.parts == parts, "{shape:?}");
+            assert!(ran.counter("SPILLED_RUNS") >= workers as u64);
+        }
+        let even = case.sorted.len() / 4;
+        let is_even = |bytes: &Vec<u8>| (even / 10 * 8..even / 10 * 12).contains(&bytes.len());
+        assert!(parts.iter().all(|(_, bytes)| is_even(bytes)), "{shape:?}");
+    }
+}
+
+/// Keys that differ behind their first ten bytes alone, or not at all, in an input so large that several tasks write
+/// ranges of the output.
+#[test]
+fn ranges_of_one_file_are_cut_within_equal_keys() {
+    const RECORDS: u64 = 350_000;
+    let record = |key: u64, number: u64| {
+        let mut record = [b'k'; 100];
+        record[20..28].copy_from_slice(&key.to_be_bytes());
+        record[50..58].copy_from_slice(&number.to_be_bytes());
+        record
+    };
+    let mut numbers = Numbers(7);
+    for (distinct, reverse) in [(1, false), (2, true), (1 << 40, false)] {
+        let records = (0..RECORDS).map(|number| record(numbers.below(distinct), number));
+        let wanted = Wanted {
+            fixed: Some((100, 40)),
+            reverse,
+            stable: true,
+            unique: false,
+        };
+        let case = Case::sort(vec![records.collect::<Vec<_>>().concat()], wanted);
+        let place = case.place(Place::memory());
+        let in_memory = case.run_in_memory(&place, 2);
+        assert!(in_memory.tasks("merge") >= 4 && in_memory.tasks("sample") > 0);
+        let spilled = case.run_spilling(&place, &Watch::new(), 2);
+        assert!(spilled.tasks("merge") >= 4 && spilled.counter("MERGE_PASSES") >= 2);
     }
 }

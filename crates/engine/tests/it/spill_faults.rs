@@ -62,12 +62,12 @@ fn sort() -> Scenario {
     }
 }
 
-fn scenarios() -> [Scenario; 2] {
+pub fn scenarios() -> [Scenario; 2] {
     [terasort(), sort()]
 }
 
 /// Both spill; the first merges runs to runs.
-fn run_well(scenario: &Scenario) -> Outcome {
+pub fn run_well(scenario: &Scenario) -> Outcome {
     let good = scenario.run_well();
     let counters = &good.report.counters;
     assert!(counters["SPILLED_RUNS"] >= 2);
@@ -77,7 +77,7 @@ fn run_well(scenario: &Scenario) -> Outcome {
 }
 
 /// The numbers of all calls; of the many that sample the input, only one in eight.
-fn calls_of(good: &Outcome) -> Vec<u64> {
+pub fn calls_of(good: &Outcome) -> Vec<u64> {
     let first_run = good.made.iter().position(Call::of_run).unwrap();
     let first = good.made.iter().position(|call| call.in_task).unwrap();
     let sampled = first + 4..first_run.saturating_sub(12);
@@ -87,7 +87,7 @@ fn calls_of(good: &Outcome) -> Vec<u64> {
 }
 
 /// Does `work` for each of these calls.
-fn for_each_call(calls: &[u64], work: impl Fn(u64) + Sync) {
+pub fn for_each_call(calls: &[u64], work: impl Fn(u64) + Sync) {
     for_each_number(calls.len() as u64, |index| work(calls[index as usize]));
 }
 

@@ -10,6 +10,7 @@ use gristmill_engine::plan::JobSpec;
 use gristmill_engine::plan::spill::SpillNumbers;
 use gristmill_engine::runner::threads::Control;
 use gristmill_engine::storage::faulty::{Faulty, Plan};
+use gristmill_engine::storage::layered::MEMORY_PLACE;
 use gristmill_engine::storage::local::Local;
 use gristmill_engine::storage::memory::Memory;
 use gristmill_engine::storage::{Caching, FileKind, Store};
@@ -141,7 +142,10 @@ impl Place {
     }
 
     fn absolute(&self, spec: &Value) -> Value {
-        let join = |path: &Value| json!(self.path(path.as_str().unwrap()));
+        let join = |path: &Value| match path.as_str().unwrap() {
+            MEMORY_PLACE => path.clone(),
+            path => json!(self.path(path)),
+        };
         let mut spec = spec.clone();
         for options in spec.as_object_mut().unwrap().values_mut() {
             for name in ["input", "output"] {
