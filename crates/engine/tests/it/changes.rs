@@ -116,12 +116,12 @@ fn changes_are_noticed(store: fn(&Place) -> Arc<dyn Store>) -> usize {
     calls.iter().filter(|call| call.operation == "read").count()
 }
 
+/// Also where the input is mapped; then only the sample is read, where the page cache does not have it.
 #[test]
-fn mapped_input_that_changes_is_noticed() {
-    assert_eq!(changes_are_noticed(mappable), 0, "it is not mapped");
-}
-
-#[test]
-fn read_input_that_changes_is_noticed() {
-    assert!(changes_are_noticed(unmappable) > 0);
+fn input_that_changes_is_noticed() {
+    let (mapped, read) = (
+        changes_are_noticed(mappable),
+        changes_are_noticed(unmappable),
+    );
+    assert!(mapped < read, "it is not mapped: {mapped} and {read} reads");
 }
