@@ -329,7 +329,7 @@ fn lengths(most: usize) -> impl Strategy<Value = Vec<usize>> {
 }
 
 fn wanted() -> impl Strategy<Value = Wanted> {
-    let lengths = (1_usize..150).prop_flat_map(|record| (Just(record), 0..=record));
+    let lengths = (1_usize..150).prop_flat_map(|record| (Just(record), 1..=record));
     let fixed = prop_oneof![Just(None), lengths.prop_map(Some)];
     let flags = (any::<bool>(), any::<bool>(), any::<bool>());
     (fixed, flags).prop_map(|(fixed, (reverse, unique, stable))| Wanted {
