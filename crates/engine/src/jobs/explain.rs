@@ -7,7 +7,7 @@ use super::{Job, terasort};
 use crate::error::{Error, Kind, Result};
 use crate::plan::JobSpec;
 use crate::plan::explain::{Explanation, PlannedDisk, PlannedMemory, PlannedStage};
-use crate::plan::sort::SortPlan;
+use crate::plan::sort::{SortPlan, reduce_bytes};
 use crate::plan::spill::SpillNumbers;
 use crate::record::arena::layout_bytes;
 use crate::storage::Store;
@@ -59,6 +59,7 @@ pub(super) fn of_terasort(
             explained.reason =
                 format!("sorted in memory it needs {needed} bytes, which the budget has");
             let arena = layout_bytes(&plan.file_bytes);
+            let ranges = bytes.div_ceil(reduce_bytes(bytes, job.workers)).max(1);
             explained.reservations = vec![
                 memory("input, mapped or read", arena),
                 memory("entries, indexes, workers", needed.saturating_sub(arena)),
@@ -66,7 +67,7 @@ pub(super) fn of_terasort(
             explained.stages = vec![
                 stage("sample", plan.sample().len(), 0, 0),
                 stage("map", plan.splits.len(), bytes, 0),
-                stage("reduce", plan.splits.len(), 0, bytes),
+                stage("reduce", ranges as usize, 0, bytes),
             ];
         }
         Some(numbers) => {
@@ -166,7 +167,8 @@ fn by_runs(explained: &mut Explanation, numbers: &SpillNumbers, tasks: u64, byte
             .push(stage("merge runs", groups.len() as u64, bytes, bytes));
         runs = groups.len();
     }
-    let ranges = (explained.buckets as u64).min(bytes.div_ceil(128 << 20).max(1));
+    let each = reduce_bytes(bytes, explained.workers);
+    let ranges = (explained.buckets as u64).min(bytes.div_ceil(each).max(1));
     explained.stages.push(stage("merge", ranges, bytes, bytes));
 }
 

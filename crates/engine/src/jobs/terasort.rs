@@ -110,7 +110,7 @@ fn sort_in_memory(
     let environment = job.environment;
     let store = &*environment.store;
     let proven = Arc::new(Mutex::new(OutputProof::new(plan.parts)));
-    let tera_sort = TeraSort::new(plan.clone(), outputs, Arc::clone(&proven));
+    let tera_sort = TeraSort::new(plan.clone(), job.workers, outputs, Arc::clone(&proven));
     let arena = lay_out(store, &files)?;
     let context = TaskContext::new(environment.store.clone(), job.budget(), files, Some(arena));
     let arena_bytes = crate::record::arena::layout_bytes(&plan.file_bytes);
@@ -157,7 +157,7 @@ fn sort_by_runs(
             buffer_bytes,
         }),
         inputs: splits.into_iter().map(SpillInput::Pieces).collect(),
-        targets: targets_of(plan.coarse(), outputs),
+        targets: targets_of(plan.coarse(), job.workers, outputs),
         outcome: Arc::clone(&outcome),
         step: Step::default(),
     };
@@ -184,10 +184,10 @@ fn borders_of(plan: SortPlan) -> Borders {
 }
 
 /// Merge tasks of ranges of parts, from the sizes of the buckets.
-fn targets_of(plan: SortPlan, outputs: Vec<OutputFile>) -> Targets {
+fn targets_of(plan: SortPlan, workers: usize, outputs: Vec<OutputFile>) -> Targets {
     Box::new(move |sizes| {
         let counts: Vec<u64> = sizes.iter().map(|(_, records)| *records).collect();
-        let tasks = plan.reduce_tasks(&counts, &|part| outputs[part].clone());
+        let tasks = plan.reduce_tasks(&counts, workers, &|part| outputs[part].clone());
         Ok(tasks.into_iter().map(MergeTarget::Ranges).collect())
     })
 }
@@ -313,16 +313,23 @@ struct TeraSort {
     plan: SortPlan,
     outputs: Vec<OutputFile>,
     proof: Arc<Mutex<OutputProof>>,
+    workers: usize,
     step: MemoryStep,
     cuts: Arc<CutPoints>,
 }
 
 impl TeraSort {
-    fn new(plan: SortPlan, outputs: Vec<OutputFile>, proof: Arc<Mutex<OutputProof>>) -> Self {
+    fn new(
+        plan: SortPlan,
+        workers: usize,
+        outputs: Vec<OutputFile>,
+        proof: Arc<Mutex<OutputProof>>,
+    ) -> Self {
         TeraSort {
             plan,
             outputs,
             proof,
+            workers,
             step: MemoryStep::Begin,
             cuts: Arc::new(CutPoints::from_sample(Vec::new(), 1)),
         }
@@ -379,7 +386,7 @@ impl TeraSort {
         }
         let ranges_of = self
             .plan
-            .reduce_tasks(&counts, &|part| self.outputs[part].clone());
+            .reduce_tasks(&counts, self.workers, &|part| self.outputs[part].clone());
         let inputs = Arc::new(inputs);
         let task = |ranges: &Vec<RangeSpec>| {
             TaskSpec::Reduce(ReduceSpec {

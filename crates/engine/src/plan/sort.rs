@@ -51,6 +51,15 @@ fn task_bytes(input_bytes: u64) -> u64 {
     (input_bytes / 16).clamp(4 << 20, 128 << 20)
 }
 
+/// Bytes of a reduce task. Its end waits for its last write, so that few long ones are better than many, as long as all
+/// workers have some; the output does not depend on it.
+pub fn reduce_bytes(input_bytes: u64, workers: usize) -> u64 {
+    (input_bytes / (workers as u64 * TASKS_PER_WORKER)).clamp(4 << 20, 512 << 20)
+}
+
+/// Reduce tasks for each worker, where there is enough to do: the last ones end at about the same time.
+const TASKS_PER_WORKER: u64 = 8;
+
 /// How an output of `bytes` bytes is cut into files when the user does not say.
 ///
 /// ```
@@ -214,15 +223,16 @@ impl SortPlan {
         stretches
     }
 
-    /// The reduce tasks: ranges of parts whose buckets hold so many entries each, 4 to 128 MB a task.
+    /// The reduce tasks of so many workers: ranges of parts whose buckets hold so many entries each.
     ///
     /// Every part has a range, if only an empty one: the files are there whatever the data.
     pub fn reduce_tasks(
         &self,
         counts: &[u64],
+        workers: usize,
         path_of: &dyn Fn(usize) -> OutputFile,
     ) -> Vec<Vec<RangeSpec>> {
-        let target = task_bytes(self.input_bytes());
+        let target = reduce_bytes(self.input_bytes(), workers);
         let bytes_of =
             |buckets: Range<usize>| counts[buckets].iter().sum::<u64>() * self.record_bytes as u64;
         let (mut tasks, mut task, mut task_size) = (Vec::new(), Vec::new(), 0);
@@ -296,7 +306,7 @@ mod tests {
             let mut plan = SortPlan::new(100, vec![records * 100], Some(parts)).unwrap();
             plan.buckets_per_part = buckets_per_part;
             let path = |part| OutputFile { path: part_name('r', part).into(), bytes: 0 };
-            let ranges = plan.reduce_tasks(&counts, &path).concat();
+            let ranges = plan.reduce_tasks(&counts, 3, &path).concat();
             let (mut next_bucket, mut end) = (0, BTreeEnd::default());
             for range in &ranges {
                 prop_assert_eq!(range.buckets.start, next_bucket);

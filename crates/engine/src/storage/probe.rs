@@ -10,7 +10,7 @@ use super::{Caching, Store};
 use crate::error::Result;
 
 /// Windows that are looked at to estimate how much of a file is in the page cache.
-const WINDOWS: u64 = 256;
+const WINDOWS: u64 = 32;
 
 /// Bytes of a window.
 const WINDOW_BYTES: u64 = 1 << 20;
