@@ -29,7 +29,7 @@ const MOST_BUFFER_BYTES: u64 = 4 << 20;
 
 /// Buffers of a run that is merged: below the first devices become slow, beyond the second they gain nothing.
 const GOOD_SOURCE_BYTES: u64 = 256 << 10;
-const MOST_SOURCE_BYTES: u64 = 2 << 20;
+const MOST_SOURCE_BYTES: u64 = 8 << 20;
 
 /// Runs that are merged at once at most: each is two open files for each worker.
 const MOST_FAN_IN: usize = 200;

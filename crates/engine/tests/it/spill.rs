@@ -226,7 +226,7 @@ impl Wanted {
     }
 }
 
-fn lines(file: &Vec<u8>) -> Vec<Vec<u8>> {
+fn lines(file: &[u8]) -> Vec<Vec<u8>> {
     let mut lines: Vec<Vec<u8>> = file
         .split_inclusive(|byte| *byte == b'\n')
         .map(<[u8]>::to_vec)
@@ -401,7 +401,7 @@ fn runs_of_many_workers_are_merged_in_passes() {
 /// in it: a task makes many runs, in order.
 #[test]
 fn a_task_spills_as_often_as_it_must() {
-    let long_lines = vec![[b'm'; 8191].as_slice(), b"\n"].concat().repeat(8);
+    let long_lines = [[b'm'; 8191].as_slice(), b"\n"].concat().repeat(8);
     let short_lines = text(60_000, 12, 5);
     let wanted = Wanted::default();
     let by_entries = Case::sort(vec![[long_lines, short_lines].concat()], wanted);

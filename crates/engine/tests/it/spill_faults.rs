@@ -81,7 +81,7 @@ pub fn calls_of(good: &Outcome) -> Vec<u64> {
     let first_run = good.made.iter().position(Call::of_run).unwrap();
     let first = good.made.iter().position(|call| call.in_task).unwrap();
     let sampled = first + 4..first_run.saturating_sub(12);
-    let chosen = |number: &usize| !sampled.contains(number) || number % 8 == 0;
+    let chosen = |number: &usize| !sampled.contains(number) || number.is_multiple_of(8);
     let numbers = (0..good.made.len()).filter(chosen);
     numbers.map(|number| number as u64).collect()
 }
