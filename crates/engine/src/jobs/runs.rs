@@ -19,6 +19,7 @@ use crate::record::shape::Shape;
 use crate::run::RunFile;
 use crate::spill::SpilledRun;
 use crate::storage::Store;
+use crate::storage::layered::MEMORY_PLACE;
 use crate::task::{
     MergeRunsSpec, MergeSpec, MergeTarget, RunPlan, SpillInput, SpillSpec, TaskReport, TaskSpec,
 };
@@ -38,9 +39,10 @@ pub(super) struct RunOutcome {
     pub(super) runs: u64,
     /// Passes that merged runs to runs.
     pub(super) passes: u64,
-    /// Records and bytes written to runs, in all.
+    /// Records written to runs, in all.
     pub(super) spilled_records: u64,
-    pub(super) spilled_bytes: u64,
+    /// Bytes of those runs that are not in memory.
+    pub(super) disk_bytes: u64,
     /// What each merge task wrote, with what it was to write.
     pub(super) merged: Vec<(MergeTarget, Vec<MergeProof>)>,
 }
@@ -127,8 +129,7 @@ impl RunSort {
                 outcome.first_records += run.records;
                 outcome.bytes_read += run.bytes_read;
                 outcome.checksum_read += run.checksum_read;
-                outcome.spilled_records += run.records;
-                outcome.spilled_bytes += run.bytes;
+                outcome.count_spilled(run);
             }
         }
         self.merge(runs.into_iter().map(|run| run.path).collect())
@@ -180,8 +181,7 @@ impl RunSort {
             self.store.remove(path)?;
         }
         let mut outcome = lock(&self.outcome);
-        outcome.spilled_records += runs.iter().map(|run| run.records).sum::<u64>();
-        outcome.spilled_bytes += runs.iter().map(|run| run.bytes).sum::<u64>();
+        runs.iter().for_each(|run| outcome.count_spilled(run));
         drop(outcome);
         self.merge(runs.into_iter().map(|run| run.path).collect())
     }
@@ -249,6 +249,13 @@ impl Plan for RunSort {
 }
 
 impl RunOutcome {
+    fn count_spilled(&mut self, run: &SpilledRun) {
+        self.spilled_records += run.records;
+        if !run.path.starts_with(MEMORY_PLACE) {
+            self.disk_bytes += run.bytes;
+        }
+    }
+
     fn merged_bytes(&self) -> u64 {
         let proofs = self.merged.iter().flat_map(|(_, proofs)| proofs);
         proofs.map(|proof| proof.bytes).sum()
@@ -291,15 +298,14 @@ impl RunOutcome {
 }
 
 /// Counts what was spilled, with Hadoop's names where it has them.
-pub(super) fn count_runs(job: &mut Job<'_>, input_bytes: u64, outcome: &RunOutcome, on_disk: bool) {
+pub(super) fn count_runs(job: &mut Job<'_>, input_bytes: u64, outcome: &RunOutcome) {
     let written: u64 = outcome.merged_bytes();
-    let spilled_bytes = if on_disk { outcome.spilled_bytes } else { 0 };
     let report = &mut job.report;
     report.count("SPILLED_RECORDS", outcome.spilled_records);
     report.count("SPILLED_RUNS", outcome.runs);
     report.count("MERGE_PASSES", outcome.passes);
-    report.count("FILE_BYTES_READ", input_bytes + spilled_bytes);
-    report.count("FILE_BYTES_WRITTEN", written + spilled_bytes);
+    report.count("FILE_BYTES_READ", input_bytes + outcome.disk_bytes);
+    report.count("FILE_BYTES_WRITTEN", written + outcome.disk_bytes);
 }
 
 /// What `outcome` holds. A panic elsewhere leaves it whole enough: the job fails then.

@@ -54,6 +54,9 @@ const SAMPLES_PER_BUCKET: u64 = 32;
 /// too far behind, and tasks should end together.
 const MEMORY_WORKER_BYTES: u64 = 96 << 20;
 
+/// Runs that memory is worth holding: for more input each is longer.
+const FEW_RUNS: u64 = 50;
+
 pub(super) fn run(job: &mut Job<'_>, spec: &SortSpec) -> Result<()> {
     match shape_of(spec) {
         ShapeKind::Fixed(shape) => run_shape(job, spec, shape),
@@ -228,15 +231,20 @@ impl<'a, S: Shape> Sort<'a, S> {
         let runs_bytes = known + known / 1000 + (input.files.len() as u64 + 64) * 16_384;
         let plan = |memory| SpillNumbers::new(memory, workers, record_bytes);
         let streams = !input.streams.is_empty();
+        // A pass would need room for all runs a second time.
+        let merged_at_once = |numbers: &SpillNumbers| {
+            let tasks = spill_tasks(known, numbers.arena_bytes, workers);
+            numbers.passes((tasks + tasks / 8) as usize) == 0
+        };
         let (beside, memory_runs) = if streams {
             (memory / 2, memory / 2)
         } else {
-            let most = workers as u64 * MEMORY_WORKER_BYTES;
+            let most = workers as u64 * MEMORY_WORKER_BYTES.max(known / FEW_RUNS);
             (memory.saturating_sub(runs_bytes).min(most), runs_bytes)
         };
         let (numbers, memory_runs) = match plan(beside) {
-            Ok(numbers) => (numbers, memory_runs),
-            Err(_) => (plan(memory)?, 0),
+            Ok(numbers) if streams || merged_at_once(&numbers) => (numbers, memory_runs),
+            _ => (plan(memory)?, 0),
         };
         let cut = known >= LEAST_CUT_BYTES && !streams && !spec.unique && spec.output.is_some();
         let buckets = if cut {
@@ -346,7 +354,7 @@ impl<'a, S: Shape> Sort<'a, S> {
         }
         let outcome = lock(&outcome);
         self.prove(&context, &outcome)?;
-        count_runs(job, outcome.bytes_read, &outcome, !self.fits);
+        count_runs(job, outcome.bytes_read, &outcome);
         Ok(sorted(&outcome, self.spec.unique))
     }
 
@@ -356,7 +364,7 @@ impl<'a, S: Shape> Sort<'a, S> {
             ShapeKind::Fixed(fixed) => fixed.record_bytes as u64,
             ShapeKind::Lines(_) => 1,
         };
-        let usable = self.numbers.arena_bytes as u64 / 12 * 10;
+        let usable = usable_bytes(self.numbers.arena_bytes);
         let mut inputs = Vec::new();
         let mut first = 0;
         let ends = input.streams.iter().map(|(place, ..)| *place);
@@ -375,10 +383,7 @@ impl<'a, S: Shape> Sort<'a, S> {
                 })
                 .collect();
             let bytes: u64 = sizes.iter().sum();
-            let tasks = bytes
-                .div_ceil(usable.max(1))
-                .next_multiple_of(workers as u64)
-                .max(1);
+            let tasks = spill_tasks(bytes, self.numbers.arena_bytes, workers).max(1);
             let target = bytes.div_ceil(tasks).clamp(1 << 20, usable.max(1 << 20));
             let cut = splits(&sizes, target, stride(record_bytes));
             let cut = at_records(self.shape, store, &input.files, cut)?;
@@ -437,6 +442,18 @@ impl<'a, S: Shape> Sort<'a, S> {
         outcome.check_order(self.shape)?;
         outcome.check(self.spec.unique)
     }
+}
+
+/// What a spill task reads at most, so that it makes one run: splits have slop, and pieces begin at whole blocks.
+fn usable_bytes(arena_bytes: usize) -> u64 {
+    arena_bytes as u64 / 12 * 10
+}
+
+/// How many tasks spill so many bytes.
+fn spill_tasks(bytes: u64, arena_bytes: usize, workers: usize) -> u64 {
+    bytes
+        .div_ceil(usable_bytes(arena_bytes).max(1))
+        .next_multiple_of(workers as u64)
 }
 
 fn sorted(outcome: &RunOutcome, unique: bool) -> Sorted {

@@ -164,7 +164,7 @@ fn sort_by_runs(
     let ended = job.run_plan(Box::new(run_sort), &context);
     finish(store, &context, ended)?;
     let outcome = lock(&outcome);
-    count_runs(job, plan.input_bytes(), &outcome, true);
+    count_runs(job, plan.input_bytes(), &outcome);
     prove(plan, &outcome)
 }
 

@@ -479,3 +479,52 @@ fn ranges_of_one_file_are_cut_within_equal_keys() {
         assert!(spilled.tasks("merge") >= 4 && spilled.counter("MERGE_PASSES") >= 2);
     }
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Between the least memory and much, runs are in memory or not: whatever is planned fits the budget.
+    #[test]
+    fn any_memory_that_is_not_refused_is_enough(
+        wanted in wanted(),
+        lengths in lengths(900_000),
+        kinds in 2_u64..30,
+        seed in any::<u64>(),
+        workers in 1_usize..5,
+        more in 0_u64..24_000_000,
+    ) {
+        let whole = wanted.fixed.map_or(1, |(record, _)| record);
+        let file = |(number, bytes): (u64, &usize)| text(bytes / whole * whole, kinds, seed ^ number);
+        let case = Case::sort((0..).zip(&lengths).map(file).collect(), wanted);
+        let place = case.place(Place::memory());
+        let spec = case.with(workers, json!(case.least_memory(workers) + more));
+        let ran = case.run(&place, &Watch::new(), &spec);
+        let written = ran.counter("FILE_BYTES_WRITTEN");
+        let on_disk = ran.created_runs() > 0;
+        prop_assert_eq!(on_disk, written > case.sorted.len() as u64);
+    }
+}
+
+/// Just more than fits, just what fits, and what fits but would have to be merged in passes: those would need room
+/// for all runs a second time.
+#[test]
+fn runs_stay_in_memory_only_where_they_are_merged_at_once() {
+    let wanted = Wanted {
+        fixed: Some((100, 10)),
+        ..Wanted::default()
+    };
+    let file = files_of(Shape::Random, &[300_000], 4);
+    let case = Case::sort(file, wanted);
+    let place = case.place(Place::memory());
+    let least = case.least_memory(2);
+    let mut on_disk = Vec::new();
+    for more in [20, 31, 33, 36, 40, 60] {
+        let spec = case.with(2, json!(least + more * 1_000_000));
+        let ran = case.run(&place, &Watch::new(), &spec);
+        on_disk.push(ran.created_runs() > 0);
+        if !on_disk.ends_with(&[true]) {
+            assert_eq!(ran.counter("MERGE_PASSES"), 0);
+        }
+    }
+    assert_eq!(on_disk, [true, true, true, true, false, false]);
+}
