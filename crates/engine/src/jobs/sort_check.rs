@@ -170,3 +170,131 @@ impl<S: Shape> Check<S> {
         Err(Error::new(Kind::Disorder, "call the input sorted", message))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::shape::{Fixed, Lines};
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    /// Checks `data` in blocks that end at `cuts`; gives records and bytes.
+    fn check<S: Shape>(shape: S, unique: bool, data: &[u8], cuts: &[usize]) -> Result<(u64, u64)> {
+        let mut check = Check::new(shape, unique);
+        check.name = "data".to_owned();
+        let mut ends: Vec<usize> = cuts.iter().map(|cut| cut % (data.len() + 1)).collect();
+        ends.push(data.len());
+        ends.sort_unstable();
+        let mut start = 0;
+        for end in ends {
+            check.block(&data[start..end])?;
+            start = end;
+        }
+        check.end()?;
+        Ok((check.records, check.bytes))
+    }
+
+    /// The number of the first record, from one on, that is not in order behind the one before it.
+    fn naive<S: Shape>(shape: S, unique: bool, records: &[Vec<u8>]) -> Option<usize> {
+        let wrong = |pair: &[Vec<u8>]| {
+            let order = shape.compare(&pair[0], &pair[1]);
+            order.is_gt() || unique && order.is_eq()
+        };
+        records.windows(2).position(wrong).map(|before| before + 2)
+    }
+
+    fn agrees<S: Shape>(shape: S, unique: bool, records: &[Vec<u8>], cuts: &[usize]) {
+        let data = records.concat();
+        match (
+            check(shape, unique, &data, cuts),
+            naive(shape, unique, records),
+        ) {
+            (Ok(found), None) => {
+                assert_eq!(found, (records.len() as u64, data.len() as u64));
+            }
+            (Err(error), Some(number)) => {
+                assert_eq!(error.kind(), Kind::Disorder);
+                let message = error.to_string();
+                assert!(message.contains(&format!(" data:{number}: ")), "{message}");
+            }
+            (found, number) => panic!("{found:?}, {number:?}"),
+        }
+    }
+
+    /// Records in order, but for some.
+    fn mostly_sorted<S: Shape>(
+        shape: S,
+        mut records: Vec<Vec<u8>>,
+        swap: Option<usize>,
+    ) -> Vec<Vec<u8>> {
+        records.sort_by(|a, b| shape.compare(a, b));
+        if let Some(at) = swap.filter(|_| records.len() > 1) {
+            let at = at % (records.len() - 1);
+            records.swap(at, at + 1);
+        }
+        records
+    }
+
+    proptest! {
+        #[test]
+        fn lines_are_checked_whatever_the_blocks(
+            keys in vec(vec(prop_oneof![Just(0_u8), Just(b'a'), Just(b'b'), Just(0xFF)], 0..6), 0..40),
+            swap in proptest::option::of(any::<usize>()),
+            cuts in vec(any::<usize>(), 0..30),
+            (unique, descending, ended) in any::<(bool, bool, bool)>(),
+        ) {
+            let shape = Lines { descending };
+            let line = |mut key: Vec<u8>| {
+                key.push(b'\n');
+                key
+            };
+            let mut lines = mostly_sorted(shape, keys.into_iter().map(line).collect(), swap);
+            // A last line without an end is a line too, if there is anything in it.
+            if let Some(last) = lines.last_mut().filter(|last| !ended && last.len() > 1) {
+                last.pop();
+            }
+            agrees(shape, unique, &lines, &cuts);
+        }
+
+        #[test]
+        fn records_are_checked_whatever_the_blocks(
+            keys in vec(0_u8..4, 0..40),
+            rest in 0_usize..9,
+            swap in proptest::option::of(any::<usize>()),
+            cuts in vec(any::<usize>(), 0..30),
+            (unique, descending) in any::<(bool, bool)>(),
+        ) {
+            let shape = Fixed { record_bytes: 1 + rest, key_bytes: 1, descending };
+            let record = |key: u8| [vec![key], vec![b'\n'; rest]].concat();
+            let records = mostly_sorted(shape, keys.into_iter().map(record).collect(), swap);
+            agrees(shape, unique, &records, &cuts);
+        }
+    }
+
+    #[test]
+    fn a_cut_off_record_is_no_record() {
+        let shape = Fixed {
+            record_bytes: 4,
+            key_bytes: 2,
+            descending: false,
+        };
+        let error = check(shape, false, b"aaaabbbbcc", &[1, 6]).unwrap_err();
+        assert_eq!(error.kind(), Kind::BadInput);
+        let message = error.to_string();
+        assert!(
+            message.contains("2 bytes into a record") && message.contains("record 3"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn a_long_key_is_shown_in_part() {
+        let data = [b"b\n".to_vec(), vec![b'a'; 5_000], b"\n".to_vec()].concat();
+        let error = check(Lines { descending: false }, false, &data, &[3, 900]).unwrap_err();
+        let message = error.to_string();
+        assert!(
+            message.contains(&"a".repeat(SHOWN_BYTES)) && message.len() < 400,
+            "{message}"
+        );
+    }
+}

@@ -191,3 +191,128 @@ fn note<S: Shape>(shape: S, proof: &mut MergeProof, before: &[u8], record: &[u8]
     proof.duplicates += u64::from(order.is_eq());
     order.is_le()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::shape::{Fixed, Lines};
+    use crate::storage::memory::Memory;
+    use crate::storage::{Caching, Store};
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use std::sync::Arc;
+
+    /// So small that records and proofs cross from buffer to buffer.
+    const BUFFER_BYTES: usize = 12 << 10;
+
+    const LINES: Lines = Lines { descending: false };
+
+    /// What is written of `records`, and its proof.
+    fn write<S: Shape>(
+        shape: S,
+        unique: bool,
+        records: &[Vec<u8>],
+    ) -> Result<(Vec<u8>, MergeProof)> {
+        let store = Memory::with_room_for(1 << 30);
+        let file = Arc::from(store.create("/out".as_ref(), 0, Caching::Direct)?);
+        let proof = OverlappedWriter::run(&mut Vec::new(), BUFFER_BYTES, |writer| {
+            writer.begin(file, 0)?;
+            let mut out = ProvenWriter::new(shape, unique, writer);
+            records.iter().try_for_each(|record| out.append(record))?;
+            out.proof()
+        })?;
+        Ok((store.bytes_of("/out".as_ref()).unwrap(), proof))
+    }
+
+    /// Against one record at a time.
+    fn check<S: Shape>(shape: S, unique: bool, records: &[Vec<u8>]) {
+        let (written, proof) = write(shape, unique, records).unwrap();
+        let mut kept = records.to_vec();
+        if unique {
+            kept.dedup_by(|a, b| shape.compare(a, b).is_eq());
+        }
+        let key = |record: Option<&Vec<u8>>| record.map(|record| shape.key(record).to_vec());
+        let equal = |pair: &&[Vec<u8>]| shape.compare(&pair[0], &pair[1]).is_eq();
+        let checksum = kept
+            .iter()
+            .map(|record| u128::from(crc32fast::hash(record)));
+        assert!(written == kept.concat());
+        assert_eq!(proof.records, kept.len() as u64);
+        assert_eq!(proof.bytes, written.len() as u64);
+        assert_eq!(
+            proof.duplicates,
+            records.windows(2).filter(equal).count() as u64
+        );
+        assert_eq!(proof.checksum, checksum.sum());
+        assert_eq!(proof.ends, key(kept.first()).zip(key(kept.last())));
+    }
+
+    fn lines() -> impl Strategy<Value = Vec<Vec<u8>>> {
+        let length = prop_oneof![20 => 0_usize..30, 2 => 0_usize..9_000, 1 => 8_000_usize..40_000];
+        let line = (length, 0_u8..3).prop_map(|(length, kind)| {
+            let mut line = vec![b'a' + kind; length];
+            line.push(b'\n');
+            line
+        });
+        vec(line, 0..120)
+    }
+
+    proptest! {
+        #[test]
+        fn lines_are_written_and_proved(mut records in lines(), unique in any::<bool>(), descending in any::<bool>()) {
+            let shape = Lines { descending };
+            records.sort_by(|a, b| shape.compare(a, b));
+            check(shape, unique, &records);
+        }
+
+        #[test]
+        fn records_are_written_and_proved(
+            count in 0_u32..900,
+            distinct in 1_u32..900,
+            record_bytes in prop_oneof![Just(10_usize), Just(100), Just(8_192), Just(8_193), Just(30_000)],
+            key_bytes in prop_oneof![Just(4_usize), Just(10)],
+            descending in any::<bool>(),
+            unique in any::<bool>(),
+        ) {
+            let count = count.min(3_000_000 / record_bytes as u32);
+            let shape = Fixed { record_bytes, key_bytes, descending };
+            let record = |i: u32| {
+                let mut record = vec![i as u8; record_bytes];
+                record[..4].copy_from_slice(&(i % distinct).to_be_bytes());
+                record[4..10].fill(0);
+                record
+            };
+            let mut records: Vec<Vec<u8>> = (0..count).map(record).collect();
+            records.sort_by(|a, b| shape.compare(a, b));
+            check(shape, unique, &records);
+        }
+
+        /// One record out of its place, anywhere: within a stretch that is proved at once, between two, or long.
+        #[test]
+        fn disorder_is_found(
+            count in 2_usize..400,
+            at in any::<prop::sample::Index>(),
+            length in prop_oneof![Just(100_usize), Just(9_000)],
+            plain in any::<bool>(),
+        ) {
+            let count = count.min(3_000_000 / length);
+            let mut records: Vec<Vec<u8>> = (0..count)
+                .map(|i| format!("{i:0width$}\n", width = length - 1).into_bytes())
+                .collect();
+            for record in &mut records {
+                record.rotate_left(length - 11); // the number first
+                record[10..].fill(b'.');
+                record[length - 1] = b'\n';
+            }
+            let at = at.index(count - 1);
+            records.swap(at, at + 1);
+            let fixed = Fixed { record_bytes: length, key_bytes: 10, descending: false };
+            let written = if plain {
+                write(fixed, false, &records)
+            } else {
+                write(LINES, false, &records)
+            };
+            prop_assert_eq!(written.unwrap_err().kind(), Kind::Proof);
+        }
+    }
+}

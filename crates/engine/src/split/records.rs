@@ -85,3 +85,97 @@ pub fn at_records<S: Shape>(
     }
     Ok(cut)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::shape::{Fixed, Lines};
+    use crate::split::{input_files, splits};
+    use crate::storage::memory::Memory;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use std::path::PathBuf;
+
+    const LINES: Lines = Lines { descending: false };
+
+    fn store_with(files: &[Vec<u8>]) -> (Memory, Vec<InputFile>) {
+        let store = Memory::with_room_for(1 << 30);
+        let mut paths: Vec<PathBuf> = Vec::new();
+        for (number, bytes) in files.iter().enumerate() {
+            paths.push(format!("/{number}").into());
+            let file = store.create(&paths[number], bytes.len() as u64, Caching::Cached);
+            file.unwrap().write_at(bytes, 0).unwrap();
+        }
+        let files = input_files(&store, &paths).unwrap();
+        (store, files)
+    }
+
+    /// Lines around the lengths that are looked at, with or without an end to the last.
+    fn file() -> impl Strategy<Value = Vec<u8>> {
+        let length =
+            prop_oneof![9 => 0_usize..20, 3 => 4_090_usize..4_100, 1 => 8_000_usize..30_000];
+        (vec(length, 0..20), any::<bool>()).prop_map(|(lengths, ended)| {
+            let line = |length| [vec![b'x'; length], b"\n".to_vec()].concat();
+            let mut file: Vec<u8> = lengths.into_iter().flat_map(line).collect();
+            if !ended {
+                file.pop();
+            }
+            file
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_line_begins_behind_each_newline(file in file()) {
+            let (store, _) = store_with(std::slice::from_ref(&file));
+            let opened = store.open("/0".as_ref(), Caching::Cached).unwrap();
+            let bytes = file.len() as u64;
+            let mut want = bytes;
+            for offset in (0..=file.len()).rev() {
+                if offset == 0 || offset < file.len() && file[offset - 1] == b'\n' {
+                    want = offset as u64;
+                }
+                if offset % 37 == 0 || offset + 50 > file.len() || want == offset as u64 {
+                    let start = record_start(LINES, &*opened, bytes, offset as u64).unwrap();
+                    prop_assert_eq!(start, want, "{}", offset);
+                }
+            }
+        }
+
+        /// Moved splits hold every byte once, in order, and end where lines do.
+        #[test]
+        fn moved_splits_tile_the_input(files in vec(file(), 1..5), target in 1_u64..20_000) {
+            let (store, inputs) = store_with(&files);
+            let sizes: Vec<u64> = files.iter().map(|file| file.len() as u64).collect();
+            let cut = at_records(LINES, &store, &inputs, splits(&sizes, target, 1)).unwrap();
+            prop_assert!(cut.iter().all(|split| !split.is_empty()));
+            let mut pieces = cut.concat().into_iter();
+            for (number, file) in files.iter().enumerate() {
+                let mut at = 0;
+                while at < file.len() as u64 {
+                    let piece = pieces.next().unwrap();
+                    prop_assert_eq!((piece.file, piece.offset), (number, at));
+                    at += piece.bytes;
+                    prop_assert!(at == file.len() as u64 || file[at as usize - 1] == b'\n');
+                }
+            }
+            prop_assert_eq!(pieces.next(), None);
+        }
+    }
+
+    #[test]
+    fn records_of_one_length_begin_at_its_multiples() {
+        let (store, _) = store_with(&[vec![0; 30]]);
+        let file = store.open("/0".as_ref(), Caching::Cached).unwrap();
+        let shape = Fixed {
+            record_bytes: 10,
+            key_bytes: 1,
+            descending: false,
+        };
+        let start = |offset| record_start(shape, &*file, 30, offset).unwrap();
+        assert_eq!(
+            [0, 1, 10, 11, 20, 21, 30, 99].map(start),
+            [0, 10, 10, 20, 20, 30, 30, 30]
+        );
+    }
+}
