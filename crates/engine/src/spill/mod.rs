@@ -153,8 +153,12 @@ impl<'a> Written<'a> {
         let sorted = chunk.sort(plan.shape);
         progress(0)?;
         let file_name = format!("run-{name}-{number:04}");
-        let bound = file_bytes(bytes, plan.borders.len() as u64 + 1).unwrap_or(u64::MAX);
-        let reserved = if plan.unique { 0 } else { bound };
+        let kept = if plan.unique {
+            unique_bytes(plan.shape, &sorted)
+        } else {
+            bytes
+        };
+        let reserved = file_bytes(kept, plan.borders.len() as u64 + 1).unwrap_or(u64::MAX);
         let (path, file) = create_run(self.store, plan.places, &file_name, reserved)?;
         self.runs.push(SpilledRun {
             path,
@@ -214,6 +218,23 @@ pub fn create_run(
     Err(failed)
 }
 
+/// Bytes of the records that stay where only the first of those with equal keys does: a place that has no room for
+/// them must refuse them before they are written.
+fn unique_bytes<S: Shape>(shape: S, sorted: &Sorted<'_, S>) -> u64 {
+    let (mut bytes, mut last) = (0, None);
+    for (i, entry) in sorted.entries.iter().enumerate() {
+        if let Some(later) = sorted.entries.get(i + AHEAD) {
+            sorted.records.prefetch(later.position());
+        }
+        let record = sorted.records.at(entry.position());
+        if last.is_none_or(|last| shape.compare(last, record).is_ne()) {
+            bytes += record.len() as u64;
+            last = Some(record);
+        }
+    }
+    bytes
+}
+
 /// Copies the records in order; returns how many, and their bytes.
 fn write_records<S: Shape>(
     plan: &SpillPlan<'_, S>,
@@ -266,3 +287,6 @@ fn cut_indexes<S: Shape>(plan: &SpillPlan<'_, S>, sorted: &Sorted<'_, S>) -> Vec
     let cut = |border| sorted.entries.partition_point(|entry| below(entry, border));
     plan.borders.iter().map(cut).collect()
 }
+
+#[cfg(test)]
+mod tests;
