@@ -303,7 +303,8 @@ impl<'a, S: Shape> Sort<'a, S> {
         if self.memory_runs > 0 {
             places.push(PathBuf::from(MEMORY_PLACE));
         }
-        if directories.is_empty() && !self.fits {
+        // Beside a file there is a place at no cost, should lines be shorter than they seemed and make more runs.
+        if directories.is_empty() && (!self.fits || sink.is_none()) {
             directories.push(default_place()?);
         }
         let spill = SpillPlaces::begin(&*store, &directories, &job_id)?;

@@ -505,6 +505,19 @@ proptest! {
     }
 }
 
+/// What seemed to fit goes beside the output where it does not: first lines so long that later ones make many runs.
+#[test]
+fn runs_that_do_not_stay_in_memory_after_all_go_to_disk() {
+    let long_lines = [[b'm'; 999].as_slice(), b"\n"].concat().repeat(66);
+    let case = Case::sort(
+        vec![[long_lines, text(3_000_000, 12, 5)].concat()],
+        Wanted::default(),
+    );
+    let place = case.place(Place::memory());
+    let ran = case.run(&place, &Watch::new(), &case.with(2, json!(32_000_000)));
+    assert!(0 < ran.created_runs() && (ran.created_runs() as u64) < ran.counter("SPILLED_RUNS"));
+}
+
 /// Just more than fits, just what fits, and what fits but would have to be merged in passes: those would need room
 /// for all runs a second time.
 #[test]
