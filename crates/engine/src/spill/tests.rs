@@ -213,10 +213,13 @@ fn a_run_ends_where_entries_do_or_memory_does() {
     let lines = b"a\n".repeat(1_000);
     let counts = |runs: Vec<SpilledRun>| runs.iter().map(|run| run.records).collect::<Vec<_>>();
     assert_eq!(
-        counts(check(LINES, &[lines.clone()], 8, 300)),
+        counts(check(LINES, std::slice::from_ref(&lines), 8, 300)),
         [300, 300, 300, 100]
     );
-    assert_eq!(counts(check(LINES, &[lines.clone()], 8, 1_000)), [1_000]);
+    assert_eq!(
+        counts(check(LINES, std::slice::from_ref(&lines), 8, 1_000)),
+        [1_000]
+    );
     // Each small file takes a block, and one is kept for the end of a last line.
     let small = vec![b"b\na".to_vec(); 10];
     assert_eq!(counts(check(LINES, &small, 4, 1_000)), [6, 6, 6, 2]);

@@ -29,6 +29,7 @@ mod commit;
 mod faults;
 mod oracle;
 mod spill;
+mod spill_case;
 mod spill_faults;
 mod spill_places;
 mod streams;

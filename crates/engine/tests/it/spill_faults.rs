@@ -12,7 +12,7 @@ use gristmill_engine::storage::{Caching, Store};
 use serde_json::json;
 
 use super::faults::{EIO, FULL, Outcome, Scenario};
-use super::spill::text;
+use super::spill_case::text;
 use super::support::{Place, for_each_number, least_memory};
 use super::watched::{Call, Watch, Watched};
 

@@ -13,7 +13,7 @@ use gristmill_engine::storage::local::Local;
 use serde_json::{Value, json};
 
 use super::oracle::Shape;
-use super::spill::{Case, files_of};
+use super::spill_case::{Case, Wanted, files_of};
 use super::support::{Place, for_each_number};
 use super::watched::{Watch, Watched};
 
@@ -160,7 +160,7 @@ fn a_directory_that_vanishes_ends_the_job() {
 /// Folders without a lock were made a moment ago; those whose lock is held belong to the living.
 #[test]
 fn what_dead_jobs_left_is_removed() {
-    let sort = Case::sort(vec![b"b\na\n".to_vec()], super::spill::Wanted::default());
+    let sort = Case::sort(vec![b"b\na\n".to_vec()], Wanted::default());
     for case in [case(), sort] {
         let place = place_of(&case);
         let folder = |name: &str| {

@@ -17,7 +17,7 @@ use gristmill_engine::jobs::{JobReport, Status};
 use gristmill_engine::runner::threads::Control;
 use serde_json::{Value, json};
 
-use super::spill::{Case, Wanted, text};
+use super::spill_case::{Case, Wanted, text};
 use super::support::{Place, for_each_number};
 use super::watched::{Call, Watch, Watched};
 
