@@ -519,20 +519,29 @@ fn borders_of<S: Shape>(shape: S, buckets: usize) -> Borders {
     })
 }
 
-/// The length of a typical record: of all where it is fixed, else as in the beginning of the first file.
+/// The length of a typical record: of all where it is fixed; else the least mean of some places, so that where lines
+/// are shortest their entries have room too.
 fn record_bytes<S: Shape>(shape: S, store: &dyn Store, input: &Input) -> Result<u64> {
-    const LOOK_BYTES: usize = 64 << 10;
+    const LOOK_BYTES: u64 = 16 << 10;
+    const PLACES: u64 = 16;
     const UNKNOWN_LINE_BYTES: u64 = 32;
     if let ShapeKind::Fixed(fixed) = shape.kind() {
         return Ok(fixed.record_bytes as u64);
     }
-    let Some(file) = input.files.iter().find(|file| file.stat.bytes > 0) else {
-        return Ok(UNKNOWN_LINE_BYTES);
-    };
-    let mut buffer = vec![0; LOOK_BYTES];
-    let read = store
-        .open(&file.path, Caching::Cached)?
-        .read_at(&mut buffer, 0)?;
-    let lines = memchr::memchr_iter(b'\n', &buffer[..read]).count();
-    Ok((read / lines.max(1)) as u64)
+    let step = (input.bytes() / PLACES).max(LOOK_BYTES);
+    let (mut least, mut before, mut next) = (None, 0, 0);
+    let mut buffer = vec![0; LOOK_BYTES as usize];
+    for file in &input.files {
+        let end = before + file.stat.bytes;
+        while next < end {
+            let opened = store.open(&file.path, Caching::Cached)?;
+            let read = opened.read_at(&mut buffer, next - before)?;
+            let lines = memchr::memchr_iter(b'\n', &buffer[..read]).count();
+            let mean = (read / lines.max(1)) as u64;
+            least = Some(least.map_or(mean, |least: u64| least.min(mean)));
+            next += step;
+        }
+        before = end;
+    }
+    Ok(least.unwrap_or(UNKNOWN_LINE_BYTES))
 }
