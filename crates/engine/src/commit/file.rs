@@ -14,6 +14,9 @@ use crate::error::{Error, Kind, Result};
 use crate::storage::local::parent_of;
 use crate::storage::{Caching, FileKind, Lock, Store};
 
+/// How much of the output's name its job folder has: both have to fit in what a file system takes.
+const MOST_NAME_CHARS: usize = 40;
+
 /// An output file in the making.
 #[derive(Debug)]
 pub struct FileStaging<'a> {
@@ -42,7 +45,11 @@ impl<'a> FileStaging<'a> {
             Some(FileKind::Directory) => return Err(refuse("it is a directory")),
             Some(FileKind::Other) => return Err(refuse("it is no regular file")),
         }
-        let name = name.to_string_lossy();
+        let name: String = name
+            .to_string_lossy()
+            .chars()
+            .take(MOST_NAME_CHARS)
+            .collect();
         let parent = parent_of(&target);
         sweep(store, parent, &format!(".{name}.gristmill-"), &target)?;
         let folder = parent.join(format!(".{name}.gristmill-{job}"));

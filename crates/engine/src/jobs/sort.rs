@@ -31,7 +31,7 @@ use crate::split::{check_unchanged, check_whole_records, input_files, splits, st
 use crate::storage::input::InputFile;
 use crate::storage::layered::{Layered, MEMORY_PLACE};
 use crate::storage::stream::Sink;
-use crate::storage::{Caching, FileKind, Store};
+use crate::storage::{Caching, Store};
 use crate::task::{
     MergeTarget, OutputFile, RangeSpec, RunPlan, SampleKeysSpec, SpillInput, TaskContext,
     TaskReport, TaskSpec,
@@ -73,7 +73,7 @@ fn shape_of(spec: &SortSpec) -> ShapeKind {
             record_bytes,
             key_bytes,
         } => {
-            let whole = !(spec.stable || spec.unique || spec.check);
+            let whole = !(spec.stable || spec.unique);
             Fixed {
                 record_bytes,
                 key_bytes: if whole { record_bytes } else { key_bytes },
@@ -97,7 +97,7 @@ fn run_shape<S: Shape>(job: &mut Job<'_>, spec: &SortSpec, shape: S) -> Result<(
         .output
         .as_deref()
         .filter(|path| *path != Path::new(DASH));
-    let special = target.map(|path| is_special(&*store, path)).transpose()?;
+    let special = target.map(is_special);
     match target.filter(|_| special != Some(true)) {
         Some(target) => {
             let staging =
@@ -122,9 +122,9 @@ fn run_shape<S: Shape>(job: &mut Job<'_>, spec: &SortSpec, shape: S) -> Result<(
 }
 
 /// Whether an output is there and is neither file nor directory: a device or a pipe, which is written, not replaced.
-fn is_special(store: &dyn Store, path: &Path) -> Result<bool> {
-    let stat = store.stat(path)?;
-    Ok(stat.is_some_and(|stat| stat.kind == FileKind::Other))
+fn is_special(path: &Path) -> bool {
+    // Of what a link leads to, and of where it leads to only if something is there.
+    std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
 fn open_special(path: &Path) -> Result<File> {
@@ -164,22 +164,34 @@ impl Input {
             if name == Path::new(DASH) {
                 let file = standard(std::io::stdin().as_fd(), "standard input")?;
                 input.streams.push((place, "standard input".into(), file));
-            } else if is_special(store, name)? {
+            } else if is_special(name) {
                 let file = File::open(name)
                     .map_err(|error| Error::from_io("open the input", name, &error))?;
                 input
                     .streams
                     .push((place, name.display().to_string(), file));
             } else {
-                input
-                    .files
-                    .extend(input_files(store, std::slice::from_ref(name))?);
+                for file in input_files(store, std::slice::from_ref(name))? {
+                    input.add(store, file)?;
+                }
             }
         }
-        for file in &input.files {
-            store.open(&file.path, Caching::Cached)?; // all of them can be read, or the job ends here
-        }
         Ok(input)
+    }
+
+    /// Adds a file, which can be read, or the job ends here. One that says that it is empty and is not (those of
+    /// /proc) is a stream.
+    fn add(&mut self, store: &dyn Store, file: InputFile) -> Result<()> {
+        let opened = store.open(&file.path, Caching::Cached)?;
+        if file.stat.bytes == 0 && opened.read_at(&mut [0], 0)? > 0 {
+            let stream = File::open(&file.path)
+                .map_err(|error| Error::from_io("open the input", &file.path, &error))?;
+            let name = file.path.display().to_string();
+            self.streams.push((self.files.len(), name, stream));
+        } else {
+            self.files.push(file);
+        }
+        Ok(())
     }
 
     fn bytes(&self) -> u64 {
@@ -211,6 +223,8 @@ pub(super) struct Sort<'a, S> {
     pub(super) memory_runs: u64,
     /// Whether that is all of them.
     pub(super) fits: bool,
+    /// What a spill task reads of files.
+    share_bytes: u64,
     pub(super) buckets: usize,
 }
 
@@ -231,20 +245,30 @@ impl<'a, S: Shape> Sort<'a, S> {
         let runs_bytes = known + known / 1000 + (input.files.len() as u64 + 64) * 16_384;
         let plan = |memory| SpillNumbers::new(memory, workers, record_bytes);
         let streams = !input.streams.is_empty();
+        // Memory that is reserved and not touched costs nothing: long lines have room, and tasks are small.
+        let share_of = |numbers: &SpillNumbers| {
+            usable_bytes(numbers.arena_bytes).min(MEMORY_WORKER_BYTES.max(known / FEW_RUNS))
+        };
         // A pass would need room for all runs a second time.
         let merged_at_once = |numbers: &SpillNumbers| {
-            let tasks = spill_tasks(known, numbers.arena_bytes, workers);
+            let tasks = spill_tasks(known, share_of(numbers), workers);
             numbers.passes((tasks + tasks / 8) as usize) == 0
         };
         let (beside, memory_runs) = if streams {
             (memory / 2, memory / 2)
         } else {
-            let most = workers as u64 * MEMORY_WORKER_BYTES.max(known / FEW_RUNS);
-            (memory.saturating_sub(runs_bytes).min(most), runs_bytes)
+            (memory.saturating_sub(runs_bytes), runs_bytes)
         };
         let (numbers, memory_runs) = match plan(beside) {
-            Ok(numbers) if streams || merged_at_once(&numbers) => (numbers, memory_runs),
+            Ok(numbers) if streams => (numbers, memory_runs),
+            Ok(numbers) if merged_at_once(&numbers) => (numbers.in_memory(), memory_runs),
             _ => (plan(memory)?, 0),
+        };
+        let fits = memory_runs > 0 && !streams;
+        let share_bytes = if fits {
+            share_of(&numbers)
+        } else {
+            usable_bytes(numbers.arena_bytes)
         };
         let cut = known >= LEAST_CUT_BYTES && !streams && !spec.unique && spec.output.is_some();
         let buckets = if cut {
@@ -257,7 +281,8 @@ impl<'a, S: Shape> Sort<'a, S> {
             shape,
             numbers,
             memory_runs,
-            fits: memory_runs > 0 && !streams,
+            fits,
+            share_bytes,
             buckets: buckets as usize,
         })
     }
@@ -303,11 +328,14 @@ impl<'a, S: Shape> Sort<'a, S> {
         if self.memory_runs > 0 {
             places.push(PathBuf::from(MEMORY_PLACE));
         }
-        // Beside a file there is a place at no cost, should lines be shorter than they seemed and make more runs.
-        if directories.is_empty() && (!self.fits || sink.is_none()) {
+        // Should lines be shorter than they seemed and make more runs than memory holds, there is a place for them.
+        if directories.is_empty() {
             directories.push(default_place()?);
         }
-        let spill = SpillPlaces::begin(&*store, &directories, &job_id)?;
+        let spill = match SpillPlaces::begin(&*store, &directories, &job_id) {
+            Err(_) if self.fits => SpillPlaces::begin(&*store, &[], &job_id)?,
+            begun => begun?,
+        };
         places.extend_from_slice(spill.folders());
         if !self.fits {
             check_room(&*store, spill.folders(), input.bytes())?;
@@ -325,7 +353,7 @@ impl<'a, S: Shape> Sort<'a, S> {
         context.job_id = job_id;
         context.streams = streams.collect();
         context.runs = Arc::clone(&run_store);
-        context.sink = sink.map(|file| Arc::new(Sink::new(file)) as _);
+        context.sink = sink.map(|file| Arc::new(Sink::new(file, job.control.flag())) as _);
         let _runs = context.budget.reserve("runs in memory", self.memory_runs)?;
         let outcome = Arc::new(Mutex::new(RunOutcome::default()));
         let run_sort = RunSort {
@@ -365,7 +393,7 @@ impl<'a, S: Shape> Sort<'a, S> {
             ShapeKind::Fixed(fixed) => fixed.record_bytes as u64,
             ShapeKind::Lines(_) => 1,
         };
-        let usable = usable_bytes(self.numbers.arena_bytes);
+        let usable = self.share_bytes;
         let mut inputs = Vec::new();
         let mut first = 0;
         let ends = input.streams.iter().map(|(place, ..)| *place);
@@ -384,7 +412,7 @@ impl<'a, S: Shape> Sort<'a, S> {
                 })
                 .collect();
             let bytes: u64 = sizes.iter().sum();
-            let tasks = spill_tasks(bytes, self.numbers.arena_bytes, workers).max(1);
+            let tasks = spill_tasks(bytes, usable, workers).max(1);
             let target = bytes.div_ceil(tasks).clamp(1 << 20, usable.max(1 << 20));
             let cut = splits(&sizes, target, stride(record_bytes));
             let cut = at_records(self.shape, store, &input.files, cut)?;
@@ -450,10 +478,10 @@ fn usable_bytes(arena_bytes: usize) -> u64 {
     arena_bytes as u64 / 12 * 10
 }
 
-/// How many tasks spill so many bytes.
-fn spill_tasks(bytes: u64, arena_bytes: usize, workers: usize) -> u64 {
+/// How many tasks spill so many bytes, a share each.
+fn spill_tasks(bytes: u64, share_bytes: u64, workers: usize) -> u64 {
     bytes
-        .div_ceil(usable_bytes(arena_bytes).max(1))
+        .div_ceil(share_bytes.max(1))
         .next_multiple_of(workers as u64)
 }
 
@@ -519,29 +547,20 @@ fn borders_of<S: Shape>(shape: S, buckets: usize) -> Borders {
     })
 }
 
-/// The length of a typical record: of all where it is fixed; else the least mean of some places, so that where lines
-/// are shortest their entries have room too.
+/// The length of a typical record: of all where it is fixed, else as in the beginning of the first file.
 fn record_bytes<S: Shape>(shape: S, store: &dyn Store, input: &Input) -> Result<u64> {
-    const LOOK_BYTES: u64 = 16 << 10;
-    const PLACES: u64 = 16;
+    const LOOK_BYTES: usize = 64 << 10;
     const UNKNOWN_LINE_BYTES: u64 = 32;
     if let ShapeKind::Fixed(fixed) = shape.kind() {
         return Ok(fixed.record_bytes as u64);
     }
-    let step = (input.bytes() / PLACES).max(LOOK_BYTES);
-    let (mut least, mut before, mut next) = (None, 0, 0);
-    let mut buffer = vec![0; LOOK_BYTES as usize];
-    for file in &input.files {
-        let end = before + file.stat.bytes;
-        while next < end {
-            let opened = store.open(&file.path, Caching::Cached)?;
-            let read = opened.read_at(&mut buffer, next - before)?;
-            let lines = memchr::memchr_iter(b'\n', &buffer[..read]).count();
-            let mean = (read / lines.max(1)) as u64;
-            least = Some(least.map_or(mean, |least: u64| least.min(mean)));
-            next += step;
-        }
-        before = end;
-    }
-    Ok(least.unwrap_or(UNKNOWN_LINE_BYTES))
+    let Some(file) = input.files.iter().find(|file| file.stat.bytes > 0) else {
+        return Ok(UNKNOWN_LINE_BYTES);
+    };
+    let mut buffer = vec![0; LOOK_BYTES];
+    let read = store
+        .open(&file.path, Caching::Cached)?
+        .read_at(&mut buffer, 0)?;
+    let lines = memchr::memchr_iter(b'\n', &buffer[..read]).count();
+    Ok((read / lines.max(1)) as u64)
 }

@@ -138,7 +138,7 @@ impl<S: Shape> Check<S> {
             let message = format!("it ends {} bytes into a record", rest.len());
             return Err(Error::new(Kind::BadInput, "read the input", message)
                 .with("file", &self.name)
-                .with("record", self.records + 1));
+                .with("offset", self.bytes - rest.len() as u64));
         }
         self.record(&rest)
     }

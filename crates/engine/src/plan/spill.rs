@@ -31,6 +31,9 @@ const MOST_BUFFER_BYTES: u64 = 4 << 20;
 const GOOD_SOURCE_BYTES: u64 = 256 << 10;
 const MOST_SOURCE_BYTES: u64 = 8 << 20;
 
+/// Memory of a merge of runs that are in memory.
+const MEMORY_MERGE_BYTES: u64 = 48 << 20;
+
 /// Runs that are merged at once at most: each is two open files for each worker.
 const MOST_FAN_IN: usize = 200;
 
@@ -86,6 +89,15 @@ impl SpillNumbers {
             fan_in: fan_in.clamp(2, MOST_FAN_IN),
             merge_bytes,
         })
+    }
+
+    /// The same for runs that are in memory: copies need no large buffers.
+    #[must_use]
+    pub fn in_memory(self) -> Self {
+        SpillNumbers {
+            merge_bytes: self.merge_bytes.min(MEMORY_MERGE_BYTES),
+            ..self
+        }
     }
 
     /// Bytes of each of the two buffers of a run, where so many are merged at once.

@@ -28,7 +28,7 @@ const TICK: Duration = Duration::from_millis(20);
 /// What the outside may know and ask of a running job.
 #[derive(Debug, Default)]
 pub struct Control {
-    cancel: AtomicBool,
+    cancel: Arc<AtomicBool>,
     stage: Mutex<StageProgress>,
 }
 
@@ -49,6 +49,11 @@ impl Control {
     /// Asks the job to end.
     pub fn cancel(&self) {
         self.cancel.store(true, Ordering::Relaxed);
+    }
+
+    /// What says whether the job was asked to end, for those who wait elsewhere.
+    pub fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.cancel)
     }
 
     /// Whether the job was asked to end.

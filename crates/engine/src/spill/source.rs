@@ -94,17 +94,22 @@ impl<'a> Pieces<'a> {
         let done = read_into(&*file, from, memory, TRANSFER_BYTES, |block| {
             let (first, last) = (lead.saturating_sub(read), block.len().min(end - read));
             let block_end = read + block.len();
-            if stopped.is_none() && first < last {
+            if first < last {
                 let stop = chunk.scan(shape, &block[first..last], place + read + first);
                 stopped = (stop < place + read + last).then_some(stop);
                 progress((last - first) as u64)?;
             }
             read = block_end;
-            Ok(())
+            match stopped {
+                Some(_) => Err(Error::cancelled()), // of the reading only: there is no room for more entries
+                None => Ok(()),
+            }
         });
         chunk.arena = arena;
-        done?;
-        if read < end {
+        if stopped.is_none() {
+            done?;
+        }
+        if stopped.is_none() && read < end {
             let (wanted, found) = (from + end as u64, from + read as u64);
             return Err(ended_early(path, wanted, found));
         }
@@ -204,6 +209,12 @@ impl Stream {
         };
         if let Some(start) = rest.filter(|_| state.pending.is_empty()) {
             state.pending = chunk.arena[start..chunk.used].to_vec();
+        }
+        if state.ended && !state.pending.is_empty() && shape.length(b"\n") != Some(1) {
+            let message = format!("it ends {} bytes into a record", state.pending.len());
+            return Err(Error::new(Kind::BadInput, "read the input", message)
+                .with("file", &state.name)
+                .advise("look whether it was written whole, and whether it holds such records"));
         }
         if chunk.is_empty() && !state.pending.is_empty() {
             return Err(too_long(chunk).with("file", &state.name));

@@ -6,7 +6,7 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::direct::{LocalReader, LocalWriter};
@@ -76,7 +76,13 @@ impl Store for Local {
     fn replace(&self, from: &Path, to: &Path) -> Result<()> {
         let failed = |error| Error::from_io("rename", to, &error);
         match fs::metadata(to) {
-            Ok(old) => fs::set_permissions(from, old.permissions()).map_err(failed)?,
+            Ok(old) => {
+                let owner = std::os::unix::fs::chown(from, Some(old.uid()), Some(old.gid()));
+                // Set-id bits stay only with the owner whom they were for.
+                let mode = old.mode() & if owner.is_ok() { 0o7777 } else { 0o777 };
+                let permissions = fs::Permissions::from_mode(mode);
+                fs::set_permissions(from, permissions).map_err(failed)?;
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(failed(error)),
         }
@@ -85,8 +91,13 @@ impl Store for Local {
 
     fn resolve(&self, path: &Path) -> Result<PathBuf> {
         match fs::symlink_metadata(path) {
-            Ok(found) if found.is_symlink() => fs::canonicalize(path)
-                .map_err(|error| Error::from_io("follow a link", path, &error)),
+            Ok(found) if found.is_symlink() => match fs::canonicalize(path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    fs::read_link(path).map(|leads_to| parent_of(path).join(leads_to))
+                } // to where nothing is yet
+                found => found,
+            }
+            .map_err(|error| Error::from_io("follow a link", path, &error)),
             _ => Ok(path.to_owned()),
         }
     }
