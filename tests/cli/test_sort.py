@@ -11,7 +11,6 @@ import re
 import stat
 import threading
 from collections.abc import Callable, Iterator
-from itertools import permutations
 from pathlib import Path
 from typing import Any
 
