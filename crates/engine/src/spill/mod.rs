@@ -287,6 +287,3 @@ fn cut_indexes<S: Shape>(plan: &SpillPlan<'_, S>, sorted: &Sorted<'_, S>) -> Vec
     let cut = |border| sorted.entries.partition_point(|entry| below(entry, border));
     plan.borders.iter().map(cut).collect()
 }
-
-#[cfg(test)]
-mod tests;

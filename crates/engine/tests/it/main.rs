@@ -32,6 +32,7 @@ mod spill;
 mod spill_case;
 mod spill_faults;
 mod spill_places;
+mod spill_source;
 mod streams;
 mod support;
 mod teragen;

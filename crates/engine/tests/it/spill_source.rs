@@ -6,18 +6,18 @@ use std::sync::Arc;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::{Pieces, SpillPlan, SpillScratch, SpilledRun, spill_pieces};
-use crate::budget::Budget;
-use crate::error::{Kind, Result};
-use crate::merge::{Segment, merge_segments};
-use crate::record::arena::file_starts;
-use crate::record::shape::{Fixed, Lines, Shape};
-use crate::run::RunFile;
-use crate::split::input_files;
-use crate::storage::input::{InputFile, Piece};
-use crate::storage::layered::{Layered, MEMORY_PLACE};
-use crate::storage::memory::Memory;
-use crate::storage::{BLOCK_BYTES, Caching, Store};
+use gristmill_engine::budget::Budget;
+use gristmill_engine::error::{Kind, Result};
+use gristmill_engine::merge::{Segment, merge_segments};
+use gristmill_engine::record::arena::file_starts;
+use gristmill_engine::record::shape::{Fixed, Lines, Shape};
+use gristmill_engine::run::RunFile;
+use gristmill_engine::spill::{Pieces, SpillPlan, SpillScratch, SpilledRun, spill_pieces};
+use gristmill_engine::split::input_files;
+use gristmill_engine::storage::input::{InputFile, Piece};
+use gristmill_engine::storage::layered::{Layered, MEMORY_PLACE};
+use gristmill_engine::storage::memory::Memory;
+use gristmill_engine::storage::{BLOCK_BYTES, Caching, Store};
 
 const LINES: Lines = Lines { descending: false };
 
