@@ -138,7 +138,9 @@ impl<S: Shape> Check<S> {
             let message = format!("it ends {} bytes into a record", rest.len());
             return Err(Error::new(Kind::BadInput, "read the input", message)
                 .with("file", &self.name)
-                .with("offset", self.bytes - rest.len() as u64));
+                .with("offset", self.bytes - rest.len() as u64)
+                .with("record", self.records + 1)
+                .advise("look whether it was written whole, and whether it holds such records"));
         }
         self.record(&rest)
     }
