@@ -11,6 +11,7 @@ import re
 import stat
 import threading
 from collections.abc import Callable, Iterator
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -290,6 +291,8 @@ KINDS: dict[str, tuple[list[str], Callable[[], bytes]]] = {
     ),
     "all lines equal": ([], lambda: b"the same again\n" * 2_000_000),
     "all lines equal, one wanted": (["-u"], lambda: b"the same again\n" * 2_000_000),
+    "nothing but newlines": ([], lambda: b"\n" * 3_000_000),
+    "lines of a byte": (["-u", "-r"], lambda: noise(4_000_000, ANY_BYTE, 0.5, 4)),
     "lines of a megabyte": (
         [],
         lambda: b"\n".join(noise(size, HOSTILE, 0, 5) for size in range(1, 1_000_000, 16_384)),
@@ -315,6 +318,25 @@ PARTS = {
     "newlines": b"\n" * 300_000,
     "lines of 8 bytes": b"8 bytes\n" * 300_000,
 }
+
+
+@pytest.mark.parametrize(("first", "second"), list(permutations(PARTS, 2)))
+def test_a_text_that_changes(first: str, second: str) -> None:
+    """What the lines are like at its beginning is not what they are like later."""
+    text = PARTS[first] + PARTS[second]
+    Path("text").write_bytes(text)
+    expected = gnu_sort("text")
+    same(sort("text"), expected)
+    same(sort(stdin=text), expected)
+
+
+@pytest.mark.parametrize("memory", ["50M", "128M"])
+def test_a_text_that_changes_and_is_more_than_memory(memory: str) -> None:
+    text = b"".join(PARTS.values()) + PARTS["lines of 8 bytes"] * 9
+    Path("text").write_bytes(text)
+    expected = gnu_sort("text")
+    same(sort("--memory", memory, "text"), expected)
+    same(sort("--memory", memory, stdin=text), expected)
 
 
 @pytest.mark.parametrize(
@@ -362,7 +384,7 @@ def test_a_line_of_100_megabytes_among_small_ones(tmp_path: Path) -> None:
     same(out, gnu_sort(text))
 
 
-@pytest.mark.parametrize("memory", [[], ["--memory", "1G"]], ids=["default", "1G"])
+@pytest.mark.parametrize("memory", [[], ["--memory", "512M"]], ids=["default", "512M"])
 def test_a_line_of_13_megabytes_behind_small_ones(memory: list[str]) -> None:
     text = b"ab\n" * 2_000_000 + b"x" * 13_000_000 + b"\n"
     Path("text").write_bytes(text)

@@ -180,6 +180,7 @@ fn merge(bencher: Bencher, sources: usize) {
     const OUTPUT_BYTES: usize = 40_000 * RECORD_BYTES;
     let runs = runs(sources, COUNT / sources);
     let whole = |run| Segment {
+        longest: 100,
         run,
         bytes: 0..run.index().data_bytes,
         records: run.index().records,

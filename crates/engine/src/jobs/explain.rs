@@ -73,9 +73,7 @@ pub(super) fn of_terasort(
         Some(numbers) => {
             explained.reason =
                 format!("sorted in memory it needs {needed} bytes, more than the budget has");
-            let tasks = plan
-                .spill_splits(numbers.arena_bytes as u64, job.workers)
-                .len();
+            let tasks = plan.spill_splits(numbers.task_bytes(), job.workers).len();
             explained.buckets = plan.coarse().buckets();
             by_runs(&mut explained, numbers, tasks as u64, bytes);
             explained
@@ -141,12 +139,11 @@ fn by_runs(explained: &mut Explanation, numbers: &SpillNumbers, tasks: u64, byte
     let workers = explained.workers as u64;
     explained.mode = "runs";
     explained.runs = numbers.runs(bytes).max(tasks);
-    explained.fan_in = numbers.fan_in;
+    explained.fan_in = numbers.fan_in();
     explained.passes = numbers.passes(explained.runs as usize);
-    let spill =
-        crate::spill::spill_bytes(numbers.arena_bytes, numbers.entries, numbers.buffer_bytes);
-    let merged = (explained.runs as usize).min(numbers.fan_in);
-    let merge = crate::merge::merge_bytes(merged, numbers.source_bytes(merged))
+    let spill = crate::spill::spill_bytes(numbers.chunk_bytes, numbers.buffer_bytes);
+    let merged = (explained.runs as usize).min(numbers.fan_in());
+    let merge = crate::merge::merge_bytes(merged, numbers.source_bytes(&vec![0; merged]))
         + crate::storage::overlap::writer_bytes(numbers.buffer_bytes);
     explained.reservations = vec![
         memory("to spill: records, entries, buffers", workers * spill),
@@ -161,11 +158,10 @@ fn by_runs(explained: &mut Explanation, numbers: &SpillNumbers, tasks: u64, byte
     explained.stages.push(stage("spill", tasks, bytes, bytes));
     let mut runs = explained.runs as usize;
     for _ in 0..explained.passes {
-        let groups = numbers.groups(runs);
+        runs = runs.div_ceil(numbers.fan_in());
         explained
             .stages
-            .push(stage("merge runs", groups.len() as u64, bytes, bytes));
-        runs = groups.len();
+            .push(stage("merge runs", runs as u64, bytes, bytes));
     }
     let each = reduce_bytes(bytes, explained.workers);
     let ranges = (explained.buckets as u64).min(bytes.div_ceil(each).max(1));

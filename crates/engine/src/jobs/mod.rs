@@ -7,7 +7,6 @@ mod explain;
 mod report;
 mod runs;
 mod sort;
-mod sort_check;
 mod success;
 mod teragen;
 mod terasort;

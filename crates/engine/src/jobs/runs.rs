@@ -6,7 +6,6 @@
 //!
 //! Which stages there are follows from how many runs come out and how many can be merged at once.
 
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Job;
@@ -21,7 +20,8 @@ use crate::spill::SpilledRun;
 use crate::storage::Store;
 use crate::storage::layered::MEMORY_PLACE;
 use crate::task::{
-    MergeRunsSpec, MergeSpec, MergeTarget, RunPlan, SpillInput, SpillSpec, TaskReport, TaskSpec,
+    MergeRun, MergeRunsSpec, MergeSpec, MergeTarget, RunPlan, SpillInput, SpillSpec, TaskReport,
+    TaskSpec,
 };
 
 /// What was read, spilled and merged.
@@ -43,6 +43,8 @@ pub(super) struct RunOutcome {
     pub(super) spilled_records: u64,
     /// Bytes of those runs that are not in memory.
     pub(super) disk_bytes: u64,
+    /// Whether output may have been written.
+    pub(super) merging: bool,
     /// What each merge task wrote, with what it was to write.
     pub(super) merged: Vec<(MergeTarget, Vec<MergeProof>)>,
 }
@@ -80,7 +82,7 @@ pub(super) enum Step {
     /// The spill's.
     Spill,
     /// Those of a pass over these groups of runs.
-    Pass(Vec<Vec<PathBuf>>),
+    Pass(Vec<Vec<MergeRun>>),
     /// The last merge's.
     Merge(Vec<MergeTarget>),
 }
@@ -96,8 +98,8 @@ impl RunSort {
             TaskSpec::Spill(SpillSpec {
                 input: input.clone(),
                 runs: Arc::clone(&self.run_plan),
-                arena_bytes: self.numbers.arena_bytes,
-                entries: self.numbers.entries,
+                chunk_bytes: self.numbers.chunk_bytes,
+                typical_bytes: self.numbers.typical_bytes as usize,
             })
         };
         Ok(Stage {
@@ -132,29 +134,31 @@ impl RunSort {
                 outcome.count_spilled(run);
             }
         }
-        self.merge(runs.into_iter().map(|run| run.path).collect())
+        self.merge(runs.into_iter().map(MergeRun::from).collect())
     }
 
     /// The next stage, whichever it is.
-    fn merge(&mut self, runs: Vec<PathBuf>) -> Result<Option<Stage>> {
-        let groups = self.numbers.groups(runs.len());
+    fn merge(&mut self, runs: Vec<MergeRun>) -> Result<Option<Stage>> {
+        let groups = self.numbers.groups(&longest_of(&runs))?;
         if groups.is_empty() {
             return self.last_merge(runs).map(Some);
         }
         let mut rest = runs.into_iter();
-        let groups: Vec<Vec<PathBuf>> = groups
+        let groups: Vec<Vec<MergeRun>> = groups
             .into_iter()
             .map(|len| rest.by_ref().take(len).collect())
             .collect();
-        let task = |(number, group): (u64, &Vec<PathBuf>)| {
+        let task = |(number, group): (u64, &Vec<MergeRun>)| {
             TaskSpec::MergeRuns(MergeRunsSpec {
                 plan: Arc::clone(&self.run_plan),
                 runs: group.clone(),
-                source_bytes: self.numbers.source_bytes(group.len()),
+                source_bytes: self.numbers.source_bytes(&longest_of(group)),
                 number,
             })
         };
-        let tasks = (0..).zip(&groups).map(task).collect();
+        // A run that is alone in its group stays as it is.
+        let together = (0..).zip(&groups).filter(|(_, group)| group.len() > 1);
+        let tasks = together.map(task).collect();
         self.step = Step::Pass(groups);
         let mut outcome = lock(&self.outcome);
         outcome.passes += 1;
@@ -168,29 +172,32 @@ impl RunSort {
     fn passed(
         &mut self,
         reports: Vec<TaskReport>,
-        groups: &[Vec<PathBuf>],
+        groups: Vec<Vec<MergeRun>>,
     ) -> Result<Option<Stage>> {
-        let mut runs = Vec::new();
-        for report in reports {
-            let TaskReport::MergeRuns(run) = report else {
+        let mut reports = reports.into_iter();
+        let mut runs = Vec::with_capacity(groups.len());
+        for mut group in groups {
+            if group.len() < 2 {
+                runs.append(&mut group);
+                continue;
+            }
+            let Some(TaskReport::MergeRuns(run)) = reports.next() else {
                 return Err(wrong_report());
             };
-            runs.push(run);
+            for merged in &group {
+                self.store.remove(&merged.path)?;
+            }
+            lock(&self.outcome).count_spilled(&run);
+            runs.push(MergeRun::from(run));
         }
-        for path in groups.iter().flatten() {
-            self.store.remove(path)?;
-        }
-        let mut outcome = lock(&self.outcome);
-        runs.iter().for_each(|run| outcome.count_spilled(run));
-        drop(outcome);
-        self.merge(runs.into_iter().map(|run| run.path).collect())
+        self.merge(runs)
     }
 
-    fn last_merge(&mut self, runs: Vec<PathBuf>) -> Result<Stage> {
+    fn last_merge(&mut self, runs: Vec<MergeRun>) -> Result<Stage> {
         let buckets = self.run_plan.borders.len() + 1;
         let mut sizes = vec![(0, 0); buckets];
-        for path in &runs {
-            let run = RunFile::open(&*self.store, path)?;
+        for run in &runs {
+            let run = RunFile::open(&*self.store, &run.path)?;
             let mut before = (0, 0);
             for (size, end) in sizes.iter_mut().zip(&run.index().ends) {
                 *size = (size.0 + end.0 - before.0, size.1 + end.1 - before.1);
@@ -198,7 +205,7 @@ impl RunSort {
             }
         }
         let targets = (self.targets)(&sizes)?;
-        let source_bytes = self.numbers.source_bytes(runs.len());
+        let source_bytes = self.numbers.source_bytes(&longest_of(&runs));
         let runs = Arc::new(runs);
         let task = |target: &MergeTarget| {
             TaskSpec::Merge(MergeSpec {
@@ -210,6 +217,7 @@ impl RunSort {
         };
         let tasks = targets.iter().map(task).collect();
         self.step = Step::Merge(targets);
+        lock(&self.outcome).merging = true;
         let bytes = sizes.iter().map(|size| size.0).sum();
         Ok(Stage {
             name: "merge",
@@ -242,7 +250,7 @@ impl Plan for RunSort {
             },
             Step::Sample => self.spill(reports).map(Some),
             Step::Spill => self.spilled(reports),
-            Step::Pass(groups) => self.passed(reports, &groups),
+            Step::Pass(groups) => self.passed(reports, groups),
             Step::Merge(targets) => self.merged(reports, targets).map(|()| None),
         }
     }
@@ -311,6 +319,10 @@ pub(super) fn count_runs(job: &mut Job<'_>, input_bytes: u64, outcome: &RunOutco
 /// What `outcome` holds. A panic elsewhere leaves it whole enough: the job fails then.
 pub(super) fn lock(outcome: &Mutex<RunOutcome>) -> std::sync::MutexGuard<'_, RunOutcome> {
     outcome.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn longest_of(runs: &[MergeRun]) -> Vec<u64> {
+    runs.iter().map(|run| run.longest).collect()
 }
 
 fn wrong_report() -> Error {

@@ -50,6 +50,7 @@ fn plan_of(
             job.memory_bytes,
             job.workers,
             record_bytes,
+            record_bytes,
         )?)
     };
     Ok((files, plan, numbers))
@@ -141,8 +142,8 @@ fn sort_by_runs(
     let mut context = TaskContext::new(environment.store.clone(), job.budget(), files, Some(arena));
     context.job_id.clone_from(&environment.job_id);
     let outcome = Arc::new(Mutex::new(RunOutcome::default()));
-    let buffer_bytes = numbers.buffer_bytes;
-    let splits = plan.spill_splits(numbers.arena_bytes as u64, job.workers);
+    let (buffer_bytes, needed) = (numbers.buffer_bytes, numbers.needed);
+    let splits = plan.spill_splits(numbers.task_bytes(), job.workers);
     let run_sort = RunSort {
         store: environment.store.clone(),
         numbers,
@@ -155,6 +156,7 @@ fn sort_by_runs(
             borders: Vec::new(),
             places,
             buffer_bytes,
+            needed,
         }),
         inputs: splits.into_iter().map(SpillInput::Pieces).collect(),
         targets: targets_of(plan.coarse(), job.workers, outputs),

@@ -35,13 +35,15 @@ pub struct Segment<'a> {
     pub bytes: Range<u64>,
     /// How many records they are.
     pub records: u64,
+    /// No record is longer: memory for one that lies in two buffers is as large.
+    pub longest: u64,
 }
 
 /// What a merge holds for each source beside its buffers: the carry, and what tells where it stands.
 const SOURCE_BYTES: usize = CARRY_BYTES + 512;
 
-/// Memory of a merge of so many sources with buffers of `buffer_bytes` bytes; what long records need is asked of
-/// the budget.
+/// Memory of a merge of so many sources with buffers of `buffer_bytes` bytes; [`carry_bytes`] of each is asked of the
+/// budget when it is needed.
 ///
 /// ```
 /// use gristmill_engine::merge::merge_bytes;
@@ -49,6 +51,21 @@ const SOURCE_BYTES: usize = CARRY_BYTES + 512;
 /// ```
 pub fn merge_bytes(sources: usize, buffer_bytes: usize) -> u64 {
     (sources * (BUFFERS * whole_blocks(buffer_bytes) + SOURCE_BYTES)) as u64
+}
+
+/// Memory that a source may ask for whose records have at most `longest` bytes: one that lies in two buffers is put
+/// together there.
+///
+/// ```
+/// use gristmill_engine::merge::carry_bytes;
+/// assert_eq!((carry_bytes(100), carry_bytes(1_000_000)), (0, 1_000_000));
+/// ```
+pub fn carry_bytes(longest: u64) -> u64 {
+    if longest > CARRY_BYTES as u64 {
+        longest
+    } else {
+        0
+    }
 }
 
 /// Whole blocks of a run in a buffer of `bytes` bytes; at least one.
@@ -81,7 +98,7 @@ fn whole_blocks(bytes: usize) -> usize {
 ///     RunFile::open(&store, path.as_ref())
 /// };
 /// let runs = [write(0, b"a\nc\n")?, write(1, b"b\nd\n")?];
-/// let segments = runs.each_ref().map(|run| Segment { run, bytes: 0..4, records: 2 });
+/// let segments = runs.each_ref().map(|run| Segment { run, bytes: 0..4, records: 2, longest: 2 });
 /// let mut merged = Vec::new();
 /// merge_segments(lines, &segments, 1 << 16, &mut Vec::new(), &Budget::new(0), |record| {
 ///     merged.extend_from_slice(record);

@@ -34,9 +34,6 @@ pub(super) const BUFFERS: usize = 2;
 /// Memory of a carry that needs no further reservation: enough for records of common lengths.
 pub(super) const CARRY_BYTES: usize = 4096;
 
-/// How much of the next buffer is searched first for the end of a record: most end within it.
-const FIRST_PIECE_BYTES: usize = 256;
-
 /// A buffer on its way to the thread, and what to fill it with.
 pub(super) struct Request {
     source: usize,
@@ -296,7 +293,7 @@ impl Source {
             buffer: Pages::default(),
             records: 0,
             bytes: 0,
-            carry: Carry::new(segment_bytes, budget),
+            carry: Carry::new(segment_bytes.min(segment.longest), budget),
             filled: VecDeque::with_capacity(BUFFERS),
             asked: 0,
             unasked: segment.bytes.clone(),
@@ -322,29 +319,23 @@ impl Source {
             self.carry.append(rest)?;
             return Ok(false);
         }
-        let mut piece_bytes = FIRST_PIECE_BYTES;
-        while self.start < self.end {
-            let searched = self.carry.bytes.len();
-            let piece_end = self.end.min(self.start + piece_bytes);
-            self.carry.append(&self.buffer[self.start..piece_end])?;
-            if let Some(length) = shape.length_from(&self.carry.bytes, searched) {
-                self.carry.bytes.truncate(length);
-                self.start += length - searched;
-                self.length = length;
-                self.carried = true;
-                return Ok(true);
-            }
-            self.start = piece_end;
-            piece_bytes *= 2; // a long record is copied about once, whatever its length
-        }
-        Ok(false)
+        let Some(taken) = shape.rest_length(self.carry.bytes.len(), rest) else {
+            self.start = self.end;
+            self.carry.append(rest)?;
+            return Ok(false);
+        };
+        self.carry.append(&rest[..taken])?;
+        self.start += taken;
+        self.length = self.carry.bytes.len();
+        self.carried = true;
+        Ok(true)
     }
 }
 
 /// A record that lies in more than one buffer, made whole.
 struct Carry {
     bytes: Vec<u8>,
-    /// No record is longer than its segment.
+    /// No record is longer.
     most_bytes: u64,
     budget: Budget,
     reservation: Option<Reservation>,
@@ -369,10 +360,14 @@ impl Carry {
         Ok(())
     }
 
-    /// Moves to twice the memory, or what the segment can need at most. Old and new are there at the same time.
+    /// Moves to memory for the longest record there may be. A carry that is small has no reservation.
     fn grow(&mut self, needed: usize) -> Result<()> {
-        let doubled = needed.max(CARRY_BYTES).next_power_of_two() as u64;
-        let capacity = doubled.min(self.most_bytes).max(needed as u64) as usize;
+        let most = self.most_bytes.max(needed as u64) as usize;
+        let capacity = if needed > CARRY_BYTES {
+            most
+        } else {
+            most.min(CARRY_BYTES)
+        };
         let reservation = if capacity > CARRY_BYTES {
             Some(self.budget.reserve("long records", capacity as u64)?)
         } else {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::{Segment, merge_bytes, merge_segments};
+use super::{Segment, carry_bytes, merge_bytes, merge_segments};
 use crate::budget::Budget;
 use crate::error::{Error, Kind, Result};
 use crate::record::shape::{Fixed, Lines, Shape};
@@ -64,6 +64,9 @@ fn write_to(
     RunFile::open(store, path)
 }
 
+/// No record of [`line`] is longer.
+const LONGEST: u64 = 2 * BLOCK_BYTES as u64 + 100_000;
+
 /// The segment that holds the records in `range`.
 fn segment(run: &RunFile, range: std::ops::Range<usize>) -> Segment<'_> {
     let buckets = match range.start {
@@ -75,6 +78,7 @@ fn segment(run: &RunFile, range: std::ops::Range<usize>) -> Segment<'_> {
         run,
         bytes,
         records,
+        longest: LONGEST,
     }
 }
 
@@ -215,6 +219,7 @@ fn runs_of_a_local_disk() {
             run: &again,
             bytes: rest,
             records,
+            longest: LONGEST,
         };
         assert!(rest.bytes.start > half + BLOCK_BYTES as u64);
         assert_eq!(merge(LINES, &[rest], &budget).unwrap().len(), 1000);
@@ -230,15 +235,21 @@ fn long_records_are_asked_of_the_budget() {
         write(&store, 0, LINES, &records).unwrap(),
         write(&store, 1, LINES, &records).unwrap(),
     ];
-    // Two carries of 4 MB; the last to grow holds its old 2 MB besides.
-    let enough = Budget::new((2 << 22) + (1 << 21));
-    let merged = merge(LINES, &whole(&runs), &enough).unwrap();
+    let segments: Vec<Segment<'_>> = whole(&runs)
+        .into_iter()
+        .map(|segment| Segment {
+            longest: 3_000_001,
+            ..segment
+        })
+        .collect();
+    let enough = Budget::new(2 * carry_bytes(3_000_001));
+    let merged = merge(LINES, &segments, &enough).unwrap();
     assert_eq!(merged.len(), 8);
     assert!(merged.windows(2).all(|pair| pair[0] <= pair[1]));
     assert!(enough.peak_bytes() >= 2 * 3_000_000);
     assert_eq!(enough.used_bytes(), 0);
     let little = Budget::new(3_000_000);
-    let error = merge(LINES, &whole(&runs), &little).unwrap_err();
+    let error = merge(LINES, &segments, &little).unwrap_err();
     assert_eq!(error.kind(), Kind::Memory);
     let text = error.to_string();
     assert!(

@@ -170,9 +170,8 @@ impl SortPlan {
             .map(move |bucket| bucket / coarse * fine + bucket % coarse * fine / coarse)
     }
 
-    /// What each spill task reads: shares of the input that make a run each, the last ones too.
-    pub fn spill_splits(&self, arena_bytes: u64, workers: usize) -> Vec<Split> {
-        let usable = arena_bytes / 12 * 10; // splits have a tenth of slop, and pieces begin at whole blocks
+    /// What each spill task reads: shares of the input, at most `usable` bytes, the last ones as large as the others.
+    pub fn spill_splits(&self, usable: u64, workers: usize) -> Vec<Split> {
         let tasks = self
             .input_bytes()
             .div_ceil(usable.max(1))

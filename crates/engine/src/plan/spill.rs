@@ -2,25 +2,26 @@
 //!
 //! ```text
 //!   memory ──shares──▶ one for each worker
-//!     to spill    | records ............... | entries | 3 buffers of the writer |
-//!     to merge    | 2 buffers for each run  | 3 buffers of the writer | left for long records |
+//!     to spill    | records .........▶    ◀.... entries | 3 buffers of the writer |
+//!     to merge    | 2 buffers for each run, and room for its longest record | 3 buffers of the writer |
 //! ```
 //!
-//! A pass merges so many neighbouring runs into one that the last merge, which writes the output, has buffers for
+//! A pass merges so many neighbouring runs into one that the last merge, which writes the output, has room for
 //! all that are left. One spill and one merge is the aim; more only where memory or open files force it.
 
 use crate::error::{Error, Kind, Result};
+use crate::merge::carry_bytes;
 use crate::order::Entry;
 use crate::plan::amount::show_bytes;
 use crate::run;
-use crate::storage::BLOCK_BYTES;
+use crate::spill::Needed;
 use crate::storage::overlap::writer_bytes;
 
 /// What a job holds beside its workers' memory.
 const FIXED_BYTES: u64 = 8 << 20;
 
-/// Records that a worker must be able to hold: less makes runs too many and too short.
-const LEAST_ARENA_BYTES: u64 = 2 << 20;
+/// Records and entries that a worker must be able to hold: less makes runs too many and too short.
+const LEAST_CHUNK_BYTES: u64 = 2 << 20;
 
 /// A writer's buffers: a share of the worker's memory, within what a device needs and can use.
 const BUFFER_SHARE: u64 = 32;
@@ -31,63 +32,73 @@ const MOST_BUFFER_BYTES: u64 = 4 << 20;
 const GOOD_SOURCE_BYTES: u64 = 256 << 10;
 const MOST_SOURCE_BYTES: u64 = 8 << 20;
 
-/// Memory of a merge of runs that are in memory.
+/// What a merge holds for a run beside its buffers.
+const SOURCE_STATE_BYTES: u64 = 8 << 10;
+
+/// Memory for the buffers of a merge of runs that are in memory.
 const MEMORY_MERGE_BYTES: u64 = 48 << 20;
 
 /// Runs that are merged at once at most: each is two open files for each worker.
 const MOST_FAN_IN: usize = 200;
 
-/// Part of a worker's memory that a merge leaves alone: records that lie in two buffers are put together there.
-const LONG_RECORD_SHARE: u64 = 8;
-
 /// The numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpillNumbers {
-    /// Bytes of records that a worker sorts at once.
-    pub arena_bytes: usize,
-    /// Records that a worker sorts at once.
-    pub entries: usize,
+    /// Bytes of records and entries that a worker sorts at once.
+    pub chunk_bytes: usize,
+    /// The length of a record to reckon with.
+    pub typical_bytes: u64,
     /// Bytes of each buffer of a writer.
     pub buffer_bytes: usize,
-    /// Runs that are merged at once at most.
-    pub fan_in: usize,
-    /// Memory of a merge for the buffers of its runs.
+    /// What memory longer records would need.
+    pub needed: Needed,
+    /// Memory of a merge for its runs.
     merge_bytes: u64,
+    /// How much of it is worth having for buffers.
+    most_merge_bytes: u64,
 }
 
 impl SpillNumbers {
-    /// The numbers for so much memory, shared by `workers`, and records of about `record_bytes` bytes.
+    /// The numbers for so much memory, shared by `workers`. `typical_bytes` is the expected length of a record; none
+    /// is known to be longer than `longest`, which is 0 where nothing is known.
     ///
     /// ```
     /// use gristmill_engine::plan::spill::SpillNumbers;
-    /// let numbers = SpillNumbers::new(2_000_000_000, 2, 100)?;
-    /// assert!(numbers.arena_bytes > 800_000_000 && numbers.passes(13) == 0);
-    /// let small = SpillNumbers::new(64_000_000, 2, 100)?;
-    /// assert!(small.arena_bytes > 20_000_000 && small.passes(500) == 1);
+    /// let numbers = SpillNumbers::new(2_000_000_000, 2, 100, 100)?;
+    /// assert!(numbers.record_room() > 800_000_000 && numbers.groups(&[100; 13])?.is_empty());
+    /// let small = SpillNumbers::new(64_000_000, 2, 100, 100)?;
+    /// assert!(small.record_room() > 20_000_000 && small.passes(500) == 1);
     /// # Ok::<(), gristmill_engine::Error>(())
     /// ```
-    pub fn new(memory_bytes: u64, workers: usize, record_bytes: u64) -> Result<Self> {
+    pub fn new(
+        memory_bytes: u64,
+        workers: usize,
+        typical_bytes: u64,
+        longest: u64,
+    ) -> Result<Self> {
+        let needed = Needed {
+            fixed_bytes: FIXED_BYTES,
+            workers: workers as u64,
+            buffer_bytes: LEAST_BUFFER_BYTES as usize,
+            buffer_share: BUFFER_SHARE,
+        };
         let share = memory_bytes.saturating_sub(FIXED_BYTES) / workers as u64;
-        let Sizes {
-            arena,
-            entries,
-            buffer,
-        } = Sizes::of(share, record_bytes.max(1));
-        if arena < LEAST_ARENA_BYTES {
-            let least = Sizes::least_share(record_bytes.max(1));
-            let needed = FIXED_BYTES + workers as u64 * least;
+        let least = (LEAST_CHUNK_BYTES + writer_bytes(LEAST_BUFFER_BYTES as usize))
+            .max(needed.worker_bytes(longest));
+        if share < least {
             let alone = FIXED_BYTES + least <= memory_bytes;
+            let needed = FIXED_BYTES + workers as u64 * least;
             return Err(too_small(memory_bytes, needed, workers, alone));
         }
-        let writer = writer_bytes(buffer as usize);
-        let merge_bytes = (share - share / LONG_RECORD_SHARE).saturating_sub(writer);
-        let fan_in = (merge_bytes / (2 * GOOD_SOURCE_BYTES)) as usize;
+        let buffer = (share / BUFFER_SHARE).clamp(LEAST_BUFFER_BYTES, MOST_BUFFER_BYTES);
+        let own_bytes = (share - writer_bytes(buffer as usize)) / ENTRY_BYTES * ENTRY_BYTES;
         Ok(SpillNumbers {
-            arena_bytes: arena as usize,
-            entries: entries as usize,
+            chunk_bytes: own_bytes as usize,
+            typical_bytes: typical_bytes.max(1),
             buffer_bytes: buffer as usize,
-            fan_in: fan_in.clamp(2, MOST_FAN_IN),
-            merge_bytes,
+            needed,
+            merge_bytes: own_bytes,
+            most_merge_bytes: u64::MAX,
         })
     }
 
@@ -95,92 +106,117 @@ impl SpillNumbers {
     #[must_use]
     pub fn in_memory(self) -> Self {
         SpillNumbers {
-            merge_bytes: self.merge_bytes.min(MEMORY_MERGE_BYTES),
+            most_merge_bytes: MEMORY_MERGE_BYTES,
             ..self
         }
     }
 
-    /// Bytes of each of the two buffers of a run, where so many are merged at once.
-    pub fn source_bytes(&self, runs: usize) -> usize {
+    /// Bytes of typical records that a worker sorts at once.
+    pub fn record_room(&self) -> u64 {
+        let each = u128::from(self.typical_bytes + ENTRY_BYTES);
+        (self.chunk_bytes as u128 * u128::from(self.typical_bytes) / each) as u64
+    }
+
+    /// What a task is given to spill, at most, so that it makes one run: pieces begin at whole blocks, and
+    /// splits have slop.
+    pub fn task_bytes(&self) -> u64 {
+        self.record_room() / 12 * 10
+    }
+
+    /// Bytes of each of the two buffers of a run, where runs with such longest records are merged at once.
+    pub fn source_bytes(&self, longest: &[u64]) -> usize {
         let block = run::BLOCK_BYTES as u64;
-        let each = self.merge_bytes / (2 * runs.max(1) as u64);
+        let runs = longest.len().max(1) as u64;
+        let long: u64 = longest.iter().map(|bytes| carry_bytes(*bytes)).sum();
+        let buffers = self
+            .merge_bytes
+            .saturating_sub(long + runs * SOURCE_STATE_BYTES);
+        let each = buffers.min(self.most_merge_bytes) / (2 * runs);
         (each / block * block).clamp(block, MOST_SOURCE_BYTES) as usize
     }
 
     /// Runs that so many bytes make, at least.
     pub fn runs(&self, bytes: u64) -> u64 {
-        bytes.div_ceil(self.arena_bytes as u64)
+        bytes.div_ceil(self.record_room().max(1))
     }
 
-    /// The passes before the last merge.
+    /// Runs of short records that are merged at once at most.
+    pub fn fan_in(&self) -> usize {
+        let fan_in = (self.merge_bytes / source_cost(0)) as usize;
+        fan_in.clamp(2, MOST_FAN_IN)
+    }
+
+    /// The passes before the last merge, where records are short.
     pub fn passes(&self, runs: usize) -> usize {
         let (mut runs, mut passes) = (runs, 0);
-        while runs > self.fan_in {
-            runs = runs.div_ceil(self.fan_in);
+        while runs > self.fan_in() {
+            runs = runs.div_ceil(self.fan_in());
             passes += 1;
         }
         passes
     }
 
-    /// How the next pass puts `runs` neighbouring runs together: how many to each new run. Empty where the last
-    /// merge can take them all.
+    /// How the next pass puts neighbouring runs with such longest records together: how many to each new run. Empty
+    /// where the last merge can take them all.
     ///
     /// ```
     /// use gristmill_engine::plan::spill::SpillNumbers;
-    /// let mut numbers = SpillNumbers::new(64_000_000, 2, 100)?;
-    /// numbers.fan_in = 10;
-    /// assert_eq!(numbers.groups(25), [9, 8, 8]);
-    /// assert!(numbers.groups(10).is_empty());
+    /// let numbers = SpillNumbers::new(22_000_000, 2, 100, 100)?;
+    /// assert_eq!(numbers.fan_in(), 11);
+    /// assert_eq!(numbers.groups(&[100; 25])?, [9, 8, 8]);
+    /// assert!(numbers.groups(&[100; 10])?.is_empty());
+    /// assert_eq!(numbers.groups(&[100, 2_500_000, 2_500_000, 100])?, [2, 2]);
     /// # Ok::<(), gristmill_engine::Error>(())
     /// ```
-    pub fn groups(&self, runs: usize) -> Vec<usize> {
-        if runs <= self.fan_in {
-            return Vec::new();
+    pub fn groups(&self, longest: &[u64]) -> Result<Vec<usize>> {
+        let runs = longest.len();
+        if self.fit(longest) && runs <= MOST_FAN_IN {
+            return Ok(Vec::new());
         }
-        let groups = runs.div_ceil(self.fan_in);
-        let longer = runs % groups;
-        (0..groups)
-            .map(|group| runs / groups + usize::from(group < longer))
-            .collect()
+        let cost: u64 = longest.iter().map(|bytes| source_cost(*bytes)).sum();
+        let least = (cost.div_ceil(self.merge_bytes) as usize)
+            .max(runs.div_ceil(self.fan_in()))
+            .max(1);
+        let (mut groups, mut first) = (Vec::new(), 0);
+        while first < runs {
+            // As even as they can be; fewer where records are long.
+            let even = (runs - first).div_ceil(least.saturating_sub(groups.len()).max(1));
+            let most = even.min(self.fan_in()).max(2).min(runs - first);
+            let fits = |len: &usize| self.fit(&longest[first..first + len]);
+            let len = (1..=most).rev().find(fits).unwrap_or(1);
+            groups.push(len);
+            first += len;
+        }
+        if groups.len() < runs {
+            return Ok(groups);
+        }
+        let needed = self
+            .needed
+            .bytes(longest.iter().copied().max().unwrap_or(0));
+        let message = "two runs with long records have no room to be merged";
+        Err(
+            Error::new(Kind::Memory, "sort the input", message).advise(format!(
+                "give --memory {}M or more, or fewer --workers",
+                needed.div_ceil(1_000_000)
+            )),
+        )
+    }
+
+    /// Whether runs with such longest records can be merged at once: with good buffers, or if they are two, at all.
+    fn fit(&self, longest: &[u64]) -> bool {
+        let cost = |bytes: &u64| match longest.len() {
+            ..=2 => carry_bytes(*bytes) + 2 * run::BLOCK_BYTES as u64 + SOURCE_STATE_BYTES,
+            _ => source_cost(*bytes),
+        };
+        longest.iter().map(cost).sum::<u64>() <= self.merge_bytes
     }
 }
 
-/// How a worker's share is divided to spill records.
-struct Sizes {
-    arena: u64,
-    entries: u64,
-    buffer: u64,
-}
+const ENTRY_BYTES: u64 = size_of::<Entry>() as u64;
 
-impl Sizes {
-    fn of(share: u64, record_bytes: u64) -> Self {
-        let entry_bytes = size_of::<Entry>() as u64;
-        let buffer = (share / BUFFER_SHARE).clamp(LEAST_BUFFER_BYTES, MOST_BUFFER_BYTES);
-        let records = share.saturating_sub(writer_bytes(buffer as usize));
-        // Records and their entries, a tenth of those to spare, as some records are shorter than others.
-        let each = u128::from(record_bytes * 10 + entry_bytes * 11);
-        let arena = (u128::from(records) * u128::from(record_bytes * 10) / each) as u64;
-        let arena = arena / BLOCK_BYTES as u64 * BLOCK_BYTES as u64;
-        Sizes {
-            arena,
-            entries: records.saturating_sub(arena) / entry_bytes,
-            buffer,
-        }
-    }
-
-    /// The smallest share that holds enough records: by halving, as it grows with them.
-    fn least_share(record_bytes: u64) -> u64 {
-        let (mut low, mut high) = (0, 1 << 40);
-        while low + 1 < high {
-            let middle = low + (high - low) / 2;
-            if Sizes::of(middle, record_bytes).arena < LEAST_ARENA_BYTES {
-                low = middle;
-            } else {
-                high = middle;
-            }
-        }
-        high
-    }
+/// What it takes to merge a run with such a longest record, beside others.
+fn source_cost(longest: u64) -> u64 {
+    2 * GOOD_SOURCE_BYTES + SOURCE_STATE_BYTES + carry_bytes(longest)
 }
 
 /// `alone`: whether one worker would do.
@@ -211,33 +247,71 @@ mod tests {
         /// What is planned fits the budget, and every pass makes progress.
         #[test]
         fn the_numbers_fit(
-            memory in 16_u64 << 20..16 << 30,
+            memory in 16_u64 << 20..4 << 30,
             workers in 1_usize..9,
-            record_bytes in 1_u64..5_000,
-            runs in 1_usize..5_000,
+            typical in 1_u64..5_000,
+            mut longest in proptest::collection::vec(prop_oneof![1_u64..6_000, 1_u64..20_000_000], 1..600),
         ) {
-            let Ok(numbers) = SpillNumbers::new(memory, workers, record_bytes) else {
+            let Ok(numbers) = SpillNumbers::new(memory, workers, typical, 0) else {
                 return Ok(());
             };
-            let spill = spill_bytes(numbers.arena_bytes, numbers.entries, numbers.buffer_bytes);
+            let spill = spill_bytes(numbers.chunk_bytes, numbers.buffer_bytes);
             prop_assert!(workers as u64 * spill + FIXED_BYTES <= memory);
-            let merged = runs.min(numbers.fan_in);
-            let merge = merge_bytes(merged, numbers.source_bytes(merged)) + writer_bytes(numbers.buffer_bytes);
-            prop_assert!(workers as u64 * merge + FIXED_BYTES <= memory, "{numbers:?}");
-            let groups = numbers.groups(runs);
-            prop_assert_eq!(groups.is_empty(), runs <= numbers.fan_in);
-            prop_assert!(groups.iter().all(|group| (2..=numbers.fan_in).contains(group)));
-            prop_assert!(groups.is_empty() || groups.iter().sum::<usize>() == runs);
+            let fits = |merged: &[u64]| {
+                let carries: u64 = merged.iter().map(|bytes| carry_bytes(*bytes)).sum();
+                let merge = merge_bytes(merged.len(), numbers.source_bytes(merged)) + carries;
+                workers as u64 * (merge + writer_bytes(numbers.buffer_bytes)) + FIXED_BYTES <= memory
+            };
+            let mut planned = numbers.groups(&longest);
+            while let Ok(groups) = &planned && !groups.is_empty() {
+                prop_assert!(groups.len() < longest.len());
+                prop_assert_eq!(groups.iter().sum::<usize>(), longest.len());
+                let (mut rest, mut next) = (&longest[..], Vec::new());
+                for len in groups {
+                    let (group, after) = rest.split_at(*len);
+                    prop_assert!(*len == 1 || fits(group));
+                    next.extend(group.iter().max());
+                    rest = after;
+                }
+                longest = next;
+                planned = numbers.groups(&longest);
+            }
+            let most = longest.iter().copied().max().unwrap_or(0);
+            match planned {
+                Ok(_) => prop_assert!(fits(&longest)),
+                Err(_) => prop_assert!(memory < numbers.needed.bytes(most)),
+            }
+        }
+
+        /// Short records take as few passes as there can be.
+        #[test]
+        fn passes_are_as_said(memory in 16_u64 << 20..1 << 30, runs in 1_usize..5_000) {
+            let Ok(numbers) = SpillNumbers::new(memory, 2, 100, 100) else {
+                return Ok(());
+            };
+            let (mut left, mut passes) = (runs, 0);
+            loop {
+                let groups = numbers.groups(&vec![100; left]).unwrap();
+                if groups.is_empty() {
+                    break;
+                }
+                let (most, least) = (groups.iter().max().unwrap(), groups.iter().min().unwrap());
+                prop_assert!(*most <= numbers.fan_in() && most - least <= 1);
+                (left, passes) = (groups.len(), passes + 1);
+            }
+            prop_assert_eq!(passes, numbers.passes(runs));
         }
 
         /// The smallest memory that a refusal names is enough, and not much less is.
         #[test]
-        fn the_memory_that_is_named_works(workers in 1_usize..9, record_bytes in 1_u64..5_000) {
-            let error = SpillNumbers::new(1, workers, record_bytes).unwrap_err();
+        fn the_memory_that_is_named_works(workers in 1_usize..9, longest in 0_u64..50_000_000) {
+            let error = SpillNumbers::new(1, workers, 100, longest).unwrap_err();
             let needed = error.context().iter().find(|(name, _)| *name == "needed").unwrap();
             let needed: u64 = needed.1.split(' ').next().unwrap().parse().unwrap();
-            prop_assert!(SpillNumbers::new(needed, workers, record_bytes).is_ok());
-            prop_assert!(SpillNumbers::new(needed - workers as u64, workers, record_bytes).is_err());
+            let numbers = SpillNumbers::new(needed, workers, 100, longest).unwrap();
+            prop_assert!(numbers.chunk_bytes as u64 > longest + 2 * ENTRY_BYTES);
+            prop_assert!(numbers.groups(&[longest; 5]).is_ok());
+            prop_assert!(SpillNumbers::new(needed - workers as u64, workers, 100, longest).is_err());
         }
     }
 }

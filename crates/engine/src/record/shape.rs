@@ -32,12 +32,19 @@ pub trait Shape: Copy + Send + Sync + Debug + 'static {
     /// ```
     #[inline]
     fn length(&self, data: &[u8]) -> Option<usize> {
-        self.length_from(data, 0)
+        self.rest_length(0, data)
     }
 
-    /// As [`Shape::length`], where the first `searched` bytes are known to hold no end of the record: so that a
-    /// long record that arrives in pieces is searched once.
-    fn length_from(&self, data: &[u8], searched: usize) -> Option<usize>;
+    /// How many bytes of `more` belong to a record that has not ended in the `begun` bytes before them, or `None`
+    /// where it goes on beyond `more`: so a record that arrives in pieces is searched once, and copied nowhere.
+    ///
+    /// ```
+    /// use gristmill_engine::record::shape::{Fixed, Lines, Shape};
+    /// assert_eq!(Lines { descending: false }.rest_length(100, b"end\nnext"), Some(4));
+    /// let fixed = Fixed { record_bytes: 4, key_bytes: 2, descending: false };
+    /// assert_eq!((fixed.rest_length(3, b"abc"), fixed.rest_length(1, b"ab")), (Some(1), None));
+    /// ```
+    fn rest_length(&self, begun: usize, more: &[u8]) -> Option<usize>;
 
     /// The key of a whole record, as long as [`Shape::length`] says.
     ///
@@ -114,10 +121,26 @@ pub struct Lines {
     pub descending: bool,
 }
 
+impl ShapeKind {
+    /// The length of every record, where they have one.
+    ///
+    /// ```
+    /// use gristmill_engine::record::shape::{Lines, Shape};
+    /// assert_eq!(Lines { descending: false }.kind().record_bytes(), None);
+    /// ```
+    pub fn record_bytes(self) -> Option<usize> {
+        match self {
+            ShapeKind::Fixed(fixed) => Some(fixed.record_bytes),
+            ShapeKind::Lines(_) => None,
+        }
+    }
+}
+
 impl Shape for Fixed {
     #[inline]
-    fn length_from(&self, data: &[u8], _searched: usize) -> Option<usize> {
-        (data.len() >= self.record_bytes).then_some(self.record_bytes)
+    fn rest_length(&self, begun: usize, more: &[u8]) -> Option<usize> {
+        let rest = self.record_bytes - begun;
+        (more.len() >= rest).then_some(rest)
     }
 
     #[inline]
@@ -149,9 +172,8 @@ impl Shape for Fixed {
 
 impl Shape for Lines {
     #[inline]
-    fn length_from(&self, data: &[u8], searched: usize) -> Option<usize> {
-        let end = memchr::memchr(b'\n', data.get(searched..)?)?;
-        Some(searched + end + 1)
+    fn rest_length(&self, _begun: usize, more: &[u8]) -> Option<usize> {
+        memchr::memchr(b'\n', more).map(|end| end + 1)
     }
 
     #[inline]
@@ -286,7 +308,9 @@ mod tests {
             let shape = Lines { descending };
             agree(shape, &a, &b, if descending { want.reverse() } else { want });
             prop_assert_eq!(shape.length(&[&a[..], &b].concat()), Some(a.len()));
-            prop_assert_eq!(shape.length_from(&a, a.len() - 1), Some(a.len()));
+            let begun = a.len() - 1;
+            prop_assert_eq!(shape.rest_length(begun, &a[begun..]), Some(1));
+            prop_assert_eq!(shape.rest_length(begun, &[]), None);
             prop_assert_eq!(shape.length(&a[..a.len() - 1]), None);
         }
 

@@ -1,144 +1,218 @@
 //! A chunk: as many records as a worker's memory holds, with their entries; filled block by block, then sorted.
 //!
 //! ```text
-//!   arena    |records as they were read ......................|gap|records of the next piece ....| room |
-//!   entries  |(ten bytes of key, place in the arena) ........................................| room |
+//!   memory   |records as they were read ......|gap|records of the next piece ...▶   room   ◀... entries|
 //! ```
 //!
-//! A record that lies in two blocks is put together in the carry to be looked at; in the arena it is whole anyway.
-//! The rule that must hold: what was scanned ends where a record ends.
+//! Records grow from one end, entries (ten bytes of key and the place in the memory) from the other: nobody has to know
+//! beforehand how long records are. How much is read at once follows from the records so far; where they become
+//! shorter, what has no room for its entry any more is left for the next chunk.
+//!
+//! The rule that must hold: what was scanned ends where a record ends, or a record is open that goes on behind it.
 
 use crate::error::Result;
 use crate::order::Entry;
 use crate::order::refine::{Keys, sort_entries, window};
 use crate::record::shape::{RecordSum, Shape};
-use crate::storage::pages::{Pages, prefetch};
+use crate::storage::BLOCK_BYTES;
+use crate::storage::pages::{Pages, bytes_of, bytes_of_mut, prefetch};
+
+const ENTRY_BYTES: usize = size_of::<Entry>();
+
+/// Part of the memory that is left alone rather than read into: each read costs a wait for its first block.
+const LEAST_ROOM_SHARE: usize = 64;
 
 /// Memory of a worker that fills chunks, reused from chunk to chunk.
 #[derive(Debug, Default)]
 pub(super) struct Chunk {
-    pub(super) arena: Pages<u8>,
-    entries: Pages<Entry>,
-    records: usize,
-    /// Where in the arena the bytes end that are taken.
-    pub(super) used: usize,
-    /// For each piece: where in the arena it begins, and where in the job's address space.
-    spans: Vec<(u64, u64)>,
-    /// The beginning of a record whose end is in the next block, and its place.
-    carry: Vec<u8>,
-    carry_at: usize,
-    /// Bytes of whole records.
-    pub(super) bytes: u64,
-    sum: Option<RecordSum>,
+    memory: Pages<Entry>,
+    filled: Filled,
 }
 
-/// How much of a block is searched first for the end of a record that began in the one before.
-const FIRST_PIECE_BYTES: usize = 256;
+/// What a chunk holds.
+#[derive(Debug, Default)]
+struct Filled {
+    /// Entries at the memory's end.
+    records: usize,
+    /// Where the bytes end that are taken.
+    used: usize,
+    /// For each piece: where in the memory it begins, and where in the job's address space.
+    spans: Vec<(u64, u64)>,
+    /// Where a record begins that has not ended yet.
+    open: Option<usize>,
+    /// Records that lie in two blocks, which are looked at when both are there.
+    straddling: Vec<(usize, usize)>,
+    /// Bytes of whole records.
+    bytes: usize,
+    longest: usize,
+    sum: Option<RecordSum>,
+    /// The length of a record to reckon with before there are any.
+    typical_bytes: usize,
+}
 
 impl Chunk {
-    /// Memory for so many bytes and entries, empty.
+    /// Memory for so many bytes of records and entries, empty; records are taken to be as long as those before, or
+    /// as `typical_bytes`.
     pub(super) fn reserve<S: Shape>(
         &mut self,
         shape: S,
-        arena_bytes: usize,
-        entries: usize,
+        bytes: usize,
+        typical_bytes: usize,
     ) -> Result<()> {
-        if self.arena.len() != arena_bytes || self.entries.len() != entries {
-            (self.arena, self.entries) = (Pages::default(), Pages::default());
-            (self.arena, self.entries) = (Pages::zeroed(arena_bytes)?, Pages::zeroed(entries)?);
+        let len = bytes / ENTRY_BYTES;
+        if self.memory.len() != len {
+            self.memory = Pages::default();
+            self.memory = Pages::zeroed(len)?;
         }
-        (self.records, self.used, self.bytes) = (0, 0, 0);
-        self.spans.clear();
-        self.carry.clear();
-        self.sum = Some(RecordSum::new(shape.kind()));
+        let filled = &mut self.filled;
+        let seen = filled.bytes.checked_div(filled.records);
+        let mut spans = std::mem::take(&mut filled.spans);
+        spans.clear();
+        *filled = Filled {
+            spans,
+            sum: Some(RecordSum::new(shape.kind())),
+            typical_bytes: seen.unwrap_or(typical_bytes).max(1),
+            ..Filled::default()
+        };
         Ok(())
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.records == 0
+        self.filled.records == 0
     }
 
-    /// Whether no further entry has room.
-    pub(super) fn is_full(&self) -> bool {
-        self.records == self.entries.len()
+    /// Bytes of the memory.
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.memory.len() * ENTRY_BYTES
+    }
+
+    /// Bytes of whole records.
+    pub(super) fn bytes(&self) -> u64 {
+        self.filled.bytes as u64
+    }
+
+    /// Bytes of the longest record.
+    pub(super) fn longest(&self) -> u64 {
+        self.filled.longest as u64
+    }
+
+    /// Where in the memory the bytes end that are taken.
+    pub(super) fn used(&self) -> usize {
+        self.filled.used
     }
 
     /// The sum of the CRCs of its records.
     pub(super) fn checksum(&self) -> u128 {
-        self.sum.as_ref().map_or(0, RecordSum::value)
+        self.filled.sum.as_ref().map_or(0, RecordSum::value)
+    }
+
+    /// Where a record begins that has not ended.
+    pub(super) fn open(&self) -> Option<usize> {
+        self.filled.open
     }
 
     /// Begins a piece, whose bytes will lie at `at` and come from `position` of the job's address space.
     pub(super) fn begin_piece(&mut self, at: usize, position: u64) {
-        self.spans.push((at as u64, position));
-        self.carry.clear();
-        self.carry_at = at;
+        self.filled.spans.push((at as u64, position));
+        self.filled.open = None;
+        self.filled.used = at;
     }
 
-    /// Takes the records of `block`, which follows what was scanned before and lies at `at` in the arena.
-    /// Returns where scanning stopped: at its end, or at the first record without room for an entry.
-    pub(super) fn scan<S: Shape>(&mut self, shape: S, block: &[u8], at: usize) -> usize {
-        let mut start = 0;
-        if !self.carry.is_empty() {
-            match self.end_carry(shape, block) {
-                Some(_) if self.is_full() => return self.carry_at,
-                Some(taken) => {
-                    let record = std::mem::take(&mut self.carry);
-                    self.add(shape, &record, self.carry_at);
-                    self.sum(&record);
-                    (self.carry, start) = (record, taken);
-                    self.carry.clear();
-                }
-                None => return at + block.len(),
-            }
+    /// How many bytes to read at `at`, so that there is room for them, for the entries of such records as came so
+    /// far, and for the end of a last line; 0 where reading is not worth it any more.
+    pub(super) fn room<S: Shape>(&self, shape: S, at: usize) -> usize {
+        let filled = &self.filled;
+        let taken = at + filled.records * ENTRY_BYTES + BLOCK_BYTES;
+        let free = self.memory_bytes().saturating_sub(taken);
+        let open = filled.open.map_or(0, |start| filled.used - start);
+        let seen = (filled.bytes + open) / (filled.records + usize::from(open > 0)).max(1);
+        let record = shape.kind().record_bytes().unwrap_or(match filled.records {
+            0 => seen.max(filled.typical_bytes),
+            _ => seen.max(1),
+        });
+        let mut room = (free as u128 * record as u128 / (record + ENTRY_BYTES) as u128) as usize;
+        if shape.kind().record_bytes().is_none() {
+            room = room.min(free / 4 * 3); // should lines become shorter, most of the memory is used all the same
         }
-        let mut end = start;
-        while let Some(length) = shape.length(&block[end..]) {
-            if self.is_full() {
-                self.sum(&block[start..end]);
-                return at + end;
-            }
-            self.add(shape, &block[end..end + length], at + end);
-            end += length;
+        if self.is_empty() {
+            room.max(free.min(BLOCK_BYTES)) // a record that fits at all is read
+        } else if room < self.memory_bytes() / LEAST_ROOM_SHARE {
+            0
+        } else {
+            room
         }
-        self.sum(&block[start..end]);
-        self.carry.extend_from_slice(&block[end..]);
-        self.carry_at = at + end;
-        at + block.len()
     }
 
-    /// Makes the record in the carry whole with the beginning of `block`; returns how much of it that was. `None`
-    /// where the record goes on beyond the block.
-    fn end_carry<S: Shape>(&mut self, shape: S, block: &[u8]) -> Option<usize> {
-        let (mut taken, mut piece_bytes) = (0, FIRST_PIECE_BYTES);
-        while taken < block.len() {
-            let searched = self.carry.len();
-            let piece_end = block.len().min(taken + piece_bytes);
-            self.carry.extend_from_slice(&block[taken..piece_end]);
-            if let Some(length) = shape.length_from(&self.carry, searched) {
-                self.carry.truncate(length);
-                return Some(taken + length - searched);
-            }
-            taken = piece_end;
-            piece_bytes *= 2;
-        }
-        None
+    /// The memory up to `end`, to be read into, and what scans it meanwhile.
+    pub(super) fn split<S: Shape>(&mut self, shape: S, end: usize) -> (&mut [u8], Scanner<'_, S>) {
+        let (low, high) = self.memory.split_at_mut(end.div_ceil(ENTRY_BYTES));
+        let scanner = Scanner {
+            shape,
+            entries: high,
+            filled: &mut self.filled,
+        };
+        (bytes_of_mut(low), scanner)
     }
 
-    /// What was scanned of a record that has not ended: its place, and how much of it.
-    pub(super) fn unfinished(&self) -> Option<(usize, usize)> {
-        (!self.carry.is_empty()).then_some((self.carry_at, self.carry.len()))
+    /// Says that bytes are taken up to `used`, and looks at the records that lie in two of their blocks.
+    pub(super) fn settle<S: Shape>(&mut self, shape: S, used: usize) {
+        let straddling = std::mem::take(&mut self.filled.straddling);
+        for (start, end) in straddling {
+            let slot = self.memory.len() - 1 - self.filled.records;
+            let (low, high) = self.memory.split_at_mut(slot);
+            let record = &bytes_of(low)[start..end];
+            high[0] = entry_of(shape, record, start);
+            self.filled.count(1, record.len(), record.len());
+            self.filled.sum(record);
+        }
+        self.filled.used = used;
     }
 
-    #[inline]
-    fn add<S: Shape>(&mut self, shape: S, record: &[u8], at: usize) {
-        let mut key = window(shape.key(record), 0);
-        if shape.descending() {
-            key = key.map(|byte| !byte);
+    /// Ends a last line that has no newline. False where its entry has no room.
+    pub(super) fn end_line<S: Shape>(&mut self, shape: S) -> bool {
+        let end = self.filled.used;
+        if (end + 1).div_ceil(ENTRY_BYTES) + self.filled.records >= self.memory.len() {
+            return false;
         }
-        self.entries[self.records] = Entry::new(&key, at as u64);
-        self.records += 1;
-        self.bytes += record.len() as u64;
+        let (memory, mut scanner) = self.split(shape, end + 1);
+        memory[end] = b'\n';
+        if scanner.scan(b"\n", end) <= end {
+            return false;
+        }
+        self.settle(shape, end + 1);
+        true
+    }
+
+    /// The bytes from `start` to where they are taken.
+    pub(super) fn rest(&self, start: usize) -> &[u8] {
+        &bytes_of(&self.memory)[start..self.filled.used]
+    }
+
+    /// Sorts the entries, and returns them with what finds their records.
+    pub(super) fn sort<S: Shape>(&mut self, shape: S) -> Sorted<'_, S> {
+        let first = self.memory.len() - self.filled.records;
+        let (records, entries) = self.memory.split_at_mut(first);
+        let records = Records {
+            shape,
+            memory: bytes_of(records),
+        };
+        entries.sort_unstable();
+        if shape.longest_key() > crate::record::KEY_BYTES {
+            refine_ties(&records, entries);
+        }
+        Sorted {
+            records,
+            entries,
+            spans: &self.filled.spans,
+        }
+    }
+}
+
+impl Filled {
+    fn count(&mut self, records: usize, bytes: usize, longest: usize) {
+        self.records += records;
+        self.bytes += bytes;
+        self.longest = self.longest.max(longest);
     }
 
     fn sum(&mut self, records: &[u8]) {
@@ -146,24 +220,63 @@ impl Chunk {
             sum.update(records);
         }
     }
+}
 
-    /// Sorts the entries, and returns them with what finds their records.
-    pub(super) fn sort<S: Shape>(&mut self, shape: S) -> Sorted<'_, S> {
-        let entries = &mut self.entries[..self.records];
-        entries.sort_unstable();
-        let records = Records {
-            shape,
-            arena: &self.arena,
-        };
-        if shape.longest_key() > crate::record::KEY_BYTES {
-            refine_ties(&records, entries);
+/// Finds the records of blocks as they come, and makes their entries.
+pub(super) struct Scanner<'a, S> {
+    shape: S,
+    /// Free memory, then the entries there are.
+    entries: &'a mut [Entry],
+    filled: &'a mut Filled,
+}
+
+impl<S: Shape> Scanner<'_, S> {
+    /// Takes the records of `block`, which follows what was scanned before and lies at `at` in the memory.
+    /// Returns where scanning stopped: at its end, or at the first record without room for an entry.
+    pub(super) fn scan(&mut self, block: &[u8], at: usize) -> usize {
+        let (shape, filled) = (self.shape, &mut *self.filled);
+        let free = self.entries.len() - filled.records;
+        let mut start = 0;
+        if let Some(begun) = filled.open {
+            let Some(taken) = shape.rest_length(at - begun, block) else {
+                return at + block.len();
+            };
+            if free == filled.straddling.len() {
+                return begun;
+            }
+            filled.straddling.push((begun, at + taken));
+            filled.open = None;
+            start = taken;
         }
-        Sorted {
-            records,
-            entries,
-            spans: &self.spans,
+        // Each that straddles will have an entry too.
+        let slots = &mut self.entries[filled.straddling.len()..free];
+        let (mut end, mut longest, mut used) = (start, 0, 0);
+        let mut slots = slots.iter_mut().rev();
+        while let Some(length) = shape.length(&block[end..]) {
+            let Some(slot) = slots.next() else {
+                filled.count(used, end - start, longest);
+                filled.sum(&block[start..end]);
+                return at + end;
+            };
+            *slot = entry_of(shape, &block[end..end + length], at + end);
+            used += 1;
+            longest = longest.max(length);
+            end += length;
         }
+        filled.count(used, end - start, longest);
+        filled.sum(&block[start..end]);
+        filled.open = (end < block.len()).then_some(at + end);
+        at + block.len()
     }
+}
+
+#[inline]
+fn entry_of<S: Shape>(shape: S, record: &[u8], at: usize) -> Entry {
+    let mut key = window(shape.key(record), 0);
+    if shape.descending() {
+        key = key.map(|byte| !byte);
+    }
+    Entry::new(&key, at as u64)
 }
 
 /// Lets the keys decide where their first ten bytes tie.
@@ -188,7 +301,7 @@ pub(super) struct Sorted<'a, S> {
 }
 
 impl<S> Sorted<'_, S> {
-    /// The position in the job's address space of what lies at `at` in the arena.
+    /// The position in the job's address space of what lies at `at` in the memory.
     pub(super) fn position_of(&self, at: u64) -> u64 {
         let after = self.spans.partition_point(|(start, _)| *start <= at);
         self.spans[..after]
@@ -197,15 +310,15 @@ impl<S> Sorted<'_, S> {
     }
 }
 
-/// Finds records by their place in the arena.
+/// Finds records by their place in the memory.
 pub(super) struct Records<'a, S> {
     shape: S,
-    arena: &'a [u8],
+    memory: &'a [u8],
 }
 
 impl<'a, S: Shape> Records<'a, S> {
     pub(super) fn at(&self, position: u64) -> &'a [u8] {
-        let rest = &self.arena[position as usize..];
+        let rest = &self.memory[position as usize..];
         rest.get(..self.shape.length(rest).unwrap_or(0))
             .unwrap_or_default()
     }
@@ -216,7 +329,11 @@ impl<S> Records<'_, S> {
     #[inline]
     pub(super) fn prefetch(&self, position: u64) {
         for within in [0, 64, 99] {
-            prefetch(self.arena.as_ptr().wrapping_add(position as usize + within));
+            prefetch(
+                self.memory
+                    .as_ptr()
+                    .wrapping_add(position as usize + within),
+            );
         }
     }
 }

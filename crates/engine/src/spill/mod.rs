@@ -3,7 +3,7 @@
 //! ```text
 //!   pieces of files ─┐                ┌─ sort, refine ─┐
 //!   or a stream ─────┴──▶ chunk ──────┘                └──▶ run file: sorted records, cut into buckets
-//!                         arena + entries, reused               (docs/internals/run-file.md)
+//!                         records + entries, reused             (docs/internals/run-file.md)
 //! ```
 //!
 //! A run holds records that were next to each other in the input, in order, equal keys in input order: merging
@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use self::chunk::{Chunk, Sorted};
-pub use self::source::{Pieces, Progress, Stream, wait_for};
+pub use self::source::{Needed, Pieces, Progress, Stream, wait_for};
 use crate::error::Result;
 use crate::order::Entry;
 use crate::order::borders::{Border, compare};
@@ -37,10 +37,12 @@ pub struct SpillPlan<'a, S> {
     pub borders: &'a [Border],
     /// Whether of records with equal keys only the first stays.
     pub unique: bool,
-    /// Bytes of a worker's memory for records: whole blocks.
-    pub arena_bytes: usize,
-    /// Entries of a chunk at most.
-    pub entries: usize,
+    /// Bytes of a worker's memory for records and their entries.
+    pub chunk_bytes: usize,
+    /// The length of a record to reckon with before there are any.
+    pub typical_bytes: usize,
+    /// What memory longer records would need.
+    pub needed: Needed,
     /// Bytes of each buffer of the writer.
     pub buffer_bytes: usize,
     /// The job, for the runs' headers.
@@ -60,6 +62,8 @@ pub struct SpilledRun {
     pub records: u64,
     /// Bytes of records in it.
     pub bytes: u64,
+    /// Bytes of the longest.
+    pub longest: u64,
     /// Records that were read for it: more, where equal ones were left out.
     pub records_read: u64,
     /// Their bytes, newlines included that were added to last lines.
@@ -75,9 +79,9 @@ pub struct SpillScratch {
     buffers: Buffers,
 }
 
-/// Memory of a worker with so many bytes for records, entries and bytes of buffer.
-pub fn spill_bytes(arena_bytes: usize, entries: usize, buffer_bytes: usize) -> u64 {
-    (arena_bytes + entries * size_of::<Entry>()) as u64 + writer_bytes(buffer_bytes)
+/// Memory of a worker with so many bytes for records and entries, and buffers of so many bytes.
+pub fn spill_bytes(chunk_bytes: usize, buffer_bytes: usize) -> u64 {
+    chunk_bytes as u64 + writer_bytes(buffer_bytes)
 }
 
 /// Spills all of `pieces`. The runs are named `name`-0000 and so on.
@@ -92,8 +96,8 @@ pub fn spill_pieces<S: Shape>(
     let mut runs = Written::new(store);
     loop {
         let chunk = &mut scratch.chunk;
-        chunk.reserve(plan.shape, plan.arena_bytes, plan.entries)?;
-        pieces.fill(plan.shape, chunk, progress)?;
+        chunk.reserve(plan.shape, plan.chunk_bytes, plan.typical_bytes)?;
+        pieces.fill(plan.shape, chunk, &plan.needed, progress)?;
         if chunk.is_empty() {
             return Ok(runs.keep());
         }
@@ -114,7 +118,7 @@ pub fn spill_stream<S: Shape>(
     let mut runs = Written::new(store);
     loop {
         let chunk = &mut scratch.chunk;
-        chunk.reserve(plan.shape, plan.arena_bytes, plan.entries)?;
+        chunk.reserve(plan.shape, plan.chunk_bytes, plan.typical_bytes)?;
         let number = stream.fill(plan.shape, chunk, progress)?;
         if chunk.is_empty() {
             return Ok(runs.keep());
@@ -149,7 +153,7 @@ impl<'a> Written<'a> {
         progress: Progress<'_>,
     ) -> Result<()> {
         let SpillScratch { chunk, buffers } = scratch;
-        let (bytes, checksum) = (chunk.bytes, chunk.checksum());
+        let (bytes, longest, checksum) = (chunk.bytes(), chunk.longest(), chunk.checksum());
         let sorted = chunk.sort(plan.shape);
         progress(0)?;
         let file_name = format!("run-{name}-{number:04}");
@@ -165,6 +169,7 @@ impl<'a> Written<'a> {
             number,
             records: 0,
             bytes: 0,
+            longest,
             records_read: sorted.entries.len() as u64,
             bytes_read: bytes,
             checksum_read: checksum,

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -10,10 +11,11 @@ use std::sync::{Mutex, PoisonError};
 use super::chunk::Chunk;
 use crate::error::{Error, Kind, Result};
 use crate::record::shape::Shape;
+use crate::run;
 use crate::storage::direct::ended_early;
 use crate::storage::input::{InputFile, Piece};
-use crate::storage::overlap::{TRANSFER_BYTES, read_into};
-use crate::storage::{BLOCK_BYTES, Caching, Store};
+use crate::storage::overlap::{TRANSFER_BYTES, WRITER_BUFFERS, read_into, writer_bytes};
+use crate::storage::{BLOCK_BYTES, Caching, ReadFile, Store};
 
 /// Notes bytes as done, and says whether to stop.
 pub type Progress<'a> = &'a dyn Fn(u64) -> Result<()>;
@@ -50,14 +52,14 @@ impl<'a> Pieces<'a> {
         &mut self,
         shape: S,
         chunk: &mut Chunk,
+        needed: &Needed,
         progress: Progress<'_>,
     ) -> Result<()> {
         while let Some(piece) = self.left.front().copied() {
             let taken = self.read(shape, chunk, piece, progress)?;
             if taken < piece.bytes {
-                let file = &self.files[piece.file].path;
                 if taken == 0 && chunk.is_empty() {
-                    return Err(too_long(chunk).with_path(file).with("offset", piece.offset));
+                    return Err(self.too_long(shape, chunk, piece, needed, progress));
                 }
                 if let Some(first) = self.left.front_mut() {
                     (first.offset, first.bytes) = (piece.offset + taken, piece.bytes - taken);
@@ -77,70 +79,182 @@ impl<'a> Pieces<'a> {
         piece: Piece,
         progress: Progress<'_>,
     ) -> Result<u64> {
-        let lead = (piece.offset % BLOCK_BYTES as u64) as usize;
-        let place = chunk.used.next_multiple_of(BLOCK_BYTES);
-        let room = chunk.arena.len().saturating_sub(place + BLOCK_BYTES); // a block for the end of a last line
-        let end = (lead as u64 + piece.bytes).min(room as u64) as usize;
-        if end <= lead || chunk.is_full() {
-            return Ok(0);
-        }
         let path = &self.files[piece.file].path;
         let file = self.store.open(path, Caching::Direct)?;
-        chunk.begin_piece(place + lead, self.starts[piece.file] + piece.offset);
-        let mut arena = std::mem::take(&mut chunk.arena);
-        let memory = &mut arena[place..place + end.next_multiple_of(BLOCK_BYTES)];
-        let (mut read, mut stopped) = (0, None);
-        let from = piece.offset - lead as u64;
-        let done = read_into(&*file, from, memory, TRANSFER_BYTES, |block| {
-            let (first, last) = (lead.saturating_sub(read), block.len().min(end - read));
-            let block_end = read + block.len();
-            if first < last {
-                let stop = chunk.scan(shape, &block[first..last], place + read + first);
-                stopped = (stop < place + read + last).then_some(stop);
-                progress((last - first) as u64)?;
+        let lead = (piece.offset % BLOCK_BYTES as u64) as usize;
+        let place = chunk.used().next_multiple_of(BLOCK_BYTES);
+        let whole = lead as u64 + piece.bytes;
+        let (mut end, mut stopped) = (lead, None);
+        while stopped.is_none() && (end as u64) < whole {
+            let start = end / BLOCK_BYTES * BLOCK_BYTES; // other than the end only at first
+            let room = chunk.room(shape, place + start);
+            let room = room.next_multiple_of(BLOCK_BYTES); // there is a block to spare
+            let next = whole.min((start + room) as u64) as usize;
+            if next <= end {
+                break;
             }
-            read = block_end;
+            if end == lead {
+                chunk.begin_piece(place + lead, self.starts[piece.file] + piece.offset);
+            }
+            let from = piece.offset - lead as u64;
+            let blocks = Blocks {
+                from,
+                place,
+                read: start..next,
+                first: end,
+            };
+            stopped = blocks.read(shape, chunk, (&*file, path), progress)?;
+            end = next;
+        }
+        if end as u64 == whole && stopped.is_none() {
+            stopped = end_of_input(shape, chunk);
+        } else {
+            stopped = stopped.or(chunk.open());
+        }
+        Ok((stopped.map_or(end, |at| at - place) - lead) as u64)
+    }
+
+    /// The error of a record that no chunk holds: how long it is, and the memory that is needed for such.
+    fn too_long<S: Shape>(
+        &self,
+        shape: S,
+        chunk: &Chunk,
+        piece: Piece,
+        needed: &Needed,
+        progress: Progress<'_>,
+    ) -> Error {
+        let path = &self.files[piece.file].path;
+        match self.length_at(shape, piece, progress) {
+            Ok(length) => too_long(chunk, Some((length, needed)))
+                .with_path(path)
+                .with("offset", piece.offset)
+                .with("record bytes", length),
+            Err(error) => error,
+        }
+    }
+
+    /// The length of the record with which a piece begins, which is longer than memory.
+    fn length_at<S: Shape>(&self, shape: S, piece: Piece, progress: Progress<'_>) -> Result<u64> {
+        let file = self
+            .store
+            .open(&self.files[piece.file].path, Caching::Cached)?;
+        let mut block = vec![0; TRANSFER_BYTES];
+        let mut length = 0;
+        while length < piece.bytes {
+            progress(0)?;
+            let read = file.read_at(&mut block, piece.offset + length)?;
+            let more = shape.rest_length(length as usize, &block[..read]);
+            if more.is_some() || read == 0 {
+                return Ok(length + more.unwrap_or(0) as u64);
+            }
+            length += read as u64;
+        }
+        Ok(piece.bytes)
+    }
+}
+
+/// Blocks of a file on their way into a chunk: offsets count from the block of the file at `from`, which lies at
+/// `place` in the memory.
+struct Blocks {
+    from: u64,
+    place: usize,
+    read: Range<usize>,
+    /// Where what was asked for begins in the first block.
+    first: usize,
+}
+
+impl Blocks {
+    /// Reads and scans. Returns where scanning stopped for want of room.
+    fn read<S: Shape>(
+        &self,
+        shape: S,
+        chunk: &mut Chunk,
+        (file, path): (&dyn ReadFile, &Path),
+        progress: Progress<'_>,
+    ) -> Result<Option<usize>> {
+        let Blocks { from, place, .. } = *self;
+        let Range { start, end } = self.read.clone();
+        let (memory, mut scanner) = chunk.split(shape, place + end.next_multiple_of(BLOCK_BYTES));
+        let memory = &mut memory[place + start..];
+        let (mut read, mut stopped) = (start, None);
+        let done = read_into(file, from + start as u64, memory, TRANSFER_BYTES, |block| {
+            let wanted = self.first.max(read)..end.min(read + block.len());
+            if !wanted.is_empty() {
+                let inside = &block[wanted.start - read..wanted.end - read];
+                let stop = scanner.scan(inside, place + wanted.start);
+                stopped = (stop < place + wanted.end).then_some(stop);
+                progress(inside.len() as u64)?;
+            }
+            read += block.len();
             match stopped {
                 Some(_) => Err(Error::cancelled()), // of the reading only: there is no room for more entries
                 None => Ok(()),
             }
         });
-        chunk.arena = arena;
         if stopped.is_none() {
             done?;
+            if read < end {
+                let (wanted, found) = (from + end as u64, from + read as u64);
+                return Err(ended_early(path, wanted, found));
+            }
         }
-        if stopped.is_none() && read < end {
-            let (wanted, found) = (from + end as u64, from + read as u64);
-            return Err(ended_early(path, wanted, found));
-        }
-        chunk.used = place + end;
-        let whole = end as u64 == lead as u64 + piece.bytes;
-        let stopped = stopped.or_else(|| end_of_input(shape, chunk, whole));
-        Ok(stopped.map_or(end, |at| at - place) as u64 - lead as u64)
+        chunk.settle(shape, place + end);
+        Ok(stopped)
     }
 }
 
 /// Ends a last line that has no newline. Returns where the first record begins that was not taken, if one was not.
-fn end_of_input<S: Shape>(shape: S, chunk: &mut Chunk, ended: bool) -> Option<usize> {
-    let (start, _) = chunk.unfinished()?;
-    if ended && shape.length(b"\n") == Some(1) {
-        let end = chunk.used;
-        chunk.arena[end] = b'\n';
-        chunk.used = end + 1;
-        if chunk.scan(shape, b"\n", end) == end + 1 {
-            return None;
-        }
-    }
-    Some(start)
+fn end_of_input<S: Shape>(shape: S, chunk: &mut Chunk) -> Option<usize> {
+    let start = chunk.open()?;
+    let ended = shape.kind().record_bytes().is_none() && chunk.end_line(shape);
+    (!ended).then_some(start)
 }
 
-fn too_long(chunk: &Chunk) -> Error {
+/// `record`: the length of the record, and the memory that its length needs; where it is known.
+fn too_long(chunk: &Chunk, record: Option<(u64, &Needed)>) -> Error {
     let message = format!(
         "a record is longer than the {} bytes that a worker has for records",
-        chunk.arena.len()
+        chunk.memory_bytes()
     );
-    Error::new(Kind::Memory, "read the input", message)
-        .advise("give a larger --memory or fewer --workers")
+    let error = Error::new(Kind::Memory, "read the input", message);
+    match record {
+        Some((length, needed)) => {
+            let needed = needed.bytes(length).div_ceil(1_000_000);
+            error.advise(format!(
+                "give --memory {needed}M or more, or fewer --workers"
+            ))
+        }
+        None => error.advise("give a larger --memory or fewer --workers"),
+    }
+}
+
+/// What memory a job needs for a record that is longer than a worker has room for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Needed {
+    /// Beside the workers.
+    pub fixed_bytes: u64,
+    /// How many share the memory.
+    pub workers: u64,
+    /// Bytes of each buffer of a writer, at least.
+    pub buffer_bytes: usize,
+    /// The part of a worker's memory that such a buffer may grow to: one in so many.
+    pub buffer_share: u64,
+}
+
+impl Needed {
+    /// The memory for records of at most `longest` bytes.
+    pub fn bytes(&self, longest: u64) -> u64 {
+        self.fixed_bytes + self.workers * self.worker_bytes(longest)
+    }
+
+    /// A worker's share: to hold such a record before it is spilled, and to merge two runs that have one each.
+    pub fn worker_bytes(&self, longest: u64) -> u64 {
+        const SLACK_BYTES: u64 = 64 << 10; // whole blocks at both ends, an entry, the state of a source
+        let merge = 2 * (longest + 2 * run::BLOCK_BYTES as u64 + SLACK_BYTES);
+        let own = merge.max(longest + SLACK_BYTES);
+        let buffers = WRITER_BUFFERS as u64;
+        own + own * buffers / (self.buffer_share - buffers) + writer_bytes(self.buffer_bytes)
+    }
 }
 
 /// A stream that is read once, by several workers in turn: each takes as much as it has memory for.
@@ -156,6 +270,8 @@ struct State {
     /// What was read and belongs to the next chunk.
     pending: Vec<u8>,
     chunks: u64,
+    /// Bytes read so far.
+    bytes: u64,
     ended: bool,
 }
 
@@ -181,6 +297,7 @@ impl Stream {
             file,
             pending: Vec::new(),
             chunks: 0,
+            bytes: 0,
             ended: false,
         };
         Stream {
@@ -199,64 +316,79 @@ impl Stream {
         let number = state.chunks;
         state.chunks += 1;
         chunk.begin_piece(0, 0);
-        let mut arena = std::mem::take(&mut chunk.arena);
-        let done = state.fill(shape, chunk, &mut arena, progress);
-        chunk.arena = arena;
-        done?;
-        let rest = match (chunk.is_full(), state.ended) {
-            (false, true) => end_of_input(shape, chunk, true),
-            _ => chunk.unfinished().map(|(start, _)| start),
-        };
-        if let Some(start) = rest.filter(|_| state.pending.is_empty()) {
-            state.pending = chunk.arena[start..chunk.used].to_vec();
-        }
-        if state.ended && !state.pending.is_empty() && shape.length(b"\n") != Some(1) {
-            let message = format!("it ends {} bytes into a record", state.pending.len());
+        state.fill(shape, chunk, progress)?;
+        let left = state.pending.len() as u64;
+        if state.ended
+            && left > 0
+            && shape
+                .kind()
+                .record_bytes()
+                .is_some_and(|all| left < all as u64)
+        {
+            let message = format!("it ends {left} bytes into a record");
             return Err(Error::new(Kind::BadInput, "read the input", message)
                 .with("file", &state.name)
+                .with("offset", state.bytes - left)
                 .advise("look whether it was written whole, and whether it holds such records"));
         }
-        if chunk.is_empty() && !state.pending.is_empty() {
-            return Err(too_long(chunk).with("file", &state.name));
+        if chunk.is_empty() && left > 0 {
+            return Err(too_long(chunk, None)
+                .with("file", &state.name)
+                .with("offset", state.bytes - left));
         }
         Ok(number)
     }
 }
 
 impl State {
-    /// Takes what is pending, then reads on. Sets what is pending again where entries have run out.
+    /// Takes what is pending, then reads on; what the chunk has no room for is pending again.
     fn fill<S: Shape>(
         &mut self,
         shape: S,
         chunk: &mut Chunk,
-        arena: &mut [u8],
         progress: Progress<'_>,
     ) -> Result<()> {
-        let room = arena.len() - BLOCK_BYTES; // a block for the end of a last line
-        let pending = std::mem::take(&mut self.pending);
-        let mut filled = pending.len();
-        arena[..filled].copy_from_slice(&pending);
-        let mut from = 0;
-        loop {
-            let stop = chunk.scan(shape, &arena[from..filled], from);
-            chunk.used = filled;
-            if stop < filled {
-                self.pending = arena[stop..filled].to_vec();
-                return Ok(());
+        let mut pending = std::mem::take(&mut self.pending);
+        let (mut taken, mut stopped) = (0, None);
+        while stopped.is_none() && !(self.ended && taken == pending.len()) {
+            let from = chunk.used();
+            let room = chunk.room(shape, from).min(TRANSFER_BYTES);
+            if room == 0 {
+                break;
             }
-            if filled == room || chunk.is_full() || self.ended {
-                return Ok(());
-            }
-            progress(0)?;
-            let end = room.min(filled + TRANSFER_BYTES);
-            from = filled;
-            match self.read(&mut arena[from..end])? {
-                Some(0) => self.ended = true,
-                Some(bytes) => filled += bytes,
-                None => {}
-            }
-            progress((filled - from) as u64)?;
+            let (memory, mut scanner) = chunk.split(shape, from + room);
+            let memory = &mut memory[from..from + room];
+            let bytes = if taken < pending.len() {
+                let bytes = memory.len().min(pending.len() - taken);
+                memory[..bytes].copy_from_slice(&pending[taken..taken + bytes]);
+                taken += bytes;
+                bytes
+            } else {
+                progress(0)?;
+                let Some(bytes) = self.read(memory)? else {
+                    continue;
+                };
+                self.ended = bytes == 0;
+                self.bytes += bytes as u64;
+                progress(bytes as u64)?;
+                bytes
+            };
+            let stop = scanner.scan(&memory[..bytes], from);
+            stopped = (stop < from + bytes).then_some(stop);
+            chunk.settle(shape, from + bytes);
         }
+        pending.drain(..taken);
+        let ended = stopped.is_none() && self.ended && pending.is_empty();
+        let rest = if ended {
+            end_of_input(shape, chunk)
+        } else {
+            stopped.or(chunk.open())
+        };
+        if let Some(start) = rest {
+            pending.splice(..0, chunk.rest(start).iter().copied());
+        }
+        self.pending = pending;
+        Ok(())
     }
 
     /// Reads what there is; `None` where nothing came in time.

@@ -117,6 +117,25 @@ impl<T: Plain> Pages<T> {
     }
 }
 
+/// The bytes of values, to be read and written: any bytes are values.
+///
+/// ```
+/// use gristmill_engine::storage::pages::{bytes_of, bytes_of_mut};
+/// let mut numbers = [0_u16; 2];
+/// bytes_of_mut(&mut numbers)[2..].fill(0xFF);
+/// assert_eq!((numbers, bytes_of(&numbers)), ([0, 0xFFFF], &[0, 0, 0xFF, 0xFF][..]));
+/// ```
+pub fn bytes_of_mut<T: Plain>(values: &mut [T]) -> &mut [u8] {
+    // SAFETY: the memory of `values`, borrowed as long; `Plain` types have no padding and take any bits.
+    unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), size_of_val(values)) }
+}
+
+/// As [`bytes_of_mut`], to be read.
+pub fn bytes_of<T: Plain>(values: &[T]) -> &[u8] {
+    // SAFETY: as above; shared as `values` are.
+    unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
+}
+
 /// The error of an allocation that the operating system refused.
 pub(crate) fn out_of_memory(bytes: usize) -> Error {
     Error::new(

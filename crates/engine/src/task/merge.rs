@@ -1,9 +1,11 @@
 //! The merge tasks: ranges of buckets of all runs to ranges of the output; or runs to one longer run.
 
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{Attempt, RangeSpec, RunPlan, Scratch, TaskContext};
+use crate::budget::Reservation;
 use crate::error::{Error, Result};
 use crate::merge::output::{MergeProof, ProvenWriter};
 use crate::merge::{Segment, merge_bytes, merge_segments};
@@ -11,7 +13,7 @@ use crate::record::shape::{Shape, ShapeKind};
 use crate::run::format::HEADER_BYTES;
 use crate::run::{self, RunFile, RunHeader, RunWriter, file_bytes};
 use crate::spill::{SpilledRun, create_run};
-use crate::storage::overlap::{OverlappedWriter, writer_bytes};
+use crate::storage::overlap::{Buffers, OverlappedWriter, writer_bytes};
 use crate::storage::{Caching, WriteFile};
 
 /// Where merged records go.
@@ -25,13 +27,31 @@ pub enum MergeTarget {
     Stream,
 }
 
+/// A run to be merged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MergeRun {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Bytes of its longest record.
+    pub longest: u64,
+}
+
+impl From<SpilledRun> for MergeRun {
+    fn from(run: SpilledRun) -> Self {
+        MergeRun {
+            path: run.path,
+            longest: run.longest,
+        }
+    }
+}
+
 /// What to merge, and to where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MergeSpec {
     /// How the runs were made.
     pub plan: Arc<RunPlan>,
     /// The runs, in input order.
-    pub runs: Arc<Vec<PathBuf>>,
+    pub runs: Arc<Vec<MergeRun>>,
     /// Bytes of each of the two buffers of a run.
     pub source_bytes: usize,
     /// Where the records go.
@@ -44,7 +64,7 @@ pub struct MergeRunsSpec {
     /// How the runs were made.
     pub plan: Arc<RunPlan>,
     /// The runs, in input order.
-    pub runs: Vec<PathBuf>,
+    pub runs: Vec<MergeRun>,
     /// Bytes of each of the two buffers of a run.
     pub source_bytes: usize,
     /// The number of the run to make.
@@ -83,22 +103,78 @@ pub(super) fn run_to_run(
     }
 }
 
-/// Reads the indexes of runs. What they hold is counted in the merge's memory by the plan.
-fn open(context: &TaskContext, paths: &[PathBuf]) -> Result<Vec<RunFile>> {
-    let open = |path: &PathBuf| RunFile::open(&*context.runs, path);
-    paths.iter().map(open).collect()
+/// Runs, opened, with the memory to merge them; what their indexes take is counted in the plan.
+struct Opened {
+    runs: Vec<(RunFile, u64)>,
+    source_bytes: usize,
+    _memory: Reservation,
 }
 
-fn segments(runs: &[RunFile], buckets: std::ops::Range<usize>) -> Result<Vec<Segment<'_>>> {
-    let segment = |run| {
-        let (bytes, records) = RunFile::segment(run, buckets.clone())?;
-        Ok(Segment {
-            run,
-            bytes,
-            records,
+impl Opened {
+    fn new(
+        context: &TaskContext,
+        plan: &RunPlan,
+        runs: &[MergeRun],
+        source_bytes: usize,
+    ) -> Result<Self> {
+        let bytes = merge_bytes(runs.len(), source_bytes) + writer_bytes(plan.buffer_bytes);
+        let memory = context.budget.reserve("merge buffers", bytes)?;
+        let open = |run: &MergeRun| Ok((RunFile::open(&*context.runs, &run.path)?, run.longest));
+        Ok(Opened {
+            runs: runs.iter().map(open).collect::<Result<_>>()?,
+            source_bytes,
+            _memory: memory,
         })
-    };
-    runs.iter().map(segment).collect()
+    }
+
+    fn segments(&self, buckets: Range<usize>) -> Result<Vec<Segment<'_>>> {
+        let mut segments = Vec::with_capacity(self.runs.len());
+        for (run, longest) in &self.runs {
+            let (bytes, records) = run.segment(buckets.clone())?;
+            segments.push(Segment {
+                run,
+                bytes,
+                records,
+                longest: *longest,
+            });
+        }
+        Ok(segments)
+    }
+
+    /// Hands the records of `buckets` to `emit`, in order, and tells the attempt how far it is.
+    fn merge<S: Shape>(
+        &self,
+        shape: S,
+        buckets: Range<usize>,
+        scratch: &mut Buffers,
+        (context, attempt): (&TaskContext, &Attempt<'_>),
+        mut emit: impl FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let segments = self.segments(buckets)?;
+        let mut seen = Seen::default();
+        let (source_bytes, budget) = (self.source_bytes, &context.budget);
+        merge_segments(shape, &segments, source_bytes, scratch, budget, |record| {
+            seen.record(record, attempt)?;
+            emit(record)
+        })?;
+        seen.end(attempt)
+    }
+
+    /// Gives back the space of what has been merged.
+    fn discard(&self, context: &TaskContext, buckets: Range<usize>) -> Result<()> {
+        let block = run::BLOCK_BYTES as u64;
+        for segment in self.segments(buckets)? {
+            let Range { start, end } = segment.bytes;
+            let whole = start.next_multiple_of(block)..end / block * block;
+            if whole.start < whole.end {
+                let header = HEADER_BYTES as u64;
+                let range = header + whole.start..header + whole.end;
+                // Space that is not given back now is given back at the job's end.
+                let _ = context.runs.discard(segment.run.path(), range);
+            }
+        }
+        Ok(())
+    }
 }
 
 fn merge<S: Shape>(
@@ -109,10 +185,8 @@ fn merge<S: Shape>(
     scratch: &mut Scratch,
 ) -> Result<Vec<MergeProof>> {
     let plan = &spec.plan;
-    let bytes = merge_bytes(spec.runs.len(), spec.source_bytes) + writer_bytes(plan.buffer_bytes);
-    let _memory = context.budget.reserve("merge buffers", bytes)?;
+    let opened = Opened::new(context, plan, &spec.runs, spec.source_bytes)?;
     scratch.keep_for_merge();
-    let runs = open(context, &spec.runs)?;
     let all = 0..plan.borders.len() + 1;
     let targets = match &spec.target {
         MergeTarget::Ranges(ranges) => ranges
@@ -140,38 +214,18 @@ fn merge<S: Shape>(
         let mut proofs = Vec::new();
         for (file, offset, buckets) in &targets {
             writer.begin(Arc::clone(file), *offset)?;
-            let segments = segments(&runs, buckets.clone())?;
             let mut out = ProvenWriter::new(shape, plan.unique, writer);
-            let mut seen = Seen::default();
-            merge_segments(
-                shape,
-                &segments,
-                spec.source_bytes,
-                merge,
-                &context.budget,
-                |record| {
-                    seen.record(record, attempt)?;
-                    out.append(record)
-                },
-            )?;
-            seen.end(attempt)?;
+            let place = (context, attempt);
+            opened.merge(shape, buckets.clone(), merge, place, |record| {
+                out.append(record)
+            })?;
             proofs.push(out.proof()?);
         }
         Ok(proofs)
     })?;
     // All is written: what was read will not be read again.
     for (_, _, buckets) in &targets {
-        for segment in segments(&runs, buckets.clone())? {
-            let block = run::BLOCK_BYTES as u64;
-            let whole =
-                segment.bytes.start.next_multiple_of(block)..segment.bytes.end / block * block;
-            if whole.start < whole.end {
-                let header = HEADER_BYTES as u64;
-                let range = header + whole.start..header + whole.end;
-                // Space that is not given back now is given back at the job's end.
-                let _ = context.runs.discard(segment.run.path(), range);
-            }
-        }
+        opened.discard(context, buckets.clone())?;
     }
     Ok(proofs)
 }
@@ -184,14 +238,12 @@ fn merge_runs<S: Shape>(
     scratch: &mut Scratch,
 ) -> Result<SpilledRun> {
     let plan = &spec.plan;
-    let bytes = merge_bytes(spec.runs.len(), spec.source_bytes) + writer_bytes(plan.buffer_bytes);
-    let _memory = context.budget.reserve("merge buffers", bytes)?;
+    let opened = Opened::new(context, plan, &spec.runs, spec.source_bytes)?;
     scratch.keep_for_merge();
-    let runs = open(context, &spec.runs)?;
     let buckets = plan.borders.len() + 1;
     let mut ends = vec![(0, 0); buckets];
     let mut checksum = 0;
-    for run in &runs {
+    for (run, _) in &opened.runs {
         checksum += run.index().checksum;
         for (end, (bytes, records)) in ends.iter_mut().zip(&run.index().ends) {
             *end = (end.0 + bytes, end.1 + records);
@@ -209,20 +261,8 @@ fn merge_runs<S: Shape>(
     let Scratch { merge, buffers, .. } = scratch;
     let written = OverlappedWriter::run(buffers, plan.buffer_bytes, |writer| {
         let mut run = RunWriter::begin(writer, file, &header)?;
-        let segments = segments(&runs, 0..buckets)?;
-        let mut seen = Seen::default();
-        merge_segments(
-            shape,
-            &segments,
-            spec.source_bytes,
-            merge,
-            &context.budget,
-            |record| {
-                seen.record(record, attempt)?;
-                run.append(record)
-            },
-        )?;
-        seen.end(attempt)?;
+        let place = (context, attempt);
+        opened.merge(shape, 0..buckets, merge, place, |record| run.append(record))?;
         run.finish(&ends, checksum)
     });
     if written.is_err() {
@@ -231,6 +271,7 @@ fn merge_runs<S: Shape>(
     written?;
     Ok(SpilledRun {
         path,
+        longest: spec.runs.iter().map(|run| run.longest).max().unwrap_or(0),
         number: spec.number,
         records,
         bytes,

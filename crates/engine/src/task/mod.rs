@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 pub use generate::{GENERATE_WORKER_BYTES, GenerateSpec};
 pub use map::{MapReport, MapSpec};
-pub use merge::{MergeRunsSpec, MergeSpec, MergeTarget};
+pub use merge::{MergeRun, MergeRunsSpec, MergeSpec, MergeTarget};
 pub use reduce::{RangeSpec, ReduceSpec};
 pub use sample::SampleSpec;
 pub use sample_keys::SampleKeysSpec;

@@ -7,7 +7,9 @@ use super::{Attempt, Scratch, TaskContext};
 use crate::error::{Error, Result};
 use crate::order::borders::Border;
 use crate::record::shape::{Shape, ShapeKind};
-use crate::spill::{Pieces, SpillPlan, SpilledRun, spill_bytes, spill_pieces, spill_stream};
+use crate::spill::{
+    Needed, Pieces, SpillPlan, SpilledRun, spill_bytes, spill_pieces, spill_stream,
+};
 use crate::storage::input::Piece;
 
 /// What a spill task reads.
@@ -32,6 +34,8 @@ pub struct RunPlan {
     pub places: Vec<PathBuf>,
     /// Bytes of each buffer of a writer.
     pub buffer_bytes: usize,
+    /// What memory longer records would need.
+    pub needed: Needed,
 }
 
 /// What to spill, and how.
@@ -41,10 +45,10 @@ pub struct SpillSpec {
     pub input: SpillInput,
     /// How to write it.
     pub runs: Arc<RunPlan>,
-    /// Bytes of records that are sorted at once.
-    pub arena_bytes: usize,
-    /// Records that are sorted at once, at most.
-    pub entries: usize,
+    /// Bytes of records and entries that are sorted at once.
+    pub chunk_bytes: usize,
+    /// The length of a record to reckon with before there are any.
+    pub typical_bytes: usize,
 }
 
 pub(super) fn run(
@@ -53,7 +57,7 @@ pub(super) fn run(
     attempt: &Attempt<'_>,
     scratch: &mut Scratch,
 ) -> Result<Vec<SpilledRun>> {
-    let bytes = spill_bytes(spec.arena_bytes, spec.entries, spec.runs.buffer_bytes);
+    let bytes = spill_bytes(spec.chunk_bytes, spec.runs.buffer_bytes);
     let _memory = context.budget.reserve("records to spill", bytes)?;
     scratch.keep_for_spill();
     match spec.runs.shape {
@@ -73,8 +77,9 @@ fn run_shape<S: Shape>(
         shape,
         borders: &spec.runs.borders,
         unique: spec.runs.unique,
-        arena_bytes: spec.arena_bytes,
-        entries: spec.entries,
+        chunk_bytes: spec.chunk_bytes,
+        typical_bytes: spec.typical_bytes,
+        needed: spec.runs.needed,
         buffer_bytes: spec.runs.buffer_bytes,
         job_id: &context.job_id,
         places: &spec.runs.places,

@@ -134,14 +134,11 @@ fn runs_of_many_workers_are_merged_in_passes() {
     }
 }
 
-/// Lines that are much shorter than the first ones fill a worker's entries before its memory, small files leave gaps
-/// in it: a task makes many runs, in order.
+/// Lines that are much shorter than they seem fill a worker's memory with entries, small files leave gaps in it: a
+/// task makes many runs, in order.
 #[test]
 fn a_task_spills_as_often_as_it_must() {
-    let long_lines = [[b'm'; 8191].as_slice(), b"\n"].concat().repeat(8);
-    let short_lines = text(60_000, 12, 5);
-    let wanted = Wanted::default();
-    let by_entries = Case::sort(vec![[long_lines, short_lines].concat()], wanted);
+    let by_entries = Case::sort(vec![shorter_than_they_seem(1_600_000)], Wanted::default());
     let small = |number: usize| {
         records(
             &Shape::FewDistinct(9).keys(2, number as u64),
@@ -242,17 +239,30 @@ proptest! {
     }
 }
 
-/// What seemed to fit goes beside the output where it does not: first lines so long that later ones make many runs.
+/// What seemed to fit goes beside the output where it does not: lines so much shorter than they seem that they make
+/// many runs.
 #[test]
 fn runs_that_do_not_stay_in_memory_after_all_go_to_disk() {
-    let long_lines = [[b'm'; 999].as_slice(), b"\n"].concat().repeat(66);
-    let case = Case::sort(
-        vec![[long_lines, text(3_000_000, 12, 5)].concat()],
-        Wanted::default(),
-    );
+    let case = Case::sort(vec![shorter_than_they_seem(6_400_000)], Wanted::default());
     let place = case.place(Place::memory());
-    let ran = case.run(&place, &Watch::new(), &case.with(2, json!(32_000_000)));
+    let least = case.least_memory(2) + 6_400_000;
+    let run = |more: u64| case.run(&place, &Watch::new(), &case.with(2, json!(least + more)));
+    let ran = run(1_200_000);
+    assert!(ran.counter("SPILLED_RUNS") > ran.tasks("spill") as u64);
     assert!(0 < ran.created_runs() && (ran.created_runs() as u64) < ran.counter("SPILLED_RUNS"));
+    // More memory makes fewer of them: no pass that would need room for all a second time.
+    let ran = run(16_000_000);
+    assert_eq!(ran.created_runs(), 0);
+}
+
+/// Short lines, but for long ones in all places that are looked at beforehand.
+fn shorter_than_they_seem(bytes: usize) -> Vec<u8> {
+    let stripe = |seed| {
+        let long = [[b'm'; 4_999].as_slice(), b"\n"].concat();
+        let short = text(bytes / 16 - long.len() - 1, 12, seed);
+        [long, short, b"\n".to_vec()].concat()
+    };
+    (0..16).flat_map(stripe).collect()
 }
 
 /// Just more than fits, just what fits, and what fits but would have to be merged in passes: those would need room

@@ -20,7 +20,7 @@ pub struct Case {
     pub spec: Value,
     pub files: Vec<Vec<u8>>,
     pub sorted: Vec<u8>,
-    /// What the job takes for the length of a record.
+    /// The length of every record; 0 where they have none.
     pub record_bytes: u64,
     pub records: u64,
 }
@@ -67,9 +67,7 @@ impl Case {
                 "unique": wanted.unique, "stable": wanted.stable, "no_sync": true,
             }}),
             sorted: records.concat(),
-            record_bytes: wanted
-                .fixed
-                .map_or_else(|| typical_line(&files), |(record, _)| record as u64),
+            record_bytes: wanted.fixed.map_or(0, |(record, _)| record as u64),
             records: count,
             files,
         }
@@ -161,7 +159,7 @@ impl Case {
             .map(|name| ran.report.counters[name]);
         assert_eq!(runs > 0, self.records > 0);
         let memory = self.least_memory(workers);
-        let numbers = SpillNumbers::new(memory, workers, self.record_bytes).unwrap();
+        let numbers = SpillNumbers::new(memory, workers, 100, self.record_bytes).unwrap();
         assert_eq!(passes, numbers.passes(runs as usize) as u64, "{runs} runs");
         if self.spec[self.command()]["unique"] != json!(true) {
             assert_eq!(spilled, (passes + 1) * self.records, "{runs} runs");
@@ -227,28 +225,18 @@ fn lines(file: &[u8]) -> Vec<Vec<u8>> {
     lines
 }
 
-/// The mean of the lines in the first 64 kB of the first file that has any.
-fn typical_line(files: &[Vec<u8>]) -> u64 {
-    let first = files.iter().find(|file| !file.is_empty());
-    first.map_or(32, |file| {
-        let head = &file[..file.len().min(64 << 10)];
-        let lines = head.iter().filter(|byte| **byte == b'\n').count();
-        (head.len() / lines.max(1)) as u64
-    })
-}
-
 fn names(tree: &Tree) -> Vec<String> {
     tree.keys().map(|path| path.display().to_string()).collect()
 }
 
 /// Runs that passes make of runs.
 fn merged_runs(numbers: &SpillNumbers, runs: usize) -> usize {
-    let groups = numbers.groups(runs).len();
-    if groups == 0 {
-        0
-    } else {
-        groups + merged_runs(numbers, groups)
+    let groups = numbers.groups(&vec![0; runs]).unwrap();
+    if groups.is_empty() {
+        return 0;
     }
+    let together = groups.iter().filter(|len| **len > 1).count();
+    together + merged_runs(numbers, groups.len())
 }
 
 /// Files of so many records each.

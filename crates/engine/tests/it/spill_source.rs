@@ -12,7 +12,7 @@ use gristmill_engine::merge::{Segment, merge_segments};
 use gristmill_engine::record::arena::file_starts;
 use gristmill_engine::record::shape::{Fixed, Lines, Shape};
 use gristmill_engine::run::RunFile;
-use gristmill_engine::spill::{Pieces, SpillPlan, SpillScratch, SpilledRun, spill_pieces};
+use gristmill_engine::spill::{Needed, Pieces, SpillPlan, SpillScratch, SpilledRun, spill_pieces};
 use gristmill_engine::split::input_files;
 use gristmill_engine::storage::input::{InputFile, Piece};
 use gristmill_engine::storage::layered::{Layered, MEMORY_PLACE};
@@ -20,6 +20,13 @@ use gristmill_engine::storage::memory::Memory;
 use gristmill_engine::storage::{BLOCK_BYTES, Caching, Store};
 
 const LINES: Lines = Lines { descending: false };
+
+const NEEDED: Needed = Needed {
+    fixed_bytes: 1_000_000,
+    workers: 3,
+    buffer_bytes: 16 << 10,
+    buffer_share: 32,
+};
 
 fn store_with(files: &[Vec<u8>]) -> (Memory, Vec<InputFile>) {
     let store = Memory::with_room_for(1 << 30);
@@ -34,13 +41,14 @@ fn store_with(files: &[Vec<u8>]) -> (Memory, Vec<InputFile>) {
     (store, files)
 }
 
-fn plan<S: Shape>(shape: S, blocks: usize, entries: usize, places: &[PathBuf]) -> SpillPlan<'_, S> {
+fn plan<S: Shape>(shape: S, blocks: usize, typical: usize, places: &[PathBuf]) -> SpillPlan<'_, S> {
     SpillPlan {
         shape,
         borders: &[],
         unique: false,
-        arena_bytes: blocks * BLOCK_BYTES,
-        entries,
+        chunk_bytes: blocks * BLOCK_BYTES,
+        typical_bytes: typical,
+        needed: NEEDED,
         buffer_bytes: 16 << 10,
         job_id: "a-job",
         places,
@@ -78,15 +86,16 @@ fn spill<S: Shape>(
 fn merged<S: Shape>(shape: S, store: &dyn Store, runs: &[SpilledRun]) -> Vec<u8> {
     let open = |run: &SpilledRun| RunFile::open(store, &run.path).unwrap();
     let files: Vec<RunFile> = runs.iter().map(open).collect();
-    let segment = |run| {
+    let segment = |(run, spilled): (_, &SpilledRun)| {
         let (bytes, records) = RunFile::segment(run, 0..1).unwrap();
         Segment {
             run,
             bytes,
             records,
+            longest: spilled.longest,
         }
     };
-    let segments: Vec<Segment<'_>> = files.iter().map(segment).collect();
+    let segments: Vec<Segment<'_>> = files.iter().zip(runs).map(segment).collect();
     let (budget, mut merged) = (Budget::new(1 << 30), Vec::new());
     let mut emit = |record: &[u8]| {
         merged.extend_from_slice(record);
@@ -121,32 +130,32 @@ fn naive<S: Shape>(shape: S, files: &[Vec<u8>]) -> Vec<u8> {
     records.concat()
 }
 
-/// All that must hold of the runs that `files` make with an arena of so many blocks.
-fn check<S: Shape>(shape: S, files: &[Vec<u8>], blocks: usize, entries: usize) -> Vec<SpilledRun> {
+/// All that must hold of the runs that `files` make in so many blocks, whatever length of records is reckoned with.
+fn check<S: Shape>(shape: S, files: &[Vec<u8>], blocks: usize, typical: usize) -> Vec<SpilledRun> {
     let (store, inputs) = store_with(files);
     let places = ["/runs".into()];
-    let runs = spill(
-        &plan(shape, blocks, entries, &places),
-        (&store, &inputs),
-        &store,
-    )
-    .unwrap();
+    let plan = plan(shape, blocks, typical, &places);
+    let runs = spill(&plan, (&store, &inputs), &store).unwrap();
     let want = naive(shape, files);
-    assert!(merged(shape, &store, &runs) == want, "{blocks} {entries}");
-    assert_eq!(
-        runs.iter().map(|run| run.bytes_read).sum::<u64>(),
-        want.len() as u64
-    );
-    assert!(
-        runs.iter()
-            .all(|run| (1..=entries as u64).contains(&run.records))
-    );
-    assert!(
-        runs.iter()
-            .zip(0..)
-            .all(|(run, number)| run.number == number)
-    );
+    assert!(merged(shape, &store, &runs) == want, "{blocks} {typical}");
+    let read: u64 = runs.iter().map(|run| run.bytes_read).sum();
+    assert_eq!(read, want.len() as u64);
+    for (number, run) in (0..).zip(&runs) {
+        assert_eq!(run.number, number);
+        assert!(run.records > 0 && run.bytes + 16 * run.records <= (blocks * BLOCK_BYTES) as u64);
+        let records = merged(shape, &store, std::slice::from_ref(run));
+        assert_eq!(run.longest, longest(shape, &records));
+    }
     runs
+}
+
+fn longest<S: Shape>(shape: S, mut records: &[u8]) -> u64 {
+    let mut longest = 0;
+    while let Some(length) = shape.length(records) {
+        longest = longest.max(length);
+        records = &records[length..];
+    }
+    longest as u64
 }
 
 fn line() -> impl Strategy<Value = Vec<u8>> {
@@ -174,10 +183,10 @@ proptest! {
     fn runs_of_lines_hold_all_in_order(
         files in vec(file(), 0..9),
         blocks in 4_usize..12,
-        entries in 1_usize..80,
+        typical in 1_usize..9_000,
         descending in any::<bool>(),
     ) {
-        check(Lines { descending }, &files, blocks, entries);
+        check(Lines { descending }, &files, blocks, typical);
     }
 
     #[test]
@@ -185,46 +194,70 @@ proptest! {
         records in vec(0_usize..300, 0..9),
         record_bytes in 1_usize..200,
         blocks in 4_usize..12,
-        entries in 1_usize..400,
+        typical in 1_usize..400,
     ) {
         let shape = Fixed { record_bytes, key_bytes: record_bytes.min(3), descending: false };
         let byte = |i: usize| (i * i / 7 % 5) as u8;
         let file = |count: &usize| (0..count * record_bytes).map(byte).collect();
         let files: Vec<Vec<u8>> = records.iter().map(file).collect();
-        check(shape, &files, blocks, entries);
+        check(shape, &files, blocks, typical);
     }
 }
 
 /// The last line's newline has room behind the last block that is filled, wherever the line ends.
 #[test]
-fn a_last_line_may_end_where_the_arena_does() {
-    let room = 3 * BLOCK_BYTES; // of an arena of four blocks
+fn a_last_line_may_end_where_memory_does() {
+    let room = 3 * BLOCK_BYTES; // of four blocks
+    for bytes in room - 2..=room {
+        assert_eq!(
+            check(LINES, &[vec![b'x'; bytes]], 4, 100).len(),
+            1,
+            "{bytes}"
+        );
+    }
     for bytes in room - 2..=room + 2 {
-        let mut file = b"line\n".repeat(bytes / 5 + 1);
+        let mut file = [vec![b'a'; 499], vec![b'\n']]
+            .concat()
+            .repeat(bytes / 500 + 1);
         file.truncate(bytes);
         *file.last_mut().unwrap() = b'x';
-        let runs = check(LINES, &[file], 4, 1 << 20);
-        assert_eq!(runs.len(), if bytes > room { 2 } else { 1 }, "{bytes}");
+        check(LINES, &[file], 8, 100);
     }
 }
 
 #[test]
-fn a_run_ends_where_entries_do_or_memory_does() {
+fn a_run_ends_where_memory_does() {
     let lines = b"a\n".repeat(1_000);
     let counts = |runs: Vec<SpilledRun>| runs.iter().map(|run| run.records).collect::<Vec<_>>();
+    // 2 bytes and an entry of 16 each, and a block is kept for the end of a last line.
     assert_eq!(
-        counts(check(LINES, std::slice::from_ref(&lines), 8, 300)),
-        [300, 300, 300, 100]
-    );
-    assert_eq!(
-        counts(check(LINES, std::slice::from_ref(&lines), 8, 1_000)),
+        counts(check(LINES, std::slice::from_ref(&lines), 8, 2)),
         [1_000]
     );
-    // Each small file takes a block, and one is kept for the end of a last line.
+    assert!(counts(check(LINES, &vec![lines; 3], 8, 2))[0] > 1_000);
+    // Each small file takes a block.
     let small = vec![b"b\na".to_vec(); 10];
-    assert_eq!(counts(check(LINES, &small, 4, 1_000)), [6, 6, 6, 2]);
-    assert_eq!(counts(check(LINES, &vec![lines; 3], 2, 3_000)), [1_000; 3]);
+    assert_eq!(counts(check(LINES, &small, 4, 32)), [6, 6, 6, 2]);
     assert!(check(LINES, &[Vec::new(), Vec::new()], 4, 9).is_empty());
+}
+
+/// Lines are no longer what they were, over and over: a run is a quarter of memory all the same.
+#[test]
+fn runs_are_long_whatever_the_lines() {
+    let blocks = 256;
+    let part = |length: usize| {
+        [vec![b'x'; length - 1], vec![b'\n']]
+            .concat()
+            .repeat((1 << 20) / length)
+    };
+    let parts: Vec<Vec<u8>> = [1, 5_000, 2, 300, 1, 80, 20_000, 1].map(part).to_vec();
+    for typical in [1, 100, 1_000_000] {
+        let runs = check(LINES, &[parts.concat()], blocks, typical);
+        for run in &runs[..runs.len() - 1] {
+            let held = run.bytes_read + 16 * run.records_read;
+            assert!(held as usize > blocks * BLOCK_BYTES / 4, "{run:?}");
+        }
+    }
 }
 
 /// Behind records that fit, too: they make a run of their own before the refusal.
@@ -246,6 +279,16 @@ fn a_record_longer_than_the_arena_is_refused_by_place() {
         let message = error.to_string();
         let place = format!("file /in-0001, offset {}", before.len());
         assert!(message.contains(&place), "{message}");
+        let length = (4 * BLOCK_BYTES + usize::from(ended)) as u64;
+        assert!(
+            message.contains(&format!("record bytes {length}")),
+            "{message}"
+        );
+        let needed = NEEDED.bytes(length).div_ceil(1_000_000);
+        assert!(
+            message.contains(&format!("--memory {needed}M ")),
+            "{message}"
+        );
         assert_eq!(store.paths().len(), 2, "its runs are gone");
     }
 }
@@ -260,7 +303,7 @@ fn a_place_never_holds_more_than_it_has_room_for() {
     let places = [PathBuf::from(MEMORY_PLACE), "/disk".into()];
     for (room, in_memory) in [(50_000, false), (80_000, true)] {
         let runs = Layered::new(Arc::new(store.clone()), room);
-        let mut plan = plan(LINES, 64, 50_000, &places);
+        let mut plan = plan(LINES, 128, 6, &places);
         plan.unique = true;
         let spilled = spill(&plan, (&store, &inputs), &runs).unwrap();
         let [run] = &spilled[..] else {

@@ -178,9 +178,9 @@ fn read(store: &dyn Store, path: &Path) -> Vec<u8> {
     bytes
 }
 
-/// The least memory that spills records of about this length.
-pub fn least_memory(workers: usize, record_bytes: u64) -> u64 {
-    let refusal = SpillNumbers::new(1, workers, record_bytes).unwrap_err();
+/// The least memory that spills records of which none is known to be longer than this.
+pub fn least_memory(workers: usize, longest: u64) -> u64 {
+    let refusal = SpillNumbers::new(1, workers, 100, longest).unwrap_err();
     let needed = refusal.context().iter().find(|(name, _)| *name == "needed");
     let (number, _) = needed.unwrap().1.split_once(' ').unwrap();
     number.parse().unwrap()

@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use super::Job;
-use super::sort::Input;
+use super::Input;
 use crate::error::{Error, Kind, Result};
+use crate::jobs::Job;
 use crate::plan::options::SortSpec;
 use crate::record::shape::Shape;
 use crate::spill::wait_for;
@@ -100,15 +100,14 @@ impl<S: Shape> Check<S> {
         self.bytes += block.len() as u64;
         let mut rest = block;
         if !self.carry.is_empty() {
-            let searched = self.carry.len();
-            let mut carry = std::mem::take(&mut self.carry);
-            carry.extend_from_slice(block);
-            let Some(length) = self.shape.length_from(&carry, searched) else {
-                self.carry = carry;
+            let Some(taken) = self.shape.rest_length(self.carry.len(), block) else {
+                self.carry.extend_from_slice(block);
                 return Ok(());
             };
-            self.record(&carry[..length])?;
-            rest = &block[length - searched..];
+            let mut record = std::mem::take(&mut self.carry);
+            record.extend_from_slice(&block[..taken]);
+            self.record(&record)?;
+            rest = &block[taken..];
         }
         let mut before: Option<&[u8]> = None;
         while let Some(length) = self.shape.length(rest) {

@@ -1,0 +1,122 @@
+//! What `sort` reads: files, and streams between them; and about how long its lines are.
+
+use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+
+use super::DASH;
+use crate::error::{Error, Result};
+use crate::plan::options::SortSpec;
+use crate::split::input_files;
+use crate::storage::input::InputFile;
+use crate::storage::{Caching, Store};
+
+/// The input: files, and streams between them.
+#[derive(Debug)]
+pub(in crate::jobs) struct Input {
+    pub(super) files: Vec<InputFile>,
+    /// Each with the number of files before it, and its name.
+    pub(super) streams: Vec<(usize, String, File)>,
+}
+
+impl Input {
+    pub(super) fn find(store: &dyn Store, spec: &SortSpec) -> Result<Self> {
+        let mut input = Input {
+            files: Vec::new(),
+            streams: Vec::new(),
+        };
+        let dash = [PathBuf::from(DASH)];
+        let names = if spec.inputs.is_empty() {
+            &dash[..]
+        } else {
+            &spec.inputs
+        };
+        for name in names {
+            if name == Path::new(DASH) {
+                let file = standard(std::io::stdin().as_fd(), "standard input")?;
+                input.add_stream("standard input".into(), file);
+            } else if is_special(name) {
+                input.open_stream(name)?;
+            } else {
+                for file in input_files(store, std::slice::from_ref(name))? {
+                    input.add(store, file)?;
+                }
+            }
+        }
+        Ok(input)
+    }
+
+    /// Adds a file, which can be read, or the job ends here. One that says that it is empty and is not (those of
+    /// /proc) is a stream.
+    fn add(&mut self, store: &dyn Store, file: InputFile) -> Result<()> {
+        let opened = store.open(&file.path, Caching::Cached)?;
+        if file.stat.bytes == 0 && opened.read_at(&mut [0], 0)? > 0 {
+            return self.open_stream(&file.path);
+        }
+        self.files.push(file);
+        Ok(())
+    }
+
+    fn open_stream(&mut self, path: &Path) -> Result<()> {
+        let opened = File::open(path);
+        let file = opened.map_err(|error| Error::from_io("open the input", path, &error))?;
+        self.add_stream(path.display().to_string(), file);
+        Ok(())
+    }
+
+    fn add_stream(&mut self, name: String, file: File) {
+        self.streams.push((self.files.len(), name, file));
+    }
+
+    /// Bytes of the files.
+    pub(super) fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.stat.bytes).sum()
+    }
+
+    /// The mean length of lines, as far as a few places of the files tell.
+    pub(super) fn typical_line(&self, store: &dyn Store) -> Result<u64> {
+        const PLACES: u64 = 16;
+        const LOOK_BYTES: usize = 4 << 10;
+        const UNKNOWN_LINE_BYTES: u64 = 32;
+        let mut buffer = [0; LOOK_BYTES];
+        let (mut bytes, mut lines) = (0, 0);
+        for (file, offset) in self.even_places(self.bytes().div_ceil(PLACES)) {
+            let opened = store.open(&self.files[file].path, Caching::Cached)?;
+            let read = opened.read_at(&mut buffer, offset)?;
+            bytes += read as u64;
+            lines += memchr::memchr_iter(b'\n', &buffer[..read]).count() as u64;
+        }
+        Ok(match bytes {
+            0 => UNKNOWN_LINE_BYTES,
+            _ => bytes / lines.max(1),
+        })
+    }
+
+    /// Places in the files, `step` bytes apart over all of them: the file's number and the offset in it.
+    pub(super) fn even_places(&self, step: u64) -> Vec<(usize, u64)> {
+        let (mut places, mut next, mut before) = (Vec::new(), 0, 0);
+        for (number, file) in self.files.iter().enumerate() {
+            let end = before + file.stat.bytes;
+            while next < end {
+                places.push((number, next - before));
+                next += step.max(1);
+            }
+            before = end;
+        }
+        places
+    }
+}
+
+/// Whether something is there that is neither file nor directory: a device or a pipe, which is read once, and is
+/// written, not replaced.
+pub(super) fn is_special(path: &Path) -> bool {
+    // Of what a link leads to, and of where it leads to only if something is there.
+    std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
+}
+
+/// A standard stream, as a file of our own.
+pub(super) fn standard(stream: BorrowedFd<'_>, name: &str) -> Result<File> {
+    let owned = stream.try_clone_to_owned();
+    let failed = |error| Error::from_io("use a stream", Path::new(name), &error);
+    owned.map(File::from).map_err(failed)
+}

@@ -1,0 +1,213 @@
+//! How `sort` goes about it: what memory is for, what each task reads, where the output is cut.
+
+use std::path::Path;
+
+use super::input::Input;
+use crate::driver::Stage;
+use crate::error::{Error, Result};
+use crate::jobs::Job;
+use crate::jobs::runs::Borders;
+use crate::order::borders::borders_from_sample;
+use crate::plan::options::SortSpec;
+use crate::plan::spill::SpillNumbers;
+use crate::record::shape::Shape;
+use crate::split::records::at_records;
+use crate::split::{splits, stride};
+use crate::storage::Store;
+use crate::task::{
+    MergeTarget, OutputFile, RangeSpec, SampleKeysSpec, SpillInput, TaskReport, TaskSpec,
+};
+
+/// Input below which one merge writes the output: cutting it would cost more than it saves.
+const LEAST_CUT_BYTES: u64 = 32 << 20;
+
+/// Bytes of a bucket of runs.
+const BUCKET_BYTES: u64 = 8 << 20;
+const MOST_BUCKETS: u64 = 1024;
+
+/// Keys sampled for each bucket.
+const SAMPLES_PER_BUCKET: u64 = 32;
+
+/// What a task reads at most where the runs stay in memory: what is sorted at once should not leave the caches too far
+/// behind, and tasks should end together.
+const MEMORY_TASK_BYTES: u64 = 96 << 20;
+
+/// Runs that memory is worth holding: for more input each is longer.
+const FEW_RUNS: u64 = 50;
+
+/// A sort that is planned.
+pub(in crate::jobs) struct Sort<'a, S> {
+    pub(in crate::jobs) spec: &'a SortSpec,
+    pub(super) shape: S,
+    pub(in crate::jobs) numbers: SpillNumbers,
+    /// What memory may hold of the runs.
+    pub(in crate::jobs) memory_runs: u64,
+    /// Whether that is all of them.
+    pub(in crate::jobs) fits: bool,
+    /// What a spill task reads of files.
+    share_bytes: u64,
+    pub(in crate::jobs) buckets: usize,
+}
+
+impl<'a, S: Shape> Sort<'a, S> {
+    /// The plan; `in_memory` says whether memory may hold runs if it has room for them.
+    pub(super) fn new(
+        job: &Job<'_>,
+        spec: &'a SortSpec,
+        shape: S,
+        input: &Input,
+        in_memory: bool,
+    ) -> Result<Self> {
+        let (typical, longest) = match shape.kind().record_bytes() {
+            Some(bytes) => (bytes as u64, bytes as u64),
+            None => (input.typical_line(job.store())?, 0),
+        };
+        let (memory, workers, known) = (job.memory_bytes, job.workers, input.bytes());
+        let runs_bytes = known + known / 1000 + (input.files.len() as u64 + 64) * 16_384;
+        let plan = |memory| SpillNumbers::new(memory, workers, typical, longest);
+        let streams = !input.streams.is_empty();
+        // Memory that is reserved and not touched costs nothing: long lines have room, and tasks are small.
+        let share_of = |numbers: &SpillNumbers| {
+            numbers
+                .task_bytes()
+                .min(MEMORY_TASK_BYTES.max(known / FEW_RUNS))
+        };
+        // A pass would need room for all runs a second time.
+        let merged_at_once = |numbers: &SpillNumbers| {
+            let tasks = spill_tasks(known, share_of(numbers), workers);
+            numbers.passes((tasks + tasks / 8) as usize) == 0
+        };
+        let (beside, memory_runs) = match (in_memory, streams) {
+            (false, _) => (0, 0),
+            (true, true) => (memory / 2, memory / 2),
+            (true, false) => (memory.saturating_sub(runs_bytes), runs_bytes),
+        };
+        let (numbers, memory_runs) = match plan(beside) {
+            Ok(numbers) if streams => (numbers, memory_runs),
+            Ok(numbers) if merged_at_once(&numbers) => (numbers.in_memory(), memory_runs),
+            _ => (plan(memory)?, 0),
+        };
+        let fits = memory_runs > 0 && !streams;
+        let share_bytes = if fits {
+            share_of(&numbers)
+        } else {
+            numbers.task_bytes()
+        };
+        let cut = known >= LEAST_CUT_BYTES && !streams && !spec.unique && spec.output.is_some();
+        let buckets = if cut {
+            (known / BUCKET_BYTES).clamp(1, MOST_BUCKETS)
+        } else {
+            1
+        };
+        Ok(Sort {
+            spec,
+            shape,
+            numbers,
+            memory_runs,
+            fits,
+            share_bytes,
+            buckets: buckets as usize,
+        })
+    }
+
+    /// What the spill tasks read: shares of the files, and the streams between them, in input order.
+    pub(super) fn inputs(
+        &self,
+        store: &dyn Store,
+        input: &Input,
+        workers: usize,
+    ) -> Result<Vec<SpillInput>> {
+        let record_bytes = self.shape.kind().record_bytes().unwrap_or(1) as u64;
+        let usable = self.share_bytes;
+        let mut inputs = Vec::new();
+        let mut first = 0;
+        let ends = input.streams.iter().map(|(place, ..)| *place);
+        for (stream, end) in ends.chain([input.files.len()]).enumerate() {
+            let between = first..end;
+            let size = |(number, file): (usize, &crate::storage::input::InputFile)| {
+                if between.contains(&number) {
+                    file.stat.bytes
+                } else {
+                    0
+                }
+            };
+            let sizes: Vec<u64> = input.files.iter().enumerate().map(size).collect();
+            let bytes: u64 = sizes.iter().sum();
+            let tasks = spill_tasks(bytes, usable, workers).max(1);
+            let target = bytes.div_ceil(tasks).clamp(1 << 20, usable.max(1 << 20));
+            let cut = splits(&sizes, target, stride(record_bytes));
+            let cut = at_records(self.shape, store, &input.files, cut)?;
+            inputs.extend(cut.into_iter().map(SpillInput::Pieces));
+            if stream < input.streams.len() {
+                inputs.extend((0..workers).map(|_| SpillInput::Stream(stream)));
+            }
+            first = end;
+        }
+        Ok(inputs)
+    }
+
+    /// The stage that samples keys at even places, where the output is cut.
+    pub(super) fn sample(&self, input: &Input) -> Option<Stage> {
+        if self.buckets == 1 {
+            return None;
+        }
+        let count = self.buckets as u64 * SAMPLES_PER_BUCKET;
+        let places = input.even_places(input.bytes() / count);
+        let shape = self.shape.kind();
+        let task = |places: &[(usize, u64)]| {
+            TaskSpec::SampleKeys(SampleKeysSpec {
+                places: places.to_vec(),
+                shape,
+            })
+        };
+        Some(Stage {
+            name: "sample",
+            bytes: 0,
+            tasks: places.chunks(1024).map(task).collect(),
+        })
+    }
+
+    /// Where runs are cut, from the reports of the sample tasks.
+    pub(super) fn borders(&self) -> Borders {
+        let (shape, buckets) = (self.shape, self.buckets);
+        Box::new(move |reports| {
+            let mut sample = Vec::new();
+            for report in reports {
+                match report {
+                    TaskReport::SampleKeys(keys) => sample.extend(keys),
+                    _ => return Err(Error::bug("sort the input", "a report of another kind")),
+                }
+            }
+            Ok(borders_from_sample(shape, sample, buckets))
+        })
+    }
+}
+
+/// How many tasks spill so many bytes, a share each.
+fn spill_tasks(bytes: u64, share_bytes: u64, workers: usize) -> u64 {
+    bytes
+        .div_ceil(share_bytes.max(1))
+        .next_multiple_of(workers as u64)
+}
+
+/// Merge tasks of ranges of one file, of about `share` bytes each.
+pub(super) fn ranges(path: &Path, sizes: &[(u64, u64)], share: u64) -> Vec<MergeTarget> {
+    let file = OutputFile {
+        path: path.to_owned(),
+        bytes: sizes.iter().map(|(bytes, _)| bytes).sum(),
+    };
+    let (mut targets, mut start, mut offset, mut bytes) = (Vec::new(), 0, 0, 0);
+    for (bucket, size) in sizes.iter().enumerate() {
+        bytes += size.0;
+        let last = bucket + 1 == sizes.len();
+        if bytes >= share || last {
+            targets.push(MergeTarget::Ranges(vec![RangeSpec {
+                file: file.clone(),
+                offset,
+                buckets: start..bucket + 1,
+            }]));
+            (start, offset, bytes) = (bucket + 1, offset + bytes, 0);
+        }
+    }
+    targets
+}
