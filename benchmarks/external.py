@@ -134,25 +134,64 @@ def flat(folder: Path, rows: str | None, rounds: int) -> Figures:
     return found
 
 
+def with_keys(data: Path, output: Path, key: Callable[[int, bytes], bytes]) -> None:
+    """The records of `data`, each place of their keys as `key` gives it from what was there."""
+    output.mkdir()
+    for path in sorted(data.glob("part-*")):
+        records = bytearray(path.read_bytes())
+        for place in range(10):
+            records[place::100] = key(place, bytes(records[place::100]))
+        (output / path.name).write_bytes(records)
+
+
+def backwards(data: Path, output: Path) -> None:
+    """The records of `data` from the last to the first."""
+    output.mkdir()
+    for number, path in enumerate(sorted(data.glob("part-*"), reverse=True)):
+        records = path.read_bytes()
+        turned = b"".join(records[at : at + 100] for at in range(len(records) - 100, -1, -100))
+        (output / f"part-{number:05}").write_bytes(turned)
+
+
+def distributions(folder: Path, rows: str) -> dict[str, Path]:
+    """One input for each distribution of keys that a sort may find hard."""
+    names = ["random", "skew", "equal", "distinct", "sorted", "reversed"]
+    made = {name: folder / name for name in names}
+    gristmill("teragen", rows, str(made["random"]))
+    gristmill("teragen", rows, str(made["skew"]), "--skew")
+    with_keys(made["random"], made["equal"], lambda _, old: b"k" * len(old))
+    with_keys(made["random"], made["distinct"], lambda at, old: old if at < 2 else b"k" * len(old))
+    gristmill("terasort", str(made["random"]), str(made["sorted"]))
+    backwards(made["sorted"], made["reversed"])
+    return made
+
+
 def skew(folder: Path, rows: str | None, rounds: int) -> Figures:
-    """Skewed keys against random ones, in memory and spilled."""
-    random_keys, skewed, output = folder / "random", folder / "skewed", folder / "sorted"
-    gristmill("teragen", rows or "20m", str(random_keys))
-    gristmill("teragen", rows or "20m", str(skewed), "--skew")
+    """Hard distributions of keys against random ones, in memory and spilled."""
+    inputs, output = distributions(folder, rows or "10m"), folder / "output"
     found = {}
-    for name, options in {"memory": [], "spill": ["--memory", "500M"]}.items():
+    for memory, options in {"memory": [], "spill": ["--memory", "250M"]}.items():
 
-        def sort(data: Path, options: list[str] = options) -> Figures:
-            report = gristmill("terasort", str(data), str(output), *options, "--overwrite")
-            subprocess.run(["rm", "-rf", output], check=True)
-            return report
+        def step(name: str, options: list[str] = options) -> Callable[[], Figures]:
+            def sort() -> Figures:
+                report = gristmill("terasort", str(inputs[name]), str(output), *options)
+                subprocess.run(["rm", "-rf", output], check=True)
+                return report
 
-        steps = [lambda: sort(random_keys), lambda: sort(skewed)]
-        steps[0].__name__, steps[1].__name__ = "random", "skewed"
-        found[name] = rounds_of(rounds, steps)
-        ratios = [r["skewed"]["process_s"] / r["random"]["process_s"] for r in found[name]]
-        print(f"terasort --skew, {name}: {median(ratios):.2f} x the time of random keys")
-    subprocess.run(["rm", "-rf", random_keys, skewed], check=True)
+            sort.__name__ = name
+            return sort
+
+        found[memory] = rounds_of(rounds, [step(name) for name in inputs])
+        for name in list(inputs)[1:]:
+            rs = found[memory]
+            ratios = [r[name]["process_s"] / r["random"]["process_s"] for r in rs]
+            peaks = [max(r[kind]["peak_anon_bytes"] for r in rs) for kind in ("random", name)]
+            print(
+                f"terasort of {name} keys, {memory}: {median(ratios):.2f} x the time of random ones"
+                f" ({min(ratios):.2f} to {max(ratios):.2f}), peak {peaks[1] / 1e6:.0f} MB"
+                f" (random: {peaks[0] / 1e6:.0f})"
+            )
+    subprocess.run(["rm", "-rf", *inputs.values()], check=True)
     return found
 
 

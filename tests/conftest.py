@@ -1,8 +1,15 @@
 """What all tests share."""
 
+import atexit
 import os
+import shutil
+import tempfile
 
 from hypothesis import settings
+
+# Histories of the jobs under test stay out of the user's own.
+os.environ["GRISTMILL_HOME"] = tempfile.mkdtemp(prefix="gristmill-home-")
+atexit.register(shutil.rmtree, os.environ["GRISTMILL_HOME"], ignore_errors=True)
 
 # CI answers for a commit, so the same commit must give the same answer; at a desk, where somebody
 # is there to look at what was found, every run tries other inputs. Deadlines per example only tell

@@ -51,7 +51,7 @@ def test_every_command_has_a_function() -> None:
 @COMMANDS
 def test_a_function_takes_the_options_of_the_table(command: Command) -> None:
     parameters = inspect.signature(FUNCTIONS[command.name]).parameters
-    assert list(parameters) == [option.name for option in command.options]
+    assert list(parameters) == [*(option.name for option in command.options), "history"]
     for option in command.options:
         parameter = parameters[option.name]
         if option.positional:
@@ -67,7 +67,11 @@ def test_a_function_takes_the_options_of_the_table(command: Command) -> None:
 @COMMANDS
 def test_the_command_line_takes_the_options_of_the_table(command: Command) -> None:
     parameters = {parameter.name: parameter for parameter in command_of(command).params}
-    assert list(parameters) == [*(option.name for option in command.options), "as_json"]
+    assert list(parameters) == [
+        *(option.name for option in command.options),
+        "keep_history",
+        "as_json",
+    ]
     for option in command.options:
         parameter = parameters[option.name]
         assert isinstance(parameter, click.Argument) == option.positional

@@ -27,12 +27,21 @@ class Job:
         spec: JSON of one command and its options, such as
             `{"teragen": {"rows": "1k", "output": "data"}}`.
         job_id: The job's name.
+        history: The folder in which the job gets one for its history; none without it.
+        keep_short: Whether it is kept of a job of less than a second, too.
 
     Raises:
         ValueError: An option is unknown, missing or makes no sense.
     """
 
-    def __new__(cls, spec: str, job_id: str) -> Job: ...
+    def __new__(
+        cls,
+        spec: str,
+        job_id: str,
+        history: str | PathLike[str] | None = None,
+        *,
+        keep_short: bool = False,
+    ) -> Job: ...
     def wait(self, timeout_s: float) -> bool:
         """Wait until the job is over, at most `timeout_s` seconds; whether it is."""
     def progress(self) -> tuple[str, int, int, int]:

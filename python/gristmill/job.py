@@ -15,6 +15,7 @@ from typing import Literal
 
 from gristmill import _core
 from gristmill.errors import attach_report
+from gristmill.history.home import jobs_folder
 from gristmill.options import StrPath, Value, spec
 from gristmill.report import JobReport
 
@@ -41,6 +42,7 @@ def sort(
     workers: int | None = None,
     spill_dir: StrPath | Iterable[StrPath] | None = None,
     no_sync: bool = False,
+    history: bool = False,
 ) -> JobReport:
     r"""Sort lines, or records of one length, as LC_ALL=C sort does; files of any size.
 
@@ -61,6 +63,7 @@ def sort(
         spill_dir: Where sorted runs go when the input is larger than memory: one directory or
             several, of which the first with room is used; by default beside the output.
         no_sync: Do not wait until the output is durable.
+        history: Keep the job's history also if the job takes less than a second.
 
     Returns:
         The job's report.
@@ -97,6 +100,7 @@ def sort(
             "spill_dir": None if spill_dir is None else _paths(spill_dir),
             "no_sync": no_sync,
         },
+        history=history,
     )
 
 
@@ -112,6 +116,7 @@ def teragen(
     workers: int | None = None,
     overwrite: bool = False,
     no_sync: bool = False,
+    history: bool = False,
 ) -> JobReport:
     """Make records of the sort benchmark: 100 bytes each, the first ten the key.
 
@@ -127,6 +132,7 @@ def teragen(
         workers: How many tasks run at once; by default one for each core.
         overwrite: Replace `output` if it exists.
         no_sync: Do not wait until the output is durable.
+        history: Keep the job's history also if the job takes less than a second.
 
     Returns:
         The job's report.
@@ -157,6 +163,7 @@ def teragen(
             "overwrite": overwrite,
             "no_sync": no_sync,
         },
+        history=history,
     )
 
 
@@ -170,6 +177,7 @@ def terasort(
     spill_dir: StrPath | Iterable[StrPath] | None = None,
     overwrite: bool = False,
     no_sync: bool = False,
+    history: bool = False,
 ) -> JobReport:
     """Sort 100-byte records by their first ten bytes, and prove the result.
 
@@ -186,6 +194,7 @@ def terasort(
             several, of which the first with room is used; by default beside the output.
         overwrite: Replace `output` if it exists, in one exchange of names.
         no_sync: Do not wait until the output is durable.
+        history: Keep the job's history also if the job takes less than a second.
 
     Returns:
         The job's report.
@@ -217,6 +226,7 @@ def terasort(
             "overwrite": overwrite,
             "no_sync": no_sync,
         },
+        history=history,
     )
 
 
@@ -226,6 +236,7 @@ def teravalidate(
     against: StrPath | None = None,
     memory: int | str | None = None,
     workers: int | None = None,
+    history: bool = False,
 ) -> JobReport:
     """Check that the files of a directory are in order, and sum the checksums of their records.
 
@@ -236,6 +247,7 @@ def teravalidate(
         memory: Most memory that the job may use, in bytes or as `"8G"`; by default 60 % of what
             is available.
         workers: How many tasks run at once; by default one for each core.
+        history: Keep the job's history also if the job takes less than a second.
 
     Returns:
         The job's report. Its `report` holds the lines that Hadoop's TeraValidate writes.
@@ -264,6 +276,7 @@ def teravalidate(
             "memory": _amount(memory),
             "workers": workers,
         },
+        history=history,
     )
 
 
@@ -274,18 +287,20 @@ def new_job_id() -> str:
     return f"job_{now}_{os.getpid():04}" + (f"_{number}" if number > 1 else "")
 
 
-def begin(command: str, values: Mapping[str, Value], job_id: str) -> _core.Job:
-    """Begin a job.
+def begin(
+    command: str, values: Mapping[str, Value], job_id: str, *, history: bool = False
+) -> _core.Job:
+    """Begin a job; `history` says whether its history is kept even if it is short.
 
     Raises:
         ValueError: An option makes no sense.
     """
-    return _core.Job(spec(command, values), job_id)
+    return _core.Job(spec(command, values), job_id, jobs_folder(), keep_short=history)
 
 
-def _run(command: str, values: Mapping[str, Value]) -> JobReport:
+def _run(command: str, values: Mapping[str, Value], *, history: bool) -> JobReport:
     """Run a job to its end, also when Ctrl-C or another exception comes in between."""
-    job = begin(command, values, new_job_id())
+    job = begin(command, values, new_job_id(), history=history)
     try:
         while not job.wait(TICK_S):
             pass

@@ -96,6 +96,10 @@ class JobReport:
     """Lines of a validator's report."""
     misorders: int = 0
     """Records or files out of order that a validator found."""
+    history: str | None = None
+    """The folder of the job's history, if one is kept."""
+    warnings: tuple[str, ...] = ()
+    """What went not as it should, and did no harm to the job."""
     error: Failure | None = None
     """What went wrong, if anything did."""
 
@@ -105,6 +109,7 @@ class JobReport:
         fields = json.loads(text)
         fields["phases"] = tuple(Phase(**phase) for phase in fields["phases"])
         fields["report"] = tuple(fields["report"])
+        fields["warnings"] = tuple(fields["warnings"])
         fields["error"] = fields["error"] and Failure(**fields["error"])
         return cls(**fields)
 

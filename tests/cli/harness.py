@@ -121,10 +121,10 @@ def job_folders(output: Path) -> list[Path]:
 def clean_environment(**more: str) -> dict[str, str]:
     """This process's environment without options for Gristmill.
 
-    And without those that forbid Python to keep what it compiled, which every start would redo, and
-    to buffer what it writes, which users' Python does.
+    But for its home, and without those that forbid Python to keep what it compiled, which every
+    start would redo, and to buffer what it writes, which users' Python does.
     """
-    unwanted = re.compile("GRISTMILL_|PYTHONDONTWRITEBYTECODE|PYTHONUNBUFFERED")
+    unwanted = re.compile("GRISTMILL_(?!HOME$)|PYTHONDONTWRITEBYTECODE|PYTHONUNBUFFERED")
     kept = {name: value for name, value in os.environ.items() if not unwanted.match(name)}
     return {**kept, **more}
 

@@ -6,7 +6,7 @@
 //! ```text
 //!  base    error  record  order  run  budget  storage   know no stage
 //!  stages  split  map  spill  merge  reduce  commit     know the base, and no other stage
-//!  above   task  plan  driver  runner  jobs             put stages together
+//!  above   task  plan  driver  runner  history  jobs    put stages together
 //! ```
 //!
 //! Nothing here knows Python, Ray or a command line. Nothing here reads the environment.
@@ -27,6 +27,7 @@ pub mod spill;
 pub mod split;
 
 pub mod driver;
+pub mod history;
 pub mod jobs;
 pub mod plan;
 pub mod runner;

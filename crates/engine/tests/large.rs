@@ -14,6 +14,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
 use std::sync::Arc;
 
+use gristmill_engine::history;
 use gristmill_engine::jobs::{self, JobReport, Status, Success};
 use gristmill_engine::plan::JobSpec;
 use gristmill_engine::runner::threads::Control;
@@ -31,7 +32,11 @@ const PROGRAM_BYTES: u64 = 16 << 20;
 
 fn run(store: Arc<dyn Store>, spec: &Value) -> JobReport {
     let job_id = "job_1".to_owned();
-    let environment = jobs::Environment { store, job_id };
+    let environment = jobs::Environment {
+        store,
+        job_id,
+        history: history::Place::default(),
+    };
     let spec = JobSpec::from_json(&spec.to_string()).unwrap();
     let report = jobs::run(&spec, &environment, &Control::default());
     assert_eq!(report.status, Status::Succeeded, "{:?}", report.error);

@@ -1,9 +1,11 @@
 //! A job, run on a thread of its own so that Python stays free to show progress and take Ctrl-C.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use gristmill_engine::history::Place;
 use gristmill_engine::jobs::{self, Environment, JobReport};
 use gristmill_engine::plan::{COMMANDS, JobSpec};
 use gristmill_engine::runner::threads::Control;
@@ -30,14 +32,27 @@ pub struct Job {
 #[pymethods]
 impl Job {
     #[new]
-    fn new(spec: &str, job_id: String) -> PyResult<Self> {
+    #[pyo3(signature = (spec, job_id, history = None, *, keep_short = false))]
+    fn new(
+        spec: &str,
+        job_id: String,
+        history: Option<PathBuf>,
+        keep_short: bool,
+    ) -> PyResult<Self> {
+        let options = serde_json::from_str(spec).unwrap_or_default();
         let spec = JobSpec::from_json(spec).map_err(|error| to_python(&error))?;
+        let history = Place {
+            jobs: history,
+            keep_short,
+            options,
+        };
         let shared = Arc::new(Shared::default());
         let theirs = Arc::clone(&shared);
         thread::spawn(move || {
             let environment = Environment {
                 store: Arc::new(Local),
                 job_id,
+                history,
             };
             let report = jobs::run(&spec, &environment, &theirs.control);
             *theirs.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report);
@@ -121,6 +136,7 @@ pub fn explain(py: Python<'_>, spec: &str) -> PyResult<String> {
         let environment = Environment {
             store: Arc::new(Local),
             job_id: String::new(),
+            history: Place::default(),
         };
         jobs::explain(&spec, &environment)
     });

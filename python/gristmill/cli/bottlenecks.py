@@ -11,8 +11,8 @@ import os
 from pathlib import Path
 
 from gristmill import _core
-from gristmill.cli.units import show_rate, show_seconds
 from gristmill.report import JobReport, Phase
+from gristmill.units import show_rate, show_seconds
 
 __all__ = ["bottleneck_lines", "limit_of"]
 

@@ -16,9 +16,9 @@ import click
 from gristmill import _core
 from gristmill.cli import console
 from gristmill.cli.failures import DONE, FAILED, WRONG, fail
-from gristmill.cli.generated import JobCommand, command_of
-from gristmill.cli.units import show_bytes, show_count, show_rate, show_seconds
+from gristmill.cli.generated import HISTORY, JobCommand, command_of
 from gristmill.options import Value, commands, spec
+from gristmill.units import show_bytes, show_count, show_rate, show_seconds
 
 __all__ = ["Explain"]
 
@@ -51,7 +51,7 @@ class Explain(click.Group):
         return JobCommand(
             name=cmd_name,
             help=f"Say what the same {cmd_name} would do, without doing it.",
-            params=job.params,
+            params=[option for option in job.params if option is not HISTORY],
             callback=partial(_explain, cmd_name),
             example=found.example.replace("gristmill ", "gristmill explain ", 1),
             arguments=job.arguments,

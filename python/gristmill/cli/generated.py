@@ -30,6 +30,12 @@ JSON = click.Option(
     ["--json", "as_json"], is_flag=True, help="Print the job's report as one JSON object."
 )
 
+HISTORY = click.Option(
+    ["--history", "keep_history"],
+    is_flag=True,
+    help="Keep the job's history also if it takes less than a second.",
+)
+
 
 class JobCommand(click.Command):
     """A command whose help shows an example first, and says what its arguments are."""
@@ -64,7 +70,7 @@ def command_of(command: Command) -> JobCommand:
         name=command.name,
         help=command.help,
         short_help=command.help.split(":")[0].rstrip("."),
-        params=[*(_parameter(option) for option in command.options), JSON],
+        params=[*(_parameter(option) for option in command.options), HISTORY, JSON],
         callback=partial(run_command, command.name),
         example=command.example,
         arguments=[(_argument_metavar(option), option.help) for option in positional],

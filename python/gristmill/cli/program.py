@@ -26,7 +26,7 @@ class Program(click.Group):
         """Return the names of all commands, in the order of the help."""
         from gristmill.options import commands
 
-        return [*commands(), "explain", "demo"]
+        return [*commands(), "explain", "jobs", "report", "demo"]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Return a command by its name."""
@@ -38,6 +38,14 @@ class Program(click.Group):
             from gristmill.cli.explain import Explain
 
             return Explain()
+        if cmd_name == "jobs":
+            from gristmill.cli.jobs import jobs
+
+            return jobs
+        if cmd_name == "report":
+            from gristmill.cli.job_report import report
+
+            return report
         from gristmill.cli.generated import command_of
         from gristmill.options import commands
 

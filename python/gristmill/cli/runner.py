@@ -19,7 +19,7 @@ from gristmill.report import JobReport
 __all__ = ["run_command", "run_job"]
 
 
-def run_command(command: str, *, as_json: bool, **values: Value) -> int:
+def run_command(command: str, *, as_json: bool, keep_history: bool = False, **values: Value) -> int:
     """Run a command of the table as the user asked; returns the exit code.
 
     How the job ended decides, not whether a signal came: a job that was asked to end when its
@@ -30,8 +30,10 @@ def run_command(command: str, *, as_json: bool, **values: Value) -> int:
         fail(command, "cannot read the options: --json and the records both want standard output.")
         return WRONG
     with signals.deferred() as pending:
-        report = run_job(command, values, pending, quiet=as_json)
+        report = run_job(command, values, pending, quiet=as_json, history=keep_history)
         signals.ignore()
+    for warning in report.warnings:
+        console.note(f"gristmill: {warning}")
     if as_json:
         console.say(report.to_json())
     else:
@@ -49,12 +51,17 @@ def run_command(command: str, *, as_json: bool, **values: Value) -> int:
 
 
 def run_job(
-    command: str, values: Mapping[str, Value], pending: signals.Pending, *, quiet: bool
+    command: str,
+    values: Mapping[str, Value],
+    pending: signals.Pending,
+    *,
+    quiet: bool,
+    history: bool = False,
 ) -> JobReport:
     """Run a job to its end, which a pending signal brings near; returns its report."""
     job_id = job.new_job_id()
     try:
-        running = job.begin(command, values, job_id)
+        running = job.begin(command, values, job_id, history=history)
     except ValueError as error:
         return JobReport.refused(job_id, command, str(error))
     with progress_bar(quiet=quiet) as progress:

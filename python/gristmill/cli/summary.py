@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gristmill.cli import console
-from gristmill.cli.units import show_bytes, show_count, show_rate, show_seconds
 from gristmill.options import Value
 from gristmill.report import JobReport
+from gristmill.units import show_bytes, show_count, show_rate, show_seconds
 
 __all__ = ["cost_lines", "say_outcome"]
 

@@ -11,6 +11,7 @@ mod success;
 mod teragen;
 mod terasort;
 mod teravalidate;
+mod watched;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -20,12 +21,16 @@ use std::time::Instant;
 pub use report::{JobReport, Status};
 pub use success::{PartProof, Success};
 
+use self::watched::Watched;
+
 use crate::budget::{Budget, available_bytes};
 use crate::driver::{Driver, Plan, RetryPolicy};
 use crate::error::{Error, Result};
+use crate::history::Place;
+use crate::history::event::Event;
 use crate::plan::explain::Explanation;
 use crate::plan::{self, JobSpec};
-use crate::runner::threads::{Control, PhaseClock, StageProgress, from_panic, run_job};
+use crate::runner::threads::{Control, PhaseClock, StageProgress, Watch, from_panic, run_job};
 use crate::runner::usage::{PeakMemory, cpu_seconds, device_bytes_read};
 use crate::storage::Store;
 use crate::task::TaskContext;
@@ -37,6 +42,8 @@ pub struct Environment {
     pub store: Arc<dyn Store>,
     /// Its name.
     pub job_id: String,
+    /// Where its history goes.
+    pub history: Place,
 }
 
 /// A job under way: what the commands share.
@@ -47,6 +54,7 @@ struct Job<'a> {
     memory_bytes: u64,
     clock: PhaseClock,
     peak: PeakMemory,
+    watched: &'a Watched,
     report: JobReport,
 }
 
@@ -58,6 +66,7 @@ struct Job<'a> {
 /// let environment = jobs::Environment {
 ///     store: Arc::new(Memory::with_room_for(1 << 20)),
 ///     job_id: "job_1".into(),
+///     history: Default::default(),
 /// };
 /// let run = |json| jobs::run(&JobSpec::from_json(json).unwrap(), &environment, &Control::default());
 /// let made = run(r#"{"teragen": {"rows": "1k", "output": "/made"}}"#);
@@ -68,6 +77,20 @@ struct Job<'a> {
 /// assert!(run(r#"{"teravalidate": {"input": "/made"}}"#).error.is_some());
 /// ```
 pub fn run(spec: &JobSpec, environment: &Environment, control: &Control) -> JobReport {
+    let watched = Watched::new(environment);
+    watched.submitted(spec, environment);
+    let report = watched.sampled(control, || {
+        run_watched(spec, environment, control, &watched)
+    });
+    watched.finished(report)
+}
+
+fn run_watched(
+    spec: &JobSpec,
+    environment: &Environment,
+    control: &Control,
+    watched: &Watched,
+) -> JobReport {
     let began = Instant::now();
     let cpu = cpu_seconds();
     let read = device_bytes_read();
@@ -78,6 +101,7 @@ pub fn run(spec: &JobSpec, environment: &Environment, control: &Control) -> JobR
         memory_bytes: 0,
         clock: PhaseClock::default(),
         peak: PeakMemory::default(),
+        watched,
         report: JobReport::new(&environment.job_id, spec.command()),
     };
     let run = AssertUnwindSafe(|| {
@@ -126,6 +150,7 @@ pub fn explain(spec: &JobSpec, environment: &Environment) -> Result<Explanation>
         memory_bytes: 0,
         clock: PhaseClock::default(),
         peak: PeakMemory::default(),
+        watched: &Watched::new(environment),
         report: JobReport::new(&environment.job_id, spec.command()),
     };
     job.resolve(spec)?;
@@ -172,8 +197,14 @@ impl Job<'_> {
     /// Lets the driver run `plan`.
     fn run_plan(&mut self, plan: Box<dyn Plan>, context: &TaskContext) -> Result<()> {
         let mut driver = Driver::new(plan, RetryPolicy::default());
-        let (control, clock, peak) = (self.control, &mut self.clock, &self.peak);
-        let outcome = run_job(&mut driver, context, self.workers, control, clock, peak);
+        self.watched.look_at(&context.budget);
+        let watch = Watch {
+            control: self.control,
+            clock: &mut self.clock,
+            memory: &self.peak,
+            recorder: self.watched.recorder(),
+        };
+        let outcome = run_job(&mut driver, context, self.workers, watch);
         self.clock.end();
         self.report.budget_peak_bytes = context.budget.peak_bytes();
         self.report
@@ -184,6 +215,11 @@ impl Job<'_> {
     /// Begins a phase that is no stage of tasks.
     fn begin_phase(&mut self, name: &'static str) {
         self.clock.begin(name, 0);
+        self.watched.recorder().record(Event::PhaseStarted {
+            name: name.to_owned(),
+            tasks: 0,
+            bytes: 0,
+        });
         let index = self.control.progress().index + 1;
         self.control.set_progress(StageProgress {
             name,

@@ -19,6 +19,17 @@ pub enum Status {
     Cancelled,
 }
 
+impl Status {
+    /// The status as it stands in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Succeeded => "succeeded",
+            Status::Failed => "failed",
+            Status::Cancelled => "cancelled",
+        }
+    }
+}
+
 /// What went wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Failure {
@@ -75,6 +86,10 @@ pub struct JobReport {
     pub report: Vec<String>,
     /// Records or files out of order that a validator found.
     pub misorders: u64,
+    /// The folder of the job's history, if one is kept.
+    pub history: Option<String>,
+    /// What went not as it should, and did no harm to the job.
+    pub warnings: Vec<String>,
     /// What went wrong, if anything did.
     pub error: Option<Failure>,
     /// The same, for programs in Rust.
@@ -106,6 +121,8 @@ impl JobReport {
             counters: BTreeMap::new(),
             report: Vec::new(),
             misorders: 0,
+            history: None,
+            warnings: Vec::new(),
             error: None,
             failure: None,
         }

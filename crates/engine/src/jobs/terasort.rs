@@ -71,6 +71,8 @@ pub(super) fn run(job: &mut Job<'_>, spec: &TerasortSpec) -> Result<()> {
         overwrite: spec.overwrite,
         sync: !spec.no_sync,
     };
+    job.watched
+        .planned(|| of_terasort(job, &plan, numbers.as_ref(), &spec.output, &spec.spill_dir));
     let input_bytes = plan.input_bytes();
     let staging = Staging::begin(
         store,

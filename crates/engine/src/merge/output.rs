@@ -45,6 +45,8 @@ pub struct ProvenWriter<'w, S> {
     last_key: Vec<u8>,
     proof: MergeProof,
     out_of_order: bool,
+    /// Where only the first of records with equal keys is written: the key of the last one.
+    kept_key: Vec<u8>,
     /// Records that were not written, as their keys were there.
     left_out: u64,
 }
@@ -72,6 +74,7 @@ impl<'w, S: Shape> ProvenWriter<'w, S> {
                 ..MergeProof::default()
             },
             out_of_order: false,
+            kept_key: Vec::new(),
             left_out: 0,
         }
     }
@@ -110,17 +113,23 @@ impl<'w, S: Shape> ProvenWriter<'w, S> {
         Ok(self.proof)
     }
 
-    /// Whether the record's key is that of the last one written.
+    /// Whether the record's key is that of the last one written; else it is the next one that is.
     fn repeats(&mut self, record: &[u8]) -> bool {
-        self.prove();
-        self.proof.ends.is_some() && self.shape.key(record) == self.last_key
+        let key = self.shape.key(record);
+        let any = self.pending > 0 || self.proof.ends.is_some();
+        if any && self.kept_key == key {
+            return true;
+        }
+        self.kept_key.clear();
+        self.kept_key.extend_from_slice(key);
+        false
     }
 
     /// A record that may be longer than a buffer: proved from where it lies, written in pieces.
     #[cold]
     fn append_long(&mut self, record: &[u8]) -> Result<()> {
         self.prove();
-        self.sum.update(record);
+        self.sum.add(record);
         self.see(record);
         record.chunks(PROVE_BYTES).try_for_each(|piece| {
             self.writer.room(piece.len())?[..piece.len()].copy_from_slice(piece);
@@ -136,7 +145,10 @@ impl<'w, S: Shape> ProvenWriter<'w, S> {
         }
         let shape = self.shape;
         let pending = self.writer.latest(std::mem::take(&mut self.pending));
-        self.sum.update(pending);
+        let many = shape.kind().record_bytes().is_some();
+        if many {
+            self.sum.update(pending);
+        }
         if let (Some(check), ShapeKind::Fixed(fixed)) = (&mut self.proof.check, shape.kind()) {
             check.update(pending, fixed.record_bytes);
             self.proof.records = check.records;
@@ -154,6 +166,9 @@ impl<'w, S: Shape> ProvenWriter<'w, S> {
         while let Some(length) = shape.length(rest) {
             let (record, after) = rest.split_at(length);
             let key = shape.key(record);
+            if !many {
+                self.sum.add(record);
+            }
             let seen = note(
                 shape,
                 &mut self.proof,

@@ -19,7 +19,9 @@ use std::time::{Duration, Instant};
 
 use super::usage::{PeakMemory, cpu_seconds};
 use crate::driver::{Action, Driver, Event};
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
+use crate::history::Recorder;
+use crate::history::event::{self, Outcome};
 use crate::task::{Attempt, AttemptId, Scratch, TaskContext, TaskSpec, run_task};
 
 /// How often the runner looks at the cancel flag and at memory when nothing happens.
@@ -128,14 +130,25 @@ struct Launch {
     stop: Arc<AtomicBool>,
 }
 
+/// Who looks at a job while it runs.
+#[derive(Debug)]
+pub struct Watch<'a> {
+    /// What the outside may know and ask.
+    pub control: &'a Control,
+    /// What phases take.
+    pub clock: &'a mut PhaseClock,
+    /// What memory was used at most.
+    pub memory: &'a PeakMemory,
+    /// What happens.
+    pub recorder: &'a Recorder,
+}
+
 /// Runs the driver's job to its end on `workers` threads.
 pub fn run_job(
     driver: &mut Driver,
     context: &TaskContext,
     workers: usize,
-    control: &Control,
-    clock: &mut PhaseClock,
-    memory: &PeakMemory,
+    watch: Watch<'_>,
 ) -> Result<()> {
     let (launch, launched) = channel();
     let (send_event, events) = channel();
@@ -149,9 +162,7 @@ pub fn run_job(
         let mut runner = Runner {
             driver,
             context,
-            control,
-            clock,
-            memory,
+            watch,
             launch,
             running: BTreeMap::new(),
         };
@@ -162,9 +173,7 @@ pub fn run_job(
 struct Runner<'a> {
     driver: &'a mut Driver,
     context: &'a TaskContext,
-    control: &'a Control,
-    clock: &'a mut PhaseClock,
-    memory: &'a PeakMemory,
+    watch: Watch<'a>,
     launch: Sender<Launch>,
     /// The stop flag of each attempt under way.
     running: BTreeMap<AttemptId, Arc<AtomicBool>>,
@@ -188,8 +197,8 @@ impl Runner<'_> {
                 }
             }
             let event = self.wait(events, wake_ms.map(|at_ms| at_ms.saturating_sub(now_ms())));
-            self.memory.look();
-            let event = if self.control.is_cancelled() && !cancelled {
+            self.watch.memory.look();
+            let event = if self.watch.control.is_cancelled() && !cancelled {
                 cancelled = true;
                 actions = self.driver.handle(now_ms(), Event::Cancel);
                 if let Some(event) = event {
@@ -210,19 +219,61 @@ impl Runner<'_> {
         if let Some(Event::Finished { id, .. } | Event::Failed { id, .. }) = &event {
             self.running.remove(id);
         }
-        let mut progress = self.control.progress();
+        if let Some(event) = &event {
+            self.record_end(event);
+        }
+        let mut progress = self.watch.control.progress();
         progress.done_bytes = self.context.done_bytes.load(Ordering::Relaxed);
-        self.control.set_progress(progress);
+        self.watch.control.set_progress(progress);
         event
+    }
+
+    /// Records how an attempt ended, and what runs it wrote.
+    fn record_end(&self, event: &Event) {
+        let (id, outcome, error, counters) = match event {
+            Event::Finished { id, report } => {
+                let counters = report.counters().into_iter();
+                let counters = counters.map(|(name, amount)| (name.to_owned(), amount));
+                for run in report.runs() {
+                    self.watch.recorder.record(event::Event::RunSpilled {
+                        task: id.task,
+                        path: run.path.display().to_string(),
+                        records: run.records,
+                        bytes: run.bytes,
+                    });
+                }
+                (id, Outcome::Succeeded, None, counters.collect())
+            }
+            Event::Failed { id, error } => {
+                let outcome = match error.kind() {
+                    Kind::Cancelled => Outcome::Killed,
+                    _ => Outcome::Failed,
+                };
+                (id, outcome, Some(error.to_string()), BTreeMap::new())
+            }
+            _ => return,
+        };
+        self.watch.recorder.record(event::Event::AttemptFinished {
+            task: id.task,
+            attempt: id.attempt,
+            outcome,
+            error,
+            counters,
+        });
     }
 
     fn act(&mut self, action: Action) -> Result<()> {
         match action {
             Action::BeginStage { name, bytes, tasks } => {
-                self.clock.begin(name, tasks);
+                self.watch.clock.begin(name, tasks);
+                self.watch.recorder.record(event::Event::PhaseStarted {
+                    name: name.to_owned(),
+                    tasks: tasks as u64,
+                    bytes,
+                });
                 self.context.done_bytes.store(0, Ordering::Relaxed);
-                let index = self.control.progress().index + 1;
-                self.control.set_progress(StageProgress {
+                let index = self.watch.control.progress().index + 1;
+                self.watch.control.set_progress(StageProgress {
                     name,
                     index,
                     done_bytes: 0,
@@ -230,6 +281,14 @@ impl Runner<'_> {
                 });
             }
             Action::Launch { id, spec } => {
+                let phase = self.watch.control.progress().name.to_owned();
+                let (task, attempt) = (id.task, id.attempt);
+                let begun = event::Event::AttemptStarted {
+                    task,
+                    attempt,
+                    phase,
+                };
+                self.watch.recorder.record(begun);
                 let stop = Arc::new(AtomicBool::new(false));
                 self.running.insert(id, stop.clone());
                 let gone = |_| Error::bug("run a task", "the worker threads ended early");

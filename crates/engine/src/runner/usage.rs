@@ -72,8 +72,12 @@ impl PeakMemory {
 }
 
 /// Resident memory now: anonymous and shared, and mapped files.
+///
+/// ```
+/// assert!(gristmill_engine::runner::usage::resident_bytes().0 > 0);
+/// ```
 #[cfg(target_os = "linux")]
-fn resident_bytes() -> (u64, u64) {
+pub fn resident_bytes() -> (u64, u64) {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let field = |name: &str| -> u64 {
         let line = status.lines().find_map(|line| line.strip_prefix(name));
@@ -85,7 +89,7 @@ fn resident_bytes() -> (u64, u64) {
 
 /// Elsewhere the peak of all resident memory is what there is.
 #[cfg(not(target_os = "linux"))]
-fn resident_bytes() -> (u64, u64) {
+pub fn resident_bytes() -> (u64, u64) {
     // SAFETY: as in `cpu_seconds`.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();

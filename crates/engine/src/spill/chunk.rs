@@ -250,21 +250,30 @@ impl<S: Shape> Scanner<'_, S> {
         }
         // Each that straddles will have an entry too.
         let slots = &mut self.entries[filled.straddling.len()..free];
-        let (mut end, mut longest, mut used) = (start, 0, 0);
+        let (mut end, mut longest, mut used, mut full) = (start, 0, 0, false);
         let mut slots = slots.iter_mut().rev();
+        let many = shape.kind().record_bytes().is_some();
         while let Some(length) = shape.length(&block[end..]) {
             let Some(slot) = slots.next() else {
-                filled.count(used, end - start, longest);
-                filled.sum(&block[start..end]);
-                return at + end;
+                full = true;
+                break;
             };
-            *slot = entry_of(shape, &block[end..end + length], at + end);
+            let record = &block[end..end + length];
+            *slot = entry_of(shape, record, at + end);
+            if !many && let Some(sum) = &mut filled.sum {
+                sum.add(record);
+            }
             used += 1;
             longest = longest.max(length);
             end += length;
         }
         filled.count(used, end - start, longest);
-        filled.sum(&block[start..end]);
+        if many {
+            filled.sum(&block[start..end]);
+        }
+        if full {
+            return at + end;
+        }
         filled.open = (end < block.len()).then_some(at + end);
         at + block.len()
     }

@@ -95,6 +95,63 @@ pub enum TaskReport {
     Validate(ValidateReport),
 }
 
+impl TaskReport {
+    /// What the task did, by Hadoop's names for it.
+    pub fn counters(&self) -> Vec<(&'static str, u64)> {
+        match self {
+            TaskReport::Sample(keys) => vec![("SAMPLED_KEYS", keys.len() as u64)],
+            TaskReport::SampleKeys(keys) => vec![("SAMPLED_KEYS", keys.len() as u64)],
+            TaskReport::Map(map) => vec![
+                ("MAP_INPUT_RECORDS", map.records),
+                ("MAP_OUTPUT_RECORDS", map.records),
+                ("FILE_BYTES_READ", map.bytes),
+            ],
+            TaskReport::Spill(runs) => {
+                let sum = |of: fn(&SpilledRun) -> u64| runs.iter().map(of).sum();
+                vec![
+                    ("MAP_INPUT_RECORDS", sum(|run| run.records_read)),
+                    ("MAP_OUTPUT_RECORDS", sum(|run| run.records)),
+                    ("SPILLED_RECORDS", sum(|run| run.records)),
+                    ("SPILLED_RUNS", runs.len() as u64),
+                    ("FILE_BYTES_READ", sum(|run| run.bytes_read)),
+                    ("FILE_BYTES_WRITTEN", sum(|run| run.bytes)),
+                ]
+            }
+            TaskReport::MergeRuns(run) => vec![
+                ("SPILLED_RECORDS", run.records),
+                ("FILE_BYTES_READ", run.bytes),
+                ("FILE_BYTES_WRITTEN", run.bytes),
+            ],
+            TaskReport::Reduce(ranges) => {
+                let records = ranges.iter().map(|range| range.check.records).sum();
+                vec![
+                    ("REDUCE_INPUT_RECORDS", records),
+                    ("REDUCE_OUTPUT_RECORDS", records),
+                ]
+            }
+            TaskReport::Merge(proofs) => {
+                let sum = |of: fn(&MergeProof) -> u64| proofs.iter().map(of).sum();
+                vec![
+                    ("REDUCE_INPUT_RECORDS", sum(|proof| proof.records)),
+                    ("REDUCE_OUTPUT_RECORDS", sum(|proof| proof.records)),
+                    ("FILE_BYTES_WRITTEN", sum(|proof| proof.bytes)),
+                ]
+            }
+            TaskReport::Generate(range) => vec![("MAP_OUTPUT_RECORDS", range.check.records)],
+            TaskReport::Validate(found) => vec![("MAP_INPUT_RECORDS", found.check.records)],
+        }
+    }
+
+    /// The runs that it wrote.
+    pub fn runs(&self) -> &[SpilledRun] {
+        match self {
+            TaskReport::Spill(runs) => runs,
+            TaskReport::MergeRuns(run) => std::slice::from_ref(run),
+            _ => &[],
+        }
+    }
+}
+
 /// What the tasks of a job share.
 #[derive(Debug)]
 pub struct TaskContext {

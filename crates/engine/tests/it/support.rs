@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use gristmill_engine::history;
 use gristmill_engine::jobs::{self, JobReport, Status, Success};
 use gristmill_engine::plan::JobSpec;
 use gristmill_engine::plan::spill::SpillNumbers;
@@ -124,7 +125,11 @@ impl Place {
 
     pub fn run_on(&self, store: Arc<dyn Store>, spec: &Value, control: &Control) -> JobReport {
         let job_id = "job_1".to_owned();
-        let environment = jobs::Environment { store, job_id };
+        let environment = jobs::Environment {
+            store,
+            job_id,
+            history: history::Place::default(),
+        };
         let spec = JobSpec::from_json(&self.absolute(spec).to_string()).unwrap();
         jobs::run(&spec, &environment, control)
     }

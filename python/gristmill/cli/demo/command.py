@@ -14,8 +14,8 @@ from gristmill.cli.demo.screen import say_figures
 from gristmill.cli.demo.steps import Demo, DemoFailed, failed_demo
 from gristmill.cli.failures import DONE, FAILED, WRONG, fail, paragraph_of
 from gristmill.cli.generated import JSON, JobCommand
-from gristmill.cli.units import show_bytes
 from gristmill.report import JobReport
+from gristmill.units import show_bytes
 
 __all__ = ["COPIES", "demo"]
 

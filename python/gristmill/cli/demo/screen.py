@@ -4,7 +4,7 @@ import sys
 
 from gristmill.cli import console
 from gristmill.cli.demo.figures import Figures
-from gristmill.cli.units import show_bytes, show_count, show_seconds
+from gristmill.units import show_bytes, show_count, show_seconds
 
 __all__ = ["say_figures"]
 

@@ -20,10 +20,10 @@ from gristmill.cli import console, signals
 from gristmill.cli.demo.figures import Figures, Floor
 from gristmill.cli.progress import progress_bar
 from gristmill.cli.runner import run_job
-from gristmill.cli.units import show_bytes, show_count, show_rate, show_seconds
 from gristmill.job import new_job_id
 from gristmill.options import Value
 from gristmill.report import Failure, JobReport
+from gristmill.units import show_bytes, show_count, show_rate, show_seconds
 
 __all__ = ["Demo", "DemoFailed", "failed_demo"]
 

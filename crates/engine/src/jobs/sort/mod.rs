@@ -209,25 +209,12 @@ impl<S: Shape> Sort<'_, S> {
     ) -> Result<Sorted> {
         let store = Arc::clone(&job.environment.store);
         let job_id = job.environment.job_id.clone();
-        let mut directories = self.spec.spill_dir.clone();
-        let mut places = Vec::new();
-        if self.memory_runs > 0 {
-            places.push(PathBuf::from(MEMORY_PLACE));
-        }
-        // Should lines be shorter than they seemed and make more runs than memory holds, there is a place for them.
-        if directories.is_empty() {
-            directories.push(output.spill_place()?);
-        }
-        let spill = match SpillPlaces::begin(&*store, &directories, &job_id) {
-            Err(_) if self.fits => SpillPlaces::begin(&*store, &[], &job_id)?,
-            begun => begun?,
-        };
-        places.extend_from_slice(spill.folders());
-        if !self.fits {
-            check_room(&*store, spill.folders(), input.bytes())?;
-        }
+        let (_spill, places) = self.places(&*store, output, &job_id, input.bytes())?;
         let inputs = self.inputs(&*store, &input, job.workers)?;
         let input_bytes = input.bytes();
+        let (files, tasks) = (input.files.len(), inputs.len() as u64);
+        job.watched
+            .planned(|| of_sort(job, &self, files, input_bytes, tasks));
         let run_store: Arc<dyn Store> =
             Arc::new(Layered::new(Arc::clone(&store), self.memory_runs));
         let sample = self.sample(&input);
@@ -273,6 +260,34 @@ impl<S: Shape> Sort<'_, S> {
         self.prove(&context, &outcome)?;
         count_runs(job, outcome.bytes_read, &outcome);
         Ok(sorted(&outcome, self.spec.unique))
+    }
+
+    /// Where runs may go: memory, then the disks. Whoever holds the first gives what was made there back.
+    fn places<'s>(
+        &self,
+        store: &'s dyn Store,
+        output: &Output<'_>,
+        job_id: &str,
+        input_bytes: u64,
+    ) -> Result<(SpillPlaces<'s>, Vec<PathBuf>)> {
+        let mut directories = self.spec.spill_dir.clone();
+        let mut places = Vec::new();
+        if self.memory_runs > 0 {
+            places.push(PathBuf::from(MEMORY_PLACE));
+        }
+        // Should lines be shorter than they seemed and make more runs than memory holds, there is a place for them.
+        if directories.is_empty() {
+            directories.push(output.spill_place()?);
+        }
+        let spill = match SpillPlaces::begin(store, &directories, job_id) {
+            Err(_) if self.fits => SpillPlaces::begin(store, &[], job_id)?,
+            begun => begun?,
+        };
+        places.extend_from_slice(spill.folders());
+        if !self.fits {
+            check_room(store, spill.folders(), input_bytes)?;
+        }
+        Ok((spill, places))
     }
 
     /// Every byte consumed, as many records out as in, the same checksum, ranges in order.

@@ -1,0 +1,143 @@
+"""Sorts by the programs that others use, each as its expert would run it; one process for each.
+
+    python benchmarks/peers.py PEER INPUT OUTPUT MEMORY
+
+Every peer gets the same data in the form it is best at, as many threads as there are cores, and the
+memory in bytes; it makes its output durable, as gristmill does. `FORMS` says which form: `raw` for
+records of 100 bytes, `text` for the same as lines (gensort's ASCII layout), `parquet` for key and
+value in a Parquet file.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+THREADS = os.cpu_count() or 1
+RECORD_BYTES = 100
+KEY_BYTES = 10
+
+#: The form in which each peer takes the records of the sort benchmark.
+FORMS = {
+    "gnu": "text",
+    "duckdb": "text",
+    "clickhouse": "raw",
+    "polars": "parquet",
+    "numpy": "raw",
+}
+
+#: Peers that sort lines, too.
+OF_LINES = ["gnu", "duckdb"]
+
+
+def durable(path: Path) -> None:
+    """Wait until a file is on its device."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def gnu(source: Path, output: Path, memory: int) -> None:
+    """GNU sort with as much buffer as there is memory, in the C locale."""
+    buffer = ["-S", f"{memory // 1024}K", f"--parallel={THREADS}", "-T", output.parent]
+    command = ["sort", *buffer, "-o", output, source]
+    subprocess.run(command, env={**os.environ, "LC_ALL": "C"}, check=True)
+
+
+def connection(output: Path, memory: int) -> Any:  # noqa: ANN401 - not installed everywhere
+    """DuckDB with that much memory; what does not fit goes beside the output."""
+    import duckdb
+
+    database = duckdb.connect()
+    database.execute(f"SET memory_limit = '{memory} B'")
+    database.execute(f"SET threads = {THREADS}")
+    database.execute(f"SET temp_directory = '{output.parent}/duckdb'")
+    database.execute("SET preserve_insertion_order = false")
+    return database
+
+
+#: Whole lines as one column: no byte of the data separates, quotes or escapes.
+WHOLE_LINES = (
+    "columns = {'line': 'VARCHAR'}, delim = '\x01', quote = '', escape = '', header = false"
+)
+
+
+def duckdb_sort(source: Path, output: Path, memory: int) -> None:
+    """DuckDB, from lines to lines."""
+    lines = f"SELECT line FROM read_csv('{source}', {WHOLE_LINES}) ORDER BY line"
+    form = "(FORMAT csv, HEADER false, QUOTE '', ESCAPE '', DELIMITER '\x01')"
+    connection(output, memory).execute(f"COPY ({lines}) TO '{output}' {form}")
+
+
+def clickhouse(source: Path, output: Path, memory: int) -> None:
+    """ClickHouse in this process, from raw records to raw records."""
+    import chdb
+
+    record = f"'RowBinary', 'k FixedString({KEY_BYTES}), v FixedString({RECORD_BYTES - KEY_BYTES})'"
+    settings = {
+        "max_threads": THREADS,
+        "max_memory_usage": memory,
+        "max_bytes_before_external_sort": memory // 2,
+        "engine_file_truncate_on_insert": 1,
+    }
+    chdb.query(
+        f"INSERT INTO FUNCTION file('{output}', {record})"
+        f" SELECT k, v FROM file('{source}/part-*', {record}) ORDER BY k"
+        f" SETTINGS {', '.join(f'{name} = {value}' for name, value in settings.items())}"
+    )
+
+
+def polars_sort(source: Path, output: Path, _memory: int) -> None:
+    """Polars' streaming engine, from Parquet to Parquet; it takes the memory it wants."""
+    import polars as pl
+
+    pl.scan_parquet(source).sort("key").sink_parquet(output, compression="uncompressed")
+
+
+def numpy_sort(source: Path, output: Path, _memory: int) -> None:
+    """NumPy: argsort of the keys' first eight bytes, then blocks of records in that order."""
+    import numpy as np
+
+    paths = sorted(source.glob("part-*"))
+    files = [np.memmap(path, np.uint8, "r").reshape(-1, RECORD_BYTES) for path in paths]
+    records = files[0] if len(files) == 1 else np.concatenate(files)
+    keys = np.ascontiguousarray(records[:, :8]).view(">u8").ravel().astype(np.uint64)
+    order = np.argsort(keys)
+    with output.open("wb", buffering=0) as file:
+        for first in range(0, len(order), 1 << 18):
+            file.write(records[order[first : first + (1 << 18)]].data)
+
+
+PEERS: dict[str, Callable[[Path, Path, int], None]] = {
+    "gnu": gnu,
+    "duckdb": duckdb_sort,
+    "clickhouse": clickhouse,
+    "polars": polars_sort,
+    "numpy": numpy_sort,
+}
+
+
+def to_parquet(text: Path, parquet: Path, memory: int) -> None:
+    """The lines of `text` as a Parquet file of keys and values; not timed."""
+    lines = f"SELECT line[:{KEY_BYTES}] AS key, line[{KEY_BYTES + 1}:] AS value"
+    lines += f" FROM read_csv('{text}', {WHOLE_LINES})"
+    connection(parquet, memory).execute(
+        f"COPY ({lines}) TO '{parquet}' (FORMAT parquet, COMPRESSION uncompressed)"
+    )
+
+
+def main() -> None:
+    peer, source, output, memory = sys.argv[1:]
+    if peer == "to-parquet":
+        to_parquet(Path(source), Path(output), int(memory))
+        return
+    PEERS[peer](Path(source), Path(output), int(memory))
+    durable(Path(output))
+
+
+if __name__ == "__main__":
+    main()

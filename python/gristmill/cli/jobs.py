@@ -1,0 +1,325 @@
+"""`gristmill jobs`: what jobs there were, and what became of them.
+
+    jobs            a line for each        jobs show ID    one of them, with what held it back
+    jobs watch ID   one as it runs         jobs prune      removes those that are long over
+
+A history that cannot be read is a line that says so, and keeps nobody from the others.
+"""
+
+import fcntl
+import json
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gristmill.cli import console
+from gristmill.cli.failures import DONE, FAILED, fail
+from gristmill.history import Follower, JobHistory, find_job, job_folders, load
+from gristmill.history.home import EVENTS
+from gristmill.history.limits import uses
+from gristmill.units import show_bytes, show_count, show_rate, show_seconds
+
+__all__ = ["failing", "jobs"]
+
+_STATES = ("running", "succeeded", "failed", "cancelled", "dead")
+_EVERY_S = 0.5
+_DAY_S = 86_400
+
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+ID = click.argument("job_id", metavar="ID")
+
+
+def failing(run: Callable[..., int]) -> Callable[..., int]:
+    """Make a command end with one paragraph where a job or its history cannot be found or read."""
+
+    def command(**values: Any) -> int:  # noqa: ANN401 - click's own values
+        try:
+            return run(**values)
+        except (LookupError, ValueError) as error:
+            path = click.get_current_context().command_path
+            fail(path.partition(" ")[2], str(error.args[0]))
+            return FAILED
+
+    command.__doc__ = run.__doc__
+    command.__name__ = run.__name__
+    return command
+
+
+@click.group(invoke_without_command=True)
+@click.option("--state", type=click.Choice(_STATES), help="Only jobs in this state.")
+@click.option("--command", "of_command", metavar="NAME", help="Only jobs of this command.")
+@click.option("--limit", metavar="N", type=click.IntRange(1), help="Only the N latest.")
+@JSON
+@click.pass_context
+def jobs(
+    context: click.Context,
+    state: str | None,
+    of_command: str | None,
+    limit: int | None,
+    as_json: bool,
+) -> int:
+    """List jobs: those of a second or more, and those that ran with --history.
+
+    ID is a job's name, a part of it that no other job has, or `last`.
+    """
+    if context.invoked_subcommand is not None:
+        return DONE
+    found = [
+        (folder, history)
+        for folder, history in map(_loaded, job_folders())
+        if (state is None or _state(history) == state)
+        and (of_command is None or _command(history) == of_command)
+    ][-(limit or 0) :]
+    if as_json:
+        console.say(json.dumps([_brief(folder, history) for folder, history in found]))
+    elif found:
+        console.say(*_table([_line(folder, history) for folder, history in found]))
+    else:
+        console.note("no such jobs")
+    return DONE
+
+
+@jobs.command()
+@ID
+@JSON
+@failing
+def show(job_id: str, as_json: bool) -> int:
+    """Show a job: what it did, what held each phase back, its counters."""
+    history = load(find_job(job_id))
+    if as_json:
+        fields = asdict(history)
+        fields["uses"] = [{**asdict(use), "limit": use.limit} for use in uses(history)]
+        fields["counters"] = history.counters()
+        console.say(json.dumps(fields))
+    else:
+        console.say(*_shown(history))
+    return DONE
+
+
+@jobs.command()
+@ID
+@failing
+def watch(job_id: str) -> int:
+    """Watch a job until it is over; the exit code is 1 if it does not succeed."""
+    follower = Follower(find_job(job_id))
+    if console.is_terminal(sys.stdout):
+        _watch_live(follower)
+    else:
+        _watch_lines(follower)
+    history = follower.history
+    console.say(_ended(history))
+    return DONE if history.state == "succeeded" else FAILED
+
+
+@jobs.command()
+@click.option(
+    "--older-than",
+    "days",
+    metavar="DAYS",
+    type=click.FloatRange(0),
+    default=30.0,
+    show_default=True,
+    help="Only jobs that have been over for so many days; 0 for all that are over.",
+)
+@click.option("--dry-run", is_flag=True, help="Only say which.")
+@JSON
+@failing
+def prune(days: float, dry_run: bool, as_json: bool) -> int:
+    """Remove the histories of jobs that are over, dead ones too."""
+    gone: list[str] = []
+    for folder in job_folders():
+        if time.time() - (folder / EVENTS).stat().st_mtime >= days * _DAY_S and (
+            _remove(folder, dry_run=dry_run)
+        ):
+            gone.append(folder.name)
+    if as_json:
+        console.say(json.dumps({"removed": gone, "dry_run": dry_run}))
+    else:
+        console.say(*gone)
+        console.note(f"{show_count(len(gone), 'job')} {'would go' if dry_run else 'removed'}")
+    return DONE
+
+
+def _remove(folder: Path, *, dry_run: bool) -> bool:
+    """Remove a job's folder unless the job is alive; links are not followed."""
+    if folder.is_symlink():
+        return False
+    with (folder / EVENTS).open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        if not dry_run:
+            shutil.rmtree(folder)
+    return True
+
+
+# --- lines ---
+
+
+def _loaded(folder: Path) -> tuple[Path, JobHistory | str]:
+    try:
+        return folder, load(folder)
+    except (ValueError, OSError) as error:
+        return folder, str(error)
+
+
+def _state(history: JobHistory | str) -> str:
+    return history.state if isinstance(history, JobHistory) else "unreadable"
+
+
+def _command(history: JobHistory | str) -> str:
+    return history.command if isinstance(history, JobHistory) else ""
+
+
+def _brief(folder: Path, history: JobHistory | str) -> dict[str, Any]:
+    if isinstance(history, str):
+        return {"job_id": folder.name, "state": "unreadable", "error": history}
+    return {
+        "job_id": history.job_id,
+        "command": history.command,
+        "state": history.state,
+        "began_unix_ms": history.unix_ms,
+        "wall_s": history.wall_s,
+        "input_bytes": history.report.get("input_bytes"),
+        "records": history.report.get("records"),
+    }
+
+
+def _line(folder: Path, history: JobHistory | str) -> list[str]:
+    if isinstance(history, str):
+        return [folder.name, "", "unreadable", "", "", ""]
+    report = history.report
+    return [
+        history.job_id,
+        history.command,
+        history.state,
+        _began(history),
+        show_seconds(history.wall_s),
+        show_bytes(max(report["input_bytes"], report["output_bytes"])) if report else "",
+    ]
+
+
+def _began(history: JobHistory) -> str:
+    return f"{datetime.fromtimestamp(history.unix_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}"
+
+
+def _table(rows: list[list[str]]) -> list[str]:
+    rows = [["JOB", "COMMAND", "STATE", "BEGAN (UTC)", "TOOK", "DATA"], *rows]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return [
+        "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
+
+
+def _shown(history: JobHistory) -> list[str]:
+    report = history.report
+    lines = [
+        f"{history.command} {history.job_id}: {history.state}",
+        f"began {_began(history)} UTC, took {show_seconds(history.wall_s)},"
+        f" Gristmill {history.program}",
+    ]
+    if history.error:
+        lines.append(history.error)
+    if report:
+        work = max(report["input_bytes"], report["output_bytes"])
+        lines.append(
+            f"{show_count(report['records'], 'record')}, {show_bytes(work)},"
+            f" {show_rate(work, report['wall_s'])} with {show_count(report['workers'], 'worker')},"
+            f" peak memory {show_bytes(report['peak_anon_bytes'])}, checksum {report['checksum']}"
+        )
+    if history.plan:
+        lines.append(f"plan: {history.plan['mode']}: {history.plan['reason']}")
+    lines += ["", "phases, and what held each back:"]
+    lines += [
+        f"  {use.name:<12} {show_seconds(use.seconds):>8}  {use.limit}"
+        f" (processors {use.busy:.0%} busy,".replace("%", " %")
+        + f" reads {show_rate(use.read_rate, 1)}, writes {show_rate(use.write_rate, 1)})"
+        for use in uses(history)
+    ]
+    failed = [a for a in history.attempts if a.outcome in ("failed", "killed")]
+    if failed:
+        lines += ["", f"{show_count(len(failed), 'attempt')} failed or killed:"]
+        lines += [f"  task {a.task} attempt {a.attempt + 1}: {a.error}" for a in failed[:10]]
+    counters = history.counters()
+    if counters:
+        lines += ["", f"{'counter':<28}{'map':>16}{'reduce':>16}{'total':>16}"]
+        lines += [
+            f"{name:<28}{on_map:>16,}{on_reduce:>16,}{total:>16,}"
+            for name, (on_map, on_reduce, total) in counters.items()
+        ]
+    return lines
+
+
+# --- watching ---
+
+
+def _ended(history: JobHistory) -> str:
+    why = f": {history.error}" if history.error else ""
+    return f"{history.command} {history.job_id}: {history.state}{why}"
+
+
+def _now(history: JobHistory) -> str:
+    """One line of how a job stands."""
+    if not history.phases:
+        return "not begun"
+    phase = history.phases[-1]
+    of_phase = [attempt for attempt in history.attempts if attempt.phase == phase.name]
+    done = sum(attempt.outcome == "succeeded" for attempt in of_phase)
+    line = f"{show_seconds(history.end_ms / 1000)}  {phase.name}"
+    if phase.tasks:
+        line += f"  {done}/{show_count(phase.tasks, 'task')}"
+    if len(history.samples) > 1:
+        before, now = history.samples[-2:]
+        between = max(now.t_ms - before.t_ms, 1) / 1000
+        cpu = (now.user_s + now.sys_s - before.user_s - before.sys_s) / between
+        read = now.disk_read_bytes - before.disk_read_bytes
+        written = now.disk_write_bytes - before.disk_write_bytes
+        if phase.bytes:
+            line += f"  {min(now.done_bytes / phase.bytes, 1):.0%}".replace("%", " %")
+        line += (
+            f"  {cpu:.1f} processors  {show_bytes(now.anon_bytes)}"
+            f"  reads {show_rate(read, between)}  writes {show_rate(written, between)}"
+        )
+    return line
+
+
+def _watch_lines(follower: Follower) -> None:
+    """A line whenever a phase begins."""
+    said = 0
+    while True:
+        history = follower.update()
+        for phase in history.phases[said:]:
+            console.say(f"{show_seconds(phase.start_ms / 1000)}  {phase.name}")
+        said = len(history.phases)
+        if history.state != "running":
+            return
+        time.sleep(_EVERY_S)
+
+
+def _watch_live(follower: Follower) -> None:
+    """The phases that are over, and one line that changes."""
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    with Live(console=Console(), refresh_per_second=4) as live:
+        while True:
+            history = follower.update()
+            over = [
+                f"{phase.name:<12} {show_seconds((phase.end_ms - phase.start_ms) / 1000):>8}"
+                for phase in history.phases
+                if phase.end_ms is not None
+            ]
+            now = [_now(history)] if history.state == "running" else []
+            live.update(Text("\n".join([f"{history.command} {history.job_id}", *over, *now])))
+            if history.state != "running":
+                return
+            time.sleep(_EVERY_S)
