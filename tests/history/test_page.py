@@ -1,5 +1,6 @@
 """The report of a job, in a real browser."""
 
+import os
 import random
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from gristmill.history import load
 from gristmill.history.page import render
 
 from .harness import Browser, Event, Shown, submitted, write_history
+
+DOCS = Path(__file__).parents[2] / "docs"
 
 HOSTILE = """</script><img src=x onerror="document.title='owned'"><!--<b>&amp;\u2028{{7*7}}"""
 
@@ -37,11 +40,16 @@ def test_a_report_shows_what_the_job_did(browser: Browser, tmp_path: Path) -> No
 
 
 def test_the_picture_is_no_blank(browser: Browser, tmp_path: Path) -> None:
+    """`UPDATE_PICTURES=1 pytest -k picture` makes the one in docs/, of a job of a gigabyte."""
+    update = bool(os.environ.get("UPDATE_PICTURES"))
     where = {"GRISTMILL_HOME": str(tmp_path / "home")}
-    run("teragen", "100k", tmp_path / "in", "--history", **where)
+    rows, memory = ("10m", "400M") if update else ("100k", "20M")
+    run("teragen", rows, tmp_path / "in", **where)
+    run("terasort", tmp_path / "in", tmp_path / "out", "--memory", memory, "--history", **where)
     run("report", "last", "-o", tmp_path / "page.html", **where)
-    browser.picture(tmp_path / "page.html", tmp_path / "page.png", width=900, height=1200)
-    assert (tmp_path / "page.png").stat().st_size > 30_000
+    picture = DOCS / "report.png" if update else tmp_path / "page.png"
+    browser.picture(tmp_path / "page.html", picture, width=1000, height=1720)
+    assert picture.stat().st_size > 30_000
 
 
 def test_hostile_names_are_text(browser: Browser, tmp_path: Path) -> None:

@@ -7,11 +7,15 @@
 //!              events                                   actions
 //!   Started ─────────▶ ┌───────────────────────┐ ─────▶ BeginStage
 //!   Finished, Failed ─▶│ stages ▸ tasks ▸      │ ─────▶ Launch, Abort
-//!   Woken ────────────▶│ attempts              │ ─────▶ WakeAt
-//!   Cancel ───────────▶└───────────────────────┘ ─────▶ Complete
+//!   Lost, OutputLost ─▶│ attempts              │ ─────▶ WakeAt
+//!   Woken, Cancel ────▶└───────────────────────┘ ─────▶ Complete
 //! ```
 //!
-//! The rule that must hold: a stage's reports are those of exactly one attempt for each of its tasks.
+//! What a task made may be lost after the task is over, with the worker that kept it: then the task is done again, and
+//! tasks of later stages wait for it.
+//!
+//! The rules that must hold: a stage's reports are those of exactly one attempt for each of its tasks; no task has two
+//! attempts at once; nothing of the job runs when it is complete.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -58,6 +62,17 @@ pub enum Event {
         id: AttemptId,
         /// Why.
         error: Error,
+    },
+    /// An attempt is gone with its worker, or what it needed is gone. It is no fault of the task, and not counted as
+    /// a failure.
+    Lost {
+        /// Which.
+        id: AttemptId,
+    },
+    /// What a task that is over had made is gone.
+    OutputLost {
+        /// The task's number.
+        task: u32,
     },
     /// A time that was asked for has come.
     Woken,
@@ -120,11 +135,26 @@ impl Default for RetryPolicy {
     }
 }
 
+/// How often a task may be lost before the job gives up: workers that take it along each time are no accident.
+const MOST_LOSSES: u32 = 100;
+
 #[derive(Debug)]
 struct Task {
     spec: Arc<TaskSpec>,
     attempts: u32,
+    failures: u32,
+    losses: u32,
+    /// Whether it is over, and what it made is there.
+    done: bool,
     report: Option<TaskReport>,
+}
+
+/// How a job is ending.
+#[derive(Debug)]
+enum Ending {
+    /// With what the plan was to do; only what was done again is still under way.
+    Well,
+    Badly(Error),
 }
 
 /// The state of one job.
@@ -133,14 +163,18 @@ pub struct Driver {
     policy: RetryPolicy,
     slots: usize,
     /// The number of the current stage's first task.
-    first_task: u32,
+    first_task: usize,
+    /// The tasks of all stages so far.
     tasks: Vec<Task>,
+    /// Tasks to launch; those of earlier stages first.
     ready: VecDeque<usize>,
+    /// Tasks of earlier stages whose outputs are gone, until they are there again.
+    lost: BTreeSet<usize>,
     /// Tasks that wait for another try, by the time of it.
     waiting: BTreeSet<(u64, usize)>,
     running: BTreeSet<AttemptId>,
-    /// Why the job is ending, once it is.
-    ending: Option<Error>,
+    /// How the job is ending, once it is.
+    ending: Option<Ending>,
     complete: bool,
     failed_attempts: u64,
 }
@@ -155,6 +189,7 @@ impl Driver {
             first_task: 0,
             tasks: Vec::new(),
             ready: VecDeque::new(),
+            lost: BTreeSet::new(),
             waiting: BTreeSet::new(),
             running: BTreeSet::new(),
             ending: None,
@@ -181,8 +216,10 @@ impl Driver {
             }
             Event::Finished { id, report } => self.finished(id, report, &mut actions),
             Event::Failed { id, error } => self.failed(at_ms, id, error, &mut actions),
+            Event::Lost { id } => self.lost(id, &mut actions),
+            Event::OutputLost { task } => self.output_lost(task as usize),
             Event::Woken => {}
-            Event::Cancel => self.end(Error::cancelled(), &mut actions),
+            Event::Cancel => self.end(Ending::Badly(Error::cancelled()), &mut actions),
         }
         self.wake(at_ms);
         self.launch(&mut actions);
@@ -191,8 +228,7 @@ impl Driver {
     }
 
     fn begin_stage(&mut self, reports: Vec<TaskReport>, actions: &mut Vec<Action>) {
-        self.first_task += self.tasks.len() as u32;
-        self.tasks.clear();
+        self.first_task = self.tasks.len();
         match self.plan.next_stage(reports) {
             Ok(Some(Stage { name, bytes, tasks })) => {
                 actions.push(Action::BeginStage {
@@ -200,22 +236,22 @@ impl Driver {
                     bytes,
                     tasks: tasks.len(),
                 });
-                self.ready = (0..tasks.len()).collect();
                 let task = |spec| Task {
                     spec: Arc::new(spec),
                     attempts: 0,
+                    failures: 0,
+                    losses: 0,
+                    done: false,
                     report: None,
                 };
-                self.tasks = tasks.into_iter().map(task).collect();
-                if self.tasks.is_empty() {
+                self.tasks.extend(tasks.into_iter().map(task));
+                self.ready.extend(self.first_task..self.tasks.len());
+                if self.first_task == self.tasks.len() {
                     self.begin_stage(Vec::new(), actions);
                 }
             }
-            Ok(None) => {
-                self.complete = true;
-                actions.push(Action::Complete { outcome: Ok(()) });
-            }
-            Err(error) => self.end(error, actions),
+            Ok(None) => self.end(Ending::Well, actions),
+            Err(error) => self.end(Ending::Badly(error), actions),
         }
     }
 
@@ -223,14 +259,17 @@ impl Driver {
         if !self.running.remove(&id) || self.ending.is_some() {
             return;
         }
-        let task = &mut self.tasks[(id.task - self.first_task) as usize];
+        let number = id.task as usize;
+        let task = &mut self.tasks[number];
+        task.done = true;
+        if self.lost.remove(&number) {
+            return; // its report was used when it was over for the first time
+        }
         task.report = Some(report);
-        if self.tasks.iter().all(|task| task.report.is_some()) {
-            let reports = self
-                .tasks
-                .iter_mut()
-                .filter_map(|task| task.report.take())
-                .collect();
+        let stage = &mut self.tasks[self.first_task..];
+        if stage.iter().all(|task| task.done) {
+            let reports = stage.iter_mut().filter_map(|task| task.report.take());
+            let reports = reports.collect();
             self.begin_stage(reports, actions);
         }
     }
@@ -243,26 +282,68 @@ impl Driver {
         if self.ending.is_some() {
             return;
         }
-        if !error.retryable() || id.attempt >= self.policy.retries {
-            let tries = id.attempt + 1;
+        let task = &mut self.tasks[id.task as usize];
+        task.failures += 1;
+        let tries = task.failures;
+        if !error.retryable() || tries > self.policy.retries {
             let error = if tries > 1 {
                 error.with("tries", tries)
             } else {
                 error
             };
-            self.end(error, actions);
+            self.end(Ending::Badly(error), actions);
             return;
         }
-        let at_ms = at_ms + (self.policy.first_wait_ms << id.attempt);
-        self.waiting
-            .insert((at_ms, (id.task - self.first_task) as usize));
+        let at_ms = at_ms + (self.policy.first_wait_ms << (tries - 1));
+        self.waiting.insert((at_ms, id.task as usize));
         actions.push(Action::WakeAt { at_ms });
     }
 
-    /// Begins the job's end: nothing new is launched, what runs is told to stop.
-    fn end(&mut self, error: Error, actions: &mut Vec<Action>) {
+    fn lost(&mut self, id: AttemptId, actions: &mut Vec<Action>) {
+        if !self.running.remove(&id) || self.ending.is_some() {
+            return;
+        }
+        let task = &mut self.tasks[id.task as usize];
+        task.losses += 1;
+        if task.losses > MOST_LOSSES {
+            let message = format!("the workers of {MOST_LOSSES} attempts at a task were lost");
+            let error = Error::new(crate::Kind::Io, "run a task", message)
+                .with("task", id.task)
+                .advise("look why workers end: their memory, their machines");
+            self.end(Ending::Badly(error), actions);
+            return;
+        }
+        self.ready.push_front(id.task as usize);
+        self.sort_ready();
+    }
+
+    fn output_lost(&mut self, number: usize) {
+        let Some(task) = self.tasks.get_mut(number).filter(|task| task.done) else {
+            return; // it is being done, or will be
+        };
+        if self.ending.is_some() {
+            return;
+        }
+        task.done = false;
+        task.report = None;
+        if number < self.first_task {
+            self.lost.insert(number);
+        }
+        self.ready.push_front(number);
+        self.sort_ready();
+    }
+
+    /// What was lost of earlier stages comes first: the others need it.
+    fn sort_ready(&mut self) {
+        let first = self.first_task;
+        let ready = self.ready.make_contiguous();
+        ready.sort_by_key(|number| *number >= first);
+    }
+
+    /// Begins the end: what runs is told to stop, nothing is begun any more.
+    fn end(&mut self, ending: Ending, actions: &mut Vec<Action>) {
         if self.ending.is_none() {
-            self.ending = Some(error);
+            self.ending = Some(ending);
             self.ready.clear();
             self.waiting.clear();
             actions.extend(self.running.iter().map(|id| Action::Abort { id: *id }));
@@ -275,17 +356,22 @@ impl Driver {
         {
             self.waiting.pop_first();
             self.ready.push_back(task);
+            self.sort_ready();
         }
     }
 
     fn launch(&mut self, actions: &mut Vec<Action>) {
         while self.running.len() < self.slots {
-            let Some(number) = self.ready.pop_front() else {
+            let Some(&number) = self.ready.front() else {
                 return;
             };
+            if number >= self.first_task && !self.lost.is_empty() {
+                return; // it would miss what is being made again
+            }
+            self.ready.pop_front();
             let task = &mut self.tasks[number];
             let id = AttemptId {
-                task: self.first_task + number as u32,
+                task: number as u32,
                 attempt: task.attempts,
             };
             task.attempts += 1;
@@ -299,12 +385,14 @@ impl Driver {
 
     fn complete_if_over(&mut self, actions: &mut Vec<Action>) {
         if self.running.is_empty()
-            && let Some(error) = self.ending.take()
+            && let Some(ending) = self.ending.take()
         {
             self.complete = true;
-            actions.push(Action::Complete {
-                outcome: Err(error),
-            });
+            let outcome = match ending {
+                Ending::Well => Ok(()),
+                Ending::Badly(error) => Err(error),
+            };
+            actions.push(Action::Complete { outcome });
         }
     }
 }

@@ -1,0 +1,331 @@
+"""`make bench`: TeraSort and lines against other programs, and against the device's floor.
+
+    data once ──▶ round 1: every cell, every program in it ──▶ round 2, in the other order ──▶ ...
+                  each run a process of its own, its output durable, then removed
+
+Every single run is kept as it ends, in a file beside the results; a bench that was interrupted, or
+whose time was up, goes on there when it is called again. When all rounds are done, that is the
+result.
+
+    python benchmarks/compare.py                      25 minutes of three rounds; again, to go on
+    python benchmarks/compare.py --rows 1m --text 20  a try: 100 MB of records, 20 MB of lines
+    python benchmarks/compare.py --show FILE          the table and the plot of a result
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from external import device, drop_caches, natural_text
+from peers import FORMS
+from run import GRISTMILL, HERE, STREAMS, gristmill, machine, read_cached
+
+from gristmill._core import device_floor
+
+Figures = dict[str, Any]
+
+PLENTY = 8_000_000_000
+LITTLE = 1_000_000_000
+
+NAMES = {
+    "floor": "the floor: reads and writes alone",
+    "gristmill": "Gristmill",
+    "clickhouse": "ClickHouse, in process",
+    "duckdb": "DuckDB",
+    "gnu": "GNU sort",
+    "numpy": "NumPy",
+    "polars": "Polars, streaming",
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Programs that do the same with the same memory."""
+
+    title: str
+    memory: int
+    programs: tuple[str, ...]
+    cold: bool = False
+    passes: int = 1
+    lines: bool = False
+
+
+CELLS = {
+    "warm": Cell(
+        "TeraSort, input in the page cache",
+        PLENTY,
+        ("floor", "gristmill", "numpy", "clickhouse", "duckdb", "polars", "gnu"),
+    ),
+    "cold": Cell(
+        "TeraSort, cold", PLENTY, ("floor", "gristmill", "numpy", "clickhouse", "duckdb"), cold=True
+    ),
+    "little": Cell(
+        "TeraSort with 1 GB of memory",
+        LITTLE,
+        ("floor", "gristmill", "clickhouse", "duckdb", "gnu"),
+        passes=2,
+    ),
+    "lines": Cell("Lines of natural text", PLENTY, ("gristmill", "duckdb", "gnu"), lines=True),
+}
+
+
+@dataclass(frozen=True)
+class Data:
+    """The input in every form."""
+
+    raw: Path
+    text: Path
+    parquet: Path
+    lines: Path
+    bytes: int
+
+    @classmethod
+    def make(cls, folder: Path, rows: str, text_bytes: int, peers: Path) -> "Data":
+        """Make what is not there yet."""
+        raw, ascii_, lines = folder / "raw", folder / "ascii", folder / "lines"
+        text, parquet = ascii_ / "part-m-00000", folder / "parquet"
+        if not raw.exists():
+            gristmill("teragen", rows, str(raw))
+        if not ascii_.exists():
+            gristmill("teragen", rows, str(ascii_), "--layout", "ascii", "--files", "1")
+        if not parquet.exists():
+            command = [peers, HERE / "peers.py", "to-parquet", text, parquet, str(PLENTY)]
+            subprocess.run(command, check=True)
+        if not lines.exists():
+            natural_text(lines, text_bytes)
+        size = sum(path.stat().st_size for path in raw.glob("part-*"))
+        return cls(raw, text, parquet, lines, size)
+
+    def of(self, cell: Cell, program: str) -> Path:
+        """The form that a program takes."""
+        if cell.lines:
+            return self.lines
+        return {"raw": self.raw, "text": self.text, "parquet": self.parquet}[
+            FORMS.get(program, "raw")
+        ]
+
+
+def warm(path: Path) -> None:
+    """Bring an input into the page cache."""
+    folder = path if path.is_dir() else path.parent
+    if path.is_dir():
+        read_cached(folder)
+        return
+    with path.open("rb", buffering=0) as file:
+        buffer = bytearray(4 << 20)
+        while file.readinto(buffer):
+            pass
+
+
+def floor(cell: Cell, data: Data, folder: Path) -> Figures:
+    """What the cell's reads and writes alone take."""
+    if cell.cold or cell.passes > 1:
+        read_s, write_s = device(data.raw, data.bytes)
+    else:
+        read_s = read_cached(data.raw)
+        write_s, _ = device_floor(folder, data.bytes, STREAMS)
+    return {"wall_s": cell.passes * (read_s + write_s), "read_s": read_s, "write_s": write_s}
+
+
+def timed(command: list[Any]) -> Figures:
+    """A whole process: seconds from outside, CPU seconds and peak memory of it and its children."""
+    began = time.perf_counter()
+    process = subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    wall_s = time.perf_counter() - began
+    if status:
+        return {"failed": os.waitstatus_to_exitcode(status), "wall_s": wall_s}
+    cpu_s = usage.ru_utime + usage.ru_stime
+    return {"wall_s": wall_s, "cpu_s": cpu_s, "peak_bytes": usage.ru_maxrss * 1024}
+
+
+def command_of(cell: Cell, program: str, source: Path, output: Path, peers: Path) -> list[Any]:
+    """The command line of a run."""
+    if program != "gristmill":
+        return [peers, HERE / "peers.py", program, source, output, cell.memory]
+    memory = ["--memory", str(cell.memory)]
+    if cell.lines:
+        return [GRISTMILL, "sort", source, "-o", output, *memory]
+    return [GRISTMILL, "terasort", source, output, *memory]
+
+
+def one_run(cell: Cell, program: str, data: Data, folder: Path, peers: Path) -> Figures:
+    """One run of one program, from a cold or a warm input; its output is removed."""
+    if program == "floor":
+        drop_caches() if cell.cold else warm(data.raw)
+        return floor(cell, data, folder)
+    source, output = data.of(cell, program), folder / "output"
+    if cell.cold:
+        drop_caches()
+        subprocess.run([GRISTMILL, "--version"], stdout=subprocess.DEVNULL, check=True)
+    else:
+        warm(source)
+    found = timed(command_of(cell, program, source, output, peers))
+    for left in [output, folder / "duckdb"]:
+        if left.is_dir():
+            shutil.rmtree(left)
+        else:
+            left.unlink(missing_ok=True)
+    return found
+
+
+def runs_of(rounds: int) -> list[tuple[int, str, str]]:
+    """All runs, round by round; every other round in the other order."""
+    names = [(cell, program) for cell, of_cell in CELLS.items() for program in of_cell.programs]
+    return [
+        (number, cell, program)
+        for number in range(rounds)
+        for cell, program in (names if number % 2 == 0 else names[::-1])
+    ]
+
+
+def bench(given: argparse.Namespace, save: Callable[[Figures], None], results: Figures) -> bool:
+    """Make the runs that are not there yet, until they all are or time is up."""
+    began = time.monotonic()
+    peers = given.peers.absolute()
+    folder = given.dir / "gristmill-bench-data"
+    folder.mkdir(exist_ok=True)
+    data = Data.make(folder, given.rows, given.text * 1_000_000, peers)
+    results["bytes"], results["line_bytes"] = data.bytes, data.lines.stat().st_size
+    for number, cell, program in runs_of(given.rounds):
+        name = f"{number}/{cell}/{program}"
+        if name in results["runs"]:
+            continue
+        if (time.monotonic() - began) / 60 > given.minutes:
+            left = sum(f"{n}/{c}/{p}" not in results["runs"] for n, c, p in runs_of(given.rounds))
+            print(f"{left} runs are left: call it again to go on")
+            return False
+        with tempfile.TemporaryDirectory(prefix="run-", dir=folder) as scratch:
+            results["runs"][name] = one_run(CELLS[cell], program, data, Path(scratch), peers)
+        save(results)
+        print(f"{name}: {results['runs'][name]['wall_s']:.2f} s", flush=True)
+    shutil.rmtree(folder)
+    return True
+
+
+# --- what came out ---
+
+
+def medians(results: Figures) -> dict[str, dict[str, Figures]]:
+    """For each cell and program the medians of its runs, with the range of the time."""
+    found: dict[str, dict[str, Figures]] = {}
+    for cell, of_cell in CELLS.items():
+        for program in of_cell.programs:
+            runs = [
+                run
+                for name, run in results["runs"].items()
+                if name.split("/")[1:] == [cell, program] and "failed" not in run
+            ]
+            if not runs:
+                continue
+            walls = [run["wall_s"] for run in runs]
+            found.setdefault(cell, {})[program] = {
+                "wall_s": median(walls),
+                "low_s": min(walls),
+                "high_s": max(walls),
+                "cpu_s": median(run["cpu_s"] for run in runs) if "cpu_s" in runs[0] else None,
+                "peak_bytes": max(run.get("peak_bytes", 0) for run in runs),
+                "rounds": len(runs),
+            }
+    return found
+
+
+def table(results: Figures) -> str:
+    """The medians in Markdown."""
+    lines: list[str] = []
+    for cell, programs in medians(results).items():
+        size = results["line_bytes"] if CELLS[cell].lines else results["bytes"]
+        ours = programs["gristmill"]["wall_s"]
+        lines += [
+            f"| {CELLS[cell].title}, {size / 1e9:.3g} GB | time | range | against Gristmill"
+            " | CPU per GB |",
+            "|---|---|---|---|---|",
+        ]
+        for program, found in sorted(programs.items(), key=lambda item: item[1]["wall_s"]):
+            cpu = "" if found["cpu_s"] is None else f"{found['cpu_s'] / size * 1e9:.1f} s"
+            lines.append(
+                f"| {NAMES[program]} | {found['wall_s']:.1f} s |"
+                f" {found['low_s']:.1f} to {found['high_s']:.1f} |"
+                f" {found['wall_s'] / ours:.1f} x | {cpu} |"
+            )
+        lines.append("")
+    return "\n".join(lines)
+
+
+def plot(results: Figures, path: Path) -> None:
+    """Bars of the medians, a panel for each cell."""
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    from matplotlib import pyplot as plt
+
+    found = medians(results)
+    heights = [len(programs) for programs in found.values()]
+    figure, panels = plt.subplots(
+        len(found), 1, figsize=(8, 0.42 * sum(heights) + 0.9 * len(found)), height_ratios=heights
+    )
+    for panel, (cell, programs) in zip(panels, found.items(), strict=True):
+        order = sorted(programs, key=lambda program: -programs[program]["wall_s"])
+        walls = [programs[program]["wall_s"] for program in order]
+        colours = ["#d17a22" if p == "gristmill" else "#b9b9b1" for p in order]
+        bars = panel.barh([NAMES[program] for program in order], walls, color=colours)
+        panel.bar_label(bars, [f"{wall:.1f} s" for wall in walls], padding=4)
+        panel.set_title(CELLS[cell].title, loc="left", fontsize=11)
+        panel.set_xlim(0, max(walls) * 1.15)
+        panel.spines[["top", "right", "bottom"]].set_visible(False)
+        panel.set_xticks([])
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rows", default="50m", help="records, with TeraGen's suffixes (50m)")
+    parser.add_argument("--text", type=int, default=2000, help="MB of lines (2000)")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds (3)")
+    parser.add_argument("--minutes", type=float, default=25, help="begin no run after this (25)")
+    parser.add_argument("--dir", type=Path, default=Path(), help="where the data go (.)")
+    parser.add_argument("--results", type=Path, default=HERE / "results", help="raw results")
+    parser.add_argument("--peers", type=Path, default=Path(sys.executable), help="their Python")
+    parser.add_argument("--show", type=Path, metavar="FILE", help="a result's table and plot")
+    parser.add_argument("--plot", type=Path, metavar="SVG", help="where the plot goes")
+    given = parser.parse_args()
+    if given.show is not None:
+        results = json.loads(given.show.read_text())
+        print(table(results))
+        if given.plot is not None:
+            plot(results, given.plot)
+        return
+    given.results.mkdir(parents=True, exist_ok=True)
+    partial = given.results / f"compare-{given.rows}.partial.json"
+
+    def save(results: Figures) -> None:
+        beside = partial.with_suffix(".new")
+        beside.write_text(json.dumps(results, indent=1) + "\n")
+        beside.replace(partial)
+
+    results: Figures = {"machine": machine(), "runs": {}}
+    if partial.exists():
+        results = json.loads(partial.read_text())
+    over = bench(given, save, results)
+    print(table(results))
+    if over:
+        at = datetime.now(UTC)
+        results["at"] = at.isoformat(timespec="seconds")
+        save(results)
+        partial.rename(given.results / f"compare-{given.rows}-{at:%Y-%m-%dT%H%M%S}.json")
+
+
+if __name__ == "__main__":
+    main()
