@@ -77,6 +77,13 @@ CELLS = {
         passes=2,
     ),
     "lines": Cell("Lines of natural text", PLENTY, ("gristmill", "duckdb", "gnu"), lines=True),
+    # Not of `make bench`: --cells big --rows 100m.
+    "big": Cell(
+        "TeraSort with 2 GB of memory",
+        2 * LITTLE,
+        ("floor", "gristmill", "clickhouse", "duckdb", "gnu"),
+        passes=2,
+    ),
 }
 
 
@@ -91,18 +98,22 @@ class Data:
     bytes: int
 
     @classmethod
-    def make(cls, folder: Path, rows: str, text_bytes: int, peers: Path) -> "Data":
-        """Make what is not there yet."""
+    def make(
+        cls, folder: Path, rows: str, text_bytes: int, peers: Path, cells: list[str]
+    ) -> "Data":
+        """Make what is not there yet and a cell needs."""
+        programs = {p for cell in cells for p in CELLS[cell].programs if not CELLS[cell].lines}
+        forms = {FORMS.get(program, "raw") for program in programs}
         raw, ascii_, lines = folder / "raw", folder / "ascii", folder / "lines"
         text, parquet = ascii_ / "part-m-00000", folder / "parquet"
         if not raw.exists():
             gristmill("teragen", rows, str(raw))
-        if not ascii_.exists():
+        if not ascii_.exists() and forms & {"text", "parquet"}:
             gristmill("teragen", rows, str(ascii_), "--layout", "ascii", "--files", "1")
-        if not parquet.exists():
+        if not parquet.exists() and "parquet" in forms:
             command = [peers, HERE / "peers.py", "to-parquet", text, parquet, str(PLENTY)]
             subprocess.run(command, check=True)
-        if not lines.exists():
+        if not lines.exists() and any(CELLS[cell].lines for cell in cells):
             natural_text(lines, text_bytes)
         size = sum(path.stat().st_size for path in raw.glob("part-*"))
         return cls(raw, text, parquet, lines, size)
@@ -180,9 +191,9 @@ def one_run(cell: Cell, program: str, data: Data, folder: Path, peers: Path) -> 
     return found
 
 
-def runs_of(rounds: int) -> list[tuple[int, str, str]]:
+def runs_of(rounds: int, cells: list[str]) -> list[tuple[int, str, str]]:
     """All runs, round by round; every other round in the other order."""
-    names = [(cell, program) for cell, of_cell in CELLS.items() for program in of_cell.programs]
+    names = [(cell, program) for cell in cells for program in CELLS[cell].programs]
     return [
         (number, cell, program)
         for number in range(rounds)
@@ -196,14 +207,17 @@ def bench(given: argparse.Namespace, save: Callable[[Figures], None], results: F
     peers = given.peers.absolute()
     folder = given.dir / "gristmill-bench-data"
     folder.mkdir(exist_ok=True)
-    data = Data.make(folder, given.rows, given.text * 1_000_000, peers)
-    results["bytes"], results["line_bytes"] = data.bytes, data.lines.stat().st_size
-    for number, cell, program in runs_of(given.rounds):
+    data = Data.make(folder, given.rows, given.text * 1_000_000, peers, given.cells)
+    results["bytes"] = data.bytes
+    if data.lines.exists():
+        results["line_bytes"] = data.lines.stat().st_size
+    runs = runs_of(given.rounds, given.cells)
+    for number, cell, program in runs:
         name = f"{number}/{cell}/{program}"
         if name in results["runs"]:
             continue
         if (time.monotonic() - began) / 60 > given.minutes:
-            left = sum(f"{n}/{c}/{p}" not in results["runs"] for n, c, p in runs_of(given.rounds))
+            left = sum(f"{n}/{c}/{p}" not in results["runs"] for n, c, p in runs)
             print(f"{left} runs are left: call it again to go on")
             return False
         with tempfile.TemporaryDirectory(prefix="run-", dir=folder) as scratch:
@@ -293,9 +307,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rows", default="50m", help="records, with TeraGen's suffixes (50m)")
     parser.add_argument("--text", type=int, default=2000, help="MB of lines (2000)")
+    parser.add_argument(
+        "--cells", nargs="+", choices=CELLS, default=["warm", "cold", "little", "lines"]
+    )
     parser.add_argument("--rounds", type=int, default=3, help="rounds (3)")
     parser.add_argument("--minutes", type=float, default=25, help="begin no run after this (25)")
     parser.add_argument("--dir", type=Path, default=Path(), help="where the data go (.)")
+    parser.add_argument("--name", default="compare", help="what the results are called")
     parser.add_argument("--results", type=Path, default=HERE / "results", help="raw results")
     parser.add_argument("--peers", type=Path, default=Path(sys.executable), help="their Python")
     parser.add_argument("--show", type=Path, metavar="FILE", help="a result's table and plot")
@@ -308,7 +326,7 @@ def main() -> None:
             plot(results, given.plot)
         return
     given.results.mkdir(parents=True, exist_ok=True)
-    partial = given.results / f"compare-{given.rows}.partial.json"
+    partial = given.results / f"{given.name}-{given.rows}.partial.json"
 
     def save(results: Figures) -> None:
         beside = partial.with_suffix(".new")
@@ -324,7 +342,7 @@ def main() -> None:
         at = datetime.now(UTC)
         results["at"] = at.isoformat(timespec="seconds")
         save(results)
-        partial.rename(given.results / f"compare-{given.rows}-{at:%Y-%m-%dT%H%M%S}.json")
+        partial.rename(given.results / f"{given.name}-{given.rows}-{at:%Y-%m-%dT%H%M%S}.json")
 
 
 if __name__ == "__main__":

@@ -81,7 +81,9 @@ def clickhouse(source: Path, output: Path, memory: int) -> None:
     settings = {
         "max_threads": THREADS,
         "max_memory_usage": memory,
-        "max_bytes_before_external_sort": memory // 2,
+        "max_bytes_before_external_sort": memory // 4,
+        "min_insert_block_size_bytes": memory // 32,
+        "max_insert_block_size": 100_000,
         "engine_file_truncate_on_insert": 1,
     }
     chdb.query(

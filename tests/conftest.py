@@ -5,7 +5,9 @@ import os
 import shutil
 import tempfile
 
+import pytest
 from hypothesis import settings
+from tests.optional import show_missing
 
 # Histories of the jobs under test stay out of the user's own.
 os.environ["GRISTMILL_HOME"] = tempfile.mkdtemp(prefix="gristmill-home-")
@@ -17,3 +19,9 @@ atexit.register(shutil.rmtree, os.environ["GRISTMILL_HOME"], ignore_errors=True)
 settings.register_profile("desk", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "desk")
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    show_missing(terminalreporter, config)

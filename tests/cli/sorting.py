@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from .harness import GRISTMILL, clean_environment
+import pytest
+
+from .harness import GRISTMILL, clean_environment, names
 
 Preexec = Callable[[], None]
 
@@ -27,6 +29,17 @@ class Sorted:
     status: int
     stdout: bytes
     stderr: str
+
+
+@contextmanager
+def nothing_of_ours_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
+    """Inside, a test runs in `tmp_path`, with a TMPDIR of its own; nothing of ours stays there."""
+    temporary = clear(tmp_path / "temporary")
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.chdir(tmp_path)
+    yield
+    assert names(temporary) == []
+    assert leftovers(tmp_path) == []
 
 
 def try_sort(

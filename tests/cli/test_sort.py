@@ -27,9 +27,9 @@ from .sorting import (
     end,
     endless,
     gnu_sort,
-    leftovers,
     naive_fixed,
     noise,
+    nothing_of_ours_stays,
     refusal,
     same,
     shell,
@@ -45,12 +45,8 @@ FLAGS = ["-r", "-u", "-s"]
 @pytest.fixture(autouse=True)
 def nothing_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Whatever a test does: in its folders, in TMPDIR and where it runs, nothing of ours stays."""
-    temporary = clear(tmp_path / "temporary")
-    monkeypatch.setenv("TMPDIR", str(temporary))
-    monkeypatch.chdir(tmp_path)
-    yield
-    assert names(temporary) == []
-    assert leftovers(tmp_path) == []
+    with nothing_of_ours_stays(tmp_path, monkeypatch):
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -26,6 +26,7 @@ from .sorting import (
     gnu_sort,
     leftovers,
     noise,
+    nothing_of_ours_stays,
     refusal,
     same,
     shell,
@@ -39,12 +40,8 @@ AT_ONCE_S = 1.0
 @pytest.fixture(autouse=True)
 def nothing_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """However a test's jobs end: in its folders and in TMPDIR nothing of ours stays."""
-    temporary = clear(tmp_path / "temporary")
-    monkeypatch.setenv("TMPDIR", str(temporary))
-    monkeypatch.chdir(tmp_path)
-    yield
-    assert names(temporary) == []
-    assert leftovers(tmp_path) == []
+    with nothing_of_ours_stays(tmp_path, monkeypatch):
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -204,8 +201,9 @@ def test_a_parent_that_may_not_be_written() -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 def test_a_full_standard_output(text: Path) -> None:
-    for memory in ("20M", "512M"):
-        done = shell(f'"$gristmill" sort --memory {memory} {text} > /dev/full', Path())
+    Path("few").write_text("b\na\n")
+    for memory, name in (("20M", text), ("512M", text), ("512M", "few")):
+        done = shell(f'"$gristmill" sort --memory {memory} {name} > /dev/full', Path())
         assert done.status == 1
         assert "no space left on device" in done.stderr.lower()
         assert done.stderr.count("\n") == 1

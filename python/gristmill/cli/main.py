@@ -19,7 +19,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from gristmill.cli.program import run
 
             code = run(sys.argv[1:] if arguments is None else arguments)
-            console.flush()
+            if code == failures.DONE:  # else it has been said what failed, which is enough
+                console.flush()
         except BaseException as error:  # noqa: BLE001 - the edge: what gets here ends as a paragraph
             code = failures.conclude(error)
         finally:

@@ -93,17 +93,12 @@ pub fn spill_pieces<S: Shape>(
     scratch: &mut SpillScratch,
     progress: Progress<'_>,
 ) -> Result<Vec<SpilledRun>> {
-    let mut runs = Written::new(store);
-    loop {
-        let chunk = &mut scratch.chunk;
-        chunk.reserve(plan.shape, plan.chunk_bytes, plan.typical_bytes)?;
+    let mut runs = Written::new(store, name);
+    runs.write_all(plan, scratch, progress, |chunk, number| {
         pieces.fill(plan.shape, chunk, &plan.needed, progress)?;
-        if chunk.is_empty() {
-            return Ok(runs.keep());
-        }
-        let number = runs.runs.len() as u64;
-        runs.write(plan, scratch, name, number, progress)?;
-    }
+        Ok(number)
+    })?;
+    Ok(runs.keep())
 }
 
 /// Spills what a stream still has, beside other workers. Runs carry their numbers in the stream.
@@ -115,28 +110,44 @@ pub fn spill_stream<S: Shape>(
     scratch: &mut SpillScratch,
     progress: Progress<'_>,
 ) -> Result<Vec<SpilledRun>> {
-    let mut runs = Written::new(store);
-    loop {
-        let chunk = &mut scratch.chunk;
-        chunk.reserve(plan.shape, plan.chunk_bytes, plan.typical_bytes)?;
-        let number = stream.fill(plan.shape, chunk, progress)?;
-        if chunk.is_empty() {
-            return Ok(runs.keep());
-        }
-        runs.write(plan, scratch, name, number, progress)?;
-    }
+    let mut runs = Written::new(store, name);
+    runs.write_all(plan, scratch, progress, |chunk, _| {
+        stream.fill(plan.shape, chunk, progress)
+    })?;
+    Ok(runs.keep())
 }
 
 /// The runs of an attempt; removed with it unless kept.
 struct Written<'a> {
     store: &'a dyn Store,
+    name: &'a str,
     runs: Vec<SpilledRun>,
 }
 
 impl<'a> Written<'a> {
-    fn new(store: &'a dyn Store) -> Self {
+    fn new(store: &'a dyn Store, name: &'a str) -> Self {
         let runs = Vec::new();
-        Written { store, runs }
+        Written { store, name, runs }
+    }
+
+    /// Writes a run of every chunk until `fill`, which is given the number of the next run and gives the number that
+    /// it is to have, leaves one empty.
+    fn write_all<S: Shape>(
+        &mut self,
+        plan: &SpillPlan<'_, S>,
+        scratch: &mut SpillScratch,
+        progress: Progress<'_>,
+        mut fill: impl FnMut(&mut Chunk, u64) -> Result<u64>,
+    ) -> Result<()> {
+        loop {
+            let chunk = &mut scratch.chunk;
+            chunk.reserve(plan.shape, plan.chunk_bytes, plan.typical_bytes)?;
+            let number = fill(chunk, self.runs.len() as u64)?;
+            if chunk.is_empty() {
+                return Ok(());
+            }
+            self.write(plan, scratch, number, progress)?;
+        }
     }
 
     fn keep(mut self) -> Vec<SpilledRun> {
@@ -148,7 +159,6 @@ impl<'a> Written<'a> {
         &mut self,
         plan: &SpillPlan<'_, S>,
         scratch: &mut SpillScratch,
-        name: &str,
         number: u64,
         progress: Progress<'_>,
     ) -> Result<()> {
@@ -156,7 +166,7 @@ impl<'a> Written<'a> {
         let (bytes, longest, checksum) = (chunk.bytes(), chunk.longest(), chunk.checksum());
         let sorted = chunk.sort(plan.shape);
         progress(0)?;
-        let file_name = format!("run-{name}-{number:04}");
+        let file_name = format!("run-{}-{number:04}", self.name);
         let kept = if plan.unique {
             unique_bytes(plan.shape, &sorted)
         } else {

@@ -36,6 +36,8 @@ fn sample<S: Shape>(
     let mut keys = Vec::with_capacity(spec.places.len());
     let mut buffer = vec![0; MOST_KEY_BYTES + 1];
     let mut open: Option<(usize, Box<dyn ReadFile>)> = None;
+    // Up to where the record begins that was found last, the same one is found: long ones are searched once.
+    let mut found: Option<(usize, u64)> = None;
     for (number, offset) in &spec.places {
         attempt.progress(0)?;
         let input = &context.files[*number];
@@ -43,7 +45,11 @@ fn sample<S: Shape>(
             Some((opened, file)) if opened == *number => file,
             _ => context.store.open(&input.path, Caching::Cached)?,
         };
-        let start = record_start(shape, &*file, input.stat.bytes, *offset)?;
+        let start = match found {
+            Some((of, start)) if of == *number && *offset <= start => start,
+            _ => record_start(shape, &*file, input.stat.bytes, *offset)?,
+        };
+        found = Some((*number, start));
         let read = file.read_at(&mut buffer, start)?;
         open = Some((*number, file));
         if read == 0 {
