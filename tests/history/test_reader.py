@@ -85,7 +85,22 @@ def test_what_a_later_program_wrote(home: Path) -> None:
         load(later)
 
 
-@pytest.mark.parametrize("line", ["", "{", "[]", '{"t_ms": 1}', "\x00", '"\udc80"'])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "{",
+        "[]",
+        "7",
+        "\x00",
+        '"\udc80"',
+        '{"t_ms": 1}',
+        '{"t_ms": "x", "event": "sample"}',
+        '{"t_ms": 1, "event": "job_submitted"}',
+        '{"t_ms": 1, "event": "phase_started", "name": "map"}',
+        '{"t_ms": 1, "event": "attempt_finished", "task": 1}',
+    ],
+)
 def test_a_damaged_line_is_named(home: Path, line: str) -> None:
     folder = write_history(home, "job_1", [submitted("job_1")])
     with (folder / "events.jsonl").open("a", errors="surrogateescape") as file:

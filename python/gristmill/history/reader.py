@@ -187,34 +187,29 @@ class Follower:
     def update(self) -> JobHistory:
         """Return the history as it stands now."""
         live = is_live(self._folder)  # before the events: the job may end meanwhile
-        for event in self._events():
-            _take(self.history, self._running, event)
+        for line in self._lines():
+            try:
+                _take(self.history, self._running, json.loads(line))
+            except KeyError as error:
+                raise ValueError(self._damage(f"no {error}")) from error
+            except (ValueError, TypeError, AttributeError) as error:
+                raise ValueError(self._damage(str(error))) from error
         if self.history.state == "running" and not live:
             self.history.state = "dead"
         return self.history
 
-    def _events(self) -> Iterator[dict[str, Any]]:
-        path = self._folder / EVENTS
-        with path.open("rb") as file:
+    def _lines(self) -> Iterator[bytes]:
+        with (self._folder / EVENTS).open("rb") as file:
             file.seek(self._offset)
             for line in file:
                 if not line.endswith(b"\n"):
                     return  # it is being written, or its writer died
                 self._offset += len(line)
                 self._line += 1
-                try:
-                    event = json.loads(line)
-                    kind, _ = event["event"], event["t_ms"]
-                except (ValueError, KeyError, TypeError) as error:
-                    raise ValueError(_damage(path, f"line {self._line}: {error}")) from error
-                if kind == "job_submitted" and event["version"] > VERSION:
-                    later = f"version {event['version']}; this program reads {VERSION}"
-                    raise ValueError(_damage(path, later))
-                yield event
+                yield line
 
-
-def _damage(path: Path, what: str) -> str:
-    return f"cannot read a history: {what} (file {path})"
+    def _damage(self, what: str) -> str:
+        return f"cannot read a history: line {self._line}: {what} (file {self._folder / EVENTS})"
 
 
 def load(folder: Path) -> JobHistory:
@@ -243,12 +238,7 @@ def _take(
     t_ms = history.end_ms = int(event["t_ms"])
     match event["event"]:
         case "job_submitted":
-            history.job_id = event["job_id"]
-            history.command = event["command"]
-            given: dict[str, Any] = event["spec"] or {}
-            history.options = given.get(history.command, {})
-            history.unix_ms = event["unix_ms"]
-            history.program = event["program"]
+            _submitted(history, event)
         case "job_planned":
             history.plan = event["plan"]
         case "phase_started":
@@ -279,6 +269,18 @@ def _take(
             history.report = event["report"]
         case _:
             pass  # of a later version
+
+
+def _submitted(history: JobHistory, event: dict[str, Any]) -> None:
+    if event["version"] > VERSION:
+        message = f"it has version {event['version']}; this program reads {VERSION}"
+        raise ValueError(message)
+    history.job_id = event["job_id"]
+    history.command = event["command"]
+    given: dict[str, Any] = event["spec"] or {}
+    history.options = given.get(history.command, {})
+    history.unix_ms = event["unix_ms"]
+    history.program = event["program"]
 
 
 def _end_phase(history: JobHistory, t_ms: int) -> None:
