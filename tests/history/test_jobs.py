@@ -12,7 +12,13 @@ from tests.cli.harness import GRISTMILL, clean_environment, run
 
 from .harness import submitted, write_history
 
-FINISHED = {"t_ms": 1200, "event": "job_finished", "status": "cancelled", "report": {}}
+#: Of a version whose reports have other fields.
+FINISHED = {
+    "t_ms": 1200,
+    "event": "job_finished",
+    "status": "cancelled",
+    "report": {"more": 1, "error": {}},
+}
 
 
 @pytest.fixture
@@ -39,6 +45,8 @@ def test_jobs_are_listed_and_chosen(home: Path, tmp_path: Path) -> None:
         "job_2": "unreadable",
         made: "succeeded",
     }
+    assert "job_0: cancelled" in run("jobs", "show", "job_0", **where).stdout
+    run("report", "job_0", "-o", tmp_path / "page.html", **where)
     chosen = json.loads(run("jobs", "--json", "--command", "teragen", **where).stdout)
     assert [job["job_id"] for job in chosen] == [made]
     chosen = json.loads(run("jobs", "--json", "--state", "dead", **where).stdout)

@@ -7,6 +7,7 @@ import pytest
 
 import gristmill
 from gristmill.history import find_job, is_live, load
+from gristmill.history.home import NoSuchJobError
 
 from .harness import submitted, write_history
 
@@ -114,5 +115,5 @@ def test_jobs_are_found_by_part_of_their_names(home: Path) -> None:
     assert find_job("job_a1") == find_job("a1") == first
     assert find_job("2") == second
     for wrong in ("a", "job", "b", "", "../jobs/job_a1", "."):
-        with pytest.raises(LookupError):
+        with pytest.raises(NoSuchJobError):
             find_job(wrong)

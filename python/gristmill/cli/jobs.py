@@ -22,7 +22,7 @@ import click
 from gristmill.cli import console
 from gristmill.cli.failures import DONE, FAILED, fail
 from gristmill.history import Follower, JobHistory, find_job, job_folders, load
-from gristmill.history.home import EVENTS
+from gristmill.history.home import EVENTS, NoSuchJobError
 from gristmill.history.limits import uses
 from gristmill.units import show_bytes, show_count, show_rate, show_seconds
 
@@ -42,7 +42,7 @@ def failing(run: Callable[..., int]) -> Callable[..., int]:
     def command(**values: Any) -> int:  # noqa: ANN401 - click's own values
         try:
             return run(**values)
-        except (LookupError, ValueError) as error:
+        except (NoSuchJobError, ValueError) as error:
             path = click.get_current_context().command_path
             fail(path.partition(" ")[2], str(error.args[0]))
             return FAILED
@@ -203,7 +203,7 @@ def _line(folder: Path, history: JobHistory | str) -> list[str]:
         history.state,
         _began(history),
         show_seconds(history.wall_s),
-        show_bytes(max(report["input_bytes"], report["output_bytes"])) if report else "",
+        show_bytes(history.work_bytes) if report else "",
     ]
 
 
@@ -229,14 +229,16 @@ def _shown(history: JobHistory) -> list[str]:
     if history.error:
         lines.append(history.error)
     if report:
-        work = max(report["input_bytes"], report["output_bytes"])
+        work = history.work_bytes
         lines.append(
-            f"{show_count(report['records'], 'record')}, {show_bytes(work)},"
-            f" {show_rate(work, report['wall_s'])} with {show_count(report['workers'], 'worker')},"
-            f" peak memory {show_bytes(report['peak_anon_bytes'])}, checksum {report['checksum']}"
+            f"{show_count(history.number('records'), 'record')}, {show_bytes(work)},"
+            f" {show_rate(work, history.wall_s)}"
+            f" with {show_count(history.number('workers'), 'worker')},"
+            f" peak memory {show_bytes(history.number('peak_anon_bytes'))},"
+            f" checksum {report.get('checksum')}"
         )
     if history.plan:
-        lines.append(f"plan: {history.plan['mode']}: {history.plan['reason']}")
+        lines.append(f"plan: {history.plan.get('mode')}: {history.plan.get('reason')}")
     lines += ["", "phases, and what held each back:"]
     lines += [
         f"  {use.name:<12} {show_seconds(use.seconds):>8}  {use.limit}"

@@ -3,10 +3,14 @@
 import os
 from pathlib import Path
 
-__all__ = ["EVENTS", "find_job", "job_folders", "jobs_folder"]
+__all__ = ["EVENTS", "NoSuchJobError", "find_job", "job_folders", "jobs_folder"]
 
 EVENTS = "events.jsonl"
 """The file in a job's folder."""
+
+
+class NoSuchJobError(LookupError):
+    """No job has that name, or several have it as a part of theirs."""
 
 
 def jobs_folder() -> Path:
@@ -39,7 +43,7 @@ def find_job(name: str) -> Path:
     """Return the folder of a job: by its name, a part of it that no other has, or `last`.
 
     Raises:
-        LookupError: There is no such job, or there are several.
+        NoSuchJobError: There is no such job, or there are several.
     """
     folders = job_folders()
     if name == "last" and folders:
@@ -50,4 +54,4 @@ def find_job(name: str) -> Path:
         return found[0]
     what = f"no job {name!r}" if not found else f"{len(found)} jobs have {name!r} in their names"
     message = f"{what} in {jobs_folder()} (`gristmill jobs` lists them)"
-    raise LookupError(message)
+    raise NoSuchJobError(message)

@@ -136,11 +136,20 @@ class JobHistory:
         """Seconds that it took, or has taken so far."""
         return float(self.report.get("wall_s", self.end_ms / 1000))
 
+    def number(self, name: str) -> int:
+        """Return a number of the report; 0 where it has none, as another version's may."""
+        return int(self.report.get(name) or 0)
+
+    @property
+    def work_bytes(self) -> int:
+        """Bytes that it worked on: of its input or of its output, whichever are more."""
+        return max(self.number("input_bytes"), self.number("output_bytes"))
+
     @property
     def error(self) -> str | None:
         """Why it failed, in a paragraph."""
         failure: dict[str, Any] | None = self.report.get("error")
-        return failure["message"] if failure else None
+        return failure.get("message") if failure else None
 
     def counters(self) -> dict[str, tuple[int, int, int]]:
         """Return each counter as Hadoop lays them out: map, reduce, total.

@@ -107,30 +107,28 @@ def _figures(history: JobHistory) -> list[tuple[str, str]]:
     took_s = history.wall_s
     figures = [("Time", show_seconds(took_s))]
     if report:
-        work = max(report["input_bytes"], report["output_bytes"])
-        cpu_s = report["user_s"] + report["sys_s"]
+        work, number = history.work_bytes, history.number
+        cpu_s = float(report.get("user_s", 0)) + float(report.get("sys_s", 0))
+        memory = f"{show_bytes(number('peak_anon_bytes'))} of {show_bytes(number('memory_bytes'))}"
         figures += [
-            ("Records", show_count(report["records"], "record")),
-            ("Input", show_bytes(report["input_bytes"])),
-            ("Output", show_bytes(report["output_bytes"])),
+            ("Records", show_count(number("records"), "record")),
+            ("Input", show_bytes(number("input_bytes"))),
+            ("Output", show_bytes(number("output_bytes"))),
             ("Rate", show_rate(work, took_s)),
             ("CPU", f"{cpu_s:.2f} s" + (f", {cpu_s / work * 1e9:.2f} s/GB" if work else "")),
-            ("Workers", str(report["workers"])),
-            (
-                "Memory",
-                f"{show_bytes(report['peak_anon_bytes'])} of {show_bytes(report['memory_bytes'])}",
-            ),
+            ("Workers", str(number("workers"))),
+            ("Memory", memory),
         ]
-        if report["status"] == "succeeded":
-            figures.append(("Proof", _proof(report)))
+        if history.state == "succeeded":
+            figures.append(("Proof", _proof(history)))
     return figures
 
 
-def _proof(report: dict[str, Any]) -> str:
-    order = "" if report["command"] == "teragen" else "in order, "
+def _proof(history: JobHistory) -> str:
+    order = "" if history.command == "teragen" else "in order, "
     return (
-        f"{order}checksum {report['checksum']},"
-        f" {show_count(report['duplicate_keys'], 'duplicate key')}"
+        f"{order}checksum {history.report.get('checksum')},"
+        f" {show_count(history.number('duplicate_keys'), 'duplicate key')}"
     )
 
 
