@@ -13,6 +13,7 @@ import pytest
 from tests.optional import missing
 
 from .harness import run
+from .sorting import HOSTILE, gnu_sort, noise
 
 Mount = Callable[..., Path]
 
@@ -58,3 +59,21 @@ def mount(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Mount]:
     yield mount_at
     for folder in mounted:
         subprocess.run(["umount", folder], check=True)
+
+
+@pytest.fixture(scope="session")
+def much_text(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """1.2 million lines of 0 to some hundred bytes, few of them different: 60 MB, in one file."""
+    file = tmp_path_factory.mktemp("text") / "much"
+    file.write_bytes(noise(60_000_000, HOSTILE, 0.02, seed=1))
+    yield file
+    file.unlink()
+
+
+@pytest.fixture(scope="session")
+def much_text_sorted(much_text: Path) -> Iterator[Path]:
+    """The same, as GNU sort puts it in order."""
+    file = much_text.with_name("sorted")
+    gnu_sort("-o", file, much_text)
+    yield file
+    file.unlink()

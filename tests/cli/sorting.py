@@ -21,6 +21,9 @@ from .harness import GRISTMILL, clean_environment, names
 
 Preexec = Callable[[], None]
 
+HOSTILE = b"\0\r\xff\x80aab \t"
+"""Bytes that programs stumble over, and some that repeat."""
+
 
 @dataclass(frozen=True)
 class Sorted:

@@ -6,10 +6,6 @@ sort of a few lines. What fails and what is interrupted: test_sort_failures.py.
 """
 
 import json
-import os
-import re
-import stat
-import threading
 from collections.abc import Callable, Iterator
 from itertools import permutations
 from pathlib import Path
@@ -21,23 +17,21 @@ from hypothesis import strategies as st
 
 from .harness import names
 from .sorting import (
+    HOSTILE,
     begin,
     clear,
     cut,
     end,
-    endless,
     gnu_sort,
     naive_fixed,
     noise,
     nothing_of_ours_stays,
-    refusal,
     same,
     shell,
     sort,
     try_sort,
 )
 
-HOSTILE = b"\0\r\xff\x80aab \t"
 ANY_BYTE = bytes(range(256)).replace(b"\n", b"")
 FLAGS = ["-r", "-u", "-s"]
 
@@ -216,24 +210,6 @@ def test_process_substitution() -> None:
 
 
 # --- more than memory ---
-
-
-@pytest.fixture(scope="module")
-def much_text(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """1.2 million lines of 0 to some hundred bytes, few of them different: 60 MB, in one file."""
-    file = tmp_path_factory.mktemp("text") / "much"
-    file.write_bytes(noise(60_000_000, HOSTILE, 0.02, seed=1))
-    yield file
-    file.unlink()
-
-
-@pytest.fixture(scope="module")
-def much_text_sorted(much_text: Path) -> Iterator[Path]:
-    """The same, as GNU sort puts it in order."""
-    file = much_text.with_name("sorted")
-    gnu_sort("-o", file, much_text)
-    yield file
-    file.unlink()
 
 
 def spilled(*arguments: str | Path) -> dict[str, Any]:
@@ -454,237 +430,3 @@ def test_standard_output_that_is_a_file(much_text: Path, much_text_sorted: Path)
         done = shell(f"{command} {redirected} out", Path())
         assert done.status == 0, done.stderr
         same(Path("out"), expected)
-
-
-# --- -o ---
-
-
-@pytest.mark.parametrize("mode", [0o600, 0o644, 0o755, 0o440])
-def test_in_place_with_its_permissions(mode: int) -> None:
-    file = Path("a")
-    file.write_bytes(b"b\nc\na")
-    file.chmod(mode)
-    sort("a", "-o", "a")
-    assert file.read_bytes() == b"a\nb\nc\n"
-    assert stat.S_IMODE(file.stat().st_mode) == mode
-    assert names(Path()) == ["a", "temporary"]
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_root_does_not_take_a_file_for_itself() -> None:
-    """Least of all one that runs as its owner: its content is somebody else's."""
-    file = Path("a")
-    file.write_bytes(b"b\na\n")
-    os.chown(file, 1234, 4321)
-    file.chmod(0o4755)
-    sort("a", "-o", "a")
-    found = file.stat()
-    assert (found.st_uid, found.st_gid) == (1234, 4321) or not found.st_mode & stat.S_ISUID
-
-
-def test_in_place_more_than_memory(much_text: Path, much_text_sorted: Path) -> None:
-    file = Path("a")
-    file.write_bytes(much_text.read_bytes())
-    sort("--memory", "20M", "--no-sync", "-o", "a", "a")
-    same(file, much_text_sorted)
-
-
-def test_in_place_among_other_inputs() -> None:
-    Path("a").write_text("c\n")
-    Path("b").write_text("a\n")
-    sort("b", "a", "-", "-o", "a", stdin=b"b\n")
-    assert Path("a").read_text() == "a\nb\nc\n"
-    sort("-o", "b", "b", "b")
-    assert Path("b").read_text() == "a\na\n"
-
-
-def test_an_output_in_a_directory_that_is_input() -> None:
-    folder = clear(Path("folder"))
-    (folder / "a").write_text("b\n")
-    (folder / "out").write_text("a\n")
-    sort("folder", "-o", "folder/out")
-    assert (folder / "out").read_text() == "a\nb\n"
-    assert names(folder) == ["a", "out"]
-
-
-def test_a_new_output_has_the_mode_of_any_new_file() -> None:
-    done = shell('umask 027; echo a | "$gristmill" sort -o out', Path())
-    assert done.status == 0, done.stderr
-    assert stat.S_IMODE(Path("out").stat().st_mode) == 0o640
-
-
-def test_an_empty_output_replaces_a_full_one() -> None:
-    Path("out").write_text("old")
-    sort("-o", "out", stdin=b"")
-    assert Path("out").read_bytes() == b""
-
-
-def test_an_output_whose_name_is_odd(tmp_path: Path) -> None:
-    for name in ("./-", " ", "é\n", "-r", ".hidden"):
-        sort("--output", name, stdin=b"b\na\n")
-        assert (tmp_path / name).read_bytes() == b"a\nb\n"
-        (tmp_path / name).unlink()
-
-
-def test_an_output_whose_name_is_as_long_as_can_be(tmp_path: Path) -> None:
-    sort("--output", "x" * 255, stdin=b"b\na\n")
-    assert (tmp_path / ("x" * 255)).read_bytes() == b"a\nb\n"
-
-
-def test_a_symbolic_link_stays_one() -> None:
-    """The file that it leads to is replaced, as with GNU sort."""
-    folder = clear(Path("folder"))
-    (folder / "target").write_text("b\na\n")
-    link = Path("link")
-    link.symlink_to("folder/target")
-    sort("-o", "link", "link")
-    assert link.is_symlink()
-    assert (folder / "target").read_text() == "a\nb\n"
-    assert names(folder) == ["target"]
-
-
-def test_a_symbolic_link_to_what_is_not_there_yet() -> None:
-    folder = clear(Path("folder"))
-    link = Path("link")
-    link.symlink_to("folder/target")
-    sort("-o", "link", stdin=b"b\na\n")
-    assert link.is_symlink()
-    assert (folder / "target").read_text() == "a\nb\n"
-    assert names(folder) == ["target"]
-
-
-def test_an_output_that_is_no_regular_file_stays_what_it_is() -> None:
-    """A pipe is written to, or refused; a file in its place would be the end of /dev/null."""
-    pipe = Path("pipe")
-    os.mkfifo(pipe)
-    held = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
-    try:
-        done = try_sort("-o", "pipe", stdin=b"b\na\n")
-        assert stat.S_ISFIFO(pipe.stat().st_mode)
-        assert done.status == 1 or os.read(held, 100) == b"a\nb\n"
-    finally:
-        os.close(held)
-
-
-def test_whoever_looks_sees_a_whole_output(much_text: Path, much_text_sorted: Path) -> None:
-    """The old one or the new one, at every moment."""
-    out, over, sizes = Path("out"), threading.Event(), set[int]()
-    out.write_text("old")
-
-    def look() -> None:
-        while not over.is_set():
-            sizes.add(out.stat().st_size)
-
-    watcher = threading.Thread(target=look)
-    watcher.start()
-    try:
-        sort("--memory", "20M", "-o", "out", much_text)
-    finally:
-        over.set()
-        watcher.join()
-    assert sizes <= {3, much_text_sorted.stat().st_size}
-    assert 3 in sizes
-
-
-# --- -c ---
-
-
-def disorder(*arguments: str | Path, stdin: bytes = b"") -> str:
-    """Check what is not in order; returns what is said about it, without the command."""
-    return refusal("-c", *arguments, stdin=stdin)
-
-
-def in_order(*arguments: str | Path, stdin: bytes = b"") -> None:
-    done = try_sort("-c", *arguments, stdin=stdin)
-    assert (done.status, done.stdout, done.stderr) == (0, b"", "")
-
-
-def numbers(says: str, *without: str) -> list[str]:
-    """The numbers in a message, but those in some names."""
-    for name in without:
-        says = says.replace(name, "")
-    return re.findall(r"\d+", says)
-
-
-def test_check_what_is_in_order() -> None:
-    for text in (b"", b"\n", b"a", b"a\n\xff\n", b"a\na\nb", b"a\0\na\0\0\n"):
-        Path("a").write_bytes(text)
-        in_order("a")
-        in_order("-s", "-", stdin=text)
-    in_order("-r", stdin=b"b\nb\na\n")
-    in_order("-u", stdin=b"a\nab\nb\n")
-    in_order("-ur", stdin=b"b\nab\na\n")
-    in_order("--check", "--memory", "20M", "--workers", "1", stdin=b"a\nb\n")
-
-
-@pytest.mark.parametrize(
-    ("flags", "text", "line"),
-    [
-        ([], b"a\nc\nb\na\n", 3),
-        ([], b"b\na", 2),
-        ([], b"a\n\n", 2),
-        ([], b"a\0b\na\0a\n", 2),
-        ([], b"\xff\na\n", 2),
-        ([], b"a\r\na\n", 2),
-        (["-r"], b"b\na\na\nc\n", 4),
-        (["-u"], b"a\nb\nb\n", 3),
-        (["-u"], b"\n\n", 2),
-        (["-u", "-r"], b"c\nb\na\na\n", 4),
-        (["-s"], b"a\n" * 4000 + b"0\n", 4001),
-    ],
-)
-def test_check_what_is_not(flags: list[str], text: bytes, line: int) -> None:
-    Path("some.text").write_bytes(text)
-    says = disorder(*flags, "some.text")
-    assert "some.text" in says
-    assert str(line) in numbers(says.replace(",", ""))
-    says = disorder(*flags, stdin=text)
-    assert str(line) in numbers(says.replace(",", ""))
-
-
-@pytest.mark.parametrize(
-    ("shape", "flags", "data", "record"),
-    [
-        ("fixed:2", [], b"aaab\n\n\xff\xff", 3),
-        ("fixed:2", ["-r"], b"bbaaab", 3),
-        ("fixed:2", ["-u"], b"aaabab", 3),
-        ("fixed:2:1", ["-u"], b"aaabba", 2),
-        ("fixed:2:1", [], b"abaa", 2),
-        ("fixed:2:1", ["-r"], b"aaab", 2),
-        ("fixed:2:1", ["-s"], b"abaabaaz", 4),
-    ],
-)
-def test_check_records_that_are_not(shape: str, flags: list[str], data: bytes, record: int) -> None:
-    Path("some.data").write_bytes(data)
-    says = disorder("--format", shape, *flags, "some.data")
-    assert "some.data" in says
-    assert str(record) in numbers(says)
-
-
-def test_check_records_with_equal_keys() -> None:
-    in_order("--format", "fixed:2:1", "-s", stdin=b"abaaba")
-    in_order("--format", "fixed:2:1", stdin=b"aaabba")
-    in_order("--format", "fixed:2:1", "-r", stdin=b"baabaa")
-    in_order("--format", "fixed:2:1", "-u", stdin=b"abba")
-
-
-def test_check_much(much_text_sorted: Path, tmp_path: Path) -> None:
-    in_order("--memory", "20M", much_text_sorted)
-    lines = much_text_sorted.read_bytes().count(b"\n")
-    almost = tmp_path / "almost"
-    almost.write_bytes(much_text_sorted.read_bytes() + b"\n")
-    assert str(lines + 1) in numbers(disorder("--memory", "20M", almost).replace(",", ""))
-
-
-def test_check_takes_one_input() -> None:
-    Path("a").write_text("a\n")
-    refusal("-c", "a", "a", status=2)
-    refusal("-c", "a", "-", status=2)
-
-
-def test_check_ends_at_the_first_disorder() -> None:
-    """Of an input without end, too."""
-    with endless() as stdin, begin("-c", "-u", stdin=stdin) as process:
-        done = end(process, timeout_s=5)
-    assert done.status == 1
-    assert done.stderr.count("\n") == 1
