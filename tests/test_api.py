@@ -29,6 +29,7 @@ FUNCTIONS: dict[str, Callable[..., JobReport]] = {
     "teragen": gristmill.teragen,
     "terasort": gristmill.terasort,
     "teravalidate": gristmill.teravalidate,
+    "resume": gristmill.resume,
 }
 
 COMMANDS = pytest.mark.parametrize("command", commands().values(), ids=lambda found: found.name)

@@ -17,7 +17,7 @@ from gristmill._core import DEBUG_BUILD, VERSION
 
 if TYPE_CHECKING:
     from gristmill.errors import report_of
-    from gristmill.job import sort, teragen, terasort, teravalidate
+    from gristmill.job import resume, sort, teragen, terasort, teravalidate
     from gristmill.report import Failure, JobReport, Phase
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "Phase",
     "__version__",
     "report_of",
+    "resume",
     "sort",
     "teragen",
     "terasort",
@@ -47,6 +48,7 @@ if not TYPE_CHECKING:  # a checker knows the names from the imports above, and r
         "JobReport": "report",
         "Phase": "report",
         "report_of": "errors",
+        "resume": "job",
         "sort": "job",
         "teragen": "job",
         "terasort": "job",

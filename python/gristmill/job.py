@@ -19,7 +19,16 @@ from gristmill.history.home import jobs_folder
 from gristmill.options import StrPath, Value, spec
 from gristmill.report import JobReport
 
-__all__ = ["TICK_S", "begin", "new_job_id", "sort", "teragen", "terasort", "teravalidate"]
+__all__ = [
+    "TICK_S",
+    "begin",
+    "new_job_id",
+    "resume",
+    "sort",
+    "teragen",
+    "terasort",
+    "teravalidate",
+]
 
 Layout = Literal["hadoop", "gensort", "ascii"]
 
@@ -278,6 +287,40 @@ def teravalidate(
         },
         history=history,
     )
+
+
+def resume(job_id: str, *, history: bool = False) -> JobReport:
+    """Go on with a job whose process was killed, from what it had done; the output is the same.
+
+    The job is that of the history in `$GRISTMILL_HOME`, with the options that it was begun with,
+    in the directory that it was begun in.
+
+    Args:
+        job_id: The job's name, a part of it that no other job has, or `last`.
+        history: Has no effect: the job's history is kept, since it is what it is resumed from.
+
+    Returns:
+        The job's report; its times are of this process.
+
+    Raises:
+        ValueError: The job is over, or cannot be resumed; an input changed since; or the history
+            is none that the job wrote.
+        FileNotFoundError: There is no such job, or several, or an input does not exist any more.
+        FileExistsError: The job is alive.
+        OSError: As those of the job itself.
+
+    Example:
+        >>> import os, tempfile, gristmill
+        >>> with tempfile.TemporaryDirectory() as home:
+        ...     os.environ["GRISTMILL_HOME"] = home
+        ...     made = gristmill.teragen("1k", f"{home}/data", history=True)
+        ...     try:
+        ...         gristmill.resume("last")
+        ...     except ValueError as error:
+        ...         print(str(error).partition(" (")[0])
+        cannot go on with a job: it is over: succeeded
+    """
+    return _run("resume", {"job_id": job_id}, history=history)
 
 
 def new_job_id() -> str:

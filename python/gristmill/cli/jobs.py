@@ -81,6 +81,11 @@ def jobs(
         console.say(json.dumps([_brief(folder, history) for folder, history in found]))
     elif found:
         console.say(*_table([_line(folder, history) for folder, history in found]))
+        dead = [job for _, job in found if isinstance(job, JobHistory) and job.resumable]
+        if dead:
+            count = "dead job" if len(dead) == 1 else f"{len(dead)} dead jobs"
+            name = dead[-1].job_id if len(dead) == 1 else "ID"
+            console.note(f"{count} can go on: gristmill resume {name}")
     else:
         console.note("no such jobs")
     return DONE
@@ -186,6 +191,7 @@ def _brief(folder: Path, history: JobHistory | str) -> dict[str, Any]:
         "job_id": history.job_id,
         "command": history.command,
         "state": history.state,
+        "resumable": history.resumable,
         "began_unix_ms": history.unix_ms,
         "wall_s": history.wall_s,
         "input_bytes": history.report.get("input_bytes"),
@@ -228,6 +234,12 @@ def _shown(history: JobHistory) -> list[str]:
     ]
     if history.error:
         lines.append(history.error)
+    if history.resumed_ms:
+        times = ", ".join(show_seconds(t_ms / 1000) for t_ms in history.resumed_ms)
+        kept = sum(phase.kept for phase in history.phases)
+        lines.append(f"resumed after {times}; {show_count(kept, 'task')} not done again")
+    if history.resumable:
+        lines.append(f"its process died; gristmill resume {history.job_id} goes on with it")
     if report:
         work = history.work_bytes
         lines.append(

@@ -8,6 +8,7 @@ A signal does not break off the wait: the job is asked to end, and ends when it 
 
 import signal
 from collections.abc import Mapping
+from pathlib import Path
 
 from gristmill import job
 from gristmill.cli import console, signals
@@ -39,7 +40,7 @@ def run_command(command: str, *, as_json: bool, keep_history: bool = False, **va
     else:
         from gristmill.cli.summary import say_outcome
 
-        say_outcome(report, values)
+        say_outcome(report, _options_of(report) if command == "resume" else values)
     if report.error is None:
         return DONE
     if report.error.kind == "reader_gone":
@@ -48,6 +49,16 @@ def run_command(command: str, *, as_json: bool, keep_history: bool = False, **va
     if report.status == "cancelled" and pending.signum is not None:
         return signals.exit_code(pending.signum)
     return WRONG if report.error.kind == "bad_option" else FAILED
+
+
+def _options_of(report: JobReport) -> Mapping[str, Value]:
+    """The options of a job that another process began, as its history has them."""
+    if report.error is not None or report.history is None:
+        return {}
+    from gristmill.history import load
+
+    given: Mapping[str, Value] = load(Path(report.history)).options
+    return {"check": False, "no_sync": False, "output": None, **given}
 
 
 def run_job(

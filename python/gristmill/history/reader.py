@@ -29,6 +29,8 @@ VERSION = 1
 
 JobState = Literal["running", "succeeded", "failed", "cancelled", "dead"]
 
+_RESUMABLE = frozenset({"sort", "teragen", "terasort"})
+
 _REDUCE_PHASES = frozenset({"merge runs", "merge", "reduce"})
 
 
@@ -44,6 +46,8 @@ class PhaseSpan:
     """Bytes that they work on."""
     start_ms: int
     """When it began."""
+    kept: int = 0
+    """Tasks that were over already, as a process that was killed had done them."""
     end_ms: int | None = None
     """When the next one began, or the job ended."""
 
@@ -128,8 +132,22 @@ class JobHistory:
     """What it used, about twice a second."""
     runs: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     """The sorted runs that it wrote: task, path, records, bytes."""
+    resumed_ms: list[int] = field(default_factory=list[int])
+    """When other processes went on with it."""
     report: dict[str, Any] = field(default_factory=dict[str, Any])
     """Its report, once it is over."""
+
+    @property
+    def resumable(self) -> bool:
+        """Whether `gristmill resume` can go on with it, as far as its options tell."""
+        if self.state != "dead" or self.command not in _RESUMABLE:
+            return False
+        streams = (None, "-")
+        return self.command != "sort" or (
+            self.options.get("output") not in streams
+            and "-" not in (self.options.get("inputs") or ["-"])
+            and not self.options.get("check")
+        )
 
     @property
     def wall_s(self) -> float:
@@ -253,7 +271,8 @@ def _take(
         case "phase_started":
             _end_phase(history, t_ms)
             fields = {name: event[name] for name in ("name", "tasks", "bytes")}
-            history.phases.append(PhaseSpan(start_ms=t_ms, **fields))
+            kept = event.get("kept", 0)
+            history.phases.append(PhaseSpan(start_ms=t_ms, kept=kept, **fields))
         case "attempt_started":
             fields = {name: event[name] for name in ("task", "attempt", "phase")}
             attempt = Attempt(start_ms=t_ms, **fields)
@@ -265,6 +284,12 @@ def _take(
                 found.end_ms, found.outcome = t_ms, event["outcome"]
                 found.error = event.get("error")
                 found.counters = event.get("counters", {})
+        case "job_resumed":
+            history.resumed_ms.append(t_ms)
+            for attempt in running.values():
+                attempt.end_ms, attempt.outcome = t_ms, "killed"
+                attempt.error = "its process was killed"
+            running.clear()
         case "run_spilled":
             history.runs.append(
                 {name: event[name] for name in ("task", "path", "records", "bytes")}

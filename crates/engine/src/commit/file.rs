@@ -9,7 +9,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{OUTPUT, SPILL, create, lock, sweep};
+use super::{OUTPUT, Taken, adopt, create, lock, sweep};
 use crate::error::{Error, Kind, Result};
 use crate::storage::local::parent_of;
 use crate::storage::{Caching, FileKind, Lock, Store};
@@ -20,17 +20,43 @@ const MOST_NAME_CHARS: usize = 40;
 /// An output file in the making.
 #[derive(Debug)]
 pub struct FileStaging<'a> {
-    store: &'a dyn Store,
-    target: PathBuf,
-    folder: PathBuf,
-    sync: bool,
-    _lock: Box<dyn Lock>,
-    published: bool,
+    pub(super) store: &'a dyn Store,
+    pub(super) target: PathBuf,
+    pub(super) folder: PathBuf,
+    pub(super) sync: bool,
+    pub(super) _lock: Box<dyn Lock>,
+    pub(super) published: bool,
+    /// The folder was a dead job's.
+    pub(super) adopted: Option<Taken>,
 }
 
 impl<'a> FileStaging<'a> {
     /// Begins an output that will be `target`: a name that is free, or a regular file's.
     pub fn begin(store: &'a dyn Store, target: &Path, job: &str, sync: bool) -> Result<Self> {
+        let (target, prefix) = Self::names(store, target)?;
+        let parent = parent_of(&target);
+        sweep(store, parent, &prefix, &target, None)?;
+        let folder = parent.join(format!("{prefix}{job}"));
+        create(store, &folder)?;
+        match lock(store, &folder) {
+            Ok(lock) => Ok(FileStaging {
+                store,
+                target,
+                folder,
+                sync,
+                _lock: lock,
+                published: false,
+                adopted: None,
+            }),
+            Err(error) => {
+                store.remove(&folder)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// The file that is meant, where a link leads to it; and how the names of job folders beside it begin.
+    pub(super) fn names(store: &dyn Store, target: &Path) -> Result<(PathBuf, String)> {
         let target = store.resolve(target)?;
         let refuse = |what: &str| {
             Error::new(Kind::BadOption, "write the output", what)
@@ -50,24 +76,7 @@ impl<'a> FileStaging<'a> {
             .chars()
             .take(MOST_NAME_CHARS)
             .collect();
-        let parent = parent_of(&target);
-        sweep(store, parent, &format!(".{name}.gristmill-"), &target)?;
-        let folder = parent.join(format!(".{name}.gristmill-{job}"));
-        create(store, &folder)?;
-        match lock(store, &folder) {
-            Ok(lock) => Ok(FileStaging {
-                store,
-                target,
-                folder,
-                sync,
-                _lock: lock,
-                published: false,
-            }),
-            Err(error) => {
-                store.remove(&folder)?;
-                Err(error)
-            }
-        }
+        Ok((target, format!(".{name}.gristmill-")))
     }
 
     /// Where the file is written.
@@ -77,9 +86,7 @@ impl<'a> FileStaging<'a> {
 
     /// A place for runs, on the output's file system; gone with the job.
     pub fn spill_place(&self) -> Result<PathBuf> {
-        let place = self.folder.join(SPILL);
-        self.store.create_directory(&place)?;
-        Ok(place)
+        adopt::spill_place(self.store, &self.folder)
     }
 
     /// Gives the file its name, with the permissions of the file that had it.
@@ -103,7 +110,7 @@ impl<'a> FileStaging<'a> {
 
 impl Drop for FileStaging<'_> {
     fn drop(&mut self) {
-        if !self.published {
+        if !self.published && adopt::may_go(self.adopted.as_ref()) {
             // The job's own error is what the user needs to see; the next job removes what stays.
             let _ = self.store.remove(&self.folder);
         }

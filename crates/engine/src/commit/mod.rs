@@ -11,11 +11,13 @@
 //! a mount point) the job folder lies inside it and parts are renamed one by one, `_SUCCESS` last; only then can a
 //! kill between two renames leave parts without `_SUCCESS`.
 
+mod adopt;
 mod file;
 mod places;
 
 use std::path::{Path, PathBuf};
 
+pub use adopt::{Taken, clear_published};
 pub use file::FileStaging;
 pub use places::{SpillPlaces, check_room};
 
@@ -55,6 +57,8 @@ pub struct Staging<'a> {
     published: bool,
     /// The folder holds the only copy of the old output, and must stay.
     holds_old: bool,
+    /// The folder was a dead job's.
+    adopted: Option<Taken>,
 }
 
 impl<'a> Staging<'a> {
@@ -85,7 +89,7 @@ impl<'a> Staging<'a> {
         let beside = parent.join(format!(".{name}.gristmill-{job}"));
         let mount_point = exists && device_of(store, target)? != device_of(store, parent)?;
         let within = target.join(format!(".gristmill-{job}"));
-        sweep(store, parent, &format!(".{name}.gristmill-"), target)?;
+        sweep(store, parent, &format!(".{name}.gristmill-"), target, None)?;
         let made = if mount_point {
             Ok(false)
         } else {
@@ -95,7 +99,7 @@ impl<'a> Staging<'a> {
             Ok(true) => (beside, false),
             Err(error) if !exists || error.kind() != Kind::Permission => return Err(error),
             Ok(false) | Err(_) => {
-                sweep(store, target, ".gristmill-", target)?;
+                sweep(store, target, ".gristmill-", target, None)?;
                 create(store, &within)?;
                 (within, true)
             }
@@ -112,6 +116,7 @@ impl<'a> Staging<'a> {
                     _lock: lock,
                     published: false,
                     holds_old: false,
+                    adopted: None,
                 };
                 store.create_directory(&staging.folder.join(OUTPUT))?;
                 check_space(store, &staging.folder, bytes)?;
@@ -126,9 +131,12 @@ impl<'a> Staging<'a> {
 
     /// A place for runs, on the output's file system; gone with the job.
     pub fn spill_place(&self) -> Result<PathBuf> {
-        let place = self.folder.join(SPILL);
-        self.store.create_directory(&place)?;
-        Ok(place)
+        adopt::spill_place(self.store, &self.folder)
+    }
+
+    /// What gets the output's name: the directory with its files.
+    pub fn staged(&self) -> PathBuf {
+        self.folder.join(OUTPUT)
     }
 
     /// Where the output file `name` is written.
@@ -228,7 +236,7 @@ impl<'a> Staging<'a> {
 impl Drop for Staging<'_> {
     /// A job that fails leaves nothing behind.
     fn drop(&mut self) {
-        if !self.published && !self.holds_old {
+        if !self.published && !self.holds_old && adopt::may_go(self.adopted.as_ref()) {
             // The job's own error is what the user needs to see; the next job removes what stays.
             let _ = self.store.remove(&self.folder);
         }
@@ -311,8 +319,14 @@ fn lock(store: &dyn Store, folder: &Path) -> Result<Box<dyn Lock>> {
     })
 }
 
-/// Removes the job folders in `directory` whose jobs are dead; fails where one is alive.
-fn sweep(store: &dyn Store, directory: &Path, prefix: &str, target: &Path) -> Result<()> {
+/// Removes the job folders in `directory` whose jobs are dead, but `own`; fails where one is alive.
+fn sweep(
+    store: &dyn Store,
+    directory: &Path,
+    prefix: &str,
+    target: &Path,
+    own: Option<&Path>,
+) -> Result<()> {
     if store.stat(directory)?.is_none() {
         return Ok(());
     }
@@ -321,7 +335,7 @@ fn sweep(store: &dyn Store, directory: &Path, prefix: &str, target: &Path) -> Re
             .file_name()
             .is_some_and(|n| n.to_string_lossy().starts_with(prefix));
         // A folder without a lock file was made a moment ago, by a job that is about to lock it.
-        if !is_job || store.stat(&folder.join(LOCK))?.is_none() {
+        if !is_job || Some(&*folder) == own || store.stat(&folder.join(LOCK))?.is_none() {
             continue;
         }
         match store.lock(&folder.join(LOCK))? {

@@ -9,7 +9,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::LOCK;
+use super::{LOCK, Taken, adopt};
 use crate::error::{Error, Kind, Result};
 use crate::storage::{FileKind, Lock, Store};
 
@@ -21,23 +21,41 @@ pub struct SpillPlaces<'a> {
     store: &'a dyn Store,
     folders: Vec<PathBuf>,
     locks: Vec<Box<dyn Lock>>,
+    /// The folders were a dead job's.
+    adopted: Option<Taken>,
 }
 
 impl<'a> SpillPlaces<'a> {
     /// Makes a folder for `job` in each of `directories`, which exist.
     pub fn begin(store: &'a dyn Store, directories: &[PathBuf], job: &str) -> Result<Self> {
+        Self::make(store, directories, job, None)
+    }
+
+    /// The same; takes over the folders that are there, where it is said by when.
+    pub(super) fn make(
+        store: &'a dyn Store,
+        directories: &[PathBuf],
+        job: &str,
+        adopted: Option<&Taken>,
+    ) -> Result<Self> {
         let mut places = SpillPlaces {
             store,
             folders: Vec::new(),
             locks: Vec::new(),
+            adopted: adopted.cloned(),
         };
         for directory in directories {
             check(store, directory)?;
-            sweep(store, directory)?;
-            let folder = directory.join(format!("{PREFIX}{job}"));
+            let folder = directory.join(Self::folder_name(job));
             if places.folders.contains(&folder) {
                 continue; // named twice
             }
+            if adopted.is_some() && adopt::is_there(store, &folder)? {
+                places.locks.push(adopt::take(store, &folder)?);
+                places.folders.push(folder);
+                continue;
+            }
+            sweep(store, directory)?;
             store.create_directory(&folder)?;
             places.folders.push(folder.clone());
             if let Some(lock) = store.lock(&folder.join(LOCK))? {
@@ -45,6 +63,11 @@ impl<'a> SpillPlaces<'a> {
             }
         }
         Ok(places)
+    }
+
+    /// The name of a job's folder.
+    pub(super) fn folder_name(job: &str) -> String {
+        format!("{PREFIX}{job}")
     }
 
     /// The folders, in the order of the directories.
@@ -55,6 +78,9 @@ impl<'a> SpillPlaces<'a> {
 
 impl Drop for SpillPlaces<'_> {
     fn drop(&mut self) {
+        if !adopt::may_go(self.adopted.as_ref()) {
+            return;
+        }
         for folder in &self.folders {
             // The job's own outcome is what the user needs to see; the next job removes what stays.
             let _ = self.store.remove(folder);

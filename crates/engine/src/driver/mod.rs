@@ -14,11 +14,18 @@
 //! What a task made may be lost after the task is over, with the worker that kept it: then the task is done again, and
 //! tasks of later stages wait for it.
 //!
+//! A driver may go on with a job that another process began: it is told what that job's history proves done
+//! ([`Replay`]), brings its own plan to where that one was, and launches none of these tasks again.
+//!
 //! The rules that must hold: a stage's reports are those of exactly one attempt for each of its tasks; no task has two
 //! attempts at once; nothing of the job runs when it is complete.
 
+mod replay;
+
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
+
+pub use replay::Replay;
 
 use crate::error::{Error, Result};
 use crate::task::{AttemptId, TaskReport, TaskSpec};
@@ -91,6 +98,8 @@ pub enum Action {
         bytes: u64,
         /// How many tasks it has.
         tasks: usize,
+        /// How many of them are known to be over, and will not be launched.
+        kept: usize,
     },
     /// Run this attempt.
     Launch {
@@ -177,6 +186,9 @@ pub struct Driver {
     ending: Option<Ending>,
     complete: bool,
     failed_attempts: u64,
+    /// What another process did of this job.
+    replay: Replay,
+    kept_tasks: u64,
 }
 
 impl Driver {
@@ -195,7 +207,22 @@ impl Driver {
             ending: None,
             complete: false,
             failed_attempts: 0,
+            replay: Replay::default(),
+            kept_tasks: 0,
         }
+    }
+
+    /// A driver for `plan`, of which another process did what `replay` says.
+    pub fn resume(plan: Box<dyn Plan>, policy: RetryPolicy, replay: Replay) -> Self {
+        Driver {
+            replay,
+            ..Driver::new(plan, policy)
+        }
+    }
+
+    /// Tasks that were known to be over.
+    pub fn kept_tasks(&self) -> u64 {
+        self.kept_tasks
     }
 
     /// Attempts that ended without a result.
@@ -231,27 +258,46 @@ impl Driver {
         self.first_task = self.tasks.len();
         match self.plan.next_stage(reports) {
             Ok(Some(Stage { name, bytes, tasks })) => {
+                let count = tasks.len();
+                tasks.into_iter().for_each(|spec| self.add_task(spec));
+                let begun = self.first_task..self.tasks.len();
+                let left: Vec<usize> = begun.filter(|task| !self.tasks[*task].done).collect();
+                let kept = count - left.len();
+                self.ready.extend(left);
+                self.kept_tasks += kept as u64;
                 actions.push(Action::BeginStage {
                     name,
                     bytes,
-                    tasks: tasks.len(),
+                    tasks: count,
+                    kept,
                 });
-                let task = |spec| Task {
-                    spec: Arc::new(spec),
-                    attempts: 0,
-                    failures: 0,
-                    losses: 0,
-                    done: false,
-                    report: None,
-                };
-                self.tasks.extend(tasks.into_iter().map(task));
-                self.ready.extend(self.first_task..self.tasks.len());
-                if self.first_task == self.tasks.len() {
-                    self.begin_stage(Vec::new(), actions);
-                }
+                self.end_stage_if_over(actions);
             }
             Ok(None) => self.end(Ending::Well, actions),
             Err(error) => self.end(Ending::Badly(error), actions),
+        }
+    }
+
+    /// A task of the stage that begins: over already, if that is known.
+    fn add_task(&mut self, spec: TaskSpec) {
+        let number = self.tasks.len() as u32;
+        let report = self.replay.take(number, &spec);
+        self.tasks.push(Task {
+            spec: Arc::new(spec),
+            attempts: self.replay.first_attempt(number),
+            failures: 0,
+            losses: 0,
+            done: report.is_some(),
+            report,
+        });
+    }
+
+    fn end_stage_if_over(&mut self, actions: &mut Vec<Action>) {
+        let stage = &mut self.tasks[self.first_task..];
+        if stage.iter().all(|task| task.done) {
+            let reports = stage.iter_mut().filter_map(|task| task.report.take());
+            let reports = reports.collect();
+            self.begin_stage(reports, actions);
         }
     }
 
@@ -266,12 +312,7 @@ impl Driver {
             return; // its report was used when it was over for the first time
         }
         task.report = Some(report);
-        let stage = &mut self.tasks[self.first_task..];
-        if stage.iter().all(|task| task.done) {
-            let reports = stage.iter_mut().filter_map(|task| task.report.take());
-            let reports = reports.collect();
-            self.begin_stage(reports, actions);
-        }
+        self.end_stage_if_over(actions);
     }
 
     fn failed(&mut self, at_ms: u64, id: AttemptId, error: Error, actions: &mut Vec<Action>) {
@@ -374,7 +415,7 @@ impl Driver {
                 task: number as u32,
                 attempt: task.attempts,
             };
-            task.attempts += 1;
+            task.attempts = task.attempts.saturating_add(1);
             self.running.insert(id);
             actions.push(Action::Launch {
                 id,

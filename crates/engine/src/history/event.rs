@@ -1,17 +1,22 @@
 //! What happens in a job, as values: one event to a line of JSON.
 //!
 //! ```text
-//!   job_submitted  job_planned  (phase_started (attempt_started run_spilled* attempt_finished)*)*  job_finished
-//!                                     ... sample, twice a second ...
+//!   job_submitted  job_planned  job_began  (phase_started (attempt_started run_spilled* attempt_finished)*)*
+//!                                     ... sample, twice a second ...              output_publishing  job_finished
+//!   after a kill:  job_resumed  job_planned  job_began ...
 //! ```
 //!
 //! docs/internals/history.md says what each field means. A field is only ever added; what a reader does not know, it
 //! leaves alone; an event of a kind that it does not know is [`Event::Unknown`].
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::storage::Stat;
+use crate::task::Kept;
 
 /// The version of the format that this program writes.
 pub const VERSION: u32 = 1;
@@ -46,6 +51,30 @@ pub enum Event {
         pid: u32,
         /// The program's version.
         program: String,
+        /// The directory that relative paths among the options begin in.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cwd: Option<PathBuf>,
+    },
+    /// What the job goes by, found once and held to by whoever resumes it.
+    JobBegan(Began),
+    /// Tasks begin to run: the first time in a process, or again, from the first on, because the first way failed.
+    TasksBegan {
+        /// How often they had begun before in the same process.
+        round: u32,
+    },
+    /// Another process goes on with the job.
+    JobResumed {
+        /// When, in milliseconds since 1970.
+        unix_ms: u64,
+        /// The process.
+        pid: u32,
+    },
+    /// The output is whole and proved, and is about to get its name.
+    OutputPublishing {
+        /// The file that will have it, or the directory.
+        staged: Known,
+        /// The job's report so far.
+        report: Value,
     },
     /// It is known how the job will go: what `explain` says, alternatives included.
     JobPlanned {
@@ -60,6 +89,9 @@ pub enum Event {
         tasks: u64,
         /// Bytes that they will work on.
         bytes: u64,
+        /// Tasks that are over already, as another process did them.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        kept: u64,
     },
     /// An attempt at a task began.
     AttemptStarted {
@@ -84,6 +116,12 @@ pub enum Event {
         /// What it did, by Hadoop's names.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         counters: BTreeMap<String, u64>,
+        /// What the task was, as a number in hexadecimal, where what it made outlives the process.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fingerprint: Option<String>,
+        /// What it made.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kept: Option<Kept>,
     },
     /// An attempt that succeeded wrote a run.
     RunSpilled {
@@ -108,6 +146,53 @@ pub enum Event {
     /// An event of a later version.
     #[serde(other)]
     Unknown,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// What a job goes by.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Began {
+    /// Tasks at once.
+    pub workers: usize,
+    /// The budget.
+    pub memory_bytes: u64,
+    /// The files that are read, in order.
+    pub inputs: Vec<Known>,
+}
+
+/// A file, as it is known again.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Known {
+    /// Its name when it was looked at, for people.
+    pub path: PathBuf,
+    /// Its length.
+    pub bytes: u64,
+    /// When it was changed, in nanoseconds since 1970: as text, since it has more than 64 bits.
+    pub modified_ns: String,
+    /// The numbers of its file system and of itself there.
+    pub identity: (u64, u64),
+}
+
+impl Known {
+    /// A file as the store knows it.
+    pub fn new(path: &Path, stat: &Stat) -> Self {
+        Known {
+            path: path.to_owned(),
+            bytes: stat.bytes,
+            modified_ns: stat.modified_ns.to_string(),
+            identity: stat.identity,
+        }
+    }
+
+    /// Whether that file, unchanged, is what `other` stands for. Names do not count: they may be given from elsewhere.
+    pub fn is_same(&self, other: &Known) -> bool {
+        let key = |known: &Known| (known.bytes, known.identity, known.modified_ns.clone());
+        key(self) == key(other)
+    }
 }
 
 /// How an attempt ended.

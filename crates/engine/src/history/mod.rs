@@ -8,6 +8,7 @@
 //! that cannot be written is no reason for a job to fail; the reason is kept for a warning.
 
 pub mod event;
+mod held;
 mod reader;
 
 use std::fs::{self, File};
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+pub use self::held::{Held, hold};
 pub use self::reader::{is_live, read};
 
 use self::event::{Event, Timed};
@@ -41,6 +43,8 @@ pub struct Place {
 #[derive(Debug)]
 pub struct Recorder {
     began: Instant,
+    /// What had gone by before this process.
+    before_ms: u64,
     folder: PathBuf,
     worth_ms: u64,
     state: Mutex<State>,
@@ -52,6 +56,8 @@ enum State {
     Off,
     /// Not yet worth a file.
     Waiting(Vec<u8>),
+    /// A dead job's file, which stays as it is until its successor has taken over.
+    Held(Vec<u8>, File),
     Writing(File),
     /// It could not be written: why.
     Failed(String),
@@ -65,7 +71,7 @@ impl Recorder {
     /// let home = tempfile::tempdir().unwrap();
     /// let place = Place { jobs: Some(home.path().into()), keep_short: true, ..Place::default() };
     /// let recorder = Recorder::new(&place, "job_1");
-    /// recorder.record(Event::PhaseStarted { name: "map".into(), tasks: 2, bytes: 100 });
+    /// recorder.record(Event::PhaseStarted { name: "map".into(), tasks: 2, bytes: 100, kept: 0 });
     /// let folder = recorder.folder().unwrap();
     /// assert!(is_live(&folder).unwrap());
     /// assert_eq!(read(&folder).unwrap().len(), 1);
@@ -79,23 +85,64 @@ impl Recorder {
         };
         Recorder {
             began: Instant::now(),
+            before_ms: 0,
             folder: place.jobs.clone().unwrap_or_default().join(job_id),
             worth_ms: if place.keep_short { 0 } else { WORTH_MS },
             state: Mutex::new(state),
         }
     }
 
+    /// A recorder that goes on with the history of a dead job. Until [`take_over`](Self::take_over) nothing is
+    /// written, and nothing ever if it is not called.
+    pub fn resume(held: Held) -> Self {
+        Recorder {
+            began: Instant::now(),
+            before_ms: held.events.last().map_or(0, |event| event.t_ms),
+            folder: held.folder,
+            worth_ms: 0,
+            state: Mutex::new(State::Held(Vec::new(), held.file)),
+        }
+    }
+
+    /// From now on the history is this process's: what waited is written. Of a recorder of its own job: nothing.
+    pub fn take_over(&self) {
+        let mut state = self.lock();
+        if !matches!(*state, State::Held(..)) {
+            return;
+        }
+        if let State::Held(earlier, mut file) = std::mem::replace(&mut *state, State::Off) {
+            *state = match file.write_all(&earlier) {
+                Ok(()) => State::Writing(file),
+                Err(error) => self.failed(&error),
+            };
+        }
+    }
+
+    /// Makes what was recorded durable, as far as there is a file: what it proves done may be given up then.
+    pub fn sync(&self) {
+        let mut state = self.lock();
+        if let State::Writing(file) = &*state
+            && let Err(error) = file.sync_data()
+        {
+            *state = self.failed(&error);
+        }
+    }
+
+    fn failed(&self, error: &io::Error) -> State {
+        let place = self.folder.display();
+        State::Failed(format!("cannot keep the job's history in {place}: {error}"))
+    }
+
     /// Appends what has just happened.
     pub fn record(&self, event: Event) {
-        let t_ms = self.began.elapsed().as_millis() as u64;
+        let t_ms = self.before_ms + self.began.elapsed().as_millis() as u64;
         let mut state = self.lock();
         if matches!(*state, State::Off | State::Failed(_)) {
             return;
         }
         let written = self.append(&mut state, &Timed { t_ms, event });
         if let Err(error) = written {
-            let place = self.folder.display();
-            *state = State::Failed(format!("cannot keep the job's history in {place}: {error}"));
+            *state = self.failed(&error);
         }
     }
 
@@ -107,7 +154,7 @@ impl Recorder {
     /// Where the history is, if it is kept.
     pub fn folder(&self) -> Option<PathBuf> {
         match *self.lock() {
-            State::Writing(_) => Some(self.folder.clone()),
+            State::Writing(_) | State::Held(..) => Some(self.folder.clone()),
             _ => None,
         }
     }
@@ -126,6 +173,10 @@ impl Recorder {
         match state {
             State::Off | State::Failed(_) => Ok(()),
             State::Writing(file) => file.write_all(&line),
+            State::Held(earlier, _) => {
+                earlier.extend_from_slice(&line);
+                Ok(())
+            }
             State::Waiting(earlier) => {
                 earlier.extend_from_slice(&line);
                 if event.t_ms < self.worth_ms {

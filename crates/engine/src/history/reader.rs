@@ -14,6 +14,16 @@ use crate::error::{Error, Kind, Result};
 pub fn read(folder: &Path) -> Result<Vec<Timed>> {
     let path = folder.join(EVENTS);
     let read = fs::read(&path).map_err(|error| Error::from_io("read a history", &path, &error))?;
+    parse(&path, &read)
+}
+
+/// How many bytes of a history are whole lines.
+pub(super) fn whole_bytes(read: &[u8]) -> usize {
+    memchr::memrchr(b'\n', read).map_or(0, |last| last + 1)
+}
+
+/// The events in the bytes of a history.
+pub(super) fn parse(path: &Path, read: &[u8]) -> Result<Vec<Timed>> {
     let mut events = Vec::new();
     let mut offset = 0;
     for (number, line) in (1_u64..).zip(read.split_inclusive(|byte| *byte == b'\n')) {
@@ -23,11 +33,11 @@ pub fn read(folder: &Path) -> Result<Vec<Timed>> {
         let event: Timed = serde_json::from_slice(whole).map_err(|error| {
             let message = format!("it is damaged: {error}");
             Error::new(Kind::BadInput, "read a history", message)
-                .with_path(&path)
+                .with_path(path)
                 .with("line", number)
                 .with("offset", offset)
         })?;
-        check_version(&event).map_err(|error| error.with_path(&path))?;
+        check_version(&event).map_err(|error| error.with_path(path))?;
         events.push(event);
         offset += line.len();
     }

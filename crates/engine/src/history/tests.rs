@@ -12,6 +12,7 @@ fn submitted() -> Event {
         unix_ms: 1,
         pid: 2,
         program: "0.1.0".into(),
+        cwd: None,
     }
 }
 
@@ -38,7 +39,8 @@ fn any_event() -> impl Strategy<Value = Event> {
         text().prop_map(|name| Event::PhaseStarted {
             name,
             tasks: 1,
-            bytes: 2
+            bytes: 2,
+            kept: 0,
         }),
         (any::<u32>(), text()).prop_map(|(task, phase)| Event::AttemptStarted {
             task,
@@ -57,6 +59,8 @@ fn any_event() -> impl Strategy<Value = Event> {
                 outcome,
                 error,
                 counters: [("MAP_INPUT_RECORDS".to_owned(), read)].into(),
+                fingerprint: None,
+                kept: None,
             }),
         sample,
         text().prop_map(|status| Event::JobFinished {

@@ -18,7 +18,7 @@ pub(super) fn explain(job: &Job<'_>, spec: &JobSpec) -> Result<Explanation> {
     match spec {
         JobSpec::Terasort(spec) => terasort::explain(job, spec),
         JobSpec::Sort(spec) => explain_sort(job, spec),
-        JobSpec::Teragen(_) | JobSpec::Teravalidate(_) => {
+        JobSpec::Teragen(_) | JobSpec::Teravalidate(_) | JobSpec::Resume(_) => {
             let message = format!("{} has no plan to explain", spec.command());
             Err(Error::new(Kind::BadOption, "explain the job", message)
                 .advise("explain sort or terasort"))

@@ -5,6 +5,7 @@
 
 mod explain;
 mod report;
+mod resume;
 mod runs;
 mod sort;
 mod success;
@@ -21,6 +22,7 @@ use std::time::Instant;
 pub use report::{JobReport, Status};
 pub use success::{PartProof, Success};
 
+use self::resume::Story;
 use self::watched::Watched;
 
 use crate::budget::{Budget, available_bytes};
@@ -55,6 +57,10 @@ struct Job<'a> {
     clock: PhaseClock,
     peak: PeakMemory,
     watched: &'a Watched,
+    /// What is known of the job, if another process began it.
+    resumed: Option<&'a Story>,
+    /// How often tasks have begun to run.
+    rounds: u32,
     report: JobReport,
 }
 
@@ -77,10 +83,13 @@ struct Job<'a> {
 /// assert!(run(r#"{"teravalidate": {"input": "/made"}}"#).error.is_some());
 /// ```
 pub fn run(spec: &JobSpec, environment: &Environment, control: &Control) -> JobReport {
+    if let JobSpec::Resume(spec) = spec {
+        return resume::run(spec, environment, control);
+    }
     let watched = Watched::new(environment);
     watched.submitted(spec, environment);
     let report = watched.sampled(control, || {
-        run_watched(spec, environment, control, &watched)
+        run_watched(spec, environment, control, &watched, None)
     });
     watched.finished(report)
 }
@@ -90,6 +99,7 @@ fn run_watched(
     environment: &Environment,
     control: &Control,
     watched: &Watched,
+    resumed: Option<&Story>,
 ) -> JobReport {
     let began = Instant::now();
     let cpu = cpu_seconds();
@@ -102,11 +112,17 @@ fn run_watched(
         clock: PhaseClock::default(),
         peak: PeakMemory::default(),
         watched,
+        resumed,
+        rounds: 0,
         report: JobReport::new(&environment.job_id, spec.command()),
     };
     let run = AssertUnwindSafe(|| {
         job.resolve(spec)?;
+        if job.ends_published(spec)? {
+            return Ok(());
+        }
         match spec {
+            JobSpec::Resume(_) => Err(Error::bug("run a job", "a job that goes on with itself")),
             JobSpec::Sort(spec) => sort::run(&mut job, spec),
             JobSpec::Teragen(spec) => teragen::run(&mut job, spec),
             JobSpec::Terasort(spec) => terasort::run(&mut job, spec),
@@ -151,6 +167,8 @@ pub fn explain(spec: &JobSpec, environment: &Environment) -> Result<Explanation>
         clock: PhaseClock::default(),
         peak: PeakMemory::default(),
         watched: &Watched::new(environment),
+        resumed: None,
+        rounds: 0,
         report: JobReport::new(&environment.job_id, spec.command()),
     };
     job.resolve(spec)?;
@@ -165,8 +183,17 @@ impl Job<'_> {
     /// Resolves what was given about workers and memory to numbers.
     fn resolve(&mut self, spec: &JobSpec) -> Result<()> {
         let (workers, memory) = spec.resources();
-        self.workers = plan::sort::workers(workers)?;
-        self.memory_bytes = plan::sort::memory(memory, available_bytes());
+        match self.resumed.and_then(|story| story.began.as_ref()) {
+            // As the first time: the plan follows from them.
+            Some(began) => {
+                self.workers = plan::sort::workers(Some(began.workers))?;
+                self.memory_bytes = began.memory_bytes;
+            }
+            None => {
+                self.workers = plan::sort::workers(workers)?;
+                self.memory_bytes = plan::sort::memory(memory, available_bytes());
+            }
+        }
         self.report.workers = self.workers;
         self.report.memory_bytes = self.memory_bytes;
         Ok(())
@@ -196,7 +223,10 @@ impl Job<'_> {
 
     /// Lets the driver run `plan`.
     fn run_plan(&mut self, plan: Box<dyn Plan>, context: &TaskContext) -> Result<()> {
-        let mut driver = Driver::new(plan, RetryPolicy::default());
+        self.run_driver(Driver::new(plan, RetryPolicy::default()), context)
+    }
+
+    fn run_driver(&mut self, mut driver: Driver, context: &TaskContext) -> Result<()> {
         self.watched.look_at(&context.budget);
         let watch = Watch {
             control: self.control,
@@ -209,6 +239,9 @@ impl Job<'_> {
         self.report.budget_peak_bytes = context.budget.peak_bytes();
         self.report
             .count("FAILED_TASK_ATTEMPTS", driver.failed_attempts());
+        if self.resumed.is_some() {
+            self.report.count("KEPT_TASKS", driver.kept_tasks());
+        }
         outcome
     }
 
@@ -219,6 +252,7 @@ impl Job<'_> {
             name: name.to_owned(),
             tasks: 0,
             bytes: 0,
+            kept: 0,
         });
         let index = self.control.progress().index + 1;
         self.control.set_progress(StageProgress {

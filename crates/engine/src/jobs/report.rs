@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::error::{Error, Kind, Result};
 use crate::runner::threads::Phase;
@@ -125,6 +126,17 @@ impl JobReport {
             warnings: Vec::new(),
             error: None,
             failure: None,
+        }
+    }
+
+    /// Takes over the numbers of a job whose output has its name.
+    pub(super) fn fill_from(&mut self, numbers: &Value) {
+        let number = |name: &str| numbers.get(name).and_then(Value::as_u64).unwrap_or(0);
+        (self.input_bytes, self.output_bytes) = (number("input_bytes"), number("output_bytes"));
+        (self.records, self.parts) = (number("records"), number("parts") as usize);
+        self.duplicate_keys = number("duplicate_keys");
+        if let Some(checksum) = numbers.get("checksum").and_then(Value::as_str) {
+            checksum.clone_into(&mut self.checksum);
         }
     }
 

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Job;
+use super::resume::Places;
 use super::success::OutputProof;
-use crate::commit::{CommitOptions, Staging};
+use crate::commit::CommitOptions;
 use crate::driver::{Plan, Stage};
 use crate::error::{Error, Kind, Result};
 use crate::order::check::OrderCheck;
@@ -13,6 +14,7 @@ use crate::plan::options::{TeragenSpec, check_count};
 use crate::plan::sort::{default_parts, part_name};
 use crate::record::RECORD_BYTES;
 use crate::record::checksum::Hex;
+use crate::record::shape::Shape;
 use crate::split::{splits, stride};
 use crate::task::{
     GENERATE_WORKER_BYTES, GenerateSpec, OutputFile, TaskContext, TaskReport, TaskSpec,
@@ -56,26 +58,34 @@ pub(super) fn run(job: &mut Job<'_>, spec: &TeragenSpec) -> Result<()> {
     };
     let environment = job.environment;
     let store = &*environment.store;
-    let staging = Staging::begin(store, &spec.output, &environment.job_id, bytes, options)?;
+    job.take_inputs(&[], None)?;
+    let staging = job.staging(store, &spec.output, (&names, bytes), options)?;
+    let places = Places {
+        runs: Vec::new(),
+        output: staging.staged(),
+        names: names.clone(),
+        shape: super::terasort::SHAPE.kind(),
+        unique: false,
+    };
     let paths = names.iter().map(|name| staging.path_of(name)).collect();
     let proof = Arc::new(Mutex::new(OutputProof::new(files)));
     let plan = Generate::new(spec, bytes / RECORD, paths, Arc::clone(&proof));
     let context = TaskContext::new(environment.store.clone(), job.budget(), Vec::new(), None);
-    job.run_plan(Box::new(plan), &context)?;
+    job.run_kept(Box::new(plan), &context, &places)?;
 
     job.begin_phase("commit");
     job.check_cancelled()?;
     let proof = proof.lock().unwrap_or_else(PoisonError::into_inner);
     let mut success = proof.success(&environment.job_id, "teragen", &names, RECORD);
     success.sorted = false;
-    staging.publish(&names, &success.to_bytes()?)?;
     let report = &mut job.report;
     (report.records, report.output_bytes, report.parts) = (bytes / RECORD, bytes, files);
     report.checksum = Hex(proof.checksum).to_string();
     report.count("MAP_OUTPUT_RECORDS", bytes / RECORD);
     report.count("FILE_BYTES_WRITTEN", bytes);
     report.count("CHECKSUM", proof.checksum as u64); // TeraGen's counter has 64 bits, and wraps
-    Ok(())
+    job.publishing(&staging.staged())?;
+    staging.publish(&names, &success.to_bytes()?)
 }
 
 /// One stage: every file in ranges.

@@ -8,10 +8,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::explain::of_terasort;
+use super::resume::Places;
 use super::runs::{Borders, RunOutcome, RunSort, Step, Targets, count_runs, lock};
 use super::success::OutputProof;
 use super::{Job, lies_in};
-use crate::commit::{CommitOptions, SpillPlaces, Staging, check_room};
+use crate::commit::CommitOptions;
 use crate::driver::{Plan, Stage};
 use crate::error::{Error, Kind, Result};
 use crate::order::CutPoints;
@@ -74,33 +75,36 @@ pub(super) fn run(job: &mut Job<'_>, spec: &TerasortSpec) -> Result<()> {
     job.watched
         .planned(|| of_terasort(job, &plan, numbers.as_ref(), &spec.output, &spec.spill_dir));
     let input_bytes = plan.input_bytes();
-    let staging = Staging::begin(
-        store,
-        &spec.output,
-        &environment.job_id,
-        input_bytes,
-        options,
-    )?;
+    job.take_inputs(&files, None)?;
+    let staging = job.staging(store, &spec.output, (&names, input_bytes), options)?;
     let paths = || names.iter().map(|name| staging.path_of(name));
     let outputs = paths().map(|path| OutputFile { path, bytes: 0 }).collect();
+    let mut places = Places {
+        runs: Vec::new(),
+        output: staging.staged(),
+        names: names.clone(),
+        shape: SHAPE.kind(),
+        unique: false,
+    };
     let proof = match numbers {
-        None => sort_in_memory(job, &plan, files, outputs)?,
+        None => sort_in_memory(job, &plan, files, outputs, &places)?,
         Some(numbers) => {
-            let places = SpillPlaces::begin(store, &spec.spill_dir, &environment.job_id)?;
-            let mut folders = places.folders().to_vec();
-            if folders.is_empty() {
-                folders.push(staging.spill_place()?);
+            let spill = job.spill_places(store, &spec.spill_dir)?;
+            places.runs = spill.folders().to_vec();
+            if places.runs.is_empty() {
+                places.runs.push(staging.spill_place()?);
             }
-            check_room(store, &folders, input_bytes)?;
-            sort_by_runs(job, &plan, files, outputs, numbers, folders)?
+            job.check_room(store, &places.runs, input_bytes)?;
+            let durable = job.durable(spec.no_sync);
+            sort_by_runs(job, &plan, (files, outputs), numbers, &places, durable)?
         }
     };
     let success = proof.success(&environment.job_id, "terasort", &names, RECORD_BYTES as u64);
     job.begin_phase("commit");
     job.check_cancelled()?;
-    staging.publish(&names, &success.to_bytes()?)?;
     fill_report(job, &plan, &proof);
-    Ok(())
+    job.publishing(&staging.staged())?;
+    staging.publish(&names, &success.to_bytes()?)
 }
 
 /// Sorts an input that fits: entries are scattered, records gathered from where they lie.
@@ -109,6 +113,7 @@ fn sort_in_memory(
     plan: &SortPlan,
     files: Vec<InputFile>,
     outputs: Vec<OutputFile>,
+    places: &Places,
 ) -> Result<OutputProof> {
     let environment = job.environment;
     let store = &*environment.store;
@@ -120,7 +125,7 @@ fn sort_in_memory(
     let _memory = context
         .budget
         .reserve("input and entries", arena_bytes + entry_bytes(plan))?;
-    let outcome = job.run_plan(Box::new(tera_sort), &context);
+    let outcome = job.run_kept(Box::new(tera_sort), &context, places);
     finish(store, &context, outcome)?;
     job.report.count("SPILLED_RECORDS", 0);
     job.report.count("FILE_BYTES_READ", plan.input_bytes());
@@ -129,20 +134,21 @@ fn sort_in_memory(
     Ok(std::mem::take(&mut *proof))
 }
 
-/// Sorts an input that does not fit: sorted runs are spilled to `places`, then merged.
+/// Sorts an input that does not fit: sorted runs are spilled to their places, then merged.
 fn sort_by_runs(
     job: &mut Job<'_>,
     plan: &SortPlan,
-    files: Vec<InputFile>,
-    outputs: Vec<OutputFile>,
+    (files, outputs): (Vec<InputFile>, Vec<OutputFile>),
     numbers: SpillNumbers,
-    places: Vec<PathBuf>,
+    places: &Places,
+    durable: bool,
 ) -> Result<OutputProof> {
     let environment = job.environment;
     let store = &*environment.store;
     let arena = Arena::reserve(&plan.file_bytes)?; // addresses only: nothing is read to there
     let mut context = TaskContext::new(environment.store.clone(), job.budget(), files, Some(arena));
     context.job_id.clone_from(&environment.job_id);
+    context.durable = durable;
     let outcome = Arc::new(Mutex::new(RunOutcome::default()));
     let (buffer_bytes, needed) = (numbers.buffer_bytes, numbers.needed);
     let splits = plan.spill_splits(numbers.task_bytes(), job.workers);
@@ -156,7 +162,7 @@ fn sort_by_runs(
             shape: SHAPE.kind(),
             unique: false,
             borders: Vec::new(),
-            places,
+            places: places.runs.clone(),
             buffer_bytes,
             needed,
         }),
@@ -165,7 +171,7 @@ fn sort_by_runs(
         outcome: Arc::clone(&outcome),
         step: Step::default(),
     };
-    let ended = job.run_plan(Box::new(run_sort), &context);
+    let ended = job.run_kept(Box::new(run_sort), &context, places);
     finish(store, &context, ended)?;
     let outcome = lock(&outcome);
     count_runs(job, plan.input_bytes(), &outcome);
@@ -173,7 +179,7 @@ fn sort_by_runs(
 }
 
 /// The sort benchmark's records.
-const SHAPE: Fixed = Fixed {
+pub(super) const SHAPE: Fixed = Fixed {
     record_bytes: RECORD_BYTES,
     key_bytes: KEY_BYTES,
     descending: false,

@@ -1,5 +1,6 @@
 //! What is kept of a job while it runs: its history, with a sample of what it uses twice a second.
 
+use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -11,12 +12,13 @@ use super::{Environment, JobReport};
 use crate::budget::Budget;
 use crate::error::Result;
 use crate::history::Recorder;
-use crate::history::event::{Event, Sample, VERSION};
+use crate::history::event::{Event, Known, Sample, VERSION};
 use crate::plan::JobSpec;
 use crate::plan::explain::Explanation;
 use crate::runner::machine::{device_bytes, machine_cpu, network_bytes};
 use crate::runner::threads::Control;
 use crate::runner::usage::{cpu_seconds, resident_bytes};
+use crate::storage::Stat;
 
 const SAMPLE_EVERY: Duration = Duration::from_millis(500);
 
@@ -35,6 +37,18 @@ impl Watched {
         }
     }
 
+    /// Of a job that goes on.
+    pub(super) fn resumed(recorder: Recorder) -> Self {
+        recorder.record(Event::JobResumed {
+            unix_ms: unix_ms(),
+            pid: std::process::id(),
+        });
+        Watched {
+            recorder,
+            budget: Mutex::default(),
+        }
+    }
+
     pub(super) fn recorder(&self) -> &Recorder {
         &self.recorder
     }
@@ -45,15 +59,23 @@ impl Watched {
     }
 
     pub(super) fn submitted(&self, spec: &JobSpec, environment: &Environment) {
-        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
         self.recorder.record(Event::JobSubmitted {
             version: VERSION,
             job_id: environment.job_id.clone(),
             command: spec.command().to_owned(),
             spec: environment.history.options.clone(),
-            unix_ms: since_1970.map_or(0, |time| time.as_millis() as u64),
+            unix_ms: unix_ms(),
             pid: std::process::id(),
             program: crate::VERSION.to_owned(),
+            cwd: std::env::current_dir().ok(),
+        });
+    }
+
+    /// The output is whole, and about to get its name.
+    pub(super) fn publishing(&self, staged: &Path, stat: &Stat, report: &JobReport) {
+        self.recorder.record(Event::OutputPublishing {
+            staged: Known::new(staged, stat),
+            report: json(report),
         });
     }
 
@@ -118,6 +140,11 @@ impl Watched {
         report.warnings.extend(self.recorder.failure());
         report
     }
+}
+
+fn unix_ms() -> u64 {
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
+    since_1970.map_or(0, |time| time.as_millis() as u64)
 }
 
 /// A value of ours as JSON; what cannot be (there is no such) as nothing.

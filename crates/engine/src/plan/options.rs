@@ -1,7 +1,7 @@
 //! The options of every command, each defined once: the command line, its help, the Python functions and the
 //! names in the environment follow from [`COMMANDS`]; what was given comes back as a [`JobSpec`].
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -289,6 +289,16 @@ pub const COMMANDS: &[CommandSpec] = &[
             WORKERS,
         ],
     },
+    CommandSpec {
+        name: "resume",
+        help: "Go on with a job whose process was killed, from what it had done; the output is the same.",
+        example: "gristmill resume last",
+        options: &[argument(
+            "job_id",
+            ValueKind::Text,
+            "The job's name, a part of it that no other job has, or last; `gristmill jobs` lists them.",
+        )],
+    },
 ];
 
 /// The options of `sort`.
@@ -421,6 +431,14 @@ pub struct TeravalidateSpec {
     pub workers: Option<usize>,
 }
 
+/// What `resume` is given.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResumeSpec {
+    /// The job's name, a part of it, or `last`.
+    pub job_id: String,
+}
+
 /// A job, as asked for.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -433,6 +451,8 @@ pub enum JobSpec {
     Terasort(TerasortSpec),
     /// Check them.
     Teravalidate(TeravalidateSpec),
+    /// Go on with a job.
+    Resume(ResumeSpec),
 }
 
 impl JobSpec {
@@ -470,6 +490,7 @@ impl JobSpec {
             JobSpec::Teragen(_) => "teragen",
             JobSpec::Terasort(_) => "terasort",
             JobSpec::Teravalidate(_) => "teravalidate",
+            JobSpec::Resume(_) => "resume",
         }
     }
 
@@ -480,7 +501,30 @@ impl JobSpec {
             JobSpec::Teragen(spec) => (spec.workers, spec.memory),
             JobSpec::Terasort(spec) => (spec.workers, spec.memory),
             JobSpec::Teravalidate(spec) => (spec.workers, spec.memory),
+            JobSpec::Resume(_) => (None, None),
         }
+    }
+
+    /// The same job, its paths given from the root on; they were given from `directory`.
+    #[must_use]
+    pub fn rooted(mut self, directory: &Path) -> Self {
+        let all: Vec<&mut PathBuf> = match &mut self {
+            JobSpec::Sort(spec) => {
+                let paths = spec.inputs.iter_mut().chain(&mut spec.output);
+                paths.chain(&mut spec.spill_dir).collect()
+            }
+            JobSpec::Teragen(spec) => vec![&mut spec.output],
+            JobSpec::Terasort(spec) => {
+                let paths = spec.inputs.iter_mut().chain([&mut spec.output]);
+                paths.chain(&mut spec.spill_dir).collect()
+            }
+            JobSpec::Teravalidate(spec) => vec![&mut spec.input],
+            JobSpec::Resume(_) => Vec::new(),
+        };
+        for path in all {
+            *path = directory.join(&*path);
+        }
+        self
     }
 }
 

@@ -270,6 +270,29 @@ impl RunIndex {
         })
     }
 
+    /// The CRC of all that it says: two runs that agree in it hold the same records, cut in the same way.
+    ///
+    /// ```
+    /// use gristmill_engine::run::RunIndex;
+    /// let index = |crc| RunIndex { ends: vec![(1, 1)], block_crcs: vec![crc], records: 1, data_bytes: 1, checksum: 9 };
+    /// assert_eq!(index(7).crc(), index(7).crc());
+    /// assert_ne!(index(7).crc(), index(8).crc());
+    /// ```
+    pub fn crc(&self) -> u32 {
+        let mut hash = crc32fast::Hasher::new();
+        for (bytes, records) in &self.ends {
+            hash.update(&bytes.to_le_bytes());
+            hash.update(&records.to_le_bytes());
+        }
+        for crc in &self.block_crcs {
+            hash.update(&crc.to_le_bytes());
+        }
+        hash.update(&self.records.to_le_bytes());
+        hash.update(&self.data_bytes.to_le_bytes());
+        hash.update(&self.checksum.to_le_bytes());
+        hash.finalize()
+    }
+
     /// All bytes behind the data: zeros up to a whole block, index, zeros, footer.
     pub(super) fn encode_tail(&self, header_crc: u32) -> Result<Vec<u8>> {
         let buckets = self.ends.len() as u64;

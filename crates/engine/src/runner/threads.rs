@@ -22,7 +22,7 @@ use crate::driver::{Action, Driver, Event};
 use crate::error::{Error, Kind, Result};
 use crate::history::Recorder;
 use crate::history::event::{self, Outcome};
-use crate::task::{Attempt, AttemptId, Scratch, TaskContext, TaskSpec, run_task};
+use crate::task::{Attempt, AttemptId, Kept, Scratch, TaskContext, TaskSpec, run_task};
 
 /// How often the runner looks at the cancel flag and at memory when nothing happens.
 const TICK: Duration = Duration::from_millis(20);
@@ -153,11 +153,12 @@ pub fn run_job(
     let (launch, launched) = channel();
     let (send_event, events) = channel();
     let launched = Mutex::new(launched);
+    let recorder = watch.recorder;
     thread::scope(|scope| {
         for _ in 0..workers {
             let send_event = send_event.clone();
             let launched = &launched;
-            scope.spawn(move || work(context, launched, &send_event));
+            scope.spawn(move || work(context, launched, &send_event, recorder));
         }
         let mut runner = Runner {
             driver,
@@ -219,64 +220,35 @@ impl Runner<'_> {
         if let Some(Event::Finished { id, .. } | Event::Failed { id, .. }) = &event {
             self.running.remove(id);
         }
-        if let Some(event) = &event {
-            self.record_end(event);
-        }
         let mut progress = self.watch.control.progress();
         progress.done_bytes = self.context.done_bytes.load(Ordering::Relaxed);
         self.watch.control.set_progress(progress);
         event
     }
 
-    /// Records how an attempt ended, and what runs it wrote.
-    fn record_end(&self, event: &Event) {
-        let (id, outcome, error, counters) = match event {
-            Event::Finished { id, report } => {
-                let counters = report.counters().into_iter();
-                let counters = counters.map(|(name, amount)| (name.to_owned(), amount));
-                for run in report.runs() {
-                    self.watch.recorder.record(event::Event::RunSpilled {
-                        task: id.task,
-                        path: run.path.display().to_string(),
-                        records: run.records,
-                        bytes: run.bytes,
-                    });
-                }
-                (id, Outcome::Succeeded, None, counters.collect())
-            }
-            Event::Failed { id, error } => {
-                let outcome = match error.kind() {
-                    Kind::Cancelled => Outcome::Killed,
-                    _ => Outcome::Failed,
-                };
-                (id, outcome, Some(error.to_string()), BTreeMap::new())
-            }
-            _ => return,
-        };
-        self.watch.recorder.record(event::Event::AttemptFinished {
-            task: id.task,
-            attempt: id.attempt,
-            outcome,
-            error,
-            counters,
-        });
-    }
-
     fn act(&mut self, action: Action) -> Result<()> {
         match action {
-            Action::BeginStage { name, bytes, tasks } => {
+            Action::BeginStage {
+                name,
+                bytes,
+                tasks,
+                kept,
+            } => {
                 self.watch.clock.begin(name, tasks);
                 self.watch.recorder.record(event::Event::PhaseStarted {
                     name: name.to_owned(),
                     tasks: tasks as u64,
                     bytes,
+                    kept: kept as u64,
                 });
-                self.context.done_bytes.store(0, Ordering::Relaxed);
+                // About: nobody knows how many bytes those that are kept noted.
+                let done_bytes = bytes / tasks.max(1) as u64 * kept as u64;
+                self.context.done_bytes.store(done_bytes, Ordering::Relaxed);
                 let index = self.watch.control.progress().index + 1;
                 self.watch.control.set_progress(StageProgress {
                     name,
                     index,
-                    done_bytes: 0,
+                    done_bytes,
                     bytes,
                 });
             }
@@ -306,7 +278,12 @@ impl Runner<'_> {
 }
 
 /// A worker: takes attempts until there are no more.
-fn work(context: &TaskContext, launched: &Mutex<Receiver<Launch>>, events: &Sender<Event>) {
+fn work(
+    context: &TaskContext,
+    launched: &Mutex<Receiver<Launch>>,
+    events: &Sender<Event>,
+    recorder: &Recorder,
+) {
     let mut scratch = Scratch::default();
     loop {
         let next = launched
@@ -331,10 +308,60 @@ fn work(context: &TaskContext, launched: &Mutex<Receiver<Launch>>, events: &Send
                 Event::Failed { id, error }
             }
         };
+        record_end(recorder, &spec, &event);
+        let gives_up = scratch.has_spent() || matches!(*spec, TaskSpec::MergeRuns(_));
+        if context.durable && gives_up {
+            recorder.sync();
+        }
+        scratch.settle(context);
         if events.send(event).is_err() {
             return;
         }
     }
+}
+
+/// Records how an attempt ended, what runs it wrote, and what of it outlives this process. The worker does so itself,
+/// before anybody acts on it: what another process could not know of must not be given up.
+fn record_end(recorder: &Recorder, spec: &TaskSpec, event: &Event) {
+    let mut known = None;
+    let (id, outcome, error, counters) = match event {
+        Event::Finished { id, report } => {
+            let counters = report.counters().into_iter();
+            let counters = counters.map(|(name, amount)| (name.to_owned(), amount));
+            for run in report.runs() {
+                recorder.record(event::Event::RunSpilled {
+                    task: id.task,
+                    path: run.path.display().to_string(),
+                    records: run.records,
+                    bytes: run.bytes,
+                });
+            }
+            if recorder.is_on() {
+                known = Kept::of(spec, report);
+            }
+            (id, Outcome::Succeeded, None, counters.collect())
+        }
+        Event::Failed { id, error } => {
+            let outcome = match error.kind() {
+                Kind::Cancelled => Outcome::Killed,
+                _ => Outcome::Failed,
+            };
+            (id, outcome, Some(error.to_string()), BTreeMap::new())
+        }
+        _ => return,
+    };
+    let fingerprint = known
+        .as_ref()
+        .map(|_| format!("{:016x}", spec.fingerprint()));
+    recorder.record(event::Event::AttemptFinished {
+        task: id.task,
+        attempt: id.attempt,
+        outcome,
+        error,
+        counters,
+        fingerprint,
+        kept: known,
+    });
 }
 
 /// The error of a panic: always a bug of ours.

@@ -21,7 +21,7 @@ use crate::error::Result;
 use crate::order::Entry;
 use crate::order::borders::{Border, compare};
 use crate::record::shape::{RecordSum, Shape};
-use crate::run::{RunHeader, RunWriter, file_bytes};
+use crate::run::{RunHeader, RunIndex, RunWriter, file_bytes};
 use crate::storage::overlap::{Buffers, OverlappedWriter, writer_bytes};
 use crate::storage::{Caching, Store};
 
@@ -70,6 +70,8 @@ pub struct SpilledRun {
     pub bytes_read: u64,
     /// The sum of the CRCs of the records read.
     pub checksum_read: u128,
+    /// The CRC of its index, by which it is known again.
+    pub index_crc: u32,
 }
 
 /// What one worker reuses from task to task.
@@ -183,6 +185,7 @@ impl<'a> Written<'a> {
             records_read: sorted.entries.len() as u64,
             bytes_read: bytes,
             checksum_read: checksum,
+            index_crc: 0,
         });
         let header = RunHeader {
             shape: plan.shape.kind(),
@@ -194,7 +197,8 @@ impl<'a> Written<'a> {
             write_records(plan, &sorted, run, checksum, progress)
         })?;
         if let Some(run) = self.runs.last_mut() {
-            (run.records, run.bytes) = index;
+            (run.records, run.bytes) = (index.records, index.data_bytes);
+            run.index_crc = index.crc();
         }
         Ok(())
     }
@@ -250,14 +254,14 @@ fn unique_bytes<S: Shape>(shape: S, sorted: &Sorted<'_, S>) -> u64 {
     bytes
 }
 
-/// Copies the records in order; returns how many, and their bytes.
+/// Copies the records in order; returns the index of the run.
 fn write_records<S: Shape>(
     plan: &SpillPlan<'_, S>,
     sorted: &Sorted<'_, S>,
     mut run: RunWriter<'_>,
     checksum: u128,
     progress: Progress<'_>,
-) -> Result<(u64, u64)> {
+) -> Result<RunIndex> {
     let (shape, entries) = (plan.shape, sorted.entries);
     let mut cuts = cut_indexes(plan, sorted).into_iter().peekable();
     let mut ends = Vec::with_capacity(plan.borders.len() + 1);
@@ -285,10 +289,8 @@ fn write_records<S: Shape>(
     }
     ends.extend(cuts.map(|_| (run.data_bytes(), records)));
     ends.push((run.data_bytes(), records));
-    let bytes = run.data_bytes();
     let checksum = if plan.unique { sum.value() } else { checksum };
-    run.finish(&ends, checksum)?;
-    Ok((records, bytes))
+    run.finish(&ends, checksum)
 }
 
 /// The index of the first entry of each bucket but the first.

@@ -229,7 +229,7 @@ fn too_long(chunk: &Chunk, record: Option<(u64, &Needed)>) -> Error {
 }
 
 /// What memory a job needs for a record that is longer than a worker has room for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Needed {
     /// Beside the workers.
     pub fixed_bytes: u64,

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{Attempt, RangeSpec, RunPlan, Scratch, TaskContext};
+use super::{Attempt, RangeSpec, RunPlan, Scratch, Spent, TaskContext};
 use crate::budget::Reservation;
 use crate::error::{Error, Result};
 use crate::merge::output::{MergeProof, ProvenWriter};
@@ -160,17 +160,18 @@ impl Opened {
         seen.end(attempt)
     }
 
-    /// Gives back the space of what has been merged.
-    fn discard(&self, context: &TaskContext, buckets: Range<usize>) -> Result<()> {
+    /// Whose space can be given back when it is known for good that these buckets have been merged.
+    fn spent(&self, buckets: Range<usize>, spent: &mut Vec<Spent>) -> Result<()> {
         let block = run::BLOCK_BYTES as u64;
         for segment in self.segments(buckets)? {
             let Range { start, end } = segment.bytes;
             let whole = start.next_multiple_of(block)..end / block * block;
             if whole.start < whole.end {
                 let header = HEADER_BYTES as u64;
-                let range = header + whole.start..header + whole.end;
-                // Space that is not given back now is given back at the job's end.
-                let _ = context.runs.discard(segment.run.path(), range);
+                spent.push(Spent {
+                    run: segment.run.path().to_owned(),
+                    bytes: header + whole.start..header + whole.end,
+                });
             }
         }
         Ok(())
@@ -209,7 +210,12 @@ fn merge<S: Shape>(
             vec![(sink, 0, all)]
         }
     };
-    let Scratch { merge, buffers, .. } = scratch;
+    let Scratch {
+        merge,
+        buffers,
+        spent,
+        ..
+    } = scratch;
     let proofs = OverlappedWriter::run(buffers, plan.buffer_bytes, |writer| {
         let mut proofs = Vec::new();
         for (file, offset, buckets) in &targets {
@@ -223,9 +229,12 @@ fn merge<S: Shape>(
         }
         Ok(proofs)
     })?;
-    // All is written: what was read will not be read again.
-    for (_, _, buckets) in &targets {
-        opened.discard(context, buckets.clone())?;
+    // All is written: what was read will not be read again, once the job's history says so.
+    for (file, _, buckets) in &targets {
+        if context.durable {
+            file.sync()?;
+        }
+        opened.spent(buckets.clone(), spent)?;
     }
     Ok(proofs)
 }
@@ -260,15 +269,20 @@ fn merge_runs<S: Shape>(
     };
     let Scratch { merge, buffers, .. } = scratch;
     let written = OverlappedWriter::run(buffers, plan.buffer_bytes, |writer| {
-        let mut run = RunWriter::begin(writer, file, &header)?;
+        let mut run = RunWriter::begin(writer, Arc::clone(&file), &header)?;
         let place = (context, attempt);
         opened.merge(shape, 0..buckets, merge, place, |record| run.append(record))?;
         run.finish(&ends, checksum)
     });
+    // The runs that it was made of go when all of this stage are there.
+    let written = match written {
+        Ok(index) if context.durable => file.sync().map(|()| index),
+        written => written,
+    };
     if written.is_err() {
         let _ = context.runs.remove(&path); // the attempt's own error is what counts
     }
-    written?;
+    let index = written?;
     Ok(SpilledRun {
         path,
         longest: spec.runs.iter().map(|run| run.longest).max().unwrap_or(0),
@@ -278,6 +292,7 @@ fn merge_runs<S: Shape>(
         records_read: records,
         bytes_read: bytes,
         checksum_read: checksum,
+        index_crc: index.crc(),
     })
 }
 

@@ -3,24 +3,30 @@
 //! A runner decides where a task runs, never what it does. One file per kind of task; all of them only put stages
 //! together. What many tasks share while a job runs (the store, the arena, the map outputs) is in [`TaskContext`].
 
+mod fingerprint;
 mod generate;
+mod kept;
 mod map;
 mod merge;
 mod reduce;
+mod reprove;
 mod sample;
 mod sample_keys;
 mod spill;
 mod validate;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub use generate::{GENERATE_WORKER_BYTES, GenerateSpec};
+pub use kept::{Kept, KeptRange, KeptRun};
 pub use map::{MapReport, MapSpec};
 pub use merge::{MergeRun, MergeRunsSpec, MergeSpec, MergeTarget};
 pub use reduce::{RangeSpec, ReduceSpec};
+pub use reprove::prove_again;
 pub use sample::SampleSpec;
 pub use sample_keys::SampleKeysSpec;
 pub use spill::{RunPlan, SpillInput, SpillSpec};
@@ -173,6 +179,8 @@ pub struct TaskContext {
     pub runs: Arc<dyn Store>,
     /// Output that is written once, for jobs that have such.
     pub sink: Option<Arc<dyn WriteFile>>,
+    /// Whether what a task wrote is made durable before what it was made of may go.
+    pub durable: bool,
     /// Bytes done, over all tasks of the stage.
     pub done_bytes: AtomicU64,
     /// Map outputs, until the job ends.
@@ -199,6 +207,7 @@ impl TaskContext {
             job_id: String::new(),
             streams: Vec::new(),
             sink: None,
+            durable: false,
             done_bytes,
             outputs,
         }
@@ -233,9 +242,31 @@ pub struct Scratch {
     spill: SpillScratch,
     merge: Buffers,
     buffers: Buffers,
+    spent: Vec<Spent>,
+}
+
+/// A part of a run that is not needed any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Spent {
+    run: PathBuf,
+    bytes: Range<u64>,
 }
 
 impl Scratch {
+    /// Whether the last task used up runs.
+    pub fn has_spent(&self) -> bool {
+        !self.spent.is_empty()
+    }
+
+    /// Gives back the space of what the last task has used up: to be called when its report is in the history, or
+    /// nothing would be left to go on from.
+    pub fn settle(&mut self, context: &TaskContext) {
+        for Spent { run, bytes } in self.spent.drain(..) {
+            // Space that is not given back now is given back at the job's end.
+            let _ = context.runs.discard(&run, bytes);
+        }
+    }
+
     /// Gives back what spilling has no use for: stages have the memory in turn.
     fn keep_for_spill(&mut self) {
         let spill = std::mem::take(&mut self.spill);

@@ -21,8 +21,9 @@ pub(super) use self::plan::Sort;
 use self::plan::ranges;
 use super::Job;
 use super::explain::of_sort;
+use super::resume::{FROM_STREAM, Places, TO_STREAM};
 use super::runs::{RunOutcome, RunSort, Step, Targets, count_runs, lock};
-use crate::commit::{FileStaging, SpillPlaces, check_room};
+use crate::commit::{FileStaging, SpillPlaces};
 use crate::error::{Error, Kind, Result};
 use crate::plan::explain::Explanation;
 use crate::plan::format::Format;
@@ -33,11 +34,12 @@ use crate::spill::Stream;
 use crate::split::{check_unchanged, check_whole_records};
 use crate::storage::Store;
 use crate::storage::layered::{Layered, MEMORY_PLACE};
+use crate::storage::local::parent_of;
 use crate::storage::stream::Sink;
 use crate::task::{MergeTarget, RunPlan, TaskContext};
 
 /// Standard input or output, as a name.
-const DASH: &str = "-";
+pub(super) const DASH: &str = "-";
 
 pub(super) fn run(job: &mut Job<'_>, spec: &SortSpec) -> Result<()> {
     match shape_of(spec) {
@@ -79,25 +81,27 @@ fn run_shape<S: Shape>(job: &mut Job<'_>, spec: &SortSpec, shape: S) -> Result<(
         .output
         .as_deref()
         .filter(|path| *path != Path::new(DASH));
-    let sorted = match target {
+    let replaced = target.filter(|path| !is_special(path));
+    let gone = match (input.streams.is_empty(), replaced) {
+        (true, Some(_)) => None,
+        (false, _) => Some(FROM_STREAM),
+        (true, None) => Some(TO_STREAM),
+    };
+    job.take_inputs(&input.files, gone)?;
+    let stream = match target {
         Some(target) if !is_special(target) => {
-            let staging =
-                FileStaging::begin(&*store, target, &job.environment.job_id, !spec.no_sync)?;
+            let staging = job.file_staging(&*store, target, !spec.no_sync)?;
             let sorted = sort(job, spec, shape, input, &Output::File(&staging))?;
+            fill_report(job, &sorted);
             job.begin_phase("commit");
             job.check_cancelled()?;
-            staging.publish()?;
-            sorted
+            job.publishing(&staging.path())?;
+            return staging.publish();
         }
-        Some(target) => {
-            let stream = Output::Stream(open_special(target)?);
-            sort(job, spec, shape, input, &stream)?
-        }
-        None => {
-            let stream = standard(std::io::stdout().as_fd(), "standard output")?;
-            sort(job, spec, shape, input, &Output::Stream(stream))?
-        }
+        Some(target) => open_special(target)?,
+        None => standard(std::io::stdout().as_fd(), "standard output")?,
     };
+    let sorted = sort(job, spec, shape, input, &Output::Stream(stream))?;
     fill_report(job, &sorted);
     Ok(())
 }
@@ -160,6 +164,26 @@ impl Output<'_> {
         }
     }
 
+    /// Where what is made can be found again.
+    fn places(&self, runs: Vec<PathBuf>, shape: ShapeKind, unique: bool) -> Places {
+        let (output, names) = match self {
+            Output::File(staging) => {
+                let path = staging.path();
+                let name = path.file_name().unwrap_or_default();
+                let names = vec![name.to_string_lossy().into_owned()];
+                (parent_of(&path).to_owned(), names)
+            }
+            Output::Stream(_) => Default::default(),
+        };
+        Places {
+            runs,
+            output,
+            names,
+            shape,
+            unique,
+        }
+    }
+
     fn sink(&self, job: &Job<'_>) -> Result<Option<Arc<Sink>>> {
         let Output::Stream(file) = self else {
             return Ok(None);
@@ -209,7 +233,7 @@ impl<S: Shape> Sort<'_, S> {
     ) -> Result<Sorted> {
         let store = Arc::clone(&job.environment.store);
         let job_id = job.environment.job_id.clone();
-        let (_spill, places) = self.places(&*store, output, &job_id, input.bytes())?;
+        let (_spill, runs) = self.places(job, &*store, output, input.bytes())?;
         let inputs = self.inputs(&*store, &input, job.workers)?;
         let input_bytes = input.bytes();
         let (files, tasks) = (input.files.len(), inputs.len() as u64);
@@ -224,6 +248,7 @@ impl<S: Shape> Sort<'_, S> {
             .map(|(_, name, file)| Stream::new(name, file));
         let mut context = TaskContext::new(Arc::clone(&store), job.budget(), input.files, None);
         context.job_id = job_id;
+        context.durable = job.durable(self.spec.no_sync);
         context.streams = streams.collect();
         context.runs = Arc::clone(&run_store);
         context.sink = output.sink(job)?.map(|sink| sink as _);
@@ -239,7 +264,7 @@ impl<S: Shape> Sort<'_, S> {
                 shape: self.shape.kind(),
                 unique: self.spec.unique,
                 borders: Vec::new(),
-                places,
+                places: runs.clone(),
                 buffer_bytes: self.numbers.buffer_bytes,
                 needed: self.numbers.needed,
             }),
@@ -248,7 +273,8 @@ impl<S: Shape> Sort<'_, S> {
             outcome: Arc::clone(&outcome),
             step: Step::default(),
         };
-        let ended = job.run_plan(Box::new(run_sort), &context);
+        let places = output.places(runs, self.shape.kind(), self.spec.unique);
+        let ended = job.run_kept(Box::new(run_sort), &context, &places);
         *merging = lock(&outcome).merging;
         match ended {
             Err(error) if matches!(error.kind(), Kind::Cancelled | Kind::ReaderGone) => {
@@ -265,9 +291,9 @@ impl<S: Shape> Sort<'_, S> {
     /// Where runs may go: memory, then the disks. Whoever holds the first gives what was made there back.
     fn places<'s>(
         &self,
+        job: &Job<'_>,
         store: &'s dyn Store,
         output: &Output<'_>,
-        job_id: &str,
         input_bytes: u64,
     ) -> Result<(SpillPlaces<'s>, Vec<PathBuf>)> {
         let mut directories = self.spec.spill_dir.clone();
@@ -279,13 +305,13 @@ impl<S: Shape> Sort<'_, S> {
         if directories.is_empty() {
             directories.push(output.spill_place()?);
         }
-        let spill = match SpillPlaces::begin(store, &directories, job_id) {
-            Err(_) if self.fits => SpillPlaces::begin(store, &[], job_id)?,
+        let spill = match job.spill_places(store, &directories) {
+            Err(_) if self.fits => job.spill_places(store, &[])?,
             begun => begun?,
         };
         places.extend_from_slice(spill.folders());
         if !self.fits {
-            check_room(store, spill.folders(), input_bytes)?;
+            job.check_room(store, spill.folders(), input_bytes)?;
         }
         Ok((spill, places))
     }

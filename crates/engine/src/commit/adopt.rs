@@ -1,0 +1,260 @@
+//! Adoption: a job that goes on takes over the folders that its dead predecessor left.
+//!
+//! ```text
+//!   parent/.out.gristmill-JOB/    ── locked again, what was half published put back ──▶  Staging
+//!   DIR/.gristmill-spill-JOB/     ── locked again ──▶  SpillPlaces
+//! ```
+//!
+//! The rules that must hold: only folders whose names follow from the job's own options and id are looked at; nothing
+//! in them is a link; and until the job has taken over all of them ([`Taken`]), a refusal leaves them as they are, to
+//! be tried again.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::{
+    CommitOptions, FileStaging, LOCK, OLD, OUTPUT, SPILL, SUCCESS, SpillPlaces, Staging,
+    check_target, sweep,
+};
+use crate::error::{Error, Kind, Result};
+use crate::storage::local::parent_of;
+use crate::storage::{FileKind, Lock, Store};
+
+/// Whether a job has taken over what its predecessor left: from then on it is cleared away like its own.
+#[derive(Debug, Clone, Default)]
+pub struct Taken(Arc<AtomicBool>);
+
+impl Taken {
+    /// All is taken over.
+    pub fn take_over(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it is.
+    pub fn is_taken(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Whether a folder is this process's to remove: its own always, one that it adopted once all is taken over.
+pub(super) fn may_go(adopted: Option<&Taken>) -> bool {
+    adopted.is_none_or(Taken::is_taken)
+}
+
+impl<'a> Staging<'a> {
+    /// Takes over the folder of the dead job `job`, whose output has files of these names; begins anew where there
+    /// is none. Whatever else lies among them goes.
+    ///
+    /// # Errors
+    /// The folder's owner is alive, there is a link in it, or the output may not be written any more.
+    pub fn adopt(
+        store: &'a dyn Store,
+        target: &Path,
+        job: &str,
+        (names, bytes): (&[String], u64),
+        options: CommitOptions,
+        taken: &Taken,
+    ) -> Result<Self> {
+        let [(beside, _), (within, _)] = folders_of(target, job);
+        let (folder, inside) = if is_there(store, &beside)? {
+            (beside, false)
+        } else if is_there(store, &within)? {
+            (within, true)
+        } else {
+            return Staging::begin(store, target, job, bytes, options);
+        };
+        let lock = take(store, &folder)?;
+        let staged = folder.join(OUTPUT);
+        make(store, &staged)?;
+        if inside {
+            put_back_files(store, target, &folder, names)?;
+        } else if is_there(store, &folder.join(OLD))? && !is_there(store, target)? {
+            store.rename(&folder.join(OLD), target)?;
+        }
+        let name = check_target(store, target, options.overwrite)?;
+        let prefix = format!(".{name}.gristmill-");
+        sweep(store, parent_of(target), &prefix, target, Some(&folder))?;
+        for path in store.list(&staged)? {
+            let own = |name: &String| path.file_name().is_some_and(|found| found == name.as_str());
+            if !names.iter().any(own) {
+                store.remove(&path)?; // an old proof, or nothing of ours
+            }
+        }
+        Ok(Staging {
+            store,
+            target: target.to_owned(),
+            folder,
+            options,
+            inside,
+            _lock: lock,
+            published: false,
+            holds_old: false,
+            adopted: Some(taken.clone()),
+        })
+    }
+}
+
+impl<'a> FileStaging<'a> {
+    /// Takes over the folder of the dead job `job`; begins anew where there is none.
+    ///
+    /// # Errors
+    /// As those of [`Staging::adopt`].
+    pub fn adopt(
+        store: &'a dyn Store,
+        target: &Path,
+        job: &str,
+        sync: bool,
+        taken: &Taken,
+    ) -> Result<Self> {
+        let (target, prefix) = FileStaging::names(store, target)?;
+        let folder = parent_of(&target).join(format!("{prefix}{job}"));
+        if !is_there(store, &folder)? {
+            return FileStaging::begin(store, &target, job, sync);
+        }
+        let lock = take(store, &folder)?;
+        sweep(store, parent_of(&target), &prefix, &target, Some(&folder))?;
+        Ok(FileStaging {
+            store,
+            target,
+            folder,
+            sync,
+            _lock: lock,
+            published: false,
+            adopted: Some(taken.clone()),
+        })
+    }
+}
+
+impl<'a> SpillPlaces<'a> {
+    /// Takes over the folders of the dead job `job`, and makes those that are missing.
+    ///
+    /// # Errors
+    /// A directory is not there, or is of no use; a folder's owner is alive, or there is a link in it.
+    pub fn adopt(
+        store: &'a dyn Store,
+        directories: &[PathBuf],
+        job: &str,
+        taken: &Taken,
+    ) -> Result<Self> {
+        SpillPlaces::make(store, directories, job, Some(taken))
+    }
+}
+
+/// Removes what a dead job left after its output had its name.
+///
+/// # Errors
+/// A folder's owner is alive, there is a link in it, or it cannot be removed.
+pub fn clear_published(
+    store: &dyn Store,
+    target: &Path,
+    spill_dirs: &[PathBuf],
+    job: &str,
+) -> Result<()> {
+    let staged = folders_of(target, job).map(|(folder, _)| folder);
+    let spilled = spill_dirs.iter().map(|directory| {
+        let name = SpillPlaces::folder_name(job);
+        directory.join(name)
+    });
+    let short = FileStaging::names(store, target).map(|(target, prefix)| {
+        let folder = format!("{prefix}{job}");
+        parent_of(&target).join(folder)
+    });
+    for folder in staged.into_iter().chain(spilled).chain(short.ok()) {
+        if is_there(store, &folder)? {
+            let _lock = take(store, &folder)?;
+            store.remove(&folder)?;
+        }
+    }
+    Ok(())
+}
+
+/// Where a job to an output directory may have its folder; and whether that lies inside the output.
+fn folders_of(target: &Path, job: &str) -> [(PathBuf, bool); 2] {
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    let beside = parent_of(target).join(format!(".{name}.gristmill-{job}"));
+    [
+        (beside, false),
+        (target.join(format!(".gristmill-{job}")), true),
+    ]
+}
+
+pub(super) fn is_there(store: &dyn Store, path: &Path) -> Result<bool> {
+    Ok(store.stat(path)?.is_some())
+}
+
+fn make(store: &dyn Store, directory: &Path) -> Result<()> {
+    if is_there(store, directory)? {
+        Ok(())
+    } else {
+        store.create_directory(directory)
+    }
+}
+
+/// Locks a dead job's folder, and looks whether it is what it seems.
+pub(super) fn take(store: &dyn Store, folder: &Path) -> Result<Box<dyn Lock>> {
+    check_plain(store, folder)?;
+    let locked = store.lock(&folder.join(LOCK))?;
+    locked.ok_or_else(|| {
+        Error::new(
+            Kind::Exists,
+            "go on with a job",
+            "another process has its folder",
+        )
+        .with_path(folder)
+        .advise("wait for that process")
+    })
+}
+
+/// Fails where a folder, or anything in it down to the files of the output and the runs, is a link.
+fn check_plain(store: &dyn Store, folder: &Path) -> Result<()> {
+    let refuse = |path: &Path| {
+        let message = "the job's folder has a link in it, which no job makes";
+        Error::new(Kind::BadInput, "go on with a job", message)
+            .with_path(path)
+            .advise("look what it is, and remove the folder")
+    };
+    let mut left = vec![folder.to_owned()];
+    while let Some(path) = left.pop() {
+        if store.resolve(&path)? != path {
+            return Err(refuse(&path));
+        }
+        match store.stat(&path)?.map(|stat| stat.kind) {
+            Some(FileKind::Directory) if !path.ends_with(OLD) => left.extend(store.list(&path)?),
+            Some(FileKind::Other) => return Err(refuse(&path)),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Undoes a publication file by file that did not come to its end: what was moved goes back to where it was.
+fn put_back_files(store: &dyn Store, target: &Path, folder: &Path, names: &[String]) -> Result<()> {
+    let (staged, old) = (folder.join(OUTPUT), folder.join(OLD));
+    if !is_there(store, &old)? {
+        return Ok(());
+    }
+    // The proof is moved last: while it is staged, what is missing beside it has been moved.
+    if is_there(store, &staged.join(SUCCESS))? {
+        for name in names {
+            let (from, to) = (target.join(name), staged.join(name));
+            if !is_there(store, &to)? && is_there(store, &from)? {
+                store.rename(&from, &to)?;
+            }
+        }
+    }
+    for path in store.list(&old)? {
+        let to = target.join(path.file_name().unwrap_or_default());
+        if !is_there(store, &to)? {
+            store.rename(&path, &to)?;
+        }
+    }
+    store.remove(&old)
+}
+
+/// A place for runs in a job's own folder; it may be there.
+pub(super) fn spill_place(store: &dyn Store, folder: &Path) -> Result<PathBuf> {
+    let place = folder.join(SPILL);
+    make(store, &place)?;
+    Ok(place)
+}

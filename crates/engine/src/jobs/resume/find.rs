@@ -1,0 +1,82 @@
+//! Finds a job among the histories: by its name, a part of it that no other has, or `last`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use super::OPERATION;
+use crate::error::{Error, Kind, Result};
+use crate::history::EVENTS;
+
+/// The folder of the job that is meant.
+pub(super) fn job(jobs: &Path, name: &str) -> Result<PathBuf> {
+    let folders = folders(jobs)?;
+    if name == "last" {
+        let last = folders.iter().max_by_key(|folder| changed(folder));
+        return last.cloned().ok_or_else(|| none(jobs, "there is no job"));
+    }
+    let name_of = |folder: &Path| {
+        let name = folder.file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    };
+    if let Some(exact) = folders.iter().find(|folder| name_of(folder) == name) {
+        return Ok(exact.clone());
+    }
+    let has = |folder: &&PathBuf| !name.is_empty() && name_of(folder).contains(name);
+    let found: Vec<&PathBuf> = folders.iter().filter(has).collect();
+    match found[..] {
+        [one] => Ok(one.clone()),
+        [] => Err(none(jobs, &format!("no job {name:?}"))),
+        _ => {
+            let count = found.len();
+            Err(none(
+                jobs,
+                &format!("{count} jobs have {name:?} in their names"),
+            ))
+        }
+    }
+}
+
+fn none(jobs: &Path, what: &str) -> Error {
+    let message = format!("{what} in {}", jobs.display());
+    Error::new(Kind::NotFound, OPERATION, message).advise(
+        "see `gristmill jobs`, which lists them; jobs of less than a second leave no history",
+    )
+}
+
+fn folders(jobs: &Path) -> Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(jobs) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(Error::from_io(OPERATION, jobs, &error)),
+    };
+    let paths = entries.filter_map(|entry| entry.ok().map(|entry| entry.path()));
+    Ok(paths.filter(|path| path.join(EVENTS).is_file()).collect())
+}
+
+fn changed(folder: &Path) -> Option<SystemTime> {
+    fs::metadata(folder.join(EVENTS)).ok()?.modified().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_a_part_of_one_or_the_last() {
+        let home = tempfile::tempdir().unwrap();
+        let missing = job(&home.path().join("none"), "last").unwrap_err();
+        assert_eq!(missing.kind(), Kind::NotFound);
+        for name in ["job_1", "job_12", "other"] {
+            fs::create_dir(home.path().join(name)).unwrap();
+            fs::write(home.path().join(name).join(EVENTS), "").unwrap();
+        }
+        let found = |name| job(home.path(), name).map(|path| path.file_name().unwrap().to_owned());
+        assert_eq!(found("job_1").unwrap(), "job_1");
+        assert_eq!(found("_12").unwrap(), "job_12");
+        assert_eq!(found("last").unwrap(), "other");
+        for (name, what) in [("job", "2 jobs have"), ("x", "no job"), ("", "no job")] {
+            assert!(found(name).unwrap_err().to_string().contains(what));
+        }
+    }
+}
