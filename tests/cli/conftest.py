@@ -13,6 +13,7 @@ import pytest
 from tests.optional import missing
 
 from .harness import run
+from .resuming import RUNS, Tree, tree
 from .sorting import HOSTILE, gnu_sort, noise
 
 Mount = Callable[..., Path]
@@ -77,3 +78,33 @@ def much_text_sorted(much_text: Path) -> Iterator[Path]:
     gnu_sort("-o", file, much_text)
     yield file
     file.unlink()
+
+
+# --- of jobs that are resumed ---
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A home of the test's own."""
+    folder = tmp_path / "home"
+    monkeypatch.setenv("GRISTMILL_HOME", str(folder))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def records(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """600,000 records, keys skewed: 60 MB."""
+    folder = tmp_path_factory.mktemp("records") / "in"
+    run("teragen", "600k", folder, "--files", "3", "--skew", "--no-sync")
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def wanted(records: Path, tmp_path: Path) -> Tree:
+    """What a terasort that nobody disturbs makes."""
+    run("terasort", records, tmp_path / "wanted", *RUNS)
+    found = tree(tmp_path / "wanted")
+    shutil.rmtree(tmp_path / "wanted")
+    return found

@@ -279,17 +279,9 @@ def _take(
             history.attempts.append(attempt)
             running[attempt.task, attempt.attempt] = attempt
         case "attempt_finished":
-            found = running.pop((event["task"], event["attempt"]), None)
-            if found is not None:
-                found.end_ms, found.outcome = t_ms, event["outcome"]
-                found.error = event.get("error")
-                found.counters = event.get("counters", {})
+            _ended(running.pop((event["task"], event["attempt"]), None), event, t_ms)
         case "job_resumed":
-            history.resumed_ms.append(t_ms)
-            for attempt in running.values():
-                attempt.end_ms, attempt.outcome = t_ms, "killed"
-                attempt.error = "its process was killed"
-            running.clear()
+            _resumed(history, running, t_ms)
         case "run_spilled":
             history.runs.append(
                 {name: event[name] for name in ("task", "path", "records", "bytes")}
@@ -303,6 +295,22 @@ def _take(
             history.report = event["report"]
         case _:
             pass  # of a later version
+
+
+def _ended(attempt: Attempt | None, event: dict[str, Any], t_ms: int) -> None:
+    if attempt is not None:
+        attempt.end_ms, attempt.outcome = t_ms, event["outcome"]
+        attempt.error = event.get("error")
+        attempt.counters = event.get("counters", {})
+
+
+def _resumed(history: JobHistory, running: dict[tuple[int, int], Attempt], t_ms: int) -> None:
+    """Another process went on: what ran in the one before was killed with it."""
+    history.resumed_ms.append(t_ms)
+    for attempt in running.values():
+        attempt.end_ms, attempt.outcome = t_ms, "killed"
+        attempt.error = "its process was killed"
+    running.clear()
 
 
 def _submitted(history: JobHistory, event: dict[str, Any]) -> None:

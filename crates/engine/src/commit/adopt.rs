@@ -258,3 +258,146 @@ pub(super) fn spill_place(store: &dyn Store, folder: &Path) -> Result<PathBuf> {
     make(store, &place)?;
     Ok(place)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::Caching;
+    use crate::storage::local::Local;
+
+    const KEEP: CommitOptions = CommitOptions {
+        overwrite: false,
+        sync: false,
+    };
+    const OVERWRITE: CommitOptions = CommitOptions {
+        overwrite: true,
+        sync: false,
+    };
+
+    fn names(folder: &Path) -> Vec<String> {
+        let paths = Local.list(folder).unwrap();
+        paths
+            .iter()
+            .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
+            .collect()
+    }
+
+    fn parts() -> Vec<String> {
+        vec!["part-0".into(), "part-1".into()]
+    }
+
+    /// What a job that was killed while it wrote leaves.
+    fn leave(folder: &Path, files: &[&str]) {
+        std::fs::create_dir_all(folder.join(OUTPUT)).unwrap();
+        std::fs::write(folder.join(LOCK), "").unwrap();
+        for file in files {
+            std::fs::create_dir_all(folder.join(file).parent().unwrap()).unwrap();
+            std::fs::write(folder.join(file), *file).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_dead_jobs_folder_is_taken_over_and_only_then_cleared_away() {
+        let root = tempfile::tempdir().unwrap();
+        let (out, left) = (
+            root.path().join("out"),
+            root.path().join(".out.gristmill-j"),
+        );
+        leave(&left, &["output/part-0", "output/_SUCCESS", "output/stray"]);
+        let other = root.path().join(".out.gristmill-other");
+        leave(&other, &[]);
+        for take in [false, true] {
+            let taken = Taken::default();
+            let names_of = parts();
+            let staging = Staging::adopt(&Local, &out, "j", (&names_of, 1), KEEP, &taken).unwrap();
+            assert_eq!(names(&staging.staged()), ["part-0"]);
+            assert!(!other.exists(), "of another job that is dead");
+            let again = Staging::adopt(&Local, &out, "j", (&names_of, 1), KEEP, &taken);
+            assert_eq!(again.unwrap_err().kind(), Kind::Exists);
+            if take {
+                taken.take_over();
+            }
+            drop(staging);
+            assert_eq!(left.exists(), !take);
+        }
+        // Where there is nothing, it begins anew.
+        let staging = Staging::adopt(&Local, &out, "j", (&parts(), 1), KEEP, &Taken::default());
+        let staging = staging.unwrap();
+        let part = Local.create(&staging.path_of("part-0"), 1, Caching::Cached);
+        part.unwrap().write_at(b"x", 0).unwrap();
+        staging.publish(&["part-0".to_owned()], b"{}").unwrap();
+        assert_eq!(names(root.path()), ["out"]);
+    }
+
+    /// A kill between any two renames of a publication file by file.
+    #[test]
+    fn a_publication_that_was_broken_off_is_undone() {
+        let moves = [
+            ("out/_SUCCESS", "old/_SUCCESS"),
+            ("out/part-0", "old/part-0"),
+            ("output/part-0", "out/part-0"),
+            ("output/part-1", "out/part-1"),
+        ];
+        for killed_after in 0..=moves.len() {
+            let root = tempfile::tempdir().unwrap();
+            let out = root.path().join("out");
+            let left = out.join(".gristmill-j");
+            leave(
+                &left,
+                &["output/part-0", "output/part-1", "output/_SUCCESS"],
+            );
+            std::fs::create_dir(left.join(OLD)).unwrap();
+            std::fs::write(out.join("_SUCCESS"), "old").unwrap();
+            std::fs::write(out.join("part-0"), "old").unwrap();
+            let place = |name: &str| match name.strip_prefix("out/") {
+                Some(name) => out.join(name),
+                None => left.join(name),
+            };
+            for (from, to) in &moves[..killed_after] {
+                std::fs::rename(place(from), place(to)).unwrap();
+            }
+            let taken = Taken::default();
+            let staging = Staging::adopt(&Local, &out, "j", (&parts(), 1), OVERWRITE, &taken);
+            assert_eq!(names(&staging.unwrap().staged()), ["part-0", "part-1"]);
+            assert_eq!(std::fs::read(out.join("part-0")).unwrap(), b"old");
+            assert_eq!(names(&out), [".gristmill-j", "_SUCCESS", "part-0"]);
+        }
+    }
+
+    #[test]
+    fn links_are_refused_and_what_was_published_is_cleared_up() {
+        let root = tempfile::tempdir().unwrap();
+        let (out, left) = (
+            root.path().join("out"),
+            root.path().join(".out.gristmill-j"),
+        );
+        leave(&left, &[]);
+        let precious = root.path().join("precious");
+        std::fs::write(&precious, "mine").unwrap();
+        std::os::unix::fs::symlink(&precious, left.join("output/part-0")).unwrap();
+        let taken = Taken::default();
+        let refused = Staging::adopt(&Local, &out, "j", (&parts(), 1), KEEP, &taken);
+        assert_eq!(refused.unwrap_err().kind(), Kind::BadInput);
+        assert!(clear_published(&Local, &out, &[], "j").is_err());
+        std::fs::remove_file(left.join("output/part-0")).unwrap();
+        let spill = root.path().join(".gristmill-spill-j");
+        leave(&spill, &["run-1"]);
+        clear_published(&Local, &out, &[root.path().to_owned()], "j").unwrap();
+        assert_eq!(names(root.path()), ["precious"]);
+    }
+
+    #[test]
+    fn places_for_runs_are_taken_over() {
+        let root = tempfile::tempdir().unwrap();
+        let given = [root.path().to_owned()];
+        leave(&root.path().join(".gristmill-spill-j"), &["run-1"]);
+        let taken = Taken::default();
+        drop(SpillPlaces::adopt(&Local, &given, "j", &taken).unwrap());
+        assert!(root.path().join(".gristmill-spill-j/run-1").exists());
+        let places = SpillPlaces::adopt(&Local, &given, "j", &taken).unwrap();
+        assert!(SpillPlaces::adopt(&Local, &given, "j", &taken).is_err());
+        taken.take_over();
+        drop(places);
+        assert!(names(root.path()).is_empty());
+    }
+}

@@ -206,3 +206,50 @@ fn cancel_stops_what_runs_and_what_waits() {
         Kind::Cancelled
     );
 }
+
+/// What is known is not launched, whatever stage it is of; what has another fingerprint is, and under a new number.
+#[test]
+fn a_replay_brings_the_plan_to_where_it_was() {
+    let (old, seen) = driver(&[2, 2]);
+    drop(old);
+    let plan = Counted {
+        stages: [2, 2].into(),
+        seen: Arc::clone(&seen),
+    };
+    let mut replay = Replay::default();
+    replay.tried(3, 6);
+    for task in 0..3 {
+        replay.done(task, spec().fingerprint(), report(u64::from(task)));
+    }
+    replay.done(3, spec().fingerprint() ^ 1, report(99));
+    assert_eq!(replay.len(), 4);
+    let mut driver = Driver::resume(Box::new(plan), RetryPolicy::default(), replay);
+    let actions = driver.handle(0, Event::Started { slots: 2 });
+    assert!(
+        matches!(
+            actions[..],
+            [
+                Action::BeginStage { kept: 2, .. },
+                Action::BeginStage { kept: 1, .. },
+                Action::Launch {
+                    id: AttemptId {
+                        task: 3,
+                        attempt: 7
+                    },
+                    ..
+                },
+            ]
+        ),
+        "{actions:?}"
+    );
+    let id = AttemptId {
+        task: 3,
+        attempt: 7,
+    };
+    let report = report(3);
+    let actions = driver.handle(1, Event::Finished { id, report });
+    assert_eq!(outcome(&actions), Some(&Ok(())));
+    assert_eq!(driver.kept_tasks(), 3);
+    let wanted: Vec<Vec<u64>> = vec![vec![], vec![0, 1], vec![2, 3]];
+    assert_eq!(*seen.lock().unwrap(), wanted);
+}

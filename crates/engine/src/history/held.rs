@@ -77,3 +77,77 @@ fn lock(file: &File, path: &Path) -> Result<()> {
         .with_path(path)
         .advise("wait for it; `gristmill jobs watch` shows how far it is"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::event::Event;
+    use crate::history::{Place, Recorder, is_live, read};
+
+    fn phase(name: &str) -> Event {
+        Event::PhaseStarted {
+            name: name.into(),
+            tasks: 1,
+            bytes: 2,
+            kept: 0,
+        }
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let of = |event: Timed| match event.event {
+            Event::PhaseStarted { name, .. } => name,
+            other => format!("{other:?}"),
+        };
+        read(folder).unwrap().into_iter().map(of).collect()
+    }
+
+    #[test]
+    fn a_dead_history_goes_on_when_it_is_taken_over_and_not_before() {
+        let home = tempfile::tempdir().unwrap();
+        let place = Place {
+            jobs: Some(home.path().to_owned()),
+            keep_short: true,
+            ..Place::default()
+        };
+        let recorder = Recorder::new(&place, "job_1");
+        recorder.record(phase("one"));
+        let folder = recorder.folder().unwrap();
+        let error = hold(&folder).unwrap_err();
+        assert!(error.to_string().contains("it is alive"), "{error}");
+        drop(recorder);
+        let torn = [fs::read(folder.join(EVENTS)).unwrap(), b"{\"t_ms".to_vec()].concat();
+        fs::write(folder.join(EVENTS), torn).unwrap();
+        for taken in [false, true] {
+            let held = hold(&folder).unwrap();
+            assert_eq!(held.events.len(), 1);
+            let recorder = Recorder::resume(held);
+            recorder.record(phase("two"));
+            assert!(is_live(&folder).unwrap());
+            if taken {
+                recorder.take_over();
+                recorder.record(phase("three"));
+            }
+            drop(recorder);
+            let wanted: &[&str] = if taken {
+                &["one", "two", "three"]
+            } else {
+                &["one"]
+            };
+            assert_eq!(names(&folder), wanted);
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_refused() {
+        let home = tempfile::tempdir().unwrap();
+        let (real, job) = (home.path().join("real"), home.path().join("job_1"));
+        fs::write(&real, "").unwrap();
+        fs::create_dir(&job).unwrap();
+        std::os::unix::fs::symlink(&real, job.join(EVENTS)).unwrap();
+        assert_eq!(hold(&job).unwrap_err().kind(), Kind::BadInput);
+        std::os::unix::fs::symlink(&job, home.path().join("job_2")).unwrap();
+        let linked = hold(&home.path().join("job_2")).unwrap_err();
+        assert_eq!(linked.kind(), Kind::BadInput);
+    }
+}

@@ -180,3 +180,73 @@ impl WriteFile for Nowhere {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::checksum::Hex;
+    use crate::record::shape::Lines;
+    use crate::storage::memory::Memory;
+
+    const LINES: ShapeKind = ShapeKind::Lines(Lines { descending: false });
+
+    fn put(store: &Memory, bytes: &[u8]) {
+        let file = store.create("/o/part".as_ref(), bytes.len() as u64, Caching::Cached);
+        file.unwrap().write_at(bytes, 0).unwrap();
+    }
+
+    fn range(whole: &[u8], bytes: Range<usize>, records: &[&[u8]], duplicates: u64) -> KeptRange {
+        let sum: u128 = records
+            .iter()
+            .map(|record| u128::from(crc32fast::hash(record)))
+            .sum();
+        KeptRange {
+            file: "part".into(),
+            file_bytes: whole.len() as u64,
+            offset: bytes.start as u64,
+            bytes: bytes.len() as u64,
+            records: records.len() as u64,
+            duplicates,
+            checksum: Hex(sum).to_string(),
+        }
+    }
+
+    fn prove(store: &Memory, kept: &Kept, unique: bool) -> Result<Option<TaskReport>> {
+        prove_again(kept, LINES, unique, store, "/o".as_ref())
+    }
+
+    /// Any byte that is not what it was is noticed, and so is a file of another length.
+    #[test]
+    fn a_range_is_proved_from_its_bytes_or_not_at_all() {
+        let store = Memory::with_room_for(1 << 20);
+        store.create_directory("/o".as_ref()).unwrap();
+        let whole = b"aa\nb\nb\ncc\n";
+        put(&store, whole);
+        let kept = Kept::Merge(vec![
+            range(whole, 0..3, &[b"aa\n"], 0),
+            range(whole, 3..10, &[b"b\n", b"b\n", b"cc\n"], 1),
+        ]);
+        let Some(TaskReport::Merge(proofs)) = prove(&store, &kept, false).unwrap() else {
+            panic!("no proofs");
+        };
+        assert_eq!(proofs[1].ends, Some((b"b".to_vec(), b"cc".to_vec())));
+        assert_eq!((proofs[1].records, proofs[1].duplicates), (3, 1));
+        for at in 0..whole.len() {
+            let mut damaged = *whole;
+            damaged[at] ^= 1;
+            put(&store, &damaged);
+            assert!(prove(&store, &kept, false).is_err(), "byte {at}");
+        }
+        put(&store, whole);
+        assert!(prove(&store, &kept, false).is_ok());
+        let cut = [range(&whole[..9], 0..3, &[b"aa\n"], 0)];
+        assert!(prove(&store, &Kept::Merge(cut.to_vec()), false).is_err());
+        // Of what was left out, the report is all there is.
+        let unique = Kept::Merge(vec![range(whole, 0..3, &[b"aa\n"], 5)]);
+        let Some(TaskReport::Merge(proofs)) = prove(&store, &unique, true).unwrap() else {
+            panic!("no proofs");
+        };
+        assert_eq!(proofs[0].duplicates, 5);
+        assert!(prove(&store, &unique, false).is_err());
+    }
+}

@@ -11,7 +11,8 @@
 //!   commit       what stays of an old output when its replacement fails
 //!   cancel       at every call, and at random moments
 //!   validators   teravalidate against a walk after Hadoop's rules, and planted damage
-//!   simulation   the driver on a virtual clock, over thousands of broken clusters
+//!   resume       jobs that die at every call, and others that go on with them
+//!   simulation   the driver on a virtual clock, over thousands of broken clusters; it dies, too
 //!   spill        terasort and sort in less memory than their input, against naive sorts, with the path taken
 //!   spill_faults every call of a job that spills goes wrong; runs are damaged between spill and merge
 //!   spill_places directories for runs: in order, full, vanishing, with what dead jobs left
@@ -29,6 +30,7 @@ mod changes;
 mod commit;
 mod faults;
 mod oracle;
+mod resume;
 mod simulation;
 mod spill;
 mod spill_case;

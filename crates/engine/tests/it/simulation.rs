@@ -3,6 +3,9 @@
 //!
 //! Everything follows from a seed: `simulate(seed, None)` replays a cluster. A driver with a planted bug must be caught.
 
+mod judge;
+mod replay;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -42,18 +45,20 @@ impl Plan for Stages {
     fn next_stage(&mut self, reports: Vec<TaskReport>) -> Result<Option<Stage>> {
         let ids = reports.iter().map(attempt_of).collect();
         self.reports.lock().unwrap().push(ids);
-        let spec = || {
-            TaskSpec::Sample(SampleSpec {
-                stretches: Vec::new(),
-                record_bytes: 100,
-            })
-        };
         Ok(self.left.pop_front().map(|tasks| Stage {
             name: "stage",
             bytes: 0,
-            tasks: (0..tasks).map(|_| spec()).collect(),
+            tasks: (0..tasks).map(|_| spec_of()).collect(),
         }))
     }
+}
+
+/// What every task is to do.
+fn spec_of() -> TaskSpec {
+    TaskSpec::Sample(SampleSpec {
+        stretches: Vec::new(),
+        record_bytes: 100,
+    })
 }
 
 /// A report that says whose it is.
@@ -81,6 +86,7 @@ enum Happening {
     Back { worker: usize },
     Wake,
     Cancel,
+    DriverKilled,
 }
 
 #[derive(Debug, Default)]
@@ -115,7 +121,11 @@ struct Cluster {
     failures: BTreeMap<u32, u32>,
     losses: BTreeMap<u32, u32>,
     cancelled: bool,
+    history: replay::History,
 }
+
+/// The reports that each stage of a plan got.
+type Reports = Arc<Mutex<Vec<Vec<AttemptId>>>>;
 
 /// What a cluster went through.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -126,28 +136,36 @@ struct Seen {
     attempts_failed: u32,
     attempts_lost: u32,
     tasks_done_again: u32,
+    drivers_killed: u32,
+    tasks_kept: u32,
 }
 
 /// Runs a cluster to its end; says what was not as it must be.
 fn simulate(seed: u64, bug: Option<Bug>) -> Result<Seen, String> {
+    let (cluster, driver, reports) = begin(seed, bug);
+    cluster.finish(driver, reports)
+}
+
+/// A cluster that follows from a seed, and its first driver.
+fn begin(seed: u64, bug: Option<Bug>) -> (Cluster, Driver, Reports) {
     let mut numbers = Numbers(seed);
     let count = |numbers: &mut Numbers, most| 1 + numbers.below(most) as usize;
     let stages: Vec<usize> = (0..count(&mut numbers, 4))
         .map(|_| numbers.below(9) as usize)
         .collect();
-    let reports = Arc::default();
+    let reports = Reports::default();
     let plan = Stages {
         left: stages.iter().copied().collect(),
         reports: Arc::clone(&reports),
     };
-    let mut driver = Driver::new(Box::new(plan), RetryPolicy::default());
+    let driver = Driver::new(Box::new(plan), RetryPolicy::default());
     let workers = (0..count(&mut numbers, 6))
         .map(|_| Worker {
             slowness: [1, 1, 1, 2, 30][numbers.below(5) as usize],
             ..Worker::default()
         })
         .collect();
-    let mut cluster = Cluster {
+    let cluster = Cluster {
         bug,
         stages,
         workers,
@@ -165,15 +183,20 @@ fn simulate(seed: u64, bug: Option<Bug>) -> Result<Seen, String> {
         failures: BTreeMap::new(),
         losses: BTreeMap::new(),
         cancelled: false,
+        history: replay::History::default(),
         numbers,
     };
-    let outcome = cluster.run(&mut driver)?;
-    cluster.judge(&outcome, &reports.lock().unwrap())?;
-    Ok(cluster.seen(&outcome))
+    (cluster, driver, reports)
 }
 
 impl Cluster {
-    fn run(&mut self, driver: &mut Driver) -> Result<Result<()>, String> {
+    fn finish(mut self, mut driver: Driver, mut reports: Reports) -> Result<Seen, String> {
+        let outcome = self.run(&mut driver, &mut reports)?;
+        self.judge(&outcome, &reports.lock().unwrap())?;
+        Ok(self.seen(&outcome))
+    }
+
+    fn run(&mut self, driver: &mut Driver, reports: &mut Reports) -> Result<Result<()>, String> {
         for worker in 0..self.workers.len() {
             self.next_crash(worker);
         }
@@ -202,6 +225,10 @@ impl Cluster {
                 return Err(format!("not over after {END_MS} ms"));
             }
             self.now_ms = at_ms;
+            if matches!(happening, Happening::DriverKilled) {
+                (*driver, *reports) = self.kill_driver(&mut events);
+                continue;
+            }
             self.happens(happening, &mut events);
         }
     }
@@ -259,6 +286,12 @@ impl Cluster {
         if self.cancelled {
             return Err(format!("{id:?} launched after the end was asked for"));
         }
+        if let Some(done) = self.history.told.get(&id.task) {
+            return Err(format!(
+                "{id:?} launched, and {done:?} was known to be through"
+            ));
+        }
+        self.history.began(id);
         self.running.insert(id);
         if self.running.len() > self.workers.len() {
             return Err("more attempts than slots".into());
@@ -299,6 +332,7 @@ impl Cluster {
             }
             Happening::Crash { worker } => self.crash(worker, events),
             Happening::Through { id, well } => self.ends(id, well, events),
+            Happening::DriverKilled => {}
         }
     }
 
@@ -320,12 +354,16 @@ impl Cluster {
             .collect();
         match worker {
             Some(_) if !missing.is_empty() => {
-                events.extend(missing.into_iter().map(|task| Event::OutputLost { task }));
+                for task in missing {
+                    self.history.told.remove(&task);
+                    events.push_back(Event::OutputLost { task });
+                }
                 self.lose(id, events);
             }
             Some(worker) if well => {
                 self.outputs.insert(id.task, worker);
                 self.through.insert(id);
+                self.history.through(id);
                 let report = report_of(id);
                 events.push_back(Event::Finished { id, report });
             }
@@ -355,6 +393,7 @@ impl Cluster {
         for task in gone {
             self.outputs.remove(&task);
             if told {
+                self.history.told.remove(&task);
                 events.push_back(Event::OutputLost { task });
             }
         }
@@ -401,54 +440,6 @@ impl Cluster {
             (before, first) = (stage.clone(), stage.end);
         }
         before
-    }
-
-    fn seen(&self, outcome: &Result<()>) -> Seen {
-        let kind = outcome.as_ref().err().map(Error::kind);
-        let tasks: BTreeSet<u32> = self.through.iter().map(|id| id.task).collect();
-        Seen {
-            succeeded: u32::from(kind.is_none()),
-            cancelled: u32::from(kind == Some(Kind::Cancelled)),
-            gave_up: u32::from(kind.is_some_and(|kind| kind != Kind::Cancelled)),
-            attempts_failed: self.failures.values().sum(),
-            attempts_lost: self.losses.values().sum(),
-            tasks_done_again: (self.through.len() - tasks.len()) as u32,
-        }
-    }
-
-    /// What must hold of a job that is over.
-    fn judge(&self, outcome: &Result<()>, reports: &[Vec<AttemptId>]) -> Result<(), String> {
-        let mut first = 0;
-        for (found, tasks) in reports.iter().skip(1).zip(&self.stages) {
-            let wanted: Vec<u32> = (first..first + *tasks as u32).collect();
-            let of_tasks: Vec<u32> = found.iter().map(|id| id.task).collect();
-            if of_tasks != wanted {
-                return Err(format!(
-                    "a stage of tasks {wanted:?} gave reports of {of_tasks:?}"
-                ));
-            }
-            if let Some(id) = found.iter().find(|id| !self.through.contains(id)) {
-                return Err(format!("a report of {id:?}, which was never through"));
-            }
-            first += *tasks as u32;
-        }
-        let retries = RetryPolicy::default().retries;
-        match outcome {
-            Ok(()) if reports.len() != self.stages.len() + 1 => {
-                Err("over before its last stage".into())
-            }
-            Ok(()) => Ok(()),
-            Err(error) if error.kind() == Kind::Cancelled && self.cancelled => Ok(()),
-            Err(error) => {
-                let failed = self.failures.values().any(|failures| *failures > retries);
-                let lost = self.losses.values().any(|losses| *losses > 100);
-                if failed || lost && self.crash_ms > 0 && self.bug.is_none() {
-                    Ok(())
-                } else {
-                    Err(format!("gave up without a reason: {error}"))
-                }
-            }
-        }
     }
 }
 

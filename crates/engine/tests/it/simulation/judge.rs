@@ -1,0 +1,65 @@
+//! What must hold of a cluster's job that is over, and what the cluster went through.
+
+use std::collections::BTreeSet;
+
+use gristmill_engine::driver::RetryPolicy;
+use gristmill_engine::error::{Error, Kind, Result};
+use gristmill_engine::task::AttemptId;
+
+use super::{Cluster, Seen};
+
+impl Cluster {
+    pub(super) fn seen(&self, outcome: &Result<()>) -> Seen {
+        let kind = outcome.as_ref().err().map(Error::kind);
+        let tasks: BTreeSet<u32> = self.through.iter().map(|id| id.task).collect();
+        Seen {
+            succeeded: u32::from(kind.is_none()),
+            cancelled: u32::from(kind == Some(Kind::Cancelled)),
+            gave_up: u32::from(kind.is_some_and(|kind| kind != Kind::Cancelled)),
+            attempts_failed: self.failures.values().sum(),
+            attempts_lost: self.losses.values().sum(),
+            tasks_done_again: (self.through.len() - tasks.len()) as u32,
+            drivers_killed: self.history.kills,
+            tasks_kept: self.history.told.len() as u32,
+        }
+    }
+
+    /// What must hold of a job that is over.
+    pub(super) fn judge(
+        &self,
+        outcome: &Result<()>,
+        reports: &[Vec<AttemptId>],
+    ) -> Result<(), String> {
+        let mut first = 0;
+        for (found, tasks) in reports.iter().skip(1).zip(&self.stages) {
+            let wanted: Vec<u32> = (first..first + *tasks as u32).collect();
+            let of_tasks: Vec<u32> = found.iter().map(|id| id.task).collect();
+            if of_tasks != wanted {
+                return Err(format!(
+                    "a stage of tasks {wanted:?} gave reports of {of_tasks:?}"
+                ));
+            }
+            if let Some(id) = found.iter().find(|id| !self.through.contains(id)) {
+                return Err(format!("a report of {id:?}, which was never through"));
+            }
+            first += *tasks as u32;
+        }
+        let retries = RetryPolicy::default().retries;
+        match outcome {
+            Ok(()) if reports.len() != self.stages.len() + 1 => {
+                Err("over before its last stage".into())
+            }
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == Kind::Cancelled && self.cancelled => Ok(()),
+            Err(error) => {
+                let failed = self.failures.values().any(|failures| *failures > retries);
+                let lost = self.losses.values().any(|losses| *losses > 100);
+                if failed || lost && self.crash_ms > 0 && self.bug.is_none() {
+                    Ok(())
+                } else {
+                    Err(format!("gave up without a reason: {error}"))
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Clusters whose driver is killed, too: a new one is told what the history says, and goes on.
+//!
+//! The history is what workers wrote before anybody heard of it: reports of attempts that were through, and which
+//! attempts had begun. What workers kept is still there, unless it was lost meanwhile, which nobody tells the new
+//! driver.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex};
+
+use gristmill_engine::driver::{Driver, Event, Replay, RetryPolicy};
+use gristmill_engine::task::{AttemptId, TaskReport};
+
+use super::{CLUSTERS, Cluster, Happening, Seen, Stages, begin, report_of, spec_of};
+
+/// What may be wrong with going on, to see whether it would be noticed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReplayBug {
+    /// What had begun counts as done.
+    TakesBegunForDone,
+    /// Reports come under the number of the next task.
+    ShiftsTasks,
+    /// Numbers of attempts are given a second time.
+    ForgetsAttempts,
+    /// It does again what it was told is done.
+    DoesAllAgain,
+}
+
+/// What a history says.
+#[derive(Debug, Default)]
+pub struct History {
+    pub bug: Option<ReplayBug>,
+    /// A driver lives about so long; for ever where 0.
+    pub killing_ms: u64,
+    begun: Vec<AttemptId>,
+    through: BTreeMap<u32, AttemptId>,
+    pub kills: u32,
+    /// Tasks that must not be launched unless their output is lost: those that the driver was told of.
+    pub told: BTreeMap<u32, AttemptId>,
+}
+
+impl History {
+    pub fn began(&mut self, id: AttemptId) {
+        self.begun.push(id);
+    }
+
+    pub fn through(&mut self, id: AttemptId) {
+        self.through.insert(id.task, id);
+    }
+
+    fn replay(&mut self) -> Replay {
+        let mut replay = Replay::default();
+        if self.bug != Some(ReplayBug::ForgetsAttempts) {
+            let tried = self.begun.iter();
+            tried.for_each(|id| replay.tried(id.task, id.attempt));
+        }
+        let mut done = self.through.clone();
+        if self.bug == Some(ReplayBug::TakesBegunForDone) {
+            let begun = self.begun.iter().map(|id| (id.task, *id));
+            done.extend(begun);
+        }
+        let shift = u32::from(self.bug == Some(ReplayBug::ShiftsTasks));
+        let fingerprint = spec_of().fingerprint();
+        let told = self.bug != Some(ReplayBug::DoesAllAgain);
+        for (task, id) in done.iter().filter(|_| told) {
+            let report: TaskReport = report_of(*id);
+            replay.done(task + shift, fingerprint, report);
+        }
+        self.told = done;
+        replay
+    }
+}
+
+impl Cluster {
+    pub(super) fn next_kill(&mut self) {
+        if self.history.killing_ms > 0 {
+            let after = 1 + self.numbers.below(2 * self.history.killing_ms);
+            self.expect(self.now_ms + after, Happening::DriverKilled);
+        }
+    }
+
+    /// Everything that ran is gone, and what was on its way to the driver; what is kept is kept.
+    pub(super) fn kill_driver(
+        &mut self,
+        events: &mut VecDeque<Event>,
+    ) -> (Driver, Arc<Mutex<Vec<Vec<AttemptId>>>>) {
+        self.history.kills += 1;
+        events.clear();
+        self.queue.clear();
+        self.running.clear();
+        for worker in &mut self.workers {
+            worker.running = None;
+        }
+        let of_driver =
+            |what: &Happening| matches!(what, Happening::Through { .. } | Happening::Wake);
+        self.coming.retain(|_, what| !of_driver(what));
+        // The new driver counts anew, and nobody tells it that the user lost patience.
+        self.cancelled = false;
+        self.failures.clear();
+        self.losses.clear();
+        let reports = Arc::default();
+        let plan = Stages {
+            left: self.stages.iter().copied().collect(),
+            reports: Arc::clone(&reports),
+        };
+        let replay = self.history.replay();
+        let driver = Driver::resume(Box::new(plan), RetryPolicy::default(), replay);
+        let slots = self.workers.len();
+        events.push_back(Event::Started { slots });
+        self.next_kill();
+        (driver, reports)
+    }
+}
+
+/// A cluster whose driver is killed now and then.
+fn simulate(seed: u64, bug: Option<ReplayBug>) -> Result<Seen, String> {
+    let (mut cluster, driver, reports) = begin(seed, None);
+    cluster.history.bug = bug;
+    cluster.history.killing_ms = [300, 1_500, 6_000][(seed % 3) as usize];
+    cluster.next_kill();
+    cluster.finish(driver, reports)
+}
+
+#[test]
+fn drivers_that_are_killed_are_followed_by_others_that_go_on() {
+    let (mut wrong, mut clusters) = (Vec::new(), Vec::new());
+    for seed in CLUSTERS {
+        match simulate(seed, None) {
+            Ok(seen) => clusters.push(seen),
+            Err(why) => wrong.push((seed, why)),
+        }
+    }
+    let sum = |of: fn(&Seen) -> u32| clusters.iter().map(of).sum::<u32>();
+    assert!(
+        wrong.is_empty(),
+        "{} of {CLUSTERS:?}: {:?}",
+        wrong.len(),
+        &wrong[..wrong.len().min(5)]
+    );
+    assert!(sum(|seen| seen.succeeded) > 5_000 && sum(|seen| seen.cancelled) > 100);
+    assert!(sum(|seen| seen.drivers_killed) > 10_000);
+    assert!(sum(|seen| seen.tasks_kept) > 10_000 && sum(|seen| seen.tasks_done_again) > 1_000);
+}
+
+#[test]
+fn a_replay_with_a_bug_is_caught() {
+    for bug in [
+        ReplayBug::TakesBegunForDone,
+        ReplayBug::ShiftsTasks,
+        ReplayBug::ForgetsAttempts,
+        ReplayBug::DoesAllAgain,
+    ] {
+        let caught = (0..300)
+            .filter(|seed| simulate(*seed, Some(bug)).is_err())
+            .count();
+        assert!(caught > 5, "{bug:?}: caught in {caught} of 300 clusters");
+    }
+}

@@ -1,0 +1,94 @@
+"""Jobs that are killed with -9, at any moment or at a chosen one, to be resumed."""
+
+import json
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from .harness import end, start
+
+KILLS = 10
+
+#: So little memory that 60 MB make runs.
+RUNS = ("--memory", "22M", "--workers", "2")
+
+Tree = dict[str, bytes]
+
+
+def tree(path: Path) -> Tree:
+    """All bytes of an output, but for its proof, which names the job."""
+    if path.is_file():
+        return {"": path.read_bytes()}
+    return {part.name: part.read_bytes() for part in path.iterdir() if part.name != "_SUCCESS"}
+
+
+def events_of(home: Path) -> list[dict[str, Any]]:
+    """The history of the only job, as far as its lines are whole."""
+    (path,) = home.glob("jobs/*/events.jsonl")
+    return [json.loads(line) for line in path.read_bytes().split(b"\n")[:-1]]
+
+
+def wait_for_history(home: Path, process: subprocess.Popen[str]) -> None:
+    deadline_s = time.monotonic() + 20
+    while not list(home.glob("jobs/*/events.jsonl")) and process.poll() is None:
+        assert time.monotonic() < deadline_s, "no history"
+        time.sleep(0.001)
+
+
+def kill_when(
+    arguments: list[str | Path], home: Path, is_time: Callable[[list[dict[str, Any]]], bool]
+) -> None:
+    """Start a job, and kill it as soon as its history says that it is time."""
+    process = start(*arguments, "--history")
+    wait_for_history(home, process)
+    while process.poll() is None and not is_time(events_of(home)):
+        time.sleep(0.002)
+    process.kill()
+    assert end(process).status == -signal.SIGKILL, "the job was over before it could be killed"
+
+
+def kept(events: list[dict[str, Any]], what: str) -> int:
+    """How many tasks of a kind are over."""
+    ends = (event for event in events if event["event"] == "attempt_finished")
+    return sum(what in event.get("kept", {}) for event in ends)
+
+
+def spilled(events: list[dict[str, Any]]) -> bool:
+    return kept(events, "spill") >= 4
+
+
+def merged(events: list[dict[str, Any]]) -> bool:
+    return kept(events, "merge") >= 1
+
+
+def killed_again_and_again(arguments: list[str | Path], home: Path, *, took_s: float) -> int:
+    """Run a job, killing it and those that go on with it; returns how many were killed.
+
+    One in four dies while it starts, the others soon after they have begun to write their history.
+    """
+    process = start(*arguments, "--history")
+    wait_for_history(home, process)
+    killed = 0
+    while killed < KILLS:
+        time.sleep(random.uniform(0, took_s / 8))
+        process.kill()
+        done = end(process)
+        if done.status != -signal.SIGKILL:
+            assert done.status == 0, done
+            return killed
+        killed += 1
+        (path,) = home.glob("jobs/*/events.jsonl")
+        length = path.stat().st_size
+        process = start("resume", "last")
+        if random.randrange(4) == 0:
+            time.sleep(random.uniform(0, 0.2))
+        else:
+            while path.stat().st_size <= length and process.poll() is None:
+                time.sleep(0.001)
+    done = end(process)
+    assert done.status == 0, done
+    return killed
