@@ -79,6 +79,8 @@ fn failure(fault: Fault, operation: &'static str, path: &Path) -> Error {
 pub struct Faulty<S> {
     inner: S,
     counter: Arc<Counter>,
+    /// Whether removing goes wrong, too.
+    dies: bool,
 }
 
 impl<S: Store> Faulty<S> {
@@ -90,6 +92,21 @@ impl<S: Store> Faulty<S> {
                 plan,
                 calls: AtomicU64::new(0),
             }),
+            dies: false,
+        }
+    }
+
+    /// `inner` until the call of that number, and nothing from then on: not even removing, as where a process was
+    /// killed. The errors are of a kind that no retry helps.
+    pub fn dying(inner: S, at_call: u64) -> Self {
+        let plan = Plan {
+            fault: Fault::Code(libc::ENOSPC),
+            from: at_call,
+            to: u64::MAX,
+        };
+        Faulty {
+            dies: true,
+            ..Faulty::new(inner, plan)
         }
     }
 
@@ -155,7 +172,10 @@ impl<S: Store> Store for Faulty<S> {
     }
 
     fn remove(&self, path: &Path) -> Result<()> {
-        self.inner.remove(path) // so that "nothing is left behind" can be asked after any fault
+        if self.dies {
+            self.counter.check("remove", path)?;
+        }
+        self.inner.remove(path) // else so that "nothing is left behind" can be asked after any fault
     }
 
     fn sync_directory(&self, directory: &Path) -> Result<()> {

@@ -13,15 +13,12 @@ use gristmill_engine::jobs::{self, JobReport, Status};
 use gristmill_engine::plan::JobSpec;
 use gristmill_engine::runner::threads::Control;
 use gristmill_engine::storage::Store;
-use gristmill_engine::storage::faulty::{Fault, Faulty, Plan};
+use gristmill_engine::storage::faulty::Faulty;
 use gristmill_engine::storage::local::Local;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::support::{Key, Numbers, Place, Tree, for_each_number, least_memory, records};
-
-/// No error of this code is tried again: the job ends at once.
-const DEAD: Fault = Fault::Code(28);
 
 /// Where a job runs, and its history.
 struct Desk {
@@ -48,12 +45,7 @@ impl Desk {
 
     /// Runs a job whose store works until a call; says how many there were.
     fn run(&self, spec: &Value, until: u64) -> (JobReport, u64) {
-        let plan = Plan {
-            fault: DEAD,
-            from: until,
-            to: u64::MAX,
-        };
-        let store = Arc::new(Faulty::new(Local, plan));
+        let store = Arc::new(Faulty::dying(Local, until));
         let environment = jobs::Environment {
             store: Arc::clone(&store) as Arc<dyn Store>,
             job_id: "job_1".into(),
@@ -140,14 +132,14 @@ fn specs() -> Vec<Value> {
 
 #[test]
 fn a_job_that_dies_at_any_call_ends_with_the_same_bytes() {
-    let input = records(&keys(150_000), 0);
+    let input = records(&keys(120_000), 0);
     let kept = AtomicU64::new(0);
     for spec in specs() {
         let good = Desk::new(&spec, &input);
         let (report, calls) = good.begin(u64::MAX);
         assert_eq!(report.status, Status::Succeeded, "{:?}", report.error);
         let wanted = good.tree();
-        let moments = 24.min(calls);
+        let moments = 16.min(calls);
         for_each_number(moments, |moment| {
             let until = moment * calls / moments;
             let desk = Desk::new(&spec, &input);

@@ -126,11 +126,11 @@ pub(super) fn read(held: &Held) -> Result<(JobSpec, Value, Story)> {
         ..
     }) = held.events.first().map(|event| &event.event)
     else {
-        return Err(foreign("it does not begin with a job".to_owned()));
+        return Err(foreign("it does not begin with a job"));
     };
     let name = held.folder.file_name().unwrap_or_default();
     if name != job_id.as_str() {
-        return Err(foreign(format!("it is that of {job_id:?}")));
+        return Err(foreign(&format!("it is that of {job_id:?}")));
     }
     let over = held.events.iter().find_map(|event| match &event.event {
         Event::JobFinished { status, .. } => Some(status),
@@ -151,10 +151,12 @@ pub(super) fn read(held: &Held) -> Result<(JobSpec, Value, Story)> {
     }
     let spec = JobSpec::from_json(&options.to_string())?;
     let Some(cwd) = cwd.as_deref().filter(|cwd| cwd.is_absolute()) else {
-        return Err(foreign("it does not say where it was begun".to_owned()));
+        return Err(foreign("it does not say where it was begun"));
     };
     if spec.command() != command {
-        return Err(foreign(format!("its options are not those of {command:?}")));
+        return Err(foreign(&format!(
+            "its options are not those of {command:?}"
+        )));
     }
     super::resumable(&spec)?;
     let mut story = Story::default();
@@ -164,7 +166,7 @@ pub(super) fn read(held: &Held) -> Result<(JobSpec, Value, Story)> {
     Ok((spec.rooted(cwd), options.clone(), story))
 }
 
-fn foreign(what: String) -> Error {
+fn foreign(what: &str) -> Error {
     let message = format!("its history is none that a job of this folder wrote: {what}");
     Error::new(Kind::BadInput, OPERATION, message).advise("start the job anew")
 }

@@ -25,11 +25,14 @@ pub enum ReplayBug {
     DoesAllAgain,
 }
 
+/// A driver that never lives long enough gets nowhere, which is nobody's fault.
+const MOST_KILLS: u32 = 5;
+
 /// What a history says.
 #[derive(Debug, Default)]
 pub struct History {
     pub bug: Option<ReplayBug>,
-    /// A driver lives about so long; for ever where 0.
+    /// A driver lives about so long.
     pub killing_ms: u64,
     begun: Vec<AttemptId>,
     through: BTreeMap<u32, AttemptId>,
@@ -72,7 +75,7 @@ impl History {
 
 impl Cluster {
     pub(super) fn next_kill(&mut self) {
-        if self.history.killing_ms > 0 {
+        if self.history.kills < MOST_KILLS {
             let after = 1 + self.numbers.below(2 * self.history.killing_ms);
             self.expect(self.now_ms + after, Happening::DriverKilled);
         }
