@@ -1,8 +1,8 @@
-"""MapReduce in Python against the same loops without it, paired: what the engine costs people's code.
+"""MapReduce in Python against the same loops without it, paired: what the engine costs.
 
-    words    the word count of the README           against   the bare loop on two processes over the halves
-    batches  `map_batches` with pyarrow             against   the same pyarrow calls on two processes
-    start    the first record of a job, cold, warm            and what a task costs: a job of 1,000 of them
+    words    the word count of the README   against the bare loop, on two processes over the halves
+    batches  `map_batches` with pyarrow     against the same pyarrow calls on two processes
+    start    how long until a job's first record, cold and warm; and what a task costs
     memory   one key with half of the data, in little memory: the peak of all processes together
 
     python benchmarks/mapreduce.py                    1 GB of text, three rounds
@@ -138,7 +138,8 @@ def first(line):
 
 def begin():
     began = time.time()
-    job = gm.Job(gm.items(["a line"]), map=first, reduce=gm.count(), output=gm.tsv(out + str(began)))
+    output = gm.tsv(out + str(began))
+    job = gm.Job(gm.items(["a line"]), map=first, reduce=gm.count(), output=output)
     return min(key for key, _ in job.run(workers=1).read()) - began
 
 def nothing(item):
