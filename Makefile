@@ -18,6 +18,7 @@ TOOLS ?= .tools
 DENY := $(TOOLS)/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
 UV := $(TOOLS)/uv-$(UV_VERSION)/bin/uv
 BENCH := $(TOOLS)/bench
+FRAMEWORKS := $(TOOLS)/frameworks
 
 # Directories are in the list for their time stamps: a file that is gone changes nothing else.
 RUST_SOURCES := $(shell find crates/*/src) $(wildcard crates/*/Cargo.toml) Cargo.toml Cargo.lock
@@ -30,7 +31,7 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build demo test check format check-rust check-python check-deps bench bench-floor bench-external audit lock clean
+.PHONY: help build demo test check format check-rust check-python check-deps bench bench-all bench-floor bench-external audit lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,6 +69,12 @@ format: $(VENV)/.develop ## format Rust and Python, and fix what the linters can
 bench: build $(BENCH)/.installed ## against other programs: 25 minutes; again, to go on (drops the page cache: root)
 	$(BIN)/python benchmarks/compare.py --peers $(BENCH)/bin/python
 
+bench-all: build $(BENCH)/.installed $(FRAMEWORKS)/.installed ## 1 and 10 GB, with Spark, Hadoop, Ray Data and Daft too: an hour; again, to go on
+	$(BENCH_COMPARE) --name all --rows 10m --cells all --rounds 3 --minutes 20
+	$(BENCH_COMPARE) --name all --rows 100m --cells all --rounds 1 --minutes 40
+
+BENCH_COMPARE = $(BIN)/python benchmarks/compare.py --peers $(BENCH)/bin/python --frameworks $(FRAMEWORKS)/bin/python
+
 bench-floor: build ## against the floor of the device, five minutes
 	$(BIN)/python benchmarks/run.py
 
@@ -86,6 +93,8 @@ lock: $(UV) ## bring the lock files up to date with the manifests (LOCK_FLAGS=--
 	$(UV_COMPILE) --group develop --constraint requirements/build.txt --output-file requirements/develop.txt
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 		--custom-compile-command "make lock" $(LOCK_FLAGS) --group bench --output-file requirements/bench.txt
+	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+		--custom-compile-command "make lock" $(LOCK_FLAGS) --group frameworks --output-file requirements/frameworks.txt
 
 UV_COMPILE = $(UV) pip compile pyproject.toml --quiet --universal --python-version 3.11 \
 	--generate-hashes --custom-compile-command "make lock" $(LOCK_FLAGS)
@@ -111,12 +120,16 @@ $(VENV)/.develop: requirements/develop.txt $(VENV)/.build
 	@touch $@
 
 # The programs that the benchmarks compare with, apart from ours.
-$(BENCH)/.installed: requirements/bench.txt
+$(TOOLS)/%/.installed: requirements/%.txt
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python3" >&2; exit 1; }
-	$(PYTHON) -m venv $(BENCH)
-	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: \
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes $(PIP_SOURCES) \
 		--requirement $<
 	@touch $@
+
+# Wheels only, as above; but PySpark has never been anything else than a source distribution.
+$(BENCH)/.installed: PIP_SOURCES = --only-binary :all:
+$(FRAMEWORKS)/.installed: PIP_SOURCES = --only-binary :all: --no-binary pyspark
 
 $(VENV)/.extension: $(RUST_SOURCES) pyproject.toml $(VENV)/.build
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) PIP_NO_INDEX=1 PIP_QUIET=1 $(BIN)/maturin develop --release --locked

@@ -28,7 +28,7 @@ from statistics import median
 from typing import Any
 
 from external import device, drop_caches, natural_text
-from peers import FORMS
+from peers import FORMS, FRAMEWORKS
 from run import GRISTMILL, HERE, STREAMS, gristmill, machine, read_cached
 
 from gristmill._core import device_floor
@@ -46,6 +46,10 @@ NAMES = {
     "gnu": "GNU sort",
     "numpy": "NumPy",
     "polars": "Polars, streaming",
+    "daft": "Daft",
+    "spark": "Spark, DataFrames",
+    "ray": "Ray Data",
+    "hadoop": "Hadoop, local runner",
 }
 
 
@@ -77,7 +81,16 @@ CELLS = {
         passes=2,
     ),
     "lines": Cell("Lines of natural text", PLENTY, ("gristmill", "duckdb", "gnu"), lines=True),
-    # Not of `make bench`: --cells big --rows 100m.
+    # Of `make bench-all`: 1 and 10 GB.
+    "all": Cell(
+        "TeraSort against everyone",
+        PLENTY,
+        (
+            *("floor", "gristmill", "numpy", "clickhouse", "duckdb", "polars", "gnu"),
+            *("daft", "spark", "ray", "hadoop"),
+        ),
+    ),
+    # Of neither: --cells big --rows 100m.
     "big": Cell(
         "TeraSort with 2 GB of memory",
         2 * LITTLE,
@@ -161,17 +174,22 @@ def timed(command: list[Any]) -> Figures:
     return {"wall_s": wall_s, "cpu_s": cpu_s, "peak_bytes": usage.ru_maxrss * 1024}
 
 
-def command_of(cell: Cell, program: str, source: Path, output: Path, peers: Path) -> list[Any]:
+def command_of(
+    cell: Cell, program: str, source: Path, output: Path, pythons: dict[str, Path]
+) -> list[Any]:
     """The command line of a run."""
     if program != "gristmill":
-        return [peers, HERE / "peers.py", program, source, output, cell.memory]
+        python = pythons["frameworks" if program in FRAMEWORKS else "peers"]
+        return [python, HERE / "peers.py", program, source, output, cell.memory]
     memory = ["--memory", str(cell.memory)]
     if cell.lines:
         return [GRISTMILL, "sort", source, "-o", output, *memory]
     return [GRISTMILL, "terasort", source, output, *memory]
 
 
-def one_run(cell: Cell, program: str, data: Data, folder: Path, peers: Path) -> Figures:
+def one_run(
+    cell: Cell, program: str, data: Data, folder: Path, pythons: dict[str, Path]
+) -> Figures:
     """One run of one program, from a cold or a warm input; its output is removed."""
     if program == "floor":
         drop_caches() if cell.cold else warm(data.raw)
@@ -182,7 +200,7 @@ def one_run(cell: Cell, program: str, data: Data, folder: Path, peers: Path) -> 
         subprocess.run([GRISTMILL, "--version"], stdout=subprocess.DEVNULL, check=True)
     else:
         warm(source)
-    found = timed(command_of(cell, program, source, output, peers))
+    found = timed(command_of(cell, program, source, output, pythons))
     for left in [output, folder / "duckdb"]:
         if left.is_dir():
             shutil.rmtree(left)
@@ -204,10 +222,10 @@ def runs_of(rounds: int, cells: list[str]) -> list[tuple[int, str, str]]:
 def bench(given: argparse.Namespace, save: Callable[[Figures], None], results: Figures) -> bool:
     """Make the runs that are not there yet, until they all are or time is up."""
     began = time.monotonic()
-    peers = given.peers.absolute()
+    pythons = {"peers": given.peers.absolute(), "frameworks": given.frameworks.absolute()}
     folder = given.dir / "gristmill-bench-data"
     folder.mkdir(exist_ok=True)
-    data = Data.make(folder, given.rows, given.text * 1_000_000, peers, given.cells)
+    data = Data.make(folder, given.rows, given.text * 1_000_000, pythons["peers"], given.cells)
     results["bytes"] = data.bytes
     if data.lines.exists():
         results["line_bytes"] = data.lines.stat().st_size
@@ -221,7 +239,7 @@ def bench(given: argparse.Namespace, save: Callable[[Figures], None], results: F
             print(f"{left} runs are left: call it again to go on")
             return False
         with tempfile.TemporaryDirectory(prefix="run-", dir=folder) as scratch:
-            results["runs"][name] = one_run(CELLS[cell], program, data, Path(scratch), peers)
+            results["runs"][name] = one_run(CELLS[cell], program, data, Path(scratch), pythons)
         save(results)
         print(f"{name}: {results['runs'][name]['wall_s']:.2f} s", flush=True)
     shutil.rmtree(folder)
@@ -316,6 +334,9 @@ def main() -> None:
     parser.add_argument("--name", default="compare", help="what the results are called")
     parser.add_argument("--results", type=Path, default=HERE / "results", help="raw results")
     parser.add_argument("--peers", type=Path, default=Path(sys.executable), help="their Python")
+    parser.add_argument(
+        "--frameworks", type=Path, default=Path(sys.executable), help="that of Spark, Ray and Daft"
+    )
     parser.add_argument("--show", type=Path, metavar="FILE", help="a result's table and plot")
     parser.add_argument("--plot", type=Path, metavar="SVG", help="where the plot goes")
     given = parser.parse_args()

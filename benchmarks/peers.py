@@ -9,6 +9,7 @@ value in a Parquet file.
 """
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -26,7 +27,14 @@ FORMS = {
     "clickhouse": "raw",
     "polars": "parquet",
     "numpy": "raw",
+    "daft": "parquet",
+    "spark": "parquet",
+    "ray": "parquet",
+    "hadoop": "raw",
 }
+
+#: Peers that live in a Python of their own, as they want other versions of what they share.
+FRAMEWORKS = ["daft", "spark", "ray"]
 
 #: Peers that sort lines, too.
 OF_LINES = ["gnu", "duckdb"]
@@ -114,12 +122,76 @@ def numpy_sort(source: Path, output: Path, _memory: int) -> None:
             file.write(records[order[first : first + (1 << 18)]].data)
 
 
+def daft_sort(source: Path, output: Path, _memory: int) -> None:
+    """Daft's native runner, from Parquet to Parquet; it takes the memory it wants."""
+    import daft
+
+    daft.read_parquet(str(source)).sort("key").write_parquet(str(output), compression="none")
+
+
+def spark_sort(source: Path, output: Path, memory: int) -> None:
+    """Spark in one process with as many threads as cores: DataFrames, from Parquet to Parquet."""
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master(f"local[{THREADS}]")
+    settings = {
+        "spark.driver.memory": f"{memory // 1_000_000}m",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.local.dir": str(output.parent),
+        "spark.ui.enabled": "false",
+        "spark.sql.parquet.compression.codec": "uncompressed",
+        "spark.sql.shuffle.partitions": str(8 * THREADS),
+    }
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.read.parquet(str(source)).sort("key").write.parquet(str(output))
+    session.stop()
+
+
+def ray_sort(source: Path, output: Path, memory: int) -> None:
+    """Ray Data on one node of its own, Parquet to Parquet; half of the memory is its store's."""
+    import ray
+
+    ray.init(
+        num_cpus=THREADS,
+        object_store_memory=memory // 2,
+        include_dashboard=False,
+        logging_level="warning",
+        _temp_dir=f"/tmp/ray-{os.getpid()}",
+    )
+    ray.data.read_parquet(str(source)).sort("key").write_parquet(str(output))
+    ray.shutdown()
+    shutil.rmtree(f"/tmp/ray-{os.getpid()}", ignore_errors=True)
+
+
+def hadoop_sort(source: Path, output: Path, memory: int) -> None:
+    """Hadoop's own TeraSort in its local runner, with buffers large enough for one spill a map."""
+    sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+    from hadoop.harness import Hadoop
+
+    tuned = {
+        "mapreduce.job.reduces": str(THREADS),
+        "mapreduce.local.map.tasks.maximum": str(THREADS),
+        "mapreduce.local.reduce.tasks.maximum": str(THREADS),
+        "mapreduce.task.io.sort.mb": "256",
+        "mapreduce.map.sort.spill.percent": "0.95",
+        "mapreduce.task.io.sort.factor": "200",
+    }
+    heap = f"-Xmx{memory // 1_000_000}m"
+    Hadoop.prepare(output.parent).tuned_terasort(source, output, tuned, heap)
+
+
 PEERS: dict[str, Callable[[Path, Path, int], None]] = {
     "gnu": gnu,
     "duckdb": duckdb_sort,
     "clickhouse": clickhouse,
     "polars": polars_sort,
     "numpy": numpy_sort,
+    "daft": daft_sort,
+    "spark": spark_sort,
+    "ray": ray_sort,
+    "hadoop": hadoop_sort,
 }
 
 
@@ -137,8 +209,10 @@ def main() -> None:
     if peer == "to-parquet":
         to_parquet(Path(source), Path(output), int(memory))
         return
-    PEERS[peer](Path(source), Path(output), int(memory))
-    durable(Path(output))
+    made = Path(output)
+    PEERS[peer](Path(source), made, int(memory))
+    for path in [made] if made.is_file() else filter(Path.is_file, made.rglob("*")):
+        durable(path)
 
 
 if __name__ == "__main__":
