@@ -15,7 +15,7 @@ import pytest
 
 ENGINE_SRC = Path(__file__).parent.parent / "crates/engine/src"
 
-BASE = frozenset({"error", "record", "order", "run", "aggregate", "budget", "storage"})
+BASE = frozenset({"error", "record", "order", "run", "aggregate", "budget", "storage", "codec"})
 STAGES = frozenset({"split", "map", "spill", "shuffle", "merge", "reduce", "commit"})
 TASKS = frozenset({"task"})
 ABOVE = frozenset({"plan", "driver", "runner", "history", "jobs"})

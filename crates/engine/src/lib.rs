@@ -4,9 +4,9 @@
 //! arrow back (`tests/test_layers.py` reads the `use crate::` lines):
 //!
 //! ```text
-//!  base    error  record  order  run  budget  storage   know no stage
-//!  stages  split  map  spill  merge  reduce  commit     know the base, and no other stage
-//!  above   task  plan  driver  runner  history  jobs    put stages together
+//!  base    error  record  order  run  budget  storage  codec   know no stage
+//!  stages  split  map  spill  merge  reduce  commit            know the base, and no other stage
+//!  above   task  plan  driver  runner  history  jobs           put stages together
 //! ```
 //!
 //! Nothing here knows Python, Ray or a command line. Nothing here reads the environment.
@@ -14,6 +14,7 @@
 pub mod error;
 
 pub mod budget;
+pub mod codec;
 pub mod order;
 pub mod record;
 pub mod run;
