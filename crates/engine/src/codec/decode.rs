@@ -211,7 +211,8 @@ impl Decoder {
         let error = match failure {
             Failure::Whole(error) => error,
             Failure::Trouble(Trouble::Input(error)) => {
-                return unwrapped(error, self.path.as_deref());
+                let path = self.path.as_deref().unwrap_or("(a stream)".as_ref());
+                return error_of(error, path);
             }
             Failure::Trouble(Trouble::Truncated) => bad(
                 format!("it ends before its {codec} data do: it is cut short"),
@@ -290,9 +291,16 @@ pub(super) fn wrapped(error: Error) -> io::Error {
     io::Error::new(kind, error)
 }
 
-/// The error that [`wrapped`] put into one of [`io`], or one made of it.
-pub(super) fn unwrapped(error: io::Error, path: Option<&Path>) -> Error {
-    let path = path.unwrap_or("(a stream)".as_ref());
+/// The engine's error inside an error of a reader such as [`Decoder`], or one made of it.
+///
+/// ```
+/// use std::io::Read;
+/// use gristmill_engine::{Kind, codec::{Codec, decoder, error_of}};
+/// let mut out = Vec::new();
+/// let error = decoder(Codec::Gzip, &b"words"[..]).read_to_end(&mut out).unwrap_err();
+/// assert_eq!(error_of(error, "in.gz".as_ref()).kind(), Kind::BadInput);
+/// ```
+pub fn error_of(error: io::Error, path: &Path) -> Error {
     error
         .downcast::<Error>()
         .unwrap_or_else(|error| Error::from_io("read the input", path, &error))

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::decode::{Decoder, decoder, unwrapped, wrapped};
+use super::decode::{Decoder, decoder, error_of, wrapped};
 use super::{Codec, SNIFF_BYTES, detect};
 use crate::error::Result;
 use crate::storage::pages::Pages;
@@ -134,7 +134,7 @@ impl Reader {
             Way::Plain(blocks, given) => {
                 let count = blocks
                     .read(out)
-                    .map_err(|error| unwrapped(error, Some(&self.path)))?;
+                    .map_err(|error| error_of(error, &self.path))?;
                 *given += count as u64;
                 Ok(count)
             }

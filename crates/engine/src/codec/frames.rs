@@ -25,7 +25,7 @@ impl Member for Lz4Frame {
         std::mem::swap(self.decoder.get_mut(), input);
         let read = self.decoder.read(out);
         std::mem::swap(self.decoder.get_mut(), input);
-        match read.map_err(|error| explained(error, input))? {
+        match read.map_err(|error| explained(&error, input))? {
             // The library takes the end of the file for the end of the frame.
             0 if input.starved => Err(Trouble::Truncated),
             0 => Ok(None),
@@ -79,7 +79,8 @@ impl SnappyFraming {
         let chunks = Chunks {
             input: Input::nothing(),
             left: 0,
-            unknown: None,
+            padding: false,
+            broken: None,
         };
         SnappyFraming {
             decoder: snap::read::FrameDecoder::new(chunks),
@@ -93,50 +94,67 @@ impl Member for SnappyFraming {
         let read = self.decoder.read(out);
         let chunks = self.decoder.get_mut();
         std::mem::swap(&mut chunks.input, input);
-        if let Some(kind) = chunks.unknown {
-            let why = format!("a chunk is of the unknown kind {kind:02x}");
+        if let Some(why) = chunks.broken.take() {
             return Err(Trouble::Damaged(why));
         }
-        match read.map_err(|error| explained(error, input))? {
+        match read.map_err(|error| explained(&error, input))? {
             0 => Ok(None),
             count => Ok(Some(count)),
         }
     }
 }
 
-/// Snappy's chunks, of known kinds only.
+/// Snappy's chunks, none of which is lost.
 ///
-/// The format lets decoders pass over chunks of the kinds 80 to fd, none of which is defined. One flipped bit makes
-/// such a chunk of a chunk of data, and the data would be gone without a word: here they are errors.
+/// The format lets decoders pass over chunks of the kinds 80 to fd, none of which is defined, and over padding, which is
+/// written as zeros. One flipped byte makes such a chunk of a chunk of data, and the data would be gone
+/// without a word: here unknown kinds are errors, and so is padding that is not zero.
 struct Chunks {
     input: Input,
     /// What is left of the chunk that was begun.
     left: usize,
-    unknown: Option<u8>,
+    /// That chunk is padding, and its header was read.
+    padding: bool,
+    /// What is wrong with it.
+    broken: Option<String>,
+}
+
+impl Chunks {
+    fn broken(&mut self, why: String) -> io::Error {
+        self.broken = Some(why);
+        io::ErrorKind::InvalidData.into()
+    }
 }
 
 impl Read for Chunks {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        if self.left == 0 {
-            match *self.input.peek(4)? {
+        let begins = self.left == 0;
+        if begins {
+            match *self.input.peek_or_keep(4)? {
                 [kind @ 2..0xfe, ..] => {
-                    self.unknown = Some(kind);
-                    return Err(io::ErrorKind::InvalidData.into());
+                    return Err(self.broken(format!("a chunk is of the unknown kind {kind:02x}")));
                 }
-                [_, a, b, c, ..] => self.left = 4 + u32::from_le_bytes([a, b, c, 0]) as usize,
+                [kind, a, b, c, ..] => {
+                    self.padding = kind == 0xfe;
+                    self.left = 4 + u32::from_le_bytes([a, b, c, 0]) as usize;
+                }
                 [] => return Ok(0),
                 _ => return Err(io::ErrorKind::UnexpectedEof.into()),
             }
         }
-        let most = out.len().min(self.left);
+        // A header is never read together with what follows it.
+        let most = out.len().min(if begins { 4 } else { self.left });
         let count = self.input.read(&mut out[..most])?;
         self.left -= count;
+        if self.padding && !begins && out[..count].iter().any(|&byte| byte != 0) {
+            return Err(self.broken("a chunk of padding holds other bytes than zeros".to_owned()));
+        }
         Ok(count)
     }
 }
 
 /// A library's error: that of the input if it had one, else its own.
-fn explained(error: io::Error, input: &mut Input) -> Trouble {
+fn explained(error: &io::Error, input: &mut Input) -> Trouble {
     if let Some(cause) = input.failed.take() {
         return Trouble::Input(cause);
     }

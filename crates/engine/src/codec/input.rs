@@ -94,19 +94,23 @@ impl Input {
         }
         Ok(true)
     }
+
+    /// [`Input::peek`] for use under a library: an error is kept in `failed`, and what the library gets is a copy
+    /// without its cause.
+    pub(super) fn peek_or_keep(&mut self, count: usize) -> io::Result<&[u8]> {
+        if let Err(error) = self.peek(count) {
+            let kind = error.kind();
+            self.failed = Some(error);
+            return Err(kind.into());
+        }
+        Ok(&self.buffer[self.start..self.end])
+    }
 }
 
-/// For libraries that want a reader. An error is kept in `failed`: the library gets a copy without its cause.
+/// For libraries that want a reader.
 impl Read for Input {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let there = match self.fill() {
-            Ok(there) => there,
-            Err(error) => {
-                let kind = error.kind();
-                self.failed = Some(error);
-                return Err(kind.into());
-            }
-        };
+        let there = self.peek_or_keep(1)?;
         let count = there.len().min(out.len());
         out[..count].copy_from_slice(&there[..count]);
         self.starved |= count == 0 && !out.is_empty();

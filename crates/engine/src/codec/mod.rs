@@ -33,7 +33,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-pub use decode::{Decoder, decoder};
+pub use decode::{Decoder, decoder, error_of};
 pub use encode::{Encoder, encoder};
 pub use file::{Coding, Reader, open};
 
