@@ -8,6 +8,7 @@
 //!
 //! Both steps are functions of names, sizes and options alone. Splits tile the input: every byte is in one.
 
+pub mod lines;
 pub mod records;
 
 use std::path::{Path, PathBuf};
