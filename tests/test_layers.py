@@ -15,7 +15,9 @@ import pytest
 
 ENGINE_SRC = Path(__file__).parent.parent / "crates/engine/src"
 
-BASE = frozenset({"error", "record", "order", "run", "aggregate", "budget", "storage"})
+BASE = frozenset(
+    {"error", "record", "order", "value", "run", "aggregate", "budget", "storage"},
+)
 STAGES = frozenset({"split", "map", "spill", "shuffle", "merge", "reduce", "commit"})
 TASKS = frozenset({"task"})
 ABOVE = frozenset({"plan", "driver", "runner", "history", "jobs"})

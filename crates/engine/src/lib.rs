@@ -4,9 +4,9 @@
 //! arrow back (`tests/test_layers.py` reads the `use crate::` lines):
 //!
 //! ```text
-//!  base    error  record  order  run  budget  storage   know no stage
-//!  stages  split  map  spill  merge  reduce  commit     know the base, and no other stage
-//!  above   task  plan  driver  runner  history  jobs    put stages together
+//!  base    error  record  order  value  run  aggregate  budget  storage   know no stage
+//!  stages  split  map  spill  merge  reduce  commit                       know the base, and no other stage
+//!  above   task  plan  driver  runner  history  jobs                      put stages together
 //! ```
 //!
 //! Nothing here knows Python, Ray or a command line. Nothing here reads the environment.
@@ -18,6 +18,7 @@ pub mod order;
 pub mod record;
 pub mod run;
 pub mod storage;
+pub mod value;
 
 pub mod commit;
 pub mod map;
