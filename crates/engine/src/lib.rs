@@ -13,6 +13,7 @@
 
 pub mod error;
 
+pub mod aggregate;
 pub mod budget;
 pub mod order;
 pub mod record;
