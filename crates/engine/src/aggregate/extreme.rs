@@ -1,6 +1,6 @@
 //! One value out of all: `min`, `max`, `first`, `last`. The state is that value, behind its position where that decides.
 
-use super::order::{by_type, by_worth};
+use super::worth::{by_type, by_worth};
 use super::{Aggregate, check_value, check_whole, mismatch, split_unsigned};
 use crate::Result;
 use crate::value::{skip, write};

@@ -12,7 +12,7 @@
 
 use std::cmp::Ordering;
 
-use super::order::{by_type, by_worth};
+use super::worth::{by_type, by_worth};
 use super::{Aggregate, bad_state, check_value, check_whole, mismatch, split_unsigned};
 use crate::Result;
 use crate::value::{skip, write};

@@ -9,16 +9,16 @@
 //! doubles are exact until they are rounded, once; and equal states have equal bytes.
 //!
 //! A written state takes the whole of its slice and does not begin with FF, so that it may stand behind a key. How values
-//! compare where results depend on it is said in `order.rs`, what a state holds in the file of its family.
+//! compare where results depend on it is said in `worth.rs`, what a state holds in the file of its family.
 
 mod exact;
 mod extreme;
 mod log;
-mod order;
 mod sketch;
 mod sum;
 #[cfg(test)]
 mod tests;
+mod worth;
 
 use serde::{Deserialize, Serialize};
 

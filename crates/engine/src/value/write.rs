@@ -305,6 +305,14 @@ impl<'a> Writer<'a> {
     }
 
     /// Appends a null, escaped where it is an element.
+    ///
+    /// ```
+    /// use gristmill_engine::value::Writer;
+    /// let mut out = Vec::new();
+    /// let mut writer = Writer::new(&mut out);
+    /// writer.null();
+    /// assert_eq!(out, [0x00]);
+    /// ```
     #[inline]
     pub fn null(&mut self) {
         if self.depth > 0 {
@@ -315,47 +323,116 @@ impl<'a> Writer<'a> {
     }
 
     /// Appends bytes, as [`bytes`].
+    ///
+    /// ```
+    /// use gristmill_engine::value::Writer;
+    /// let mut out = Vec::new();
+    /// let mut writer = Writer::new(&mut out);
+    /// writer.bytes(b"a");
+    /// assert_eq!(out, b"\x01a\0");
+    /// ```
     #[inline]
     pub fn bytes(&mut self, value: &[u8]) {
         bytes(self.out, value);
     }
 
     /// Appends text, as [`text`].
+    ///
+    /// ```
+    /// use gristmill_engine::value::Writer;
+    /// let mut out = Vec::new();
+    /// let mut writer = Writer::new(&mut out);
+    /// writer.text("a");
+    /// assert_eq!(out, b"\x02a\0");
+    /// ```
     #[inline]
     pub fn text(&mut self, value: &str) {
         text(self.out, value);
     }
 
     /// Appends an integer of up to 64 bits, as [`int`].
+    ///
+    /// ```
+    /// use gristmill_engine::value::Writer;
+    /// let mut out = Vec::new();
+    /// let mut writer = Writer::new(&mut out);
+    /// writer.int(7);
+    /// assert_eq!(out, [0x15, 7]);
+    /// ```
     #[inline]
     pub fn int(&mut self, value: i64) {
         int(self.out, value);
     }
 
     /// Appends an integer of any size, as [`big_int`], with its error.
+    ///
+    /// ```
+    /// use gristmill_engine::value::Writer;
+    /// let mut out = Vec::new();
+    /// let mut writer = Writer::new(&mut out);
+    /// writer.big_int(true, &[1])?;
+    /// assert_eq!(out, [0x13, 0xfe]);
+    /// # Ok::<(), gristmill_engine::Error>(())
+    /// ```
     pub fn big_int(&mut self, negative: bool, magnitude_be: &[u8]) -> Result<()> {
         big_int(self.out, negative, magnitude_be)
     }
 
     /// Appends a double, as [`double`].
+    ///
+    /// ```
+    /// use gristmill_engine::value::Writer;
+    /// let mut out = Vec::new();
+    /// let mut writer = Writer::new(&mut out);
+    /// writer.double(-0.0);
+    /// assert_eq!(out, [0x21, 0x7f, 255, 255, 255, 255, 255, 255, 255]);
+    /// ```
     #[inline]
     pub fn double(&mut self, value: f64) {
         double(self.out, value);
     }
 
     /// Appends a boolean, as [`boolean`].
+    ///
+    /// ```
+    /// use gristmill_engine::value::Writer;
+    /// let mut out = Vec::new();
+    /// let mut writer = Writer::new(&mut out);
+    /// writer.boolean(true);
+    /// assert_eq!(out, [0x27]);
+    /// ```
     #[inline]
     pub fn boolean(&mut self, value: bool) {
         boolean(self.out, value);
     }
 
     /// Appends pickled bytes, as [`pickled`].
+    ///
+    /// ```
+    /// use gristmill_engine::value::Writer;
+    /// let mut out = Vec::new();
+    /// let mut writer = Writer::new(&mut out);
+    /// writer.pickled(b"N.");
+    /// assert_eq!(out, b"\x40N.\0");
+    /// ```
     #[inline]
     pub fn pickled(&mut self, value: &[u8]) {
         pickled(self.out, value);
     }
 
     /// Begins a tuple. An error (`bad_input`) where 100 tuples are open, which is as deep as values go.
+    ///
+    /// ```
+    /// use gristmill_engine::value::Writer;
+    /// let mut out = Vec::new();
+    /// let mut writer = Writer::new(&mut out);
+    /// for _ in 0..100 {
+    ///     writer.begin_tuple()?;
+    /// }
+    /// assert!(writer.begin_tuple().is_err());
+    /// assert_eq!(out, [0x05; 100]);
+    /// # Ok::<(), gristmill_engine::Error>(())
+    /// ```
     pub fn begin_tuple(&mut self) -> Result<()> {
         if self.depth == DEPTH_MAX {
             let message = format!("tuples go deeper than {DEPTH_MAX}");
@@ -368,6 +445,16 @@ impl<'a> Writer<'a> {
     }
 
     /// Ends the tuple begun last; where none is open nothing happens.
+    ///
+    /// ```
+    /// use gristmill_engine::value::Writer;
+    /// let mut out = Vec::new();
+    /// let mut writer = Writer::new(&mut out);
+    /// writer.begin_tuple()?;
+    /// writer.end_tuple();
+    /// assert_eq!(out, [0x05, 0x00]);
+    /// # Ok::<(), gristmill_engine::Error>(())
+    /// ```
     pub fn end_tuple(&mut self) {
         if self.depth > 0 {
             self.depth -= 1;
