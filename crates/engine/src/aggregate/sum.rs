@@ -54,6 +54,10 @@ impl Sum {
 
     #[inline]
     pub(super) fn add(&mut self, value: &[u8], aggregate: &str) -> Result<()> {
+        if let Some(int) = small_int(value) {
+            self.add_int(int);
+            return Ok(());
+        }
         let mut reader = Reader::new(value);
         let token = reader.token()?;
         if reader.position() != value.len() {
@@ -127,7 +131,12 @@ impl Sum {
         }
     }
 
+    #[inline]
     pub(super) fn merge(&mut self, other: &[u8]) -> Result<()> {
+        if let Some(int) = small_int(other) {
+            self.add_int(int);
+            return Ok(());
+        }
         if let [EXACT, flags, low, magnitude @ ..] = other {
             let low = usize::from(*low);
             if *flags > (FLOAT | NEGATIVE) || low + magnitude.len().div_ceil(4) > LIMBS_MAX {
@@ -225,6 +234,19 @@ fn write_exact(out: &mut Vec<u8>, digits: &Digits, float: u8) {
     let flags = float | if digits.negative { NEGATIVE } else { 0 };
     out.extend_from_slice(&[EXACT, flags, digits.low as u8]);
     out.extend(digits.magnitude());
+}
+
+/// What most values and sums are, without a reader: an integer from 0 on, of up to seven bytes, and nothing else.
+#[inline]
+fn small_int(value: &[u8]) -> Option<i64> {
+    let (code @ 0x14..=0x1b, digits) = value.split_first()? else {
+        return None;
+    };
+    if digits.len() != usize::from(code - 0x14) || digits.first() == Some(&0) {
+        return None;
+    }
+    let digit = |int, byte: &u8| int << 8 | i64::from(*byte);
+    Some(digits.iter().fold(0, digit))
 }
 
 /// The sum of two doubles if it is one (Knuth's TwoSum: the error is a double, and here it is zero).
