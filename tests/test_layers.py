@@ -16,7 +16,7 @@ import pytest
 ENGINE_SRC = Path(__file__).parent.parent / "crates/engine/src"
 
 BASE = frozenset({"error", "record", "order", "run", "aggregate", "budget", "storage"})
-STAGES = frozenset({"split", "map", "spill", "shuffle", "merge", "reduce", "commit"})
+STAGES = frozenset({"split", "map", "spill", "shuffle", "merge", "reduce", "commit", "worker"})
 TASKS = frozenset({"task"})
 ABOVE = frozenset({"plan", "driver", "runner", "history", "jobs"})
 

@@ -1,9 +1,9 @@
 //! One error type: what kind of thing went wrong, whether trying again can help, during which operation,
 //! and where (file, offset, record, task).
 //!
-//! The kind is what programs look at; the text is for people and is never matched. Three families are kept
+//! The kind is what programs look at; the text is for people and is never matched. Four families are kept
 //! apart: the input or the command is wrong (`BadInput`, `BadOption`, ...), a resource is missing (`Memory`,
-//! `DiskFull`), and we are wrong (`Proof`, `Bug`).
+//! `DiskFull`), the code that the user brought is wrong (`UserCode`), and we are wrong (`Proof`, `Bug`).
 //!
 //! `Display` prints one paragraph: operation, what happened, where, and what to do about it.
 
@@ -41,6 +41,8 @@ pub enum Kind {
     Cancelled,
     /// Whoever read the output has gone away.
     ReaderGone,
+    /// The user's own code failed: it raised an exception, crashed or hung.
+    UserCode,
     /// The job's output could not be proved equal to its input.
     Proof,
     /// Gristmill is wrong.
@@ -67,6 +69,7 @@ impl Kind {
             Kind::Disorder => "disorder",
             Kind::Cancelled => "cancelled",
             Kind::ReaderGone => "reader_gone",
+            Kind::UserCode => "user_code",
             Kind::Proof => "proof",
             Kind::Bug => "bug",
         }

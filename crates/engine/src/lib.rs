@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!  base    error  record  order  run  budget  storage   know no stage
-//!  stages  split  map  spill  merge  reduce  commit     know the base, and no other stage
+//!  stages  split  map  spill  merge  reduce  commit  worker   know the base, and no other stage
 //!  above   task  plan  driver  runner  history  jobs    put stages together
 //! ```
 //!
@@ -25,6 +25,7 @@ pub mod merge;
 pub mod reduce;
 pub mod spill;
 pub mod split;
+pub mod worker;
 
 pub mod driver;
 pub mod history;

@@ -6,6 +6,7 @@
 mod error;
 mod job;
 mod probe;
+mod pulse;
 
 use pyo3::prelude::*;
 
@@ -16,6 +17,8 @@ mod _core {
     use crate::job::{Job, commands, explain};
     #[pymodule_export]
     use crate::probe::{device_floor, device_rates};
+    #[pymodule_export]
+    use crate::pulse::{pulse, pulse_open};
 
     /// The version of the engine, which is that of the package.
     #[pymodule_export]
