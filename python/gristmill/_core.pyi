@@ -76,6 +76,25 @@ def explain(spec: str) -> str:
         OSError: An input cannot be looked at.
     """
 
+def pulse_open(path: str | PathLike[str]) -> None:
+    """Open the pulse of this worker, the page in which it tells its driver where it stands.
+
+    Once is enough: the first one stays.
+
+    Raises:
+        OSError: There is none.
+    """
+
+def pulse(record: int, offset: int, file: int, bytes_done: int) -> None:
+    """Say where this worker stands; nothing happens in a process that is none.
+
+    The number of the record in this attempt, where it begins in its file, the index of that file
+    in the split, and how many bytes of the split are done.
+    """
+
+def beat() -> None:
+    """Say that this worker makes progress of some kind; nothing happens in a process that is none."""
+
 def device_rates(
     folder: str | PathLike[str], size_bytes: int, streams: int
 ) -> tuple[float, float, float]:

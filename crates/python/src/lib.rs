@@ -18,7 +18,7 @@ mod _core {
     #[pymodule_export]
     use crate::probe::{device_floor, device_rates};
     #[pymodule_export]
-    use crate::pulse::{pulse, pulse_open};
+    use crate::pulse::{beat, pulse, pulse_open};
 
     /// The version of the engine, which is that of the package.
     #[pymodule_export]

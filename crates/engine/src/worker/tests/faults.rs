@@ -153,7 +153,7 @@ fn a_flood_of_stderr_blocks_nothing_and_reaches_the_log() {
     let lines: Arc<Mutex<Vec<String>>> = Arc::default();
     let kept = Arc::clone(&lines);
     worker.log_to(Some(Arc::new(move |line: &str| {
-        kept.lock().unwrap().push(line.to_owned())
+        kept.lock().unwrap().push(line.to_owned());
     })));
     let flood = "for i in range(100_000): print('line', i, 'x' * 80, file=sys.stderr)";
     assert_eq!(run(&mut worker, flood).unwrap(), "null");
