@@ -93,7 +93,7 @@ def pulse(record: int, offset: int, file: int, bytes_done: int) -> None:
     """
 
 def beat() -> None:
-    """Say that this worker makes progress of some kind; nothing happens in a process that is none."""
+    """Say that this worker makes progress of some kind; as `pulse` in a process that is none."""
 
 def device_rates(
     folder: str | PathLike[str], size_bytes: int, streams: int

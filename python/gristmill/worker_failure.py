@@ -1,14 +1,15 @@
-"""What a worker tells the driver about a task that failed: JSON, as the engine's `Failure` reads it.
+"""What a worker tells the driver about a task that failed: the JSON of the engine's `Failure`.
 
-Imported once something failed, so that no worker starts slower for it. Nothing here may fail in its turn:
-not for an exception whose `str` raises, nor for want of memory.
+Imported once something failed, so that no worker starts slower for it. Nothing here may fail in its
+turn: not for an exception whose `str` raises, nor for want of memory.
 """
 
 import json
 import os
 import traceback
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 __all__ = ["describe", "encoded", "of_bug"]
 
@@ -22,16 +23,18 @@ _TRACEBACK_MAX = 16_000
 def describe(error: BaseException, doing: str) -> dict[str, Any]:
     """Return the failure that an exception is.
 
-    An exception which carries a `failure` with a method `to_dict` has been described already. Otherwise
-    its attributes `kind`, `where` and `record` are used if it has them.
+    An exception which carries a `failure` with a method `to_dict` has been described already.
+    Otherwise its attributes `kind`, `where` and `record` are used, if it has them.
 
     Args:
         error: The exception.
         doing: What was being done, such as `run the job's functions`.
     """
     try:
-        ready = getattr(getattr(error, "failure", None), "to_dict", None)
-        return ready() if callable(ready) else _described(error, doing)
+        ready: Callable[[], dict[str, Any]] | None = getattr(
+            getattr(error, "failure", None), "to_dict", None
+        )
+        return _described(error, doing) if ready is None else ready()
     except BaseException as another:  # noqa: BLE001 - the report of a failure must not fail
         return {
             "kind": "memory" if isinstance(error, MemoryError) else "user_code",
@@ -47,11 +50,11 @@ def of_bug(message: str) -> dict[str, Any]:
 
 
 def encoded(failure: dict[str, Any]) -> bytes:
-    """Return a failure as the driver wants it: JSON, in which all text is text.
+    r"""Return a failure as the driver wants it: JSON, in which all text is text.
 
     Example:
-        >>> encoded({"record": "\\udcff"})
-        b'{"record": "\\\\\\\\udcff"}'
+        >>> encoded({"record": chr(0xDCFF)})
+        b'{"record": "\\\\udcff"}'
     """
     return json.dumps(_clean(failure), default=_text).encode()
 
@@ -92,15 +95,12 @@ def _where(error: BaseException) -> dict[str, Any] | None:
     where = getattr(error, "where", None)
     if not isinstance(where, dict):
         return None
-    found: dict[Any, Any] = where  # pyright: ignore[reportUnknownVariableType]
-    numbers = {name: found.get(name) for name in ("offset", "record", "line")}
-    return {
-        "file": _text(found.get("file", "")),
-        **{
-            name: number if isinstance(number, int) and number >= 0 else 0
-            for name, number in numbers.items()
-        },
-    }
+    found = cast("dict[str, object]", where)
+    place: dict[str, Any] = {"file": _text(found.get("file", ""))}
+    for name in ("offset", "record", "line"):
+        number = found.get(name)
+        place[name] = number if isinstance(number, int) and number >= 0 else 0
+    return place
 
 
 def _leave_out_ours(told: traceback.TracebackException) -> None:
@@ -135,15 +135,12 @@ def _short(text: str, longest: int) -> str:
 
 
 def _clean(value: object) -> object:
-    """Replace what is no Unicode text (half a surrogate pair), which JSON's other readers refuse."""
-    match value:
-        case str():
-            return value.encode("utf-8", "backslashreplace").decode()
-        case dict():
-            pairs: dict[Any, Any] = value
-            return {_clean(_text(name)): _clean(part) for name, part in pairs.items()}
-        case list() | tuple():
-            parts: list[Any] | tuple[Any, ...] = value
-            return [_clean(part) for part in parts]
-        case _:
-            return value
+    """Replace what is no Unicode text (half a surrogate pair): other readers of JSON refuse it."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, dict):
+        pairs = cast("dict[object, object]", value).items()
+        return {_clean(_text(name)): _clean(part) for name, part in pairs}
+    if isinstance(value, (list, tuple)):
+        return [_clean(part) for part in cast("list[object]", value)]
+    return value

@@ -12,7 +12,6 @@ from typing import Any
 
 import cloudpickle
 import pytest
-
 from tests.mapreduce.worker_harness import Worker
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -81,7 +80,7 @@ def test_an_exception_comes_with_the_users_frames(worker: Worker) -> None:
     def inner(_: object) -> int:
         return int("x")
 
-    failure = fail(worker, lambda spec: inner(spec))
+    failure = fail(worker, inner)
     assert failure["kind"] == "user_code"
     assert "ValueError: invalid literal for int() with base 10: 'x'" in failure["message"]
     assert f"({__file__}, line " in failure["message"]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import cloudpickle
+
 from gristmill.worker import command
 
 KEY = b"k" * 32

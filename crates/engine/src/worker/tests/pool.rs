@@ -214,7 +214,10 @@ fn a_killed_driver_leaves_no_worker() {
     if std::env::args().any(|argument| argument == marker) {
         let pool = Processes::new(1);
         let mut worker = lease(&pool);
-        println!("worker {}", run(&mut worker, "result = os.getpid()").unwrap());
+        println!(
+            "worker {}",
+            run(&mut worker, "result = os.getpid()").unwrap()
+        );
         let _ = run(&mut worker, "time.sleep(600)");
         return;
     }
