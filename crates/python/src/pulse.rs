@@ -9,11 +9,9 @@ use crate::error::to_python;
 
 /// Opens the pulse that the driver made; the first one stays.
 #[pyfunction]
-pub(crate) fn pulse_open(path: PathBuf) -> PyResult<()> {
-    match Pulse::adopt(&path) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(to_python(&error)),
-    }
+pub(crate) fn pulse_open(py: Python<'_>, path: PathBuf) -> PyResult<()> {
+    let opened = py.detach(move || Pulse::adopt(&path).map(|_pulse| ()));
+    opened.map_err(|error| to_python(&error))
 }
 
 /// Says where this worker stands.

@@ -72,7 +72,7 @@ fn an_exit_in_the_middle_is_a_death_too() {
 
 #[test]
 fn a_death_is_seen_though_a_child_holds_the_pipes() {
-    let code = "subprocess.Popen(['sleep', '300'], stdin=0, stdout=1, stderr=2, start_new_session=True)\nos._exit(7)";
+    let code = "subprocess.Popen(['sleep', '20'], stdin=0, stdout=1, stderr=2, start_new_session=True)\nos._exit(7)";
     let start = Instant::now();
     let error = try_task(Limits::default(), code).unwrap_err();
     assert!(

@@ -187,7 +187,7 @@ fn the_pulse_file_is_gone_after_the_hello() {
     let pool = Processes::new(1);
     let mut worker = lease(&pool);
     let path: String =
-        serde_json::from_str(&run(&mut worker, "result = sys.argv[1]").unwrap()).unwrap();
+        serde_json::from_str(&run(&mut worker, "result = sys.argv[-1]").unwrap()).unwrap();
     assert!(path.contains("gristmill-pulse-") && !PathBuf::from(&path).exists());
 }
 
