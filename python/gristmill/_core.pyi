@@ -7,10 +7,13 @@ __all__ = [
     "DEBUG_BUILD",
     "VERSION",
     "Job",
+    "beat",
     "commands",
     "device_floor",
     "device_rates",
     "explain",
+    "pulse",
+    "pulse_open",
 ]
 
 VERSION: Final[str]
