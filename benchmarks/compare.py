@@ -118,7 +118,7 @@ class Data:
         programs = {p for cell in cells for p in CELLS[cell].programs if not CELLS[cell].lines}
         forms = {FORMS.get(program, "raw") for program in programs}
         raw, ascii_, lines = folder / "raw", folder / "ascii", folder / "lines"
-        text, parquet = ascii_ / "part-m-00000", folder / "parquet"
+        text, parquet = ascii_ / "part-m-00000", folder / "records.parquet"
         if not raw.exists():
             gristmill("teragen", rows, str(raw))
         if not ascii_.exists() and forms & {"text", "parquet"}:
@@ -126,6 +126,8 @@ class Data:
         if not parquet.exists() and "parquet" in forms:
             command = [peers, HERE / "peers.py", "to-parquet", text, parquet, str(PLENTY)]
             subprocess.run(command, check=True)
+        if "hadoop" in programs:
+            subprocess.run([peers, HERE / "peers.py", "prepare-hadoop", raw, raw, "0"], check=True)
         if not lines.exists() and any(CELLS[cell].lines for cell in cells):
             natural_text(lines, text_bytes)
         size = sum(path.stat().st_size for path in raw.glob("part-*"))

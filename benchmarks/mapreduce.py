@@ -140,7 +140,7 @@ def begin():
     began = time.time()
     output = gm.tsv(out + str(began))
     job = gm.Job(gm.items(["a line"]), map=first, reduce=gm.count(), output=output)
-    return min(key for key, _ in job.run(workers=1).read()) - began
+    return min(float(key) for key, _ in job.run(workers=1).read()) - began
 
 def nothing(item):
     return ()
@@ -148,8 +148,11 @@ def nothing(item):
 out = sys.argv[2]
 cold = begin()
 warm = min(begin() for _ in range(5))
-items = gm.items(list(range(1000)), split_max=1)
-job = gm.Job(items, map=nothing, reduce=gm.count(), output=gm.tsv(out + "tasks"))
+lines = out + "lines"
+with open(lines, "w") as file:
+    file.writelines(f"{number:09}\\n" for number in range(1000))
+output = gm.tsv(out + "tasks")
+job = gm.Job(gm.text(lines), split_max=10, map=nothing, reduce=gm.count(), output=output)
 began = time.time()
 job.run(workers=2)
 print(cold, warm, (time.time() - began) / 1000)
@@ -180,7 +183,7 @@ def rare_text(path: Path, size: int) -> None:
         with plain.open() as lines, path.open("w") as out:
             for line in lines:
                 number += 1
-                rare = f"r{number * 2_654_435_761 % 9_999_991} s{number * 40_503 % 7_999_993}"
+                rare = f"r{number * 2_654_435_761 % 999_983} s{number * 40_503 % 499_979}"
                 out.write(f"{line.rstrip()} {rare}\n")
 
 
@@ -191,7 +194,8 @@ def tree_bytes(root: int) -> int:
         process = left.pop()
         try:
             status = Path(f"/proc/{process}/status").read_text()
-            children = Path(f"/proc/{process}/task/{process}/children").read_text()
+            threads = Path(f"/proc/{process}/task").glob("*/children")
+            children = " ".join(thread.read_text() for thread in threads)
         except OSError:
             continue
         for line in status.splitlines():

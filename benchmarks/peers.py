@@ -133,6 +133,7 @@ def spark_sort(source: Path, output: Path, memory: int) -> None:
     """Spark in one process with as many threads as cores: DataFrames, from Parquet to Parquet."""
     from pyspark.sql import SparkSession
 
+    os.environ["SPARK_LOCAL_HOSTNAME"] = "localhost"  # it would look its own name up, and wait
     builder = SparkSession.builder.master(f"local[{THREADS}]")
     settings = {
         "spark.driver.memory": f"{memory // 1_000_000}m",
@@ -146,7 +147,11 @@ def spark_sort(source: Path, output: Path, memory: int) -> None:
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.read.parquet(str(source)).sort("key").write.parquet(str(output))
+    gateway = session.sparkContext._gateway
     session.stop()
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait()  # or its CPU seconds would count for nothing
 
 
 def ray_sort(source: Path, output: Path, memory: int) -> None:
@@ -165,11 +170,16 @@ def ray_sort(source: Path, output: Path, memory: int) -> None:
     shutil.rmtree(f"/tmp/ray-{os.getpid()}", ignore_errors=True)
 
 
-def hadoop_sort(source: Path, output: Path, memory: int) -> None:
-    """Hadoop's own TeraSort in its local runner, with buffers large enough for one spill a map."""
+def hadoop(scratch: Path) -> Any:  # noqa: ANN401 - the tests' own
+    """Hadoop as the tests run it; the first time, Maven fetches it."""
     sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
     from hadoop.harness import Hadoop
 
+    return Hadoop.prepare(scratch)
+
+
+def hadoop_sort(source: Path, output: Path, memory: int) -> None:
+    """Hadoop's own TeraSort in its local runner, with buffers large enough for one spill a map."""
     tuned = {
         "mapreduce.job.reduces": str(THREADS),
         "mapreduce.local.map.tasks.maximum": str(THREADS),
@@ -179,7 +189,7 @@ def hadoop_sort(source: Path, output: Path, memory: int) -> None:
         "mapreduce.task.io.sort.factor": "200",
     }
     heap = f"-Xmx{memory // 1_000_000}m"
-    Hadoop.prepare(output.parent).tuned_terasort(source, output, tuned, heap)
+    hadoop(output.parent).tuned_terasort(source, output, tuned, heap)
 
 
 PEERS: dict[str, Callable[[Path, Path, int], None]] = {
@@ -208,6 +218,9 @@ def main() -> None:
     peer, source, output, memory = sys.argv[1:]
     if peer == "to-parquet":
         to_parquet(Path(source), Path(output), int(memory))
+        return
+    if peer == "prepare-hadoop":
+        hadoop(Path(output).parent)
         return
     made = Path(output)
     PEERS[peer](Path(source), made, int(memory))

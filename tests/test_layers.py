@@ -15,8 +15,24 @@ import pytest
 
 ENGINE_SRC = Path(__file__).parent.parent / "crates/engine/src"
 
-BASE = frozenset({"error", "record", "order", "run", "aggregate", "budget", "storage"})
-STAGES = frozenset({"split", "map", "spill", "shuffle", "merge", "reduce", "commit"})
+BASE = frozenset(
+    {
+        "error",
+        "record",
+        "order",
+        "value",
+        "run",
+        "aggregate",
+        "budget",
+        "storage",
+        "codec",
+        "hadoop",
+        "sequence",
+    },
+)
+STAGES = frozenset(
+    {"split", "map", "spill", "shuffle", "merge", "reduce", "commit", "worker", "script"}
+)
 TASKS = frozenset({"task"})
 ABOVE = frozenset({"plan", "driver", "runner", "history", "jobs"})
 

@@ -18,19 +18,74 @@ from gristmill._core import DEBUG_BUILD, VERSION
 if TYPE_CHECKING:
     from gristmill.errors import report_of
     from gristmill.job import resume, sort, teragen, terasort, teravalidate
+    from gristmill.mapreduce.aggregates import (
+        Aggregate,
+        approx_distinct,
+        collect,
+        count,
+        distinct,
+        first,
+        last,
+        max,
+        mean,
+        min,
+        quantiles,
+        sum,
+        top,
+    )
+    from gristmill.mapreduce.context import Context
+    from gristmill.mapreduce.job import Job
+    from gristmill.mapreduce.jsonlines import jsonl
+    from gristmill.mapreduce.keyvalue import kv
+    from gristmill.mapreduce.memory import items
+    from gristmill.mapreduce.partitioners import ranges, sampled_ranges
+    from gristmill.mapreduce.result import Result
+    from gristmill.mapreduce.table_csv import csv
+    from gristmill.mapreduce.tables import arrow, parquet
+    from gristmill.mapreduce.text import delimited, fixed, text, tsv
+    from gristmill.mapreduce.together import run_all
     from gristmill.report import Failure, JobReport, Phase
 
 __all__ = [
+    "Aggregate",
+    "Context",
     "Failure",
+    "Job",
     "JobReport",
     "Phase",
+    "Result",
     "__version__",
+    "approx_distinct",
+    "arrow",
+    "collect",
+    "count",
+    "csv",
+    "delimited",
+    "distinct",
+    "first",
+    "fixed",
+    "items",
+    "jsonl",
+    "kv",
+    "last",
+    "max",
+    "mean",
+    "min",
+    "parquet",
+    "quantiles",
+    "ranges",
     "report_of",
     "resume",
+    "run_all",
+    "sampled_ranges",
     "sort",
+    "sum",
     "teragen",
     "terasort",
     "teravalidate",
+    "text",
+    "top",
+    "tsv",
 ]
 
 __version__ = VERSION
@@ -44,15 +99,44 @@ if DEBUG_BUILD:
 
 if not TYPE_CHECKING:  # a checker knows the names from the imports above, and reports all others
     _MODULES = {
+        "Aggregate": "mapreduce.aggregates",
+        "Context": "mapreduce.context",
         "Failure": "report",
+        "Job": "mapreduce.job",
         "JobReport": "report",
         "Phase": "report",
+        "Result": "mapreduce.result",
+        "approx_distinct": "mapreduce.aggregates",
+        "arrow": "mapreduce.tables",
+        "collect": "mapreduce.aggregates",
+        "count": "mapreduce.aggregates",
+        "csv": "mapreduce.table_csv",
+        "delimited": "mapreduce.text",
+        "distinct": "mapreduce.aggregates",
+        "first": "mapreduce.aggregates",
+        "fixed": "mapreduce.text",
+        "items": "mapreduce.memory",
+        "jsonl": "mapreduce.jsonlines",
+        "kv": "mapreduce.keyvalue",
+        "last": "mapreduce.aggregates",
+        "max": "mapreduce.aggregates",
+        "mean": "mapreduce.aggregates",
+        "min": "mapreduce.aggregates",
+        "parquet": "mapreduce.tables",
+        "quantiles": "mapreduce.aggregates",
+        "ranges": "mapreduce.partitioners",
         "report_of": "errors",
         "resume": "job",
+        "run_all": "mapreduce.together",
+        "sampled_ranges": "mapreduce.partitioners",
         "sort": "job",
+        "sum": "mapreduce.aggregates",
         "teragen": "job",
         "terasort": "job",
         "teravalidate": "job",
+        "text": "mapreduce.text",
+        "top": "mapreduce.aggregates",
+        "tsv": "mapreduce.text",
     }
 
     def __getattr__(name: str) -> object:

@@ -1,16 +1,32 @@
 """The native part of Gristmill; crates/python implements it and stubtest compares the two."""
 
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
-from typing import Final, final
+from typing import Any, Final, Self, final
 
 __all__ = [
     "DEBUG_BUILD",
     "VERSION",
+    "CompressedReader",
+    "CompressedWriter",
+    "Emitter",
+    "Groups",
     "Job",
+    "LineReader",
+    "Values",
+    "Work",
+    "beat",
     "commands",
+    "decode",
     "device_floor",
     "device_rates",
+    "encode",
+    "encode_key",
     "explain",
+    "plan_streaming",
+    "plan_text",
+    "pulse",
+    "pulse_open",
 ]
 
 VERSION: Final[str]
@@ -29,6 +45,7 @@ class Job:
         job_id: The job's name.
         history: The folder in which the job gets one for its history; none without it.
         keep_short: Whether it is kept of a job of less than a second, too.
+        work: Who runs the job's own code, for jobs that have some.
 
     Raises:
         ValueError: An option is unknown, missing or makes no sense.
@@ -41,6 +58,7 @@ class Job:
         history: str | PathLike[str] | None = None,
         *,
         keep_short: bool = False,
+        work: Work | None = None,
     ) -> Job: ...
     def wait(self, timeout_s: float) -> bool:
         """Wait until the job is over, at most `timeout_s` seconds; whether it is."""
@@ -76,6 +94,25 @@ def explain(spec: str) -> str:
         OSError: An input cannot be looked at.
     """
 
+def pulse_open(path: str | PathLike[str]) -> None:
+    """Open the pulse of this worker, the page in which it tells its driver where it stands.
+
+    Once is enough: the first one stays.
+
+    Raises:
+        OSError: There is none.
+    """
+
+def pulse(record: int, offset: int, file: int, bytes_done: int) -> None:
+    """Say where this worker stands; nothing happens in a process that is none.
+
+    The number of the record in this attempt, where it begins in its file, the index of that file
+    in the split, and how many bytes of the split are done.
+    """
+
+def beat() -> None:
+    """Say that this worker makes progress of some kind; as `pulse` in a process that is none."""
+
 def device_rates(
     folder: str | PathLike[str], size_bytes: int, streams: int
 ) -> tuple[float, float, float]:
@@ -96,4 +133,250 @@ def device_floor(folder: str | PathLike[str], size_bytes: int, streams: int) -> 
 
     Raises:
         OSError: The folder cannot be written.
+    """
+
+@final
+class Work:
+    """Worker processes that run a job's own code, taken from those that this process keeps warm.
+
+    Args:
+        command: The program and its arguments; the path of the pulse is added to them.
+        definition: What all tasks have in common: the pickled functions.
+        key: 32 bytes that name the definition.
+        environment: All of the workers' environment.
+        scratch: A folder for temporary files.
+        workers: How many processes to keep.
+        folder: The folder that they start in; that of this process without it.
+        timeout_s: The longest time without progress; any without it.
+        worker_memory: The most bytes of memory of a worker and its children; any without it.
+    """
+
+    def __new__(
+        cls,
+        command: Sequence[str],
+        definition: bytes,
+        key: bytes,
+        *,
+        environment: Mapping[str, str],
+        scratch: str | PathLike[str],
+        workers: int,
+        folder: str | PathLike[str] | None = None,
+        timeout_s: float | None = None,
+        worker_memory: int | None = None,
+    ) -> Work: ...
+    @staticmethod
+    def scripts(definition: str) -> Work:
+        """Return what runs a job's scripts, in this process.
+
+        Args:
+            definition: The engine's `task::streaming::Definition`, as JSON.
+
+        Raises:
+            ValueError: It makes no sense.
+            OSError: A file that it names cannot be read.
+        """
+
+@final
+class LineReader:
+    """The records of a split of text: an iterator.
+
+    Args:
+        pieces: JSON of the split's pieces, as `plan_text` gives them.
+        text: Whether records are str (of UTF-8) or bytes.
+        terminator: What ends a line; LF without it.
+        strip_cr: Whether a CR before the LF is no part of the line either.
+        lines: How many lines are a record, which is a list then if they are more than one.
+        whole: Whether a file is a record, as a pair of its path and its content.
+        fixed: The length of records of bytes.
+
+    Raises:
+        ValueError: A record is not what the options say; or an option makes no sense.
+        OSError: A file cannot be read.
+    """
+
+    def __new__(
+        cls,
+        pieces: str,
+        *,
+        text: bool = True,
+        terminator: bytes | None = None,
+        strip_cr: bool = False,
+        lines: int = 1,
+        whole: bool = False,
+        fixed: int | None = None,
+    ) -> LineReader: ...
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> Any: ...  # noqa: ANN401 - whatever was asked for, or put in
+    def where(self) -> tuple[str, int, int, int]:
+        """Return file and offset of the present record, its number in the split, its line or 0."""
+    def raw(self) -> bytes:
+        """Return the bytes of the present record."""
+    def bytes_read(self) -> int:
+        """Return the bytes of input consumed; at the end all of the split's lines."""
+    def records_read(self) -> int:
+        """Return how many records there were so far."""
+
+@final
+class Emitter:
+    """Takes the pairs of a map, and leaves them in sorted runs.
+
+    Args:
+        spec: JSON of the task.
+        aggregate: JSON of the aggregate of each key's values, if that is all that is wanted.
+        cuts: Keys at which partitions begin, ascending; one less than there are partitions.
+        partition: Called with a key and the number of partitions; returns one.
+        group_by: Makes the key that pairs are grouped and partitioned by of a pair's key.
+        sort_by: Makes what values of a key are ordered by of a key and a value.
+        combine: Called with a key and an iterator of some of its values; gives fewer values.
+
+    Raises:
+        ValueError: The arguments do not go together.
+    """
+
+    def __new__(
+        cls,
+        spec: str,
+        *,
+        aggregate: str | None = None,
+        cuts: Sequence[object] | None = None,
+        partition: Callable[[Any, int], int] | None = None,
+        group_by: Callable[[Any], Any] | None = None,
+        sort_by: Callable[[Any, Any], Any] | None = None,
+        combine: Callable[[Any, Iterator[Any]], Iterable[Any]] | None = None,
+    ) -> Emitter: ...
+    def emit(self, key: object, value: object) -> None:
+        """Take one pair.
+
+        Raises:
+            TypeError: The key is of a type that has no order.
+            ValueError: The aggregate does not take the value.
+            MemoryError: The pair is larger than the memory of a worker.
+        """
+    def consume(self, pairs: Iterable[tuple[object, object]] | None) -> None:
+        """Take all pairs of an iterable; errors are those of `emit`, and of the iterable."""
+    def finish(self) -> str:
+        """Leave all pairs in runs.
+
+        Returns:
+            JSON: runs, records_out, bytes_out, combine_in, combine_out.
+        """
+
+@final
+class Groups:
+    """The groups of a reduce task: an iterator of keys, each with its values or its aggregate.
+
+    Args:
+        spec: JSON of the task.
+        aggregate: JSON of the aggregate that the maps' emitters had.
+        ordered: Whether they had `group_by` or `sort_by`.
+    """
+
+    def __new__(
+        cls, spec: str, *, aggregate: str | None = None, ordered: bool = False
+    ) -> Groups: ...
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> tuple[Any, Any]: ...
+    def finish(self) -> str:
+        """Go through what is left; return JSON: records_in, bytes_in, groups."""
+    def seen(self) -> tuple[int, int]:
+        """Return the number of the group, from 1, and of pairs up to here."""
+
+@final
+class Values:
+    """The values of a group: an iterator that ends when the next group is asked for."""
+
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> Any: ...  # noqa: ANN401 - whatever was asked for, or put in
+
+@final
+class CompressedWriter:
+    """A new file, compressed or not.
+
+    Args:
+        path: The file, which does not exist.
+        codec: gzip, bzip2, zstd, lz4, xz, snappy or deflate.
+
+    Raises:
+        OSError: The file cannot be made.
+        ValueError: There is no such codec.
+    """
+
+    def __new__(cls, path: str | PathLike[str], codec: str | None = None) -> CompressedWriter: ...
+    def write(self, data: bytes) -> None:
+        """Write bytes."""
+    def close(self) -> int:
+        """End the file; return its length in bytes."""
+
+@final
+class CompressedReader:
+    """A file as the bytes it stands for, decoded if its name or its first bytes say so.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: It is damaged; the error says where.
+    """
+
+    def __new__(cls, path: str | PathLike[str]) -> CompressedReader: ...
+    def read(self, size: int = -1) -> bytes:
+        """Return `size` bytes, fewer at the end; all that are left if it is negative."""
+    def consumed(self) -> int:
+        """Return the bytes of the file that were consumed."""
+    def codec(self) -> str | None:
+        """Return the codec's name, if it is compressed."""
+
+def plan_streaming(request: str) -> str:
+    """Return the splits of a job with scripts, as Hadoop makes them, and the input's classes.
+
+    Args:
+        request: The engine's `plan::streaming::SplitRequest`, as JSON.
+
+    Raises:
+        ValueError: It makes no sense, or a file is not of its format.
+        OSError: A file cannot be read.
+    """
+
+def plan_text(
+    paths: Sequence[str | PathLike[str]],
+    split_min: int,
+    split_max: int,
+    cut: bool,
+    combine: bool,
+    stride: int = 1,
+) -> str:
+    """Return the splits of files as JSON: a list of {"bytes", "what": {"pieces": [...]}}.
+
+    Args:
+        paths: Files, or directories whose files are read.
+        split_min: The least bytes of a split, where the file has them.
+        split_max: The most.
+        cut: Whether plain files are cut.
+        combine: Whether small files share a split.
+        stride: Splits begin at multiples of this.
+
+    Raises:
+        OSError: A file cannot be read.
+        ValueError: A file is not compressed as its name says.
+    """
+
+def encode(value: object) -> bytes:
+    r"""Return a value's encoding: the FoundationDB tuple layer's, other types pickled.
+
+    Example:
+        >>> from gristmill import _core
+        >>> _core.encode((1, "a")), _core.decode(_core.encode({"any": "thing"}))
+        (b'\x05\x15\x01\x02a\x00\x00', {'any': 'thing'})
+    """
+
+def encode_key(key: object) -> bytes:
+    """Return a key's encoding, which orders as the keys do.
+
+    Raises:
+        TypeError: Keys are str, bytes, int, float, bool, None or tuples of them.
+    """
+
+def decode(data: bytes) -> Any:  # noqa: ANN401 - whatever was encoded
+    """Return the value of an encoding.
+
+    Raises:
+        ValueError: The bytes are no encoding.
     """

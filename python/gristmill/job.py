@@ -2,7 +2,7 @@
 
     options ──spec──▶ _core.Job, on a native thread ──wait──▶ JobReport, or a built-in exception
 
-The functions have the options of the engine's table (options.rs), by the same names and with the
+The functions have the options of the engine's table (plan/table.rs), by the same names and with the
 same defaults; `None` leaves the default to the engine. The command line begins its jobs here too,
 but waits for them in its own way (cli/runner.py): it has signals and a progress bar to look after.
 """

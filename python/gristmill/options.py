@@ -1,6 +1,6 @@
 """The engine's table of commands and options, typed; and options as the engine takes them.
 
-    crates/engine/src/plan/options.rs ──▶ COMMANDS ──▶ the command line, its help, the environment
+    crates/engine/src/plan/table.rs ──▶ COMMANDS ──▶ the command line, its help, the environment
                                                   ──▶ checked against the functions of job.py
 
 An option is defined there and nowhere else. Whether its value makes sense, the engine says.

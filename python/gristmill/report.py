@@ -40,6 +40,8 @@ class Failure:
     """One paragraph for people."""
     context: dict[str, str] = field(default_factory=dict[str, str])
     """Where it happened: file, offset, record and the like, by name."""
+    details: dict[str, str] = field(default_factory=dict[str, str])
+    """What is too long for a paragraph: `traceback`, `stderr`, `stack`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +94,8 @@ class JobReport:
     """The stages, in order."""
     counters: dict[str, int] = field(default_factory=dict[str, int])
     """Counters by Hadoop's names."""
+    user_counters: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
+    """The counters of people's own code: groups, and in them names."""
     report: tuple[str, ...] = ()
     """Lines of a validator's report."""
     misorders: int = 0

@@ -34,7 +34,10 @@ def events_of(home: Path) -> list[dict[str, Any]]:
 
 def wait_for_history(home: Path, process: subprocess.Popen[str]) -> None:
     deadline_s = time.monotonic() + 20
-    while not list(home.glob("jobs/*/events.jsonl")) and process.poll() is None:
+    while process.poll() is None:
+        histories = list(home.glob("jobs/*/events.jsonl"))
+        if histories and b"\n" in histories[0].read_bytes():  # the first event is whole
+            return
         assert time.monotonic() < deadline_s, "no history"
         time.sleep(0.001)
 

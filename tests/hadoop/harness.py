@@ -1,6 +1,6 @@
 """Apache Hadoop's own TeraGen, TeraSort and TeraValidate, the yardstick for ours.
 
-    pom.xml, KeepMaps.java ──mvn, javac──> .cache/hadoop/<hash>/{classpath.txt, classes/}   once
+    pom.xml, *.java ──mvn, javac──> .cache/hadoop/<hash>/{classpath.txt, classes/}   once
     file:///in ──one JVM for each job, its tasks inside (LocalJobRunner)──> file:///out     2 to 3 s
 
 No cluster, no HDFS, no daemon. A job runs in a scratch folder of its own: TeraSort links
@@ -21,15 +21,17 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
+from urllib.parse import quote
 
 _HERE = Path(__file__).resolve().parent
 _CACHE = _HERE.parents[1] / ".cache" / "hadoop"
 _POM = _HERE / "pom.xml"
 _PROVIDER = _HERE / "KeepMaps.java"
+_SOURCES = (_PROVIDER, _HERE / "StreamingBatch.java")
 _SERVICE = "META-INF/services/org.apache.hadoop.mapreduce.protocol.ClientProtocolProvider"
 
 # Java 23 refuses the Subject.getSubject that Hadoop 3.4 calls; 11 is the oldest that javac is told.
@@ -89,7 +91,7 @@ class Hadoop:
             HadoopMissing: with the reason.
         """
         java, javac, maven = (_program(name) for name in ("java", "javac", "mvn"))
-        inputs = _POM.read_bytes() + _PROVIDER.read_bytes()
+        inputs = b"".join(path.read_bytes() for path in (_POM, *_SOURCES))
         home = _CACHE / hashlib.sha256(inputs).hexdigest()[:16]
         if not _is_complete(home):
             _require_version(java)
@@ -97,20 +99,25 @@ class Hadoop:
         classpath = os.pathsep.join([str(home / "classes"), *_jars(home)])
         return cls(java, classpath, temp_dir)
 
+    @property
+    def cache(self) -> Path:
+        """Where results may be kept that follow from the program and the jobs alone."""
+        return Path(self.classpath.split(os.pathsep)[0]).parent
+
     def teragen(self, rows: int, out_dir: Path, maps: int = 1) -> int:
         """Write `part-m-…` files to `out_dir`, which must not exist; return the CHECKSUM counter.
 
         The counter is the low 64 bits of the checksum; a job without rows has none, which is 0.
         """
         options = {"mapreduce.job.maps": str(maps)}
-        log = self._run("TeraGen", options, str(rows), _uri(out_dir))
+        log = self._run("terasort.TeraGen", options, str(rows), _uri(out_dir))
         counters = re.findall(r"^\s*CHECKSUM=(-?\d+)$", log, re.MULTILINE)
         return int(counters[-1]) % 2**64 if counters else 0
 
     def terasort(self, in_dir: Path, out_dir: Path, reduces: int = 1) -> None:
         """Sort into `part-r-…` files in `out_dir`, which must not exist."""
         options = {"mapreduce.job.reduces": str(reduces)}
-        self._run("TeraSort", options, _uri(in_dir), _uri(out_dir))
+        self._run("terasort.TeraSort", options, _uri(in_dir), _uri(out_dir))
 
     def tuned_terasort(
         self, in_dir: Path, out_dir: Path, settings: Mapping[str, str], heap: str
@@ -120,23 +127,51 @@ class Hadoop:
             flag for flag in _JVM if not flag.startswith(("-Xmx", "-XX:Tiered", "-XX:+Use"))
         )
         tuned = replace(self, jvm=(*jvm, heap), timeout_s=3600.0)
-        tuned._run("TeraSort", settings, _uri(in_dir), _uri(out_dir))
+        tuned._run("terasort.TeraSort", settings, _uri(in_dir), _uri(out_dir))
+
+    def wordcount(self, in_dir: Path, out_dir: Path, reduces: int = 1) -> None:
+        """Count the words of the files into `part-r-…` files in `out_dir`, which must not exist."""
+        options = {"mapreduce.job.reduces": str(reduces)}
+        self._run("WordCount", options, _uri(in_dir), _uri(out_dir))
 
     def teravalidate(self, in_dir: Path, report_dir: Path) -> list[str]:
         """Return the lines of the report, which is also left in `report_dir`.
 
         TeraValidate succeeds whatever it finds: the report says whether the data is in order.
         """
-        self._run("TeraValidate", {}, _uri(in_dir), _uri(report_dir))
+        self._run("terasort.TeraValidate", {}, _uri(in_dir), _uri(report_dir))
         report = (report_dir / "part-r-00000").read_text(encoding="utf-8")
         return report.removesuffix("\n").split("\n") if report else []
+
+    def streaming(self, jobs: Mapping[str, Sequence[str]], results: Path, cwd: Path) -> str:
+        """Run streaming jobs in one JVM, in `cwd`; return its log.
+
+        `results` gets a file of each job's name: its exit code, then its counters.
+        """
+        with tempfile.TemporaryDirectory(dir=self.temp_dir, prefix="streaming-") as scratch:
+            settings = {**_SETTINGS, "hadoop.tmp.dir": scratch}
+            defaults = [word for item in settings.items() for word in ("-D", "=".join(item))]
+            lines = [
+                " ".join(quote(word, safe="") for word in (name, *defaults, *words))
+                for name, words in jobs.items()
+            ]
+            listed = Path(scratch) / "jobs"
+            listed.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+            command = [
+                *(self.java, *self.jvm, f"-Djava.io.tmpdir={scratch}", "-cp", self.classpath),
+                *("org.apache.hadoop.streaming.StreamingBatch", str(listed), str(results)),
+            ]
+            status, log = _logged(command, cwd, max(self.timeout_s, _PREPARE_TIMEOUT_S))
+        if status != 0:
+            raise HadoopFailed("Streaming", f"exited with {status}", log)
+        return log
 
     def _run(self, tool: str, options: Mapping[str, str], *arguments: str) -> str:
         with tempfile.TemporaryDirectory(dir=self.temp_dir, prefix=f"{tool}-") as scratch:
             settings = {**_SETTINGS, "hadoop.tmp.dir": scratch, **options}
             command = [
                 *(self.java, *self.jvm, f"-Djava.io.tmpdir={scratch}", "-cp", self.classpath),
-                f"org.apache.hadoop.examples.terasort.{tool}",
+                f"org.apache.hadoop.examples.{tool}",
                 *(f"-D{name}={value}" for name, value in settings.items()),
                 *arguments,
             ]
@@ -186,7 +221,7 @@ def _build(home: Path, javac: str, maven: str) -> None:
 
         classpath = os.pathsep.join(_jars(new))
         target = ("--release", str(_JAVA_VERSIONS.start), "-d", str(new / "classes"))
-        _build_step(javac, "-proc:none", *target, "-cp", classpath, str(_PROVIDER))
+        _build_step(javac, "-proc:none", *target, "-cp", classpath, *map(str, _SOURCES))
 
         if not _is_complete(home):  # another process may have been as quick
             shutil.rmtree(home, ignore_errors=True)

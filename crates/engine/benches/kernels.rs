@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
+use gristmill_engine::aggregate::Aggregate;
 use gristmill_engine::budget::Budget;
 use gristmill_engine::merge::{Segment, merge_segments};
 use gristmill_engine::order::check::OrderCheck;
@@ -26,6 +27,7 @@ use gristmill_engine::run::{RunFile, RunHeader, RunWriter};
 use gristmill_engine::storage::memory::Memory;
 use gristmill_engine::storage::overlap::OverlappedWriter;
 use gristmill_engine::storage::{Caching, Store};
+use gristmill_engine::value::{hash, partition, skip, write};
 
 fn main() {
     divan::main();
@@ -206,6 +208,65 @@ fn merge(bencher: Bencher, sources: usize) {
             },
         )
         .unwrap();
+    });
+}
+
+/// Words of one to twelve letters, as a word count has them.
+fn words() -> Vec<String> {
+    let letters =
+        |i: usize| (0..1 + i * 7 % 12).map(move |j| char::from(b'a' + ((i + j) % 26) as u8));
+    (0..BLOCK).map(|i| letters(i).collect()).collect()
+}
+
+/// What a word costs before it is shuffled: its key, the key's partition, a one behind it.
+#[divan::bench]
+fn encode_words(bencher: Bencher) {
+    let (words, mut out) = (words(), Vec::new());
+    bencher.counter(ItemsCount::new(BLOCK)).bench_local(|| {
+        out.clear();
+        let mut partitions = 0;
+        for word in divan::black_box(&words) {
+            let start = out.len();
+            write::text(&mut out, word);
+            partitions += partition(hash(&out[start..]), 64);
+            write::int(&mut out, 1);
+        }
+        partitions
+    });
+}
+
+/// And after: its key's end, the one added to a sum.
+#[divan::bench]
+fn sum_words(bencher: Bencher) {
+    let mut records = Vec::new();
+    for word in words() {
+        write::text(&mut records, &word);
+        write::int(&mut records, 1);
+    }
+    let mut states = vec![Aggregate::Sum.empty(); 16];
+    bencher.counter(ItemsCount::new(BLOCK)).bench_local(|| {
+        let mut rest = divan::black_box(records.as_slice());
+        while !rest.is_empty() {
+            let (key, behind) = rest.split_at(skip(rest).unwrap());
+            let (value, behind) = behind.split_at(skip(behind).unwrap());
+            Aggregate::Sum
+                .add(&mut states[key.len()], value, 0)
+                .unwrap();
+            rest = behind;
+        }
+    });
+}
+
+/// A sum of doubles that no double holds exactly.
+#[divan::bench]
+fn sum_doubles(bencher: Bencher) {
+    let mut values = Vec::new();
+    (0..BLOCK).for_each(|i| write::double(&mut values, 0.1 * i as f64));
+    let mut state = Aggregate::Sum.empty();
+    bencher.counter(ItemsCount::new(BLOCK)).bench_local(|| {
+        for value in divan::black_box(&values).chunks(9) {
+            Aggregate::Sum.add(&mut state, value, 0).unwrap();
+        }
     });
 }
 

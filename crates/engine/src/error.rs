@@ -1,9 +1,9 @@
 //! One error type: what kind of thing went wrong, whether trying again can help, during which operation,
 //! and where (file, offset, record, task).
 //!
-//! The kind is what programs look at; the text is for people and is never matched. Three families are kept
+//! The kind is what programs look at; the text is for people and is never matched. Four families are kept
 //! apart: the input or the command is wrong (`BadInput`, `BadOption`, ...), a resource is missing (`Memory`,
-//! `DiskFull`), and we are wrong (`Proof`, `Bug`).
+//! `DiskFull`), the code that the user brought is wrong (`UserCode`), and we are wrong (`Proof`, `Bug`).
 //!
 //! `Display` prints one paragraph: operation, what happened, where, and what to do about it.
 
@@ -41,6 +41,8 @@ pub enum Kind {
     Cancelled,
     /// Whoever read the output has gone away.
     ReaderGone,
+    /// The user's own code failed: it raised an exception, crashed or hung.
+    UserCode,
     /// The job's output could not be proved equal to its input.
     Proof,
     /// Gristmill is wrong.
@@ -67,6 +69,7 @@ impl Kind {
             Kind::Disorder => "disorder",
             Kind::Cancelled => "cancelled",
             Kind::ReaderGone => "reader_gone",
+            Kind::UserCode => "user_code",
             Kind::Proof => "proof",
             Kind::Bug => "bug",
         }
@@ -81,6 +84,8 @@ pub struct Error {
     operation: &'static str,
     message: String,
     context: Vec<(&'static str, String)>,
+    /// What is too long for a paragraph: a traceback, the end of a log.
+    details: Vec<(&'static str, String)>,
     advice: Option<String>,
 }
 
@@ -104,6 +109,7 @@ impl Error {
             operation,
             message: message.into(),
             context: Vec::new(),
+            details: Vec::new(),
             advice: None,
         }
     }
@@ -153,6 +159,25 @@ impl Error {
     pub fn with(mut self, name: &'static str, value: impl fmt::Display) -> Self {
         self.context.push((name, value.to_string()));
         self
+    }
+
+    /// Adds what is too long for a paragraph; `Display` leaves it out.
+    ///
+    /// ```
+    /// use gristmill_engine::{Error, Kind};
+    /// let error = Error::new(Kind::UserCode, "map a record", "it raised").detail("traceback", "line 1\nline 2");
+    /// assert_eq!(error.details(), [("traceback", "line 1\nline 2".to_owned())]);
+    /// assert_eq!(error.to_string(), "cannot map a record: it raised.");
+    /// ```
+    #[must_use]
+    pub fn detail(mut self, name: &'static str, text: impl Into<String>) -> Self {
+        self.details.push((name, text.into()));
+        self
+    }
+
+    /// What was added by [`Error::detail`].
+    pub fn details(&self) -> &[(&'static str, String)] {
+        &self.details
     }
 
     /// Adds the file it happened in.

@@ -4,27 +4,35 @@
 //! arrow back (`tests/test_layers.py` reads the `use crate::` lines):
 //!
 //! ```text
-//!  base    error  record  order  run  budget  storage   know no stage
-//!  stages  split  map  spill  merge  reduce  commit     know the base, and no other stage
-//!  above   task  plan  driver  runner  history  jobs    put stages together
+//!  base    error  record  order  value  run  aggregate  budget  storage  codec
+//!          hadoop  sequence                                           know no stage
+//!  stages  split  map  spill  merge  reduce  commit  worker  script       know the base, and no other stage
+//!  above   task  plan  driver  runner  history  jobs                      put stages together
 //! ```
 //!
 //! Nothing here knows Python, Ray or a command line. Nothing here reads the environment.
 
 pub mod error;
 
+pub mod aggregate;
 pub mod budget;
+pub mod codec;
+pub mod hadoop;
 pub mod order;
 pub mod record;
 pub mod run;
+pub mod sequence;
 pub mod storage;
+pub mod value;
 
 pub mod commit;
 pub mod map;
 pub mod merge;
 pub mod reduce;
+pub mod script;
 pub mod spill;
 pub mod split;
+pub mod worker;
 
 pub mod driver;
 pub mod history;

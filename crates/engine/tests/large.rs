@@ -36,6 +36,7 @@ fn run(store: Arc<dyn Store>, spec: &Value) -> JobReport {
         store,
         job_id,
         history: history::Place::default(),
+        work: None,
     };
     let spec = JobSpec::from_json(&spec.to_string()).unwrap();
     let report = jobs::run(&spec, &environment, &Control::default());

@@ -21,6 +21,6 @@ pub fn to_python(error: &Error) -> PyErr {
         Kind::ReaderGone => PyBrokenPipeError::new_err(text),
         Kind::DiskFull | Kind::Io => PyOSError::new_err(text),
         Kind::Cancelled => PyKeyboardInterrupt::new_err(text),
-        Kind::Proof | Kind::Bug => PyRuntimeError::new_err(text),
+        Kind::UserCode | Kind::Proof | Kind::Bug => PyRuntimeError::new_err(text),
     }
 }

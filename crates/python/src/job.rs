@@ -14,6 +14,7 @@ use gristmill_engine::{Error, Kind};
 use pyo3::prelude::*;
 
 use crate::error::to_python;
+use crate::work::Work;
 
 /// What the job's thread and Python share.
 #[derive(Default)]
@@ -32,20 +33,22 @@ pub struct Job {
 #[pymethods]
 impl Job {
     #[new]
-    #[pyo3(signature = (spec, job_id, history = None, *, keep_short = false))]
+    #[pyo3(signature = (spec, job_id, history = None, *, keep_short = false, work = None))]
     fn new(
         spec: &str,
         job_id: String,
         history: Option<PathBuf>,
         keep_short: bool,
+        work: Option<&Work>,
     ) -> PyResult<Self> {
-        let options = serde_json::from_str(spec).unwrap_or_default();
+        let options = kept_options(spec);
         let spec = JobSpec::from_json(spec).map_err(|error| to_python(&error))?;
         let history = Place {
             jobs: history,
             keep_short,
             options,
         };
+        let work = work.map(Work::to_engine);
         let shared = Arc::new(Shared::default());
         let theirs = Arc::clone(&shared);
         thread::spawn(move || {
@@ -53,6 +56,7 @@ impl Job {
                 store: Arc::new(Local),
                 job_id,
                 history,
+                work,
             };
             let report = jobs::run(&spec, &environment, &theirs.control);
             *theirs.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report);
@@ -117,6 +121,19 @@ impl Job {
     }
 }
 
+/// The options as the history keeps them: without what is as long as the input has parts.
+fn kept_options(spec: &str) -> serde_json::Value {
+    let mut options: serde_json::Value = serde_json::from_str(spec).unwrap_or_default();
+    if let Some(job) = options
+        .get_mut("mapreduce")
+        .and_then(|job| job.as_object_mut())
+    {
+        job.remove("splits");
+        job.remove("files");
+    }
+    options
+}
+
 /// The table of commands and their options, as JSON.
 #[pyfunction]
 pub fn commands() -> PyResult<String> {
@@ -137,6 +154,7 @@ pub fn explain(py: Python<'_>, spec: &str) -> PyResult<String> {
             store: Arc::new(Local),
             job_id: String::new(),
             history: Place::default(),
+            work: None,
         };
         jobs::explain(&spec, &environment)
     });

@@ -6,6 +6,8 @@
 mod error;
 mod job;
 mod probe;
+mod pulse;
+mod work;
 
 use pyo3::prelude::*;
 
@@ -16,6 +18,13 @@ mod _core {
     use crate::job::{Job, commands, explain};
     #[pymodule_export]
     use crate::probe::{device_floor, device_rates};
+    #[pymodule_export]
+    use crate::pulse::{beat, pulse, pulse_open};
+    #[pymodule_export]
+    use crate::work::{
+        CompressedReader, CompressedWriter, Emitter, Groups, LineReader, Values, Work, decode,
+        encode, encode_key, plan_streaming, plan_text,
+    };
 
     /// The version of the engine, which is that of the package.
     #[pymodule_export]

@@ -16,6 +16,7 @@ Begin with:
   gristmill demo                       make, sort and prove a gigabyte here
   gristmill sort big.txt -o done.txt     sort lines
   gristmill terasort data/ sorted/     sort 100-byte records
+  gristmill run job.py                 run MapReduce of your own functions
   gristmill terasort --help            what else it can do"""
 
 
@@ -26,7 +27,8 @@ class Program(click.Group):
         """Return the names of all commands, in the order of the help."""
         from gristmill.options import commands
 
-        return [*commands(), "explain", "jobs", "report", "demo"]
+        ours = ["run", "check", "streaming", "hadoop", "explain", "jobs", "report", "demo"]
+        return [*commands(), *ours]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Return a command by its name."""
@@ -34,6 +36,18 @@ class Program(click.Group):
             from gristmill.cli.demo.command import demo
 
             return demo
+        if cmd_name == "run":
+            from gristmill.cli.mapreduce.run import run
+
+            return run
+        if cmd_name == "check":
+            from gristmill.cli.mapreduce.check import check
+
+            return check
+        if cmd_name in ("streaming", "hadoop"):
+            from gristmill.cli import streaming
+
+            return getattr(streaming, cmd_name)
         if cmd_name == "explain":
             from gristmill.cli.explain import Explain
 

@@ -30,8 +30,10 @@ EVERY_S = 0.2
 class Progress:
     """A bar that may never be drawn."""
 
-    def __init__(self, *, drawn: bool) -> None:
-        self._next_s = time.monotonic() + FIRST_S if drawn else float("inf")
+    def __init__(self, *, drawn: bool, first_s: float | None = None) -> None:
+        self._next_s = (
+            time.monotonic() + (FIRST_S if first_s is None else first_s) if drawn else float("inf")
+        )
         self._bar: RichProgress | None = None
         self._stage = ""
 
@@ -60,9 +62,14 @@ class Progress:
 
 
 @contextmanager
-def progress_bar(*, quiet: bool) -> Generator[Progress]:
-    """A bar for as long as something is waited for; not drawn if `quiet` or without a terminal."""
-    progress = Progress(drawn=not quiet and is_terminal(sys.stderr))
+def progress_bar(*, quiet: bool, first_s: float | None = None) -> Generator[Progress]:
+    """A bar for as long as something is waited for; not drawn if `quiet` or without a terminal.
+
+    Args:
+        quiet: Never draw it.
+        first_s: How long nothing is drawn, in seconds; by default half a second.
+    """
+    progress = Progress(drawn=not quiet and is_terminal(sys.stderr), first_s=first_s)
     try:
         yield progress
     finally:

@@ -17,6 +17,10 @@ from gristmill.units import show_bytes, show_count, show_rate, show_seconds
 __all__ = ["cost_lines", "say_outcome"]
 
 
+_WORTH_A_RATE_BYTES = 100_000_000
+"""Below this, CPU seconds are not said per GB."""
+
+
 def say_outcome(report: JobReport, values: Mapping[str, Value]) -> None:
     """Say what a job did, or as much of it as it did before it failed."""
     if report.command == "teravalidate":
@@ -58,10 +62,13 @@ def cost_lines(report: JobReport) -> list[str]:
     """Return what the job took: time and CPU time, memory."""
     work_bytes = max(report.input_bytes, report.output_bytes)
     cpu_s = report.user_s + report.sys_s
-    per_gb = f", {cpu_s / work_bytes * 1e9:.2f} CPU seconds per GB" if work_bytes else ""
+    if work_bytes < _WORTH_A_RATE_BYTES:  # starting up is most of it
+        cpu = f", {cpu_s:.2f} CPU seconds"
+    else:
+        cpu = f", {cpu_s / work_bytes * 1e9:.2f} CPU seconds per GB"
     rate = f": {show_rate(work_bytes, report.wall_s)}" if work_bytes else ""
     return [
-        f"{show_seconds(report.wall_s)}{rate} with {show_count(report.workers, 'worker')}{per_gb}",
+        f"{show_seconds(report.wall_s)}{rate} with {show_count(report.workers, 'worker')}{cpu}",
         f"peak memory {show_bytes(report.peak_anon_bytes)} of {show_bytes(report.memory_bytes)},"
         f" mapped files apart ({show_bytes(report.peak_mapped_bytes)})",
     ]

@@ -31,6 +31,7 @@ pub const SUCCESS: &str = "_SUCCESS";
 const LOCK: &str = "lock";
 const OUTPUT: &str = "output";
 const SPILL: &str = "spill";
+const ATTEMPTS: &str = "attempts";
 
 /// Where an old output waits, on file systems that cannot exchange names, until the new one is in its place.
 const OLD: &str = "old";
@@ -137,6 +138,13 @@ impl<'a> Staging<'a> {
     /// What gets the output's name: the directory with its files.
     pub fn staged(&self) -> PathBuf {
         self.folder.join(OUTPUT)
+    }
+
+    /// A place for files of attempts, of which only some count; gone with the job.
+    pub fn attempts_place(&self) -> Result<PathBuf> {
+        let place = self.folder.join(ATTEMPTS);
+        self.store.create_directory(&place)?;
+        Ok(place)
     }
 
     /// Where the output file `name` is written.
@@ -282,9 +290,17 @@ fn is_output(path: &Path) -> bool {
         .file_name()
         .map(|name| name.to_string_lossy())
         .unwrap_or_default();
-    ["part-", "_", ".part-", "._", ".gristmill-"]
-        .iter()
-        .any(|prefix| name.starts_with(prefix))
+    let known = ["part-", "_", ".part-", "._", ".gristmill-"];
+    known.iter().any(|prefix| name.starts_with(prefix)) || is_named_output(&name)
+}
+
+/// Whether a name is that of a task's further output: a name, `-m-` or `-r-`, five digits or more, a suffix.
+fn is_named_output(name: &str) -> bool {
+    ["-m-", "-r-"].iter().any(|kind| {
+        let number = name.split_once(kind).map_or("", |(_, after)| after);
+        let digits = number.bytes().take_while(u8::is_ascii_digit).count();
+        digits >= 5 && matches!(number.as_bytes().get(digits), None | Some(b'.'))
+    })
 }
 
 fn device_of(store: &dyn Store, path: &Path) -> Result<Option<u64>> {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::sort::{Sort, explain_sort};
-use super::{Job, terasort};
+use super::{Job, mapreduce, terasort};
 use crate::error::{Error, Kind, Result};
 use crate::plan::JobSpec;
 use crate::plan::explain::{Explanation, PlannedDisk, PlannedMemory, PlannedStage};
@@ -18,6 +18,7 @@ pub(super) fn explain(job: &Job<'_>, spec: &JobSpec) -> Result<Explanation> {
     match spec {
         JobSpec::Terasort(spec) => terasort::explain(job, spec),
         JobSpec::Sort(spec) => explain_sort(job, spec),
+        JobSpec::Mapreduce(spec) => mapreduce::explain(job, spec),
         JobSpec::Teragen(_) | JobSpec::Teravalidate(_) | JobSpec::Resume(_) => {
             let message = format!("{} has no plan to explain", spec.command());
             Err(Error::new(Kind::BadOption, "explain the job", message)

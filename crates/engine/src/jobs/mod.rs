@@ -4,6 +4,7 @@
 //! what came out, and publishes it. [`run`] does that for any command, and always gives a report.
 
 mod explain;
+mod mapreduce;
 mod report;
 mod resume;
 mod runs;
@@ -35,7 +36,7 @@ use crate::plan::{self, JobSpec};
 use crate::runner::threads::{Control, PhaseClock, StageProgress, Watch, from_panic, run_job};
 use crate::runner::usage::{PeakMemory, cpu_seconds, device_bytes_read};
 use crate::storage::Store;
-use crate::task::TaskContext;
+use crate::task::{TaskContext, Work};
 
 /// What a job runs with, beside its options.
 #[derive(Debug)]
@@ -46,6 +47,8 @@ pub struct Environment {
     pub job_id: String,
     /// Where its history goes.
     pub history: Place,
+    /// Who runs people's code, for jobs that have some.
+    pub work: Option<Arc<dyn Work>>,
 }
 
 /// A job under way: what the commands share.
@@ -73,6 +76,7 @@ struct Job<'a> {
 ///     store: Arc::new(Memory::with_room_for(1 << 20)),
 ///     job_id: "job_1".into(),
 ///     history: Default::default(),
+///     work: None,
 /// };
 /// let run = |json| jobs::run(&JobSpec::from_json(json).unwrap(), &environment, &Control::default());
 /// let made = run(r#"{"teragen": {"rows": "1k", "output": "/made"}}"#);
@@ -127,6 +131,7 @@ fn run_watched(
             JobSpec::Teragen(spec) => teragen::run(&mut job, spec),
             JobSpec::Terasort(spec) => terasort::run(&mut job, spec),
             JobSpec::Teravalidate(spec) => teravalidate::run(&mut job, spec),
+            JobSpec::Mapreduce(spec) => mapreduce::run(&mut job, spec),
         }
     });
     let outcome = catch_unwind(run).unwrap_or_else(|panic| Err(from_panic(&*panic)));
@@ -142,8 +147,8 @@ fn run_watched(
     report.finish(outcome);
     report.phases = clock.phases().to_vec();
     report.wall_s = began.elapsed().as_secs_f64();
-    report.user_s = used.user_s - cpu.user_s;
-    report.sys_s = used.sys_s - cpu.sys_s;
+    report.user_s += used.user_s - cpu.user_s; // beside that of other processes
+    report.sys_s += used.sys_s - cpu.sys_s;
     report.peak_anon_bytes = peak.anonymous_bytes();
     report.peak_mapped_bytes = peak.mapped_bytes();
     if let (Some(before), Some(now)) = (read, device_bytes_read()) {
@@ -223,7 +228,17 @@ impl Job<'_> {
 
     /// Lets the driver run `plan`.
     fn run_plan(&mut self, plan: Box<dyn Plan>, context: &TaskContext) -> Result<()> {
-        self.run_driver(Driver::new(plan, RetryPolicy::default()), context)
+        self.run_plan_with(plan, context, RetryPolicy::default())
+    }
+
+    /// The same with another number of tries.
+    fn run_plan_with(
+        &mut self,
+        plan: Box<dyn Plan>,
+        context: &TaskContext,
+        policy: RetryPolicy,
+    ) -> Result<()> {
+        self.run_driver(Driver::new(plan, policy), context)
     }
 
     fn run_driver(&mut self, mut driver: Driver, context: &TaskContext) -> Result<()> {

@@ -40,6 +40,8 @@ pub struct Failure {
     pub message: String,
     /// File, offset, record and the like, by name.
     pub context: BTreeMap<&'static str, String>,
+    /// What is too long for the paragraph, such as a traceback.
+    pub details: BTreeMap<&'static str, String>,
 }
 
 /// Everything about a job that is over.
@@ -83,6 +85,8 @@ pub struct JobReport {
     pub phases: Vec<Phase>,
     /// Counters by Hadoop's names.
     pub counters: BTreeMap<&'static str, u64>,
+    /// The counters of people's own code: groups, and in them names.
+    pub user_counters: BTreeMap<String, BTreeMap<String, i64>>,
     /// Lines of a validator's report.
     pub report: Vec<String>,
     /// Records or files out of order that a validator found.
@@ -120,6 +124,7 @@ impl JobReport {
             parts: 0,
             phases: Vec::new(),
             counters: BTreeMap::new(),
+            user_counters: BTreeMap::new(),
             report: Vec::new(),
             misorders: 0,
             history: None,
@@ -163,5 +168,6 @@ fn failure(error: &Error) -> Failure {
         kind: error.kind().name(),
         message: error.to_string(),
         context: error.context().iter().cloned().collect(),
+        details: error.details().iter().cloned().collect(),
     }
 }

@@ -10,6 +10,7 @@
 //! segments in input order gets a stable sort. The rule that must hold: every segment gives exactly the records
 //! and bytes that its run's index says, or the merge fails.
 
+pub mod feed;
 pub mod output;
 mod sources;
 pub mod tree;

@@ -60,7 +60,7 @@ impl<'w, S: Shape> ProvenWriter<'w, S> {
                     && !fixed.descending
                     && fixed.record_bytes <= PROVE_BYTES
             }
-            ShapeKind::Lines(_) => false,
+            ShapeKind::Lines(_) | ShapeKind::Pairs(_) => false,
         };
         ProvenWriter {
             shape,

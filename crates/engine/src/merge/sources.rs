@@ -319,7 +319,7 @@ impl Source {
             self.carry.append(rest)?;
             return Ok(false);
         }
-        let Some(taken) = shape.rest_length(self.carry.bytes.len(), rest) else {
+        let Some(taken) = shape.rest_of(&self.carry.bytes, rest) else {
             self.start = self.end;
             self.carry.append(rest)?;
             return Ok(false);

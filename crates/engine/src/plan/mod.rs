@@ -6,8 +6,12 @@
 pub mod amount;
 pub mod explain;
 pub mod format;
+pub mod mapreduce;
 pub mod options;
 pub mod sort;
-
-pub use options::{COMMANDS, JobSpec};
 pub mod spill;
+pub mod streaming;
+pub mod table;
+
+pub use options::JobSpec;
+pub use table::COMMANDS;

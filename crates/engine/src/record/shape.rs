@@ -5,6 +5,8 @@
 //!          |<---- record_bytes ---->|
 //!
 //!  Lines   | key ... \n| key \n| key ......... \n| ...        the key is the line without its end
+//!
+//!  Pairs   | key bytes u32 | value bytes u32 | key ... | value ... | ...      little-endian lengths
 //! ```
 //!
 //! Keys are compared as bytes, as `LC_ALL=C sort` does; one that is exhausted sorts first. The rule that must
@@ -45,6 +47,20 @@ pub trait Shape: Copy + Send + Sync + Debug + 'static {
     /// assert_eq!((fixed.rest_length(3, b"abc"), fixed.rest_length(1, b"ab")), (Some(1), None));
     /// ```
     fn rest_length(&self, begun: usize, more: &[u8]) -> Option<usize>;
+
+    /// The same, where those first bytes are at hand: a record whose length stands in its beginning needs them.
+    ///
+    /// ```
+    /// use gristmill_engine::record::shape::{Pairs, Shape};
+    /// let mut record = Vec::new();
+    /// Pairs.write(b"key", b"value", &mut record);
+    /// assert_eq!(Pairs.rest_of(&record[..5], &record[5..]), Some(record.len() - 5));
+    /// assert_eq!(Pairs.rest_of(&record[..5], &record[5..9]), None);
+    /// ```
+    #[inline]
+    fn rest_of(&self, begun: &[u8], more: &[u8]) -> Option<usize> {
+        self.rest_length(begun.len(), more)
+    }
 
     /// The key of a whole record, as long as [`Shape::length`] says.
     ///
@@ -101,6 +117,8 @@ pub enum ShapeKind {
     Fixed(Fixed),
     /// Lines.
     Lines(Lines),
+    /// Pairs of a key and a value, of any bytes.
+    Pairs(Pairs),
 }
 
 /// Records of one length, whose key comes first.
@@ -121,6 +139,52 @@ pub struct Lines {
     pub descending: bool,
 }
 
+/// Pairs of a key and a value, any bytes both, their lengths before them: what tasks with people's own code put
+/// out. They are made in memory, and never looked for in a file that somebody else wrote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pairs;
+
+/// Bytes of the two lengths before a pair.
+const PAIR_HEADER_BYTES: usize = 8;
+
+impl Pairs {
+    /// Appends a record to `out`. Neither key nor value has 4 GiB or more.
+    ///
+    /// ```
+    /// use gristmill_engine::record::shape::{Pairs, Shape};
+    /// let mut record = Vec::new();
+    /// Pairs.write(b"key", b"value", &mut record);
+    /// assert_eq!((Pairs.key(&record), Pairs.value(&record)), (&b"key"[..], &b"value"[..]));
+    /// ```
+    #[inline]
+    pub fn write(&self, key: &[u8], value: &[u8], out: &mut Vec<u8>) {
+        out.extend_from_slice(&Self::header(key.len(), value.len()));
+        out.extend_from_slice(key);
+        out.extend_from_slice(value);
+    }
+
+    /// The value of a whole record.
+    #[inline]
+    pub fn value<'a>(&self, record: &'a [u8]) -> &'a [u8] {
+        let after = PAIR_HEADER_BYTES + self.key(record).len();
+        record.get(after..).unwrap_or_default()
+    }
+
+    /// The bytes before a pair's key.
+    #[inline]
+    pub fn header(key_bytes: usize, value_bytes: usize) -> [u8; PAIR_HEADER_BYTES] {
+        let lengths = (value_bytes as u64) << 32 | key_bytes as u64;
+        lengths.to_le_bytes()
+    }
+
+    /// Bytes of the record that begins with `header`.
+    #[inline]
+    fn bytes(header: &[u8; PAIR_HEADER_BYTES]) -> u64 {
+        let lengths = u64::from_le_bytes(*header);
+        PAIR_HEADER_BYTES as u64 + (lengths >> 32) + (lengths & u64::from(u32::MAX))
+    }
+}
+
 impl ShapeKind {
     /// The length of every record, where they have one.
     ///
@@ -131,7 +195,7 @@ impl ShapeKind {
     pub fn record_bytes(self) -> Option<usize> {
         match self {
             ShapeKind::Fixed(fixed) => Some(fixed.record_bytes),
-            ShapeKind::Lines(_) => None,
+            ShapeKind::Lines(_) | ShapeKind::Pairs(_) => None,
         }
     }
 }
@@ -203,7 +267,58 @@ impl Shape for Lines {
     }
 }
 
-/// The sum of the CRC-32s of records of any shape.
+impl Shape for Pairs {
+    /// `more` is the record's beginning: see [`Shape::rest_of`] for the rest of one that has begun.
+    #[inline]
+    fn rest_length(&self, begun: usize, more: &[u8]) -> Option<usize> {
+        let header = more.first_chunk().filter(|_| begun == 0)?;
+        let bytes = Self::bytes(header);
+        (bytes <= more.len() as u64).then_some(bytes as usize)
+    }
+
+    #[inline]
+    fn rest_of(&self, begun: &[u8], more: &[u8]) -> Option<usize> {
+        let mut header = [0; PAIR_HEADER_BYTES];
+        let here = begun.len().min(PAIR_HEADER_BYTES);
+        header[..here].copy_from_slice(&begun[..here]);
+        header[here..].copy_from_slice(more.get(..PAIR_HEADER_BYTES - here)?);
+        let rest = Self::bytes(&header).saturating_sub(begun.len() as u64);
+        (rest <= more.len() as u64).then_some(rest as usize)
+    }
+
+    #[inline]
+    fn key<'a>(&self, record: &'a [u8]) -> &'a [u8] {
+        let Some((header, rest)) = record.split_first_chunk::<PAIR_HEADER_BYTES>() else {
+            return &[];
+        };
+        let key_bytes = u64::from_le_bytes(*header) & u64::from(u32::MAX);
+        rest.get(..key_bytes as usize).unwrap_or(rest)
+    }
+
+    #[inline]
+    fn prefix(&self, record: &[u8]) -> u64 {
+        let key = self.key(record);
+        match key.first_chunk() {
+            Some(first) => u64::from_be_bytes(*first),
+            None => padded(key),
+        }
+    }
+
+    fn descending(&self) -> bool {
+        false
+    }
+
+    fn longest_key(&self) -> usize {
+        usize::MAX
+    }
+
+    fn kind(&self) -> ShapeKind {
+        ShapeKind::Pairs(*self)
+    }
+}
+
+/// The sum of the CRC-32s of records of any shape; 0 for pairs, which are made anew from stage to stage, so that the
+/// sum at one end says nothing about the other.
 ///
 /// ```
 /// use gristmill_engine::record::shape::{Lines, RecordSum, Shape};
@@ -217,6 +332,8 @@ pub enum RecordSum {
     Fixed(Box<Checksum>),
     /// Of lines.
     Lines(Lines, u128),
+    /// Of pairs: none.
+    Pairs,
 }
 
 impl RecordSum {
@@ -227,6 +344,7 @@ impl RecordSum {
                 RecordSum::Fixed(Box::new(Checksum::new(fixed.record_bytes)))
             }
             ShapeKind::Lines(lines) => RecordSum::Lines(lines, 0),
+            ShapeKind::Pairs(_) => RecordSum::Pairs,
         }
     }
 
@@ -242,6 +360,7 @@ impl RecordSum {
                     rest = after;
                 }
             }
+            RecordSum::Pairs => {}
         }
     }
 
@@ -252,6 +371,7 @@ impl RecordSum {
         match self {
             RecordSum::Fixed(sum) => sum.update(record),
             RecordSum::Lines(_, sum) => *sum += u128::from(crc32fast::hash(record)),
+            RecordSum::Pairs => {}
         }
     }
 
@@ -260,6 +380,7 @@ impl RecordSum {
         match self {
             RecordSum::Fixed(sum) => sum.value(),
             RecordSum::Lines(_, sum) => *sum,
+            RecordSum::Pairs => 0,
         }
     }
 }
@@ -322,6 +443,24 @@ mod tests {
             prop_assert_eq!(shape.rest_length(begun, &a[begun..]), Some(1));
             prop_assert_eq!(shape.rest_length(begun, &[]), None);
             prop_assert_eq!(shape.length(&a[..a.len() - 1]), None);
+        }
+
+        #[test]
+        fn the_prefix_of_a_pair_orders_as_its_key(a in key(), b in key(), value in vec(any::<u8>(), 0..20)) {
+            let pair = |key: &[u8]| {
+                let mut record = Vec::new();
+                Pairs.write(key, &value, &mut record);
+                record
+            };
+            let (first, second) = (pair(&a), pair(&b));
+            agree(Pairs, &first, &second, a.cmp(&b));
+            prop_assert_eq!((Pairs.key(&first), Pairs.value(&first)), (&a[..], &value[..]));
+            let both = [&first[..], &second].concat();
+            prop_assert_eq!(Pairs.length(&both), Some(first.len()));
+            for begun in 0..first.len() {
+                prop_assert_eq!(Pairs.rest_of(&first[..begun], &both[begun..]), Some(first.len() - begun));
+                prop_assert_eq!(Pairs.rest_of(&first[..begun], &first[begun..first.len() - 1]), None);
+            }
         }
 
         #[test]

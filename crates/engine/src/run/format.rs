@@ -13,7 +13,7 @@
 //! docs/internals/run-file.md is the same as tables.
 
 use crate::error::{Error, Kind, Result};
-use crate::record::shape::{Fixed, Lines, ShapeKind};
+use crate::record::shape::{Fixed, Lines, Pairs, ShapeKind};
 use crate::storage;
 
 /// The version that this program writes, and the only one it reads.
@@ -155,6 +155,7 @@ impl RunHeader {
         let (kind, record_bytes, key_bytes, descending) = match self.shape {
             ShapeKind::Fixed(fixed) => (1, fixed.record_bytes, fixed.key_bytes, fixed.descending),
             ShapeKind::Lines(lines) => (2, 0, 0, lines.descending),
+            ShapeKind::Pairs(_) => (3, 0, 0, false),
         };
         let mut header = Box::new([0; HEADER_BYTES]);
         let mut fields = Writer(header.as_mut_slice());
@@ -225,6 +226,7 @@ fn shape_of(
             descending,
         })),
         (2, 0) if key_bytes == 0 => Ok(ShapeKind::Lines(Lines { descending })),
+        (3, 0) if key_bytes == 0 && !descending => Ok(ShapeKind::Pairs(Pairs)),
         _ => Err(damaged("its header describes no records")),
     }
 }
@@ -354,6 +356,7 @@ fn may_hold(shape: ShapeKind, bytes: u64, records: u64) -> bool {
     match shape {
         ShapeKind::Fixed(fixed) => records.checked_mul(fixed.record_bytes as u64) == Some(bytes),
         ShapeKind::Lines(_) => records <= bytes && (records > 0 || bytes == 0),
+        ShapeKind::Pairs(_) => records <= bytes / 8 && (records > 0 || bytes == 0), // the two lengths
     }
 }
 

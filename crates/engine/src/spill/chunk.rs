@@ -183,6 +183,47 @@ impl Chunk {
         true
     }
 
+    /// Appends a record that is made of `parts`; false where it has no room.
+    #[inline]
+    pub(super) fn append<S: Shape>(&mut self, shape: S, parts: &[&[u8]]) -> bool {
+        let start = self.filled.used;
+        let bytes: usize = parts.iter().map(|part| part.len()).sum();
+        let entries = self.filled.records + 1;
+        if (start + bytes).div_ceil(ENTRY_BYTES) + entries > self.memory.len() {
+            return false;
+        }
+        let slot = self.memory.len() - entries;
+        let (low, high) = self.memory.split_at_mut(slot);
+        let (low, mut end) = (bytes_of_mut(low), start);
+        for part in parts {
+            low[end..end + part.len()].copy_from_slice(part);
+            end += part.len();
+        }
+        high[0] = entry_of(shape, &low[start..end], start);
+        self.filled.count(1, bytes, bytes);
+        self.filled.sum(&low[start..end]);
+        self.filled.used = end;
+        true
+    }
+
+    /// How many records there are.
+    pub(super) fn records(&self) -> usize {
+        self.filled.records
+    }
+
+    /// The record with this number: in order once [`sort`](Self::sort) has been called.
+    pub(super) fn record<S: Shape>(&self, shape: S, number: usize) -> &[u8] {
+        let first = self.memory.len() - self.filled.records;
+        let (records, entries) = self.memory.split_at(first);
+        let records = Records {
+            shape,
+            memory: bytes_of(records),
+        };
+        entries
+            .get(number)
+            .map_or(&[], |entry| records.at(entry.position()))
+    }
+
     /// The bytes from `start` to where they are taken.
     pub(super) fn rest(&self, start: usize) -> &[u8] {
         &bytes_of(&self.memory)[start..self.filled.used]

@@ -10,10 +10,14 @@
 //! neighbouring runs, in their order, is a stable sort. Every record read is in exactly one run.
 
 mod chunk;
+pub mod collect;
 mod source;
+pub mod table;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 
 use self::chunk::{Chunk, Sorted};
 pub use self::source::{Needed, Pieces, Progress, Stream, wait_for};
@@ -52,7 +56,7 @@ pub struct SpillPlan<'a, S> {
 }
 
 /// A run that was written.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpilledRun {
     /// Where it is.
     pub path: PathBuf,

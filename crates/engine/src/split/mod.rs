@@ -8,7 +8,9 @@
 //!
 //! Both steps are functions of names, sizes and options alone. Splits tile the input: every byte is in one.
 
+pub mod lines;
 pub mod records;
+pub mod text;
 
 use std::path::{Path, PathBuf};
 

@@ -4,6 +4,8 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Attempt, RangeSpec, RunPlan, Scratch, Spent, TaskContext};
 use crate::budget::Reservation;
 use crate::error::{Error, Result};
@@ -28,7 +30,7 @@ pub enum MergeTarget {
 }
 
 /// A run to be merged.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MergeRun {
     /// Where it is.
     pub path: PathBuf,
@@ -83,6 +85,7 @@ pub(super) fn run(
     let merged = match spec.plan.shape {
         ShapeKind::Fixed(shape) => merge(shape, spec, context, attempt, scratch),
         ShapeKind::Lines(shape) => merge(shape, spec, context, attempt, scratch),
+        ShapeKind::Pairs(shape) => merge(shape, spec, context, attempt, scratch),
     };
     match spec.target {
         // What is written cannot be taken back: another attempt would begin anew.
@@ -100,6 +103,7 @@ pub(super) fn run_to_run(
     match spec.plan.shape {
         ShapeKind::Fixed(shape) => merge_runs(shape, spec, context, attempt, scratch),
         ShapeKind::Lines(shape) => merge_runs(shape, spec, context, attempt, scratch),
+        ShapeKind::Pairs(shape) => merge_runs(shape, spec, context, attempt, scratch),
     }
 }
 

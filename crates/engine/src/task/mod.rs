@@ -8,12 +8,15 @@ mod generate;
 mod kept;
 mod map;
 mod merge;
+mod processes;
 mod reduce;
 mod reprove;
 mod sample;
 mod sample_keys;
 mod spill;
+pub mod streaming;
 mod validate;
+mod work;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -25,12 +28,14 @@ pub use generate::{GENERATE_WORKER_BYTES, GenerateSpec};
 pub use kept::{Kept, KeptRange, KeptRun};
 pub use map::{MapReport, MapSpec};
 pub use merge::{MergeRun, MergeRunsSpec, MergeSpec, MergeTarget};
+pub use processes::ProcessWork;
 pub use reduce::{RangeSpec, ReduceSpec};
 pub use reprove::prove_again;
 pub use sample::SampleSpec;
 pub use sample_keys::SampleKeysSpec;
 pub use spill::{RunPlan, SpillInput, SpillSpec};
 pub use validate::{VALIDATE_WORKER_BYTES, ValidateReport, ValidateSpec};
+pub use work::{Work, WorkFile, WorkKind, WorkReport, WorkSpec, WorkSplit};
 
 use crate::budget::Budget;
 use crate::error::{Error, Result};
@@ -76,6 +81,8 @@ pub enum TaskSpec {
     Generate(GenerateSpec),
     /// Checks records.
     Validate(ValidateSpec),
+    /// Runs people's code.
+    Work(WorkSpec),
 }
 
 /// What a task did.
@@ -99,6 +106,8 @@ pub enum TaskReport {
     Generate(RangeProof),
     /// What was found.
     Validate(ValidateReport),
+    /// What people's code made.
+    Work(WorkReport),
 }
 
 impl TaskReport {
@@ -145,6 +154,7 @@ impl TaskReport {
             }
             TaskReport::Generate(range) => vec![("MAP_OUTPUT_RECORDS", range.check.records)],
             TaskReport::Validate(found) => vec![("MAP_INPUT_RECORDS", found.check.records)],
+            TaskReport::Work(report) => report.counters(),
         }
     }
 
@@ -153,6 +163,7 @@ impl TaskReport {
         match self {
             TaskReport::Spill(runs) => runs,
             TaskReport::MergeRuns(run) => std::slice::from_ref(run),
+            TaskReport::Work(report) => &report.runs,
             _ => &[],
         }
     }
@@ -179,6 +190,8 @@ pub struct TaskContext {
     pub runs: Arc<dyn Store>,
     /// Output that is written once, for jobs that have such.
     pub sink: Option<Arc<dyn WriteFile>>,
+    /// Who runs people's code, in jobs that have some.
+    pub work: Option<Arc<dyn Work>>,
     /// Whether what a task wrote is made durable before what it was made of may go.
     pub durable: bool,
     /// Bytes done, over all tasks of the stage.
@@ -207,6 +220,7 @@ impl TaskContext {
             job_id: String::new(),
             streams: Vec::new(),
             sink: None,
+            work: None,
             durable: false,
             done_bytes,
             outputs,
@@ -349,7 +363,13 @@ pub fn run_task(
         TaskSpec::Validate(spec) => {
             validate::run(spec, context, attempt, scratch).map(TaskReport::Validate)
         }
+        TaskSpec::Work(spec) => work::run(spec, context, attempt).map(TaskReport::Work),
     }
+}
+
+/// The error of a task that was told to find pairs in its input.
+fn not_read() -> Error {
+    Error::bug("run a task", "pairs are made by tasks, not found in input")
 }
 
 /// A file that several tasks write ranges of.

@@ -64,6 +64,7 @@ fn merged(
     let mut proof = match shape {
         ShapeKind::Fixed(shape) => merged_shape(range, shape, store, folder),
         ShapeKind::Lines(shape) => merged_shape(range, shape, store, folder),
+        ShapeKind::Pairs(shape) => merged_shape(range, shape, store, folder),
     }?;
     if unique && proof.duplicates == 0 {
         proof.duplicates = range.duplicates; // these were left out: the output cannot show them

@@ -1,6 +1,6 @@
 //! The task that samples keys of any length: the record at or behind each of some places of the input.
 
-use super::{Attempt, TaskContext};
+use super::{Attempt, TaskContext, not_read};
 use crate::error::Result;
 use crate::order::borders::{Border, MOST_KEY_BYTES};
 use crate::record::shape::{Shape, ShapeKind};
@@ -24,6 +24,7 @@ pub(super) fn run(
     match spec.shape {
         ShapeKind::Fixed(shape) => sample(shape, spec, context, attempt),
         ShapeKind::Lines(shape) => sample(shape, spec, context, attempt),
+        ShapeKind::Pairs(_) => Err(not_read()),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{Attempt, Scratch, TaskContext};
+use super::{Attempt, Scratch, TaskContext, not_read};
 use crate::error::{Error, Result};
 use crate::order::borders::Border;
 use crate::record::shape::{Shape, ShapeKind};
@@ -63,6 +63,7 @@ pub(super) fn run(
     match spec.runs.shape {
         ShapeKind::Fixed(shape) => run_shape(shape, spec, context, attempt, scratch),
         ShapeKind::Lines(shape) => run_shape(shape, spec, context, attempt, scratch),
+        ShapeKind::Pairs(_) => Err(not_read()),
     }
 }
 

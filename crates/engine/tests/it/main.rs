@@ -5,9 +5,11 @@
 //! and faults decide must not.
 //!
 //! ```text
+//!   mapreduce    jobs of people's own code: results, attempts, proofs
 //!   oracle       terasort against a stable sort, over inputs, workers, partitions, budgets, stores
 //!   faults       every call of a store fails once, for good, with a full disk, short, or with a flipped bit
 //!   changes      an input that is cut off or grows while it is sorted, mapped and read
+//!   collect      pairs collected, aggregated, fed: against naive ones
 //!   commit       what stays of an old output when its replacement fails
 //!   cancel       at every call, and at random moments
 //!   validators   teravalidate against a walk after Hadoop's rules, and planted damage
@@ -27,8 +29,10 @@
 
 mod cancel;
 mod changes;
+mod collect;
 mod commit;
 mod faults;
+mod mapreduce;
 mod oracle;
 mod resume;
 mod simulation;

@@ -54,6 +54,7 @@ impl Desk {
                 keep_short: true,
                 options: self.spec.clone(),
             },
+            work: None,
         };
         let spec = JobSpec::from_json(&spec.to_string()).unwrap();
         let report = jobs::run(&spec, &environment, &Control::default());

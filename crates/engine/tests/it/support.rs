@@ -129,6 +129,7 @@ impl Place {
             store,
             job_id,
             history: history::Place::default(),
+            work: None,
         };
         let spec = JobSpec::from_json(&self.absolute(spec).to_string()).unwrap();
         jobs::run(&spec, &environment, control)

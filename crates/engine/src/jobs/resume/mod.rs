@@ -95,6 +95,7 @@ fn prepare(
             keep_short: true,
             options,
         },
+        work: None,
     };
     Ok((spec, environment, Recorder::resume(held), story))
 }

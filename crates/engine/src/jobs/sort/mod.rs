@@ -45,6 +45,7 @@ pub(super) fn run(job: &mut Job<'_>, spec: &SortSpec) -> Result<()> {
     match shape_of(spec) {
         ShapeKind::Fixed(shape) => run_shape(job, spec, shape),
         ShapeKind::Lines(shape) => run_shape(job, spec, shape),
+        ShapeKind::Pairs(_) => Err(no_pairs()),
     }
 }
 
@@ -198,11 +199,16 @@ fn open_special(path: &Path) -> Result<File> {
     opened.map_err(|error| Error::from_io("open the output", path, &error))
 }
 
+fn no_pairs() -> Error {
+    Error::bug("sort the input", "no format of sort's holds pairs")
+}
+
 /// What a sort would do.
 pub(super) fn explain_sort(job: &Job<'_>, spec: &SortSpec) -> Result<Explanation> {
     match shape_of(spec) {
         ShapeKind::Fixed(shape) => explain_shape(job, spec, shape),
         ShapeKind::Lines(shape) => explain_shape(job, spec, shape),
+        ShapeKind::Pairs(_) => Err(no_pairs()),
     }
 }
 
@@ -320,7 +326,7 @@ impl<S: Shape> Sort<'_, S> {
     fn prove(&self, context: &TaskContext, outcome: &RunOutcome) -> Result<()> {
         let files: u64 = context.files.iter().map(|file| file.stat.bytes).sum();
         let added = match self.shape.kind() {
-            ShapeKind::Fixed(_) => 0,
+            ShapeKind::Fixed(_) | ShapeKind::Pairs(_) => 0,
             ShapeKind::Lines(_) => context.files.len() as u64, // newlines behind last lines
         };
         let exact = context.streams.is_empty();

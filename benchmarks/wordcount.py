@@ -1,0 +1,225 @@
+"""Word counts by people's own Python code, here and elsewhere; and scripts that do nothing.
+
+    words    the same functions as a gm.Job, by gristmill streaming, in a pipe with `sort`, by
+             Hadoop Streaming, mrjob and PySpark
+    nothing  `cat` as mapper and reducer: gristmill streaming, `cat | sort | cat`, Hadoop
+
+    python benchmarks/wordcount.py                              100 MB of words, 1 GB through cat
+    python benchmarks/wordcount.py --text 10 --through 20       a try
+    python benchmarks/wordcount.py --frameworks PYTHON          with PySpark
+
+Each program is a process of its own, timed from outside, in turn with the others. Raw results go to
+benchmarks/results.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from external import natural_text
+from mapreduce import WORDS, rare_text
+from run import GRISTMILL, HERE, machine
+
+Figures = dict[str, Any]
+Command = list[str | Path]
+
+MEMORY = "1G"
+
+MAPPER = """#!/usr/bin/env python3
+import sys
+for line in sys.stdin:
+    for word in line.split():
+        print(word, 1, sep="\\t")
+"""
+
+REDUCER = """#!/usr/bin/env python3
+import sys
+from itertools import groupby
+pairs = (line.split("\\t") for line in sys.stdin)
+for word, of_word in groupby(pairs, lambda pair: pair[0]):
+    print(word, sum(int(count) for _, count in of_word), sep="\\t")
+"""
+
+MRJOB = """
+from mrjob.job import MRJob
+
+class Words(MRJob):
+    def mapper(self, _, line):
+        for word in line.split():
+            yield word, 1
+
+    def reducer(self, word, counts):
+        yield word, sum(counts)
+
+Words.run()
+"""
+
+PYSPARK = """
+import sys, os
+os.environ["SPARK_LOCAL_HOSTNAME"] = "localhost"
+from pyspark import SparkConf, SparkContext
+
+conf = SparkConf().setMaster("local[2]").set("spark.ui.enabled", "false")
+context = SparkContext(conf=conf.set("spark.driver.memory", "4g"))
+lines = context.textFile(sys.argv[1], 2)
+words = lines.flatMap(lambda line: line.split()).map(lambda word: (word, 1))
+words.reduceByKey(lambda a, b: a + b).saveAsTextFile(sys.argv[2])
+"""
+
+
+def streaming(text: Path, out: Path, mapper: str, reducer: str, *more: str) -> Command:
+    """Our command line, which is Hadoop's."""
+    scripts = ["-mapper", mapper, "-reducer", reducer]
+    return [GRISTMILL, "streaming", *more, "-input", text, "-output", out, *scripts]
+
+
+def hadoop(text: Path, out: Path, mapper: str, reducer: str, folder: Path) -> None:
+    """The same by Hadoop's jar in its local runner, with both cores."""
+    sys.path.insert(0, str(HERE.parent / "tests"))
+    from hadoop.harness import Hadoop
+
+    program = Hadoop.prepare(folder)
+    quick = ("-Xmx", "-XX:TieredStop", "-XX:+UseSerial")
+    jvm = tuple(flag for flag in program.jvm if not flag.startswith(quick))
+    program = replace(program, jvm=(*jvm, "-Xmx4g"), timeout_s=3600.0)
+    settings = {
+        "mapreduce.job.reduces": "2",
+        "mapreduce.local.map.tasks.maximum": "2",
+        "mapreduce.local.reduce.tasks.maximum": "2",
+        "mapreduce.task.io.sort.mb": "256",
+    }
+    words = [word for item in settings.items() for word in ("-D", "=".join(item))]
+    words += ["-input", str(text), "-output", str(out), "-mapper", mapper, "-reducer", reducer]
+    program.streaming({"job": words}, folder, folder)
+
+
+def programs(text: Path, folder: Path, frameworks: Path | None) -> dict[str, Command | str]:
+    """The word counts: command lines, or what the shell runs."""
+    mapper, reducer = folder / "mapper.py", folder / "reducer.py"
+    scripts = {"job.py": WORDS, "mapper.py": MAPPER, "reducer.py": REDUCER}
+    for name, content in {**scripts, "mrjob.py": MRJOB, "spark.py": PYSPARK}.items():
+        (folder / f"the_{name}" if name == "mrjob.py" else folder / name).write_text(content)
+    for script in (mapper, reducer):
+        script.chmod(0o755)
+    out = folder / "out"
+    sort = f"LC_ALL=C sort --parallel=2 -S {MEMORY} -T {folder}"
+    found: dict[str, Command | str] = {
+        "gristmill": [sys.executable, folder / "job.py", text, out],
+        "gristmill streaming": streaming(
+            text, out, str(mapper), str(reducer), "-D", "mapreduce.job.reduces=2"
+        ),
+        "pipe with sort": f"{mapper} < {text} | {sort} | {reducer} > {out}",
+        "Hadoop Streaming": hadoop_command(text, out, str(mapper), str(reducer), folder),
+        "mrjob local": [
+            *(sys.executable, folder / "the_mrjob.py", "-r", "local", "--output-dir", out, text)
+        ],
+    }
+    if frameworks is not None:
+        found["PySpark RDDs"] = [frameworks, folder / "spark.py", text, out]
+    return found
+
+
+def throughs(text: Path, folder: Path) -> dict[str, Command | str]:
+    """What goes through `cat` and `cat`."""
+    out = folder / "out"
+    return {
+        "gristmill streaming": streaming(text, out, "cat", "cat", "--memory", MEMORY),
+        "cat | sort | cat": f"cat {text} | LC_ALL=C sort --parallel=2 -S {MEMORY} -T {folder}"
+        f" | cat > {out}",
+        "Hadoop Streaming": hadoop_command(text, out, "cat", "cat", folder),
+    }
+
+
+def hadoop_command(text: Path, out: Path, mapper: str, reducer: str, folder: Path) -> Command:
+    """This program, which runs Hadoop."""
+    return [sys.executable, __file__, "--hadoop", text, out, mapper, reducer, folder]
+
+
+def timed(command: Command | str, folder: Path) -> Figures:
+    """A program as a process of its own; what it wrote is removed."""
+    began = time.perf_counter()
+    before = os.times()
+    done = subprocess.run(
+        command if isinstance(command, str) else [str(word) for word in command],
+        shell=isinstance(command, str),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        cwd=folder,
+        check=False,
+    )
+    wall_s, after = time.perf_counter() - began, os.times()
+    if done.returncode:
+        raise SystemExit(
+            f"{command} exited with {done.returncode}:\n{done.stderr.decode()[-2000:]}"
+        )
+    out = folder / "out"
+    if out.is_dir():
+        shutil.rmtree(out)
+    else:
+        out.unlink()
+    cpu_s = after.children_user + after.children_system
+    return {"wall_s": wall_s, "cpu_s": cpu_s - before.children_user - before.children_system}
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["--hadoop"]:
+        text, out, mapper, reducer, folder = sys.argv[2:]
+        hadoop(Path(text), Path(out), mapper, reducer, Path(folder))
+        return
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--text", type=int, default=100, help="MB of words (100)")
+    parser.add_argument("--through", type=int, default=1000, help="MB through cat (1000)")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds (3)")
+    parser.add_argument("--frameworks", type=Path, help="a Python that has PySpark")
+    parser.add_argument("--dir", type=Path, default=Path(), help="where the data go (.)")
+    parser.add_argument("--results", type=Path, default=HERE / "results", help="raw results")
+    given = parser.parse_args()
+    at = datetime.now(UTC)
+    runs: dict[str, dict[str, list[Figures]]] = {"words": {}, "nothing": {}}
+    with tempfile.TemporaryDirectory(
+        prefix="gristmill-bench-", dir=given.dir.absolute()
+    ) as scratch:
+        folder = Path(scratch)
+        words, lines = folder / "words", folder / "lines"
+        rare_text(words, given.text * 1_000_000)
+        natural_text(lines, given.through * 1_000_000)
+        frameworks = given.frameworks and given.frameworks.absolute()
+        cells = {"words": programs(words, folder, frameworks), "nothing": throughs(lines, folder)}
+        for number in range(given.rounds):
+            for cell, commands in cells.items():
+                order = list(commands.items())
+                for name, command in order if number % 2 == 0 else reversed(order):
+                    run = timed(command, folder)
+                    runs[cell].setdefault(name, []).append(run)
+                    print(f"{number}/{cell}/{name}: {run['wall_s']:.2f} s", flush=True)
+    results = {
+        "machine": machine(),
+        "at": at.isoformat(timespec="seconds"),
+        "words_bytes": given.text * 1_000_000,
+        "through_bytes": given.through * 1_000_000,
+        "runs": runs,
+    }
+    given.results.mkdir(parents=True, exist_ok=True)
+    path = given.results / f"wordcount-{at:%Y-%m-%dT%H%M%S}.json"
+    path.write_text(json.dumps(results, indent=1) + "\n")
+    for cell, programs_of_cell in runs.items():
+        print(cell)
+        for name, found in programs_of_cell.items():
+            wall_s = median(run["wall_s"] for run in found)
+            ours = next(iter(programs_of_cell.values()))
+            ratio = median(a["wall_s"] / b["wall_s"] for a, b in zip(found, ours, strict=True))
+            print(f"  {name}: {wall_s:.1f} s, {ratio:.2f} x")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,212 @@
+//! Many values of all: `top`, `distinct`, `collect`, `quantiles`. One buffer of entries, one behind another.
+//!
+//! ```text
+//!   distinct             | value | value | ...
+//!   collect, top         | position | value | position | value | ...
+//!   quantiles            | value | count | value | count | ...
+//! ```
+//!
+//! Entries are appended as they come. Where the buffer would have to grow it is first made canonical: sorted, and of what the result
+//! does not need rid; and it grows only if it is more than half full then, so that sorting costs a constant number of times what the entries
+//! do. What is written is canonical.
+
+use std::cmp::Ordering;
+
+use super::worth::{by_type, by_worth};
+use super::{Aggregate, bad_state, check_value, check_whole, mismatch, split_unsigned};
+use crate::Result;
+use crate::value::{skip, write};
+
+/// Entries of the kind that the aggregate says.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Log(Vec<u8>);
+
+/// An entry's two fields; the second is empty for `distinct`.
+type Entry<'a> = (&'a [u8], &'a [u8]);
+
+/// A smaller buffer is not worth sorting.
+const COMPACT_MIN: usize = 64;
+
+impl Log {
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.0.capacity()
+    }
+
+    pub(super) fn add(&mut self, aggregate: &Aggregate, value: &[u8], position: u64) -> Result<()> {
+        check_whole(value)?;
+        self.reserve(aggregate, value.len() + 9);
+        match aggregate {
+            Aggregate::Collect | Aggregate::Top(_) => {
+                write::unsigned(&mut self.0, position);
+                self.0.extend_from_slice(value);
+            }
+            Aggregate::Distinct => self.0.extend_from_slice(value),
+            Aggregate::Quantiles(_) => {
+                self.0.extend_from_slice(value);
+                write::unsigned(&mut self.0, 1);
+            }
+            _ => return Err(mismatch(aggregate)),
+        }
+        Ok(())
+    }
+
+    pub(super) fn merge(&mut self, aggregate: &Aggregate, other: &[u8]) -> Result<()> {
+        let mut rest = other;
+        while !rest.is_empty() {
+            rest = check_entry(aggregate, rest)?;
+        }
+        self.reserve(aggregate, other.len());
+        self.0.extend_from_slice(other);
+        Ok(())
+    }
+
+    /// Room for as many bytes more.
+    fn reserve(&mut self, aggregate: &Aggregate, more: usize) {
+        let (len, capacity) = (self.0.len(), self.0.capacity());
+        if len + more <= capacity {
+            return;
+        }
+        if len >= COMPACT_MIN && !matches!(aggregate, Aggregate::Collect) {
+            let mut compact = Vec::with_capacity(len);
+            self.write(aggregate, &mut compact);
+            self.0.clear();
+            self.0.extend_from_slice(&compact);
+            if compact.len() + more <= capacity / 2 {
+                return;
+            }
+        }
+        self.0.reserve(more);
+    }
+
+    pub(super) fn write(&self, aggregate: &Aggregate, out: &mut Vec<u8>) {
+        for (entry, count) in self.canonical(aggregate) {
+            out.extend_from_slice(entry.0);
+            match aggregate {
+                Aggregate::Quantiles(_) => write::unsigned(out, count),
+                _ => out.extend_from_slice(entry.1),
+            }
+        }
+    }
+
+    pub(super) fn finish(&self, aggregate: &Aggregate, out: &mut Vec<u8>) -> Result<()> {
+        let start = out.len();
+        let entries = self.canonical(aggregate);
+        write::begin_tuple(out);
+        match aggregate {
+            Aggregate::Quantiles(quantiles) => {
+                for q in quantiles {
+                    write::element(out, quantile(&entries, *q));
+                }
+            }
+            Aggregate::Distinct => entries
+                .iter()
+                .for_each(|(entry, _)| write::element(out, entry.0)),
+            _ => entries
+                .iter()
+                .for_each(|(entry, _)| write::element(out, entry.1)),
+        }
+        write::end_tuple(out);
+        // The values are one tuple deeper than they were: not all can be.
+        skip(out.get(start..).unwrap_or_default()).map(|_| ())
+    }
+
+    /// The entries that the result needs, in its order, each with its count (1 but for quantiles).
+    fn canonical(&self, aggregate: &Aggregate) -> Vec<(Entry<'_>, u64)> {
+        let fields = if matches!(aggregate, Aggregate::Distinct) {
+            1
+        } else {
+            2
+        };
+        let mut entries = entries(&self.0, fields);
+        match aggregate {
+            Aggregate::Top(count) => {
+                entries.sort_unstable_by(descending);
+                entries.truncate(*count);
+            }
+            Aggregate::Distinct => {
+                entries.sort_unstable();
+                entries.dedup();
+            }
+            Aggregate::Quantiles(_) => return counted(entries),
+            _ => entries.sort_unstable_by(positions),
+        }
+        entries.into_iter().map(|entry| (entry, 1)).collect()
+    }
+}
+
+/// The entries in a buffer, all of which were checked when they came.
+fn entries(mut rest: &[u8], fields: usize) -> Vec<Entry<'_>> {
+    let mut found = Vec::new();
+    while let Ok(length) = skip(rest) {
+        let (first, behind) = rest.split_at(length);
+        let length = if fields == 1 {
+            0
+        } else {
+            skip(behind).unwrap_or(0)
+        };
+        let (second, behind) = behind.split_at(length);
+        found.push((first, second));
+        rest = behind;
+    }
+    found
+}
+
+/// The bytes behind the first entry, which must be one.
+fn check_entry<'a>(aggregate: &Aggregate, bytes: &'a [u8]) -> Result<&'a [u8]> {
+    let positioned = matches!(aggregate, Aggregate::Collect | Aggregate::Top(_));
+    let rest = if positioned {
+        split_unsigned(bytes)?.1
+    } else {
+        bytes
+    };
+    let (value, rest) = rest.split_at(skip(rest)?);
+    check_value(value)?;
+    match aggregate {
+        Aggregate::Quantiles(_) => match split_unsigned(rest)? {
+            (0, _) => Err(bad_state("a value is there no times")),
+            (_, rest) => Ok(rest),
+        },
+        _ => Ok(rest),
+    }
+}
+
+/// The greatest values first; of equals the lowest positions.
+fn descending(a: &Entry<'_>, b: &Entry<'_>) -> Ordering {
+    by_worth(b.1, a.1).then_with(|| positions(a, b))
+}
+
+/// Positions compare as their encodings do.
+fn positions(a: &Entry<'_>, b: &Entry<'_>) -> Ordering {
+    a.cmp(b)
+}
+
+/// The different values in their order, and how often each is there.
+fn counted(mut entries: Vec<Entry<'_>>) -> Vec<(Entry<'_>, u64)> {
+    entries.sort_unstable_by(|a, b| by_worth(a.0, b.0).then_with(|| by_type(a.0, b.0)));
+    let mut counted: Vec<(Entry<'_>, u64)> = Vec::new();
+    for entry in entries {
+        let count = split_unsigned(entry.1).map_or(0, |(count, _)| count);
+        match counted.last_mut() {
+            // Counts from outside may be anything: they stop where 64 bits end.
+            Some((last, sum)) if last.0 == entry.0 => *sum = sum.saturating_add(count),
+            _ => counted.push((entry, count)),
+        }
+    }
+    counted
+}
+
+/// The value at the quantile, as `numpy.quantile` has it with `inverted_cdf`, down to its rounding; a null where there are no values.
+fn quantile<'a>(counted: &[(Entry<'a>, u64)], q: f64) -> &'a [u8] {
+    let all = counted
+        .iter()
+        .fold(0_u64, |all, (_, count)| all.saturating_add(*count));
+    let wanted = (all as f64 * q - 1.0).ceil().max(0.0) as u64;
+    let mut seen = 0_u64;
+    for ((value, _), count) in counted {
+        seen = seen.saturating_add(*count);
+        if seen > wanted {
+            return value;
+        }
+    }
+    counted.last().map_or(&[0], |((value, _), _)| *value)
+}

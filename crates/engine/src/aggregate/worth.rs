@@ -1,0 +1,123 @@
+//! How values compare where a result depends on it: numbers by what they are worth, all else by encoding.
+//!
+//! ```text
+//!   null < bytes < text < tuples < numbers < pickled
+//!   numbers: -inf .. 0.5 < 1 = 1.0 = True < 1.5 .. inf < NaN
+//! ```
+//!
+//! An integer and a double compare exactly, however large they are. The two zeros are equal; NaNs compare by encoding.
+//! Numbers inside tuples compare by their encodings.
+
+use std::cmp::Ordering;
+
+use super::exact::{Exact, UNIT_LIMB};
+use crate::value::{Reader, Token};
+
+/// The order of two encoded values, in which `1`, `1.0` and `True` are equal.
+pub(super) fn by_worth(a: &[u8], b: &[u8]) -> Ordering {
+    match (class(a), class(b)) {
+        (Class::Number, Class::Number) => numbers(a, b),
+        (Class::Other(a_code), Class::Other(b_code)) => a_code.cmp(&b_code).then_with(|| a.cmp(b)),
+        (Class::Number, Class::Other(code)) => NUMBERS.cmp(&code),
+        (Class::Other(code), Class::Number) => code.cmp(&NUMBERS),
+    }
+}
+
+/// The order of two encoded values that are worth the same: integers, doubles, booleans, as in encodings, where the type comes first.
+pub(super) fn by_type(a: &[u8], b: &[u8]) -> Ordering {
+    a.cmp(b)
+}
+
+/// Where numbers stand among the codes of types.
+const NUMBERS: u8 = 0x0b;
+
+enum Class {
+    Number,
+    Other(u8),
+}
+
+fn class(encoded: &[u8]) -> Class {
+    match encoded.first() {
+        Some(0x0b..=0x1d | 0x21 | 0x26 | 0x27) => Class::Number,
+        code => Class::Other(code.copied().unwrap_or(0)),
+    }
+}
+
+fn is_int(encoded: &[u8]) -> bool {
+    matches!(encoded.first(), Some(0x0b..=0x1d))
+}
+
+fn numbers(a: &[u8], b: &[u8]) -> Ordering {
+    if is_int(a) && is_int(b) {
+        return a.cmp(b);
+    }
+    match (number(a), number(b)) {
+        (Token::Double(x), Token::Double(y)) => match x.partial_cmp(&y) {
+            Some(order) => order,
+            None if x.is_nan() && y.is_nan() => a.cmp(b),
+            None => x.is_nan().cmp(&y.is_nan()),
+        },
+        (Token::Double(double), int) => int_and_double(&int, double).reverse(),
+        (int, Token::Double(double)) => int_and_double(&int, double),
+        (Token::Int(x), Token::Int(y)) => x.cmp(&y),
+        // One is a boolean, the other an integer of more than 64 bits.
+        (x, y) => sign(&x).cmp(&sign(&y)),
+    }
+}
+
+/// A number's token, booleans as the integers that they count for.
+fn number(encoded: &[u8]) -> Token<'_> {
+    match Reader::new(encoded).token() {
+        Ok(Some(Token::Boolean(boolean))) => Token::Int(boolean.into()),
+        Ok(Some(token)) => token,
+        _ => Token::Null,
+    }
+}
+
+/// Below, at or above where 64 bits end.
+fn sign(int: &Token<'_>) -> i8 {
+    match int {
+        Token::BigInt { negative: true, .. } => -1,
+        Token::BigInt {
+            negative: false, ..
+        } => 1,
+        _ => 0,
+    }
+}
+
+fn int_and_double(int: &Token<'_>, double: f64) -> Ordering {
+    if double.is_nan() || double == f64::INFINITY {
+        return Ordering::Less;
+    }
+    if double == f64::NEG_INFINITY {
+        return Ordering::Greater;
+    }
+    match int {
+        Token::Int(int) if int.unsigned_abs() <= 1 << 53 => {
+            (*int as f64).partial_cmp(&double).unwrap_or(Ordering::Less)
+        }
+        _ => exactly(int, double),
+    }
+}
+
+/// By the sign of the exact difference: slow, and seldom needed.
+fn exactly(int: &Token<'_>, double: f64) -> Ordering {
+    let mut difference = Exact::default();
+    difference.add_double(-double);
+    match int {
+        Token::Int(int) => difference.add_int(*int),
+        Token::BigInt {
+            negative,
+            magnitude,
+        } => {
+            difference.add_magnitude(magnitude, UNIT_LIMB, *negative);
+        }
+        _ => {}
+    }
+    let digits = difference.digits();
+    match (digits.limbs.is_empty(), digits.negative) {
+        (true, _) => Ordering::Equal,
+        (false, true) => Ordering::Less,
+        (false, false) => Ordering::Greater,
+    }
+}

@@ -1,0 +1,157 @@
+//! Which part a record falls into: Hadoop's partitioners, by their own hash functions, so that records fall
+//! into the same part files as there.
+//!
+//! ```text
+//!   HashPartitioner            31·h + byte from 1 on, over the key's bytes        (Text, BytesWritable)
+//!   KeyFieldBasedPartitioner   31·h + byte from 0 on, over the fields named
+//!   BinaryPartitioner          as HashPartitioner, over bytes left..=right
+//!   TotalOrderPartitioner      the first cut point that is larger
+//! ```
+//!
+//! Bytes have a sign in Java; sums wrap at 32 bits; the sign bit of the hash is dropped before the remainder.
+
+use super::keyfields::KeyFields;
+
+/// How keys are partitioned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Partitioner {
+    /// By a hash of the whole key.
+    Hash,
+    /// By a hash of some fields.
+    Fields(KeyFields),
+    /// By a hash of the bytes from `left` to `right`, which count from the end where they are negative.
+    Binary {
+        /// The first byte.
+        left: i64,
+        /// The last byte.
+        right: i64,
+    },
+    /// By ranges: part i holds the keys from cut point i-1 on that are smaller than cut point i.
+    Ranges(Vec<Vec<u8>>),
+}
+
+impl Partitioner {
+    /// The part of `parts` that `key` belongs to.
+    ///
+    /// ```
+    /// use gristmill_engine::hadoop::partition::Partitioner;
+    /// assert_eq!(Partitioner::Hash.part(b"hello", 10), 3); // new Text("hello").hashCode() is 127791473
+    /// ```
+    pub fn part(&self, key: &[u8], parts: u32) -> u32 {
+        match self {
+            Partitioner::Hash => part_of(hash(1, key), parts),
+            Partitioner::Fields(fields) => by_fields(fields, key, parts),
+            Partitioner::Binary { left, right } => part_of(hash(1, cut(key, *left, *right)), parts),
+            Partitioner::Ranges(cuts) => {
+                let part = cuts.partition_point(|cut| cut.as_slice() <= key);
+                u32::try_from(part)
+                    .unwrap_or(u32::MAX)
+                    .min(parts.saturating_sub(1))
+            }
+        }
+    }
+}
+
+/// The part of a `LongWritable`, whose hash is its lower half.
+pub fn part_of_long(value: i64, parts: u32) -> u32 {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the lower half is the hash"
+    )]
+    part_of(value as i32, parts)
+}
+
+fn part_of(hash: i32, parts: u32) -> u32 {
+    (hash.cast_unsigned() & 0x7fff_ffff)
+        .checked_rem(parts)
+        .unwrap_or(0)
+}
+
+/// `WritableComparator.hashBytes`, begun with `start`.
+fn hash(start: i32, bytes: &[u8]) -> i32 {
+    let add = |hash: i32, &byte: &u8| {
+        hash.wrapping_mul(31)
+            .wrapping_add(i32::from(byte.cast_signed()))
+    };
+    bytes.iter().fold(start, add)
+}
+
+fn by_fields(fields: &KeyFields, key: &[u8], parts: u32) -> u32 {
+    let text = String::from_utf8_lossy(key); // Hadoop goes through a string too
+    if fields.ranges().is_empty() {
+        let add = |hash: i32, unit: u16| hash.wrapping_mul(31).wrapping_add(i32::from(unit));
+        return part_of(text.encode_utf16().fold(0, add), parts);
+    }
+    let slices = fields
+        .slices(text.as_bytes())
+        .filter_map(|(_, slice)| slice);
+    part_of(slices.fold(0, hash), parts)
+}
+
+fn cut(key: &[u8], left: i64, right: i64) -> &[u8] {
+    let len = i64::try_from(key.len()).unwrap_or(i64::MAX).max(1);
+    let at = |offset: i64| usize::try_from((offset + len) % len).unwrap_or(0);
+    key.get(at(left)..=at(right)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashes_are_javas() {
+        assert_eq!(hash(1, b""), 1);
+        assert_eq!(hash(1, b"a"), 128);
+        assert_eq!(hash(1, b"hello"), 127_791_473);
+        assert_eq!(hash(1, &[0xff]), 30); // bytes have a sign
+        assert_eq!(hash(0, b"hello"), 99_162_322); // "hello".hashCode()
+    }
+
+    #[test]
+    fn fields_that_are_not_there_do_not_count() {
+        let fields = KeyFields::parse("-k2,2", b"\t").unwrap();
+        let partitioner = Partitioner::Fields(fields);
+        assert_eq!(
+            partitioner.part(b"a\thello", 7),
+            partitioner.part(b"b\thello\tc", 7)
+        );
+        assert_eq!(partitioner.part(b"a\thello", 7), 99_162_322 % 7);
+        assert_eq!(partitioner.part(b"a", 7), 0);
+        assert_eq!(partitioner.part(b"", 7), 0);
+    }
+
+    #[test]
+    fn whole_keys_are_hashed_as_strings() {
+        let fields = Partitioner::Fields(KeyFields::parse("", b"\t").unwrap());
+        assert_eq!(fields.part("é".as_bytes(), 1000), 233);
+        assert_eq!(fields.part(&[0xff], 100_000), 0xfffd); // not UTF-8: the replacement character
+    }
+
+    #[test]
+    fn keys_equal_to_a_cut_go_right() {
+        let ranges = Partitioner::Ranges(vec![b"g".to_vec(), b"p".to_vec()]);
+        let part = |key: &[u8]| ranges.part(key, 3);
+        assert_eq!(
+            [
+                part(b""),
+                part(b"f"),
+                part(b"g"),
+                part(b"o"),
+                part(b"p"),
+                part(b"z")
+            ],
+            [0, 0, 1, 1, 2, 2]
+        );
+    }
+
+    #[test]
+    fn binary_offsets_count_from_either_end() {
+        let all = Partitioner::Binary { left: 0, right: -1 };
+        let tail = Partitioner::Binary {
+            left: -2,
+            right: -1,
+        };
+        assert_eq!(all.part(b"hello", 97), Partitioner::Hash.part(b"hello", 97));
+        assert_eq!(tail.part(b"hello", 97), Partitioner::Hash.part(b"lo", 97));
+    }
+}

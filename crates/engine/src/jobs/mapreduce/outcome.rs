@@ -1,0 +1,169 @@
+//! What a job of people's own code did, over all its tasks: the proof that it is whole, and its counters.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::error::{Error, Kind, Result};
+use crate::jobs::Job;
+use crate::plan::mapreduce::MapReduceSpec;
+use crate::task::{WorkFile, WorkReport};
+
+/// What the tasks of a stage did, together.
+#[derive(Debug, Default)]
+pub(super) struct Totals {
+    /// Of all tasks; the files with the folder that each is in.
+    pub(super) sum: WorkReport,
+    files: Vec<(PathBuf, WorkFile)>,
+}
+
+impl Totals {
+    pub(super) fn add(&mut self, report: WorkReport) {
+        let sum = &mut self.sum;
+        sum.records_in += report.records_in;
+        sum.records_out += report.records_out;
+        sum.bytes_in += report.bytes_in;
+        sum.bytes_out += report.bytes_out;
+        sum.groups += report.groups;
+        sum.combine_in += report.combine_in;
+        sum.combine_out += report.combine_out;
+        sum.skipped += report.skipped;
+        sum.user_ms += report.user_ms;
+        sum.sys_ms += report.sys_ms;
+        let folder = report.folder;
+        let files = report.files.into_iter();
+        self.files.extend(files.map(|file| (folder.clone(), file)));
+    }
+}
+
+/// What a job did.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    pub(super) maps: Totals,
+    pub(super) reduces: Totals,
+    /// Runs that the maps left.
+    pub(super) runs: u64,
+    /// Pairs in them.
+    pub(super) shuffled: u64,
+    /// Their bytes.
+    pub(super) spilled_bytes: u64,
+    /// Pairs written to runs, passes included.
+    pub(super) spilled: u64,
+    pub(super) passes: u64,
+    pub(super) counters: BTreeMap<String, BTreeMap<String, i64>>,
+}
+
+impl Outcome {
+    pub(super) fn count(&mut self, report: &WorkReport) {
+        for (group, counters) in &report.counters {
+            let sums = self.counters.entry(group.clone()).or_default();
+            for (name, amount) in counters {
+                let sum = sums.entry(name.clone()).or_default();
+                *sum = sum.saturating_add(*amount);
+            }
+        }
+    }
+
+    /// Fails unless all was read, and all that the maps gave was reduced.
+    pub(super) fn prove(&self, spec: &MapReduceSpec) -> Result<()> {
+        let failed = |operation, message| Err(Error::new(Kind::Proof, operation, message));
+        // A record belongs to the split in which it begins: only all splits together are as long as was said.
+        let (bytes, read) = (spec.input_bytes(), self.maps.sum.bytes_in);
+        if bytes != read {
+            return failed(
+                "prove the input",
+                format!("{read} of {bytes} bytes were consumed"),
+            );
+        }
+        let reduced = self.reduces.sum.records_in;
+        if spec.partitions > 0 && self.shuffled != reduced {
+            let message = format!(
+                "the maps gave {} pairs and {reduced} were reduced",
+                self.shuffled
+            );
+            return failed("prove the output", message);
+        }
+        Ok(())
+    }
+
+    pub(super) fn files(&self) -> impl Iterator<Item = &(PathBuf, WorkFile)> {
+        self.maps.files.iter().chain(&self.reduces.files)
+    }
+
+    /// What `_SUCCESS` says (docs/internals/success.md).
+    pub(super) fn success(&self, job_id: &str, spec: &MapReduceSpec) -> Result<Vec<u8>> {
+        let parts: Vec<_> = self.files().map(|(_, file)| file).collect();
+        let success = Success {
+            format: 1,
+            gristmill: crate::VERSION,
+            job_id,
+            command: spec.command(),
+            input_records: self.maps.sum.records_in,
+            input_bytes: self.maps.sum.bytes_in,
+            shuffled_records: self.shuffled,
+            records: parts.iter().map(|file| file.records).sum(),
+            bytes: parts.iter().map(|file| file.bytes).sum(),
+            parts,
+        };
+        let mut bytes = serde_json::to_vec_pretty(&success)
+            .map_err(|error| Error::bug("write the proof", error.to_string()))?;
+        bytes.push(b'\n');
+        Ok(bytes)
+    }
+
+    pub(super) fn fill_report(&self, job: &mut Job<'_>, spec: &MapReduceSpec) {
+        let report = &mut job.report;
+        let (maps, reduces) = (&self.maps.sum, &self.reduces.sum);
+        report.input_bytes = maps.bytes_in;
+        report.user_s += (maps.user_ms + reduces.user_ms) as f64 / 1e3;
+        report.sys_s += (maps.sys_ms + reduces.sys_ms) as f64 / 1e3;
+        report.output_bytes = self.files().map(|(_, file)| file.bytes).sum();
+        report.records = if spec.partitions > 0 {
+            reduces.records_out
+        } else {
+            maps.records_out
+        };
+        report.parts = self.files().count();
+        report.count("MAP_INPUT_RECORDS", maps.records_in);
+        report.count("MAP_OUTPUT_RECORDS", maps.records_out);
+        report.count("MAP_OUTPUT_BYTES", maps.bytes_out);
+        report.count("MAP_SKIPPED_RECORDS", maps.skipped);
+        report.count("FILE_BYTES_READ", maps.bytes_in + self.spilled_bytes);
+        report.count(
+            "FILE_BYTES_WRITTEN",
+            report.output_bytes + self.spilled_bytes,
+        );
+        report.count("LAUNCHED_MAPS", spec.splits.len() as u64);
+        if spec.partitions == 0 {
+            return;
+        }
+        report.count("MAP_OUTPUT_MATERIALIZED_BYTES", self.spilled_bytes);
+        report.count("COMBINE_INPUT_RECORDS", maps.combine_in);
+        report.count("COMBINE_OUTPUT_RECORDS", maps.combine_out);
+        report.count("SPILLED_RECORDS", self.spilled);
+        report.count("SPILLED_RUNS", self.runs);
+        report.count("MERGE_PASSES", self.passes);
+        report.count("REDUCE_INPUT_GROUPS", reduces.groups);
+        report.count("REDUCE_INPUT_RECORDS", reduces.records_in);
+        report.count("REDUCE_OUTPUT_RECORDS", reduces.records_out);
+        report.count("REDUCE_SHUFFLE_BYTES", reduces.bytes_in);
+        report.count("REDUCE_SKIPPED_GROUPS", reduces.skipped);
+        report.count("LAUNCHED_REDUCES", u64::from(spec.partitions));
+    }
+}
+
+/// What `_SUCCESS` says of a job of people's own code.
+#[derive(Debug, Serialize)]
+struct Success<'a> {
+    format: u32,
+    gristmill: &'static str,
+    job_id: &'a str,
+    command: &'static str,
+    input_records: u64,
+    input_bytes: u64,
+    shuffled_records: u64,
+    records: u64,
+    bytes: u64,
+    parts: Vec<&'a WorkFile>,
+}

@@ -1,0 +1,69 @@
+//! From the files of attempts to those of the output: only attempts that count have theirs published.
+
+use std::path::Path;
+
+use super::outcome::Outcome;
+use crate::commit::{SUCCESS, Staging};
+use crate::error::{Error, Kind, Result};
+use crate::storage::{FileKind, Store};
+
+/// Moves the files of the attempts that count to where the output is made; gives their names, in order.
+pub(super) fn promote(
+    store: &dyn Store,
+    staging: &Staging<'_>,
+    attempts: &Path,
+    outcome: &Outcome,
+) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for (folder, file) in outcome.files() {
+        check_name(&file.name)?;
+        if folder.parent() != Some(attempts) {
+            return Err(
+                Error::bug("collect the output", "an attempt wrote elsewhere").with_path(folder),
+            );
+        }
+        let path = folder.join(&file.name);
+        let found = store
+            .stat(&path)?
+            .filter(|stat| stat.kind == FileKind::File);
+        if found.map(|stat| stat.bytes) != Some(file.bytes) {
+            let message = format!(
+                "a task wrote {} bytes, and the file has {:?}",
+                file.bytes,
+                found.map(|stat| stat.bytes)
+            );
+            return Err(Error::new(Kind::Proof, "collect the output", message).with_path(&path));
+        }
+        let to = staging.path_of(&file.name);
+        store
+            .rename(&path, &to)
+            .map_err(|error| match error.kind() {
+                Kind::Exists => Error::new(
+                    Kind::BadInput,
+                    "collect the output",
+                    "two tasks wrote a file of this name",
+                )
+                .with("name", &file.name)
+                .advise("put the task's number into the name"),
+                _ => error,
+            })?;
+        names.push(file.name.clone());
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// A name in the output directory, and nothing else.
+fn check_name(name: &str) -> Result<()> {
+    if !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0']) && name != SUCCESS
+    {
+        return Ok(());
+    }
+    Err(Error::new(
+        Kind::BadInput,
+        "collect the output",
+        "a task wrote a file that no output may have",
+    )
+    .with("name", name)
+    .advise("give it a name without \"/\" that does not begin with a dot"))
+}

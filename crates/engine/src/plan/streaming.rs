@@ -1,0 +1,324 @@
+//! Splits as Hadoop makes them, so that the parts of a job without a reduce are the same there and here.
+//!
+//! ```text
+//!   FileInputFormat      max(min, min(all bytes / maps, block)), with 10 % slop for the last of a file
+//!   NLineInputFormat     n lines each
+//!   CombineFileInput     pieces of files up to a maximum; without one, everything is one split
+//! ```
+//!
+//! Tasks are numbered by the size of their splits, the largest first; of equal ones, in input order.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::codec::{SNIFF_BYTES, detect};
+use crate::error::Result;
+use crate::hadoop::value::Class;
+use crate::script::input::{FileSource, Format, Piece};
+use crate::script::lines::Lines;
+use crate::storage::local::not_there;
+use crate::storage::{Caching, Store};
+use crate::task::WorkSplit;
+
+/// What to split, and how.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SplitRequest {
+    /// The files, in input order.
+    pub files: Vec<PathBuf>,
+    /// How they are read.
+    pub format: Format,
+    /// How many splits are hoped for.
+    pub maps: u64,
+    /// Least bytes of a split.
+    pub min_bytes: u64,
+    /// Bytes of a block.
+    pub block_bytes: u64,
+    /// Lines of a split.
+    #[serde(default)]
+    pub lines: Option<u64>,
+    /// Small files together: the most bytes of a split, 0 for any number.
+    #[serde(default)]
+    pub combine: Option<u64>,
+}
+
+/// The splits of a job.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Splits {
+    /// In the order of the tasks.
+    pub splits: Vec<WorkSplit>,
+    /// The classes of the input's keys and values.
+    pub classes: (Class, Class),
+}
+
+/// A split on its way: its pieces and bytes of input.
+struct Made {
+    pieces: Vec<Piece>,
+    bytes: u64,
+}
+
+/// Cuts the input.
+///
+/// ```
+/// use gristmill_engine::plan::streaming::{SplitRequest, split};
+/// use gristmill_engine::storage::{Caching, Store, memory::Memory};
+/// let store = Memory::with_room_for(1000);
+/// store.create("/a".as_ref(), 100, Caching::Cached)?;
+/// let request: SplitRequest = serde_json::from_str(
+///     r#"{"files": ["/a"], "format": {"text": {"delimiter": null}}, "maps": 2, "min_bytes": 1, "block_bytes": 1000}"#,
+/// )?;
+/// assert_eq!(split(&store, &request)?.splits.len(), 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn split(store: &dyn Store, request: &SplitRequest) -> Result<Splits> {
+    let mut files = Vec::new();
+    for path in &request.files {
+        let stat = store
+            .stat(path)?
+            .ok_or_else(|| not_there("find the input", path))?;
+        let coded = stat.bytes > 0 && is_coded(store, request, path)?;
+        files.push(Piece {
+            path: path.clone(),
+            start: 0,
+            length: stat.bytes,
+            coded,
+        });
+    }
+    let mut made = match (request.lines, request.combine) {
+        (Some(lines), _) => by_lines(store, &files, lines.max(1))?,
+        (_, Some(most)) => combined(&files, most),
+        _ => by_size(request, &files),
+    };
+    made.sort_by_key(|split| {
+        std::cmp::Reverse(split.pieces.iter().map(|piece| piece.length).sum::<u64>())
+    });
+    let splits = made.into_iter().map(|split| WorkSplit {
+        bytes: split.bytes,
+        what: json!({ "pieces": split.pieces }),
+    });
+    Ok(Splits {
+        splits: splits.collect(),
+        classes: request.format.classes(store, files.first())?,
+    })
+}
+
+fn is_coded(store: &dyn Store, request: &SplitRequest, path: &std::path::Path) -> Result<bool> {
+    if matches!(request.format, Format::Sequence { .. }) {
+        return Ok(false); // compressed within, if at all
+    }
+    let mut first = [0; SNIFF_BYTES];
+    let count = store.open(path, Caching::Cached)?.read_at(&mut first, 0)?;
+    Ok(detect(path, first.get(..count).unwrap_or_default())?.is_some())
+}
+
+fn by_size(request: &SplitRequest, files: &[Piece]) -> Vec<Made> {
+    let all: u64 = files.iter().map(|file| file.length).sum();
+    let goal = all / request.maps.max(1);
+    let size = request.min_bytes.max(goal.min(request.block_bytes)).max(1);
+    let mut made = Vec::new();
+    for file in files {
+        let mut start = 0;
+        if !file.coded && request.format.can_cut() {
+            // "More than 1.1 times": in whole numbers, as the quotient of two doubles is there.
+            while (file.length - start) as f64 / size as f64 > 1.1 {
+                made.push(of_piece(Piece {
+                    start,
+                    length: size,
+                    ..file.clone()
+                }));
+                start += size;
+            }
+        }
+        if file.length > start || file.length == 0 {
+            made.push(of_piece(Piece {
+                start,
+                length: file.length - start,
+                ..file.clone()
+            }));
+        }
+    }
+    made
+}
+
+fn of_piece(piece: Piece) -> Made {
+    Made {
+        bytes: piece.length,
+        pieces: vec![piece],
+    }
+}
+
+/// A split of lines begins one byte before its first, whose end the reader looks for; the first one ends a byte early.
+fn by_lines(store: &dyn Store, files: &[Piece], lines_each: u64) -> Result<Vec<Made>> {
+    let mut made = Vec::new();
+    for file in files {
+        if file.coded {
+            made.push(of_piece(file.clone()));
+            continue;
+        }
+        let mut lines = Lines::new(FileSource::open(store, &file.path, 0, false)?, None);
+        let (mut begin, mut length, mut count) = (0, 0, 0);
+        let mut add = |begin: u64, length: u64| {
+            let (start, stated) = if begin == 0 {
+                (0, length - 1)
+            } else {
+                (begin - 1, length)
+            };
+            let pieces = vec![Piece {
+                start,
+                length: stated,
+                ..file.clone()
+            }];
+            made.push(Made {
+                pieces,
+                bytes: length,
+            });
+        };
+        while let Some(bytes) = lines.advance()? {
+            length += bytes as u64;
+            count += 1;
+            if count == lines_each {
+                add(begin, length);
+                begin += length;
+                (length, count) = (0, 0);
+            }
+        }
+        if count > 0 {
+            add(begin, length);
+        }
+    }
+    Ok(made)
+}
+
+fn combined(files: &[Piece], most: u64) -> Vec<Made> {
+    let mut made = Vec::new();
+    let mut present = Made {
+        pieces: Vec::new(),
+        bytes: 0,
+    };
+    for file in files.iter().filter(|file| file.length > 0) {
+        let mut start = 0;
+        while start < file.length {
+            let left = file.length - start;
+            let length = match most {
+                0 => left,
+                _ if file.coded => left,
+                most if left > most && left < 2 * most => left / 2,
+                most => left.min(most),
+            };
+            present.pieces.push(Piece {
+                start,
+                length,
+                ..file.clone()
+            });
+            present.bytes += length;
+            start += length;
+            if most > 0 && present.bytes >= most {
+                made.push(std::mem::replace(
+                    &mut present,
+                    Made {
+                        pieces: Vec::new(),
+                        bytes: 0,
+                    },
+                ));
+            }
+        }
+    }
+    if !present.pieces.is_empty() {
+        made.push(present);
+    }
+    made
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::memory::Memory;
+
+    fn pieces(files: &[(&str, &[u8])], more: &str) -> Vec<Vec<(String, u64, u64)>> {
+        let store = Memory::with_room_for(1 << 20);
+        for (name, content) in files {
+            let file = store
+                .create(name.as_ref(), content.len() as u64, Caching::Cached)
+                .unwrap();
+            file.write_at(content, 0).unwrap();
+        }
+        let names: Vec<_> = files.iter().map(|(name, _)| name).collect();
+        let request = format!(
+            r#"{{"files": {}, "format": {{"text": {{"delimiter": null}}}}, "min_bytes": 1, "block_bytes": 1000{more}}}"#,
+            serde_json::to_string(&names).unwrap()
+        );
+        let splits = split(&store, &serde_json::from_str(&request).unwrap())
+            .unwrap()
+            .splits;
+        let total: u64 = splits.iter().map(|split| split.bytes).sum();
+        assert_eq!(
+            total,
+            files
+                .iter()
+                .map(|(_, content)| content.len() as u64)
+                .sum::<u64>()
+        );
+        let shown = |what: &serde_json::Value| {
+            let pieces: Vec<Piece> = serde_json::from_value(what["pieces"].clone()).unwrap();
+            pieces
+                .into_iter()
+                .map(|piece| (piece.path.display().to_string(), piece.start, piece.length))
+                .collect()
+        };
+        splits.iter().map(|split| shown(&split.what)).collect()
+    }
+
+    #[test]
+    fn sizes_slop_and_order_are_hadoops() {
+        let one = |name: &str, start, length| vec![(name.to_owned(), start, length)];
+        assert_eq!(
+            pieces(&[("/a", &[b'x'; 105])], r#", "maps": 1"#),
+            [one("/a", 0, 105)]
+        );
+        assert_eq!(
+            pieces(&[("/a", &[b'x'; 211])], r#", "maps": 2"#),
+            [one("/a", 0, 105), one("/a", 105, 106)][..]
+                .iter()
+                .rev()
+                .cloned()
+                .collect::<Vec<_>>()
+        );
+        assert_eq!(
+            pieces(
+                &[("/a", &[b'x'; 10]), ("/b", &[b'x'; 90]), ("/c", b"")],
+                r#", "maps": 2"#
+            ),
+            [
+                one("/b", 0, 50),
+                one("/b", 50, 40),
+                one("/a", 0, 10),
+                one("/c", 0, 0)
+            ]
+        );
+    }
+
+    #[test]
+    fn lines_and_small_files() {
+        let one = |name: &str, start, length| vec![(name.to_owned(), start, length)];
+        let text: &[u8] = b"one\ntwo\nthree\nx";
+        assert_eq!(
+            pieces(&[("/a", text)], r#", "maps": 2, "lines": 2"#),
+            [one("/a", 0, 7), one("/a", 7, 7)]
+        );
+        let both = vec![("/a".to_owned(), 0, 15), ("/b".to_owned(), 0, 4)];
+        assert_eq!(
+            pieces(
+                &[("/a", text), ("/b", b"end\n")],
+                r#", "maps": 2, "combine": 0"#
+            ),
+            [both]
+        );
+        let cut = pieces(
+            &[("/a", text), ("/b", b"end\n")],
+            r#", "maps": 2, "combine": 8"#,
+        );
+        assert_eq!(cut.len(), 2);
+    }
+}

@@ -1,0 +1,476 @@
+//! One run of a script: begun, fed and read at the same time, and gone at the end, with whatever it began.
+//!
+//! ```text
+//!   feed  ──(thread)──▶ stdin  ┐
+//!   take  ◀──(caller)── stdout ├ script, in a process group of its own
+//!   tail  ◀──(thread)── stderr ┘
+//! ```
+//!
+//! Both directions move independently, so that a script may read all before it writes, write before it reads, or do
+//! neither. Its program is started as it is, without a shell. When it is over, whatever of its process group is left is
+//! killed.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::pipes::{Halt, Pipe, Stdin, Stdout, Watch};
+use super::reporter::Reporter;
+use crate::error::{Error, Kind, Result};
+
+/// How long to wait for a process that has closed its output, between looks.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// How long standard error may stay open behind the script's end, in looks of 50 ms.
+const ERRORS_LEFT: u32 = 4;
+
+/// How long and in how many pieces it may go on then: what the script itself said lies in the pipe and is read in fewer,
+/// however late; somebody whom it left behind may speak for ever.
+const ERRORS_LAST: Duration = Duration::from_secs(1);
+const ERRORS_PIECES: u32 = 64;
+
+/// What to run, and where.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+    /// Variables of its environment, beside those of ours.
+    pub environment: Vec<(String, String)>,
+    /// Its working directory.
+    pub folder: PathBuf,
+    /// Where programs are looked for that are not in `folder`: directories, separated by colons.
+    pub search: String,
+}
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// By itself, with this code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+impl Exit {
+    fn of(status: ExitStatus) -> Self {
+        match (status.code(), status.signal()) {
+            (Some(code), _) => Exit::Code(code),
+            (None, signal) => Exit::Signal(signal.unwrap_or(0)),
+        }
+    }
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Ended<T, F> {
+    /// What reading its output gave.
+    pub taken: Result<T>,
+    /// What feeding it gave.
+    pub fed: Result<F>,
+    /// Why it was ended, if it was.
+    pub halt: Option<Halt>,
+    /// How it ended.
+    pub exit: Exit,
+    /// What it said on standard error.
+    pub said: Reporter,
+}
+
+/// Runs a program: `feed` writes its input, in a thread, while `take` reads its output.
+///
+/// # Errors
+/// Only where it could not be begun; everything else is in [`Ended`].
+pub fn run<T, F: Send>(
+    program: &Program,
+    prefix: &str,
+    watch: &Watch<'_>,
+    feed: impl FnOnce(&mut Stdin<'_>) -> Result<F> + Send,
+    take: impl FnOnce(&mut Stdout<'_>) -> Result<T>,
+) -> Result<Ended<T, F>> {
+    let mut child = Group(spawn(program)?);
+    let (input, output, errors) = child.pipes()?;
+    let mut said = Reporter::new(prefix);
+    let over = std::sync::atomic::AtomicBool::new(false);
+    let (taken, fed, halt) = thread::scope(|scope| {
+        let feeder = scope.spawn(|| {
+            let mut stdin = Stdin::new(input, watch);
+            let fed = feed(&mut stdin);
+            match fed {
+                Ok(_) => {
+                    stdin.flush();
+                }
+                Err(_) => watch.fail(),
+            }
+            (fed, stdin.halt())
+        });
+        let listener = scope.spawn(|| listen(errors, &mut said, watch, &over));
+        let mut stdout = Stdout::new(output, watch);
+        let taken = take(&mut stdout);
+        let mut halt = stdout.halt();
+        drop(stdout);
+        if taken.is_err() {
+            watch.fail();
+        }
+        if halt.is_none() && taken.is_ok() {
+            halt = child.wait(watch);
+        }
+        if halt.is_some() || taken.is_err() {
+            child.kill();
+        }
+        over.store(true, std::sync::atomic::Ordering::Relaxed);
+        let panicked = |_panic| {
+            (
+                Err(Error::bug("feed a script", "its thread panicked")),
+                None,
+            )
+        };
+        let (fed, fed_halt) = feeder.join().unwrap_or_else(panicked);
+        let _ = listener.join(); // a panic there loses what the script said, and nothing else
+        (taken, fed, halt.or(fed_halt))
+    });
+    let exit = child.end();
+    said.end();
+    Ok(Ended {
+        taken,
+        fed,
+        halt,
+        exit,
+        said,
+    })
+}
+
+/// Reads standard error to its end, or to a while after the script's.
+fn listen(
+    mut errors: Pipe,
+    said: &mut Reporter,
+    watch: &Watch<'_>,
+    over: &std::sync::atomic::AtomicBool,
+) {
+    let mut buffer = vec![0; 16 << 10];
+    let (mut left, mut pieces, mut ended) = (ERRORS_LEFT, 0, None);
+    loop {
+        let halt = || {
+            if !over.load(std::sync::atomic::Ordering::Relaxed) {
+                return None;
+            }
+            left = left.saturating_sub(1);
+            (left == 0).then_some(Halt::Failed)
+        };
+        match errors.read(&mut buffer, halt) {
+            Ok(0) | Err(_) => return,
+            Ok(count) => {
+                watch.moved();
+                said.take(buffer.get(..count).unwrap_or_default());
+                if over.load(std::sync::atomic::Ordering::Relaxed) {
+                    pieces += 1;
+                    let ended = ended.get_or_insert_with(Instant::now);
+                    if pieces > ERRORS_PIECES && ended.elapsed() > ERRORS_LAST {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A process and those that it began. Killed when it is dropped.
+struct Group(Child);
+
+impl Group {
+    fn pipes(&mut self) -> Result<(Pipe, Pipe, Pipe)> {
+        let missing = || Error::bug("begin a script", "it has no pipes");
+        let input = self.0.stdin.take().map(OwnedFd::from).ok_or_else(missing)?;
+        let output = self
+            .0
+            .stdout
+            .take()
+            .map(OwnedFd::from)
+            .ok_or_else(missing)?;
+        let errors = self
+            .0
+            .stderr
+            .take()
+            .map(OwnedFd::from)
+            .ok_or_else(missing)?;
+        Ok((Pipe::new(input), Pipe::new(output), Pipe::new(errors)))
+    }
+
+    /// Waits for the process to end by itself.
+    fn wait(&mut self, watch: &Watch<'_>) -> Option<Halt> {
+        loop {
+            match self.0.try_wait() {
+                Ok(None) => {}
+                Ok(Some(_)) | Err(_) => return None,
+            }
+            if let Some(halt) = watch.check() {
+                return Some(halt);
+            }
+            thread::sleep(LOOK);
+        }
+    }
+
+    fn kill(&mut self) {
+        if let Ok(id) = libc::pid_t::try_from(self.0.id()) {
+            // SAFETY: a signal to a process group that this process made; no memory is touched.
+            unsafe { libc::kill(-id, libc::SIGKILL) };
+        }
+    }
+
+    fn end(mut self) -> Exit {
+        // Before it is waited for: its number is its own until then.
+        self.kill_rest();
+        match self.0.wait() {
+            Ok(status) => Exit::of(status),
+            Err(_) => Exit::Signal(libc::SIGKILL),
+        }
+    }
+
+    /// Kills what the process left behind. It has ended, or is to end now.
+    fn kill_rest(&mut self) {
+        self.kill();
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Ok(None) = self.0.try_wait() {
+            self.kill();
+            let _ = self.0.wait(); // it was killed
+        }
+    }
+}
+
+fn spawn(program: &Program) -> Result<Child> {
+    let Some((name, arguments)) = program.argv.split_first() else {
+        return Err(Error::new(
+            Kind::BadOption,
+            "begin a script",
+            "its command line is empty",
+        ));
+    };
+    let found = find(name, program)?;
+    let begun = Command::new(&found)
+        .args(arguments)
+        .envs(
+            program
+                .environment
+                .iter()
+                .map(|(name, value)| (name, value)),
+        )
+        .current_dir(&program.folder)
+        .process_group(0)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    begun.map_err(|error| not_begun(&found, &error))
+}
+
+/// The program as Hadoop finds it: in the working directory, where it is made executable; else in the search path.
+fn find(name: &str, program: &Program) -> Result<PathBuf> {
+    let path = Path::new(name);
+    if path.is_absolute() {
+        return if path.exists() {
+            Ok(path.to_owned())
+        } else {
+            Err(not_found(name))
+        };
+    }
+    let here = program.folder.join(path);
+    if here.is_file() {
+        make_executable(&here);
+        return Ok(here);
+    }
+    let directories = program
+        .search
+        .split(':')
+        .filter(|directory| !directory.is_empty());
+    let found = directories
+        .map(|directory| Path::new(directory).join(path))
+        .find(|file| file.is_file());
+    found.ok_or_else(|| not_found(name))
+}
+
+/// As `chmod a+x`. What may not be changed may be executable already: starting it shows.
+fn make_executable(path: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    if let Ok(found) = std::fs::metadata(path) {
+        let mode = found.permissions().mode();
+        if mode & 0o111 != 0o111 {
+            let _ = std::fs::set_permissions(path, PermissionsExt::from_mode(mode | 0o111));
+        }
+    }
+}
+
+fn not_found(name: &str) -> Error {
+    let message = format!(
+        "there is no program `{name}`, neither in the task's working directory nor on the PATH"
+    );
+    let file = if name.contains('/') {
+        name
+    } else {
+        &format!("path/to/{name}")
+    };
+    Error::new(Kind::NotFound, "begin a script", message).advise(format!(
+        "ship it with the job, as in -file {file}, or name its whole path"
+    ))
+}
+
+fn not_begun(path: &Path, error: &io::Error) -> Error {
+    match error.raw_os_error() {
+        Some(libc::ENOEXEC) => Error::new(Kind::BadInput, "begin a script", "it is no program that the system can run")
+            .with_path(path)
+            .advise("begin it with a line such as #!/usr/bin/env python3, or name its interpreter in the command"),
+        Some(libc::ENOENT) => Error::new(Kind::NotFound, "begin a script", "the interpreter of its first line is not there")
+            .with_path(path)
+            .advise("install the interpreter, or name another one in the script's first line"),
+        Some(libc::E2BIG) => Error::new(Kind::BadOption, "begin a script", "its environment and arguments are too long for the system")
+            .with_path(path)
+            .advise("cut long properties with -D stream.jobconf.truncate.limit=20000"),
+        _ => Error::from_io("begin a script", path, error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+
+    fn shell(script: &str, folder: &Path) -> Program {
+        Program {
+            argv: vec!["sh".to_owned(), "-c".to_owned(), script.to_owned()],
+            environment: vec![("A_VARIABLE".to_owned(), "a value".to_owned())],
+            folder: folder.to_owned(),
+            search: "/usr/bin:/bin".to_owned(),
+        }
+    }
+
+    fn all(stdout: &mut Stdout<'_>) -> Result<Vec<u8>> {
+        let (mut out, mut buffer) = (Vec::new(), vec![0; 1 << 16]);
+        loop {
+            match stdout.read(&mut buffer) {
+                0 => return Ok(out),
+                count => out.extend_from_slice(&buffer[..count]),
+            }
+        }
+    }
+
+    /// Runs a shell script with so many lines of input.
+    fn ran(script: &str, lines: usize) -> Ended<Vec<u8>, bool> {
+        let folder = tempfile::tempdir().unwrap();
+        let stop = AtomicBool::new(false);
+        let watch = Watch::new(&stop, Some(Duration::from_secs(20)));
+        let feed = |stdin: &mut Stdin<'_>| {
+            let mut open = true;
+            for _ in 0..lines {
+                open &= stdin.write(b"a line of input\n");
+            }
+            Ok(open)
+        };
+        run(
+            &shell(script, folder.path()),
+            "reporter:",
+            &watch,
+            feed,
+            all,
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn both_directions_at_once() {
+        let ended = ran("cat", 500_000);
+        assert_eq!(ended.taken.unwrap().len(), 500_000 * 16);
+        assert_eq!((ended.exit, ended.fed), (Exit::Code(0), Ok(true)));
+    }
+
+    #[test]
+    fn scripts_that_do_not_read_write_much_or_end_badly() {
+        let ended = ran("exec <&-; echo done", 100_000);
+        assert_eq!(
+            (ended.taken.unwrap(), ended.exit, ended.fed),
+            (b"done\n".to_vec(), Exit::Code(0), Ok(false))
+        );
+        let ended = ran("head -c 300000 /dev/zero; cat >/dev/null; exit 3", 100_000);
+        assert_eq!(
+            (ended.taken.unwrap().len(), ended.exit),
+            (300_000, Exit::Code(3))
+        );
+        let ended = ran("kill -9 $$", 1);
+        assert_eq!(ended.exit, Exit::Signal(9));
+        let ended = ran(
+            "head -c 3000000 /dev/zero | tr '\\0' x >&2; echo >&2; echo last >&2; echo $A_VARIABLE",
+            10,
+        );
+        assert_eq!(
+            (ended.taken.unwrap(), ended.said.tail().pop().unwrap()),
+            (b"a value\n".to_vec(), "last".to_owned())
+        );
+    }
+
+    #[test]
+    fn a_script_that_hangs_is_ended_with_its_children() {
+        let folder = tempfile::tempdir().unwrap();
+        let stop = AtomicBool::new(false);
+        let watch = Watch::new(&stop, Some(Duration::from_millis(300)));
+        let program = shell("sleep 100 & echo $! ; sleep 100", folder.path());
+        let began = Instant::now();
+        let ended = run(&program, "reporter:", &watch, |_| Ok(()), all).unwrap();
+        assert_eq!(
+            (ended.halt, ended.exit),
+            (Some(Halt::TimedOut), Exit::Signal(9))
+        );
+        assert!(began.elapsed() < Duration::from_secs(10));
+        let child = String::from_utf8(ended.taken.unwrap()).unwrap();
+        let child: i32 = child.trim().parse().unwrap();
+        thread::sleep(Duration::from_millis(100));
+        let state = std::fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
+        assert!(state.is_empty() || state.contains(") Z "), "{state}");
+    }
+
+    #[test]
+    fn a_child_left_behind_is_killed_and_holds_nobody_up() {
+        let began = Instant::now();
+        let ended = ran("sleep 100 >/dev/null & echo done", 1);
+        assert_eq!(
+            (ended.taken.unwrap(), ended.exit),
+            (b"done\n".to_vec(), Exit::Code(0))
+        );
+        let ended = ran(
+            "(while :; do echo again >&2; sleep 0.01; done) >/dev/null & echo done",
+            1,
+        );
+        assert_eq!(ended.taken.unwrap(), b"done\n");
+        assert!(began.elapsed() < Duration::from_secs(20));
+    }
+
+    #[test]
+    fn programs_are_found_in_the_folder_first() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("cat"), "#!/bin/sh\necho mine\n").unwrap();
+        let stop = AtomicBool::new(false);
+        let watch = Watch::new(&stop, None);
+        let program = Program {
+            argv: vec!["cat".to_owned()],
+            ..shell("", folder.path())
+        };
+        let ended = run(&program, "reporter:", &watch, |_| Ok(()), all).unwrap();
+        assert_eq!(ended.taken.unwrap(), b"mine\n");
+        for (name, kind) in [
+            ("nothing-of-that-name", Kind::NotFound),
+            ("/nothing", Kind::NotFound),
+        ] {
+            let program = Program {
+                argv: vec![name.to_owned()],
+                ..shell("", folder.path())
+            };
+            let error = run(&program, "reporter:", &watch, |_| Ok(()), all).unwrap_err();
+            assert_eq!(error.kind(), kind);
+            assert!(error.to_string().contains("-file"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,478 @@
+//! Lines of a byte range of a file, or of a whole decoded stream: the one line reader of text inputs and of
+//! streaming programs.
+//!
+//! ```text
+//!   file    one LF two LF three LF four
+//!   splits  |------------|-----------|       a line belongs to the split in which it starts
+//!           one    two     three  four       (the second split begins behind the first end of a line whose
+//!                  └─ read on past the end    next line can start in it, so "two" is read once, by the first)
+//! ```
+//!
+//! The rule that must hold: whatever the splits of a file are, their lines together are the lines of the whole file,
+//! each once, with the same offsets; and the bytes they consume add up to the file's size. (Hadoop's reader
+//! gives a line that starts exactly where a split ends to that split, not to the next; the sum is the same.)
+//!
+//! A delimiter that overlaps itself ("\n\n" in "\n\n\n") ends a line where a scan from the file's beginning finds it.
+//! A split in the middle therefore looks back to where no occurrence lies across, and scans from there.
+
+use std::io::Read;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use memchr::memmem;
+
+use crate::codec::error_of;
+use crate::error::{Error, Kind, Result};
+use crate::storage::ReadFile;
+
+/// What ends a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Terminator {
+    /// LF; and, if asked, one CR before it is not part of the line either.
+    Lf {
+        /// Whether a CR before the LF goes too.
+        strip_cr: bool,
+    },
+    /// CR, LF, or CR LF, as in Hadoop's `LineReader`.
+    Hadoop,
+    /// These bytes, of which there is at least one.
+    Bytes(Vec<u8>),
+}
+
+/// How lines are read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LineOptions {
+    /// What ends a line.
+    pub terminator: Terminator,
+    /// Bytes that are read at once.
+    pub block_bytes: usize,
+    /// The longest line, in bytes without its terminator; a longer one is an error.
+    pub line_bytes_max: usize,
+}
+
+impl Default for LineOptions {
+    /// LF, blocks of 1 MB, lines up to 64 MB.
+    fn default() -> Self {
+        LineOptions {
+            terminator: Terminator::Lf { strip_cr: false },
+            block_bytes: 1 << 20,
+            line_bytes_max: 64 << 20,
+        }
+    }
+}
+
+/// A line, and where it starts in its file (or decoded stream).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Line<'a> {
+    /// The offset of its first byte; 0 for the first line, also where a byte order mark comes before it.
+    pub offset: u64,
+    /// Its bytes without the terminator, where they lie in the buffer.
+    pub bytes: &'a [u8],
+}
+
+/// What a UTF-8 file may begin with, which is no part of its first line.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Bytes that are read at first to find where the last line of a split ends; doubled while it is not found.
+const BEHIND_BYTES: usize = 4096;
+
+/// Reads lines, one after the other.
+#[derive(Debug)]
+pub struct LineReader {
+    source: Source,
+    path: PathBuf,
+    ends: Ends,
+    line_bytes_max: usize,
+    buffer: Vec<u8>,
+    /// The buffer's bytes that are not read as lines yet, and the offset of the first.
+    start: usize,
+    end: usize,
+    offset: u64,
+    /// Bytes of the mark before the first line, until that is read.
+    mark_bytes: u64,
+    /// The lines that are read belong to somebody else: they may be of any length, and are not kept.
+    skipping: bool,
+    /// Lines that start at or behind this offset belong to somebody else.
+    stop: u64,
+    consumed: u64,
+    lines: u64,
+}
+
+impl LineReader {
+    /// Reads the lines that start in `range` of a plain file of `file_bytes` bytes.
+    ///
+    /// # Errors
+    /// The store's, a delimiter of no bytes, a file that has become shorter.
+    ///
+    /// ```
+    /// use gristmill_engine::split::lines::{LineOptions, LineReader};
+    /// use gristmill_engine::storage::{Caching, Store, memory::Memory};
+    /// let (store, path) = (Memory::with_room_for(100), "/a".as_ref());
+    /// store.create(path, 13, Caching::Cached)?.write_at(b"one\ntwo\nthree", 0)?;
+    /// let mut lines = Vec::new();
+    /// for range in [0..5, 5..13] {
+    ///     let file = store.open(path, Caching::Cached)?;
+    ///     let mut reader = LineReader::of_range(file, path, 13, range, &LineOptions::default())?;
+    ///     while let Some(line) = reader.next_line()? {
+    ///         lines.push((line.offset, String::from_utf8_lossy(line.bytes).into_owned()));
+    ///     }
+    /// }
+    /// assert_eq!(lines, [(0, "one".to_owned()), (4, "two".to_owned()), (8, "three".to_owned())]);
+    /// # Ok::<(), gristmill_engine::Error>(())
+    /// ```
+    pub fn of_range(
+        file: Box<dyn ReadFile>,
+        path: &Path,
+        file_bytes: u64,
+        range: Range<u64>,
+        options: &LineOptions,
+    ) -> Result<Self> {
+        let stop = range.end.min(file_bytes);
+        let ends = Ends::new(&options.terminator)?;
+        let from = first_scanned(&ends, &*file, range.start.min(stop))?;
+        let source = Source::Range {
+            file,
+            at: from,
+            stop,
+            file_bytes,
+            behind_bytes: BEHIND_BYTES.min(options.block_bytes.max(1)),
+        };
+        let mut reader = LineReader::new(source, path, ends, options, from, stop);
+        reader.skip_mark()?;
+        if range.start > 0 {
+            // What starts before the range belongs to others.
+            reader.skipping = true;
+            while reader.advance()?.is_some() && reader.offset < range.start {}
+            (reader.consumed, reader.lines, reader.mark_bytes) = (0, 0, 0);
+            reader.skipping = false;
+        }
+        Ok(reader)
+    }
+
+    /// Reads the lines of all that `reader` gives; `path` names it in errors.
+    ///
+    /// # Errors
+    /// The reader's, a delimiter of no bytes.
+    ///
+    /// ```
+    /// use gristmill_engine::split::lines::{LineOptions, LineReader, Terminator};
+    /// let options = LineOptions { terminator: Terminator::Hadoop, ..LineOptions::default() };
+    /// let mut reader = LineReader::of_stream(&b"one\r\ntwo\rthree"[..], "in".as_ref(), &options)?;
+    /// let mut lengths = Vec::new();
+    /// while let Some(line) = reader.next_line()? {
+    ///     lengths.push((line.offset, line.bytes.len()));
+    /// }
+    /// assert_eq!((lengths, reader.consumed()), (vec![(0, 3), (5, 3), (9, 5)], 14));
+    /// # Ok::<(), gristmill_engine::Error>(())
+    /// ```
+    pub fn of_stream(
+        reader: impl Read + Send + 'static,
+        path: &Path,
+        options: &LineOptions,
+    ) -> Result<Self> {
+        let source = Source::Stream(Stream(Box::new(reader)));
+        let ends = Ends::new(&options.terminator)?;
+        let mut reader = LineReader::new(source, path, ends, options, 0, u64::MAX);
+        reader.skip_mark()?;
+        Ok(reader)
+    }
+
+    fn new(
+        source: Source,
+        path: &Path,
+        ends: Ends,
+        options: &LineOptions,
+        offset: u64,
+        stop: u64,
+    ) -> Self {
+        LineReader {
+            source,
+            path: path.to_owned(),
+            ends,
+            line_bytes_max: options.line_bytes_max,
+            buffer: vec![0; options.block_bytes.max(1)],
+            start: 0,
+            end: 0,
+            offset,
+            mark_bytes: 0,
+            skipping: false,
+            stop,
+            consumed: 0,
+            lines: 0,
+        }
+    }
+
+    /// The next line, or `None` where the next one belongs to somebody else or is not there.
+    ///
+    /// # Errors
+    /// The source's, and a line longer than [`LineOptions::line_bytes_max`].
+    pub fn next_line(&mut self) -> Result<Option<Line<'_>>> {
+        let offset = self.offset - self.mark_bytes;
+        if offset >= self.stop {
+            return Ok(None);
+        }
+        Ok(self.advance()?.map(|range| Line {
+            offset,
+            bytes: &self.buffer[range],
+        }))
+    }
+
+    /// Bytes of all lines so far, with their terminators (and the mark). The sum over a file's splits is its size.
+    pub fn consumed(&self) -> u64 {
+        self.consumed
+    }
+
+    /// Lines given so far.
+    pub fn lines(&self) -> u64 {
+        self.lines
+    }
+
+    /// Goes behind the next line; where it lies in the buffer.
+    fn advance(&mut self) -> Result<Option<Range<usize>>> {
+        let mut searched = 0;
+        let mut whole = false;
+        loop {
+            let there = &self.buffer[self.start..self.end];
+            let (line_bytes, next) = match self.ends.find(there, searched, whole) {
+                Some((line_bytes, next)) => (line_bytes, next),
+                None if whole && there.is_empty() => return Ok(None),
+                None if whole => (there.len(), there.len()),
+                None => {
+                    searched = there.len().saturating_sub(self.ends.overlap());
+                    if self.skipping {
+                        self.start += searched;
+                        self.offset += searched as u64;
+                        searched = 0;
+                        if self.offset >= self.stop {
+                            return Ok(None);
+                        }
+                    } else if searched.saturating_sub(1) > self.line_bytes_max {
+                        // One byte less: the last may be a CR that is no part of the line.
+                        return Err(self.too_long());
+                    }
+                    whole = !self.more()?;
+                    continue;
+                }
+            };
+            if line_bytes > self.line_bytes_max && !self.skipping {
+                return Err(self.too_long());
+            }
+            let line = self.start..self.start + line_bytes;
+            self.start += next;
+            self.offset += next as u64;
+            self.consumed += next as u64;
+            self.mark_bytes = 0;
+            self.lines += 1;
+            return Ok(Some(line));
+        }
+    }
+
+    /// Reads more behind what is there, in a larger buffer if need be; false at the end.
+    fn more(&mut self) -> Result<bool> {
+        if self.start > 0 {
+            self.buffer.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+        }
+        if self.end == self.buffer.len() {
+            let bytes = 2 * self.buffer.len();
+            self.buffer.resize(bytes, 0);
+        }
+        let read = self.source.read(&mut self.buffer[self.end..], &self.path)?;
+        self.end += read;
+        Ok(read > 0)
+    }
+
+    /// Passes over a byte order mark at the beginning of a file.
+    fn skip_mark(&mut self) -> Result<()> {
+        if self.offset > 0 || self.stop == 0 {
+            return Ok(());
+        }
+        while self.end < BYTE_ORDER_MARK.len() && self.more()? {}
+        if self.buffer[..self.end].starts_with(BYTE_ORDER_MARK) {
+            self.start = BYTE_ORDER_MARK.len();
+            self.mark_bytes = BYTE_ORDER_MARK.len() as u64;
+            self.offset = self.mark_bytes;
+            self.consumed = self.mark_bytes;
+        }
+        Ok(())
+    }
+
+    fn too_long(&self) -> Error {
+        let message = format!("a line is longer than {} bytes", self.line_bytes_max);
+        Error::new(Kind::BadInput, "read lines", message)
+            .with_path(&self.path)
+            .with("offset", self.offset - self.mark_bytes)
+            .advise("look whether the file holds lines that end as you say, or allow longer ones")
+    }
+}
+
+/// The offsets at which every `count`-th line starts, from the first line on: where splits of `count` lines begin.
+///
+/// ```
+/// use gristmill_engine::split::lines::{LineOptions, LineReader, every_nth_start};
+/// let mut reader = LineReader::of_stream(&b"1\n22\n3\n4\n5\n"[..], "in".as_ref(), &LineOptions::default())?;
+/// assert_eq!(every_nth_start(&mut reader, 2)?, [0, 5, 9]);
+/// # Ok::<(), gristmill_engine::Error>(())
+/// ```
+pub fn every_nth_start(reader: &mut LineReader, count: u64) -> Result<Vec<u64>> {
+    let mut starts = Vec::new();
+    let mut line_number = 0_u64;
+    while let Some(line) = reader.next_line()? {
+        if line_number.is_multiple_of(count.max(1)) {
+            starts.push(line.offset);
+        }
+        line_number += 1;
+    }
+    Ok(starts)
+}
+
+/// Where bytes come from.
+#[derive(Debug)]
+enum Source {
+    Range {
+        file: Box<dyn ReadFile>,
+        at: u64,
+        stop: u64,
+        file_bytes: u64,
+        behind_bytes: usize,
+    },
+    Stream(Stream),
+}
+
+struct Stream(Box<dyn Read + Send>);
+
+impl std::fmt::Debug for Stream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Stream")
+    }
+}
+
+impl Source {
+    /// Reads some bytes into `out`, which is not empty; 0 at the end.
+    fn read(&mut self, out: &mut [u8], path: &Path) -> Result<usize> {
+        match self {
+            Source::Stream(Stream(reader)) => loop {
+                match reader.read(out) {
+                    Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                    read => return read.map_err(|error| error_of(error, path)),
+                }
+            },
+            Source::Range {
+                file,
+                at,
+                stop,
+                file_bytes,
+                behind_bytes,
+            } => {
+                // Up to the split's end in blocks; behind it only as far as its last line goes.
+                let wanted = if *at < *stop {
+                    *stop - *at
+                } else {
+                    let behind = *behind_bytes as u64;
+                    *behind_bytes = behind_bytes.saturating_mul(2);
+                    behind.min(*file_bytes - *at)
+                };
+                let wanted = out.len().min(usize::try_from(wanted).unwrap_or(usize::MAX));
+                let read = file.read_at(&mut out[..wanted], *at)?;
+                *at += read as u64;
+                if read < wanted {
+                    let message = format!("it ends at {at}; it had {file_bytes} bytes");
+                    return Err(Error::new(Kind::InputChanged, "read lines", message)
+                        .with_path(path)
+                        .advise("let nobody write to the input, then run again"));
+                }
+                Ok(read)
+            }
+        }
+    }
+}
+
+/// Finds the ends of lines.
+#[derive(Debug)]
+enum Ends {
+    Lf { strip_cr: bool },
+    Hadoop,
+    Bytes(Box<memmem::Finder<'static>>),
+}
+
+impl Ends {
+    fn new(terminator: &Terminator) -> Result<Self> {
+        Ok(match terminator {
+            Terminator::Lf { strip_cr } => Ends::Lf {
+                strip_cr: *strip_cr,
+            },
+            Terminator::Hadoop => Ends::Hadoop,
+            Terminator::Bytes(bytes) if bytes.is_empty() => {
+                let message = "the delimiter has no bytes";
+                return Err(Error::new(Kind::BadOption, "read lines", message)
+                    .advise("give at least one byte that ends a line"));
+            }
+            Terminator::Bytes(bytes) => {
+                Ends::Bytes(Box::new(memmem::Finder::new(bytes).into_owned()))
+            }
+        })
+    }
+
+    /// The longest part of a terminator that can lie before what was not read yet.
+    fn overlap(&self) -> usize {
+        match self {
+            Ends::Lf { .. } => 0,
+            Ends::Hadoop => 1,
+            Ends::Bytes(finder) => finder.needle().len() - 1,
+        }
+    }
+
+    /// The length of the first line in `data`, and where the next one begins. There is no end before `searched`.
+    /// Unless `whole`, more may follow: a CR as the last byte may have its LF there.
+    #[inline]
+    fn find(&self, data: &[u8], searched: usize, whole: bool) -> Option<(usize, usize)> {
+        let rest = &data[searched..];
+        match self {
+            Ends::Lf { strip_cr } => {
+                let at = searched + memchr::memchr(b'\n', rest)?;
+                let cr = *strip_cr && at > 0 && data[at - 1] == b'\r';
+                Some((at - usize::from(cr), at + 1))
+            }
+            Ends::Hadoop => {
+                let at = searched + memchr::memchr2(b'\r', b'\n', rest)?;
+                match (data[at], data.get(at + 1)) {
+                    (b'\r', Some(b'\n')) => Some((at, at + 2)),
+                    (b'\r', None) if !whole => None,
+                    _ => Some((at, at + 1)),
+                }
+            }
+            Ends::Bytes(finder) => {
+                let at = searched + finder.find(rest)?;
+                Some((at, at + finder.needle().len()))
+            }
+        }
+    }
+}
+
+/// Where to scan from, so that the lines from `start` on are found as a scan from the beginning finds them: an offset
+/// before `start` by a terminator, or more, over which no terminator lies; or the beginning, where a mark may be.
+fn first_scanned(ends: &Ends, file: &dyn ReadFile, start: u64) -> Result<u64> {
+    let mark_bytes = BYTE_ORDER_MARK.len() as u64;
+    let overlap = ends.overlap() as u64;
+    // The byte before decides, together with its LF if it is a CR.
+    let mut from = start.saturating_sub(1);
+    if let Ends::Bytes(finder) = ends {
+        from = start.saturating_sub(overlap + 1);
+        let mut around = vec![0; 2 * ends.overlap()];
+        while from > mark_bytes {
+            // In these bytes an occurrence begins before `from` and ends behind it, or is none.
+            let low = from.saturating_sub(overlap);
+            let count = (from - low + overlap) as usize;
+            let read = file.read_at(&mut around[..count], low)?;
+            match finder.find(&around[..read]) {
+                Some(at) => from = low + at as u64,
+                None => break,
+            }
+        }
+    }
+    Ok(if from <= mark_bytes { 0 } else { from })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,190 @@
+//! Splits of inputs that are read from front to back: text, records of one length, whole files; compressed or not.
+//!
+//! ```text
+//!   plain, large         | split | split | split .. |     cut anywhere: a record belongs to where it begins
+//!   compressed, or whole |          split           |     one
+//!   small                | a | b | c |                    put together, if that is asked for
+//! ```
+//!
+//! Splits are a function of the files' sizes and the options alone. They tile every file: the bytes that their readers
+//! consume, all together, are the bytes of the files.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::codec::{Codec, SNIFF_BYTES, detect};
+use crate::error::Result;
+use crate::storage::input::InputFile;
+use crate::storage::{Caching, Store};
+
+/// A range of a file, to be read by one task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TextPiece {
+    /// The file.
+    pub path: PathBuf,
+    /// Where the range begins.
+    pub start: u64,
+    /// Its length: records that begin in it are read, whole.
+    pub bytes: u64,
+    /// The file's length.
+    pub file_bytes: u64,
+    /// How it is compressed; then the range is all of it.
+    pub codec: Option<Codec>,
+}
+
+/// What one task reads.
+pub type TextSplit = Vec<TextPiece>;
+
+/// How files are cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TextSplits {
+    /// Splits are at least so long, where the file is.
+    pub split_min: u64,
+    /// And at most so long.
+    pub split_max: u64,
+    /// Whether a file may be cut at all.
+    pub cut: bool,
+    /// Whether small files share a split.
+    pub combine: bool,
+    /// Splits begin at multiples of this: the length of a record, where all have one.
+    pub stride: u64,
+}
+
+/// Splits of an input: about so many, each within the bounds below.
+const GOOD_SPLITS: u64 = 32;
+const GOOD_SPLIT_MIN: u64 = 4 << 20;
+const GOOD_SPLIT_MAX: u64 = 64 << 20;
+
+/// The length of splits of so much input, within what the user allows: `max(min, min(max, good))`.
+///
+/// ```
+/// use gristmill_engine::split::text::split_bytes;
+/// assert_eq!(split_bytes(1 << 20, 0, u64::MAX), 4 << 20);
+/// assert_eq!(split_bytes(1 << 30, 0, u64::MAX), 32 << 20);
+/// assert_eq!(split_bytes(1 << 40, 0, u64::MAX), 64 << 20);
+/// assert_eq!(split_bytes(1 << 40, 0, 1000), 1000);
+/// assert_eq!(split_bytes(1 << 20, 1 << 30, 1000), 1 << 30);
+/// ```
+pub fn split_bytes(input_bytes: u64, split_min: u64, split_max: u64) -> u64 {
+    let good = (input_bytes / GOOD_SPLITS).clamp(GOOD_SPLIT_MIN, GOOD_SPLIT_MAX);
+    split_min.max(split_max.min(good)).max(1)
+}
+
+/// Cuts `files` into splits. Looks at the beginning of each, for how it is compressed.
+///
+/// # Errors
+/// A file cannot be read, or is not compressed as its name says.
+///
+/// ```
+/// use gristmill_engine::split::{input_files, text::{TextSplits, text_splits}};
+/// use gristmill_engine::storage::{Caching, Store, memory::Memory};
+/// let store = Memory::with_room_for(1000);
+/// for (name, bytes) in [("/a", 25), ("/b", 3), ("/c", 4)] {
+///     store.create(name.as_ref(), bytes, Caching::Cached)?.write_at(&vec![b'.'; bytes as usize], 0)?;
+/// }
+/// let files = input_files(&store, &["/a".into(), "/b".into(), "/c".into()])?;
+/// let how = TextSplits { split_min: 0, split_max: 10, cut: true, combine: true, stride: 1 };
+/// let splits = text_splits(&store, &files, &how)?;
+/// let bytes = |piece: &gristmill_engine::split::text::TextPiece| (piece.start, piece.bytes);
+/// let shown: Vec<Vec<_>> = splits.iter().map(|split| split.iter().map(bytes).collect()).collect();
+/// assert_eq!(shown, [vec![(0, 10)], vec![(10, 10)], vec![(20, 5)], vec![(0, 3), (0, 4)]]);
+/// # Ok::<(), gristmill_engine::Error>(())
+/// ```
+pub fn text_splits(
+    store: &dyn Store,
+    files: &[InputFile],
+    how: &TextSplits,
+) -> Result<Vec<TextSplit>> {
+    let input_bytes = files.iter().map(|file| file.stat.bytes).sum();
+    let target = split_bytes(input_bytes, how.split_min, how.split_max);
+    let step = (target / how.stride.max(1)).max(1) * how.stride.max(1);
+    let slop = step + step / 10;
+    let mut splits = Vec::new();
+    let (mut shared, mut shared_bytes) = (TextSplit::new(), 0);
+    for file in files.iter().filter(|file| file.stat.bytes > 0) {
+        let codec = codec_of(store, file)?;
+        let bytes = file.stat.bytes;
+        let piece = |start, bytes| TextPiece {
+            path: file.path.clone(),
+            start,
+            bytes,
+            file_bytes: file.stat.bytes,
+            codec,
+        };
+        let small = how.combine && bytes < step;
+        if !shared.is_empty() && (!small || shared_bytes + bytes > slop) {
+            splits.push(std::mem::take(&mut shared));
+            shared_bytes = 0;
+        }
+        if small {
+            shared.push(piece(0, bytes));
+            shared_bytes += bytes;
+        } else if codec.is_some() || !how.cut {
+            splits.push(vec![piece(0, bytes)]);
+        } else {
+            let mut start = 0;
+            while start < bytes {
+                let left = bytes - start;
+                let taken = if left <= slop { left } else { step };
+                splits.push(vec![piece(start, taken)]);
+                start += taken;
+            }
+        }
+    }
+    if !shared.is_empty() {
+        splits.push(shared);
+    }
+    Ok(splits)
+}
+
+/// How a file is compressed, by its name and its first bytes.
+fn codec_of(store: &dyn Store, file: &InputFile) -> Result<Option<Codec>> {
+    let mut first = vec![0; SNIFF_BYTES];
+    let read = store
+        .open(&file.path, Caching::Cached)?
+        .read_at(&mut first, 0)?;
+    detect(&file.path, &first[..read])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::split::input_files;
+    use crate::storage::memory::Memory;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn splits_tile_every_file(
+            sizes in proptest::collection::vec(0_u64..3000, 0..10),
+            split_min in 0_u64..500,
+            split_max in 1_u64..5000,
+            cut in any::<bool>(),
+            combine in any::<bool>(),
+            stride in prop_oneof![Just(1_u64), 2_u64..200],
+        ) {
+            let store = Memory::with_room_for(1 << 20);
+            let mut paths = Vec::new();
+            for (number, bytes) in sizes.iter().enumerate() {
+                let path = PathBuf::from(format!("/{number:02}"));
+                let file = store.create(&path, *bytes, Caching::Cached).unwrap();
+                file.write_at(&vec![b'.'; *bytes as usize], 0).unwrap();
+                paths.push(path);
+            }
+            let files = input_files(&store, &paths).unwrap();
+            let how = TextSplits { split_min, split_max, cut, combine, stride };
+            let splits = text_splits(&store, &files, &how).unwrap();
+            let mut next = vec![0; sizes.len()];
+            for piece in splits.iter().flatten() {
+                let number = paths.iter().position(|path| *path == piece.path).unwrap();
+                prop_assert_eq!(piece.start, next[number]);
+                prop_assert!(piece.bytes > 0 && piece.start % stride == 0);
+                prop_assert!(cut || piece.bytes == piece.file_bytes);
+                next[number] += piece.bytes;
+            }
+            prop_assert_eq!(next, sizes);
+            prop_assert!(splits.iter().all(|split| !split.is_empty() && (combine || split.len() == 1)));
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! The variables of a script: Hadoop's properties, each character of their names that is no letter and no digit as `_`.
+//!
+//! A property with an old name is there under both, as Hadoop has it.
+
+use super::Attempted;
+use crate::script::input::Piece;
+
+/// Names of a task's properties: Hadoop's, and the one before.
+const JOB: [&str; 2] = ["mapreduce.job.id", "mapred.job.id"];
+const TASK: [&str; 2] = ["mapreduce.task.id", "mapred.tip.id"];
+const ATTEMPT: [&str; 2] = ["mapreduce.task.attempt.id", "mapred.task.id"];
+const PARTITION: [&str; 2] = ["mapreduce.task.partition", "mapred.task.partition"];
+const IS_MAP: [&str; 2] = ["mapreduce.task.ismap", "mapred.task.is.map"];
+const OUTPUT: [&str; 2] = ["mapreduce.task.output.dir", "mapred.work.output.dir"];
+const FILE: [&str; 2] = ["mapreduce.map.input.file", "map.input.file"];
+const START: [&str; 2] = ["mapreduce.map.input.start", "map.input.start"];
+const LENGTH: [&str; 2] = ["mapreduce.map.input.length", "map.input.length"];
+const LOCAL: [&str; 2] = ["mapreduce.job.local.dir", "job.local.dir"];
+
+/// A property's name as a variable's.
+///
+/// ```
+/// use gristmill_engine::task::streaming::variable;
+/// assert_eq!(variable("mapreduce.task.id"), "mapreduce_task_id");
+/// ```
+pub fn variable(property: &str) -> String {
+    property
+        .chars()
+        .map(|letter| {
+            if letter.is_ascii_alphanumeric() {
+                letter
+            } else {
+                '_'
+            }
+        })
+        .collect()
+}
+
+/// The variables of one attempt, beside those of the job.
+pub(super) fn of_attempt(
+    attempted: &Attempted<'_>,
+    piece: Option<&Piece>,
+) -> Vec<(String, String)> {
+    let (spec, number) = (attempted.spec, attempted.number);
+    let job = spec.job_id.trim_start_matches("job_");
+    let kind = if attempted.is_map { 'm' } else { 'r' };
+    let task = format!("{job}_{kind}_{number:06}");
+    let mut found = Vec::new();
+    let mut set = |names: [&str; 2], value: String| {
+        found.extend(names.map(|name| (variable(name), value.clone())));
+    };
+    set(JOB, spec.job_id.clone());
+    set(TASK, format!("task_{task}"));
+    set(ATTEMPT, format!("attempt_{task}_{}", spec.attempt));
+    set(PARTITION, number.to_string());
+    set(IS_MAP, attempted.is_map.to_string());
+    set(OUTPUT, spec.output.display().to_string());
+    set(LOCAL, attempted.folder.display().to_string());
+    if let Some(piece) = piece {
+        set(FILE, format!("file:{}", piece.path.display()));
+        set(START, piece.start.to_string());
+        set(LENGTH, piece.length.to_string());
+    }
+    found
+}

@@ -1,0 +1,115 @@
+//! A script that failed, in one paragraph: which, how, at what, what it said last, and how to see it again.
+
+use super::Attempted;
+use crate::error::{Error, Kind};
+use crate::script::input::Piece;
+use crate::script::pipes::Halt;
+use crate::script::process::{Ended, Exit};
+
+/// What is to be said of an attempt.
+pub(super) struct Failing<'a> {
+    pub attempted: &'a Attempted<'a>,
+    /// The mapper, the combiner, the reducer.
+    pub what: &'static str,
+    pub argv: &'a [String],
+    pub piece: Option<&'a Piece>,
+    /// Records that were written to it.
+    pub fed: u64,
+}
+
+impl Failing<'_> {
+    /// The error of a run, if it failed.
+    pub fn of<T, F>(&self, ended: &Ended<T, F>) -> Option<Error> {
+        // What the job itself could not do comes first.
+        if let Err(error) = &ended.fed {
+            return Some(error.clone());
+        }
+        match ended.halt {
+            Some(Halt::Stopped) => return Some(Error::cancelled()),
+            Some(Halt::TimedOut) => {
+                let seconds = self.attempted.definition.timeout_ms as f64 / 1000.0;
+                let message = format!(
+                    "`{}` read nothing, wrote nothing and said nothing for {seconds} s, and was killed",
+                    self.command()
+                );
+                let advice = "give it more time with -D mapreduce.task.timeout=MILLISECONDS (0: for ever), or let it report its status";
+                return Some(
+                    self.told(message, &ended.said.tail())
+                        .advise(advice)
+                        .retryable_error(),
+                );
+            }
+            _ => {}
+        }
+        if let Err(error) = &ended.taken {
+            return Some(self.located(error.clone()));
+        }
+        let how = match ended.exit {
+            Exit::Code(0) => return None,
+            _ if !self.attempted.definition.exit_matters => return None,
+            Exit::Code(code) => format!("ended with exit code {code}"),
+            Exit::Signal(signal) => format!("was killed by signal {signal}{}", signal_name(signal)),
+        };
+        let message = format!("`{}` {how}", self.command());
+        let advice = match &self.attempted.again() {
+            Some(again) => format!("see it fail alone with {again}"),
+            None => "see its own words above, and run it by hand on some of its input".to_owned(),
+        };
+        Some(
+            self.told(message, &ended.said.tail())
+                .advise(advice)
+                .retryable_error(),
+        )
+    }
+
+    fn command(&self) -> String {
+        self.argv.join(" ")
+    }
+
+    fn told(&self, message: String, tail: &[String]) -> Error {
+        let operation = match self.what {
+            "mapper" => "run the mapper",
+            "combiner" => "run the combiner",
+            _ => "run the reducer",
+        };
+        let message = match tail.last() {
+            Some(last) => format!("{message}; its last line on standard error: {last}"),
+            None => message,
+        };
+        let error = self.located(Error::new(Kind::UserCode, operation, message));
+        if tail.is_empty() {
+            error
+        } else {
+            error.detail("stderr", tail.join("\n"))
+        }
+    }
+
+    fn located(&self, error: Error) -> Error {
+        let error = match self.piece {
+            Some(piece) => error
+                .with_path(&piece.path)
+                .with("offset", piece.start)
+                .with("bytes", piece.length),
+            None => error,
+        };
+        let kind = if self.attempted.is_map {
+            "split"
+        } else {
+            "partition"
+        };
+        error
+            .with(kind, self.attempted.number)
+            .with("records written to it", self.fed)
+    }
+}
+
+fn signal_name(signal: i32) -> &'static str {
+    match signal {
+        libc::SIGKILL => " (KILL: by somebody, or by the system for want of memory)",
+        libc::SIGSEGV => " (SEGV)",
+        libc::SIGABRT => " (ABRT)",
+        libc::SIGPIPE => " (PIPE)",
+        libc::SIGTERM => " (TERM)",
+        _ => "",
+    }
+}

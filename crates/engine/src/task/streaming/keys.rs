@@ -1,0 +1,108 @@
+//! A pair between map and reduce: where it goes, what orders it, and how it comes back.
+//!
+//! ```text
+//!   plain order       key: the key's bytes, as they sort            value: the value
+//!   order by fields   key: the fields, as they sort                 value: | key bytes u32 | key | value |
+//! ```
+
+use crate::error::{Error, Kind, Result};
+use crate::hadoop::comparator::Comparator;
+use crate::hadoop::keyfields::KeyFields;
+use crate::hadoop::partition::{Partitioner, part_of_long};
+use crate::hadoop::value::{Class, number};
+
+use super::definition::{Definition, PartitionStep};
+
+/// How pairs are put and taken.
+#[derive(Debug, Clone)]
+pub struct Keys {
+    class: Class,
+    comparator: Option<Comparator>,
+    partitioner: Partitioner,
+    partitions: u32,
+    key: Vec<u8>,
+    value: Vec<u8>,
+}
+
+impl Keys {
+    /// As the job says; `cuts` are those of a total order.
+    pub fn new(definition: &Definition, partitions: u32, cuts: &[Vec<u8>]) -> Result<Self> {
+        let separator = definition.key_separator.as_bytes();
+        let comparator = match &definition.comparator {
+            Some(option) => Some(Comparator::new(KeyFields::parse(option, separator)?)),
+            None => None,
+        };
+        let partitioner = match &definition.partitioner {
+            PartitionStep::Hash => Partitioner::Hash,
+            PartitionStep::Fields(option) => {
+                Partitioner::Fields(KeyFields::parse(option, separator)?)
+            }
+            PartitionStep::FirstFields(count) => {
+                Partitioner::Fields(KeyFields::first(*count, separator))
+            }
+            PartitionStep::Binary(left, right) => Partitioner::Binary {
+                left: *left,
+                right: *right,
+            },
+            PartitionStep::Total(_) => Partitioner::Ranges(cuts.to_vec()),
+        };
+        Ok(Keys {
+            class: definition.map_classes().0,
+            comparator,
+            partitioner,
+            partitions,
+            key: Vec::new(),
+            value: Vec::new(),
+        })
+    }
+
+    /// The partition of a pair, and what stands for its key and its value.
+    #[inline]
+    pub fn put<'a>(&'a mut self, key: &'a [u8], value: &'a [u8]) -> (u32, &'a [u8], &'a [u8]) {
+        let partition = match self.class {
+            _ if self.partitions <= 1 => 0,
+            Class::Long | Class::Int => part_of_long(number(key), self.partitions),
+            _ => self.partitioner.part(key, self.partitions),
+        };
+        if let Some(comparator) = &self.comparator {
+            self.key.clear();
+            comparator.encode(key, &mut self.key);
+            self.value.clear();
+            self.value
+                .extend_from_slice(&u32::try_from(key.len()).unwrap_or(u32::MAX).to_le_bytes());
+            self.value.extend_from_slice(key);
+            self.value.extend_from_slice(value);
+            return (partition, &self.key, &self.value);
+        }
+        if matches!(self.class, Class::Long | Class::Int) {
+            self.key.clear();
+            self.class.sort_key(key, &mut self.key);
+            return (partition, &self.key, value);
+        }
+        (partition, key, value)
+    }
+
+    /// The pair that those stand for.
+    #[inline]
+    pub fn take<'a>(&'a mut self, key: &'a [u8], value: &'a [u8]) -> Result<(&'a [u8], &'a [u8])> {
+        if self.comparator.is_some() {
+            let damaged = || Error::new(Kind::Bug, "read a pair", "its key is cut off");
+            let (len, rest) = value.split_first_chunk::<4>().ok_or_else(damaged)?;
+            return rest
+                .split_at_checked(u32::from_le_bytes(*len) as usize)
+                .ok_or_else(damaged);
+        }
+        if matches!(self.class, Class::Long | Class::Int) {
+            self.key.clear();
+            self.key.extend_from_slice(key);
+            self.class.from_sort_key(&mut self.key);
+            return Ok((&self.key, value));
+        }
+        Ok((key, value))
+    }
+
+    /// The class of the keys.
+    pub fn class(&self) -> Class {
+        self.class
+    }
+}

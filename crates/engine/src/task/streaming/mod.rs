@@ -1,0 +1,329 @@
+//! Tasks whose map and reduce are scripts, or what Hadoop has built in for scripts: native between the scripts.
+//!
+//! ```text
+//!   map      split ──▶ records ──▶ mapper ──▶ pairs ──▶ [combiner] ──▶ runs        or, without a reduce, a part
+//!   reduce   a partition of all runs ──▶ pairs ──▶ reducer ──▶ a part
+//! ```
+//!
+//! Each attempt has a working directory of its own, with the job's files in it; what a script leaves there goes with
+//! it. What it writes to the folder that `mapreduce_task_output_dir` names becomes output, if the attempt counts.
+
+mod combine;
+mod definition;
+mod environment;
+mod failure;
+mod folder;
+mod keys;
+mod map;
+mod output;
+mod reduce;
+mod sink;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde::Deserialize;
+
+pub use definition::{Definition, Step};
+pub use environment::variable;
+pub use folder::is_inside;
+
+use self::definition::PartitionStep;
+use self::failure::Failing;
+use self::folder::{Folder, unpack};
+use super::Attempt;
+use super::work::{Work, WorkFile, WorkKind, WorkReport, WorkSpec};
+use crate::error::{Error, Kind, Result};
+use crate::hadoop::value::Class;
+use crate::script::input::Piece;
+use crate::script::pipes::{Stdin, Stdout, Watch};
+use crate::script::process::{Program, run};
+use crate::sequence::Reader as SequenceReader;
+use crate::spill::SpillScratch;
+use crate::storage::{FileKind, Store};
+
+/// Runs the tasks of one job with scripts.
+#[derive(Debug)]
+pub struct StreamWork {
+    definition: Definition,
+    store: Arc<dyn Store>,
+    /// The archives, once they are unpacked: names for links, and the folders.
+    archives: Mutex<Option<Vec<(String, PathBuf)>>>,
+    /// The cut points of a total order.
+    cuts: Vec<Vec<u8>>,
+    /// Memory of collectors of earlier tasks.
+    scratches: Mutex<Vec<SpillScratch>>,
+}
+
+/// What a split is.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct StreamSplit {
+    /// Ranges of files.
+    pub pieces: Vec<Piece>,
+    /// The split's number in the whole job, where this is another one.
+    #[serde(default)]
+    pub number: Option<u32>,
+}
+
+/// One attempt under way.
+#[derive(Debug)]
+struct Attempted<'a> {
+    definition: &'a Definition,
+    store: Arc<dyn Store>,
+    spec: &'a WorkSpec,
+    attempt: &'a Attempt<'a>,
+    is_map: bool,
+    /// The number of the split or the partition.
+    number: u32,
+    folder: &'a Path,
+}
+
+impl StreamWork {
+    /// The work of a job, defined in JSON.
+    pub fn new(definition: &str, store: Arc<dyn Store>) -> Result<Self> {
+        let definition: Definition = serde_json::from_str(definition).map_err(|error| {
+            Error::bug(
+                "read the definition of a job with scripts",
+                error.to_string(),
+            )
+        })?;
+        for (name, _) in definition.links.iter().chain(&definition.archives) {
+            if !is_inside(name) {
+                let message = format!("`{name}` is no name in a task's working directory");
+                return Err(Error::new(Kind::BadOption, "ship files", message));
+            }
+        }
+        let cuts = match &definition.partitioner {
+            PartitionStep::Total(path) => read_cuts(&*store, path)?,
+            _ => Vec::new(),
+        };
+        Ok(StreamWork {
+            definition,
+            store,
+            archives: Mutex::default(),
+            cuts,
+            scratches: Mutex::default(),
+        })
+    }
+
+    /// Files and archives as links; the archives are unpacked by the first task that comes here.
+    fn links(&self, spec: &WorkSpec) -> Result<Vec<(String, PathBuf)>> {
+        let mut links = self.definition.links.clone();
+        if self.definition.archives.is_empty() {
+            return Ok(links);
+        }
+        let mut archives = self.archives.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(archives) = &*archives {
+            links.extend(archives.iter().cloned());
+            return Ok(links);
+        }
+        let home = place(spec)?.join("archives");
+        let mut unpacked = Vec::new();
+        for (name, archive) in &self.definition.archives {
+            let folder = home.join(name);
+            unpack(archive, &folder)?;
+            unpacked.push((name.clone(), folder));
+        }
+        links.extend(unpacked.iter().cloned());
+        *archives = Some(unpacked);
+        Ok(links)
+    }
+
+    fn scratch(&self) -> SpillScratch {
+        let mut scratches = self
+            .scratches
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        scratches.pop().unwrap_or_default()
+    }
+
+    fn keep(&self, scratch: SpillScratch) {
+        self.scratches
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(scratch);
+    }
+}
+
+impl Work for StreamWork {
+    fn run(&self, spec: &WorkSpec, attempt: &Attempt<'_>) -> Result<WorkReport> {
+        let (number, split) = match &spec.work {
+            WorkKind::Map { number, what, .. } => {
+                let split = StreamSplit::deserialize(what)
+                    .map_err(|error| Error::bug("read a split", error.to_string()))?;
+                (split.number.unwrap_or(*number), Some(split))
+            }
+            WorkKind::Reduce { partition, .. } => (*partition, None),
+        };
+        let path = place(spec)?.join(format!("task-{}-{}", spec.task, spec.attempt));
+        let folder = Folder::make(path, &self.links(spec)?)?;
+        let made = |path: &Path| {
+            std::fs::create_dir_all(path)
+                .map_err(|error| Error::from_io("make a task's folder", path, &error))
+        };
+        made(&folder.path().join("tmp"))?;
+        made(&spec.output)?;
+        let attempted = Attempted {
+            definition: &self.definition,
+            store: self.store.clone(),
+            spec,
+            attempt,
+            is_map: split.is_some(),
+            number,
+            folder: folder.path(),
+        };
+        let mut report = match (&spec.work, &split) {
+            (WorkKind::Map { bytes, .. }, Some(split)) => {
+                map::run(self, &attempted, split, *bytes)?
+            }
+            (
+                WorkKind::Reduce {
+                    runs, source_bytes, ..
+                },
+                _,
+            ) => reduce::run(self, &attempted, runs, *source_bytes)?,
+            _ => return Err(Error::bug("run a script", "a map has no split")),
+        };
+        attempted.add_side_files(&mut report)?;
+        Ok(report)
+    }
+}
+
+impl Attempted<'_> {
+    /// The command that does this task again, alone.
+    fn again(&self) -> Option<String> {
+        let again = &self.definition.again;
+        (self.is_map && !again.is_empty()).then(|| again.replace("{}", &self.number.to_string()))
+    }
+
+    fn program(&self, argv: &[String], piece: Option<&Piece>) -> Program {
+        let mut environment = self.definition.environment.clone();
+        let limit = self.definition.truncate.unwrap_or(usize::MAX);
+        let cut = |(name, value): (String, String)| (name, value.chars().take(limit).collect());
+        environment.extend(environment::of_attempt(self, piece).into_iter().map(cut));
+        environment.extend(self.definition.variables.iter().cloned());
+        let temporary = self.folder.join("tmp").display().to_string();
+        environment.push(("TMPDIR".to_owned(), temporary));
+        Program {
+            argv: argv.to_vec(),
+            environment,
+            folder: self.folder.to_owned(),
+            search: self.definition.search.clone(),
+        }
+    }
+
+    /// Runs a script to its end. What it reported is added to `report`.
+    fn script<T, F: Send>(
+        &self,
+        what: &'static str,
+        argv: &[String],
+        piece: Option<&Piece>,
+        report: &mut WorkReport,
+        feed: impl FnOnce(&mut Stdin<'_>, &AtomicU64) -> Result<F> + Send,
+        take: impl FnOnce(&mut Stdout<'_>) -> Result<T>,
+    ) -> Result<(T, F)> {
+        let timeout = self.definition.timeout_ms;
+        let timeout = (timeout > 0).then(|| Duration::from_millis(timeout));
+        let watch = Watch::new(&self.attempt.stop, timeout);
+        let fed = AtomicU64::new(0);
+        let program = self.program(argv, piece);
+        let prefix = &self.definition.reporter_prefix;
+        let ended = run(&program, prefix, &watch, |stdin| feed(stdin, &fed), take)?;
+        let fed = fed.load(Ordering::Relaxed);
+        let failing = Failing {
+            attempted: self,
+            what,
+            argv,
+            piece,
+            fed,
+        };
+        if let Some(error) = failing.of(&ended) {
+            return Err(error);
+        }
+        add_counters(&mut report.counters, &ended.said.counters);
+        if let Some(status) = ended.said.status {
+            report.status = status;
+        }
+        Ok((ended.taken?, ended.fed?))
+    }
+
+    /// What scripts wrote into the attempt's folder beside its parts.
+    fn add_side_files(&self, report: &mut WorkReport) -> Result<()> {
+        for path in self.store.list(&self.spec.output)? {
+            let name = path
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+            if report.files.iter().any(|file| file.name == name) {
+                continue;
+            }
+            match self.store.stat(&path)? {
+                Some(stat) if stat.kind == FileKind::File => {
+                    report.files.push(WorkFile {
+                        name,
+                        bytes: stat.bytes,
+                        records: 0,
+                    });
+                }
+                _ => {
+                    let message = "only files can be written beside the parts";
+                    return Err(Error::new(Kind::UserCode, "collect the output", message)
+                        .with_path(&path)
+                        .advise("let the script write files to mapreduce_task_output_dir itself, not to a folder in it"));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The job's first spill folder.
+fn place(spec: &WorkSpec) -> Result<&Path> {
+    let place = spec
+        .places
+        .first()
+        .ok_or_else(|| Error::bug("run a script", "the job has no folder"))?;
+    Ok(place)
+}
+
+fn add_counters(
+    sums: &mut BTreeMap<String, BTreeMap<String, i64>>,
+    more: &BTreeMap<String, BTreeMap<String, i64>>,
+) {
+    for (group, counters) in more {
+        let sums = sums.entry(group.clone()).or_default();
+        for (name, amount) in counters {
+            let sum = sums.entry(name.clone()).or_default();
+            *sum = sum.wrapping_add(*amount);
+        }
+    }
+}
+
+/// The keys of a partition file, which ascend.
+fn read_cuts(store: &dyn Store, path: &Path) -> Result<Vec<Vec<u8>>> {
+    let mut reader = SequenceReader::open(store, path, 0..u64::MAX)?;
+    let class = Class::by_java(reader.classes().0);
+    let mut cuts: Vec<Vec<u8>> = Vec::new();
+    while reader.advance()? {
+        let key = class.map_or(Err("its class is not known"), |class| {
+            class.deserialize(reader.pair().0)
+        });
+        let key = key.map_err(|what| {
+            Error::new(Kind::BadInput, "read the partition file", what).with_path(path)
+        })?;
+        if cuts.last().is_some_and(|last| last.as_slice() >= key) {
+            return Err(Error::new(
+                Kind::BadInput,
+                "read the partition file",
+                "its keys do not ascend",
+            )
+            .with_path(path));
+        }
+        cuts.push(key.to_vec());
+    }
+    Ok(cuts)
+}

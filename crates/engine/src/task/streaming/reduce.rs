@@ -1,0 +1,256 @@
+//! A reduce task: the pairs of a partition, merged, through the reducer, to a part of the output.
+//!
+//! A script whose partition is empty is run without input, and what it writes is dropped: so it is in Hadoop.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::definition::Step;
+use super::keys::Keys;
+use super::output::Output;
+use super::{Attempted, StreamWork};
+use crate::budget::Budget;
+use crate::error::{Error, Kind, Result};
+use crate::hadoop::aggregate::{Aggregate, split};
+use crate::hadoop::select::Selection;
+use crate::merge::feed::{Feed, FeedRun};
+use crate::script::pipes::{Stdin, Stdout};
+use crate::script::protocol::{Protocol, Reader, Writer};
+use crate::spill::collect::partition_bytes;
+use crate::task::{MergeRun, WorkReport};
+
+/// Pairs of a partition, one after another, with their groups counted. Whole keys tell groups apart, also where
+/// fields order them: the comparators of Hadoop's old interface are asked for whole keys there.
+struct Pairs {
+    feed: Feed,
+    keys: Keys,
+    /// The present group's key.
+    group: Vec<u8>,
+    groups: u64,
+    there: bool,
+}
+
+impl Pairs {
+    /// Goes on to the next pair; whether it begins a group, or `None` at the end.
+    #[inline]
+    fn advance(&mut self) -> Result<Option<bool>> {
+        if !self.feed.advance()? {
+            return Ok(None);
+        }
+        let (key, value) = self.feed.pair();
+        let (key, _) = self.keys.take(key, value)?;
+        let is_new = !self.there || key != self.group;
+        if is_new {
+            self.group.clear();
+            self.group.extend_from_slice(key);
+        }
+        self.there = true;
+        self.groups += u64::from(is_new);
+        Ok(Some(is_new))
+    }
+
+    #[inline]
+    fn pair(&mut self) -> Result<(&[u8], &[u8])> {
+        let (key, value) = self.feed.pair();
+        self.keys.take(key, value)
+    }
+}
+
+pub(super) fn run(
+    work: &StreamWork,
+    attempted: &Attempted<'_>,
+    runs: &[MergeRun],
+    source_bytes: usize,
+) -> Result<WorkReport> {
+    let (spec, definition) = (attempted.spec, attempted.definition);
+    let runs = runs.iter().map(|run| FeedRun {
+        path: run.path.clone(),
+        longest: run.longest,
+    });
+    let feed = Feed::begin(
+        attempted.store.clone(),
+        runs.collect(),
+        attempted.number as usize,
+        partition_bytes(spec.partitions),
+        source_bytes,
+        Budget::new(u64::MAX), // the task's memory is reserved as a whole
+    )?;
+    let mut pairs = Pairs {
+        feed,
+        keys: Keys::new(definition, spec.partitions, &work.cuts)?,
+        group: Vec::new(),
+        groups: 0,
+        there: false,
+    };
+    let mut report = WorkReport::default();
+    let store = attempted.store.clone();
+    let mut output = Output::new(
+        store,
+        &spec.output,
+        attempted.number,
+        definition,
+        definition.reduce_classes(),
+    );
+    match &definition.reduce {
+        Step::Script(argv) => by_script(attempted, argv, &mut pairs, &mut output, &mut report)?,
+        Step::Aggregate => by_aggregate(attempted, &mut pairs, &mut output)?,
+        step => one_by_one(attempted, step, &mut pairs, &mut output)?,
+    }
+    report.records_out = output.records();
+    if let Some(file) = output.finish()? {
+        report.bytes_out = file.bytes;
+        report.files.push(file);
+    }
+    report.groups = pairs.groups;
+    (report.records_in, report.bytes_in) = pairs.feed.seen();
+    Ok(report)
+}
+
+fn one_by_one(
+    attempted: &Attempted<'_>,
+    step: &Step,
+    pairs: &mut Pairs,
+    output: &mut Output,
+) -> Result<()> {
+    let selection = match step {
+        Step::Select(select) => Some((
+            Selection::parse(&select.spec, select.separator.as_bytes())?,
+            select,
+        )),
+        _ => None,
+    };
+    let mut record = Vec::new();
+    while pairs.advance()?.is_some() {
+        let (key, value) = pairs.pair()?;
+        match &selection {
+            None if *step == Step::Inverse => output.write(Some(value), Some(key))?,
+            None => output.write(Some(key), Some(value))?,
+            Some((selection, select)) => {
+                record.clear();
+                for part in [key, select.separator.as_bytes(), value] {
+                    record.extend_from_slice(part);
+                }
+                let (key, value) = selection.select(&record, false);
+                output.write(key.as_deref(), value.as_deref())?;
+            }
+        }
+        note(attempted, pairs)?;
+    }
+    Ok(())
+}
+
+fn by_aggregate(attempted: &Attempted<'_>, pairs: &mut Pairs, output: &mut Output) -> Result<()> {
+    let mut present: Option<(Vec<u8>, Aggregate)> = None;
+    while let Some(is_new) = pairs.advance()? {
+        let (key, value) = pairs.pair()?;
+        if is_new {
+            if let Some((name, aggregate)) = present.take() {
+                output.write(Some(&name), Some(aggregate.report().as_bytes()))?;
+            }
+            let (name, aggregate) = aggregate_group(key, [value].into_iter(), attempted)?;
+            present = Some((name, aggregate));
+        } else if let Some((_, aggregate)) = &mut present {
+            aggregate
+                .add(value)
+                .map_err(|wrong| not_aggregated(key, wrong.0))?;
+        }
+        note(attempted, pairs)?;
+    }
+    match present {
+        Some((name, aggregate)) => output.write(Some(&name), Some(aggregate.report().as_bytes())),
+        None => Ok(()),
+    }
+}
+
+/// What a key's aggregate makes of some values; and what it is of.
+pub(super) fn aggregate_group<'a>(
+    key: &[u8],
+    values: impl Iterator<Item = &'a [u8]>,
+    attempted: &Attempted<'_>,
+) -> Result<(Vec<u8>, Aggregate)> {
+    let most = attempted.definition.most_unique;
+    let named = split(key).and_then(|(name, rest)| Some((Aggregate::by_name(name, most)?, rest)));
+    let Some((mut aggregate, rest)) = named else {
+        return Err(not_aggregated(
+            key,
+            "it does not begin with the name of an aggregate and a colon".to_owned(),
+        ));
+    };
+    for value in values {
+        aggregate
+            .add(value)
+            .map_err(|wrong| not_aggregated(key, wrong.0))?;
+    }
+    Ok((rest.to_vec(), aggregate))
+}
+
+fn not_aggregated(key: &[u8], what: String) -> Error {
+    let shown: String = String::from_utf8_lossy(key).chars().take(200).collect();
+    Error::new(Kind::UserCode, "aggregate what the mapper wrote", what)
+        .with("key", format!("{shown:?}"))
+        .advise("let the mapper write lines such as LongValueSum:name, a TAB and a number; the names are LongValueSum, LongValueMax, LongValueMin, DoubleValueSum, StringValueMax, StringValueMin, UniqValueCount and ValueHistogram")
+}
+
+/// Notes progress every now and then, and whether to stop.
+fn note(attempted: &Attempted<'_>, pairs: &Pairs) -> Result<()> {
+    let (records, _) = pairs.feed.seen();
+    if records.is_multiple_of(4096) {
+        attempted.attempt.progress(0)
+    } else {
+        Ok(())
+    }
+}
+
+fn by_script(
+    attempted: &Attempted<'_>,
+    argv: &[String],
+    pairs: &mut Pairs,
+    output: &mut Output,
+    report: &mut WorkReport,
+) -> Result<()> {
+    let streams = &attempted.definition.reduce_streams;
+    let is_any = pairs.advance()?.is_some();
+    let classes = attempted.definition.map_classes();
+    let feed = |stdin: &mut Stdin<'_>, fed: &AtomicU64| {
+        if !is_any {
+            return Ok(());
+        }
+        let writer = Writer {
+            protocol: streams.input,
+            separator: streams.input_separator.as_bytes().to_vec(),
+            ignore_key: false,
+        };
+        let (mut open, mut noted) = (true, 0);
+        loop {
+            if open {
+                let (key, value) = pairs.pair()?;
+                writer.write((classes.0, key), (classes.1, value), stdin.buffer());
+                fed.fetch_add(1, Ordering::Relaxed);
+                open = stdin.gathered();
+            }
+            let (records, bytes) = pairs.feed.seen();
+            if records.is_multiple_of(4096) {
+                attempted.attempt.progress(bytes - noted)?;
+                noted = bytes;
+            }
+            if pairs.advance()?.is_none() {
+                return Ok(());
+            }
+        }
+    };
+    let take = |stdout: &mut Stdout<'_>| {
+        let source = |buffer: &mut [u8]| Ok(stdout.read(buffer));
+        let separator = streams.output_separator.as_bytes().to_vec();
+        let mut reader = Reader::new(source, streams.output, separator, streams.key_fields);
+        let has_value = streams.output != Protocol::KeyOnlyText;
+        while reader.advance()? {
+            if is_any {
+                let (key, value) = reader.pair();
+                output.write(Some(key), has_value.then_some(value))?;
+            }
+        }
+        Ok(())
+    };
+    attempted
+        .script("reducer", argv, None, report, feed, take)
+        .map(|_| ())
+}

@@ -1,0 +1,78 @@
+//! Keys and values of user code, as bytes whose order is the order of the values.
+//!
+//! The encoding is that of the FoundationDB tuple layer (`design/tuple.md` of that project), byte for byte, with one
+//! code from the range it leaves to users:
+//!
+//! ```text
+//!  00            null; inside a tuple 00 FF
+//!  01 ... 00     bytes        a zero inside them is 00 FF
+//!  02 ... 00     text         the same, in UTF-8
+//!  05 ... 00     tuple        its elements one after another
+//!  0b            integer      below -(2^64 - 1): length complemented, magnitude complemented
+//!  0c .. 13      integer      negative, of 8 .. 1 bytes: the magnitude's complement
+//!  14            integer 0
+//!  15 .. 1c      integer      positive, of 1 .. 8 bytes, big-endian
+//!  1d            integer      above 2^64 - 1: length (9 to 255), magnitude
+//!  21            double       IEEE 754, big-endian; sign bit flipped, negative ones complemented
+//!  26, 27        false, true
+//!  40 ... 00     pickled      bytes that only Python understands, escaped like bytes
+//! ```
+//!
+//! The rules that must hold: comparing two encodings as bytes compares the values, types first (so `1`, `1.0` and `True` are three
+//! keys, in this order); a value has one encoding; no encoding begins with another, nor with FF, so that values stand
+//! one behind another without lengths between them.
+//!
+//! Doubles are kept as they are, as the tuple layer does: `-0.0` and `0.0` are two keys, side by side; so is every NaN, those
+//! with a sign below `-inf`, the others above `inf`.
+
+mod decimal;
+pub mod display;
+pub mod hash;
+pub mod read;
+pub mod skip;
+#[cfg(test)]
+mod tests;
+pub mod write;
+
+pub use display::display;
+pub use hash::{hash, partition};
+pub use read::{Reader, Token};
+pub use skip::{prefix, skip};
+pub use write::Writer;
+
+use crate::{Error, Kind};
+
+/// Tuples within tuples, at most: what reads a value may then recurse.
+pub const DEPTH_MAX: u32 = 100;
+
+/// Bytes of an integer's magnitude, at most: the length has one byte.
+pub const MAGNITUDE_BYTES_MAX: usize = 255;
+
+/// The first bytes of encodings.
+pub(crate) mod code {
+    pub(crate) const NULL: u8 = 0x00;
+    pub(crate) const BYTES: u8 = 0x01;
+    pub(crate) const TEXT: u8 = 0x02;
+    pub(crate) const TUPLE: u8 = 0x05;
+    pub(crate) const NEGATIVE: u8 = 0x0b;
+    pub(crate) const ZERO: u8 = 0x14;
+    pub(crate) const POSITIVE: u8 = 0x1d;
+    pub(crate) const DOUBLE: u8 = 0x21;
+    pub(crate) const FALSE: u8 = 0x26;
+    pub(crate) const TRUE: u8 = 0x27;
+    pub(crate) const PICKLED: u8 = 0x40;
+    /// Ends what has no length.
+    pub(crate) const END: u8 = 0x00;
+    /// Behind a zero: the zero is one of the content's.
+    pub(crate) const ESCAPE: u8 = 0xff;
+}
+
+/// What is wrong with an encoding: `at` bytes in, something else was expected.
+fn malformed(at: usize, found: Option<u8>, expected: &str) -> Error {
+    let found = match found {
+        Some(byte) => format!("byte 0x{byte:02x}"),
+        None => "the end".to_owned(),
+    };
+    let message = format!("{expected} was expected, found {found}");
+    Error::new(Kind::BadInput, "decode a value", message).with("offset", at)
+}

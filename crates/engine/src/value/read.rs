@@ -1,0 +1,296 @@
+//! Reading values: one token after another, from bytes that may be anything.
+//!
+//! The rule that must hold: whatever the bytes are, there is a token, an end or an error that names the offset and what was
+//! expected there. A value has one encoding, so an integer in more bytes than it needs is an error too.
+
+use std::borrow::Cow;
+use std::str::Utf8Error;
+
+use super::skip::{end_of_escaped, fixed_length};
+use super::{DEPTH_MAX, code, malformed};
+use crate::{Error, Result};
+
+/// A value, or where a tuple begins or ends. Content that holds no zeros is borrowed from the encoding.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Token<'a> {
+    /// Python's `None`.
+    Null,
+    /// Bytes.
+    Bytes(Cow<'a, [u8]>),
+    /// Text.
+    Text(Cow<'a, str>),
+    /// An integer of up to 64 bits.
+    Int(i64),
+    /// Any other integer.
+    BigInt {
+        /// Whether it is below zero.
+        negative: bool,
+        /// Its magnitude, the most significant byte first, which is not zero.
+        magnitude: Cow<'a, [u8]>,
+    },
+    /// A double.
+    Double(f64),
+    /// A boolean.
+    Boolean(bool),
+    /// A tuple begins: its elements follow.
+    Begin,
+    /// The tuple begun last ends.
+    End,
+    /// What Python's `pickle` made.
+    Pickled(Cow<'a, [u8]>),
+}
+
+/// Reads values that stand one behind another.
+///
+/// ```
+/// use gristmill_engine::value::{Reader, Token};
+/// let mut reader = Reader::new(b"\x02word\0\x15\x07");
+/// assert_eq!(reader.token()?, Some(Token::Text("word".into())));
+/// assert_eq!(reader.position(), 6);
+/// assert_eq!(reader.token()?, Some(Token::Int(7)));
+/// assert_eq!(reader.token()?, None);
+/// let error = Reader::new(b"\x03").token().unwrap_err();
+/// assert_eq!(
+///     error.to_string(),
+///     "cannot decode a value: the code of a type was expected, found byte 0x03 (offset 0)."
+/// );
+/// # Ok::<(), gristmill_engine::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    depth: u32,
+}
+
+impl<'a> Reader<'a> {
+    /// Reads from the start of `bytes`.
+    ///
+    /// ```
+    /// use gristmill_engine::value::{Reader, Token};
+    /// assert_eq!(Reader::new(&[0x05, 0x00]).token()?, Some(Token::Begin));
+    /// # Ok::<(), gristmill_engine::Error>(())
+    /// ```
+    #[inline]
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Reader {
+            bytes,
+            at: 0,
+            depth: 0,
+        }
+    }
+
+    /// How many bytes have been read.
+    ///
+    /// ```
+    /// use gristmill_engine::value::Reader;
+    /// let mut reader = Reader::new(&[0x15, 0x07, 0x14]);
+    /// reader.token()?;
+    /// assert_eq!(reader.position(), 2);
+    /// # Ok::<(), gristmill_engine::Error>(())
+    /// ```
+    #[inline]
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
+    /// How many tuples are open.
+    ///
+    /// ```
+    /// use gristmill_engine::value::Reader;
+    /// let mut reader = Reader::new(&[0x05, 0x05, 0x00, 0x00]);
+    /// while reader.token()?.is_some() {
+    ///     assert!(reader.depth() <= 2);
+    /// }
+    /// assert_eq!(reader.depth(), 0);
+    /// # Ok::<(), gristmill_engine::Error>(())
+    /// ```
+    #[inline]
+    pub fn depth(&self) -> u32 {
+        self.depth
+    }
+
+    /// The next token, or `None` behind the last value.
+    ///
+    /// An error (`bad_input`, with the offset) where the bytes are no value's. It does not go on from there.
+    ///
+    /// ```
+    /// use gristmill_engine::value::{Reader, Token};
+    /// let mut reader = Reader::new(&[0x05, 0x00, 0xff, 0x26, 0x00]);
+    /// let mut tokens = Vec::new();
+    /// while let Some(token) = reader.token()? {
+    ///     tokens.push(token);
+    /// }
+    /// assert_eq!(tokens, [Token::Begin, Token::Null, Token::Boolean(false), Token::End]);
+    /// # Ok::<(), gristmill_engine::Error>(())
+    /// ```
+    pub fn token(&mut self) -> Result<Option<Token<'a>>> {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let Some((first, behind)) = rest.split_first() else {
+            return match self.depth {
+                0 => Ok(None),
+                _ => Err(malformed(self.at, None, "an element or the end of a tuple")),
+            };
+        };
+        let (token, length) = match *first {
+            code::TUPLE if self.depth == DEPTH_MAX => {
+                let expected = format!("no tuple deeper than {DEPTH_MAX}");
+                return Err(malformed(self.at, Some(*first), &expected));
+            }
+            code::TUPLE => {
+                self.depth += 1;
+                (Token::Begin, 1)
+            }
+            code::NULL if self.depth == 0 => (Token::Null, 1),
+            code::NULL if behind.first() == Some(&code::ESCAPE) => (Token::Null, 2),
+            code::END => {
+                self.depth -= 1;
+                (Token::End, 1)
+            }
+            code::BYTES | code::TEXT | code::PICKLED => self.escaped(*first, behind)?,
+            _ => self.fixed(*first, rest)?,
+        };
+        self.at += length;
+        Ok(Some(token))
+    }
+
+    /// Bytes, text or a pickle, and the length of its encoding.
+    #[inline]
+    fn escaped(&self, first: u8, behind: &'a [u8]) -> Result<(Token<'a>, usize)> {
+        let Some((length, zeros)) = end_of_escaped(behind) else {
+            let end = self.bytes.len();
+            return Err(malformed(end, None, "a zero that ends the value"));
+        };
+        let raw = behind.get(..length - 1).unwrap_or_default();
+        let content = if zeros == 0 {
+            Cow::Borrowed(raw)
+        } else {
+            Cow::Owned(unescape(raw, zeros))
+        };
+        let token = match first {
+            code::TEXT => Token::Text(self.utf8(content)?),
+            code::BYTES => Token::Bytes(content),
+            _ => Token::Pickled(content),
+        };
+        Ok((token, 1 + length))
+    }
+
+    #[inline]
+    fn utf8(&self, content: Cow<'a, [u8]>) -> Result<Cow<'a, str>> {
+        match content {
+            Cow::Borrowed(bytes) => match std::str::from_utf8(bytes) {
+                Ok(text) => Ok(Cow::Borrowed(text)),
+                Err(error) => Err(self.no_utf8(error, bytes)),
+            },
+            Cow::Owned(bytes) => String::from_utf8(bytes)
+                .map(Cow::Owned)
+                .map_err(|error| self.no_utf8(error.utf8_error(), error.as_bytes())),
+        }
+    }
+
+    /// The error of text that is none; the offset counts the escapes in front of what is wrong.
+    #[cold]
+    fn no_utf8(&self, error: Utf8Error, content: &[u8]) -> Error {
+        let valid = content.get(..error.valid_up_to()).unwrap_or_default();
+        let escapes = valid.iter().filter(|byte| **byte == 0).count();
+        let found = content.get(valid.len()).copied();
+        malformed(self.at + 1 + valid.len() + escapes, found, "UTF-8")
+    }
+
+    /// A value whose length its first bytes tell, and the length of its encoding.
+    #[inline]
+    fn fixed(&self, first: u8, rest: &'a [u8]) -> Result<(Token<'a>, usize)> {
+        let length =
+            fixed_length(rest).map_err(|(found, expected)| malformed(self.at, found, expected))?;
+        let Some(encoding) = rest.get(..length) else {
+            let expected = format!("{} more bytes of the number", length - rest.len());
+            return Err(malformed(self.bytes.len(), None, &expected));
+        };
+        let token = match first {
+            code::DOUBLE => Token::Double(double(encoding)),
+            code::FALSE | code::TRUE => Token::Boolean(first == code::TRUE),
+            _ => integer(encoding).ok_or_else(|| {
+                malformed(
+                    self.at,
+                    Some(first),
+                    "an integer in as few bytes as it needs",
+                )
+            })?,
+        };
+        Ok((token, length))
+    }
+}
+
+impl<'a> Iterator for Reader<'a> {
+    type Item = Result<Token<'a>>;
+
+    /// The next token; behind an error there is none.
+    fn next(&mut self) -> Option<Self::Item> {
+        let token = self.token();
+        if token.is_err() {
+            (self.at, self.depth) = (self.bytes.len(), 0);
+        }
+        token.transpose()
+    }
+}
+
+/// The content, each zero without the escape behind it.
+fn unescape(raw: &[u8], zeros: usize) -> Vec<u8> {
+    let mut content = Vec::with_capacity(raw.len() - zeros);
+    let mut rest = raw;
+    while let Some(zero) = memchr::memchr(0, rest) {
+        let (before, behind) = rest.split_at(zero + 1);
+        content.extend_from_slice(before);
+        rest = behind.get(1..).unwrap_or_default();
+    }
+    content.extend_from_slice(rest);
+    content
+}
+
+/// The double whose encoding, of nine bytes, this is.
+#[inline]
+fn double(encoding: &[u8]) -> f64 {
+    let bits = encoding
+        .last_chunk()
+        .map_or(0, |chunk| u64::from_be_bytes(*chunk));
+    let sign = 1 << 63;
+    f64::from_bits(if bits & sign == 0 { !bits } else { bits ^ sign })
+}
+
+/// The integer whose encoding this is, or `None` where fewer bytes would have done.
+#[inline]
+fn integer(encoding: &[u8]) -> Option<Token<'_>> {
+    let (first, content) = encoding.split_first()?;
+    let negative = *first < code::ZERO;
+    let flip = if negative { 0xff } else { 0 };
+    if matches!(*first, code::NEGATIVE | code::POSITIVE) {
+        let raw = content.get(1..)?;
+        let magnitude = if negative {
+            Cow::Owned(raw.iter().map(|byte| !byte).collect())
+        } else {
+            Cow::Borrowed(raw)
+        };
+        let shortest = raw.len() > 8 && *magnitude.first()? != 0;
+        return shortest.then_some(Token::BigInt {
+            negative,
+            magnitude,
+        });
+    }
+    if content.first().is_some_and(|byte| byte ^ flip == 0) {
+        return None;
+    }
+    let number = |all: u64, byte: &u8| all << 8 | u64::from(byte ^ flip);
+    let magnitude = content.iter().fold(0, number);
+    let small = if negative {
+        0_i64.checked_sub_unsigned(magnitude)
+    } else {
+        i64::try_from(magnitude).ok()
+    };
+    Some(small.map_or_else(
+        || Token::BigInt {
+            negative,
+            magnitude: Cow::Owned(magnitude.to_be_bytes().to_vec()),
+        },
+        Token::Int,
+    ))
+}

@@ -1,0 +1,158 @@
+//! Where values end: without reading them, at the speed of `memchr`.
+
+use super::{DEPTH_MAX, code, malformed};
+use crate::Result;
+
+/// Bytes of the first value in `bytes`; others may follow.
+///
+/// An error (`bad_input`, with the offset) where none begins or it does not end. What the value holds is not looked at: that
+/// text is UTF-8, or an integer as short as it can be, only [`super::Reader`] says.
+///
+/// ```
+/// use gristmill_engine::value::skip;
+/// let record = b"\x02word\0\x15\x07"; // a key, its value
+/// assert_eq!(skip(record)?, 6);
+/// assert_eq!(skip(&record[6..])?, 2);
+/// assert!(skip(b"\x02word").is_err());
+/// # Ok::<(), gristmill_engine::Error>(())
+/// ```
+#[inline]
+pub fn skip(bytes: &[u8]) -> Result<usize> {
+    // The common keys and values need no loop.
+    match bytes.split_first() {
+        Some((&code::BYTES | &code::TEXT | &code::PICKLED, behind)) => match end_of_escaped(behind)
+        {
+            Some((length, _)) => Ok(1 + length),
+            None => Err(malformed(bytes.len(), None, "a zero that ends the value")),
+        },
+        Some((first, _)) if (code::ZERO - 8..=code::ZERO + 8).contains(first) => {
+            let length = 1 + usize::from(first.abs_diff(code::ZERO));
+            whole(bytes, 0, length)
+        }
+        _ => skip_any(bytes, 0, 0),
+    }
+}
+
+/// The first `elements` of the tuple that `encoded` begins with: from its first byte to where the last of them ends. Two such slices are
+/// equal where the elements are, and compare as they do.
+///
+/// An error (`bad_input`) where `encoded` is no tuple, or has fewer elements.
+///
+/// ```
+/// use gristmill_engine::value::prefix;
+/// let tuple = b"\x05\x02word\0\x15\x07\0"; // ("word", 7)
+/// assert_eq!(prefix(tuple, 1)?, b"\x05\x02word\0");
+/// assert_eq!(prefix(tuple, 2)?, b"\x05\x02word\0\x15\x07");
+/// assert!(prefix(tuple, 3).is_err());
+/// # Ok::<(), gristmill_engine::Error>(())
+/// ```
+pub fn prefix(encoded: &[u8], elements: usize) -> Result<&[u8]> {
+    let first = encoded.first().copied();
+    if first != Some(code::TUPLE) {
+        return Err(malformed(0, first, "a tuple"));
+    }
+    let mut end = 1;
+    for element in 0..elements {
+        let rest = encoded.get(end..).unwrap_or_default();
+        match rest {
+            [code::NULL, code::ESCAPE, ..] => end += 2,
+            [code::END, ..] => {
+                let expected = format!("a tuple of at least {elements} elements, not {element},");
+                return Err(malformed(end, Some(code::END), &expected));
+            }
+            _ => end += skip_any(rest, 1, end)?,
+        }
+    }
+    Ok(encoded.get(..end).unwrap_or(encoded))
+}
+
+/// Bytes of the first value in `bytes`, which stands inside `outer` tuples and, for errors, `offset` bytes into the encoding.
+fn skip_any(bytes: &[u8], outer: u32, offset: usize) -> Result<usize> {
+    let (mut at, mut depth) = (0, outer);
+    loop {
+        let rest = bytes.get(at..).unwrap_or_default();
+        let Some((first, behind)) = rest.split_first() else {
+            return Err(malformed(offset + at, None, "a value"));
+        };
+        at += match *first {
+            code::TUPLE if depth == DEPTH_MAX => {
+                let expected = format!("no tuple deeper than {DEPTH_MAX}");
+                return Err(malformed(offset + at, Some(*first), &expected));
+            }
+            code::TUPLE => {
+                depth += 1;
+                1
+            }
+            code::NULL if depth == 0 => 1,
+            code::NULL if behind.first() == Some(&code::ESCAPE) => 2,
+            code::END => {
+                depth -= 1;
+                1
+            }
+            code::BYTES | code::TEXT | code::PICKLED => match end_of_escaped(behind) {
+                Some((length, _)) => 1 + length,
+                None => {
+                    let end = offset + bytes.len();
+                    return Err(malformed(end, None, "a zero that ends the value"));
+                }
+            },
+            _ => {
+                let length = fixed_length(rest)
+                    .map_err(|(found, expected)| malformed(offset + at, found, expected))?;
+                whole(rest, offset + at, length)?
+            }
+        };
+        // A tuple that has just begun leaves the depth above: go on until it has ended.
+        if depth <= outer {
+            return Ok(at);
+        }
+    }
+}
+
+/// `length`, if there are as many bytes.
+#[inline]
+fn whole(rest: &[u8], offset: usize, length: usize) -> Result<usize> {
+    if rest.len() < length {
+        let expected = format!("{} more bytes of the number", length - rest.len());
+        return Err(malformed(offset + rest.len(), None, &expected));
+    }
+    Ok(length)
+}
+
+/// How many bytes, with the zero that ends them, escaped content has, and how many zeros of its own.
+#[inline]
+pub(super) fn end_of_escaped(behind: &[u8]) -> Option<(usize, usize)> {
+    let (mut at, mut zeros) = (0, 0);
+    loop {
+        at += memchr::memchr(code::END, behind.get(at..)?)? + 1;
+        if behind.get(at) != Some(&code::ESCAPE) {
+            return Some((at, zeros));
+        }
+        (at, zeros) = (at + 1, zeros + 1);
+    }
+}
+
+/// Bytes of a value whose first ones tell its length, or what was found and what expected.
+#[inline]
+pub(super) fn fixed_length(rest: &[u8]) -> Result<usize, (Option<u8>, &'static str)> {
+    let first = rest.first().copied();
+    match first {
+        Some(code::FALSE | code::TRUE) => Ok(1),
+        Some(code::DOUBLE) => Ok(9),
+        Some(code @ (code::NEGATIVE | code::POSITIVE)) => {
+            let Some(length) = rest.get(1) else {
+                return Err((None, "the length of an integer"));
+            };
+            let length = if code == code::NEGATIVE {
+                !length
+            } else {
+                *length
+            };
+            Ok(2 + usize::from(length))
+        }
+        Some(code) if (code::NEGATIVE..code::POSITIVE).contains(&code) => {
+            Ok(1 + usize::from(code.abs_diff(code::ZERO)))
+        }
+        _ => Err((first, "the code of a type")),
+    }
+}

@@ -1,0 +1,72 @@
+//! What to start: two workers are interchangeable if their commands are equal.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+/// A program with all that decides what it is once it runs. The path of the pulse is added as its last argument.
+///
+/// ```
+/// use gristmill_engine::worker::Command;
+/// let command = Command::new("python3", "/var/tmp").argument("-m").argument("gristmill.worker");
+/// assert_eq!(command, command.clone());
+/// assert_ne!(command, command.clone().variable("LANG", "C"));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Command {
+    /// The program: a path, or a name to be found on the PATH.
+    pub program: PathBuf,
+    /// Its arguments, without the pulse.
+    pub arguments: Vec<OsString>,
+    /// Environment variables, in addition to those of this process, or alone.
+    pub environment: BTreeMap<OsString, OsString>,
+    /// Whether `environment` is all there is. A caller whose environment can change says so and gives all of it:
+    /// then no worker of an earlier environment is taken for one of the present.
+    pub whole_environment: bool,
+    /// The folder to start in; `None`: that of this process when the worker starts.
+    pub folder: Option<PathBuf>,
+    /// Where the pulse may lie if there is no /dev/shm with room: a folder for temporary files.
+    pub scratch: PathBuf,
+}
+
+impl Command {
+    /// A program without arguments, in the environment and folder of this process.
+    pub fn new(program: impl Into<PathBuf>, scratch: impl Into<PathBuf>) -> Self {
+        Command {
+            program: program.into(),
+            arguments: Vec::new(),
+            environment: BTreeMap::new(),
+            whole_environment: false,
+            folder: None,
+            scratch: scratch.into(),
+        }
+    }
+
+    /// Adds an argument.
+    #[must_use]
+    pub fn argument(mut self, argument: impl Into<OsString>) -> Self {
+        self.arguments.push(argument.into());
+        self
+    }
+
+    /// Adds an environment variable.
+    #[must_use]
+    pub fn variable(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.environment.insert(name.into(), value.into());
+        self
+    }
+
+    /// The same for the standard library, with one argument more.
+    pub(super) fn prepare(&self, last: Option<&OsStr>) -> std::process::Command {
+        let mut prepared = std::process::Command::new(&self.program);
+        prepared.args(&self.arguments).args(last);
+        if self.whole_environment {
+            prepared.env_clear();
+        }
+        prepared.envs(&self.environment);
+        if let Some(folder) = &self.folder {
+            prepared.current_dir(folder);
+        }
+        prepared
+    }
+}

@@ -1,0 +1,63 @@
+//! Worker processes: people's own code runs in them, never in the driver, since only a process can be killed,
+//! measured and survived.
+//!
+//! ```text
+//!   driver                                     worker (its own process group)
+//!   Processes ─ lease ─▶ Leased::run ── D, T ──▶ stdin        frames (frame.rs)
+//!                            ▲  ▲  ▲  ◀─ H, R, F ─ stdout
+//!                            │  │  └── Pulse ◀── a shared page  where it stands (pulse.rs)
+//!                            │  └───── Tail ◀─── stderr         what it said last (tail.rs)
+//!                            └──────── /proc                    what it holds (memory.rs)
+//! ```
+//!
+//! Rules: whatever a worker does (crash, hang, eat memory, write garbage, flood its stderr, leave children), the
+//! driver gets a [`WorkerError`] that says what and where, within a look (20 ms) or the given timeout; a worker that
+//! did not end its task well is killed with its process group and reaped; none outlives the driver.
+
+mod command;
+mod death;
+mod failure;
+mod frame;
+mod lease;
+mod memory;
+mod pool;
+mod process;
+mod pulse;
+mod tail;
+#[cfg(test)]
+mod tests;
+mod wait;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use command::Command;
+pub use death::Death;
+pub use failure::{Failure, FailureKind, Where, WorkerError};
+pub use lease::Leased;
+pub use pool::Processes;
+pub use process::Process;
+pub use pulse::{PULSE_BYTES, Place, Pulse};
+pub use tail::{Log, Tail};
+
+/// Names a definition: a hash of its bytes, or anything else that no two definitions share.
+pub type DefinitionKey = [u8; 32];
+
+/// What the tasks of a job have in common, for the worker alone to understand (pickled functions). A worker gets it
+/// once, before its first task of the job.
+#[derive(Debug, Clone)]
+pub struct Definition {
+    /// Its name.
+    pub key: DefinitionKey,
+    /// Its bytes.
+    pub bytes: Arc<[u8]>,
+}
+
+/// When a running worker is given up.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Limits {
+    /// The longest time without a change of the pulse.
+    pub timeout: Option<Duration>,
+    /// The most anonymous memory of the worker and its children together.
+    pub memory_bytes: Option<u64>,
+}

@@ -1,0 +1,268 @@
+//! The pulse: a page shared by a worker and its driver, in which the worker keeps saying where it stands.
+//!
+//! ```text
+//!   a file of 4096 bytes, mapped by both; five u64 in the machine's byte order (little-endian on all we build for)
+//!     0  number of the record worked on, counted by this attempt
+//!     8  bytes of input done
+//!    16  offset of that record in its file
+//!    24  index of the file, among those of the split
+//!    32  beats: anything else that is progress
+//! ```
+//!
+//! One side writes with relaxed stores, a handful for a record; the other looks every 20 ms. The fields may be seen
+//! out of step by a record: what they are for bears that. The page survives the worker, which is the point: after a
+//! crash it names the record. The driver sets it to zero before each task, while the worker waits.
+
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::ptr::NonNull;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::error::{Error, Result};
+
+/// The size of the file.
+pub const PULSE_BYTES: usize = 4096;
+
+const RECORD: usize = 0;
+const BYTES_DONE: usize = 1;
+const OFFSET: usize = 2;
+const FILE: usize = 3;
+const BEATS: usize = 4;
+const FIELDS: usize = 5;
+
+/// Where a worker stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Place {
+    /// Number of the record, counted by this attempt.
+    pub record: u64,
+    /// Where it begins in its file.
+    pub offset: u64,
+    /// Which file of the split.
+    pub file: u64,
+    /// Bytes of input done.
+    pub bytes_done: u64,
+}
+
+/// A mapped pulse.
+///
+/// ```
+/// use gristmill_engine::worker::{Place, Pulse};
+/// let folder = std::path::Path::new("/tmp"); // where there is no /dev/shm
+/// let (driver, path) = Pulse::create(folder)?;
+/// let worker = Pulse::open(&path)?;
+/// worker.write(&Place { record: 7, offset: 700, file: 0, bytes_done: 600 });
+/// assert_eq!(driver.place().map(|place| place.offset), Some(700));
+/// std::fs::remove_file(path).unwrap();
+/// # Ok::<(), gristmill_engine::Error>(())
+/// ```
+pub struct Pulse {
+    page: NonNull<[AtomicU64; FIELDS]>,
+}
+
+// SAFETY: the page is mapped as long as the value lives, and only reached through atomics.
+unsafe impl Send for Pulse {}
+// SAFETY: as above.
+unsafe impl Sync for Pulse {}
+
+/// All fields at one look: equal if nothing was written in between.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Look([u64; FIELDS]);
+
+impl Look {
+    pub(super) fn bytes_done(&self) -> u64 {
+        self.0[BYTES_DONE]
+    }
+}
+
+impl Pulse {
+    /// A new pulse and its file: in /dev/shm, where a write costs no disk a thing, or else in `scratch`. The file is
+    /// the caller's to remove.
+    pub fn create(scratch: &Path) -> Result<(Self, PathBuf)> {
+        let memory = Path::new("/dev/shm");
+        match create_in(memory) {
+            Ok(made) => Ok(made),
+            Err(_) => create_in(scratch)
+                .map_err(|error| Error::from_io("create the pulse of a worker", scratch, &error)),
+        }
+    }
+
+    /// Maps the pulse that a driver made.
+    pub fn open(path: &Path) -> Result<Self> {
+        let map = || {
+            let file = OpenOptions::new().read(true).write(true).open(path)?;
+            if file.metadata()?.len() < PULSE_BYTES as u64 {
+                return Err(io::Error::other("it is shorter than a pulse"));
+            }
+            map(&file)
+        };
+        map().map_err(|error| Error::from_io("open the pulse of this worker", path, &error))
+    }
+
+    /// Makes the pulse at `path` that of this process: what [`Pulse::mine`] gives. The first one stays.
+    pub fn adopt(path: &Path) -> Result<&'static Self> {
+        if let Some(pulse) = MINE.get() {
+            return Ok(pulse);
+        }
+        let pulse = Self::open(path)?;
+        Ok(MINE.get_or_init(|| pulse))
+    }
+
+    /// The pulse of this process, if it is a worker.
+    pub fn mine() -> Option<&'static Self> {
+        MINE.get()
+    }
+
+    /// Says which record is worked on from now on, and how much is done.
+    #[inline]
+    pub fn write(&self, place: &Place) {
+        let fields = self.fields();
+        fields[RECORD].store(place.record, Ordering::Relaxed);
+        fields[OFFSET].store(place.offset, Ordering::Relaxed);
+        fields[FILE].store(place.file, Ordering::Relaxed);
+        fields[BYTES_DONE].store(place.bytes_done, Ordering::Relaxed);
+    }
+
+    /// Says that there is progress of some kind. One thread at a time may call it.
+    #[inline]
+    pub fn beat(&self) {
+        let beats = &self.fields()[BEATS];
+        // Not `fetch_add`: a locked instruction costs more than the record it would count.
+        beats.store(beats.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    /// Where the worker stands; `None` as long as it has not said so.
+    pub fn place(&self) -> Option<Place> {
+        let Look(fields) = self.look();
+        let place = Place {
+            record: fields[RECORD],
+            offset: fields[OFFSET],
+            file: fields[FILE],
+            bytes_done: fields[BYTES_DONE],
+        };
+        (fields != [0; FIELDS]).then_some(place)
+    }
+
+    pub(super) fn look(&self) -> Look {
+        Look(
+            self.fields()
+                .each_ref()
+                .map(|field| field.load(Ordering::Relaxed)),
+        )
+    }
+
+    /// All fields zero, for the next task.
+    pub(super) fn reset(&self) {
+        for field in self.fields() {
+            field.store(0, Ordering::Relaxed);
+        }
+    }
+
+    fn fields(&self) -> &[AtomicU64; FIELDS] {
+        // SAFETY: mapped, aligned to a page and larger than the fields as long as `self` lives; any bits are a value.
+        unsafe { self.page.as_ref() }
+    }
+}
+
+static MINE: OnceLock<Pulse> = OnceLock::new();
+
+fn create_in(folder: &Path) -> io::Result<(Pulse, PathBuf)> {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    loop {
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = folder.join(format!("gristmill-pulse-{}-{number}", std::process::id()));
+        let made = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path);
+        let mut file = match made {
+            // Left behind by a process of the same number that was killed.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+            made => made?,
+        };
+        // Written, not only made longer: a page that the file system has no room for must fail here.
+        let mapped = file.write_all(&[0; PULSE_BYTES]).and_then(|()| map(&file));
+        return match mapped {
+            Ok(pulse) => Ok((pulse, path)),
+            Err(error) => {
+                let _ = std::fs::remove_file(&path);
+                Err(error)
+            }
+        };
+    }
+}
+
+fn map(file: &File) -> io::Result<Pulse> {
+    // SAFETY: a new shared mapping of a file that has these bytes, touching nothing that exists.
+    let start = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            PULSE_BYTES,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_SHARED,
+            file.as_raw_fd(),
+            0,
+        )
+    };
+    if start == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    let page = NonNull::new(start.cast()).ok_or_else(|| io::Error::other("mapped at zero"))?;
+    Ok(Pulse { page })
+}
+
+impl Drop for Pulse {
+    fn drop(&mut self) {
+        // SAFETY: exactly the mapping made in `map`; no reference outlives `self`.
+        unsafe { libc::munmap(self.page.as_ptr().cast(), PULSE_BYTES) };
+    }
+}
+
+impl fmt::Debug for Pulse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Pulse({:?})", self.place())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_sides_see_one_page_and_a_short_file_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let (driver, path) = create_in(folder.path()).unwrap();
+        let worker = Pulse::open(&path).unwrap();
+        assert_eq!(driver.place(), None);
+        worker.beat();
+        let beaten = driver.look();
+        assert_eq!(driver.place(), Some(Place::default()));
+        worker.beat();
+        assert_ne!(driver.look(), beaten);
+        let place = Place {
+            record: 3,
+            offset: 1 << 40,
+            file: 2,
+            bytes_done: 9,
+        };
+        worker.write(&place);
+        assert_eq!(driver.place(), Some(place));
+        driver.reset();
+        assert_eq!(worker.place(), None);
+        // The bytes are where the page above says.
+        worker.write(&place);
+        let bytes = std::fs::read(&path).unwrap();
+        assert_eq!(
+            (bytes.len(), bytes[0], bytes[8], bytes[24]),
+            (4096, 3, 9, 2)
+        );
+        std::fs::write(&path, b"short").unwrap();
+        assert!(Pulse::open(&path).is_err());
+    }
+}

@@ -1,0 +1,37 @@
+//! The pulse of this process, if it is a worker.
+
+use std::path::PathBuf;
+
+use gristmill_engine::worker::{Place, Pulse};
+use pyo3::prelude::*;
+
+use crate::error::to_python;
+
+/// Opens the pulse that the driver made; the first one stays.
+#[pyfunction]
+pub(crate) fn pulse_open(py: Python<'_>, path: PathBuf) -> PyResult<()> {
+    let opened = py.detach(move || Pulse::adopt(&path).map(|_pulse| ()));
+    opened.map_err(|error| to_python(&error))
+}
+
+/// Says where this worker stands.
+#[pyfunction]
+pub(crate) fn pulse(record: u64, offset: u64, file: u64, bytes_done: u64) {
+    if let Some(pulse) = Pulse::mine() {
+        pulse.write(&Place {
+            record,
+            offset,
+            file,
+            bytes_done,
+        });
+        pulse.beat();
+    }
+}
+
+/// Says that this worker makes progress of some kind.
+#[pyfunction]
+pub(crate) fn beat() {
+    if let Some(pulse) = Pulse::mine() {
+        pulse.beat();
+    }
+}

@@ -1,0 +1,445 @@
+//! Takes the pairs of a map, and leaves them in runs: sorted, and aggregated or combined where the job says so.
+
+use std::sync::Arc;
+
+use gristmill_engine::spill::collect::{Batch, Collector};
+use gristmill_engine::spill::table::Table;
+use gristmill_engine::value;
+use gristmill_engine::worker::Pulse;
+use gristmill_engine::{Error, Result};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyInt, PyString, PyTuple};
+use serde_json::json;
+
+use super::value::{read_value, shown, write_key, write_value};
+use super::{OrRaise, aggregate_of, spec_of, store, to_json};
+use crate::error::to_python;
+
+/// Pairs between two signs of life.
+const PAIRS_A_BEAT: u64 = 1 << 10;
+
+/// Where pairs go.
+enum Sink {
+    Collector,
+    Table(Box<Table>),
+    Combine(Batch, Py<PyAny>),
+}
+
+/// What decides the partition of a key.
+enum Partitioner {
+    Hash,
+    /// Encoded keys, ascending: where each partition but the first begins.
+    Ranges(Vec<Vec<u8>>),
+    Function(Py<PyAny>),
+}
+
+/// Takes pairs.
+#[pyclass]
+pub struct Emitter {
+    collector: Option<Collector>,
+    sink: Sink,
+    partitions: u32,
+    partitioner: Partitioner,
+    group_by: Option<Py<PyAny>>,
+    sort_by: Option<Py<PyAny>>,
+    /// The position of the next pair among all of the job: the task's number, and the pair's.
+    position: u64,
+    pairs: u64,
+    bytes: u64,
+    combined: (u64, u64),
+    batch_bytes: usize,
+    key: Vec<u8>,
+    order: Vec<u8>,
+    value: Vec<u8>,
+}
+
+/// Says that something goes on.
+fn beat() {
+    if let Some(pulse) = Pulse::mine() {
+        pulse.beat();
+    }
+}
+
+fn alive(_: u64) -> Result<()> {
+    beat();
+    Ok(())
+}
+
+#[pymethods]
+impl Emitter {
+    #[new]
+    #[pyo3(signature = (spec, *, aggregate = None, cuts = None, partition = None, group_by = None, sort_by = None, combine = None))]
+    fn new(
+        spec: &str,
+        aggregate: Option<&str>,
+        cuts: Option<Vec<Bound<'_, PyAny>>>,
+        partition: Option<Py<PyAny>>,
+        group_by: Option<Py<PyAny>>,
+        sort_by: Option<Py<PyAny>>,
+        combine: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
+        let spec = spec_of(spec)?;
+        let aggregate = aggregate_of(aggregate)?;
+        let ordered = group_by.is_some() || sort_by.is_some();
+        if ordered && (aggregate.is_some() || combine.is_some()) {
+            let message = "an order of values within a key cannot be had together with an aggregate or a combiner";
+            return Err(PyValueError::new_err(message));
+        }
+        let mut plan = spec.collect_plan();
+        let partitions = plan.partitions;
+        let half = plan.chunk_bytes / 2;
+        let sink = match (aggregate, combine) {
+            (Some(aggregate), _) => Sink::Table(Box::new(Table::new(aggregate, half))),
+            (None, Some(combine)) => {
+                let mut batch = Batch::default();
+                batch.reserve(half, partitions).or_raise()?;
+                Sink::Combine(batch, combine)
+            }
+            (None, None) => Sink::Collector,
+        };
+        if !matches!(sink, Sink::Collector) {
+            plan.chunk_bytes = half;
+        }
+        let partitioner = match (partition, cuts) {
+            (Some(function), _) => Partitioner::Function(function),
+            (None, Some(cuts)) => Partitioner::Ranges(encoded_cuts(&cuts, partitions)?),
+            (None, None) => Partitioner::Hash,
+        };
+        let collector = Collector::new(store(), plan, spec.run_name(), Default::default());
+        Ok(Emitter {
+            collector: Some(collector.or_raise()?),
+            sink,
+            partitions,
+            partitioner,
+            group_by,
+            sort_by,
+            position: u64::from(spec.task) << 40,
+            pairs: 0,
+            bytes: 0,
+            combined: (0, 0),
+            batch_bytes: half,
+            key: Vec::new(),
+            order: Vec::new(),
+            value: Vec::new(),
+        })
+    }
+
+    /// Takes one pair.
+    fn emit(
+        &mut self,
+        py: Python<'_>,
+        key: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        self.take(py, key, value)
+    }
+
+    /// Takes all pairs of an iterable.
+    fn consume(&mut self, py: Python<'_>, pairs: &Bound<'_, PyAny>) -> PyResult<()> {
+        if pairs.is_none() {
+            return Ok(());
+        }
+        let Ok(pairs) = pairs.try_iter() else {
+            let message = format!(
+                "the map must give pairs (key, value), or nothing, and it gave {}",
+                shown(pairs)
+            );
+            return Err(PyTypeError::new_err(message));
+        };
+        for pair in pairs {
+            let pair = pair?;
+            let (key, value) = match pair.cast_exact::<PyTuple>() {
+                Ok(pair) if pair.len() == 2 => (pair.get_item(0)?, pair.get_item(1)?),
+                _ => other_pair(&pair)?,
+            };
+            self.take(py, &key, &value)?;
+        }
+        Ok(())
+    }
+
+    /// Leaves all pairs in runs; says which.
+    fn finish(&mut self, py: Python<'_>) -> PyResult<String> {
+        let mut collector = self.take_collector()?;
+        match &mut self.sink {
+            Sink::Collector => {}
+            Sink::Table(table) => {
+                table.give(&mut collector, &alive).or_raise()?;
+                self.combined = (table.added(), table.given());
+            }
+            Sink::Combine(..) => {
+                self.collector = Some(collector);
+                self.combine(py)?;
+                collector = self.take_collector()?;
+            }
+        }
+        let (runs, _) = py.detach(|| collector.finish(&alive)).or_raise()?;
+        to_json(&json!({
+            "runs": runs,
+            "records_out": self.pairs,
+            "bytes_out": self.bytes,
+            "combine_in": self.combined.0,
+            "combine_out": self.combined.1,
+        }))
+    }
+}
+
+impl Emitter {
+    #[inline]
+    fn take(
+        &mut self,
+        py: Python<'_>,
+        key: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        self.key.clear();
+        write_key(key, &mut self.key)?;
+        self.pairs += 1;
+        self.position += 1;
+        if self.pairs.is_multiple_of(PAIRS_A_BEAT) {
+            beat();
+        }
+        let Emitter {
+            sink,
+            partitioner,
+            partitions,
+            ..
+        } = self;
+        if let Sink::Table(table) = sink {
+            let encoded = &self.key;
+            let of = |hash| partitioner.of(py, key, encoded, hash, *partitions);
+            self.bytes += encoded.len() as u64;
+            let added = match value
+                .cast_exact::<PyInt>()
+                .ok()
+                .map(|int| int.extract::<i64>())
+            {
+                Some(Ok(int)) => table.add_int(encoded, int, self.position, of),
+                _ => {
+                    self.value.clear();
+                    write_value(value, &mut self.value)?;
+                    table.add(encoded, &self.value, self.position, of)
+                }
+            };
+            added.or_raise()?;
+            if table.is_full() {
+                let collector = self.collector.as_mut().ok_or_else(closed)?;
+                table.give(collector, &alive).or_raise()?;
+            }
+            return Ok(());
+        }
+        self.value.clear();
+        write_value(value, &mut self.value)?;
+        self.order.clear();
+        let mut grouped = None;
+        if let Some(group_by) = &self.group_by {
+            let group = group_by.bind(py).call1((key,))?;
+            self.order.extend_from_slice(&self.key);
+            self.key.clear();
+            write_key(&group, &mut self.key)?;
+            grouped = Some(group);
+        }
+        if let Some(sort_by) = &self.sort_by {
+            let order = sort_by.bind(py).call1((key, value))?;
+            write_key(&order, &mut self.order)?;
+        }
+        let hash = match self.partitioner {
+            Partitioner::Hash => value::hash(&self.key),
+            _ => 0,
+        };
+        let grouped = grouped.as_ref().unwrap_or(key);
+        let partition = self
+            .partitioner
+            .of(py, grouped, &self.key, hash, self.partitions);
+        let partition = partition.or_raise()?;
+        self.bytes += (self.key.len() + self.order.len() + self.value.len()) as u64;
+        self.append(py, partition)
+    }
+
+    /// Gives the pair that is in the buffers to where it goes.
+    fn append(&mut self, py: Python<'_>, partition: u32) -> PyResult<()> {
+        if let Sink::Combine(batch, _) = &mut self.sink {
+            if batch.append(partition, &self.key, b"", &self.value) {
+                return Ok(());
+            }
+            self.combine(py)?;
+            if let Sink::Combine(batch, _) = &mut self.sink
+                && batch.append(partition, &self.key, b"", &self.value)
+            {
+                return Ok(());
+            }
+        }
+        let collector = self.collector.as_mut().ok_or_else(closed)?;
+        let (key, order, value) = (&self.key, &self.order, &self.value);
+        collector
+            .append(partition, key, order, value, &alive)
+            .or_raise()
+    }
+
+    /// Lets the user's combiner make fewer pairs of those in the batch.
+    fn combine(&mut self, py: Python<'_>) -> PyResult<()> {
+        let Sink::Combine(batch, combine) = &mut self.sink else {
+            return Ok(());
+        };
+        let collector = self.collector.as_mut().ok_or_else(closed)?;
+        let mut full = std::mem::take(batch);
+        full.sort();
+        let full = Arc::new(full);
+        let mut start = 0;
+        while start < full.len() {
+            let (partition, key, _) = full.pair(start);
+            let same = |number: &usize| {
+                let (other, also, _) = full.pair(*number);
+                (other, also) == (partition, key)
+            };
+            let end = (start + 1..full.len())
+                .find(|number| !same(number))
+                .unwrap_or(full.len());
+            let values = BatchValues {
+                batch: Arc::clone(&full),
+                next: start,
+                end,
+            };
+            let combined = combine.bind(py).call1((read_value(py, key)?, values))?;
+            let Ok(combined) = combined.try_iter() else {
+                let message = format!(
+                    "the combiner must give values, and it gave {}",
+                    shown(&combined)
+                );
+                return Err(PyTypeError::new_err(message));
+            };
+            let mut encoded = Vec::new();
+            for value in combined {
+                encoded.clear();
+                write_value(&value?, &mut encoded)?;
+                collector
+                    .append(partition, key, b"", &encoded, &alive)
+                    .or_raise()?;
+                self.combined.1 += 1;
+            }
+            self.combined.0 += (end - start) as u64;
+            start = end;
+        }
+        // The memory is used again, unless the user's code has kept an iterator over it.
+        let mut empty = Arc::try_unwrap(full).unwrap_or_default();
+        empty
+            .reserve(self.batch_bytes, self.partitions)
+            .or_raise()?;
+        *batch = empty;
+        Ok(())
+    }
+
+    fn take_collector(&mut self) -> PyResult<Collector> {
+        self.collector.take().ok_or_else(closed)
+    }
+}
+
+fn closed() -> PyErr {
+    to_python(&Error::bug("collect pairs", "the collector is finished"))
+}
+
+/// A pair that is no plain tuple.
+#[cold]
+fn other_pair<'py>(pair: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    let text = pair.is_instance_of::<PyString>() || pair.is_instance_of::<pyo3::types::PyBytes>();
+    if !text && let Ok(tuple) = pair.extract::<(Bound<'py, PyAny>, Bound<'py, PyAny>)>() {
+        return Ok(tuple);
+    }
+    Err(PyTypeError::new_err(format!(
+        "the map must give pairs (key, value), and it gave {}",
+        shown(pair)
+    )))
+}
+
+fn encoded_cuts(cuts: &[Bound<'_, PyAny>], partitions: u32) -> PyResult<Vec<Vec<u8>>> {
+    let mut encoded = Vec::with_capacity(cuts.len());
+    for cut in cuts {
+        let mut key = Vec::new();
+        write_key(cut, &mut key)?;
+        encoded.push(key);
+    }
+    if !encoded.is_sorted_by(|a, b| a < b) {
+        return Err(PyValueError::new_err("the cuts of ranges must ascend"));
+    }
+    if encoded.len() + 1 != partitions as usize {
+        let message = format!(
+            "{} cuts make {} parts, and there are {partitions}",
+            encoded.len(),
+            encoded.len() + 1
+        );
+        return Err(PyValueError::new_err(message));
+    }
+    Ok(encoded)
+}
+
+impl Partitioner {
+    #[inline]
+    fn of(
+        &self,
+        py: Python<'_>,
+        key: &Bound<'_, PyAny>,
+        encoded: &[u8],
+        hash: u64,
+        partitions: u32,
+    ) -> Result<u32> {
+        match self {
+            Partitioner::Hash => Ok(value::partition(hash, partitions as usize) as u32),
+            Partitioner::Ranges(cuts) => {
+                Ok(cuts.partition_point(|cut| cut.as_slice() <= encoded) as u32)
+            }
+            Partitioner::Function(function) => {
+                let chosen = function.bind(py).call1((key, partitions));
+                chosen_partition(py, key, chosen, partitions)
+            }
+        }
+    }
+}
+
+/// What a user's partitioner said.
+fn chosen_partition(
+    py: Python<'_>,
+    key: &Bound<'_, PyAny>,
+    chosen: PyResult<Bound<'_, PyAny>>,
+    partitions: u32,
+) -> Result<u32> {
+    let wrong = |what: String| {
+        let message = format!("for the key {} the partitioner {what}", shown(key));
+        Error::new(
+            gristmill_engine::Kind::UserCode,
+            "choose a partition",
+            message,
+        )
+        .advise(format!(
+            "let it return a number from 0 to {}",
+            partitions.saturating_sub(1)
+        ))
+    };
+    let chosen = chosen.map_err(|error| wrong(format!("raised {}", error.value(py))))?;
+    match chosen.extract::<u32>() {
+        Ok(partition) if partition < partitions => Ok(partition),
+        _ => Err(wrong(format!("returned {}", shown(&chosen)))),
+    }
+}
+
+/// The values of a key in a batch.
+#[pyclass]
+struct BatchValues {
+    batch: Arc<Batch>,
+    next: usize,
+    end: usize,
+}
+
+#[pymethods]
+impl BatchValues {
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        if self.next == self.end {
+            return Ok(None);
+        }
+        self.next += 1;
+        read_value(py, self.batch.pair(self.next - 1).2).map(Some)
+    }
+}

@@ -1,0 +1,40 @@
+//! Splits of inputs that the native readers read.
+
+use std::path::PathBuf;
+
+use gristmill_engine::split::input_files;
+use gristmill_engine::split::text::{TextSplits, text_splits};
+use gristmill_engine::storage::local::Local;
+use pyo3::prelude::*;
+use serde_json::json;
+
+use super::{OrRaise, to_json};
+
+/// The splits of files, as JSON.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "as PyO3 gives it")]
+#[pyo3(signature = (paths, split_min, split_max, cut, combine, stride = 1))]
+pub fn plan_text(
+    py: Python<'_>,
+    paths: Vec<PathBuf>,
+    split_min: u64,
+    split_max: u64,
+    cut: bool,
+    combine: bool,
+    stride: u64,
+) -> PyResult<String> {
+    let how = TextSplits {
+        split_min,
+        split_max,
+        cut,
+        combine,
+        stride,
+    };
+    let splits = py.detach(|| text_splits(&Local, &input_files(&Local, &paths)?, &how));
+    let split = |pieces: &Vec<gristmill_engine::split::text::TextPiece>| {
+        let bytes: u64 = pieces.iter().map(|piece| piece.bytes).sum();
+        json!({"bytes": bytes, "what": {"pieces": pieces}})
+    };
+    let splits: Vec<_> = splits.or_raise()?.iter().map(split).collect();
+    to_json(&splits)
+}

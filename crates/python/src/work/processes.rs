@@ -1,0 +1,102 @@
+//! What runs a job's tasks: worker processes of a command, with the job's pickled functions; or scripts.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gristmill_engine::Error;
+use gristmill_engine::plan::streaming::{SplitRequest, split};
+use gristmill_engine::storage::local::Local;
+use gristmill_engine::task::streaming::StreamWork;
+use gristmill_engine::task::{self, ProcessWork};
+use gristmill_engine::worker::{Command, Definition, Limits, Processes};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::error::to_python;
+
+/// Who runs the tasks of one job.
+#[pyclass(frozen)]
+pub struct Work(Way);
+
+enum Way {
+    /// In so many processes.
+    Processes(Arc<ProcessWork>, usize),
+    Scripts(Arc<StreamWork>),
+}
+
+#[pymethods]
+impl Work {
+    #[new]
+    #[pyo3(signature = (command, definition, key, *, environment, scratch, workers, folder = None, timeout_s = None, worker_memory = None))]
+    #[expect(clippy::too_many_arguments, reason = "each is an option of its own")]
+    #[expect(clippy::needless_pass_by_value, reason = "as PyO3 gives it")]
+    fn new(
+        command: Vec<String>,
+        definition: &[u8],
+        key: [u8; 32],
+        environment: BTreeMap<String, String>,
+        scratch: PathBuf,
+        workers: usize,
+        folder: Option<PathBuf>,
+        timeout_s: Option<f64>,
+        worker_memory: Option<u64>,
+    ) -> PyResult<Self> {
+        let Some((program, arguments)) = command.split_first() else {
+            return Err(PyValueError::new_err("a command has at least a program"));
+        };
+        let timeout = timeout_s.map(Duration::try_from_secs_f64).transpose();
+        let timeout =
+            timeout.map_err(|error| PyValueError::new_err(format!("timeout_s: {error}")))?;
+        let mut command = Command::new(program, scratch);
+        for argument in arguments {
+            command = command.argument(argument);
+        }
+        for (name, value) in environment {
+            command = command.variable(name, value);
+        }
+        command.whole_environment = true;
+        command.folder = folder;
+        let bytes = definition.into();
+        let limits = Limits {
+            timeout,
+            memory_bytes: worker_memory,
+        };
+        let work = ProcessWork::new(command, Definition { key, bytes }, limits);
+        Ok(Work(Way::Processes(Arc::new(work), workers)))
+    }
+
+    #[staticmethod]
+    fn scripts(definition: &str) -> PyResult<Self> {
+        let work = StreamWork::new(definition, Arc::new(Local));
+        Ok(Work(Way::Scripts(Arc::new(
+            work.map_err(|error| to_python(&error))?,
+        ))))
+    }
+}
+
+/// The splits of a job with scripts, as JSON.
+#[pyfunction]
+pub fn plan_streaming(py: Python<'_>, request: &str) -> PyResult<String> {
+    let request: SplitRequest = serde_json::from_str(request)
+        .map_err(|error| PyValueError::new_err(format!("a request to split input: {error}")))?;
+    let splits = py
+        .detach(|| split(&Local, &request))
+        .map_err(|error| to_python(&error))?;
+    serde_json::to_string(&splits)
+        .map_err(|error| to_python(&Error::bug("write JSON", error.to_string())))
+}
+
+impl Work {
+    /// The work of a new job.
+    pub fn to_engine(&self) -> Arc<dyn task::Work> {
+        match &self.0 {
+            Way::Scripts(work) => work.clone(),
+            Way::Processes(work, workers) => {
+                Processes::shared().keep(*workers);
+                work.clone()
+            }
+        }
+    }
+}

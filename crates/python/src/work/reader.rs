@@ -1,0 +1,430 @@
+//! Reads the records of a split of text: lines, several at a time, records of one length, or whole files.
+
+use std::sync::Mutex;
+
+use gristmill_engine::codec::{self, Coding};
+use gristmill_engine::split::lines::{LineOptions, LineReader as Lines, Terminator};
+use gristmill_engine::split::text::TextPiece;
+use gristmill_engine::storage::local::Local;
+use gristmill_engine::storage::{Caching, ReadFile, Store};
+use gristmill_engine::worker::{Place, Pulse};
+use gristmill_engine::{Error, Kind, Result};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyString};
+
+use super::{OrRaise, exclusive};
+use crate::error::to_python;
+
+/// What a record is.
+enum Unit {
+    Line,
+    Lines(usize),
+    Whole,
+    Fixed(usize),
+}
+
+/// The records of a split, one after another.
+#[pyclass]
+pub struct LineReader {
+    pieces: Vec<TextPiece>,
+    /// The piece that is read, or the next one.
+    piece: usize,
+    source: Mutex<Option<Source>>,
+    unit: Unit,
+    text: bool,
+    terminator: Terminator,
+    /// Bytes of the pieces before this one.
+    before: u64,
+    records: u64,
+    /// The present record: where it begins, and its bytes.
+    offset: u64,
+    line: u64,
+    raw: Vec<u8>,
+}
+
+/// What reads a piece.
+enum Source {
+    Lines(Box<Lines>, Option<Box<Counted>>),
+    Bytes(Box<codec::Reader>, u64),
+    Range(Range),
+}
+
+/// A range of a plain file, a block at a time.
+struct Range {
+    file: Box<dyn ReadFile>,
+    /// Where the range begins, and its bytes.
+    start: u64,
+    bytes: u64,
+    /// Bytes of it that were given.
+    done: u64,
+    block: Vec<u8>,
+    /// Where in the block the next byte is.
+    at: usize,
+}
+
+/// Bytes of a block.
+const BLOCK_BYTES: usize = 1 << 20;
+
+impl Range {
+    fn new(file: Box<dyn ReadFile>, piece: &TextPiece) -> Self {
+        Range {
+            file,
+            start: piece.start,
+            bytes: piece.bytes,
+            done: 0,
+            block: Vec::new(),
+            at: 0,
+        }
+    }
+
+    /// Fills `out`; less only where the file ends. Nothing at the range's end.
+    fn fill(&mut self, out: &mut [u8]) -> Result<usize> {
+        if self.done >= self.bytes {
+            return Ok(0);
+        }
+        let mut filled = 0;
+        while filled < out.len() {
+            if self.at == self.block.len() {
+                let left = self.bytes.saturating_sub(self.done + filled as u64);
+                let wanted = left.clamp(out.len() as u64, BLOCK_BYTES.max(out.len()) as u64);
+                self.block.resize(wanted as usize, 0);
+                self.at = 0;
+                let from = self.start + self.done + filled as u64;
+                let read = self.file.read_at(&mut self.block, from)?;
+                self.block.truncate(read);
+                if read == 0 {
+                    break;
+                }
+            }
+            let taken = (out.len() - filled).min(self.block.len() - self.at);
+            out[filled..filled + taken].copy_from_slice(&self.block[self.at..self.at + taken]);
+            self.at += taken;
+            filled += taken;
+        }
+        self.done += filled as u64;
+        Ok(filled)
+    }
+}
+
+/// How much of a compressed file has been consumed, known when it is at its end.
+struct Counted {
+    bytes: u64,
+}
+
+#[pymethods]
+impl LineReader {
+    #[new]
+    #[pyo3(signature = (pieces, *, text = true, terminator = None, strip_cr = false, lines = 1, whole = false, fixed = None))]
+    fn new(
+        pieces: &str,
+        text: bool,
+        terminator: Option<Vec<u8>>,
+        strip_cr: bool,
+        lines: usize,
+        whole: bool,
+        fixed: Option<usize>,
+    ) -> PyResult<Self> {
+        let pieces = serde_json::from_str(pieces)
+            .map_err(|error| to_python(&Error::bug("read a split", error.to_string())))?;
+        let unit = match (whole, fixed, lines) {
+            (true, _, _) => Unit::Whole,
+            (false, Some(bytes), _) if bytes > 0 => Unit::Fixed(bytes),
+            (false, None, 1) => Unit::Line,
+            (false, None, 2..) => Unit::Lines(lines),
+            _ => {
+                return Err(PyValueError::new_err(
+                    "a record has at least one line or byte",
+                ));
+            }
+        };
+        let terminator = match terminator {
+            Some(bytes) if bytes != b"\n" => Terminator::Bytes(bytes),
+            _ => Terminator::Lf { strip_cr },
+        };
+        Ok(LineReader {
+            pieces,
+            piece: 0,
+            source: Mutex::new(None),
+            unit,
+            text,
+            terminator,
+            before: 0,
+            records: 0,
+            offset: 0,
+            line: 0,
+            raw: Vec::new(),
+        })
+    }
+
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        match self.unit {
+            Unit::Line => {
+                if !self.next_line()? {
+                    return Ok(None);
+                }
+                self.object(py).map(Some)
+            }
+            Unit::Lines(count) => self.next_lines(py, count),
+            Unit::Fixed(bytes) => {
+                if !self.next_fixed(bytes).or_raise()? {
+                    return Ok(None);
+                }
+                Ok(Some(PyBytes::new(py, &self.raw).into_any()))
+            }
+            Unit::Whole => self.next_file(py),
+        }
+    }
+
+    /// File, offset, number of the record in the split, and line in the file where that is known.
+    #[pyo3(name = "where")]
+    fn where_(&self) -> (String, u64, u64, u64) {
+        let piece = self
+            .pieces
+            .get(self.piece.min(self.pieces.len().saturating_sub(1)));
+        let path = piece.map_or_else(String::new, |piece| piece.path.display().to_string());
+        let known = piece.is_some_and(|piece| piece.start == 0);
+        let line = if known { self.line } else { 0 };
+        (path, self.offset, self.records.saturating_sub(1), line)
+    }
+
+    /// The bytes of the present record.
+    fn raw<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.raw)
+    }
+
+    /// Bytes of input consumed.
+    fn bytes_read(&mut self) -> u64 {
+        self.before
+            + exclusive(&mut self.source)
+                .as_ref()
+                .map_or(0, Source::consumed)
+    }
+
+    /// Records read.
+    fn records_read(&self) -> u64 {
+        self.records
+    }
+}
+
+impl LineReader {
+    /// Reads the next line into `raw`; false at the end.
+    #[inline]
+    fn next_line(&mut self) -> PyResult<bool> {
+        loop {
+            let Some(Source::Lines(lines, _)) = exclusive(&mut self.source) else {
+                if self.open().or_raise()? {
+                    continue;
+                }
+                return Ok(false);
+            };
+            if let Some(line) = lines.next_line().or_raise()? {
+                self.offset = line.offset;
+                self.raw.clear();
+                self.raw.extend_from_slice(line.bytes);
+                self.line = lines.lines();
+                self.note();
+                return Ok(true);
+            }
+            self.close().or_raise()?;
+        }
+    }
+
+    fn next_lines<'py>(
+        &mut self,
+        py: Python<'py>,
+        count: usize,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let list = PyList::empty(py);
+        let (mut offset, mut records, mut line) = (0, 0, 0);
+        let mut raw = Vec::new();
+        while list.len() < count {
+            if !self.next_line()? {
+                break;
+            }
+            if list.is_empty() {
+                (offset, records, line) = (self.offset, self.records, self.line);
+            }
+            list.append(self.object(py)?)?;
+            raw.extend_from_slice(&self.raw);
+            raw.push(b'\n');
+        }
+        if list.is_empty() {
+            return Ok(None);
+        }
+        (self.offset, self.records, self.line, self.raw) = (offset, records, line, raw);
+        Ok(Some(list.into_any()))
+    }
+
+    fn next_file<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        if !self.open().or_raise()? {
+            return Ok(None);
+        }
+        let read = |source: &mut Source, raw: &mut Vec<u8>| -> Result<()> {
+            let Source::Bytes(reader, _) = source else {
+                return Err(Error::bug("read a file", "it was opened for lines"));
+            };
+            loop {
+                let start = raw.len();
+                raw.resize(start + (1 << 20), 0);
+                let read = reader.fill(&mut raw[start..])?;
+                raw.truncate(start + read);
+                if read == 0 {
+                    return Ok(());
+                }
+            }
+        };
+        self.raw.clear();
+        self.offset = 0;
+        if let Some(source) = exclusive(&mut self.source) {
+            read(source, &mut self.raw).or_raise()?;
+        }
+        self.note();
+        let content = self.object(py)?;
+        let path = self.pieces[self.piece].path.display().to_string();
+        self.close().or_raise()?;
+        Ok(Some((path, content).into_pyobject(py)?.into_any()))
+    }
+
+    fn next_fixed(&mut self, bytes: usize) -> Result<bool> {
+        loop {
+            if exclusive(&mut self.source).is_none() && !self.open()? {
+                return Ok(false);
+            }
+            let piece = &self.pieces[self.piece];
+            self.raw.resize(bytes, 0);
+            let (at, read) = match exclusive(&mut self.source) {
+                Some(Source::Bytes(reader, done)) => {
+                    let at = *done;
+                    let read = reader.fill(&mut self.raw)?;
+                    *done += read as u64;
+                    (at, read)
+                }
+                Some(Source::Range(range)) => {
+                    let at = range.start + range.done;
+                    (at, range.fill(&mut self.raw)?)
+                }
+                _ => return Err(Error::bug("read records", "the file was opened for lines")),
+            };
+            if read == 0 {
+                self.close()?;
+                continue;
+            }
+            self.offset = at;
+            if read < bytes {
+                let message = format!("its last record has {read} bytes, and records have {bytes}");
+                return Err(Error::new(Kind::BadInput, "read the input", message)
+                    .with_path(&piece.path)
+                    .with("offset", at)
+                    .advise(
+                        "look whether the file was copied whole, and whether it holds such records",
+                    ));
+            }
+            self.note();
+            return Ok(true);
+        }
+    }
+
+    /// Opens the next piece; false where there is none.
+    fn open(&mut self) -> Result<bool> {
+        let Some(piece) = self.pieces.get(self.piece) else {
+            return Ok(false);
+        };
+        let path = &piece.path;
+        let coding = piece.codec.map_or(Coding::Plain, Coding::Coded);
+        let options = LineOptions {
+            terminator: self.terminator.clone(),
+            ..LineOptions::default()
+        };
+        self.line = 0;
+        let source = match (&self.unit, piece.codec) {
+            (Unit::Line | Unit::Lines(_), None) => {
+                let file = Local.open(path, Caching::Cached)?;
+                let range = piece.start..piece.start + piece.bytes;
+                let lines = Lines::of_range(file, path, piece.file_bytes, range, &options)?;
+                Source::Lines(Box::new(lines), None)
+            }
+            (Unit::Line | Unit::Lines(_), Some(_)) => {
+                let reader = codec::open(&Local, path, Caching::Cached, coding)?;
+                let bytes = piece.bytes;
+                let lines = Lines::of_stream(reader, path, &options)?;
+                Source::Lines(Box::new(lines), Some(Box::new(Counted { bytes })))
+            }
+            (Unit::Fixed(_), None) => {
+                Source::Range(Range::new(Local.open(path, Caching::Cached)?, piece))
+            }
+            (Unit::Fixed(_), Some(_)) | (Unit::Whole, _) => {
+                let reader = codec::open(&Local, path, Caching::Cached, coding)?;
+                Source::Bytes(Box::new(reader), 0)
+            }
+        };
+        *exclusive(&mut self.source) = Some(source);
+        Ok(true)
+    }
+
+    /// The piece is at its end.
+    fn close(&mut self) -> Result<()> {
+        if let Some(source) = exclusive(&mut self.source).take() {
+            self.before += match source {
+                Source::Lines(_, Some(counted)) => counted.bytes, // decoded to its end
+                source => source.consumed(),
+            };
+        }
+        self.piece += 1;
+        Ok(())
+    }
+
+    /// The present record is worked on now.
+    #[inline]
+    fn note(&mut self) {
+        self.records += 1;
+        if let Some(pulse) = Pulse::mine() {
+            pulse.write(&Place {
+                record: self.records - 1,
+                offset: self.offset,
+                file: self.piece as u64,
+                bytes_done: self.before
+                    + exclusive(&mut self.source)
+                        .as_ref()
+                        .map_or(0, Source::consumed),
+            });
+        }
+    }
+
+    #[inline]
+    fn object<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        if !self.text {
+            return Ok(PyBytes::new(py, &self.raw).into_any());
+        }
+        match std::str::from_utf8(&self.raw) {
+            Ok(text) => Ok(PyString::new(py, text).into_any()),
+            Err(error) => {
+                let at = error.valid_up_to();
+                let message = format!("the bytes at {at} of this record are no UTF-8");
+                Err(to_python(
+                    &Error::new(Kind::BadInput, "read the input", message)
+                        .with_path(&self.pieces[self.piece].path)
+                        .with("offset", self.offset + at as u64)
+                        .advise(
+                            "say what it is by encoding=, or how to read it by errors=\"replace\"",
+                        ),
+                ))
+            }
+        }
+    }
+}
+
+impl Source {
+    fn consumed(&self) -> u64 {
+        match self {
+            Source::Lines(lines, None) => lines.consumed(),
+            Source::Lines(..) => 0,
+            Source::Bytes(reader, _) => reader.consumed(),
+            Source::Range(range) => range.done,
+        }
+    }
+}

@@ -1,0 +1,83 @@
+"""What `run` and `check` share: arguments that name a job, and how a failure is said."""
+
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gristmill.cli import console
+from gristmill.cli.failures import FAILED, WRONG, fail
+from gristmill.errors import report_of
+from gristmill.mapreduce.job import Job
+from gristmill.mapreduce.loading import load_job
+
+__all__ = ["job_options", "loaded", "said"]
+
+Command = Callable[..., int]
+
+
+def job_options(command: Command) -> Command:
+    """Add the arguments by which a job is named."""
+    for decorate in (
+        click.option(
+            "--set",
+            "settings",
+            multiple=True,
+            metavar="NAME=VALUE",
+            help="What the function that makes the job is given.",
+        ),
+        click.option("--output", metavar="PATH", help="Where to write, in place of the job's own."),
+        click.option(
+            "--input",
+            "inputs",
+            multiple=True,
+            metavar="PATH",
+            help="What to read, in place of the job's own.",
+        ),
+        click.option(
+            "--job",
+            "name",
+            default="job",
+            metavar="NAME",
+            help="What the job is called in the file.  [default: job]",
+        ),
+        click.argument("file", type=click.Path(path_type=Path)),
+    ):
+        command = decorate(command)
+    return command
+
+
+def loaded(
+    file: Path, name: str, inputs: tuple[str, ...], output: str | None, settings: tuple[str, ...]
+) -> Job:
+    """Return the job that the arguments name."""
+    given: dict[str, str] = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not key.isidentifier() or not equals:
+            raise click.BadParameter(f"{setting!r} is not NAME=VALUE", param_hint="--set")
+        given[key] = value
+    return load_job(file, name=name, settings=given, inputs=inputs, output=output)
+
+
+def said(command: str) -> Callable[[Command], Command]:
+    """Say in one paragraph, and what is known beside it, why a command failed."""
+
+    def decorate(function: Command) -> Command:
+        @wraps(function)
+        def run(**arguments: Any) -> int:  # noqa: ANN401 - click's
+            try:
+                return function(**arguments)
+            except (ValueError, TypeError, OSError, ImportError) as error:
+                if isinstance(error, OSError) and not str(error).startswith("cannot "):
+                    raise  # of the system, for the edge of the program to say
+                fail(command, str(error))
+                for note in getattr(error, "__notes__", ()):
+                    console.note(note)
+                return WRONG if report_of(error) is None else FAILED
+
+        return run
+
+    return decorate

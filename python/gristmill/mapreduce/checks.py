@@ -1,0 +1,150 @@
+"""Whether a job makes sense: what contradicts itself is refused before anything runs."""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gristmill.mapreduce.aggregates import Aggregate
+from gristmill.mapreduce.formats import Input, Output
+from gristmill.mapreduce.partitioners import Ranges, SampledRanges
+
+if TYPE_CHECKING:
+    from gristmill.mapreduce.job import Job
+
+__all__ = ["check_job"]
+
+_FUNCTIONS = ("map", "map_batches", "setup", "teardown", "combine", "reduce_batches")
+_KEY_FUNCTIONS = ("sort_by", "group_by")
+_NAME = re.compile(r"[A-Za-z0-9]+")
+
+
+def check_job(job: "Job") -> None:
+    """Refuse a job whose options contradict each other.
+
+    Raises:
+        ValueError: They do.
+        TypeError: One is not what it should be.
+    """
+    _check_types(job)
+    _one_of(job.map, job.map_batches, "map= and map_batches=")
+    _one_of(job.reduce, job.reduce_batches, "reduce= and reduce_batches=")
+    _check_map(job)
+    _check_shuffle(job)
+    _check_outputs(job)
+    job.split_sizes()
+    if job.skip_bad < 0:
+        raise _wrong(f"skip_bad is {job.skip_bad}", "give how many records may be left out")
+    if job.skip_bad and (job.map_batches is not None or job.reduce_batches is not None):
+        raise _wrong(
+            "skip_bad leaves out records, and functions of batches see none",
+            "use map= and reduce=, or handle bad records in the function",
+        )
+
+
+def _check_types(job: "Job") -> None:
+    from gristmill.mapreduce.job import Job
+
+    _is_a(job.input, (Input, Job), "the input", 'an input such as gm.text("books/"), or a job')
+    if job.output is not None:
+        _is_a(job.output, (Output,), "output", 'an output such as gm.tsv("counts/")')
+    for name in (*_FUNCTIONS, *_KEY_FUNCTIONS):
+        function: Any = getattr(job, name)
+        if function is not None and not callable(function):
+            raise TypeError(_refusal(f"{name} is {function!r}", "give a function"))
+    reduce: object = job.reduce
+    if callable(reduce) and reduce.__module__ == Aggregate.__module__:
+        called = f"gm.{getattr(reduce, '__name__', '')}"
+        raise TypeError(_refusal(f"reduce is {called} itself", f"call it: {called}()"))
+    if (
+        job.reduce is not None
+        and not isinstance(job.reduce, Aggregate)
+        and not callable(job.reduce)
+    ):
+        raise TypeError(
+            _refusal(f"reduce is {job.reduce!r}", "give a function, or one such as gm.sum()")
+        )
+    partition: object = job.partition_by
+    known = isinstance(partition, (Ranges, SampledRanges)) or partition == "hash"
+    if not known and not callable(partition):
+        advice = 'give "hash", gm.ranges([...]), gm.sampled_ranges() or a function'
+        raise TypeError(_refusal(f"partition_by is {partition!r}", advice))
+
+
+def _is_a(value: object, kinds: tuple[type, ...], name: str, wanted: str) -> None:
+    if not isinstance(value, kinds):
+        hint = ", called," if isinstance(value, type) or callable(value) else ""
+        raise TypeError(_refusal(f"{name} is {value!r}", f"give {wanted}{hint}".rstrip(",")))
+
+
+def _one_of(first: object, second: object, names: str) -> None:
+    if first is not None and second is not None:
+        raise _wrong(f"{names} exclude each other", "give one of them")
+
+
+def _check_map(job: "Job") -> None:
+    if job.map is None and job.map_batches is None:
+        keyed = not isinstance(job.input, Input) or job.input.keyed
+        if job.reduces and not keyed:
+            raise _wrong(
+                f"without a map, the records of {job.input} would have to be pairs",
+                "give map=, a function that yields (key, value)",
+            )
+
+
+def _check_shuffle(job: "Job") -> None:
+    if not job.reduces:
+        for name in ("combine", "sort_by", "group_by", "parts"):
+            if getattr(job, name) is not None:
+                raise _wrong(f"{name}= is for jobs that reduce", "give reduce=, or leave it out")
+        if job.partition_by != "hash":
+            raise _wrong("partition_by= is for jobs that reduce", "give reduce=, or leave it out")
+        return
+    _check_order(job)
+    if job.parts is not None and job.parts < 1:
+        raise _wrong(f"parts is {job.parts}", "give a number from 1 on")
+    if isinstance(job.partition_by, Ranges):
+        needed = len(job.partition_by.cuts) + 1
+        if job.parts not in (None, needed):
+            raise _wrong(
+                f"{needed - 1} cuts make {needed} parts, and parts is {job.parts}",
+                "leave parts out",
+            )
+
+
+def _check_order(job: "Job") -> None:
+    aggregate = isinstance(job.reduce, Aggregate)
+    for name in ("combine", "sort_by", "group_by"):
+        if getattr(job, name) is None:
+            continue
+        if aggregate:
+            raise _wrong(
+                f"{name}= is for functions, and {job.reduce!r} is the engine's own",
+                "leave it out, or write the reduction as a function",
+            )
+        if name != "combine" and job.combine is not None:
+            raise _wrong(f"combine= and {name}= exclude each other", "leave one of them out")
+
+
+def _check_outputs(job: "Job") -> None:
+    for name, output in job.outputs.items():
+        if not _NAME.fullmatch(name) or name == "part":
+            raise _wrong(
+                f"an output is named {name!r}",
+                "take letters and digits, and another name than part",
+            )
+        _is_a(output, (Output,), f"the output {name}", "an output such as gm.jsonl()")
+    names = [Path(path).name for path in job.files]
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise _wrong(
+            f"two side files have the name {twice.pop()}, by which context.file finds them",
+            "rename one of them",
+        )
+
+
+def _wrong(what: str, advice: str) -> ValueError:
+    return ValueError(_refusal(what, advice))
+
+
+def _refusal(what: str, advice: str) -> str:
+    return f"cannot make the job: {what}. To go on: {advice}."

@@ -1,0 +1,148 @@
+"""What goes wrong in a task, as the driver wants to know it.
+
+    exception, where the reader stood ──▶ Failure: kind, a paragraph, the user's frames, fingerprint
+
+The same exception at the same record has the same fingerprint: the driver then gives up at once in
+the place of trying the rest of its attempts.
+"""
+
+import reprlib
+import traceback
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from gristmill.mapreduce.formats import BadRecord, Where
+from gristmill.mapreduce.functions import ContractError
+from gristmill.mapreduce.table_writer import is_batch
+
+__all__ = ["Failure", "TaskFailure", "describe", "shown", "user_frames"]
+
+_PACKAGE = str(Path(__file__).parent.parent)
+_RECORD_CHARACTERS = 200
+_FRAMES = 20
+
+_shortened = reprlib.Repr()
+_shortened.maxstring = _shortened.maxother = _RECORD_CHARACTERS
+_shortened.maxlist = _shortened.maxtuple = _shortened.maxdict = 20
+_shortened.maxlong = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """A failure of a task; its fields are those of the protocol."""
+
+    kind: str
+    """`user_code`, `bad_input`, `memory`, `io` or `bug`."""
+    message: str
+    """One paragraph for people, without a traceback."""
+    traceback: str = ""
+    """The frames of the user's code."""
+    where: dict[str, Any] | None = None
+    """`file`, `offset`, `record` and `line`, if it is about a record of the input."""
+    record: str = ""
+    """The record, shortened."""
+    fingerprint: str = ""
+    """Equal when the same happens again."""
+    retryable: bool = False
+    """Whether another attempt can help."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields by name, as JSON has them."""
+        return asdict(self)
+
+
+class TaskFailure(Exception):
+    """A task failed; the worker sends `failure` to the driver."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+def shown(value: Any) -> str:  # noqa: ANN401 - any value
+    """Return a value shortened and on one line, as a person would recognise it.
+
+    Example:
+        >>> len(shown("x" * 10_000)) < 300
+        True
+    """
+    if is_batch(value):
+        return f"a batch of {value.num_rows} rows"
+    try:
+        return " ".join(_shortened.repr(value).splitlines())
+    except Exception as error:  # noqa: BLE001 - the user's own __repr__
+        return f"<{type(value).__name__} whose repr raises {type(error).__name__}>"
+
+
+def describe(
+    error: BaseException,
+    *,
+    doing: str,
+    where: Where | None = None,
+    record: object = None,
+    key: object = None,
+    has_key: bool = False,
+    more: str = "",
+    kind: str = "",
+) -> Failure:
+    """Return the failure that an exception is.
+
+    Args:
+        error: The exception.
+        doing: What was done, such as `map words`: a verb and what it was done to.
+        where: Where the reader stood, if a record of the input is concerned.
+        record: That record.
+        key: The key whose values were reduced.
+        has_key: Whether there was one, as `None` is a key too.
+        more: What to say in the place of the exception.
+        kind: What kind of thing it is, if that is known better than by the exception.
+    """
+    frames = user_frames(error.__traceback__)
+    kind = kind or _kind(error)
+    line = f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
+    what = more or _sentence(error)
+    about = shown(key) if has_key else "" if where is None else shown(record)
+    at_key = f", at the key {about}" if has_key else ""
+    place = where[:2] if where is not None and where[0] else None
+    return Failure(
+        kind=kind,
+        message=f"{doing}: {what}{line}{at_key}",
+        traceback="".join(traceback.format_list(frames[-_FRAMES:])),
+        where=None if where is None or place is None else _named(where),
+        record=about,
+        fingerprint=f"{type(error).__qualname__}|{what[:200]}|{place}|{about}|{line}",
+        retryable=kind in ("user_code", "io", "memory") and not isinstance(error, ContractError),
+    )
+
+
+def user_frames(trace: TracebackType | None) -> list[traceback.FrameSummary]:
+    """Return the frames of a traceback that are not ours, from the first that is the user's."""
+    return [
+        frame
+        for frame in traceback.extract_tb(trace)
+        if not frame.filename.startswith((_PACKAGE, "<frozen "))
+    ]
+
+
+def _kind(error: BaseException) -> str:
+    match error:
+        case MemoryError():
+            return "memory"
+        case BadRecord():
+            return "bad_input"
+        case _:
+            return "user_code"
+
+
+def _sentence(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    if isinstance(error, (BadRecord, ContractError)) or text.startswith("cannot "):
+        return text.removeprefix("cannot ").rstrip(".")
+    return f"{type(error).__name__}: {text}".rstrip(".: ")
+
+
+def _named(where: Where) -> dict[str, Any]:
+    file, offset, record, line = where
+    return {"file": file, "offset": offset, "record": record, "line": line}

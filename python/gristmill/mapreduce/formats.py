@@ -1,0 +1,179 @@
+"""What all inputs and outputs are: a format, and the paths it is read from or written to.
+
+    as an input    plan ──▶ splits ──JSON──▶ open, in the worker ──▶ Reader ──▶ records
+    as an output   writer, in the worker ──▶ Writer ◀── records        open_file ──▶ records again
+
+Most formats are both, so that what one job has written the next one reads. A reader knows at any
+time where it is: file, offset, number of the record and of the line, which is what a failure names.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol, Self
+
+from gristmill.mapreduce.paths import StrPath, as_paths, find_files
+from gristmill.mapreduce.plan import NO_MAX, Plan
+
+__all__ = ["CODECS", "BadRecord", "Format", "Input", "Output", "Reader", "Where", "Writer"]
+
+Where = tuple[str, int, int, int]
+"""File, byte offset (in tables: row), number of the record in the split, line (0: not known)."""
+
+CODECS = {
+    "gzip": ".gz",
+    "bzip2": ".bz2",
+    "zstd": ".zst",
+    "lz4": ".lz4",
+    "xz": ".xz",
+    "snappy": ".snappy",
+}
+"""Compressions by name, and what they add to the name of a file."""
+
+
+class BadRecord(ValueError):
+    """A record that is not what its format says, or that a format cannot hold."""
+
+
+class Reader(Protocol):
+    """The records of a split."""
+
+    def __iter__(self) -> Iterator[Any]:
+        """Return the records; after an error the next one can be asked for."""
+        ...
+
+    def where(self) -> Where:
+        """Return where the record that came last begins."""
+        ...
+
+    def raw(self) -> object:
+        """Return the record that came last as it stands in the file."""
+        ...
+
+    def bytes_read(self) -> int:
+        """Return how many bytes of the split are read."""
+        ...
+
+    def records_read(self) -> int:
+        """Return how many records have come."""
+        ...
+
+
+class Writer(Protocol):
+    """A file of output."""
+
+    def write(self, record: Any) -> None:  # noqa: ANN401 - whatever the format takes
+        """Write a record; a tuple of two is a key and its value."""
+        ...
+
+    def close(self) -> int:
+        """Finish the file; returns how many bytes it has."""
+        ...
+
+
+class Input(ABC):
+    """Where records come from."""
+
+    @abstractmethod
+    def plan(self, split_min: int, split_max: int) -> Plan:
+        """Cut the input into splits of `split_min` to `split_max` bytes, where it can be cut."""
+
+    @abstractmethod
+    def open(self, what: dict[str, Any], *, tolerant: bool = False) -> Reader:
+        """Open a split; a `tolerant` reader goes on after a bad record, if the format allows."""
+
+    def open_batches(self, what: dict[str, Any]) -> Reader:
+        """Open a split, for `map_batches`."""
+        del what
+        raise ValueError(
+            f"cannot read {self} in batches: map_batches takes text, parquet and arrow inputs."
+            " To go on: give the job map= in place of map_batches=."
+        )
+
+    @property
+    def keyed(self) -> bool:
+        """Whether its records are pairs of key and value, which a job may take without a map."""
+        return False
+
+
+class Output(ABC):
+    """Where records go."""
+
+    @property
+    @abstractmethod
+    def folder(self) -> str:
+        """The directory to write to."""
+
+    @property
+    @abstractmethod
+    def suffix(self) -> str:
+        """The end of its files' names."""
+
+    @abstractmethod
+    def writer(self, path: str) -> Writer:
+        """Make a file, in the worker."""
+
+    @abstractmethod
+    def open_file(self, path: str) -> Iterator[Any]:
+        """Read a file that `writer` has made."""
+
+
+@dataclass(frozen=True)
+class Format(Input, Output):
+    """A format with its paths: an input, an output, or both."""
+
+    NAME: ClassVar[str]
+    """The function that makes it."""
+    SUFFIX: ClassVar[str]
+    """The end of its files' names, where they are not compressed."""
+
+    paths: tuple[str, ...]
+    """Files, directories and patterns; as an output, one directory."""
+    codec: str | None = None
+    """How its output is compressed; inputs tell by themselves."""
+
+    def __post_init__(self) -> None:
+        if self.codec is not None and self.codec not in CODECS:
+            raise ValueError(
+                f"cannot read the options: gm.{self.NAME} has no codec {self.codec!r}."
+                f" To go on: take one of {', '.join(CODECS)}."
+            )
+
+    def __str__(self) -> str:
+        return f"gm.{self.NAME}({', '.join(map(repr, self.paths))})"
+
+    def at(self, paths: StrPath | tuple[StrPath, ...]) -> Self:
+        """Return the same format with other paths."""
+        return replace(self, paths=as_paths(paths))
+
+    @property
+    def folder(self) -> str:
+        """The directory to write to."""
+        if len(self.paths) != 1:
+            raise ValueError(
+                f"cannot write to {self}: an output is one directory. To go on: name one."
+            )
+        return self.paths[0].rstrip("/") or "/"
+
+    @property
+    def suffix(self) -> str:
+        """The end of its files' names."""
+        return self.SUFFIX + (CODECS[self.codec] if self.codec else "")
+
+    def files(self) -> list[str]:
+        """Return the files that its paths stand for."""
+        return find_files(self.paths)
+
+    def open_file(self, path: str) -> Iterator[Any]:
+        """Read a file that `writer` has made."""
+        plan = self.at(path).plan(0, NO_MAX)
+        for split in plan.splits:
+            yield from self.open(split.what)
+
+    def writer(self, path: str) -> Writer:
+        """Make a file, in the worker."""
+        del path
+        raise ValueError(
+            f"cannot write to {self}: gm.{self.NAME} is an input only. To go on: take for example"
+            " gm.tsv or gm.kv."
+        )

@@ -1,0 +1,103 @@
+"""User functions as the tasks call them: with or without a context, generator or not.
+
+    def f(record)                 ─▶ f(record)
+    def f(record, context)        ─▶ f(record, context=the task's)        told by the name
+
+What a function returns is iterated over: a generator does by itself; anything else is looked at
+first, since a tuple or a text in the place of a list of records would do wrong things without an
+error.
+"""
+
+import inspect
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+from gristmill.mapreduce.context import Context
+from gristmill.mapreduce.table_writer import is_batch
+
+__all__ = ["ContractError", "bound", "name_of", "records_of", "takes_context"]
+
+_SINGLE = (str, bytes, bytearray, dict, tuple)
+"""What can be iterated over, but is one thing in people's minds."""
+
+
+class ContractError(TypeError):
+    """A user function gave something else than what is expected of it."""
+
+
+def name_of(function: object) -> str:
+    """Return how a user would call a function.
+
+    Example:
+        >>> name_of(len), name_of(partial(len))
+        ('len', 'len')
+    """
+    while isinstance(function, partial):
+        function = function.func  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    name = getattr(function, "__qualname__", None) or type(function).__name__  # pyright: ignore[reportUnknownArgumentType]
+    return str(name).rsplit("<locals>.", 1)[-1]
+
+
+def takes_context(function: Callable[..., Any]) -> bool:
+    """Whether a function has a parameter `context`.
+
+    Example:
+        >>> takes_context(lambda record, context: ...), takes_context(len)
+        (True, False)
+    """
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):  # some builtins do not say
+        return False
+    return "context" in parameters
+
+
+def bound(function: Callable[..., Any], context: Context) -> Callable[..., Any]:
+    """Return a function as the tasks call it, without the context that it may want."""
+    return partial(function, context=context) if takes_context(function) else function
+
+
+def records_of(
+    function: Callable[..., Any], role: str, expected: str
+) -> Callable[..., Iterable[Any]]:
+    """Return a function whose result can be iterated over, or which says why not.
+
+    Args:
+        function: The user's, with its context.
+        role: What it is to the job, such as `map`.
+        expected: What it should give, in words.
+
+    Example:
+        >>> records_of(lambda line: None, "map", "pairs")("a")
+        ()
+        >>> try:
+        ...     records_of(lambda line: (line, 1), "map", "pairs")("a")
+        ... except ContractError as error:
+        ...     print(str(error)[:40])
+        map <lambda> returned ('a', 1), a tuple:
+    """
+    if inspect.isgeneratorfunction(function):
+        return function
+
+    def checked(*arguments: Any) -> Iterable[Any]:  # noqa: ANN401 - the user's
+        found = function(*arguments)
+        if found is None or found == ():
+            return ()
+        if is_batch(found):
+            return (found,)
+        if isinstance(found, _SINGLE) or not isinstance(found, Iterable):
+            raise ContractError(
+                f"{role} {name_of(function)} returned {_short(found)}, a"  # pyright: ignore[reportUnknownArgumentType]
+                f" {type(found).__name__}: {expected} are expected."  # pyright: ignore[reportUnknownArgumentType]
+                " To go on: yield each of them, or return a list."
+            )
+        return found  # pyright: ignore[reportUnknownVariableType]
+
+    return checked
+
+
+def _short(value: object) -> str:
+    import reprlib
+
+    return reprlib.repr(value)

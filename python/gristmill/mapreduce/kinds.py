@@ -1,0 +1,30 @@
+"""What a record is, told so that type checkers know too."""
+
+from typing import Any, TypeGuard
+
+__all__ = ["is_dict", "is_list", "is_pair", "is_tuple"]
+
+
+def is_pair(record: object) -> TypeGuard[tuple[Any, Any]]:
+    """Whether a record is a key with its value: a tuple of two.
+
+    Example:
+        >>> is_pair(("a", 1)), is_pair(["a", 1])
+        (True, False)
+    """
+    return is_tuple(record) and len(record) == 2
+
+
+def is_tuple(record: object) -> TypeGuard[tuple[Any, ...]]:
+    """Whether a record is a tuple."""
+    return isinstance(record, tuple)
+
+
+def is_dict(record: object) -> TypeGuard[dict[str, Any]]:
+    """Whether a record is a row by the names of its columns."""
+    return isinstance(record, dict)
+
+
+def is_list(record: object) -> TypeGuard[list[Any]]:
+    """Whether a record is a list."""
+    return isinstance(record, list)

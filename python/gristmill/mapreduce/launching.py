@@ -1,0 +1,310 @@
+"""From a job to its result: planned here, run by the engine, waited for.
+
+    Job ─▶ input.plan ─▶ splits ─┐
+        ─▶ functions ─pickled────┴─▶ _core.Job: a native thread, workers ─▶ JobReport ─▶ Result
+
+A job that reads from another one runs after it. What the first one keeps for the second, if it has
+no output of its own, lies beside the second's output and is removed at the end.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from gristmill import _core, worker
+from gristmill.amounts import parse_bytes
+from gristmill.errors import attach_report
+from gristmill.history.home import jobs_folder
+from gristmill.job import TICK_S, new_job_id
+from gristmill.mapreduce.definition import Definition, Functions, pickled
+from gristmill.mapreduce.formats import Input, Output
+from gristmill.mapreduce.job import Job
+from gristmill.mapreduce.keyvalue import kv
+from gristmill.mapreduce.partitioners import Ranges, SampledRanges
+from gristmill.mapreduce.paths import StrPath
+from gristmill.mapreduce.pickling import dumps
+from gristmill.mapreduce.plan import PARTITION_BYTES, Plan
+from gristmill.mapreduce.result import Result
+from gristmill.mapreduce.telling import tell_failure
+from gristmill.report import JobReport
+
+__all__ = [
+    "Options",
+    "Prepared",
+    "Stop",
+    "begin",
+    "chained",
+    "functions_of",
+    "partitions_of",
+    "prepare",
+    "run",
+    "run_one",
+    "side_files",
+    "source_of",
+]
+
+Stop = Callable[[], bool]
+"""Whether a job that runs shall end."""
+
+_BAR_AFTER_S = 2.0
+
+_TIMEOUT_S = 600.0
+"""As Hadoop's `mapreduce.task.timeout`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How a job is run, whatever it is; see `Job.run`."""
+
+    memory: int | str | None = None
+    workers: int | None = None
+    attempts: int | None = None
+    timeout_s: float | None = None
+    worker_memory: int | str | None = None
+    spill_dir: StrPath | Iterable[StrPath] | None = None
+    overwrite: bool = False
+    no_sync: bool = False
+    progress: bool | None = None
+    history: bool = False
+
+    def spec(self) -> dict[str, Any]:
+        """Return those that were given, as the engine takes them."""
+        spill = self.spill_dir
+        if spill is not None:
+            given = [spill] if isinstance(spill, (str, os.PathLike)) else spill
+            spill = [os.fspath(folder) for folder in given]
+        found = {
+            "memory": None if self.memory is None else str(self.memory),
+            "workers": self.workers,
+            "attempts": self.attempts,
+            "spill_dir": spill,
+            "overwrite": self.overwrite or None,
+            "no_sync": self.no_sync or None,
+        }
+        return {name: value for name, value in found.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A job that is ready to begin."""
+
+    job: Job
+    spec: dict[str, Any]
+    definition: Definition
+    plan: Plan
+    options: Options
+
+
+def run(job: Job, options: Options) -> Result:
+    """Run a job, and before it those that it reads from."""
+    result: Result | None = None
+    with chained(job) as jobs:
+        for one in jobs:
+            result = run_one(one, options)
+    assert result is not None
+    return result
+
+
+@contextmanager
+def chained(job: Job) -> Generator[list[Job]]:
+    """The jobs of a chain, each with an output, and with an input that is no job.
+
+    Outputs that nobody asked for exist while the context does.
+    """
+    if job.output is None:
+        raise ValueError(
+            f"cannot run {job.name}: it has no output. To go on: give output=, such as"
+            ' gm.tsv("counts/").'
+        )
+    kept: list[str] = []
+    jobs: list[Job] = []
+    before: Output | None = None
+    try:
+        for number, one in enumerate(job.chain()):
+            output = one.output
+            if output is None:
+                folder = Path(job.output.folder)
+                name = f".{folder.name}.{new_job_id()}-{number}"
+                output = kv(folder.parent / name)
+                kept.append(output.folder)
+            source = one.input if before is None else before
+            assert isinstance(source, (Input, Job))
+            jobs.append(replace(one, input=source, output=output))
+            before = output
+        yield jobs
+    finally:
+        for folder in kept:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def run_one(job: Job, options: Options, stop: Stop = lambda: False) -> Result:
+    """Run a job whose input is there."""
+    if isinstance(job.partition_by, SampledRanges):
+        from gristmill.mapreduce.sampling import sampled
+
+        job = sampled(job, job.partition_by, options)
+    prepared = prepare(job, options)
+    native = begin(prepared, new_job_id())
+    try:
+        _wait(native, options.progress, stop)
+    except BaseException:
+        native.cancel()
+        while not native.wait(TICK_S):
+            pass
+        raise
+    report = JobReport.from_json(native.report())
+    try:
+        native.raise_failure()
+    except BaseException as error:
+        attach_report(error, report)
+        tell_failure(error, report)
+        raise
+    assert job.output is not None
+    return Result(report, job.output, dict(job.outputs))
+
+
+def prepare(job: Job, options: Options) -> Prepared:
+    """Plan a job and pickle its functions.
+
+    Raises:
+        TypeError: A function cannot be pickled.
+        OSError: An input cannot be read, or a side file is not there.
+    """
+    source, output = source_of(job), job.output
+    assert output is not None
+    plan = source.plan(*job.split_sizes())
+    files = side_files(job)
+    folder = os.path.abspath(output.folder)  # noqa: PTH100 - links stay as the user wrote them
+    spec = {
+        "name": job.name,
+        "inputs": plan.display,
+        "files": [*plan.files, *files.values()],
+        "splits": [{"bytes": split.bytes, "what": split.what} for split in plan.splits],
+        "partitions": partitions_of(job, plan),
+        "output": folder,
+        **options.spec(),
+    }
+    definition = _definition(job, source, files)
+    return Prepared(job=job, spec=spec, definition=definition, plan=plan, options=options)
+
+
+def begin(prepared: Prepared, job_id: str) -> "_core.Job":
+    """Begin a job.
+
+    Raises:
+        ValueError: An option makes no sense.
+    """
+    spec = json.dumps({"mapreduce": prepared.spec})
+    work = _work(dumps(prepared.definition), prepared.options)
+    history = prepared.options.history
+    return _core.Job(spec, job_id, jobs_folder(), keep_short=history, work=work)
+
+
+def _work(definition: bytes, options: Options) -> "_core.Work":
+    """Processes for a job's functions, started as this one was."""
+    program, arguments, environment, folder, scratch = worker.command()
+    limit = options.worker_memory
+    return _core.Work(
+        [program, *arguments],
+        definition,
+        hashlib.sha256(definition).digest(),
+        environment=environment,
+        folder=folder,
+        scratch=scratch,
+        workers=options.workers or os.cpu_count() or 1,
+        timeout_s=_TIMEOUT_S if options.timeout_s is None else options.timeout_s,
+        worker_memory=None if limit is None else parse_bytes(limit, "worker_memory"),
+    )
+
+
+def source_of(job: Job) -> Input:
+    """Return the input of a job that is not chained, or whose chain has run."""
+    if isinstance(job.input, Job):
+        raise ValueError(f"cannot plan {job.name}: the job that it reads from has not run.")
+    return job.input
+
+
+def partitions_of(job: Job, plan: Plan) -> int:
+    """Return how many partitions a job has: a function of its input and options."""
+    if not job.reduces:
+        return 0
+    if isinstance(job.partition_by, Ranges):
+        return len(job.partition_by.cuts) + 1
+    return job.parts or max(1, -(-plan.bytes // PARTITION_BYTES))
+
+
+def functions_of(job: Job) -> Functions:
+    """Return the user code that a job's workers run."""
+    partition = job.partition_by
+    return Functions(
+        map=job.map,
+        map_batches=job.map_batches,
+        setup=job.setup,
+        teardown=job.teardown,
+        combine=job.combine,
+        reduce=job.reduce,
+        reduce_batches=job.reduce_batches,
+        sort_by=job.sort_by,
+        group_by=job.group_by,
+        partition=partition if callable(partition) else None,
+        cuts=partition.cuts if isinstance(partition, Ranges) else None,
+    )
+
+
+def _definition(job: Job, source: Input, files: dict[str, str]) -> Definition:
+    output = job.output
+    assert output is not None
+    outputs: dict[str, Output] = dict(job.outputs)
+    return Definition(
+        name=job.name,
+        input=_bare(source),
+        output=output,
+        outputs=outputs,
+        files=files,
+        skip_bad=job.skip_bad,
+        payload=pickled(functions_of(job)),
+        path=[entry or str(Path.cwd()) for entry in sys.path],
+    )
+
+
+def _bare(source: Input) -> Input:
+    """The input as workers need it: splits bring their data with them."""
+    from gristmill.mapreduce.memory import Items
+
+    return Items(()) if isinstance(source, Items) else source
+
+
+def side_files(job: Job) -> dict[str, str]:
+    """Return the paths of a job's side files by their last names.
+
+    Raises:
+        FileNotFoundError: One is not there.
+    """
+    found: dict[str, str] = {}
+    for file in job.files:
+        path = Path(file).absolute()
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"cannot plan the job: the side file {path} does not exist."
+                " To go on: check the name."
+            )
+        found[path.name] = str(path)
+    return found
+
+
+def _wait(native: "_core.Job", progress: bool | None, stop: Stop) -> None:
+    from gristmill.cli.progress import progress_bar
+
+    with progress_bar(quiet=progress is False, first_s=_BAR_AFTER_S) as bar:
+        while not native.wait(TICK_S):
+            if stop():
+                native.cancel()
+            name, _, done_bytes, bytes_in_all = native.progress()
+            bar.show(name, done_bytes, bytes_in_all)

@@ -1,0 +1,107 @@
+"""Inputs whose files are cut at line ends, or into records of one length; read by the engine.
+
+    plan_text ──▶ pieces of files ──▶ LineReader (native) ──▶ parse, in Python ──▶ record
+
+A line belongs to the split in which it begins. Compressed files are told by their names and first
+bytes, and are one split each; small files are combined.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from gristmill import _core
+from gristmill.mapreduce.formats import Format, Where
+from gristmill.mapreduce.plan import Plan, Split
+
+__all__ = ["NativeReader", "decoder", "lines_of", "plan_lines"]
+
+Parse = Callable[[Any], Any]
+
+
+@dataclass(slots=True)
+class NativeReader:
+    """A reader of the engine's, whose records may be parsed further."""
+
+    native: "_core.LineReader"
+    """What knows where it is."""
+    parse: Parse | None = None
+    """What is made of each record."""
+
+    def __iter__(self) -> Iterator[Any]:
+        # `map` goes on after an exception, which a generator would not.
+        return iter(self.native) if self.parse is None else map(self.parse, self.native)
+
+    def where(self) -> Where:
+        """Return where the record that came last begins."""
+        return self.native.where()
+
+    def raw(self) -> object:
+        """Return the record that came last as it stands in the file."""
+        return self.native.raw()
+
+    def bytes_read(self) -> int:
+        """Return how many bytes of the split are read."""
+        return self.native.bytes_read()
+
+    def records_read(self) -> int:
+        """Return how many records have come."""
+        return self.native.records_read()
+
+
+def plan_lines(
+    source: Format,
+    split_min: int,
+    split_max: int,
+    *,
+    cut: bool = True,
+    combine: bool = True,
+    stride: int = 1,
+) -> Plan:
+    """Cut the files of `source` at line ends, or at multiples of `stride`."""
+    files = source.files()
+    found = json.loads(
+        _core.plan_text(
+            files,
+            split_min=split_min,
+            split_max=split_max,
+            cut=cut,
+            combine=combine,
+            stride=stride,
+        )
+    )
+    splits = [Split(split["bytes"], split["what"]) for split in found]
+    return Plan(splits, files, list(source.paths))
+
+
+def lines_of(what: dict[str, Any], **options: Any) -> "_core.LineReader":  # noqa: ANN401
+    """Open the lines of a split, natively."""
+    return _core.LineReader(json.dumps(what["pieces"]), **options)
+
+
+def decoder(encoding: str, errors: str) -> Callable[[bytes], str]:
+    r"""Return what makes text of a line's bytes.
+
+    Raises:
+        ValueError: There is no such encoding, or its lines do not end with the byte 10.
+
+    Example:
+        >>> decoder("latin-1", "strict")(b"caf\xe9") == "caf\u00e9"
+        True
+    """
+    try:
+        newline = "\n".encode(encoding)
+    except LookupError:
+        newline = b""
+    if newline != b"\n":
+        raise ValueError(
+            f"cannot read the options: lines cannot be told apart in the encoding {encoding!r}."
+            " To go on: convert the files to UTF-8, for example with iconv."
+        )
+    return partial(_decode, encoding=encoding, errors=errors)
+
+
+def _decode(line: bytes, *, encoding: str, errors: str) -> str:
+    return line.decode(encoding, errors)

@@ -1,0 +1,167 @@
+"""A map task: reader ─▶ the user's map ─▶ the engine's collector, or the output.
+
+The loop over records is the hot path of every job, so it is nothing but a call and a call. What is
+wanted only sometimes, such as leaving out bad records, has a loop of its own.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from gristmill import _core
+from gristmill.mapreduce.failures import Failure, TaskFailure, describe
+from gristmill.mapreduce.formats import BadRecord, Reader
+from gristmill.mapreduce.functions import ContractError, records_of
+from gristmill.mapreduce.kinds import is_pair
+from gristmill.mapreduce.skipping import Skipping, TooManyBad
+from gristmill.mapreduce.table_writer import is_batch
+
+__all__ = ["Mapper", "batch_function", "map_function"]
+
+Consume = Callable[[Iterable[Any]], None]
+
+_PAIRS = "pairs of a key and a value"
+_RECORDS = "records"
+
+
+def map_function(function: Callable[..., Any] | None, *, pairs: bool) -> Callable[..., Any] | None:
+    """Return the map as the loop calls it; `None` for a job without, whose records go on."""
+    if function is None:
+        return None
+    return records_of(function, "map", _PAIRS if pairs else _RECORDS)
+
+
+def batch_function(function: Callable[..., Any], *, pairs: bool) -> Callable[..., Any]:
+    """Return the map of batches likewise; tables that it gives become pairs."""
+    called = records_of(function, "map_batches", "pairs or tables" if pairs else "records")
+    if not pairs:
+        return called
+
+    def unpacked(batch: object) -> Iterator[Any]:
+        for found in called(batch):
+            if is_batch(found):
+                yield from _pairs_of(found)
+            else:
+                yield found
+
+    return unpacked
+
+
+def _pairs_of(table: Any) -> Iterable[tuple[Any, Any]]:  # noqa: ANN401 - a batch or table
+    if table.num_columns != 2:
+        names = ", ".join(table.schema.names)
+        raise ContractError(
+            f"map_batches gave a table with the columns {names}: two are expected, keys and values."
+            " To go on: select them."
+        )
+    return zip(table.column(0).to_pylist(), table.column(1).to_pylist(), strict=True)
+
+
+@dataclass(slots=True)
+class Mapper:
+    """One pass over a split."""
+
+    reader: Reader
+    function: Callable[..., Any] | None
+    consume: Consume
+    doing: str
+    """What a failure in the user's code says was done, such as `map words`."""
+    reading: str
+    """What a failure of the reader says was done."""
+    limit: int | None = None
+    skipping: Skipping | None = None
+    keyed: bool = True
+    """Whether what is consumed are pairs."""
+
+    def run(self) -> None:
+        """Map all records.
+
+        Raises:
+            TaskFailure: What the failure is.
+        """
+        records: Iterator[Any] = iter(self.reader)
+        if self.limit is not None:
+            records = islice(records, self.limit)
+        if self.skipping is not None:
+            self._skipping(records, self.skipping)
+        elif self.function is None:
+            self._plain(records)
+        else:
+            self._each(records, self.function)
+
+    def _each(self, records: Iterator[Any], function: Callable[..., Any]) -> None:
+        consume = self.consume
+        try:
+            for record in records:
+                try:
+                    consume(function(record))
+                except (Exception, SystemExit) as error:
+                    raise TaskFailure(self._failure(error, record)) from error
+        except (ValueError, OSError, MemoryError) as error:
+            raise TaskFailure(self._misread(error)) from error
+
+    def _plain(self, records: Iterator[Any]) -> None:
+        try:
+            self.consume(records)
+        except (ValueError, OSError, MemoryError) as error:
+            raise TaskFailure(self._misread(error)) from error
+        except Exception as error:
+            raise TaskFailure(self._failure(error, self.reader.raw())) from error
+
+    def _skipping(self, records: Iterator[Any], skipping: Skipping) -> None:
+        """All of a record's pairs or none: they are collected before they are consumed."""
+        function = self.function or _itself
+        record = None
+        number = -1
+        while True:
+            try:
+                record = next(records)
+            except StopIteration:
+                return
+            except (Exception, SystemExit) as error:
+                where = self.reader.where()
+                if where[2] == number or not isinstance(error, (BadRecord, UnicodeError)):
+                    raise TaskFailure(self._misread(error)) from error
+                number = where[2]
+                self._leave_out(skipping, self.reader.raw(), error)
+                continue
+            number = self.reader.where()[2]
+            try:
+                pairs = list(function(record))
+                if self.keyed:
+                    _check_pairs(pairs)
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's code
+                self._leave_out(skipping, self.reader.raw(), error)
+                continue
+            try:
+                self.consume(pairs)
+            except Exception as error:
+                raise TaskFailure(self._failure(error, record)) from error
+
+    def _leave_out(self, skipping: Skipping, record: object, error: BaseException) -> None:
+        try:
+            skipping.leave_out(self.reader.where(), record, error)
+        except TooManyBad as many:
+            raise TaskFailure(self._failure(error, record, more=str(many))) from many
+
+    def _failure(self, error: BaseException, record: object, more: str = "") -> Failure:
+        where = self.reader.where()
+        return describe(error, doing=self.doing, where=where, record=record, more=more)
+
+    def _misread(self, error: BaseException) -> Failure:
+        where, record = self.reader.where(), self.reader.raw()
+        kind = "io" if isinstance(error, OSError) else "bad_input"
+        return describe(error, doing=self.reading, where=where, record=record, kind=kind)
+
+
+def _itself(record: object) -> tuple[object]:
+    return (record,)
+
+
+def _check_pairs(pairs: list[Any]) -> None:
+    """Refuse what the collector would refuse, before any of it is collected."""
+    for pair in pairs:
+        if not is_pair(pair):
+            raise ContractError(f"a map yields {_PAIRS}, and {pair!r} is none")
+        _core.encode_key(pair[0])

@@ -1,0 +1,114 @@
+"""Which files a job reads: names, patterns and directories become a list of files, in order.
+
+    "books/**/*.txt*"   a pattern: what it matches, in the order of the names; `**` is any depth
+    "books"             a directory: the files in it; of a job's output, its parts
+    "books/emma.txt"    a file, whatever its name
+
+Names that begin with `_` or `.` are passed over in directories and patterns, as Hadoop does: that
+is where jobs keep what is no data. What matches nothing is an error, since it is a mistake nearly
+always; the error names it.
+"""
+
+import glob
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+__all__ = ["StrPath", "as_paths", "find_files"]
+
+StrPath = str | os.PathLike[str]
+
+
+def as_paths(given: StrPath | Iterable[StrPath]) -> tuple[str, ...]:
+    """Return one path, or several, as a tuple of texts.
+
+    Example:
+        >>> as_paths("a"), as_paths(["a", Path("b")])
+        (('a',), ('a', 'b'))
+    """
+    if isinstance(given, (str, os.PathLike)):
+        return (os.fspath(given),)
+    return tuple(os.fspath(path) for path in given)
+
+
+def find_files(paths: Iterable[str]) -> list[str]:
+    """Return the files that `paths` stand for; those of each path in the order of their names.
+
+    Raises:
+        FileNotFoundError: A path does not exist, or a pattern or directory holds no file.
+        ValueError: There are no paths.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     for name in ("b.txt", "a.txt", "_logs", ".hidden"):
+        ...         _ = Path(folder, name).write_text("")
+        ...     [Path(file).name for file in find_files([folder])]
+        ['a.txt', 'b.txt']
+    """
+    found: list[str] = []
+    for path in paths:
+        files = _pattern(path) if _is_pattern(path) else _plain(path)
+        found.extend(files)
+    if not found:
+        raise ValueError("cannot plan the job: it has no input. To go on: name a file.")
+    return found
+
+
+def _is_pattern(path: str) -> bool:
+    """Whether `path` has signs of a pattern; a file of just this name is meant literally."""
+    return glob.has_magic(path) and not Path(path).exists()
+
+
+def _plain(path: str) -> list[str]:
+    where = Path(path)
+    if where.is_dir():
+        return _directory(where)
+    if not where.exists():
+        raise FileNotFoundError(
+            f"cannot plan the job: {path} does not exist. To go on: check the name."
+        )
+    return [path]
+
+
+def _directory(folder: Path) -> list[str]:
+    entries = sorted(entry for entry in folder.iterdir() if entry.is_file())
+    if any(entry.name == "_SUCCESS" for entry in entries):
+        entries = [entry for entry in entries if entry.name.startswith("part-")]
+    files = [str(entry) for entry in entries if not _is_hidden(entry.name)]
+    if not files:
+        raise FileNotFoundError(
+            f"cannot plan the job: the directory {folder} holds no files"
+            " (names that begin with _ or . do not count). To go on: name the files."
+        )
+    return files
+
+
+def _pattern(pattern: str) -> list[str]:
+    matches = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - Path's takes no absolute ones
+    files: list[str] = []
+    for match in matches:
+        if _passed_over(match, pattern):
+            continue
+        if Path(match).is_dir():
+            if not pattern.rstrip("/").endswith("**"):  # else its files match themselves
+                inside = [entry for entry in Path(match).iterdir() if entry.is_file()]
+                files.extend(sorted(str(entry) for entry in inside if not _is_hidden(entry.name)))
+        else:
+            files.append(match)
+    if not files:
+        raise FileNotFoundError(
+            f"cannot plan the job: the pattern {pattern} matches no file."
+            " To go on: check it (** stands for directories of any depth)."
+        )
+    return files
+
+
+def _passed_over(match: str, pattern: str) -> bool:
+    """Whether a part of `match` is hidden which the pattern does not name itself."""
+    literal = set(Path(pattern).parts)
+    return any(_is_hidden(part) and part not in literal for part in Path(match).parts)
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(("_", ".")) and name not in (".", "..")

@@ -1,0 +1,60 @@
+"""What an input says before a job begins: its splits, its files.
+
+A split is a value that goes to the worker as JSON. What is in it is between the input that plans it
+and the reader that opens it; the engine knows how many bytes it is, and that a reader must report
+as many. Splits are a function of the input and of the job's options, never of workers or memory.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["NO_MAX", "PARTITION_BYTES", "Plan", "Split", "split_bytes"]
+
+PARTITION_BYTES = 256_000_000
+"""One partition for as many bytes of input, unless the job says how many."""
+
+NO_MAX = 2**62
+"""The most bytes of a split where the job does not say: more than there are."""
+
+# As in the engine (split/text.rs): some seconds of Python a task, and enough tasks to share evenly.
+_GOOD_SPLITS = 32
+_GOOD_SPLIT_MIN = 4 << 20
+_GOOD_SPLIT_MAX = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A part of the input, for one map task."""
+
+    bytes: int
+    """How many bytes of input it is."""
+    what: dict[str, Any]
+    """What the reader needs to know of it; JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """An input, cut."""
+
+    splits: list[Split]
+    """The splits, in the order of the input."""
+    files: list[str]
+    """The files, which must not change while the job runs."""
+    display: list[str]
+    """What people call the input: the paths as they were given."""
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the whole input."""
+        return sum(split.bytes for split in self.splits)
+
+
+def split_bytes(input_bytes: int, split_min: int, split_max: int) -> int:
+    """Return how long splits of so much input are, within what the user allows.
+
+    Example:
+        >>> split_bytes(1 << 30, 0, NO_MAX) == 32 << 20, split_bytes(1 << 40, 0, 1000)
+        (True, 1000)
+    """
+    good = min(max(input_bytes // _GOOD_SPLITS, _GOOD_SPLIT_MIN), _GOOD_SPLIT_MAX)
+    return max(split_min, min(split_max, good), 1)

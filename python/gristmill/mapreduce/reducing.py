@@ -1,0 +1,121 @@
+"""A reduce task: the merged runs of a partition ─▶ groups ─▶ the user's reduce ─▶ the output.
+
+The values of a group are read while they are asked for: a key may have more of them than memory
+holds.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from gristmill.mapreduce.extras import pyarrow
+from gristmill.mapreduce.failures import TaskFailure, describe
+from gristmill.mapreduce.formats import BadRecord
+from gristmill.mapreduce.functions import name_of, records_of
+from gristmill.mapreduce.skipping import Skipping, TooManyBad
+
+__all__ = ["Reducer", "batches_of"]
+
+Group = tuple[Any, Iterable[Any]]
+
+BATCH_ROWS = 65_536
+"""Rows of a batch for `reduce_batches`, at least; it goes on to the end of a key."""
+
+BATCH_ROWS_MAX = 1_048_576
+"""But not beyond this: then a key's rows go on in the next batch."""
+
+
+@dataclass(slots=True)
+class Reducer:
+    """One pass over a partition."""
+
+    groups: Iterator[Group]
+    write: Callable[[Any], None]
+
+    def aggregated(self) -> None:
+        """Write what the engine has made of each key."""
+        write = self.write
+        try:
+            for pair in self.groups:
+                write(pair)
+        except (Exception, SystemExit) as error:
+            raise TaskFailure(describe(error, doing="write the output")) from error
+
+    def each(self, function: Callable[..., Any], skipping: Skipping | None) -> None:
+        """Reduce all groups."""
+        doing = f"reduce {name_of(function)}"
+        reduce = records_of(function, "reduce", "records")
+        if skipping is not None:
+            self._skipping(reduce, skipping, doing)
+            return
+        write = self.write
+        key: Any = None
+        try:
+            for key, values in self.groups:
+                for record in reduce(key, values):
+                    write(record)
+        except (Exception, SystemExit) as error:
+            raise TaskFailure(describe(error, doing=doing, key=key, has_key=True)) from error
+
+    def batches(self, function: Callable[..., Any]) -> None:
+        """Reduce all groups of the partition, in batches."""
+        doing = f"reduce_batches {name_of(function)}"
+        reduce = records_of(function, "reduce_batches", "records or tables")
+        try:
+            for record in reduce(batches_of(self.groups)):
+                self.write(record)
+        except (Exception, SystemExit) as error:
+            raise TaskFailure(describe(error, doing=doing)) from error
+
+    def _skipping(self, reduce: Callable[..., Any], skipping: Skipping, doing: str) -> None:
+        """All of a group's records or none: they are collected before they are written."""
+        for key, values in self.groups:
+            try:
+                records = list(reduce(key, values))
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's code
+                try:
+                    skipping.leave_out(None, {"key": key}, error)
+                except TooManyBad as many:
+                    failure = describe(error, doing=doing, key=key, has_key=True, more=str(many))
+                    raise TaskFailure(failure) from many
+                continue
+            for record in records:
+                self.write(record)
+
+
+def batches_of(groups: Iterator[Group]) -> Iterator[Any]:
+    """Return groups as batches with the columns `key` and `value`.
+
+    A key's rows are in one batch, unless there are more than a million of them.
+
+    Example:
+        >>> [batch.to_pylist() for batch in batches_of(iter([("a", iter([1, 2])), ("b", [3])]))]
+        [[{'key': 'a', 'value': 1}, {'key': 'a', 'value': 2}, {'key': 'b', 'value': 3}]]
+    """
+    keys: list[Any] = []
+    values: list[Any] = []
+    for key, of_key in groups:
+        for value in of_key:
+            keys.append(key)
+            values.append(value)
+            if len(keys) >= BATCH_ROWS_MAX:
+                yield _batch(keys, values)
+        if len(keys) >= BATCH_ROWS:
+            yield _batch(keys, values)
+    if keys:
+        yield _batch(keys, values)
+
+
+def _batch(keys: list[Any], values: list[Any]) -> Any:  # noqa: ANN401 - a RecordBatch
+    """A batch of the lists, which are emptied."""
+    arrow = pyarrow()
+    try:
+        batch = arrow.RecordBatch.from_pydict({"key": keys, "value": values})
+    except (arrow.ArrowInvalid, arrow.ArrowTypeError, OverflowError) as error:
+        raise BadRecord(
+            f"keys and values from {keys[0]!r} on make no columns: {error}."
+            " To go on: make each of one type, or give the job reduce= in place of reduce_batches=."
+        ) from None
+    keys.clear()
+    values.clear()
+    return batch

@@ -1,0 +1,211 @@
+"""A task of a job, in a worker process: `run_task(definition, spec) -> report`, both JSON.
+
+    spec ─▶ map:     reader ─▶ the user's map ─▶ Emitter ─▶ runs       or, without a reduce, files
+         ─▶ reduce:  Groups ─▶ the user's reduce ─▶ writer ─▶ files
+
+The spec and the report are the engine's WorkSpec and WorkReport (task/work.rs). What goes wrong
+comes out as `TaskFailure`.
+"""
+
+import json
+import os
+from typing import Any
+
+from gristmill import _core
+from gristmill.mapreduce.context import Context
+from gristmill.mapreduce.definition import Definition, Functions
+from gristmill.mapreduce.failures import TaskFailure, describe
+from gristmill.mapreduce.functions import bound, name_of, records_of
+from gristmill.mapreduce.mapping import Consume, Mapper, batch_function, map_function
+from gristmill.mapreduce.reducing import Reducer
+from gristmill.mapreduce.skipping import Skipping
+from gristmill.mapreduce.task_files import TaskFiles
+
+__all__ = ["run_task"]
+
+
+def run_task(definition: Definition, spec_json: str) -> str:
+    """Run one attempt of a task.
+
+    Args:
+        definition: The job's.
+        spec_json: The engine's WorkSpec.
+
+    Returns:
+        The engine's WorkReport, as JSON.
+
+    Raises:
+        TaskFailure: The user's code, the input or a device failed.
+    """
+    try:
+        functions = definition.functions()
+    except Exception as error:  # whatever the import of a user's module raises
+        failure = describe(error, doing=f"load the functions of {definition.name} in a worker")
+        raise TaskFailure(failure) from error
+    spec: dict[str, Any] = json.loads(spec_json)
+    ((kind, work),) = spec["work"].items()
+    task = _Task(definition, functions, spec, spec_json, kind, work)
+    before = os.times()
+    try:
+        report = task.mapped() if kind == "map" else task.reduced()
+        return json.dumps({**report, **_spent(before)})
+    except TaskFailure:
+        raise
+    except (Exception, SystemExit) as error:
+        raise TaskFailure(describe(error, doing=f"finish a {kind} task")) from error
+
+
+def _spent(before: os.times_result) -> dict[str, int]:
+    """CPU milliseconds since then, of this process and the children that it waited for."""
+    now = os.times()
+    user = now.user - before.user + now.children_user - before.children_user
+    system = now.system - before.system + now.children_system - before.children_system
+    return {"user_ms": round(user * 1e3), "sys_ms": round(system * 1e3)}
+
+
+class _Task:
+    """An attempt, and what it works with."""
+
+    def __init__(
+        self,
+        definition: Definition,
+        functions: Functions,
+        spec: dict[str, Any],
+        spec_json: str,
+        kind: str,
+        work: dict[str, Any],
+    ) -> None:
+        self.definition = definition
+        self.functions = functions
+        self.spec = spec
+        self.spec_json = spec_json
+        self.work = work
+        self.number: int = work["number"] if kind == "map" else work["partition"]
+        label = f"{kind[0]}-{self.number:05}"
+        self.files = TaskFiles(spec["output"], label, definition.output, definition.outputs)
+        allowed = definition.skip_bad
+        self.skipping = (
+            Skipping(allowed, spec["places"][0], spec["task"], self.files) if allowed else None
+        )
+        self.context = Context(
+            job_id=spec["job_id"],
+            task=self.number,
+            kind=kind,
+            attempt=spec["attempt"],
+            partition=None if kind == "map" else self.number,
+            partitions=spec["partitions"],
+            _files=definition.files,
+            _open_output=self.files.output,
+            _tell=_sign_of_life,
+        )
+
+    def mapped(self) -> dict[str, Any]:
+        """Map a split."""
+        functions, definition, what = self.functions, self.definition, self.work["what"]
+        if functions.map_batches is not None:
+            reader = definition.input.open_batches(what)
+        else:
+            reader = definition.input.open(what, tolerant=self.skipping is not None)
+        self.context.place = reader.where
+        self._hook("setup", functions.setup, None)
+        emitter = self._emitter() if functions.reduces else None
+        consume: Consume = self.files.main().consume if emitter is None else emitter.consume
+        self._mapper(reader, consume).run()
+        self._hook("teardown", functions.teardown, consume)
+        report = self._report(reader.records_read(), reader.bytes_read())
+        if definition.record_limit is not None:
+            report["bytes_in"] = self.work["bytes"]
+        if emitter is not None:
+            report.update(json.loads(emitter.finish()))
+        return self._with_files(report, emitter is None)
+
+    def _mapper(self, reader: Any, consume: Consume) -> Mapper:  # noqa: ANN401 - a Reader
+        functions, pairs = self.functions, self.functions.reduces
+        batches = functions.map_batches
+        if batches is not None:
+            function = batch_function(bound(batches, self.context), pairs=pairs)
+            doing = f"map_batches {name_of(batches)}"
+        else:
+            given = None if functions.map is None else bound(functions.map, self.context)
+            function = map_function(given, pairs=pairs)
+            doing = "map" if given is None else f"map {name_of(given)}"
+        return Mapper(
+            reader=reader,
+            function=function,
+            consume=consume,
+            doing=doing,
+            reading=f"read {self.definition.input}",
+            limit=self.definition.record_limit,
+            skipping=self.skipping,
+            keyed=pairs,
+        )
+
+    def _emitter(self) -> "_core.Emitter":
+        functions = self.functions
+        aggregate, combine = functions.aggregate, functions.combine
+        return _core.Emitter(
+            self.spec_json,
+            aggregate=None if aggregate is None else aggregate.spec,
+            cuts=None if functions.cuts is None else list(functions.cuts),
+            partition=functions.partition,
+            group_by=functions.group_by,
+            sort_by=functions.sort_by,
+            combine=None if combine is None else bound(combine, self.context),
+        )
+
+    def reduced(self) -> dict[str, Any]:
+        """Reduce a partition."""
+        functions = self.functions
+        aggregate = functions.aggregate
+        groups = _core.Groups(
+            self.spec_json,
+            aggregate=None if aggregate is None else aggregate.spec,
+            ordered=functions.group_by is not None or functions.sort_by is not None,
+        )
+        main = self.files.main()
+        reducer = Reducer(groups, main.write)
+        self._hook("setup", functions.setup, None)
+        if aggregate is not None:
+            reducer.aggregated()
+        elif functions.reduce_batches is not None:
+            reducer.batches(bound(functions.reduce_batches, self.context))
+        elif callable(functions.reduce):
+            reducer.each(bound(functions.reduce, self.context), self.skipping)
+        self._hook("teardown", functions.teardown, main.consume)
+        report = self._report(0, 0)
+        report.update(json.loads(groups.finish()))
+        return self._with_files(report, True)
+
+    def _hook(self, role: str, function: Any, consume: Consume | None) -> None:  # noqa: ANN401
+        """Run `setup` or `teardown`; what `teardown` yields goes where the task's records go."""
+        if function is None:
+            return
+        try:
+            if consume is None:
+                function(self.context)
+            else:
+                consume(records_of(function, role, "records")(self.context))
+        except (Exception, SystemExit) as error:
+            failure = describe(error, doing=f"run {role} {name_of(function)}")
+            raise TaskFailure(failure) from error
+
+    def _report(self, records_in: int, bytes_in: int) -> dict[str, Any]:
+        return {"records_in": records_in, "bytes_in": bytes_in}
+
+    def _with_files(self, report: dict[str, Any], writes: bool) -> dict[str, Any]:
+        files = self.files.close()
+        if writes:
+            report["records_out"] = self.files.records()
+            report["bytes_out"] = sum(file["bytes"] for file in files)
+        counters = {group: dict(names) for group, names in self.context.counters.items()}
+        return {
+            **report,
+            "files": files,
+            "skipped": 0 if self.skipping is None else self.skipping.count,
+            "counters": counters,
+            "status": self.context.last_status,
+        }
+
+
+def _sign_of_life(_status: str) -> None:
+    _core.beat()

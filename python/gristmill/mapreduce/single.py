@@ -1,0 +1,125 @@
+"""One record again: what `gristmill run job.py --only FILE:OFFSET` does.
+
+    the split that holds the place ─reader─▶ the record there ─map, in this process─▶ what it yields
+
+In this process, so that a debugger can be used; without a shuffle, so that it takes no time.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gristmill.mapreduce.context import Context
+from gristmill.mapreduce.formats import Input, Where
+from gristmill.mapreduce.functions import bound, records_of
+from gristmill.mapreduce.job import Job
+from gristmill.mapreduce.launching import side_files, source_of
+
+__all__ = ["Single", "map_single", "parse_place"]
+
+
+@dataclass(frozen=True, slots=True)
+class Single:
+    """A record, and what the map makes of it."""
+
+    where: Where
+    """Where it is."""
+    record: Any
+    """The record."""
+    yielded: Callable[[], Iterator[Any]]
+    """Maps it."""
+    named: dict[str, list[Any]]
+    """What it writes to named outputs."""
+    context: Context
+    """The context, with the counters."""
+
+
+def parse_place(text: str) -> tuple[str, int]:
+    """Return file and offset of `FILE:OFFSET`.
+
+    Raises:
+        ValueError: It is of another form.
+
+    Example:
+        >>> parse_place("a:b.txt:812")
+        ('a:b.txt', 812)
+    """
+    file, _, offset = text.rpartition(":")
+    if not file or not offset.isdigit():
+        raise ValueError(f"{text!r} is not FILE:OFFSET")
+    return file, int(offset)
+
+
+def map_single(job: Job, file: str, offset: int) -> Single:
+    """Return the record of a job's input at a place, ready to be mapped.
+
+    Raises:
+        ValueError: The input has no record there.
+    """
+    source = source_of(job.chain()[0])
+    where, record = _find(source, job.chain()[0], file, offset)
+    named: dict[str, list[Any]] = {name: [] for name in job.outputs}
+    context = Context(
+        job_id="single",
+        task=0,
+        kind="map",
+        partitions=job.parts or int(job.reduces),
+        _files=side_files(job),
+        place=lambda: where,
+        _open_output=lambda name: _Kept(named[name]),
+    )
+    return Single(where, record, lambda: _mapped(job.chain()[0], record, context), named, context)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    records: list[Any]
+
+    def write(self, record: Any) -> None:  # noqa: ANN401 - whatever a format takes
+        self.records.append(record)
+
+
+def _mapped(job: Job, record: object, context: Context) -> Iterator[Any]:
+    if job.setup is not None:
+        job.setup(context)
+    function = job.map if job.map_batches is None else job.map_batches
+    if function is None:
+        yield record
+    else:
+        yield from records_of(bound(function, context), "map", "pairs")(record)
+
+
+def _find(source: Input, job: Job, file: str, offset: int) -> tuple[Where, Any]:
+    wanted = Path(file).absolute()
+    last: Where | None = None
+    for split in source.plan(*job.split_sizes()).splits:
+        if not _may_hold(split.what, wanted, offset):
+            continue
+        batches = job.map_batches is not None
+        reader = source.open_batches(split.what) if batches else source.open(split.what)
+        for record in reader:
+            where = reader.where()
+            if Path(where[0]).absolute() != wanted and where[0] != file:
+                continue
+            if where[1] == offset:
+                return where, record
+            if where[1] > offset and last is not None and last[0] == where[0]:
+                break
+            last = where
+    raise ValueError(
+        f"cannot find the record: none of {source} begins at offset {offset} of {file}."
+        " To go on: take file and offset from the failure."
+    )
+
+
+def _may_hold(what: dict[str, Any], file: Path, offset: int) -> bool:
+    """Whether a split may hold a record; of text, that is known without reading it."""
+    pieces = what.get("pieces")
+    if pieces is None:
+        return "path" not in what or Path(what["path"]).absolute() == file
+    return any(
+        Path(piece["path"]).absolute() == file
+        and (piece["codec"] is not None or 0 <= offset - piece["start"] < piece["bytes"])
+        for piece in pieces
+    )

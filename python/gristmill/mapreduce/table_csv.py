@@ -1,0 +1,246 @@
+"""`gm.csv`: rows of fields, with Python's own `csv` module.
+
+A quoted field may hold a newline. Then a place in the middle of a file may be in the middle of a
+row, and nobody can tell without having read all before it: so a file is one split, unless the job
+says `multiline=False`. Rows with another number of fields than the header are bad records.
+"""
+
+import csv as python_csv
+import io
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from gristmill.mapreduce.fields import fields_of
+from gristmill.mapreduce.formats import BadRecord, Format, Reader, Where, Writer
+from gristmill.mapreduce.kinds import is_dict, is_list, is_pair
+from gristmill.mapreduce.lines import decoder, lines_of, plan_lines
+from gristmill.mapreduce.paths import StrPath, as_paths
+from gristmill.mapreduce.plan import Plan, Split
+from gristmill.mapreduce.writers import LineWriter
+
+__all__ = ["Csv", "csv"]
+
+_END = "\r\n"
+
+
+@dataclass(frozen=True)
+class Csv(Format):
+    """Rows of fields; see `csv`."""
+
+    NAME: ClassVar[str] = "csv"
+    SUFFIX: ClassVar[str] = ".csv"
+
+    header: bool = True
+    delimiter: str = ","
+    quotechar: str = '"'
+    multiline: bool = True
+    encoding: str = "utf-8"
+    columns: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        decoder(self.encoding, "strict")
+
+    def plan(self, split_min: int, split_max: int) -> Plan:
+        """Cut the files at line ends, if rows end there; each piece is a split, for its header."""
+        plan = plan_lines(self, split_min, split_max, cut=not self.multiline, combine=False)
+        if not self.header:
+            return plan
+        return replace(plan, splits=[self._with_header(split) for split in plan.splits])
+
+    def _with_header(self, split: Split) -> Split:
+        (piece,) = split.what["pieces"]
+        if piece["start"] == 0:
+            return split
+        first = {**piece, "start": 0, "bytes": min(piece["file_bytes"], 1)}  # one line
+        lines = map(decoder(self.encoding, "strict"), lines_of({"pieces": [first]}, text=False))
+        none: list[str] = []
+        names = next(self.rows(iter(lines)), none)
+        return Split(split.bytes, {**split.what, "header": names})
+
+    def open(self, what: dict[str, Any], *, tolerant: bool = False) -> Reader:
+        """Open a split."""
+        del tolerant  # rows are parsed one by one
+        return _RowReader(self, what)
+
+    def rows(self, lines: Iterator[str]) -> Iterator[list[str]]:
+        """Return the rows of `lines`."""
+        return python_csv.reader(
+            lines, delimiter=self.delimiter, quotechar=self.quotechar, strict=True
+        )
+
+    def writer(self, path: str) -> Writer:
+        """Make a file of rows."""
+        return _RowWriter(path, self)
+
+
+def csv(
+    paths: StrPath | Iterable[StrPath] = (),
+    *,
+    header: bool = True,
+    delimiter: str = ",",
+    quotechar: str = '"',
+    multiline: bool = True,
+    encoding: str = "utf-8",
+    columns: Iterable[str] | None = None,
+    codec: str | None = None,
+) -> Csv:
+    """Rows of fields, as the `csv` module of Python reads and writes them.
+
+    As an input, a record is a dict by the names of the file's first row, or without `header` a
+    tuple; all values are texts. As an output, dicts are rows by their names, a key and its value
+    are columns `key` and `value` (numbered where they are tuples), any other tuple is
+    `column_1`, `column_2` and so on.
+
+    Args:
+        paths: As an input files, directories, patterns; as an output a directory.
+        header: Whether the first row of each file names the columns.
+        delimiter: What stands between fields.
+        quotechar: What stands around fields that hold a delimiter or a newline.
+        multiline: Whether a quoted field may hold a newline. Then files are not cut: say `False`
+            to let large files be read by several workers.
+        encoding: Of the input; the output is UTF-8.
+        columns: The names of the output's columns, where the records do not give them.
+        codec: How the output is compressed: `gzip`, `bzip2`, `zstd`, `lz4`, `xz` or `snappy`.
+
+    Raises:
+        ValueError: An option makes no sense.
+
+    Example:
+        >>> csv("sales/*.csv.gz", delimiter=";").delimiter
+        ';'
+    """
+    names = None if columns is None else tuple(columns)
+    return Csv(as_paths(paths), codec, header, delimiter, quotechar, multiline, encoding, names)
+
+
+class _RowReader:
+    """The rows of a split. A row is where its first line is."""
+
+    def __init__(self, source: Csv, what: dict[str, Any]) -> None:
+        self._native = lines_of(what, text=False)
+        self._decode = decoder(source.encoding, "strict")
+        self._end = "\n" if source.multiline else ""
+        self._at: Where | None = None
+        self._raw: list[bytes] = []
+        self._count = 0
+        self._source = source
+        self._rows = source.rows(self._lines())
+        self._names: list[str] | None = what.get("header")
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> object:
+        source = self._source
+        if source.header and self._names is None:
+            self._names = self._row()
+        row = self._row()
+        while not row:  # an empty line
+            row = self._row()
+        self._count += 1
+        if self._names is None:
+            return tuple(row)
+        if len(row) != len(self._names):
+            raise BadRecord(
+                f"the row has {len(row)} fields, and the header names {len(self._names)}"
+            )
+        return dict(zip(self._names, row, strict=True))
+
+    def _row(self) -> list[str]:
+        self._at = None
+        self._raw.clear()
+        try:
+            return next(self._rows)
+        except python_csv.Error as error:
+            self._rows = self._source.rows(self._lines())  # it goes on with the next line
+            self._count += 1
+            raise BadRecord(f"the row is no csv: {error}") from None
+
+    def _lines(self) -> Iterator[str]:
+        for line in self._native:
+            assert isinstance(line, bytes)
+            if self._at is None:
+                self._at = self._native.where()
+            self._raw.append(line)
+            yield self._decode(line) + self._end
+
+    def where(self) -> Where:
+        """Return where the row that came last begins."""
+        file, offset, _, line = self._at or self._native.where()
+        return file, offset, max(self._count - 1, 0), line
+
+    def raw(self) -> object:
+        """Return the lines of the row that came last."""
+        return b"\n".join(self._raw)
+
+    def bytes_read(self) -> int:
+        """Return how many bytes of the split are read."""
+        return self._native.bytes_read()
+
+    def records_read(self) -> int:
+        """Return how many rows have come."""
+        return self._count
+
+
+class _RowWriter:
+    """A file of rows, with a header by the first of them."""
+
+    def __init__(self, path: str, form: Csv) -> None:
+        self._lines = LineWriter(path, form.codec, _as_text)
+        self._form = form
+        self._names: tuple[str, ...] | None = None
+        self._buffer = io.StringIO()
+        self._csv = python_csv.writer(
+            self._buffer,
+            delimiter=form.delimiter,
+            quotechar=form.quotechar,
+            lineterminator=_END,  # what it quotes in fields, besides
+        )
+
+    def write(self, record: Any) -> None:  # noqa: ANN401 - whatever the csv module takes
+        """Write a record as a row."""
+        row: object = tuple(record) if is_list(record) else record
+        values = list(fields_of(row))
+        if self._names is None:
+            self._names = self._form.columns or _names_of(row, len(values))
+            if self._form.header:
+                self._row(self._names)
+        names = self._names
+        if is_dict(row):
+            if row.keys() != set(names):
+                raise BadRecord(f"the record {row!r} has not the columns {', '.join(names)}")
+            values: list[object] = [row[name] for name in names]
+        elif len(values) != len(names):
+            raise BadRecord(f"the record {row!r} has not {len(names)} columns, as those before")
+        self._row(values)
+
+    def close(self) -> int:
+        """Finish the file; returns how many bytes it has."""
+        if self._names is None and self._form.columns and self._form.header:
+            self._row(self._form.columns)
+        return self._lines.close()
+
+    def _row(self, values: Iterable[object]) -> None:
+        self._buffer.seek(0)
+        self._buffer.truncate()
+        self._csv.writerow(list(values))
+        self._lines.write(self._buffer.getvalue().removesuffix(_END))
+
+
+def _as_text(record: object) -> str:
+    return str(record)
+
+
+def _names_of(record: object, fields: int) -> tuple[str, ...]:
+    if is_dict(record):
+        return tuple(map(str, record))
+    if is_pair(record):
+        keys = len(list(fields_of(record[0])))
+        return (*_numbered("key", keys), *_numbered("value", fields - keys))
+    return tuple(f"column_{number + 1}" for number in range(fields))
+
+
+def _numbered(name: str, count: int) -> Iterator[str]:
+    return (name if count == 1 else f"{name}_{number + 1}" for number in range(count))

@@ -1,0 +1,157 @@
+"""Records of any kind to tables, 65,536 rows at a time.
+
+The first rows decide the types; a record that does not fit them is an error that names it, since a
+column has one type, and says how to give the types beforehand.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from gristmill.mapreduce.extras import pyarrow
+from gristmill.mapreduce.formats import BadRecord
+from gristmill.mapreduce.kinds import is_dict, is_pair, is_tuple
+
+__all__ = ["TableWriter", "is_batch", "rows_of", "to_rows"]
+
+_GROUP_ROWS = 65_536
+
+
+class TableWriter:
+    """A file of a table."""
+
+    def __init__(self, path: str, begin: Callable[[Any], Any], schema: Any) -> None:  # noqa: ANN401
+        self._arrow = pyarrow()
+        self._path = path
+        self._begin = begin
+        self._schema = schema
+        self._file: Any = None
+        self._rows: list[dict[str, Any]] = []
+
+    def write(self, record: Any) -> None:  # noqa: ANN401 - dicts, pairs, batches
+        """Write a record, or all rows of a batch or table."""
+        if is_batch(record):
+            self._flush()
+            self._put(self._arrow.table(record) if _is_record_batch(record) else record)
+            return
+        self._rows.append(to_rows(record))
+        if len(self._rows) >= _GROUP_ROWS:
+            self._flush()
+
+    def close(self) -> int:
+        """Finish the file; returns how many bytes it has."""
+        self._flush()
+        if self._file is None:
+            self._open(self._schema or self._arrow.schema([]))
+        file: Any = self._file
+        file.close()
+        return Path(self._path).stat().st_size
+
+    def _flush(self) -> None:
+        if not self._rows:
+            return
+        if self._schema is None:
+            names = dict.fromkeys(name for row in self._rows for name in row)
+            columns = {name: [row.get(name) for row in self._rows] for name in names}
+            table = self._table(lambda: self._arrow.table(columns))
+        else:
+            schema = self._schema
+            table = self._table(lambda: self._arrow.Table.from_pylist(self._rows, schema=schema))
+        self._rows.clear()
+        self._put(table)
+
+    def _table(self, make: Callable[[], Any]) -> Any:  # noqa: ANN401 - a pyarrow.Table
+        arrow = self._arrow
+        try:
+            return make()
+        except (arrow.ArrowInvalid, arrow.ArrowTypeError, OverflowError, TypeError) as error:
+            raise self._mixed(error) from None
+
+    def _put(self, table: Any) -> None:  # noqa: ANN401 - a pyarrow.Table
+        if self._file is None:
+            self._open(table.schema)
+        if table.schema != self._schema:
+            try:
+                table = table.select(self._schema.names).cast(self._schema)
+            except (KeyError, self._arrow.ArrowInvalid) as error:
+                raise BadRecord(
+                    f"rows do not have the columns of those before: {error}. {_ADVICE}"
+                ) from None
+        if self._file is not None and hasattr(self._file, "write_table"):
+            self._file.write_table(table)
+
+    def _open(self, schema: Any) -> None:  # noqa: ANN401 - a pyarrow.Schema
+        self._schema = schema
+        self._file = self._begin(schema)
+
+    def _mixed(self, error: Exception) -> BadRecord:
+        """What went wrong, with the first record that the ones before it do not go with."""
+        seen: dict[str, str] = {}
+        for row in self._rows:
+            for name, value in row.items():
+                kind = _kind(value)
+                before = seen.get(name, kind)
+                if kind is None or before is None:
+                    continue
+                if kind != before and {kind, before} != {"int", "float"}:
+                    return BadRecord(
+                        f"the column {name} holds values of type {before}, and the record {row!r}"
+                        f" one of type {kind}: a table has one type in a column. {_ADVICE}"
+                    )
+                seen[name] = kind
+        return BadRecord(f"the records make no table: {error}. {_ADVICE}")
+
+
+_ADVICE = "To go on: make the types equal, or give the output schema=."
+
+
+def is_batch(record: object) -> bool:
+    """Whether a record is a table or a batch of pyarrow's, which need not be installed.
+
+    Example:
+        >>> is_batch({"a": 1})
+        False
+    """
+    kind = type(record)
+    return kind.__module__ == "pyarrow.lib" and kind.__name__ in ("RecordBatch", "Table")
+
+
+def rows_of(batch: Any) -> list[Any]:  # noqa: ANN401 - a batch or table
+    """Return the rows of a batch: pairs, if its columns are `key` and `value`; else dicts.
+
+    Example:
+        >>> rows_of(pyarrow().table({"key": ["a"], "value": [1]}))
+        [('a', 1)]
+    """
+    if batch.schema.names == ["key", "value"]:
+        keys, values = (batch.column(number).to_pylist() for number in range(2))
+        return list(zip(keys, values, strict=True))
+    return batch.to_pylist()
+
+
+def _is_record_batch(record: object) -> bool:
+    return type(record).__name__ == "RecordBatch"
+
+
+def to_rows(record: Any) -> dict[str, Any]:  # noqa: ANN401 - any record
+    """Return a record as a row: a pair has the columns `key` and `value`.
+
+    Example:
+        >>> to_rows(("a", 1)), to_rows("line")
+        ({'key': 'a', 'value': 1}, {'value': 'line'})
+    """
+    if is_dict(record):
+        return record
+    if is_pair(record):
+        return {"key": _value(record[0]), "value": _value(record[1])}
+    if is_tuple(record):
+        return {f"column_{at + 1}": _value(value) for at, value in enumerate(record)}
+    return {"value": _value(record)}
+
+
+def _value(value: Any) -> Any:  # noqa: ANN401 - any value
+    return list(value) if is_tuple(value) else value
+
+
+def _kind(value: object) -> str | None:
+    return None if value is None else type(value).__name__

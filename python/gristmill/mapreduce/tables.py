@@ -1,0 +1,277 @@
+"""`gm.parquet` and `gm.arrow`: tables, through pyarrow.
+
+    parquet   a split is some row groups        arrow   a split is some record batches
+
+As records, rows are dicts; `map_batches` gets them as they are. An offset is the number of a row in
+the file. As outputs, the first 65,536 records decide the types of the columns.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from gristmill import _core
+from gristmill.mapreduce.extras import pyarrow
+from gristmill.mapreduce.formats import Format, Reader, Where, Writer
+from gristmill.mapreduce.paths import StrPath, as_paths
+from gristmill.mapreduce.plan import Plan, Split, split_bytes
+from gristmill.mapreduce.table_writer import TableWriter
+
+__all__ = ["Arrow", "Parquet", "arrow", "parquet"]
+
+BATCH_ROWS = 65_536
+
+
+@dataclass(frozen=True)
+class Parquet(Format):
+    """Parquet files; see `parquet`."""
+
+    NAME: ClassVar[str] = "parquet"
+    SUFFIX: ClassVar[str] = ".parquet"
+
+    columns: tuple[str, ...] | None = None
+    schema: Any = None
+
+    @property
+    def suffix(self) -> str:
+        """The end of its files' names: the compression is inside."""
+        return self.SUFFIX
+
+    def plan(self, split_min: int, split_max: int) -> Plan:
+        """Cut the files between row groups."""
+        reading = pyarrow("parquet")
+        files = self.files()
+        size = split_bytes(_total(files), split_min, split_max)
+        splits: list[Split] = []
+        for path in files:
+            found = reading.read_metadata(path)
+            groups = [found.row_group(number) for number in range(found.num_row_groups)]
+            sizes = [_group_bytes(group) for group in groups]
+            rows = [group.num_rows for group in groups]
+            splits.extend(_cut(path, sizes, rows, size))
+        return Plan(splits, files, list(self.paths))
+
+    def open(self, what: dict[str, Any], *, tolerant: bool = False) -> Reader:
+        """Open a split as rows."""
+        del tolerant  # a damaged row group has no rows to go on with
+        return _Rows(self.open_batches(what))
+
+    def open_batches(self, what: dict[str, Any]) -> "_Batches":
+        """Open a split as batches."""
+        return _Batches(what, self._batches(what))
+
+    def _batches(self, what: dict[str, Any]) -> Iterator[Any]:
+        with pyarrow("parquet").ParquetFile(what["path"]) as file:
+            # One group at a time: the borders of batches are then a function of the file alone.
+            for group in range(what["first"], what["last"]):
+                yield from file.iter_batches(
+                    BATCH_ROWS, row_groups=[group], columns=self._wanted(), use_threads=False
+                )
+
+    def _wanted(self) -> list[str] | None:
+        return None if self.columns is None else list(self.columns)
+
+    def writer(self, path: str) -> Writer:
+        """Make a file."""
+        reading = pyarrow("parquet")
+        codec = self.codec or "snappy"
+
+        def begin(schema: Any) -> Any:  # noqa: ANN401 - pyarrow's
+            return reading.ParquetWriter(path, schema, compression=codec)
+
+        return TableWriter(path, begin, self.schema)
+
+
+@dataclass(frozen=True)
+class Arrow(Format):
+    """Arrow IPC files; see `arrow`."""
+
+    NAME: ClassVar[str] = "arrow"
+    SUFFIX: ClassVar[str] = ".arrow"
+
+    schema: Any = None
+
+    @property
+    def suffix(self) -> str:
+        """The end of its files' names: the compression is inside."""
+        return self.SUFFIX
+
+    def plan(self, split_min: int, split_max: int) -> Plan:
+        """Cut the files between record batches."""
+        ipc = pyarrow("ipc")
+        files = self.files()
+        size = split_bytes(_total(files), split_min, split_max)
+        splits: list[Split] = []
+        for path in files:
+            with pyarrow().memory_map(path) as source, ipc.open_file(source) as file:
+                batches = [file.get_batch(number) for number in range(file.num_record_batches)]
+                sizes = [max(batch.nbytes, 1) for batch in batches]
+                rows = [batch.num_rows for batch in batches]
+            splits.extend(_cut(path, sizes, rows, size))
+        return Plan(splits, files, list(self.paths))
+
+    def open(self, what: dict[str, Any], *, tolerant: bool = False) -> Reader:
+        """Open a split as rows."""
+        del tolerant  # a damaged batch has no rows to go on with
+        return _Rows(self.open_batches(what))
+
+    def open_batches(self, what: dict[str, Any]) -> "_Batches":
+        """Open a split as batches."""
+        return _Batches(what, self._batches(what))
+
+    def _batches(self, what: dict[str, Any]) -> Iterator[Any]:
+        ipc = pyarrow("ipc")
+        with pyarrow().memory_map(what["path"]) as source, ipc.open_file(source) as file:
+            for number in range(what["first"], what["last"]):
+                yield file.get_batch(number)
+
+    def writer(self, path: str) -> Writer:
+        """Make a file."""
+        ipc = pyarrow("ipc")
+        options = ipc.IpcWriteOptions(compression=self.codec)
+
+        def begin(schema: Any) -> Any:  # noqa: ANN401 - pyarrow's
+            return ipc.new_file(path, schema, options=options)
+
+        return TableWriter(path, begin, self.schema)
+
+
+def parquet(
+    paths: StrPath | Iterable[StrPath] = (),
+    *,
+    columns: Iterable[str] | None = None,
+    codec: str | None = None,
+    schema: Any = None,  # noqa: ANN401 - a pyarrow.Schema, which need not be installed
+) -> Parquet:
+    """Parquet files: a record is a row as a dict; `map_batches` gets `pyarrow.RecordBatch`es.
+
+    As an output, dicts are rows, a key and its value are the columns `key` and `value`. Needs
+    pyarrow (`pip install gristmill[arrow]`).
+
+    Args:
+        paths: As an input files, directories, patterns; as an output a directory.
+        columns: Those to read; by default all.
+        codec: How pages of the output are compressed: `snappy` (the default), `zstd`, `gzip`,
+            `lz4`.
+        schema: The `pyarrow.Schema` of the output; by default as the first records have it.
+
+    Example:
+        >>> parquet("trips/*.parquet", columns=["fare"]).columns
+        ('fare',)
+    """
+    wanted = None if columns is None else tuple(columns)
+    return Parquet(as_paths(paths), codec, wanted, schema)
+
+
+def arrow(
+    paths: StrPath | Iterable[StrPath] = (),
+    *,
+    codec: str | None = None,
+    schema: Any = None,  # noqa: ANN401 - a pyarrow.Schema, which need not be installed
+) -> Arrow:
+    """Arrow IPC files (also called feather): as `parquet`, but without decoding.
+
+    Args:
+        paths: As an input files, directories, patterns; as an output a directory.
+        codec: How buffers of the output are compressed: `zstd` or `lz4`; by default not.
+        schema: The `pyarrow.Schema` of the output; by default as the first records have it.
+
+    Example:
+        >>> arrow("trips/").suffix
+        '.arrow'
+    """
+    return Arrow(as_paths(paths), codec, schema)
+
+
+def _total(files: list[str]) -> int:
+    return sum(Path(file).stat().st_size for file in files)
+
+
+def _group_bytes(group: Any) -> int:  # noqa: ANN401 - pyarrow's
+    columns = (group.column(number) for number in range(group.num_columns))
+    return max(sum(column.total_compressed_size for column in columns), 1)
+
+
+def _cut(path: str, sizes: list[int], rows: list[int], size: int) -> Iterator[Split]:
+    """Splits of whole groups, about `size` bytes each."""
+    first = held = row = rows_held = 0
+    for number, (group_bytes, group_rows) in enumerate(zip(sizes, rows, strict=True)):
+        held += group_bytes
+        rows_held += group_rows
+        if held >= size or number + 1 == len(sizes):
+            what = {"path": path, "first": first, "last": number + 1, "row": row, "bytes": held}
+            yield Split(held, what)
+            row += rows_held
+            first, held, rows_held = number + 1, 0, 0
+
+
+class _Batches:
+    """The batches of a split."""
+
+    def __init__(self, what: dict[str, Any], batches: Iterator[Any]) -> None:
+        self._what = what
+        self._batches = batches
+        self._row = what["row"]
+        self._last_rows = 0
+        self._count = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        for batch in self._batches:
+            self._row += self._last_rows
+            self._last_rows = batch.num_rows
+            self._count += 1
+            _core.pulse(self._count, self._row, 0, 0)
+            yield batch
+
+    def where(self) -> Where:
+        """Return the first row of the batch that came last."""
+        return self._what["path"], self._row, max(self._count - 1, 0), 0
+
+    def raw(self) -> object:
+        """Return a word for the batch that came last."""
+        return f"rows {self._row} to {self._row + self._last_rows - 1}"
+
+    def bytes_read(self) -> int:
+        """Return how many bytes of the split are read: all, when it has ended."""
+        return self._what["bytes"]
+
+    def records_read(self) -> int:
+        """Return how many batches have come."""
+        return self._count
+
+
+class _Rows:
+    """The rows of a split, as dicts."""
+
+    def __init__(self, batches: "_Batches") -> None:
+        self._batches = batches
+        self._path = batches.where()[0]
+        self._first = batches.where()[1]
+        self._count = 0
+        self._last: object = None
+
+    def __iter__(self) -> Iterator[Any]:
+        for batch in self._batches:
+            for row in batch.to_pylist():
+                self._last = row
+                _core.pulse(self._count, self._first + self._count, 0, 0)
+                self._count += 1
+                yield row
+
+    def where(self) -> Where:
+        """Return the row that came last."""
+        record = max(self._count - 1, 0)
+        return self._path, self._first + record, record, 0
+
+    def raw(self) -> object:
+        """Return the row that came last."""
+        return self._last
+
+    def bytes_read(self) -> int:
+        """Return how many bytes of the split are read."""
+        return self._batches.bytes_read()
+
+    def records_read(self) -> int:
+        """Return how many rows have come."""
+        return self._count

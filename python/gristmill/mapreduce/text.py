@@ -1,0 +1,284 @@
+"""`gm.text`, `gm.fixed`, `gm.delimited` and `gm.tsv`: lines, and records of one length."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+from gristmill import _core
+from gristmill.mapreduce import batches
+from gristmill.mapreduce.fields import fields_of, join_fields, tsv_fields
+from gristmill.mapreduce.formats import Format, Reader, Writer
+from gristmill.mapreduce.kinds import is_pair
+from gristmill.mapreduce.lines import NativeReader, decoder, lines_of, plan_lines
+from gristmill.mapreduce.paths import StrPath, as_paths
+from gristmill.mapreduce.plan import Plan
+from gristmill.mapreduce.writers import LineWriter
+
+__all__ = ["Delimited", "Fixed", "Text", "Tsv", "delimited", "fixed", "text", "tsv"]
+
+Paths = StrPath | Iterable[StrPath]
+
+
+@dataclass(frozen=True)
+class Text(Format):
+    """Lines of text; see `text`."""
+
+    NAME: ClassVar[str] = "text"
+    SUFFIX: ClassVar[str] = ".txt"
+
+    lines: int = 1
+    whole: bool = False
+    encoding: str | None = "utf-8"
+    errors: str = "strict"
+    strip_cr: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.lines < 1 or (self.whole and self.lines != 1):
+            raise ValueError(
+                f"cannot read the options: lines={self.lines}, whole={self.whole} says not what a"
+                " record is. To go on: give lines from 1 on, or whole=True alone."
+            )
+        if self.encoding is not None:
+            decoder(self.encoding, self.errors)
+
+    def plan(self, split_min: int, split_max: int) -> Plan:
+        """Cut the files at line ends; a file that is one record is never cut."""
+        return plan_lines(self, split_min, split_max, cut=not self.whole)
+
+    def open(self, what: dict[str, Any], *, tolerant: bool = False) -> Reader:
+        """Open a split; the engine decodes what is UTF-8, and Python anything else."""
+        decode = None if self.encoding is None else decoder(self.encoding, self.errors)
+        plain = self.encoding in ("utf-8", "utf8") and self.errors == "strict" and not tolerant
+        native = lines_of(
+            what, text=plain, strip_cr=self.strip_cr, lines=self.lines, whole=self.whole
+        )
+        if plain or decode is None:
+            return NativeReader(native)
+        if self.whole:
+            return NativeReader(native, partial(_whole, decode))
+        return NativeReader(native, partial(_list, decode) if self.lines > 1 else decode)
+
+    def open_batches(self, what: dict[str, Any]) -> Reader:
+        """Open a split as batches with a column `line`."""
+        if self.whole or self.lines > 1:
+            return super().open_batches(what)
+        return batches.TextBatches(what["pieces"], as_text=self.encoding is not None)
+
+    def writer(self, path: str) -> Writer:
+        """Make a file of lines."""
+        return LineWriter(path, self.codec, _line)
+
+
+@dataclass(frozen=True)
+class Fixed(Format):
+    """Records of one length; see `fixed`."""
+
+    NAME: ClassVar[str] = "fixed"
+    SUFFIX: ClassVar[str] = ".bin"
+
+    length: int = 100
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.length < 1:
+            raise ValueError(
+                f"cannot read the options: records of length {self.length} are none."
+                " To go on: give a length from 1 byte on."
+            )
+
+    def plan(self, split_min: int, split_max: int) -> Plan:
+        """Cut the files between records: each split but the last of a file is whole records."""
+        return plan_lines(self, split_min, split_max, stride=self.length)
+
+    def open(self, what: dict[str, Any], *, tolerant: bool = False) -> Reader:
+        """Open a split."""
+        import json
+
+        del tolerant  # bytes are always right
+        return NativeReader(_core.LineReader(json.dumps(what["pieces"]), fixed=self.length))
+
+
+@dataclass(frozen=True)
+class Delimited(Format):
+    """Lines that are a key and a value; see `delimited`."""
+
+    NAME: ClassVar[str] = "delimited"
+    SUFFIX: ClassVar[str] = ".txt"
+
+    separator: str | bytes = "\t"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.separator:
+            raise ValueError(
+                "cannot read the options: the separator of gm.delimited is empty."
+                ' To go on: give for example separator="\\t".'
+            )
+
+    @property
+    def keyed(self) -> bool:
+        """Its records are pairs."""
+        return True
+
+    def plan(self, split_min: int, split_max: int) -> Plan:
+        """Cut the files at line ends."""
+        return plan_lines(self, split_min, split_max)
+
+    def open(self, what: dict[str, Any], *, tolerant: bool = False) -> Reader:
+        """Open a split; keys and values are text, or bytes where the separator is."""
+        as_text = isinstance(self.separator, str)
+        if tolerant and as_text:
+            native = lines_of(what, text=False)
+            return NativeReader(native, partial(_decode_halves, self.separator))
+        native = lines_of(what, text=as_text)
+        return NativeReader(native, partial(_halves, self.separator))
+
+
+@dataclass(frozen=True)
+class Tsv(Format):
+    r"""Lines of fields between tabs; see `tsv`."""
+
+    NAME: ClassVar[str] = "tsv"
+    SUFFIX: ClassVar[str] = ".tsv"
+
+    @property
+    def keyed(self) -> bool:
+        """Its records are pairs, where there are two fields."""
+        return True
+
+    def plan(self, split_min: int, split_max: int) -> Plan:
+        """Cut the files at line ends."""
+        return plan_lines(self, split_min, split_max)
+
+    def open(self, what: dict[str, Any], *, tolerant: bool = False) -> Reader:
+        """Open a split."""
+        if tolerant:
+            return NativeReader(lines_of(what, text=False), _decode_fields)
+        return NativeReader(lines_of(what, text=True), tsv_fields)
+
+    def writer(self, path: str) -> Writer:
+        """Make a file of lines."""
+        return LineWriter(path, self.codec, _tsv_line)
+
+
+def text(
+    paths: Paths = (),
+    *,
+    lines: int = 1,
+    whole: bool = False,
+    encoding: str | None = "utf-8",
+    errors: str = "strict",
+    strip_cr: bool = False,
+    codec: str | None = None,
+) -> Text:
+    r"""Lines of text: as an input, a record is a line without its end.
+
+    As an output, a record is written as `str` has it, bytes as they are, and a key with its value
+    with a tab in between.
+
+    Args:
+        paths: Files, directories, patterns such as `"books/**/*.txt*"`; as an output, a directory.
+            gzip, bzip2, zstd, lz4, xz and snappy are told by name and by first bytes.
+        lines: How many lines are a record; more than one make it a list.
+        whole: Make each file a record: a tuple of its path and its content.
+        encoding: Of the input; `None` gives bytes.
+        errors: What to do with bytes that are no text, as for `bytes.decode`.
+        strip_cr: Take a carriage return before the line's end away, too.
+        codec: How the output is compressed: `gzip`, `bzip2`, `zstd`, `lz4`, `xz` or `snappy`.
+
+    Raises:
+        ValueError: An option makes no sense.
+
+    Example:
+        >>> text("books/**/*.txt*", encoding="latin-1").paths
+        ('books/**/*.txt*',)
+    """
+    return Text(as_paths(paths), codec, lines, whole, encoding, errors, strip_cr)
+
+
+def fixed(paths: Paths, length: int) -> Fixed:
+    """Records of `length` bytes each, as `bytes`.
+
+    Args:
+        paths: Files, directories, patterns.
+        length: Bytes of a record.
+
+    Raises:
+        ValueError: `length` is less than 1.
+
+    Example:
+        >>> fixed("data/", 100).length
+        100
+    """
+    return Fixed(as_paths(paths), None, length)
+
+
+def delimited(paths: Paths, separator: str | bytes = "\t") -> Delimited:
+    r"""Lines that are a key and a value: a record is a tuple, cut at the first separator.
+
+    Args:
+        paths: Files, directories, patterns.
+        separator: What stands between them; `bytes` give keys and values that are bytes. A line
+            without it is a key with an empty value.
+
+    Raises:
+        ValueError: The separator is empty.
+
+    Example:
+        >>> delimited("log/*.txt", separator=" ").keyed
+        True
+    """
+    return Delimited(as_paths(paths), None, separator)
+
+
+def tsv(paths: Paths = (), *, codec: str | None = None) -> Tsv:
+    r"""Lines of fields with tabs in between.
+
+    As an output, key and value become fields, and tuples one field each of what they hold; tab,
+    newline, carriage return and backslash are written as `\t`, `\n`, `\r` and `\\`. As an input a
+    record is a tuple of texts.
+
+    Args:
+        paths: As an input files, directories, patterns; as an output a directory.
+        codec: How the output is compressed: `gzip`, `bzip2`, `zstd`, `lz4`, `xz` or `snappy`.
+
+    Example:
+        >>> tsv("counts/", codec="gzip").suffix
+        '.tsv.gz'
+    """
+    return Tsv(as_paths(paths), codec)
+
+
+def _whole(decode: Callable[[bytes], str], record: tuple[str, bytes]) -> tuple[str, str]:
+    return record[0], decode(record[1])
+
+
+def _list(decode: Callable[[bytes], str], record: list[bytes]) -> list[str]:
+    return [decode(line) for line in record]
+
+
+def _halves(separator: Any, line: Any) -> tuple[Any, Any]:  # noqa: ANN401 - both str or both bytes
+    key, _, value = line.partition(separator)
+    return key, value
+
+
+def _decode_halves(separator: Any, line: bytes) -> tuple[Any, Any]:  # noqa: ANN401
+    return _halves(separator, line.decode())
+
+
+def _decode_fields(line: bytes) -> tuple[str, ...]:
+    return tsv_fields(line.decode())
+
+
+def _line(record: object) -> str | bytes:
+    if isinstance(record, (str, bytes)):
+        return record
+    if is_pair(record):
+        return join_fields(fields_of(record), escape=False)
+    return str(record)
+
+
+def _tsv_line(record: object) -> str | bytes:
+    return join_fields(fields_of(record), escape=True)

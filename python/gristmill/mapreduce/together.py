@@ -1,0 +1,141 @@
+"""`gm.run_all`: several jobs at once, each with its share of workers and memory.
+
+    jobs ─▶ those whose input is ready ─▶ at most as many at once as there are workers ─▶ results
+
+Shares are even among the jobs that can run at once, so that none waits for the end of another that
+it has nothing to do with. A job that reads from another of them waits for that one, which runs
+once.
+"""
+
+import os
+import threading
+from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import replace
+
+from gristmill.amounts import parse_bytes
+from gristmill.mapreduce.formats import Input
+from gristmill.mapreduce.job import Job
+from gristmill.mapreduce.launching import Options, run_one
+from gristmill.mapreduce.result import Result
+from gristmill.memory import available_bytes
+
+__all__ = ["run_all"]
+
+
+def run_all(
+    jobs: Iterable[Job],
+    *,
+    memory: int | str | None = None,
+    workers: int | None = None,
+    overwrite: bool = False,
+    no_sync: bool = False,
+) -> list[Result]:
+    """Run jobs side by side; those that read from others of them, after these.
+
+    Args:
+        jobs: Each with an output of its own.
+        memory: Most memory of all of them together; by default 60 % of what is available.
+        workers: How many tasks run at once, in all jobs together; by default one for each core.
+        overwrite: Replace outputs that exist.
+        no_sync: Do not wait until outputs are durable.
+
+    Returns:
+        The results, in the order of the jobs.
+
+    Raises:
+        ValueError: Two jobs write the same output, or one has none.
+        Exception: What the first job that failed raised; the others are stopped.
+
+    Example:
+        >>> run_all([])
+        []
+    """
+    given = list(jobs)
+    _check(given)
+    if not given:
+        return []
+    cores = workers or os.cpu_count() or 1
+    at_once = min(len(given), cores)
+    whole = available_bytes() * 6 // 10 if memory is None else parse_bytes(memory, "memory")
+    options = Options(
+        memory=whole // at_once,
+        workers=max(cores // at_once, 1),
+        overwrite=overwrite,
+        no_sync=no_sync,
+        progress=False,
+    )
+    return _Crowd(given, options, at_once).results()
+
+
+def _check(jobs: list[Job]) -> None:
+    for job in jobs:
+        if job.output is None:
+            raise ValueError(f"cannot run {job.name}: it has no output. To go on: give output=.")
+    folders = [os.path.realpath(job.output.folder) for job in jobs if job.output is not None]
+    for job, folder in zip(jobs, folders, strict=True):
+        if folders.count(folder) > 1:
+            raise ValueError(
+                f"cannot run {job.name}: two jobs write to {folder}. To go on: name another output."
+            )
+
+
+class _Crowd:
+    """Jobs that run at the same time."""
+
+    def __init__(self, jobs: list[Job], options: Options, at_once: int) -> None:
+        self._jobs = jobs
+        self._options = options
+        self._slots = threading.Semaphore(at_once)
+        self._stopped = threading.Event()
+        self._futures: dict[int, Future[Result]] = {}
+        self._failure: BaseException | None = None
+
+    def results(self) -> list[Result]:
+        """Run them all; on Ctrl-C, or when one fails, the others are stopped."""
+        with ThreadPoolExecutor(len(self._jobs)) as threads, ExitStack() as stack:
+            stack.callback(self._stopped.set)
+            for job in self._jobs:
+                self._submit(job, threads)
+            try:
+                return [self._futures[id(job)].result() for job in self._jobs]
+            except BaseException as error:  # noqa: BLE001 - raised again, or what it comes from
+                self._stopped.set()
+                raise (self._failure or error) from None
+
+    def _submit(self, job: Job, threads: ThreadPoolExecutor) -> "Future[Result]":
+        """A future for a job, after those for what it reads from: threads wait for earlier ones."""
+        known = self._futures.get(id(job))
+        if known is None:
+            source = job.input
+            listed = isinstance(source, Job) and any(source is other for other in self._jobs)
+            before = self._submit(source, threads) if listed and isinstance(source, Job) else None
+            known = self._futures[id(job)] = threads.submit(self._run, job, before)
+        return known
+
+    def _run(self, job: Job, before: "Future[Result] | None") -> Result:
+        try:
+            if before is not None:
+                form = before.result().form
+                assert isinstance(form, Input)
+                job = replace(job, input=form)
+            with self._slots:
+                if self._stopped.is_set():
+                    raise KeyboardInterrupt
+                return self._chain(job)
+        except BaseException as error:
+            if not self._stopped.is_set():
+                self._failure = error  # the others end because of it
+            self._stopped.set()
+            raise
+
+    def _chain(self, job: Job) -> Result:
+        from gristmill.mapreduce.launching import chained
+
+        result: Result | None = None
+        with chained(job) as jobs:
+            for one in jobs:
+                result = run_one(one, self._options, self._stopped.is_set)
+        assert result is not None
+        return result

@@ -1,0 +1,80 @@
+"""The classes of Hadoop that are known here, by the last part of their names.
+
+Hadoop wants most of them with their packages; here the last part will do, and a package is not
+looked at unless it says that the class is somebody else's.
+"""
+
+__all__ = [
+    "CODECS",
+    "INPUT_FORMATS",
+    "OUTPUT_FORMATS",
+    "PARTITIONERS",
+    "STEPS",
+    "is_hadoops",
+    "short_name",
+]
+
+INPUT_FORMATS = {
+    "TextInputFormat": "lines; keys are their offsets, which scripts do not see",
+    "KeyValueTextInputFormat": "lines of a key, a TAB and a value",
+    "NLineInputFormat": "lines, N for each task, with their offsets as keys",
+    "CombineTextInputFormat": "lines of many small files in one task, with their offsets as keys",
+    "SequenceFileInputFormat": "sequence files; values are Text, BytesWritable, "
+    "TypedBytesWritable, "
+    "LongWritable, IntWritable or NullWritable",
+    "SequenceFileAsTextInputFormat": "sequence files, keys and values as their text",
+    "SequenceFileAsBinaryInputFormat": "sequence files, keys and values as the bytes they are "
+    "stored as",
+    "AutoInputFormat": "sequence files and text, told apart by how they begin",
+    "StreamInputFormat": "what -inputreader says; without it, as KeyValueTextInputFormat",
+    "WholeFileInputFormat": "whole files: the name is the key, all bytes are the value (not "
+    "Hadoop's own)",
+}
+
+OUTPUT_FORMATS = {
+    "TextOutputFormat": "lines of key, TAB, value",
+    "SequenceFileOutputFormat": "sequence files",
+    "SequenceFileAsBinaryOutputFormat": "sequence files of the bytes that -io rawbytes gives",
+    "NullOutputFormat": "nothing",
+}
+
+PARTITIONERS = {
+    "HashPartitioner": "by a hash of the key, as Hadoop computes it",
+    "KeyFieldBasedPartitioner": "by a hash of some fields of the key",
+    "BinaryPartitioner": "by a hash of some bytes of the key",
+    "TotalOrderPartitioner": "by ranges of keys from a partition file",
+}
+
+STEPS = {
+    "IdentityMapper": "passes records through",
+    "IdentityReducer": "passes pairs through",
+    "InverseMapper": "exchanges key and value",
+    "FieldSelectionMapReduce": "puts keys and values together from numbered fields",
+    "ValueAggregatorReducer": "as `aggregate`",
+    "ValueAggregatorCombiner": "as `aggregate`",
+}
+
+CODECS = {
+    "DefaultCodec": "deflate",
+    "DeflateCodec": "deflate",
+    "GzipCodec": "gzip",
+    "BZip2Codec": "bzip2",
+    "SnappyCodec": "snappy",
+    "Lz4Codec": "lz4",
+    "ZStandardCodec": "zstd",
+}
+
+
+def short_name(name: str) -> str:
+    """Return the last part of a class name.
+
+    Example:
+        >>> short_name("org.apache.hadoop.mapred.TextInputFormat")
+        'TextInputFormat'
+    """
+    return name.rsplit(".", 1)[-1]
+
+
+def is_hadoops(name: str) -> bool:
+    """Whether a command is the name of one of Hadoop's classes."""
+    return name.startswith("org.apache.hadoop.") and " " not in name

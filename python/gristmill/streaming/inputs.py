@@ -1,0 +1,152 @@
+r"""Which files `-input` names: paths, directories, Hadoop's globs.
+
+*  ?  [a-c]  [^a]  {one,two}  \x       within one part of a path
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from gristmill.streaming.parse import WrongCommandError, split_commas
+
+__all__ = ["InputMissingError", "expand", "local_path", "matching"]
+
+
+class InputMissingError(FileNotFoundError):
+    """An input that is not there; Hadoop's exit code for it is 5."""
+
+
+def local_path(text: str, option: str) -> Path:
+    """Return the path of a file, given as such or as a `file:` URI.
+
+    Raises:
+        WrongCommandError: It names another file system.
+
+    Example:
+        >>> str(local_path("file:///data/a%20b", "-input")), str(local_path("data", "-input"))
+        ('/data/a b', 'data')
+    """
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:/", text):
+        parts = urlsplit(text)
+        if parts.scheme != "file":
+            raise WrongCommandError(
+                f"{option} {text}: there is no {parts.scheme} file system here, only local files"
+            )
+        return Path(unquote(parts.path))
+    return Path(text)
+
+
+def expand(
+    specs: list[str], *, recursive: bool = False, ignore_folders: bool = False
+) -> list[Path]:
+    """Return the files that some `-input` values name, each value's in order of their names.
+
+    Raises:
+        InputMissingError: A path or a glob leads to nothing.
+        WrongCommandError: A directory holds directories, and neither property says what to do.
+    """
+    files = list[Path]()
+    for spec in specs:
+        for part in split_commas(spec):
+            found = list(matching(local_path(part, "-input")))
+            if not found:
+                what = (
+                    "Input Pattern matches 0 files"
+                    if _is_glob(part)
+                    else "Input path does not exist"
+                )
+                raise InputMissingError(2, what, part)
+            for path in found:
+                files.extend(_files(path, recursive=recursive, ignore_folders=ignore_folders))
+    return [path.absolute() for path in files]
+
+
+def _files(path: Path, *, recursive: bool, ignore_folders: bool) -> Iterator[Path]:
+    if not path.is_dir():
+        yield path
+        return
+    for child in sorted(path.iterdir(), key=lambda child: child.name.encode()):
+        if child.name.startswith(("_", ".")):
+            continue
+        if not child.is_dir():
+            yield child
+        elif recursive:
+            yield from _files(child, recursive=True, ignore_folders=False)
+        elif not ignore_folders:
+            raise WrongCommandError(
+                f"-input {path} holds a directory, {child.name}: set"
+                " mapreduce.input.fileinputformat.input.dir.recursive=true to read it, or"
+                " mapreduce.input.fileinputformat.input.dir.nonrecursive.ignore.subdirs=true not "
+                "to"
+            )
+
+
+def _is_glob(text: str) -> bool:
+    return re.search(r"[*?\[{\\]", text) is not None
+
+
+def matching(pattern: Path) -> Iterator[Path]:
+    """Yield what a path, or a glob, leads to; each alternative in order of its names."""
+    if not _is_glob(str(pattern)):
+        if pattern.exists():
+            yield pattern
+        return
+    for alternative in _braces(str(pattern)):
+        parts = Path(alternative).parts
+        start, rest = (
+            (Path(parts[0]), parts[1:]) if alternative.startswith("/") else (Path(), parts)
+        )
+        yield from sorted(_walk(start, rest), key=lambda path: str(path).encode())
+
+
+def _walk(folder: Path, parts: tuple[str, ...]) -> Iterator[Path]:
+    if not parts:
+        yield folder
+        return
+    first, rest = parts[0], parts[1:]
+    if not _is_glob(first):
+        path = folder / first
+        if path.exists():
+            yield from _walk(path, rest)
+        return
+    regex = re.compile(_regex(first), re.DOTALL)
+    if folder.is_dir():
+        for child in folder.iterdir():
+            hidden = child.name.startswith(
+                ("_", ".")
+            )  # FileInputFormat's filter goes for globs too
+            if regex.fullmatch(child.name) and not hidden and (not rest or child.is_dir()):
+                yield from _walk(child, rest)
+
+
+def _braces(text: str) -> Iterator[str]:
+    """The alternatives of `{a,b}`, which may hold a `/`."""
+    found = re.search(r"\{([^{}]*)\}", text)
+    if found is None:
+        yield text
+        return
+    for choice in found[1].split(","):
+        yield from _braces(text[: found.start()] + choice + text[found.end() :])
+
+
+def _regex(part: str) -> str:
+    made, at = "", 0
+    while at < len(part):
+        letter = part[at]
+        if letter == "*":
+            made += ".*"
+        elif letter == "?":
+            made += "."
+        elif letter == "\\" and at + 1 < len(part):
+            at += 1
+            made += re.escape(part[at])
+        elif letter == "[" and "]" in part[at + 2 :]:
+            end = part.index("]", at + 2)
+            inside = part[at + 1 : end].replace("\\", "\\\\")
+            made += f"[{'^' + inside[1:] if inside[0] in '!^' else inside}]"
+            at = end
+        else:
+            made += re.escape(letter)
+        at += 1
+    return made

@@ -1,0 +1,203 @@
+"""A job with scripts, from its meaning to its exit code.
+
+    Meaning ─files─▶ _core.plan_streaming ─splits─▶ _core.Job, with _core.Work.scripts ─▶ JobReport
+
+Exit codes are Hadoop's: 0 done, 1 failed, 5 the output exists or the input does not; and 2 for a
+command line that cannot be honoured.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from gristmill import _core
+from gristmill.cli import console, signals
+from gristmill.cli.failures import DONE, FAILED, WRONG
+from gristmill.cli.progress import progress_bar
+from gristmill.history.home import jobs_folder
+from gristmill.job import TICK_S, new_job_id
+from gristmill.report import JobReport
+from gristmill.streaming.explain import explained
+from gristmill.streaming.inputs import InputMissingError, expand
+from gristmill.streaming.meaning import Meaning, mean
+from gristmill.streaming.page import help_text
+from gristmill.streaming.parse import Arguments, WrongCommandError, parse
+from gristmill.streaming.variables import environment
+
+__all__ = ["main"]
+
+OUTPUT_EXISTS = INPUT_MISSING = 5
+
+
+def main(words: Sequence[str]) -> int:
+    """Run `gristmill streaming` with these arguments; returns the exit code."""
+    try:
+        arguments = parse(words)
+        if not words or arguments.has("help") or arguments.has("info"):
+            console.say(help_text())
+            return DONE if words else WRONG
+        meaning = mean(arguments)
+        return _run(meaning)
+    except WrongCommandError as error:
+        console.note(f"gristmill streaming: {error}. To go on: see gristmill streaming --help.")
+        return WRONG
+    except InputMissingError as error:
+        console.note(f"gristmill streaming: {error.strerror}: {error.filename}.")
+        return INPUT_MISSING
+
+
+def _run(meaning: Meaning) -> int:
+    arguments = meaning.arguments
+    if arguments.has("explain"):
+        console.say(*explained(meaning))
+        return DONE
+    if arguments.has("background"):
+        return _in_background(arguments)
+    files = expand(
+        meaning.inputs, recursive=meaning.recursive, ignore_folders=meaning.ignore_folders
+    )
+    if meaning.output.exists() and not arguments.has("overwrite"):
+        console.note(
+            f"gristmill streaming: Output directory {meaning.output} already exists. To go on: "
+            f"name another"
+            " one, or add --overwrite."
+        )
+        return OUTPUT_EXISTS
+    request = meaning.request | {"files": [os.fspath(path) for path in files]}
+    try:
+        planned = json.loads(_core.plan_streaming(json.dumps(request)))
+    except (OSError, ValueError) as error:
+        console.note(f"gristmill streaming: {error}")
+        return FAILED
+    splits: list[dict[str, Any]] = planned["splits"]
+    definition = meaning.definition | {
+        "input_classes": planned["classes"],
+        "environment": environment(meaning, files, len(splits)),
+    }
+    if arguments.has("verbose"):
+        console.note(*explained(meaning, len(splits)))
+    else:
+        console.note(*(f"gristmill streaming: {remark}" for remark in meaning.remarks))
+    spec = {
+        "command": "streaming",
+        "name": meaning.name,
+        "inputs": meaning.inputs,
+        "files": request["files"],
+        "splits": splits,
+        "partitions": meaning.partitions,
+        "output": os.fspath(meaning.output),
+        "attempts": meaning.attempts,
+        "overwrite": arguments.has("overwrite"),
+        "no_sync": arguments.has("no-sync"),
+        "spill_dir": arguments.options.get("spill-dir", []),
+    }
+    workers = arguments.last("workers")
+    if workers is not None and not workers.isdigit():
+        raise WrongCommandError(f"--workers {workers} is no whole number")
+    spec |= {"memory": arguments.last("memory"), "workers": workers and int(workers)}
+    only = arguments.last("only-split")
+    if only is not None:
+        spec |= _only(only, spec, definition)
+    return _wait(arguments, spec, definition)
+
+
+def _only(only: str, spec: dict[str, Any], definition: dict[str, Any]) -> dict[str, Any]:
+    """What is different of a job that runs one split's mapper alone."""
+    splits = spec["splits"]
+    if not only.isdigit() or int(only) >= len(splits):
+        raise WrongCommandError(
+            f"--only-split {only}: the job's splits are numbered from 0 to {len(splits) - 1}"
+        )
+    chosen = splits[int(only)]
+    definition["again"] = ""
+    definition["combine"] = None
+    return {
+        "splits": [chosen | {"what": chosen["what"] | {"number": int(only)}}],
+        "partitions": 0,
+        "attempts": 1,
+        "overwrite": True,
+        "output": f"{spec['output']}-split-{only}",
+    }
+
+
+def _wait(arguments: Arguments, spec: dict[str, Any], definition: dict[str, Any]) -> int:
+    Path(spec["output"]).parent.mkdir(parents=True, exist_ok=True)  # as Hadoop does
+    job_id = new_job_id()
+    quiet = arguments.has("json")
+    with signals.deferred() as pending:
+        try:
+            work = _core.Work.scripts(json.dumps(definition))
+            job = _core.Job(
+                json.dumps({"mapreduce": spec}),
+                job_id,
+                jobs_folder(),
+                keep_short=arguments.has("history"),
+                work=work,
+            )
+        except (OSError, ValueError) as error:
+            console.note(f"gristmill streaming: {error}")
+            return WRONG if isinstance(error, ValueError) else FAILED
+        with progress_bar(quiet=quiet) as progress:
+            while not job.wait(TICK_S):
+                if pending.signum is not None:
+                    job.cancel()
+                name, _, done_bytes, all_bytes = job.progress()
+                progress.show(name, done_bytes, all_bytes)
+        signals.ignore()
+    report = JobReport.from_json(job.report())
+    for warning in report.warnings:
+        console.note(f"gristmill: {warning}")
+    if quiet:
+        console.say(report.to_json())
+    elif report.error is None:
+        console.note(*_summary(report, spec))
+    if report.error is None:
+        return DONE
+    _tell(report)
+    if report.status == "cancelled" and pending.signum is not None:
+        return signals.exit_code(pending.signum)
+    if report.error.kind == "exists":
+        return OUTPUT_EXISTS
+    return WRONG if report.error.kind == "bad_option" else FAILED
+
+
+def _summary(report: JobReport, spec: dict[str, Any]) -> list[str]:
+    """Hadoop's counters, in its layout, and where the output is."""
+    groups = {"Map-Reduce Framework": dict(report.counters), **report.user_counters}
+    count = sum(map(len, groups.values()))
+    # A line of a log, as programs that read Hadoop's expect it: mrjob does.
+    now = time.strftime("%Y-%m-%d %H:%M:%S")
+    lines = [f"{now} INFO mapreduce.Job: Counters: {count}"]
+    for group, counters in groups.items():
+        lines.append(f"\t{group}")
+        lines += [f"\t\t{name}={amount}" for name, amount in sorted(counters.items())]
+    lines.append(f"Output directory: {spec['output']} ({report.wall_s:.1f} s)")
+    return lines
+
+
+def _tell(report: JobReport) -> None:
+    error = report.error
+    assert error is not None
+    console.note(f"gristmill streaming: {error.message}")
+    said = error.details.get("stderr")
+    if said and "\n" in said:
+        console.note("What it said last:", *(f"    {line}" for line in said.split("\n")))
+
+
+def _in_background(arguments: Arguments) -> int:
+    words = [word for word in arguments.words if word not in ("-background", "--background")]
+    command = [sys.executable, "-m", "gristmill", "streaming", *words]
+    begun = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    console.note(f"Job is running in background: process {begun.pid}. See gristmill jobs.")
+    return DONE

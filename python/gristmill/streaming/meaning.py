@@ -1,0 +1,378 @@
+"""What a command line means: Hadoop's rules (StreamJob.setJobConf) turned into the engine's terms.
+
+Whatever cannot be honoured is refused here, by name. Paths are not looked at yet, but for files to
+ship: `inputs.expand` and the engine do that when the job begins.
+"""
+
+import os
+import shlex
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gristmill.streaming import classes
+from gristmill.streaming.formats import Formats
+from gristmill.streaming.inputs import local_path
+from gristmill.streaming.parse import Arguments, WrongCommandError, split_command, split_commas
+from gristmill.streaming.properties import PROPERTIES
+
+__all__ = ["Meaning", "mean"]
+
+_REPORTER = "reporter:"
+_PROTOCOLS = ("text", "rawbytes", "typedbytes", "keyonlytext")
+_KNOWN = {known.name: known for known in PROPERTIES}
+_REFUSED_ABOVE_0 = (
+    "mapreduce.map.skip.maxrecords",
+    "mapreduce.reduce.skip.maxgroups",
+    "mapreduce.map.failures.maxpercent",
+    "mapreduce.reduce.failures.maxpercent",
+)
+_REFUSED = (
+    "stream.io.identifier.resolver.class",
+    "mapreduce.input.pathFilter.class",
+    "mapreduce.input.linerecordreader.line.maxlength",
+)
+
+
+@dataclass
+class Meaning:
+    """A job, as it was understood."""
+
+    arguments: Arguments
+    inputs: list[str]
+    output: Path
+    partitions: int
+    definition: dict[str, Any]
+    """What the engine's `task::streaming::Definition` reads."""
+    request: dict[str, Any]
+    """What the engine's `plan::streaming::SplitRequest` reads, without the files."""
+    attempts: int
+    name: str
+    recursive: bool
+    ignore_folders: bool
+    remarks: list[str] = field(default_factory=list[str])
+
+
+def mean(arguments: Arguments) -> Meaning:
+    """Say what a command line means.
+
+    Raises:
+        WrongCommandError: An option or property cannot be honoured, or is missing.
+    """
+    return _Reading(arguments).meaning()
+
+
+class _Reading(Formats):
+    def __init__(self, arguments: Arguments) -> None:
+        super().__init__(arguments)
+        self.remarks = list(arguments.remarks)
+        self.shipped = dict[str, str]()
+
+    # --- the whole ---
+
+    def meaning(self) -> Meaning:
+        arguments = self.arguments
+        self.refuse()
+        inputs = list(arguments.options.get("input", []))
+        if not inputs:
+            raise WrongCommandError("-input is missing: it names the files to read")
+        output = arguments.last("output")
+        if output is None:
+            raise WrongCommandError("-output is missing: it names the directory to make")
+        links, archives = self.files()
+        partitions = self.partitions()
+        input_format, request = self.input_format()
+        definition = self.steps(input_format, partitions)
+        definition |= self.order(definition)
+        definition |= {
+            "format": request["format"],
+            "output": self.output_format(),
+            "links": links,
+            "archives": archives,
+            "variables": self.variables(),
+            "search": os.environ.get("PATH", "/usr/bin:/bin"),
+            "timeout_ms": max(self.number("mapreduce.task.timeout", 600_000), 0),
+            "exit_matters": self.flag("stream.non.zero.exit.is.failure", default=True),
+            "reporter_prefix": self.text("stream.stderr.reporter.prefix", _REPORTER),
+            "most_unique": max(self.number("aggregate.max.num.unique.values", 0), 0),
+            "again": self.again(),
+            "truncate": self.truncate(),
+        }
+        maps = self.number("mapreduce.map.maxattempts", 4)
+        reduces = self.number("mapreduce.reduce.maxattempts", 4)
+        self.without_effect()
+        return Meaning(
+            arguments=arguments,
+            inputs=inputs,
+            output=local_path(output, "-output").absolute(),
+            partitions=partitions,
+            definition=definition,
+            request=request,
+            attempts=max(maps, reduces, 1),
+            name=self.text("mapreduce.job.name", ""),
+            recursive=self.flag(
+                "mapreduce.input.fileinputformat.input.dir.recursive", default=False
+            ),
+            ignore_folders=self.flag(
+                "mapreduce.input.fileinputformat.input.dir.nonrecursive.ignore.subdirs",
+                default=False,
+            ),
+            remarks=self.remarks,
+        )
+
+    def refuse(self) -> None:
+        arguments = self.arguments
+        for name, why in (
+            ("libjars", "there is no Java here to run classes of jars"),
+            ("mapdebug", "no program runs after a failure; see --only-split"),
+            ("reducedebug", "no program runs after a failure"),
+        ):
+            if arguments.has(name):
+                raise WrongCommandError(f"-{name} cannot be honoured: {why}")
+        jobtracker = arguments.last("jt")
+        if jobtracker not in (None, "local"):
+            raise WrongCommandError(
+                f"-jt {jobtracker} cannot be honoured: jobs run here, which is `local`"
+            )
+        system = self.get("fs.defaultFS")
+        if system is not None and system not in ("local", "file:///", "file:"):
+            raise WrongCommandError(
+                f"-fs {system} cannot be honoured: the only file system here is the local one, "
+                f"file:///"
+            )
+        for name in _REFUSED_ABOVE_0:
+            if self.number(name, 0) > 0:
+                raise WrongCommandError(
+                    f"{self.written(name)} cannot be honoured: {_KNOWN[name].what}"
+                )
+        for name in _REFUSED:
+            if self.get(name) is not None:
+                raise WrongCommandError(
+                    f"{self.written(name)} cannot be honoured: {_KNOWN[name].what}"
+                )
+
+    def partitions(self) -> int:
+        given = self.arguments.last("numReduceTasks")
+        if given is not None:
+            self.arguments.set("mapreduce.job.reduces", given)
+        partitions = self.number("mapreduce.job.reduces", 1)
+        if partitions < 0:
+            raise WrongCommandError(f"a job cannot have {partitions} reduces")
+        return 0 if self.arguments.last("reducer") == "NONE" else partitions
+
+    # --- what is done to records ---
+
+    def steps(self, input_format: str, partitions: int) -> dict[str, Any]:
+        io = self.arguments.last("io")
+        if io is not None:
+            for name in ("map.input", "map.output", "reduce.input", "reduce.output"):
+                self.arguments.set(f"stream.{name}", io)
+        mapper, reducer = self.arguments.last("mapper"), self.arguments.last("reducer")
+        is_text = input_format == "TextInputFormat"
+        map_step = self.step(mapper, "-mapper", is_text=is_text, is_map=True)
+        combine: Any = None
+        combiner = self.arguments.last("combiner")
+        if combiner is not None:
+            combine = self.step(combiner, "-combiner", is_text=is_text, is_map=False)
+        reduce_step: Any = "identity"
+        if partitions > 0 and reducer is not None:
+            if reducer.lower() == "aggregate":
+                reduce_step = combine = "aggregate"
+            else:
+                reduce_step = self.step(reducer, "-reducer", is_text=is_text, is_map=False)
+        map_in, map_out = self.protocol("map.input"), self.protocol("map.output")
+        ignore = map_in == "text" and self.flag("stream.map.input.ignoreKey", default=is_text)
+        if map_step == "identity" and partitions > 0 and reduce_step != "identity" and is_text:
+            raise WrongCommandError(
+                "without -mapper, keys are the lines' offsets, which a reducer cannot take "
+                "(Hadoop fails at it"
+                " too): use -mapper cat, or -inputformat KeyValueTextInputFormat"
+            )
+        return {
+            "map": map_step,
+            "map_streams": {
+                "input": map_in,
+                "input_separator": self.text("stream.map.input.field.separator", "\t"),
+                "ignore_key": ignore,
+                "output": map_out,
+                "output_separator": self.text("stream.map.output.field.separator", "\t"),
+                "key_fields": self.number("stream.num.map.output.key.fields", 1),
+            },
+            "combine": combine if partitions > 0 else None,
+            "reduce": reduce_step,
+            "reduce_streams": {
+                "input": self.protocol("reduce.input"),
+                "input_separator": self.text("stream.reduce.input.field.separator", "\t"),
+                "output": self.protocol("reduce.output"),
+                "output_separator": self.text("stream.reduce.output.field.separator", "\t"),
+                "key_fields": self.number("stream.num.reduce.output.key.fields", 1),
+            },
+        }
+
+    def protocol(self, stream: str) -> str:
+        name = self.text(f"stream.{stream}", "text").lower()
+        if name not in _PROTOCOLS:
+            raise WrongCommandError(
+                f"-io {name} is not known here; known are {', '.join(_PROTOCOLS)}"
+            )
+        return name
+
+    def step(self, command: str | None, option: str, *, is_text: bool, is_map: bool) -> Any:  # noqa: ANN401
+        if command is None:
+            return "identity"
+        if classes.is_hadoops(command):
+            return self.known_step(command, option, is_text=is_text, is_map=is_map)
+        words = split_command(self.unqualified(command))
+        if not words:
+            raise WrongCommandError(f"{option} is an empty command")
+        return {"script": words}
+
+    def known_step(self, command: str, option: str, *, is_text: bool, is_map: bool) -> Any:  # noqa: ANN401
+        side = "map" if is_map else "reduce"
+        match classes.short_name(command):
+            case "IdentityMapper" | "IdentityReducer":
+                return "identity"
+            case "InverseMapper" if is_map:
+                return "inverse"
+            case "ValueAggregatorReducer" | "ValueAggregatorCombiner" if not is_map:
+                return "aggregate"
+            case "FieldSelectionMapReduce":
+                return {
+                    "select": {
+                        "spec": self.text(
+                            f"mapreduce.fieldsel.{side}.output.key.value.fields.spec", "0-:"
+                        ),
+                        "separator": self.text("mapreduce.fieldsel.data.field.separator", "\t"),
+                        "ignore_key": is_map and is_text,
+                    }
+                }
+            case _:
+                known = ", ".join(classes.STEPS)
+                raise WrongCommandError(
+                    f"{option} {command} cannot be honoured: it is a Java class; known are {known}"
+                )
+
+    def unqualified(self, command: str) -> str:
+        """A program that is shipped with -file is found by its name in the working directory."""
+        program, space, rest = command.partition(" ")
+        shipped = self.shipped.get(os.path.realpath(program))
+        return command if shipped is None else f"{shipped}{space}{rest}"
+
+    # --- order and partitions ---
+
+    def order(self, steps: dict[str, Any]) -> dict[str, Any]:
+        options = self.text("mapreduce.partition.keycomparator.options", "")
+        by_fields = self.comparator("mapreduce.job.output.key.comparator.class")
+        self.comparator("mapreduce.job.output.group.comparator.class")  # known, or refused
+        if by_fields and steps["map_streams"]["output"] not in ("text", "keyonlytext"):
+            raise WrongCommandError(
+                "KeyFieldBasedComparator cannot be honoured with keys that are not text: see -io"
+            )
+        return {
+            "comparator": options if by_fields else None,
+            "key_separator": self.text("mapreduce.map.output.key.field.separator", "\t"),
+            "partitioner": self.partitioner(),
+        }
+
+    def comparator(self, name: str) -> bool:
+        given = self.get(name)
+        if given is None or classes.short_name(given) in ("Comparator", "Text$Comparator"):
+            return False
+        if classes.short_name(given) != "KeyFieldBasedComparator":
+            raise WrongCommandError(
+                f"{self.written(name)}={given} cannot be honoured; KeyFieldBasedComparator is "
+                f"known here"
+            )
+        return True
+
+    def partitioner(self) -> Any:  # noqa: ANN401 - JSON
+        given = self.arguments.last("partitioner") or self.get("mapred.partitioner.class")
+        match classes.short_name(given or "HashPartitioner"):
+            case "HashPartitioner":
+                return "hash"
+            case "KeyFieldBasedPartitioner":
+                if self.get("num.key.fields.for.partition") is not None:
+                    return {"first_fields": max(self.number("num.key.fields.for.partition", 0), 0)}
+                return {"fields": self.text("mapreduce.partition.keypartitioner.options", "")}
+            case "BinaryPartitioner":
+                side = "mapreduce.partition.binarypartitioner"
+                return {
+                    "binary": [
+                        self.number(f"{side}.left.offset", 0),
+                        self.number(f"{side}.right.offset", -1),
+                    ]
+                }
+            case "TotalOrderPartitioner":
+                path = self.text("mapreduce.totalorderpartitioner.path", "_partition.lst")
+                found = local_path(path, self.written("mapreduce.totalorderpartitioner.path"))
+                if not found.is_file():
+                    raise WrongCommandError(
+                        f"TotalOrderPartitioner: there is no partition file {found}"
+                    )
+                return {"total": str(found.absolute())}
+            case _:
+                known = ", ".join(classes.PARTITIONERS)
+                raise WrongCommandError(
+                    f"-partitioner {given} is not known here; known are {known}"
+                )
+
+    # --- files, variables ---
+
+    def files(self) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+        links, archives = list[tuple[str, str]](), list[tuple[str, str]]()
+        options = self.arguments.options
+        for value in options.get("file", []):
+            path = self.there(value, "-file")
+            links.append((path.name, str(path)))
+            self.shipped[os.path.realpath(path)] = path.name
+        for name in ("files", "cacheFile", "archives", "cacheArchive"):
+            found = archives if "rchive" in name else links
+            for value in options.get(name, []):
+                for item in split_commas(value):
+                    text, _, link = item.partition("#")
+                    path = self.there(text, f"-{name}")
+                    found.append((link or path.name, str(path)))
+        return links, archives
+
+    def there(self, text: str, option: str) -> Path:
+        path = local_path(text, option).absolute()
+        if not path.exists():
+            raise WrongCommandError(f"{option} {text}: there is no such file")
+        if not os.access(path, os.R_OK):
+            raise WrongCommandError(f"{option} {text}: the file is not readable")
+        return path
+
+    def variables(self) -> list[tuple[str, str]]:
+        found = list[tuple[str, str]]()
+        for value in self.arguments.options.get("cmdenv", []):
+            # As Hadoop: it hands them on in one text, separated by spaces.
+            for pair in value.split(" "):
+                name, equals, setting = pair.partition("=")
+                if equals and name:
+                    found.append((name, setting))
+                elif pair:
+                    self.remarks.append(f"-cmdenv {pair} sets nothing: there is no = in it")
+        return found
+
+    def truncate(self) -> int | None:
+        limit = self.number("stream.jobconf.truncate.limit", -1)
+        return limit if limit >= 0 else None
+
+    def without_effect(self) -> None:
+        for name in self.arguments.properties:
+            known = _KNOWN.get(name)
+            if known is None and name.startswith(
+                ("mapred", "io.", "dfs.", "fs.", "yarn.", "hadoop.", "stream.")
+            ):
+                self.remarks.append(
+                    f"{self.written(name)} has no effect here; scripts see it as a variable"
+                )
+            elif known is not None and not known.effect:
+                reason = known.what.removeprefix("Without effect").lstrip(",: ")
+                self.remarks.append(f"{self.written(name)} has no effect here: {reason}")
+        if self.arguments.has("debug"):
+            self.remarks.append("-debug has no effect here: there is no jar to keep")
+
+    def again(self) -> str:
+        words = [word for word in self.arguments.words if word not in ("-background", "--explain")]
+        return shlex.join(["gristmill", "streaming", *words]) + " --only-split {}"

@@ -1,0 +1,342 @@
+"""The options of Hadoop Streaming, each once: parsing, help and docs/streaming.md follow.
+
+`values` says how many words belong to an option: 0, 1, or many (-1: all up to the next option).
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["GENERIC", "OPTIONS", "OWN", "STREAMING", "Option", "option_named"]
+
+Honoured = Literal["yes", "no effect", "refused", "partly"]
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option, as a user writes it."""
+
+    name: str
+    values: int
+    metavar: str
+    what: str
+    """What it does here."""
+    honoured: Honoured
+    test: str
+    """The test that shows it: a file in tests/streaming and a name, or a case of cases.py."""
+
+    @property
+    def shown(self) -> str:
+        """The option and its value, as in help."""
+        dashes = "--" if self in OWN else "-"
+        return f"{dashes}{self.name} {self.metavar}".rstrip()
+
+
+GENERIC = (
+    Option(
+        "D", 1, "NAME=VALUE", "Sets a property; see the properties below.", "yes", "case:reduces"
+    ),
+    Option(
+        "conf",
+        1,
+        "FILE",
+        "Sets the properties of a Hadoop configuration file.",
+        "yes",
+        "test_parse.py::test_a_configuration_file_sets_properties",
+    ),
+    Option(
+        "fs",
+        1,
+        "URI",
+        "`local` or `file:///`: the only file system there is; others are refused.",
+        "partly",
+        "test_parse.py::test_what_cannot_be_honoured_is_refused_by_name",
+    ),
+    Option(
+        "jt",
+        1,
+        "ADDRESS",
+        "`local`: the job runs here; others are refused.",
+        "partly",
+        "test_parse.py::test_what_cannot_be_honoured_is_refused_by_name",
+    ),
+    Option(
+        "files",
+        1,
+        "FILE,...",
+        "Puts files into the tasks' working directory; `FILE#name` gives another name.",
+        "yes",
+        "case:files",
+    ),
+    Option(
+        "archives",
+        1,
+        "FILE,...",
+        "Unpacks .zip, .jar, .tar, .tar.gz and .tgz into folders in the tasks' "
+        "working directory, named as the archives, or `FILE#name`.",
+        "yes",
+        "case:archives",
+    ),
+    Option(
+        "libjars",
+        1,
+        "JAR,...",
+        "Refused: there is no Java here.",
+        "refused",
+        "test_parse.py::test_what_cannot_be_honoured_is_refused_by_name",
+    ),
+)
+
+STREAMING = (
+    Option(
+        "input",
+        -1,
+        "PATH...",
+        "Files, directories (whose files are read, not those whose names begin with `_` "
+        "or `.`), globs, comma lists; repeatable.",
+        "yes",
+        "case:inputs",
+    ),
+    Option("output", 1, "DIR", "The directory to make.", "yes", "case:wordcount"),
+    Option(
+        "mapper",
+        1,
+        "CMD",
+        "The mapper: a command, run without a shell; or the name of a class that is known "
+        "here. Without one, records go through unchanged.",
+        "yes",
+        "case:wordcount",
+    ),
+    Option("combiner", 1, "CMD", "Combines the pairs of a spill.", "yes", "case:combiner"),
+    Option(
+        "reducer",
+        1,
+        "CMD",
+        "The reducer: a command, `NONE`, `aggregate`, or the name of a class that is known "
+        "here. Without one, pairs go through unchanged.",
+        "yes",
+        "case:wordcount",
+    ),
+    Option(
+        "file", -1, "FILE...", "Puts files into the tasks' working directory.", "yes", "case:file"
+    ),
+    Option(
+        "inputformat",
+        1,
+        "CLASS",
+        "How input is read: see the classes below.",
+        "yes",
+        "case:kv-input",
+    ),
+    Option(
+        "outputformat",
+        1,
+        "CLASS",
+        "How output is written: see the classes below.",
+        "yes",
+        "case:sequence-out",
+    ),
+    Option(
+        "partitioner",
+        1,
+        "CLASS",
+        "How keys are partitioned: see the classes below.",
+        "yes",
+        "case:partition-field",
+    ),
+    Option(
+        "numReduceTasks", 1, "N", "How many parts are reduced; 0 for none.", "yes", "case:reduces"
+    ),
+    Option(
+        "inputreader",
+        1,
+        "SPEC",
+        "`StreamXmlRecord,begin=MARK,end=MARK` (or StreamXmlRecordReader): what is "
+        "between two marks.",
+        "yes",
+        "case:xml",
+    ),
+    Option(
+        "cmdenv",
+        1,
+        "NAME=VALUE",
+        "A variable for the scripts; repeatable.",
+        "yes",
+        "case:environment",
+    ),
+    Option(
+        "io",
+        1,
+        "KIND",
+        "`text`, `rawbytes`, `typedbytes` or `keyonlytext`: how scripts are fed and read.",
+        "yes",
+        "case:rawbytes",
+    ),
+    Option("lazyOutput", 0, "", "Makes a part only where there are records.", "yes", "case:lazy"),
+    Option(
+        "background",
+        0,
+        "",
+        "Starts the job and does not wait for it.",
+        "yes",
+        "test_command.py::test_a_job_in_the_background_ends_by_itself",
+    ),
+    Option(
+        "verbose",
+        0,
+        "",
+        "Says first what was understood, as `--explain` does.",
+        "yes",
+        "test_command.py::test_verbose_says_what_was_understood",
+    ),
+    Option("info", 0, "", "Shows help.", "yes", "test_command.py::test_help_is_hadoops_and_ours"),
+    Option("help", 0, "", "Shows help.", "yes", "test_command.py::test_help_is_hadoops_and_ours"),
+    Option(
+        "debug",
+        0,
+        "",
+        "Accepted: there is no jar to keep.",
+        "no effect",
+        "test_parse.py::test_what_has_no_effect_is_noted",
+    ),
+    Option(
+        "mapdebug",
+        1,
+        "CMD",
+        "Refused: no program runs after a failure.",
+        "refused",
+        "test_parse.py::test_what_cannot_be_honoured_is_refused_by_name",
+    ),
+    Option(
+        "reducedebug",
+        1,
+        "CMD",
+        "Refused, as -mapdebug.",
+        "refused",
+        "test_parse.py::test_what_cannot_be_honoured_is_refused_by_name",
+    ),
+    Option("jobconf", 1, "NAME=VALUE", "As -D (Hadoop advises against it).", "yes", "case:jobconf"),
+    Option(
+        "cacheFile",
+        -1,
+        "URI...",
+        "As -files (Hadoop advises against it).",
+        "yes",
+        "test_parse.py::test_files_and_archives_become_links",
+    ),
+    Option(
+        "cacheArchive",
+        -1,
+        "URI...",
+        "As -archives (Hadoop advises against it).",
+        "yes",
+        "test_parse.py::test_files_and_archives_become_links",
+    ),
+    Option(
+        "dfs",
+        1,
+        "URI",
+        "As -fs (Hadoop advises against it).",
+        "partly",
+        "test_parse.py::test_what_cannot_be_honoured_is_refused_by_name",
+    ),
+    Option(
+        "additionalconfspec",
+        1,
+        "FILE",
+        "As -conf (Hadoop advises against it).",
+        "yes",
+        "test_parse.py::test_a_configuration_file_sets_properties",
+    ),
+)
+
+OWN = (
+    Option(
+        "explain",
+        0,
+        "",
+        "Says what each option was taken to mean, and runs nothing.",
+        "yes",
+        "test_command.py::test_explain_says_what_each_option_means",
+    ),
+    Option(
+        "only-split",
+        1,
+        "N",
+        "Runs the mapper on split N alone, with the variables that it has in the job; "
+        "its output goes to OUTPUT-split-N.",
+        "yes",
+        "test_failures.py::test_one_split_runs_again_alone",
+    ),
+    Option(
+        "overwrite",
+        0,
+        "",
+        "Replaces the output if it exists.",
+        "yes",
+        "test_command.py::test_an_output_is_replaced_only_when_asked",
+    ),
+    Option(
+        "memory",
+        1,
+        "SIZE",
+        "Most memory of the job, beside that of the scripts.",
+        "yes",
+        "test_command.py::test_little_memory_gives_the_same_output",
+    ),
+    Option(
+        "workers",
+        1,
+        "N",
+        "Tasks at once; by default one for each core.",
+        "yes",
+        "test_command.py::test_little_memory_gives_the_same_output",
+    ),
+    Option(
+        "spill-dir",
+        1,
+        "DIR",
+        "Where sorted runs go; by default beside the output. Repeatable.",
+        "yes",
+        "test_command.py::test_little_memory_gives_the_same_output",
+    ),
+    Option(
+        "no-sync",
+        0,
+        "",
+        "Does not wait until the output is durable.",
+        "yes",
+        "test_command.py::test_json_is_the_report",
+    ),
+    Option(
+        "history",
+        0,
+        "",
+        "Keeps the job's history also if it takes less than a second.",
+        "yes",
+        "test_command.py::test_json_is_the_report",
+    ),
+    Option(
+        "json",
+        0,
+        "",
+        "Prints the job's report as one JSON object.",
+        "yes",
+        "test_command.py::test_json_is_the_report",
+    ),
+)
+
+OPTIONS = GENERIC + STREAMING + OWN
+
+_BY_NAME = {option.name: option for option in OPTIONS}
+
+
+def option_named(word: str) -> Option | None:
+    """Return the option that a word of the command line is, such as `-input`.
+
+    Example:
+        >>> option_named("-input").metavar, option_named("-k2,2")
+        ('PATH...', None)
+    """
+    if not word.startswith("-"):
+        return None
+    return _BY_NAME.get(word[2:] if word.startswith("--") else word[1:])

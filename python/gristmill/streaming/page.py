@@ -1,0 +1,106 @@
+"""Help, and docs/streaming.md: both made of the tables, so that neither can say what is not so."""
+
+from gristmill.streaming import classes
+from gristmill.streaming.options import GENERIC, OPTIONS, OWN, STREAMING, Option
+from gristmill.streaming.properties import PROPERTIES
+
+__all__ = ["help_text", "page"]
+
+_EXAMPLE = """\
+Example:
+  gristmill streaming -files mapper.py,reducer.py -input logs -output counts \\
+      -mapper mapper.py -reducer reducer.py -numReduceTasks 4"""
+
+_INTRODUCTION = """\
+# For those who come from Hadoop Streaming
+
+<!-- Made by `python -m gristmill.streaming.page`; a test checks that it is up to date. -->
+
+`gristmill streaming` takes the command line of `hadoop jar hadoop-streaming.jar` and runs the
+same scripts, on all cores of one machine, with nothing installed. Records fall into the same part
+files, in the same order, as with Hadoop 3.4.2: the tests run the same jobs through Hadoop's own
+jar and compare bytes, counters and exit codes.
+
+    gristmill streaming -files mapper.py,reducer.py -input logs -output counts \\
+        -mapper mapper.py -reducer reducer.py -numReduceTasks 4
+
+Exit codes: 0 done, 1 failed, 5 the output exists or the input does not, as Hadoop's; 2 for an
+option that is not known or cannot be honoured (Hadoop: 1), which is named.
+
+What is different:
+
+- Equal keys come in the order of the input. Hadoop gives them in no particular order.
+- A mapper that stops reading, and ends with exit code 0, has succeeded, however much input was
+  left. In Hadoop that depends on buffers: with much input left it fails with "Broken pipe".
+- A task that fails is tried again, and when that does not help, the report names file, offset,
+  number of records and the script's last lines, with a command that runs that split alone
+  (`--only-split`).
+- Numbers in keys are ordered as KeyFieldBasedComparator orders them wherever it agrees with
+  itself; two keys that lack a field are equal here.
+- Numbers with a fraction (DoubleValueSum) are printed with the fewest digits that tell them
+  apart, as Java does from version 19 on.
+- Scripts see as variables the properties that were set, those in the table below that have a
+  default, and the task's own (`mapreduce_task_id`, `mapreduce_task_attempt_id`,
+  `mapreduce_task_partition`, `mapreduce_task_ismap`, `mapreduce_task_output_dir`,
+  `mapreduce_job_id`, `mapreduce_map_input_file`, `..._start`, `..._length`, and their old names),
+  not the hundreds of Hadoop's own defaults.
+"""
+
+
+def help_text() -> str:
+    """Return what `gristmill streaming -help` prints."""
+    lines = ["Usage: gristmill streaming [generic options] [options]", "", _EXAMPLE]
+    for title, options in (
+        ("Generic options (Hadoop wants them first)", GENERIC),
+        ("Options", STREAMING),
+        ("Options that Hadoop does not have", OWN),
+    ):
+        lines += ["", f"{title}:"]
+        for option in options:
+            lines.append(f"  {option.shown}")
+            lines.append(f"      {option.what.replace('`', '')}")
+    lines += ["", "Properties and classes: see docs/streaming.md."]
+    return "\n".join(lines)
+
+
+def page() -> str:
+    """Return docs/streaming.md."""
+    lines = [_INTRODUCTION, "## Options", "", "| option | what it does here | |", "|---|---|---|"]
+    lines += [_row(option) for option in OPTIONS]
+    lines += [
+        "",
+        "## Properties",
+        "",
+        "Set with `-D name=value`. A property that is not here is handed to the scripts,",
+        "and has no other effect; the command says so.",
+        "",
+        "| property | names it had | default | what it does here |",
+        "|---|---|---|---|",
+    ]
+    for known in PROPERTIES:
+        old = ", ".join(f"`{name}`" for name in known.old)
+        default = f"`{known.default}`" if known.default else ""
+        lines.append(f"| `{known.name}` | {old} | {default} | {known.what} |")
+    for title, table in (
+        ("Input formats", classes.INPUT_FORMATS),
+        ("Output formats", classes.OUTPUT_FORMATS),
+        ("Partitioners", classes.PARTITIONERS),
+        ("Mappers and reducers", classes.STEPS),
+    ):
+        lines += ["", f"## {title}", "", "| class | |", "|---|---|"]
+        lines += [f"| `{name}` | {what} |" for name, what in table.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _row(option: Option) -> str:
+    shown = option.shown.replace("|", "\\|")
+    honoured = {"yes": "", "partly": "in part", "no effect": "no effect", "refused": "refused"}[
+        option.honoured
+    ]
+    return f"| `{shown}` | {option.what} | {honoured} |"
+
+
+if __name__ == "__main__":
+    import sys
+
+    sys.stdout.write(page())

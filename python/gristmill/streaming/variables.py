@@ -1,0 +1,42 @@
+"""The properties of a job as variables of its scripts, named as Hadoop names them.
+
+my.own-property=1 ─▶ my_own_property=1;  one with an old name is there under both
+"""
+
+import os
+import re
+from pathlib import Path
+
+from gristmill.streaming.meaning import Meaning
+from gristmill.streaming.properties import PROPERTIES, names_of
+
+__all__ = ["environment"]
+
+
+def environment(meaning: Meaning, inputs: list[Path], maps: int) -> list[tuple[str, str]]:
+    """Return the job's properties as scripts see them: those set, and those with defaults."""
+    values = {known.name: known.default for known in PROPERTIES if known.default}
+    values |= meaning.arguments.properties
+    values |= {
+        "mapreduce.job.maps": str(maps),
+        "mapreduce.job.reduces": str(meaning.partitions),
+        "mapreduce.input.fileinputformat.inputdir": ",".join(f"file:{path}" for path in inputs),
+        "mapreduce.output.fileoutputformat.outputdir": f"file:{meaning.output}",
+        "mapreduce.job.user.name": os.environ.get("USER", ""),
+        "mapreduce.job.working.dir": f"file:{Path.cwd()}",
+    }
+    old = {
+        "mapreduce.input.fileinputformat.inputdir": ("mapred.input.dir",),
+        "mapreduce.output.fileoutputformat.outputdir": ("mapred.output.dir",),
+        "mapreduce.job.user.name": ("user.name",),
+        "mapreduce.job.working.dir": ("mapred.working.dir",),
+    }
+    limit: int | None = meaning.definition["truncate"]
+    found = list[tuple[str, str]]()
+    for name, value in values.items():
+        shown = value[:limit]
+        for spelling in dict.fromkeys((*names_of(name), *old.get(name, ()))):
+            variable = re.sub(r"[^A-Za-z0-9]", "_", spelling)
+            if "\0" not in shown:
+                found.append((variable, shown))
+    return found

@@ -1,0 +1,216 @@
+"""A worker: the process in which people's own functions run, one task after another.
+
+    driver ── frames ─▶ stdin    kind: 1 byte | payload length: u32 LE | payload
+           ◀─ frames ── stdout   D definition, T task ─▶    ◀─ H hello, R report, F failure
+
+The engine's side is crates/engine/src/worker/. At its start a worker moves the two pipes to private
+descriptors and puts /dev/null and its stderr in their place, so that what user code prints goes to
+the log of the task, and nothing that it reads or closes breaks the protocol. It ends when its stdin
+does.
+
+A definition is 32 bytes of key and a pickle; the task that follows begins with the key, then comes
+the task itself, as JSON. What the pickle holds runs it: an object that has a method
+`run_task(spec_json)`, or else the definition of a MapReduce job. The last `REMEMBERED` definitions
+stay loaded; the engine counts them in the same way.
+
+`command` starts this file by its path, with `-P`, and with the driver's `sys.path` as arguments: so
+it finds what the driver finds, whatever lies in the current folder, and the children of user code
+inherit an environment that nobody changed. `python -m gristmill.worker PULSE` does for a Python
+that finds all by itself. Little is imported before the hello, since a job waits for it: 31 ms from
+start to hello, 14 of them Python's own.
+"""
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["REMEMBERED", "command", "main"]
+
+REMEMBERED = 4
+"""Definitions that stay loaded; crates/engine/src/worker/frame.rs has the same number."""
+
+_KEY_BYTES = 32
+_PIPE_BYTES = 1 << 20
+
+
+def command() -> tuple[str, list[str], dict[str, str], str, str]:
+    """Return how to start a worker that finds what this process finds.
+
+    Returns:
+        The program; its arguments, to which the path of the pulse is added; its whole environment;
+        the folder it starts in; and a folder for temporary files. Workers with equal commands are
+        interchangeable: whoever changes `sys.path`, the environment or the folder gets new ones.
+
+    Example:
+        >>> program, arguments, environment, folder, scratch = command()
+        >>> arguments[arguments.index("-P") + 1].endswith("worker.py")
+        True
+    """
+    import tempfile
+    from pathlib import Path
+
+    flags = ["-O"] * sys.flags.optimize + ["-X", "utf8"] * sys.flags.utf8_mode
+    flags += ["-E"] * sys.flags.ignore_environment + ["-s"] * sys.flags.no_user_site
+    for option in sys.warnoptions:
+        flags += ["-W", option]
+    folder = str(Path.cwd())
+    path = [entry or folder for entry in sys.path]  # "" is the current folder
+    arguments = [*flags, "-P", str(Path(__file__).resolve()), *path]
+    return sys.executable, arguments, dict(os.environ), folder, tempfile.gettempdir()
+
+
+def main(arguments: list[str]) -> int:
+    """Be a worker until stdin ends.
+
+    Args:
+        arguments: The program's name, the entries of `sys.path` if they are to be set, and the path
+            of the pulse.
+    """
+    *path, pulse = arguments[1:]
+    if path:
+        sys.path[:] = path
+    channel = _Channel.take_over()
+    _watch_signals()
+    sys.argv = arguments[:1]
+
+    from gristmill import _core
+
+    _core.pulse_open(pulse)
+    channel.send(b"H", _core.VERSION.encode())
+    _serve(channel)
+    return 0
+
+
+class _Channel:
+    """The two pipes to the driver."""
+
+    def __init__(self, read_from: int, write_to: int) -> None:
+        self._from = read_from
+        self._to = write_to
+
+    @classmethod
+    def take_over(cls) -> "_Channel":
+        """Take the pipes away from where user code would find them."""
+        channel = cls(os.dup(0), os.dup(1))  # not inherited by the children that user code starts
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.close(nothing)
+        os.dup2(2, 1)
+        # A log wants whole lines, as they are printed, whatever is in them.
+        for stream in (sys.stdout, sys.stderr):
+            reconfigure = getattr(stream, "reconfigure", None)
+            if reconfigure is not None:
+                reconfigure(line_buffering=True, errors="backslashreplace")
+        return channel
+
+    def receive(self) -> tuple[bytes, bytearray] | None:
+        """Return the next frame; `None` at the end."""
+        header = self._read(5)
+        if header is None:
+            return None
+        payload = self._read(int.from_bytes(header[1:], "little"))
+        return None if payload is None else (bytes(header[:1]), payload)
+
+    def send(self, kind: bytes, payload: bytes) -> None:
+        """Send a frame."""
+        left = memoryview(kind + len(payload).to_bytes(4, "little") + payload)
+        while left:
+            left = left[os.write(self._to, left) :]
+
+    def _read(self, size: int) -> bytearray | None:
+        found = bytearray()
+        while len(found) < size:
+            piece = os.read(self._from, min(size - len(found), _PIPE_BYTES))
+            if not piece:
+                return None
+            found += piece
+        return found
+
+
+def _watch_signals() -> None:
+    """Ctrl-C is the driver's to act on; a crash, and SIGUSR1, write the stacks to the log."""
+    import faulthandler
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    stderr = os.dup(2)  # user code may close or replace its own
+    faulthandler.enable(file=stderr)
+    faulthandler.register(signal.SIGUSR1, file=stderr)
+
+
+class _Definition:
+    """A definition, loaded for its first task, which can say why it cannot be."""
+
+    def __init__(self, pickled: bytearray) -> None:
+        self._pickled: bytearray | None = pickled
+        self._loaded: object = None
+
+    def load(self) -> object:
+        if self._pickled is not None:
+            import pickle
+
+            self._loaded = pickle.loads(self._pickled)  # noqa: S301 - from the driver, our parent
+            self._pickled = None
+        return self._loaded
+
+
+def _serve(channel: _Channel) -> None:
+    """Do what the driver asks until it asks no more."""
+    definitions: dict[bytes, _Definition] = {}  # the one used last at the end
+    while (frame := channel.receive()) is not None:
+        kind, payload = frame
+        key = bytes(payload[:_KEY_BYTES])
+        del payload[:_KEY_BYTES]
+        known = definitions.pop(key, None)
+        if kind == b"D":
+            definitions[key] = _Definition(payload)
+            for old in list(definitions)[:-REMEMBERED]:
+                del definitions[old]
+        elif kind == b"T" and known is not None:
+            definitions[key] = known
+            channel.send(*_answer(known, payload))
+        else:
+            from gristmill.worker_failure import encoded, of_bug
+
+            channel.send(b"F", encoded(of_bug(f"the worker cannot use a frame {kind!r}")))
+
+
+def _answer(definition: _Definition, spec: bytearray) -> tuple[bytes, bytes]:
+    """Run a task; whatever it raises is its failure and not the worker's."""
+    doing = "load the job's functions in a worker"
+    try:
+        loaded = definition.load()
+        doing = "run the job's functions"
+        report = _runner(loaded)(spec.decode()).encode()
+        _flush()
+    except BaseException as error:  # noqa: BLE001 - SystemExit and KeyboardInterrupt of user code too
+        from gristmill.worker_failure import describe, encoded
+
+        return b"F", encoded(describe(error, doing))
+    return b"R", report
+
+
+def _flush() -> None:
+    """Let the log have what was printed; user code may have put anything in the place of stdout."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except Exception:  # noqa: BLE001, S112 - closed, None, or an object of the user's
+            continue
+
+
+def _runner(loaded: object) -> "Callable[[str], str]":
+    run: Callable[[str], str] | None = getattr(loaded, "run_task", None)
+    if run is not None:
+        return run
+    from importlib import import_module
+
+    run_task = import_module("gristmill.mapreduce.running").run_task
+    return lambda spec: run_task(loaded, spec)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))

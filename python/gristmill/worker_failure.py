@@ -1,0 +1,146 @@
+"""What a worker tells the driver about a task that failed: the JSON of the engine's `Failure`.
+
+Imported once something failed, so that no worker starts slower for it. Nothing here may fail in its
+turn: not for an exception whose `str` raises, nor for want of memory.
+"""
+
+import json
+import os
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+__all__ = ["describe", "encoded", "of_bug"]
+
+_KINDS = frozenset({"user_code", "bad_input", "memory", "io", "bug"})
+_OURS = str(Path(__file__).parent) + os.sep
+_MESSAGE_MAX = 1000
+_RECORD_MAX = 300
+_TRACEBACK_MAX = 16_000
+
+
+def describe(error: BaseException, doing: str) -> dict[str, Any]:
+    """Return the failure that an exception is.
+
+    An exception which carries a `failure` with a method `to_dict` has been described already.
+    Otherwise its attributes `kind`, `where` and `record` are used, if it has them.
+
+    Args:
+        error: The exception.
+        doing: What was being done, such as `run the job's functions`.
+    """
+    try:
+        ready: Callable[[], dict[str, Any]] | None = getattr(
+            getattr(error, "failure", None), "to_dict", None
+        )
+        return _described(error, doing) if ready is None else ready()
+    except BaseException as another:  # noqa: BLE001 - the report of a failure must not fail
+        return {
+            "kind": "memory" if isinstance(error, MemoryError) else "user_code",
+            "message": f"cannot {doing}: {type(error).__name__}, and then {type(another).__name__}",
+            "fingerprint": type(error).__name__,
+            "retryable": True,
+        }
+
+
+def of_bug(message: str) -> dict[str, Any]:
+    """Return the failure of a task for which Gristmill is to blame."""
+    return {"kind": "bug", "message": message, "fingerprint": message, "retryable": False}
+
+
+def encoded(failure: dict[str, Any]) -> bytes:
+    r"""Return a failure as the driver wants it: JSON, in which all text is text.
+
+    Example:
+        >>> encoded({"record": chr(0xDCFF)})
+        b'{"record": "\\\\udcff"}'
+    """
+    return json.dumps(_clean(failure), default=_text).encode()
+
+
+def _described(error: BaseException, doing: str) -> dict[str, Any]:
+    told = traceback.TracebackException.from_exception(error)
+    _leave_out_ours(told)
+    frames = list(told.stack)
+    loading = doing.startswith("load")
+    kind = _kind(error, by_user=loading or bool(frames))
+    what = " ".join("".join(told.format_exception_only()).split())
+    last = f"{frames[-1].filename}, line {frames[-1].lineno}" if frames else ""
+    where, record = _where(error), _text(getattr(error, "record", ""))
+    return {
+        "kind": kind,
+        "message": _short(f"cannot {doing}: {what}{last and f' ({last})'}.", _MESSAGE_MAX),
+        "traceback": _short("".join(told.format()), _TRACEBACK_MAX) if frames else "",
+        "where": where,
+        "record": _short(record, _RECORD_MAX),
+        # Without the text of the exception, which may have an address or a time in it.
+        "fingerprint": _short(f"{type(error).__qualname__}|{last}|{where}|{record}", _MESSAGE_MAX),
+        "retryable": not loading and kind in ("user_code", "memory", "io"),
+    }
+
+
+def _kind(error: BaseException, *, by_user: bool) -> str:
+    said = getattr(error, "kind", None)
+    if isinstance(said, str) and said in _KINDS:
+        return said
+    if isinstance(error, MemoryError):
+        return "memory"
+    if by_user or not isinstance(error, Exception):
+        return "user_code"
+    return "io" if isinstance(error, OSError) else "bug"
+
+
+def _where(error: BaseException) -> dict[str, Any] | None:
+    where = getattr(error, "where", None)
+    if not isinstance(where, dict):
+        return None
+    found = cast("dict[str, object]", where)
+    place: dict[str, Any] = {"file": _text(found.get("file", ""))}
+    for name in ("offset", "record", "line"):
+        number = found.get(name)
+        place[name] = number if isinstance(number, int) and number >= 0 else 0
+    return place
+
+
+def _leave_out_ours(told: traceback.TracebackException) -> None:
+    """Leave the user's frames alone, in what was raised and in all that led to it."""
+    pending: list[traceback.TracebackException | None] = [told]
+    while pending:
+        current = pending.pop()
+        if current is not None:
+            current.stack[:] = [frame for frame in current.stack if not _is_ours(frame.filename)]
+            pending += [current.__cause__, current.__context__]
+            pending += getattr(current, "exceptions", None) or []
+
+
+def _is_ours(filename: str) -> bool:
+    return filename.startswith((_OURS, "<frozen ")) or filename.endswith("/runpy.py")
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    try:
+        return repr(value)
+    except Exception as error:  # noqa: BLE001 - the user's own __repr__
+        return f"<{type(value).__name__} whose repr raises {type(error).__name__}>"
+
+
+def _short(text: str, longest: int) -> str:
+    """Cut the middle out: how it began and how it ended say most."""
+    if len(text) <= longest:
+        return text
+    return f"{text[: longest // 3]} [...] {text[-(longest - longest // 3) :]}"
+
+
+def _clean(value: object) -> object:
+    """Replace what is no Unicode text (half a surrogate pair): other readers of JSON refuse it."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, dict):
+        pairs = cast("dict[object, object]", value).items()
+        return {_clean(_text(name)): _clean(part) for name, part in pairs}
+    if isinstance(value, (list, tuple)):
+        return [_clean(part) for part in cast("list[object]", value)]
+    return value

@@ -1,0 +1,201 @@
+"""`gristmill run` and `gristmill check`, as a user runs them."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.mapreduce.harness import gristmill
+
+JOB = """
+import gristmill as gm
+from helper import split
+
+
+def words(line):
+    for word in split(line):
+        yield word, 1
+
+
+job = gm.Job(gm.text("in.txt"), map=words, reduce=gm.sum(), output=gm.tsv("counts"))
+"""
+
+FUNCTION = """
+import gristmill as gm
+
+
+def job(n, input="in.txt", output="out"):
+    def lengths(line):
+        for word in line.split():
+            if len(word) >= int(n):
+                yield word, len(word)
+    return gm.Job(gm.text(input), map=lengths, reduce=gm.max(), output=gm.tsv(output))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "in.txt").write_text("to be or\nnot to be\n0\n")
+    (tmp_path / "helper.py").write_text("def split(line):\n    return line.split()\n")
+    (tmp_path / "job.py").write_text(JOB)
+    (tmp_path / "function.py").write_text(FUNCTION)
+    return tmp_path
+
+
+def counts(path: Path) -> dict[str, int]:
+    lines = (path / "part-r-00000.tsv").read_text().splitlines()
+    return {word: int(n) for word, n in (line.split("\t") for line in lines)}
+
+
+def test_run(folder: Path) -> None:
+    done = gristmill("run", "job.py", cwd=folder)
+    assert done.stdout.startswith("5 records, 25 B, in 1 file of counts\n")
+    assert done.stderr == ""
+    assert counts(folder / "counts") == {"be": 2, "not": 1, "or": 1, "to": 2, "0": 1}
+
+
+def test_other_files(folder: Path) -> None:
+    (folder / "b.txt").write_text("b\n")
+    arguments = ("run", "job.py", "--input", "b.txt", "--output", "other", "--json")
+    report = json.loads(gristmill(*arguments, "--workers", "1", cwd=folder).stdout)
+    assert (report["records"], report["workers"]) == (1, 1)
+    assert counts(folder / "other") == {"b": 1}
+
+
+def test_settings(folder: Path) -> None:
+    gristmill("run", "function.py", "--set", "n=3", "--output", "long", cwd=folder)
+    assert counts(folder / "long") == {"not": 3}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["none.py"], "there is no such file"),
+        (["job.py", "--job", "other"], "it defines no other"),
+        (["job.py", "--set", "n=3"], "defines a job, not a function"),
+        (["function.py", "--set", "m=3", "--set", "n=1"], "no such settings"),
+        (["function.py"], "missing 1 required positional argument: 'n'"),
+        (["job.py", "--set", "n"], "'n' is not NAME=VALUE"),
+        (["job.py", "--only", "here"], "'here' is not FILE:OFFSET"),
+        (["job.py", "--input", "none"], "none does not exist"),
+        (["job.py", "--memory", "lots"], "memory"),
+    ],
+)
+def test_wrong_command_lines(folder: Path, arguments: list[str], says: str) -> None:
+    done = gristmill("run", *arguments, cwd=folder, status=2)
+    assert says in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "Traceback" not in done.stderr
+
+
+def test_a_file_that_cannot_be_loaded(folder: Path) -> None:
+    (folder / "bad.py").write_text("import gristmill\n\n1 / 0\n")
+    done = gristmill("run", "bad.py", cwd=folder, status=2)
+    assert "ZeroDivisionError: division by zero (line 3 of" in done.stderr
+    (folder / "worse.py").write_text("def (\n")
+    assert "SyntaxError" in gristmill("run", "worse.py", cwd=folder, status=2).stderr
+
+
+def test_a_failure_and_its_record_again(folder: Path) -> None:
+    (folder / "helper.py").write_text("def split(line):\n    return [1 // (line != '0'), line]\n")
+    done = gristmill("run", "job.py", cwd=folder, status=1)
+    first, *rest = done.stderr.splitlines()
+    assert first.startswith("gristmill run: cannot map a record: map words: ZeroDivisionError")
+    assert "offset 19" in first
+    assert rest[0] == "In your code:"
+    *_, last = rest
+    command = last.removeprefix("To try that record again: gristmill ").split()
+    assert command[:2] == ["run", "job.py"]
+    again = gristmill(*command, cwd=folder, status=1)
+    assert again.stdout == "record 2 of its split: '0'\n"
+    assert "in split" in again.stderr
+    (folder / "helper.py").write_text("def split(line):\n    return [line]\n")
+    assert gristmill(*command, cwd=folder).stdout.endswith("\n  ('0', 1)\n")
+    none = gristmill(*command[:-1], "in.txt:3", cwd=folder, status=2)
+    assert "none of gm.text('in.txt') begins at offset 3" in none.stderr
+
+
+def test_explain(folder: Path) -> None:
+    done = gristmill("run", "job.py", "--explain", cwd=folder)
+    assert "words, gm.sum()" in done.stdout
+    assert not (folder / "counts").exists()
+
+
+def test_bad_records_are_told(folder: Path) -> None:
+    text = JOB.replace("reduce=gm.sum()", "reduce=gm.sum(), skip_bad=5")
+    (folder / "job.py").write_text(text.replace("yield word, 1", "yield word, 1 // len(word[1:])"))
+    done = gristmill("run", "job.py", cwd=folder)
+    assert "1 bad record left out, kept in counts/_bad-*" in done.stdout
+
+
+# --- check ---
+
+CHECKED = """
+import gristmill as gm
+import itertools, random, time
+
+seen = []
+
+
+def words(line):
+    {map}
+    for word in line.split():
+        yield word, float(len(word)) / 10
+
+
+def reduce(key, values):
+    yield key, {reduce}
+
+
+{more}
+job = gm.Job(gm.text("in.txt"), map=words, reduce=reduce, output=gm.tsv("out"), **options)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "map_line", "reduce", "more", "says"),
+    [
+        ("good", "pass", "max(values)", "options = {}", None),
+        ("good combiner", "pass", "max(values)",
+         "options = dict(combine=lambda key, values: [max(values)])", None),
+        ("random", "line += str(random.random())", "max(values)", "options = {}",
+         "the same circumstances"),
+        ("order", "pass", "list(values)[:3] + [0.1 + next(itertools.count())]",
+         "options = dict(sort_by=lambda key, value: value)", None),
+        ("state", "seen.append(line); line += str(len(seen))", "max(values)", "options = {}",
+         "attempts killed and begun again"),
+        ("combine", "pass", "sum(values)",
+         "options = dict(combine=lambda key, values: [1 + sum(values)])", "0 passes of combine"),
+    ],
+)  # fmt: skip
+def test_check(
+    folder: Path, name: str, map_line: str, reduce: str, more: str, says: str | None
+) -> None:
+    lines = "".join(f"{'ab' * (n % 7)} {n % 3} c\n" for n in range(200))
+    (folder / "in.txt").write_text(lines)
+    (folder / "job.py").write_text(CHECKED.format(map=map_line, reduce=reduce, more=more))
+    done = gristmill("check", "job.py", cwd=folder, status=0 if says is None else 1)
+    if says is None:
+        assert done.stdout.startswith("deterministic: "), name
+        assert "  workers\n" in done.stdout
+    else:
+        assert f"the output differs with {says}: record" in done.stdout, done.stdout
+        assert "not deterministic" in done.stdout
+
+
+def test_check_finds_what_depends_on_the_order_of_values(folder: Path) -> None:
+    lines = "".join(f"{'a' * (n % 7 + 1)} x\n" for n in range(60))
+    (folder / "in.txt").write_text(lines)
+    text = CHECKED.format(map="pass", reduce="list(values)", more="options = {}")
+    (folder / "job.py").write_text(text.replace("yield word, float", "yield 'k', float"))
+    done = gristmill("check", "job.py", "--no-workers", "--json", cwd=folder, status=1)
+    found = json.loads(done.stdout)
+    assert not found["deterministic"]
+    assert {difference["trial"] for difference in found["differences"]} == {
+        "values in another order"
+    }
+
+
+def test_a_job_that_fails_cannot_be_checked(folder: Path) -> None:
+    (folder / "helper.py").write_text("def split(line):\n    return [][0]\n")
+    done = gristmill("check", "job.py", cwd=folder, status=1)
+    assert "cannot check the job: IndexError" in done.stderr

@@ -1,0 +1,304 @@
+"""What each format reads and writes, against the plainest reader there is."""
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.mapreduce.harness import CODECS
+
+import gristmill as gm
+
+
+def itself(record: Any) -> Iterator[Any]:
+    yield record
+
+
+def copied(source: Any, tmp_path: Path, **options: Any) -> list[Any]:
+    """The records of an input, by a job that only maps."""
+    job = gm.Job(source, map=itself, output=gm.jsonl(tmp_path / "copied"), **options)
+    return list(job.run(workers=2, overwrite=True).read())
+
+
+# --- text ---
+
+HOSTILE = ["", "a", "", "ä€𝄞", "x" * 3000, "tab\there", "", "last"]
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("split_max", [7, 1000, None])
+@pytest.mark.parametrize("last", ["", "\n"])
+def test_lines(tmp_path: Path, codec: str, split_max: int | None, last: str) -> None:
+    suffix, write = CODECS[codec]
+    write(tmp_path / f"a.txt{suffix}", ("\n".join(HOSTILE) + last).encode())
+    assert copied(gm.text(tmp_path / f"a.txt{suffix}"), tmp_path, split_max=split_max) == HOSTILE
+
+
+@pytest.mark.parametrize("split_max", [5, 40, None])
+def test_lines_in_batches(tmp_path: Path, split_max: int | None) -> None:
+    (tmp_path / "a.txt").write_text("\n".join(HOSTILE))
+    job = gm.Job(
+        gm.text(tmp_path / "a.txt"),
+        map_batches=lambda batch: batch.column("line").to_pylist(),
+        split_max=split_max,
+        output=gm.jsonl(tmp_path / "out"),
+    )
+    assert list(job.run().read()) == HOSTILE
+
+
+def test_several_lines(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("1\n2\n3\n4\n5\n")
+    assert copied(gm.text(tmp_path / "a", lines=2), tmp_path) == [["1", "2"], ["3", "4"], ["5"]]
+
+
+def test_whole_files(tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / f"{name}.txt").write_text(f"{name}\n1\n")
+    found = copied(gm.text(tmp_path / "*.txt", whole=True), tmp_path)
+    expected = [{"key": f"{tmp_path}/{name}.txt", "value": f"{name}\n1\n"} for name in "ab"]
+    assert found == expected
+
+
+def test_other_encodings(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes("caf\xe9\r\nol\xe9\r\n".encode("latin-1"))
+    found = copied(gm.text(tmp_path / "a", encoding="latin-1", strip_cr=True), tmp_path)
+    assert found == ["café", "olé"]
+    (tmp_path / "b").write_bytes(b"a\xffb\n")
+    assert copied(gm.text(tmp_path / "b", errors="replace"), tmp_path) == ["a\ufffdb"]
+    job = gm.Job(
+        gm.text(tmp_path / "b", encoding=None),
+        map=lambda line: [line.hex()],
+        output=gm.text(tmp_path / "hex"),
+    )
+    assert list(job.run().read()) == ["61ff62"]
+
+
+def test_no_text(tmp_path: Path) -> None:
+    (tmp_path / "b").write_bytes(b"good\na\xffb\n")
+    with pytest.raises(ValueError, match=r"UTF-8.*b, offset 5"):
+        copied(gm.text(tmp_path / "b"), tmp_path)
+
+
+# --- records of one length, keys and values in lines ---
+
+
+@pytest.mark.parametrize("split_max", [1, 50, None])
+def test_fixed(tmp_path: Path, split_max: int | None) -> None:
+    data = bytes(range(250))
+    (tmp_path / "a").write_bytes(data)
+    job = gm.Job(
+        gm.fixed(tmp_path / "a", 10),
+        map=lambda record: [record.hex()],
+        split_max=split_max,
+        output=gm.text(tmp_path / "out"),
+    )
+    assert list(job.run().read()) == [data[at : at + 10].hex() for at in range(0, 250, 10)]
+
+
+@pytest.mark.parametrize(
+    ("separator", "value"), [("\t", "1 x\t2"), (" ", "x\t2"), (b"\t", "1 x\t2")]
+)
+def test_delimited(tmp_path: Path, separator: str | bytes, value: str) -> None:
+    (tmp_path / "a").write_text("b\t1 x\t2\na\t3\nnone\n")
+    job = gm.Job(
+        gm.delimited(tmp_path / "a", separator), reduce=gm.first(), output=gm.kv(tmp_path / "out")
+    )
+    found = dict(job.run().read())
+    key = ("b\t1" if separator == " " else "b") if isinstance(separator, str) else b"b"
+    assert found[key] == (value if isinstance(separator, str) else value.encode())
+    assert found["none" if isinstance(separator, str) else b"none"] in ("", b"")
+
+
+def test_tsv_keeps_what_is_in_fields(tmp_path: Path) -> None:
+    pairs = [
+        (("a\tb", 1), "x\ny"),
+        (("c\\t", 2.5), "\r"),
+        (("", -1), None),
+        (("ä", True), b"\xc3\xa4"),
+    ]
+    job = gm.Job(gm.items(pairs), map=itself, output=gm.tsv(tmp_path / "out"))
+    result = job.run()
+    assert list(result.read()) == [
+        ("a\tb", "1", "x\ny"),
+        ("c\\t", "2.5", "\r"),
+        ("", "-1", ""),
+        ("ä", "True", "ä"),
+    ]
+    assert len((tmp_path / "out/part-m-00000.tsv").read_text().splitlines()) == 4
+
+
+# --- JSON and CSV ---
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "zstd"])
+def test_jsonl(tmp_path: Path, codec: str) -> None:
+    suffix, write = CODECS[codec]
+    values: list[Any] = [{"a": 1, "b": [1.5, None]}, "text\n", 3, True, None, [], "ä"]
+    write(tmp_path / f"a.jsonl{suffix}", "\n".join(map(json.dumps, values)).encode())
+    assert copied(gm.jsonl(tmp_path / f"a.jsonl{suffix}"), tmp_path, split_max=10) == values
+
+
+def test_no_json(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"a": 1}\n{"a": \n')
+    with pytest.raises(ValueError, match=r"the line is no JSON.*a.jsonl, offset 9"):
+        copied(gm.jsonl(tmp_path / "a.jsonl"), tmp_path)
+
+
+@pytest.mark.parametrize("value", [b"bytes", float("nan"), {1, 2}])
+def test_no_json_out(tmp_path: Path, value: object) -> None:
+    job = gm.Job(gm.items([value]), map=itself, output=gm.jsonl(tmp_path / "out"))
+    with pytest.raises(ValueError, match="the record has no JSON"):
+        job.run()
+
+
+ROWS = [["name", "note"], ["a", 'say "hi"'], ["b", "two\nlines\n\nthree"], ["c", ""], ["d", "x,y"]]
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip"])
+@pytest.mark.parametrize("split_max", [5, None])
+def test_csv(tmp_path: Path, codec: str, split_max: int | None) -> None:
+    suffix, write = CODECS[codec]
+    plain = tmp_path / "plain"
+    with plain.open("w", newline="") as file:
+        csv.writer(file).writerows(ROWS)
+    path = tmp_path / f"a.csv{suffix}"
+    write(path, plain.read_bytes())
+    found = copied(gm.csv(path), tmp_path, split_max=split_max)
+    with plain.open(newline="") as file:
+        assert found == list(csv.DictReader(file))
+    rows = copied(gm.csv(path, header=False), tmp_path, split_max=split_max)
+    assert [list(row.values()) if isinstance(row, dict) else row for row in rows] == ROWS
+
+
+@pytest.mark.parametrize("split_max", [5, 30, None])
+def test_csv_that_is_cut(tmp_path: Path, split_max: int | None) -> None:
+    for name in "ab":
+        rows = "".join(f"{n};{name}\n" for n in range(20))
+        (tmp_path / f"{name}.csv").write_text("n;file\n" + rows)
+    source = gm.csv(tmp_path / "*.csv", delimiter=";", multiline=False)
+    found = copied(source, tmp_path, split_max=split_max)
+    assert found == [{"n": str(n), "file": name} for name in "ab" for n in range(20)]
+
+
+def test_csv_of_another_width(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("x,y\n1,2\n\n3,4,5\n")
+    with pytest.raises(ValueError, match=r"3 fields, and the header names 2.*a.csv, offset 9"):
+        copied(gm.csv(tmp_path / "a.csv"), tmp_path)
+
+
+def test_csv_out(tmp_path: Path) -> None:
+    pairs = [(("a", "b"), 1), (("c,d", "e"), 2)]
+    job = gm.Job(gm.items(pairs), map=itself, output=gm.csv(tmp_path / "pairs"))
+    assert list(job.run().read()) == [
+        {"key_1": "a", "key_2": "b", "value": "1"},
+        {"key_1": "c,d", "key_2": "e", "value": "2"},
+    ]
+    rows = [{"x": 1, "y": "a\nb"}, {"x": 2, "y": ""}]
+    job = gm.Job(gm.items(rows), map=itself, output=gm.csv(tmp_path / "rows"))
+    assert list(job.run().read()) == [{"x": "1", "y": "a\nb"}, {"x": "2", "y": ""}]
+    job = gm.Job(gm.items([{"x": 1}, {"z": 1}]), map=itself, output=gm.csv(tmp_path / "odd"))
+    with pytest.raises(ValueError, match=r"\{'z': 1\} has not the columns x"):
+        job.run()
+
+
+# --- tables ---
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> pa.Table:
+    made = pa.table({"n": list(range(1000)), "name": [f"n{n % 10}" for n in range(1000)]})
+    pq.write_table(made, tmp_path / "a.parquet", row_group_size=100)
+    with pa.ipc.new_file(tmp_path / "a.arrow", made.schema) as file:
+        file.write_table(made, max_chunksize=100)
+    return made
+
+
+@pytest.mark.parametrize("split_max", [1, 2000, None])
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
+def test_tables(tmp_path: Path, table: pa.Table, form: str, split_max: int | None) -> None:
+    source = getattr(gm, form)(tmp_path / f"a.{form}")
+    assert copied(source, tmp_path, split_max=split_max) == table.to_pylist()
+    job = gm.Job(
+        source,
+        map_batches=lambda batch: [batch],
+        split_max=split_max,
+        output=gm.parquet(tmp_path / "out"),
+    )
+    assert job.run().to_arrow().to_pylist() == table.to_pylist()
+
+
+@pytest.mark.usefixtures("table")
+def test_columns_and_batches(tmp_path: Path) -> None:
+    job = gm.Job(
+        gm.parquet(tmp_path / "a.parquet", columns=["name"]),
+        map_batches=lambda batch: ((name, len(batch.schema)) for name in batch[0].to_pylist()),
+        reduce=gm.sum(),
+        output=gm.arrow(tmp_path / "out", codec="zstd"),
+    )
+    rows = job.run().read()
+    assert list(rows) == [{"key": f"n{n}", "value": 100} for n in range(10)]
+
+
+def test_mixed_types_name_the_record(tmp_path: Path) -> None:
+    pairs = [("a", 1), ("b", 2.5), ("c", "three")]
+    job = gm.Job(gm.items(pairs), map=itself, output=gm.parquet(tmp_path / "out"))
+    with pytest.raises(ValueError, match=r"column value .*'c'.*of type str.*schema="):
+        job.run()
+
+
+def test_a_schema(tmp_path: Path) -> None:
+    schema = pa.schema({"key": pa.string(), "value": pa.float32()})
+    output = gm.parquet(tmp_path / "out", schema=schema)
+    result = gm.Job(gm.items([("a", 1)]), map=itself, output=output).run()
+    assert pq.read_schema(result.files()[0]) == schema
+
+
+# --- our own ---
+
+
+@pytest.mark.parametrize("codec", [None, "zstd", "gzip"])
+@pytest.mark.parametrize("split_max", [300_000, None])
+def test_kv(tmp_path: Path, codec: str | None, split_max: int | None) -> None:
+    pairs = [
+        ((n, f"k{n}", None, 2.5), {"v": n} if n % 2 else (n, b"x" * 50)) for n in range(10_000)
+    ]
+    made = gm.Job(gm.items(pairs), map=itself, output=gm.kv(tmp_path / "a", codec=codec)).run()
+    assert list(made.read()) == pairs
+    again = gm.Job(
+        gm.kv(tmp_path / "a"), map=itself, split_max=split_max, output=gm.kv(tmp_path / "b")
+    )
+    result = again.run()
+    assert list(result.read()) == pairs
+    if codec is None and split_max is not None:
+        assert len(result.files()) > len(made.files())
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "magic"])
+def test_damaged_kv(tmp_path: Path, damage: str) -> None:
+    made = gm.Job(gm.items([(1, "x" * 100)] * 9), map=itself, output=gm.kv(tmp_path / "a")).run()
+    (file,) = made.files()
+    data = bytearray(file.read_bytes())
+    if damage == "cut":
+        del data[-20:]
+    else:
+        data[300 if damage == "flip" else 0] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(ValueError, match=r"part-m-00000\.kv"):
+        list(made.read())
+
+
+def test_a_kv_file_holds_pairs(tmp_path: Path) -> None:
+    job = gm.Job(gm.items([1]), map=itself, output=gm.kv(tmp_path / "a"))
+    with pytest.raises(ValueError, match="holds pairs of a key and a value, and 1 is none"):
+        job.run()
+
+
+def test_text_out(tmp_path: Path) -> None:
+    records = ["line", ("k", 1), 2.5, b"\xff", None]
+    job = gm.Job(gm.items(records), map=itself, output=gm.text(tmp_path / "out"))
+    (file,) = job.run().files()
+    assert file.read_bytes() == b"line\nk\t1\n2.5\n\xff\nNone\n"

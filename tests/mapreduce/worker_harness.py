@@ -1,0 +1,84 @@
+"""A worker driven as the engine drives it: frames over its pipes."""
+
+import json
+import os
+import subprocess
+import threading
+from pathlib import Path
+from typing import Any, Self
+
+import cloudpickle
+
+from gristmill.worker import command
+
+KEY = b"k" * 32
+
+
+class Worker:
+    """A worker process, and what it wrote to its stderr."""
+
+    def __init__(self, folder: Path, *more: str) -> None:
+        program, arguments, environment, _, _ = command()
+        self.pulse = folder / "pulse"
+        self.pulse.write_bytes(bytes(4096))
+        self.process = subprocess.Popen(
+            [program, *arguments, *more, str(self.pulse)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+            process_group=0,
+        )
+        self._stderr: list[bytes] = []
+        self._reader = threading.Thread(target=self._read_stderr)
+        self._reader.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.end()
+
+    def _read_stderr(self) -> None:
+        assert self.process.stderr is not None
+        while piece := os.read(self.process.stderr.fileno(), 1 << 16):
+            self._stderr.append(piece)
+
+    def send(self, kind: bytes, payload: bytes) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(kind + len(payload).to_bytes(4, "little") + payload)
+        self.process.stdin.flush()
+
+    def receive(self) -> tuple[bytes, bytes]:
+        assert self.process.stdout is not None
+        header = self.process.stdout.read(5)
+        return header[:1], self.process.stdout.read(int.from_bytes(header[1:], "little"))
+
+    def define(self, runner: object, key: bytes = KEY) -> None:
+        """Send a definition whose method `run_task` is `runner`'s."""
+        self.send(b"D", key + cloudpickle.dumps(runner))
+
+    def task(self, spec: str = "{}", key: bytes = KEY) -> tuple[bytes, bytes]:
+        """Have a task run; the answer."""
+        self.send(b"T", key + spec.encode())
+        return self.receive()
+
+    def failure(self, spec: str = "{}", key: bytes = KEY) -> dict[str, Any]:
+        """Have a task run that fails; how."""
+        kind, payload = self.task(spec, key)
+        assert kind == b"F", (kind, payload)
+        return json.loads(payload)
+
+    def end(self) -> tuple[int, str]:
+        """End its stdin and wait; the exit code and all of its stderr."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        if not self.process.stdin.closed:
+            self.process.stdin.close()
+        code = self.process.wait(timeout=30)
+        self._reader.join()
+        self.process.stdout.close()
+        if self.process.stderr is not None:
+            self.process.stderr.close()
+        return code, b"".join(self._stderr).decode()

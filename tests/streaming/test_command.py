@@ -1,0 +1,139 @@
+"""The command around the jobs: help, explanations, our own options."""
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from .conftest import Run, Yard
+
+
+@pytest.fixture
+def job(yard: Yard, tmp_path: Path) -> list[str]:
+    return [
+        "-input",
+        str(yard.inputs / "words.txt"),
+        "-output",
+        str(tmp_path / "out"),
+        "-mapper",
+        "cat",
+        "-reducer",
+        "cat",
+    ]
+
+
+def output(tmp_path: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (tmp_path / "out").glob("part-*")}
+
+
+def test_explain_says_what_each_option_means(
+    streaming: Run, job: list[str], tmp_path: Path
+) -> None:
+    done = streaming(
+        "-D",
+        "mapreduce.job.reduces=3",
+        "-D",
+        "mapreduce.map.speculative=true",
+        "-D",
+        "stream.num.map.output.key.fields=2",
+        *job,
+        "-cmdenv",
+        "A=b",
+        "--explain",
+    )
+    assert done.returncode == 0
+    for part in (
+        "mapper       cat; reads text (values alone), writes text, the key up to the 2th",
+        "partitions   3",
+        "variable     A=b",
+        "mapreduce.map.speculative has no effect",
+        "property     mapreduce.job.reduces=3",
+    ):
+        assert part in done.stdout
+    assert not (tmp_path / "out").exists()
+
+
+def test_verbose_says_what_was_understood(streaming: Run, job: list[str]) -> None:
+    done = streaming(*job, "-verbose")
+    assert done.returncode == 0
+    assert "map tasks    2" in done.stderr
+
+
+def test_help_is_hadoops_and_ours(streaming: Run) -> None:
+    for word in ("-help", "-info", "--help"):
+        done = streaming(word)
+        assert done.returncode == 0
+        assert "-inputreader SPEC" in done.stdout
+        assert "--only-split N" in done.stdout
+    assert streaming().returncode == 2
+
+
+def test_a_wrong_command_line_is_exit_code_2(streaming: Run, job: list[str]) -> None:
+    done = streaming(*job, "-libjars", "x.jar")
+    assert done.returncode == 2
+    assert "-libjars cannot be honoured" in done.stderr
+
+
+def test_a_job_in_the_background_ends_by_itself(
+    streaming: Run, job: list[str], tmp_path: Path
+) -> None:
+    done = streaming(*job, "-background")
+    assert done.returncode == 0
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "out/_SUCCESS").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert (tmp_path / "out/part-00000").exists()
+
+
+def test_an_output_is_replaced_only_when_asked(
+    streaming: Run, job: list[str], tmp_path: Path
+) -> None:
+    assert streaming(*job).returncode == 0
+    before = output(tmp_path)
+    assert streaming(*job).returncode == 5
+    assert output(tmp_path) == before
+    assert streaming(*job, "--overwrite", "-numReduceTasks", "2").returncode == 0
+    assert len(output(tmp_path)) == 2
+
+
+def test_json_is_the_report(streaming: Run, job: list[str]) -> None:
+    done = streaming(*job, "--json", "--no-sync", "--history")
+    report = json.loads(done.stdout)
+    assert (report["command"], report["status"], report["counters"]["MAP_INPUT_RECORDS"]) == (
+        "streaming",
+        "succeeded",
+        300,
+    )
+
+
+def test_little_memory_gives_the_same_output(streaming: Run, tmp_path: Path) -> None:
+    text = "".join(f"{number * 7919 % 100_003:06}\t{number}\n" for number in range(400_000))
+    (tmp_path / "in").write_text(text)
+    (tmp_path / "spill").mkdir()
+    made = []
+    for more in ([], ["--memory", "24M", "--workers", "1", "--spill-dir", str(tmp_path / "spill")]):
+        words = [
+            "-input",
+            str(tmp_path / "in"),
+            "-output",
+            str(tmp_path / "out"),
+            "-mapper",
+            "cat",
+            "-reducer",
+            "cat",
+            "-combiner",
+            "cat",
+            "-numReduceTasks",
+            "3",
+            "--overwrite",
+            "--json",
+        ]
+        done = streaming(*words, *more)
+        assert done.returncode == 0, done.stderr
+        made.append((output(tmp_path), json.loads(done.stdout)["counters"]["SPILLED_RUNS"]))
+    (plenty, few), (little, many) = made
+    assert plenty == little
+    assert many > few
+    lines = b"".join(plenty.values()).splitlines()
+    assert sorted(lines) == sorted(text.encode().splitlines())

@@ -1,0 +1,246 @@
+"""Scripts that go wrong: what is said, what is left, how to see it again."""
+
+import json
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from .conftest import Run
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "in.txt").write_text("".join(f"line {number}\n" for number in range(1000)))
+    return tmp_path
+
+
+def script(home: Path, text: str) -> str:
+    path = home / "script.py"
+    path.write_text(f"#!/usr/bin/env python3\n{text}\n")
+    return "script.py"
+
+
+def words(home: Path, *more: str) -> list[str]:
+    return [*more, "-input", str(home / "in.txt"), "-output", str(home / "out")]
+
+
+def is_clean(home: Path) -> bool:
+    return not [path for path in home.iterdir() if path.name.startswith((".", "out"))]
+
+
+def test_a_failure_says_where_and_how_to_see_it_again(home: Path, streaming: Run) -> None:
+    text = (
+        "import sys\nfor line in sys.stdin:\n"
+        "    if line == 'line 700\\n':\n        raise ValueError('bad ' + line)"
+    )
+    name = script(home, text)
+    done = streaming(
+        *words(
+            home,
+            "-D",
+            "mapreduce.map.maxattempts=1",
+            "-file",
+            name,
+            "-mapper",
+            name,
+            "-reducer",
+            "NONE",
+        ),
+        cwd=home,
+    )
+    assert done.returncode == 1
+    said = done.stderr
+    assert re.search(r"cannot run the mapper: `script\.py` ended with exit code 1", said)
+    assert f"file {home}/in.txt" in said
+    assert re.search(r"offset \d+, bytes \d+, split [01], records written to it \d+", said)
+    assert "ValueError: bad line 700" in said
+    assert "Traceback" in said
+    assert is_clean(home)
+
+
+def test_one_split_runs_again_alone(home: Path, streaming: Run) -> None:
+    text = (
+        "import os, sys\nlines = sys.stdin.readlines()\n"
+        "print(os.environ['mapreduce_task_partition'], len(lines), os.environ['X'])\n"
+        "sys.exit(os.environ['mapreduce_task_partition'] == '1')"
+    )
+    name = script(home, text)
+    done = streaming(*words(home, "-files", name, "-cmdenv", "X=y", "-mapper", name), cwd=home)
+    assert done.returncode == 1
+    again = re.search(
+        r"see it fail alone with (gristmill streaming .* --only-split \d)\.", done.stderr
+    )
+    assert again is not None, done.stderr
+    repeated = shlex.split(again[1])[2:]
+    alone = streaming(*repeated, cwd=home)
+    assert alone.returncode == 1
+    assert "split 1" in alone.stderr
+    other = [*repeated[:-1], "0"]
+    assert streaming(*other, cwd=home).returncode == 0
+    (part,) = (home / "out-split-0").glob("part-*")
+    assert part.read_text().startswith("0 5")
+    assert streaming(*repeated[:-1], "7", cwd=home).returncode == 2
+
+
+def test_a_program_that_is_not_there(home: Path, streaming: Run) -> None:
+    done = streaming(*words(home, "-mapper", "mapper.py"), cwd=home)
+    assert done.returncode == 1
+    assert "no program `mapper.py`" in done.stderr
+    assert "-file path/to/mapper.py" in done.stderr
+
+
+def test_a_script_that_hangs(home: Path, streaming: Run) -> None:
+    name = script(home, "import time\ntime.sleep(1000)")
+    began = time.monotonic()
+    done = streaming(
+        *words(
+            home,
+            "-D",
+            "mapreduce.task.timeout=500",
+            "-D",
+            "mapred.map.max.attempts=1",
+            "-D",
+            "mapreduce.reduce.maxattempts=1",
+            "-file",
+            name,
+            "-mapper",
+            name,
+        ),
+        cwd=home,
+    )
+    assert done.returncode == 1
+    assert "for 0.5 s, and was killed" in done.stderr
+    assert "mapreduce.task.timeout" in done.stderr
+    assert time.monotonic() - began < 30
+
+
+def test_a_script_that_speaks_is_not_killed(home: Path, streaming: Run) -> None:
+    text = (
+        "import sys, time\nsys.stdin.read()\n"
+        "for i in range(10):\n    time.sleep(0.2)\n    print('reporter:status:working', "
+        "file=sys.stderr, flush=True)\n"
+        "print('done')"
+    )
+    name = script(home, text)
+    done = streaming(
+        *words(home, "-D", "mapreduce.task.timeout=1000", "-file", name, "-mapper", name), cwd=home
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(("allowed", "code", "tries"), [("true", 1, 3), ("false", 0, 1)])
+def test_attempts_and_exit_codes(
+    home: Path, streaming: Run, allowed: str, code: int, tries: int
+) -> None:
+    log = home / "log"
+    name = script(home, f"open({str(log)!r}, 'a').write('tried\\n')\nimport sys\nsys.exit(9)")
+    done = streaming(
+        *words(
+            home,
+            "-D",
+            f"stream.non.zero.exit.is.failure={allowed}",
+            "-D",
+            "mapreduce.map.maxattempts=3",
+            "-D",
+            "mapreduce.reduce.maxattempts=2",
+            "-D",
+            "mapreduce.job.maps=1",
+            "-file",
+            name,
+            "-mapper",
+            name,
+            "-reducer",
+            "NONE",
+        ),
+        cwd=home,
+    )
+    assert done.returncode == code, done.stderr
+    assert log.read_text().count("tried") == tries
+
+
+def test_a_failure_that_passes_leaves_no_trace(home: Path, streaming: Run) -> None:
+    flag = home / "flag"
+    text = (
+        f"import os, sys\nprint(sys.stdin.read().count('\\n'))\nprint('reporter:counter:a,b,1', "
+        f"file=sys.stderr)\n"
+        f"if not os.path.exists({str(flag)!r}):\n    open({str(flag)!r}, 'w')\n    sys.exit(1)"
+    )
+    name = script(home, text)
+    done = streaming(
+        *words(home, "-file", name, "-mapper", name, "-D", "mapreduce.job.maps=1", "--json"),
+        cwd=home,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (home / "out/part-00000").read_text() == "1000\t\n"
+    assert json.loads(done.stdout)["user_counters"] == {"a": {"b": 1}}
+
+
+def test_killed_by_a_signal(home: Path, streaming: Run) -> None:
+    name = script(home, "import os\nos.kill(os.getpid(), 11)")
+    done = streaming(
+        *words(
+            home,
+            "-D",
+            "mapreduce.map.maxattempts=1",
+            "-D",
+            "mapreduce.reduce.maxattempts=1",
+            "-file",
+            name,
+            "-mapper",
+            name,
+        ),
+        cwd=home,
+    )
+    assert done.returncode == 1
+    assert "signal 11 (SEGV)" in done.stderr
+
+
+def test_ctrl_c_ends_the_scripts_too(home: Path) -> None:
+    mark = home / "pid"
+    name = script(
+        home, f"import os, time\nopen({str(mark)!r}, 'w').write(str(os.getpid()))\ntime.sleep(1000)"
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "gristmill",
+        "streaming",
+        "-D",
+        "mapreduce.job.maps=1",
+        "-file",
+        name,
+    ]
+    with subprocess.Popen(
+        [*command, *words(home, "-mapper", name)], cwd=home, stderr=subprocess.PIPE
+    ) as job:
+        deadline = time.monotonic() + 60
+        while not (mark.exists() and mark.read_text()) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        job.send_signal(signal.SIGINT)
+        assert job.wait(30) == 130
+    state = Path(f"/proc/{mark.read_text()}/stat")
+    assert not state.exists() or ") Z " in state.read_text()
+    assert is_clean(home)
+
+
+def test_side_files_become_output_of_those_that_count(home: Path, streaming: Run) -> None:
+    text = (
+        "import os, sys\nsys.stdin.read()\nfolder = os.environ['mapreduce_task_output_dir']\n"
+        "number = os.environ['mapreduce_task_partition']\n"
+        "open(f'{folder}/side-{number}', 'w').write('beside')"
+    )
+    name = script(home, text)
+    done = streaming(*words(home, "-file", name, "-mapper", name, "-reducer", "NONE"), cwd=home)
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in (home / "out").iterdir() if path.name[0] != "_") == [
+        "part-00000",
+        "part-00001",
+        "side-0",
+        "side-1",
+    ]

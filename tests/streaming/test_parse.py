@@ -1,0 +1,251 @@
+"""Hadoop's command line taken apart, and what it means, without a job."""
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gristmill.streaming.meaning import Meaning, mean
+from gristmill.streaming.parse import WrongCommandError, parse, split_command
+from gristmill.streaming.variables import environment
+
+PLAIN = ("-input", "in", "-output", "out", "-mapper", "cat", "-reducer", "cat")
+
+
+def meant(*words: str) -> Meaning:
+    return mean(parse([*words, *PLAIN]))
+
+
+def naive_words(command: str) -> list[str]:
+    """PipeMapRed.splitArgs, line by line."""
+    words, state, start = [], "outside", 0
+    for at in range(len(command) + 1):
+        last, before, end = at == len(command), state, False
+        if not last:
+            if command[at] == "'":
+                state = {"outside": "single", "single": "outside"}.get(state, state)
+                end = state != before
+            elif command[at] == '"':
+                state = {"outside": "double", "double": "outside"}.get(state, state)
+                end = state != before
+            elif command[at] == " " and state == "outside":
+                end = True
+        if last or end:
+            if at != start:
+                words.append(command[start:at])
+            start = at + 1
+    return words
+
+
+@given(st.text("ab '\"\\|", max_size=20))
+def test_commands_are_cut_as_hadoop_cuts_them(command: str) -> None:
+    assert split_command(command) == naive_words(command)
+
+
+def test_options_in_hadoops_spelling() -> None:
+    found = parse(
+        [
+            "-D",
+            "a=1",
+            "-Db=x=y",
+            "-D",
+            "mapred.reduce.tasks=3",
+            "-files",
+            "f,g",
+            "--input",
+            "p",
+            "q",
+            "-input",
+            "r",
+            "-output",
+            "-o-",
+            "-cmdenv",
+            "X=1",
+            "-cmdenv",
+            "Y=2",
+            "-mapper",
+            "old",
+            "-mapper",
+            "new",
+            "-lazyOutput",
+        ]
+    )
+    assert found.properties == {"a": "1", "b": "x=y", "mapreduce.job.reduces": "3"}
+    assert found.options["input"] == ["p", "q", "r"]
+    assert (found.last("output"), found.last("mapper")) == ("-o-", "new")
+    assert found.options["cmdenv"] == ["X=1", "Y=2"]
+    assert found.has("lazyOutput")
+    assert found.remarks == []
+
+
+def test_generic_options_behind_others_are_remarked_on() -> None:
+    assert "before them" in parse(["-input", "a", "-D", "b=c"]).remarks[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["-inptu", "a"], "-inptu"),
+        (["stray"], "`stray`"),
+        (["-output"], "-output"),
+        (["-mapper", "-reducer", "cat"], "-mapper"),
+    ],
+)
+def test_what_is_no_command_line_is_named(words: list[str], named: str) -> None:
+    with pytest.raises(WrongCommandError, match=re.escape(named)):
+        parse(words)
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["-libjars", "a.jar"], "-libjars"),
+        (["-fs", "hdfs://host:9000"], "-fs hdfs://host:9000"),
+        (["-dfs", "host:9000"], "-fs host:9000"),
+        (["-jt", "host:9001"], "-jt host:9001"),
+        (["-mapdebug", "x"], "-mapdebug"),
+        (["-reducedebug", "x"], "-reducedebug"),
+        (["-inputformat", "com.example.MyFormat"], "com.example.MyFormat"),
+        (["-outputformat", "MultipleTextOutputFormat"], "MultipleTextOutputFormat"),
+        (["-partitioner", "com.example.Mine"], "com.example.Mine"),
+        (["-inputreader", "com.example.Reader"], "com.example.Reader"),
+        (["-inputreader", "StreamXmlRecord,begin=a"], "end=MARK"),
+        (["-inputreader", "StreamXmlRecord,begin=a,end=b,slowmatch=true"], "slowmatch"),
+        (["-combiner", "org.apache.hadoop.mapred.lib.LongSumReducer"], "LongSumReducer"),
+        (["-io", "avro"], "avro"),
+        (["-files", "not/there"], "not/there"),
+        (["-files", "hdfs://host/a"], "hdfs"),
+        (["-D", "mapred.skip.map.max.skip.records=1"], "mapred.skip.map.max.skip.records"),
+        (["-D", "mapreduce.reduce.skip.maxgroups=2"], "mapreduce.reduce.skip.maxgroups"),
+        (["-D", "mapreduce.map.failures.maxpercent=5"], "failures.maxpercent"),
+        (["-D", "mapreduce.reduce.failures.maxpercent=5"], "failures.maxpercent"),
+        (["-D", "mapreduce.input.linerecordreader.line.maxlength=9"], "maxlength"),
+        (["-D", "stream.io.identifier.resolver.class=x"], "resolver"),
+        (["-D", "mapreduce.input.pathFilter.class=x"], "pathFilter"),
+        (["-D", "mapreduce.job.output.key.comparator.class=Mine"], "Mine"),
+        (["-D", "mapreduce.job.reduces=many"], "mapreduce.job.reduces=many"),
+        (
+            [
+                "-D",
+                "mapreduce.output.fileoutputformat.compress=true",
+                "-D",
+                "mapreduce.output.fileoutputformat.compress.codec=LzoCodec",
+            ],
+            "LzoCodec",
+        ),
+    ],
+)
+def test_what_cannot_be_honoured_is_refused_by_name(words: list[str], named: str) -> None:
+    with pytest.raises(WrongCommandError, match=re.escape(named)):
+        meant(*words)
+
+
+def test_what_is_missing_is_named() -> None:
+    for missing in ("-input", "-output"):
+        words = list(PLAIN)
+        at = words.index(missing)
+        del words[at : at + 2]
+        with pytest.raises(WrongCommandError, match=missing):
+            mean(parse(words))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "mapreduce.map.speculative",
+        "mapred.reduce.tasks.speculative.execution",
+        "mapreduce.job.reduce.slowstart.completedmaps",
+        "mapreduce.map.output.compress",
+        "io.sort.mb",
+        "mapreduce.map.memory.mb",
+        "mapreduce.reduce.memory.mb",
+        "stream.joindelay.milli",
+        "yarn.anything",
+    ],
+)
+def test_what_has_no_effect_is_noted(name: str) -> None:
+    remarks = meant("-D", f"{name}=1", "-debug").remarks
+    assert any(name in remark and "no effect" in remark for remark in remarks)
+    assert any("-debug" in remark for remark in remarks)
+    assert meant("-D", "my.own.property=1").remarks == []
+
+
+def test_a_configuration_file_sets_properties(tmp_path: Path) -> None:
+    conf = tmp_path / "conf.xml"
+    conf.write_text(
+        "<configuration><property><name>mapred.reduce.tasks</name><value>7</value></property>"
+        "<property><name>a.b</name><value>c</value></property></configuration>"
+    )
+    assert meant("-conf", str(conf)).partitions == 7
+    assert meant("-additionalconfspec", str(conf)).arguments.properties["a.b"] == "c"
+    assert meant("-conf", str(conf), "-D", "mapreduce.job.reduces=2").partitions == 2
+    conf.write_text("no xml")
+    with pytest.raises(WrongCommandError, match=r"conf\.xml"):
+        meant("-conf", str(conf))
+
+
+def test_files_and_archives_become_links(tmp_path: Path) -> None:
+    for name in ("a.txt", "b.txt", "c.zip"):
+        (tmp_path / name).touch()
+    found = meant(
+        *(
+            "-files",
+            f"{tmp_path}/a.txt,file://{tmp_path}/b.txt#other",
+            "-archives",
+            f"{tmp_path}/c.zip",
+        ),
+        *("-cacheFile", f"{tmp_path}/a.txt#again", "-cacheArchive", f"{tmp_path}/c.zip#dict"),
+    ).definition
+    links = [
+        ("a.txt", f"{tmp_path}/a.txt"),
+        ("other", f"{tmp_path}/b.txt"),
+        ("again", f"{tmp_path}/a.txt"),
+    ]
+    assert found["links"] == links
+    assert found["archives"] == [("c.zip", f"{tmp_path}/c.zip"), ("dict", f"{tmp_path}/c.zip")]
+
+
+def test_a_program_that_is_shipped_is_found_by_its_name(tmp_path: Path) -> None:
+    script = tmp_path / "map.py"
+    script.touch()
+    words = [
+        "-input",
+        "i",
+        "-output",
+        "o",
+        "-mapper",
+        f"{script} -x",
+        "-file",
+        str(script),
+        "-reducer",
+        "/bin/cat",
+    ]
+    found = mean(parse(words)).definition
+    assert found["map"] == {"script": ["map.py", "-x"]}
+    assert found["reduce"] == {"script": ["/bin/cat"]}
+
+
+def test_properties_of_the_record_reader() -> None:
+    reader = "stream.recordreader"
+    words = [
+        "-D",
+        f"{reader}.class=StreamXmlRecordReader",
+        "-D",
+        f"{reader}.begin=<a>",
+        "-D",
+        f"{reader}.end=</a>",
+    ]
+    found = meant(*words, "-inputformat", "StreamInputFormat")
+    assert found.request["format"] == {"xml": {"begin": "<a>", "end": "</a>"}}
+
+
+def test_variables_are_named_as_hadoop_names_them() -> None:
+    found = dict(
+        environment(meant("-D", "my.a-b=1", "-D", "mapred.job.name=n"), [Path("/a"), Path("/b")], 5)
+    )
+    assert found["my_a_b"] == "1"
+    assert (found["mapreduce_job_name"], found["mapred_job_name"]) == ("n", "n")
+    assert found["mapreduce_input_fileinputformat_inputdir"] == "file:/a,file:/b"
+    assert (found["mapreduce_job_maps"], found["mapred_map_tasks"]) == ("5", "5")
