@@ -13,6 +13,7 @@ __all__ = [
     "Groups",
     "Job",
     "LineReader",
+    "LineWriter",
     "Values",
     "Work",
     "beat",
@@ -304,6 +305,44 @@ class CompressedWriter:
     def __new__(cls, path: str | PathLike[str], codec: str | None = None) -> CompressedWriter: ...
     def write(self, data: bytes) -> None:
         """Write bytes."""
+    def close(self) -> int:
+        """End the file; return its length in bytes."""
+
+@final
+class LineWriter:
+    r"""A new file with a line for each record, compressed or not.
+
+    Text has records as `str` has them, bytes as they are, pairs as key, tab, value. tsv has fields
+    with tabs in between, those of tuples and dicts; tab, newline, carriage return and backslash
+    are written as `\t`, `\n`, `\r` and `\\`.
+
+    Args:
+        path: The file, which does not exist.
+        codec: gzip, bzip2, zstd, lz4, xz or snappy.
+        tsv: Whether it is tsv.
+        line_of: What makes text or bytes of a record, in the place of both.
+
+    Raises:
+        OSError: The file cannot be made.
+        ValueError: There is no such codec.
+    """
+
+    def __new__(
+        cls,
+        path: str | PathLike[str],
+        codec: str | None = None,
+        *,
+        tsv: bool = False,
+        line_of: Callable[[Any], str | bytes] | None = None,
+    ) -> LineWriter: ...
+    def write(self, record: Any) -> None:  # noqa: ANN401 - anything has a line
+        """Write a record; of a batch, all its rows."""
+    def consume(self, records: Iterable[Any]) -> None:
+        """Write all records of an iterable."""
+    def take(self, groups: Groups) -> None:
+        """Write each group's key and aggregate."""
+    def records(self) -> int:
+        """Return how many records are written."""
     def close(self) -> int:
         """End the file; return its length in bytes."""
 

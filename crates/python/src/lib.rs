@@ -22,8 +22,8 @@ mod _core {
     use crate::pulse::{beat, pulse, pulse_open};
     #[pymodule_export]
     use crate::work::{
-        CompressedReader, CompressedWriter, Emitter, Groups, LineReader, Values, Work, decode,
-        encode, encode_key, plan_streaming, plan_text,
+        CompressedReader, CompressedWriter, Emitter, Groups, LineReader, LineWriter, Values, Work,
+        decode, encode, encode_key, plan_streaming, plan_text,
     };
 
     /// The version of the engine, which is that of the package.

@@ -1,20 +1,19 @@
-r"""Records as fields, and fields as lines with tabs in between.
+r"""Records as fields, and lines of tsv as fields.
 
-("a", 1)            a⇥1
-(("a", "b"), 1.5)   a⇥b⇥1.5         tuples are flattened
-("a⇥b", None)       a\tb⇥           in tsv: \t \n \r \\ for tab, newline, return and backslash
+("a", 1)            a, 1
+(("a", "b"), 1.5)   a, b, 1.5       tuples are flattened
+a\tb⇥c              a⇥b, c          in tsv: \t \n \r \\ for tab, newline, return and backslash
+
+The engine's LineWriter makes lines of fields.
 """
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 from gristmill.mapreduce.kinds import is_dict, is_tuple
 
-__all__ = ["fields_of", "join_fields", "tsv_fields"]
+__all__ = ["fields_of", "tsv_fields"]
 
-_ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
-_SPECIAL = re.compile(r"[\\\t\n\r]")
 _ESCAPED = re.compile(r"\\(.)")
 _MEANINGS = {"t": "\t", "n": "\n", "r": "\r", "\\": "\\"}
 
@@ -38,20 +37,6 @@ def fields_of(record: object) -> Iterator[object]:
             yield part
 
 
-def join_fields(fields: Iterable[Any], *, escape: bool) -> str | bytes:
-    r"""Return a line of `fields`; bytes among them make it bytes.
-
-    Example:
-        >>> join_fields(["a\tb", 1, None], escape=True), join_fields([b"\xff", 1], escape=True)
-        ('a\\tb\t1\t', b'\xff\t1')
-    """
-    texts = [_text(field) for field in fields]
-    if escape:
-        texts = [text.translate(_ESCAPES) if _SPECIAL.search(text) else text for text in texts]
-    line = "\t".join(texts)
-    return line if line.isascii() else _settled(line)
-
-
 def tsv_fields(line: str) -> tuple[str, ...]:
     r"""Return the fields of a line of a tsv file.
 
@@ -67,24 +52,3 @@ def tsv_fields(line: str) -> tuple[str, ...]:
 
 def _meaning(found: re.Match[str]) -> str:
     return _MEANINGS.get(found[1], found[0])
-
-
-def _text(field: object) -> str:
-    match field:
-        case str():
-            return field
-        case bytes():
-            return field.decode("utf-8", "surrogateescape")
-        case None:
-            return ""
-        case _:
-            return str(field)
-
-
-def _settled(line: str) -> str | bytes:
-    """The line as bytes where it holds some that are no text."""
-    try:
-        line.encode()
-    except UnicodeEncodeError:
-        return line.encode("utf-8", "surrogateescape")
-    return line

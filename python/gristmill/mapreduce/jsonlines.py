@@ -5,12 +5,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from gristmill import _core
 from gristmill.mapreduce.formats import BadRecord, Format, Reader, Writer
 from gristmill.mapreduce.kinds import is_pair
 from gristmill.mapreduce.lines import NativeReader, lines_of, plan_lines
 from gristmill.mapreduce.paths import StrPath, as_paths
 from gristmill.mapreduce.plan import Plan
-from gristmill.mapreduce.writers import LineWriter
 
 __all__ = ["Jsonl", "jsonl"]
 
@@ -33,7 +33,7 @@ class Jsonl(Format):
 
     def writer(self, path: str) -> Writer:
         """Make a file of lines."""
-        return LineWriter(path, self.codec, _line)
+        return _core.LineWriter(path, self.codec, line_of=_line)
 
 
 def jsonl(paths: StrPath | Iterable[StrPath] = (), *, codec: str | None = None) -> Jsonl:

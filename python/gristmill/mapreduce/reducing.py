@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from gristmill import _core
 from gristmill.mapreduce.extras import pyarrow
 from gristmill.mapreduce.failures import TaskFailure, describe
 from gristmill.mapreduce.formats import BadRecord
@@ -29,15 +30,14 @@ BATCH_ROWS_MAX = 1_048_576
 class Reducer:
     """One pass over a partition."""
 
-    groups: Iterator[Group]
-    write: Callable[[Any], None]
+    groups: _core.Groups
+    consume: Callable[[Iterable[Any]], None]
+    """Writes all records of an iterable."""
 
-    def aggregated(self) -> None:
+    def aggregated(self, take: Callable[[_core.Groups], None]) -> None:
         """Write what the engine has made of each key."""
-        write = self.write
         try:
-            for pair in self.groups:
-                write(pair)
+            take(self.groups)
         except (Exception, SystemExit) as error:
             raise TaskFailure(describe(error, doing="write the output")) from error
 
@@ -48,12 +48,11 @@ class Reducer:
         if skipping is not None:
             self._skipping(reduce, skipping, doing)
             return
-        write = self.write
+        consume = self.consume
         key: Any = None
         try:
             for key, values in self.groups:
-                for record in reduce(key, values):
-                    write(record)
+                consume(reduce(key, values))
         except (Exception, SystemExit) as error:
             raise TaskFailure(describe(error, doing=doing, key=key, has_key=True)) from error
 
@@ -62,8 +61,7 @@ class Reducer:
         doing = f"reduce_batches {name_of(function)}"
         reduce = records_of(function, "reduce_batches", "records or tables")
         try:
-            for record in reduce(batches_of(self.groups)):
-                self.write(record)
+            self.consume(reduce(batches_of(self.groups)))
         except (Exception, SystemExit) as error:
             raise TaskFailure(describe(error, doing=doing)) from error
 
@@ -79,8 +77,7 @@ class Reducer:
                     failure = describe(error, doing=doing, key=key, has_key=True, more=str(many))
                     raise TaskFailure(failure) from many
                 continue
-            for record in records:
-                self.write(record)
+            self.consume(records)
 
 
 def batches_of(groups: Iterator[Group]) -> Iterator[Any]:

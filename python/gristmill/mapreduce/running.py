@@ -163,10 +163,10 @@ class _Task:
             ordered=functions.group_by is not None or functions.sort_by is not None,
         )
         main = self.files.main()
-        reducer = Reducer(groups, main.write)
+        reducer = Reducer(groups, main.consume)
         self._hook("setup", functions.setup, None)
         if aggregate is not None:
-            reducer.aggregated()
+            reducer.aggregated(main.take)
         elif functions.reduce_batches is not None:
             reducer.batches(bound(functions.reduce_batches, self.context))
         elif callable(functions.reduce):

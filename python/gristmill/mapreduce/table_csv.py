@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from gristmill import _core
 from gristmill.mapreduce.fields import fields_of
 from gristmill.mapreduce.formats import BadRecord, Format, Reader, Where, Writer
 from gristmill.mapreduce.kinds import is_dict, is_list, is_pair
 from gristmill.mapreduce.lines import decoder, lines_of, plan_lines
 from gristmill.mapreduce.paths import StrPath, as_paths
 from gristmill.mapreduce.plan import Plan, Split
-from gristmill.mapreduce.writers import LineWriter
 
 __all__ = ["Csv", "csv"]
 
@@ -188,7 +188,7 @@ class _RowWriter:
     """A file of rows, with a header by the first of them."""
 
     def __init__(self, path: str, form: Csv) -> None:
-        self._lines = LineWriter(path, form.codec, _as_text)
+        self._lines = _core.LineWriter(path, form.codec)
         self._form = form
         self._names: tuple[str, ...] | None = None
         self._buffer = io.StringIO()
@@ -227,10 +227,6 @@ class _RowWriter:
         self._buffer.truncate()
         self._csv.writerow(list(values))
         self._lines.write(self._buffer.getvalue().removesuffix(_END))
-
-
-def _as_text(record: object) -> str:
-    return str(record)
 
 
 def _names_of(record: object, fields: int) -> tuple[str, ...]:

@@ -8,9 +8,11 @@ The driver moves those of attempts that count to the job's output; the rest is n
 """
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from gristmill import _core
 from gristmill.mapreduce.context import NamedOutput
 from gristmill.mapreduce.failures import shown
 from gristmill.mapreduce.formats import Output, Where, Writer
@@ -91,29 +93,47 @@ class _File:
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
+        self._lines = writer if isinstance(writer, _core.LineWriter) else None
         self._takes_batches = isinstance(writer, TableWriter)
-        self.count = 0
+        self._count = 0
+
+    @property
+    def count(self) -> int:
+        """How many records are written."""
+        return self._count if self._lines is None else self._lines.records()
 
     def write(self, record: Any) -> None:  # noqa: ANN401 - whatever the format takes
         """Write a record; of a batch, all its rows."""
-        if is_batch(record):
+        if self._lines is not None:
+            self._lines.write(record)
+        elif is_batch(record):
             self._write_batch(record)
-            return
-        self.count += 1
-        self._writer.write(record)
+        else:
+            self._count += 1
+            self._writer.write(record)
 
     def _write_batch(self, batch: Any) -> None:  # noqa: ANN401 - a batch or table
-        self.count += batch.num_rows
+        self._count += batch.num_rows
         if self._takes_batches:
             self._writer.write(batch)
             return
         for row in rows_of(batch):
             self._writer.write(row)
 
-    def consume(self, records: Any) -> None:  # noqa: ANN401 - an iterable
+    def consume(self, records: Iterable[Any]) -> None:
         """Write all records of an iterable."""
+        if self._lines is not None:
+            self._lines.consume(records)
+            return
         for record in records:
             self.write(record)
+
+    def take(self, groups: "_core.Groups") -> None:
+        """Write each key with its aggregate."""
+        if self._lines is not None:
+            self._lines.take(groups)
+        else:
+            self.consume(groups)
 
     def close(self, name: str) -> dict[str, Any]:
         """Finish the file."""

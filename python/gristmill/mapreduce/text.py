@@ -7,13 +7,11 @@ from typing import Any, ClassVar
 
 from gristmill import _core
 from gristmill.mapreduce import batches
-from gristmill.mapreduce.fields import fields_of, join_fields, tsv_fields
+from gristmill.mapreduce.fields import tsv_fields
 from gristmill.mapreduce.formats import Format, Reader, Writer
-from gristmill.mapreduce.kinds import is_pair
 from gristmill.mapreduce.lines import NativeReader, decoder, lines_of, plan_lines
 from gristmill.mapreduce.paths import StrPath, as_paths
 from gristmill.mapreduce.plan import Plan
-from gristmill.mapreduce.writers import LineWriter
 
 __all__ = ["Delimited", "Fixed", "Text", "Tsv", "delimited", "fixed", "text", "tsv"]
 
@@ -68,7 +66,7 @@ class Text(Format):
 
     def writer(self, path: str) -> Writer:
         """Make a file of lines."""
-        return LineWriter(path, self.codec, _line)
+        return _core.LineWriter(path, self.codec)
 
 
 @dataclass(frozen=True)
@@ -160,7 +158,7 @@ class Tsv(Format):
 
     def writer(self, path: str) -> Writer:
         """Make a file of lines."""
-        return LineWriter(path, self.codec, _tsv_line)
+        return _core.LineWriter(path, self.codec, tsv=True)
 
 
 def text(
@@ -270,15 +268,3 @@ def _decode_halves(separator: Any, line: bytes) -> tuple[Any, Any]:  # noqa: ANN
 
 def _decode_fields(line: bytes) -> tuple[str, ...]:
     return tsv_fields(line.decode())
-
-
-def _line(record: object) -> str | bytes:
-    if isinstance(record, (str, bytes)):
-        return record
-    if is_pair(record):
-        return join_fields(fields_of(record), escape=False)
-    return str(record)
-
-
-def _tsv_line(record: object) -> str | bytes:
-    return join_fields(fields_of(record), escape=True)

@@ -34,7 +34,7 @@ enum Way {
 impl CompressedWriter {
     #[new]
     #[pyo3(signature = (path, codec = None))]
-    fn new(path: PathBuf, codec: Option<&str>) -> PyResult<Self> {
+    pub(super) fn create(path: PathBuf, codec: Option<&str>) -> PyResult<Self> {
         let codec = codec.map(codec_of).transpose()?;
         let file = File::create_new(&path)
             .map_err(|error| to_python(&Error::from_io("write the output", &path, &error)))?;
@@ -47,7 +47,7 @@ impl CompressedWriter {
         Ok(CompressedWriter { path, way })
     }
 
-    fn write(&mut self, py: Python<'_>, data: &[u8]) -> PyResult<()> {
+    pub(super) fn write(&mut self, py: Python<'_>, data: &[u8]) -> PyResult<()> {
         let written = match &mut self.way {
             Some(Way::Plain(file)) if data.len() < BUFFER_BYTES => file.write_all(data),
             Some(Way::Plain(file)) => py.detach(|| file.write_all(data)),
@@ -57,7 +57,7 @@ impl CompressedWriter {
         written.map_err(|error| to_python(&Error::from_io("write the output", &self.path, &error)))
     }
 
-    fn close(&mut self, py: Python<'_>) -> PyResult<u64> {
+    pub(super) fn close(&mut self, py: Python<'_>) -> PyResult<u64> {
         let Some(way) = self.way.take() else {
             return Err(to_python(&Error::bug("write the output", "it is closed")));
         };

@@ -25,6 +25,8 @@ pub struct Groups {
     ordered: bool,
     /// The group's key.
     key: Vec<u8>,
+    /// What the aggregate has made of the group's values.
+    result: Vec<u8>,
     /// The number of the group; iterators of earlier ones have ended.
     number: u64,
     /// Whether the feed stands at a pair that nobody has had yet, of this group or the next.
@@ -66,6 +68,7 @@ impl Groups {
             aggregate,
             ordered,
             key: Vec::new(),
+            result: Vec::new(),
             number: 0,
             ahead: false,
             inside: false,
@@ -82,14 +85,16 @@ impl Groups {
     ) -> PyResult<Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
         let py = slf.py();
         let mut groups = slf.borrow_mut();
+        if groups.aggregate.is_some() {
+            let Some((key, result)) = groups.next_aggregate().or_raise()? else {
+                return Ok(None);
+            };
+            return Ok(Some((read_value(py, key)?, read_value(py, result)?)));
+        }
         if !groups.next_group().or_raise()? {
             return Ok(None);
         }
         let key = read_value(py, &groups.key)?;
-        if groups.aggregate.is_some() {
-            let result = groups.fold().or_raise()?;
-            return Ok(Some((key, read_value(py, &result)?)));
-        }
         let number = groups.number;
         drop(groups);
         let values = Values {
@@ -177,18 +182,27 @@ impl Groups {
         Ok(true)
     }
 
-    /// The aggregate of this group's values, encoded.
-    fn fold(&mut self) -> gristmill_engine::Result<Vec<u8>> {
-        let Some(aggregate) = self.aggregate.clone() else {
+    /// The next group's key and the aggregate of its values, both encoded; nothing at the end.
+    pub fn next_aggregate(&mut self) -> gristmill_engine::Result<Option<(&[u8], &[u8])>> {
+        if !self.next_group()? {
+            return Ok(None);
+        }
+        let Some(aggregate) = self.aggregate.take() else {
             return Err(Error::bug("reduce", "there is no aggregate"));
         };
+        let folded = self.fold(&aggregate);
+        self.aggregate = Some(aggregate);
+        folded?;
+        Ok(Some((&self.key, &self.result)))
+    }
+
+    fn fold(&mut self, aggregate: &Aggregate) -> gristmill_engine::Result<()> {
         let mut state = aggregate.empty();
         while self.next_pair()? {
             aggregate.merge(&mut state, self.feed.pair().1)?;
         }
-        let mut result = Vec::new();
-        aggregate.finish(&state, &mut result)?;
-        Ok(result)
+        self.result.clear();
+        aggregate.finish(&state, &mut self.result)
     }
 }
 

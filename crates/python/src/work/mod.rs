@@ -2,12 +2,13 @@
 //!
 //! ```text
 //!   map      LineReader ──records──▶ map(record) ──pairs──▶ Emitter ──▶ runs
-//!   reduce   runs ──▶ Groups ──key, values──▶ reduce(key, values) ──▶ CompressedWriter
+//!   reduce   runs ──▶ Groups ──key, values──▶ reduce(key, values) ──▶ LineWriter
 //! ```
 
 mod emitter;
 mod files;
 mod groups;
+mod lines;
 mod plan;
 mod processes;
 mod reader;
@@ -25,6 +26,7 @@ use pyo3::prelude::*;
 pub use emitter::Emitter;
 pub use files::{CompressedReader, CompressedWriter};
 pub use groups::{Groups, Values};
+pub use lines::LineWriter;
 pub use plan::plan_text;
 pub use processes::{Work, plan_streaming};
 pub use reader::LineReader;

@@ -176,7 +176,8 @@ pub fn read_value<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyA
     Ok(value)
 }
 
-fn object<'py>(
+/// The object that begins with `token`.
+pub fn object<'py>(
     py: Python<'py>,
     token: Token<'_>,
     reader: &mut Reader<'_>,

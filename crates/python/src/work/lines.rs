@@ -1,0 +1,347 @@
+//! Files of lines: what user code gives, as text, a line for each record.
+//!
+//! ```text
+//!   text   "a line"  b"bytes"     as they are          ("a", 1)         a⇥1        anything else: str(record)
+//!   tsv    ("a⇥b", None)          a\tb⇥                (("a", 2), 3)    a⇥2⇥3      {"x": 1}  1
+//! ```
+//!
+//! Tuples within a record are flattened. A field is the content of text and of bytes, nothing for `None`, and `str()` of
+//! anything else; tsv writes tab, newline, carriage return and backslash as `\t`, `\n`, `\r` and `\\`. Text that holds bytes as
+//! Python's `surrogateescape` has them becomes those bytes again.
+//!
+//! The rule that must hold: what `take` writes of encoded pairs is what `consume` writes of the same pairs as Python's objects.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use gristmill_engine::value::{Reader, Token};
+use pyo3::exceptions::PyRecursionError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString, PyTuple};
+
+use super::OrRaise;
+use super::files::CompressedWriter;
+use super::groups::Groups;
+use super::value::{object, read_value};
+
+/// Bytes of lines that are collected before they are written.
+const PIECE_BYTES: usize = 256_000;
+
+/// Tuples within tuples, at most.
+const DEPTH_MAX: u32 = 1000;
+
+/// What becomes of a record.
+enum Form {
+    Text,
+    Tsv,
+    /// What the function makes of it: text or bytes.
+    Made(Py<PyAny>),
+}
+
+/// A new file with a line for each record.
+#[pyclass]
+pub struct LineWriter {
+    file: CompressedWriter,
+    form: Form,
+    lines: Vec<u8>,
+    records: u64,
+}
+
+#[pymethods]
+impl LineWriter {
+    #[new]
+    #[pyo3(signature = (path, codec = None, *, tsv = false, line_of = None))]
+    fn new(
+        path: PathBuf,
+        codec: Option<&str>,
+        tsv: bool,
+        line_of: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
+        let form = match line_of {
+            Some(function) => Form::Made(function),
+            None if tsv => Form::Tsv,
+            None => Form::Text,
+        };
+        Ok(LineWriter {
+            file: CompressedWriter::create(path, codec)?,
+            form,
+            lines: Vec::with_capacity(PIECE_BYTES),
+            records: 0,
+        })
+    }
+
+    /// Writes a record; of a batch, all its rows.
+    fn write(&mut self, record: &Bound<'_, PyAny>) -> PyResult<()> {
+        if is_batch(record) {
+            return self.consume(&rows_of(record)?);
+        }
+        self.line(record.py(), |form, out| form.write(record, out))
+    }
+
+    /// Writes all records of an iterable.
+    fn consume(&mut self, records: &Bound<'_, PyAny>) -> PyResult<()> {
+        for record in records.try_iter()? {
+            self.write(&record?)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the key and the aggregate of each group.
+    fn take(&mut self, py: Python<'_>, groups: &Bound<'_, Groups>) -> PyResult<()> {
+        let mut groups = groups.borrow_mut();
+        while let Some((key, value)) = groups.next_aggregate().or_raise()? {
+            self.line(py, |form, out| form.write_encoded(py, key, value, out))?;
+        }
+        Ok(())
+    }
+
+    /// Records written.
+    fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// Ends the file; its length.
+    fn close(&mut self, py: Python<'_>) -> PyResult<u64> {
+        self.flush(py)?;
+        self.file.close(py)
+    }
+}
+
+impl LineWriter {
+    /// Adds a line: all of it, or on an error nothing.
+    #[inline]
+    fn line(
+        &mut self,
+        py: Python<'_>,
+        write: impl FnOnce(&Form, &mut Vec<u8>) -> PyResult<()>,
+    ) -> PyResult<()> {
+        let start = self.lines.len();
+        if let Err(error) = write(&self.form, &mut self.lines) {
+            self.lines.truncate(start);
+            return Err(error);
+        }
+        self.lines.push(b'\n');
+        self.records += 1;
+        if self.lines.len() >= PIECE_BYTES {
+            self.flush(py)?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self, py: Python<'_>) -> PyResult<()> {
+        self.file.write(py, &self.lines)?;
+        self.lines.clear();
+        Ok(())
+    }
+}
+
+impl Form {
+    fn write(&self, record: &Bound<'_, PyAny>, out: &mut Vec<u8>) -> PyResult<()> {
+        match self {
+            Form::Text => write_text(record, out),
+            Form::Tsv => match record.cast::<PyDict>() {
+                Ok(row) => Fields::new(true, out).parts(row.values().iter(), 0),
+                Err(_) => Fields::new(true, out).part(record, 0),
+            },
+            Form::Made(function) => {
+                let line = function.bind(record.py()).call1((record,))?;
+                match line.cast::<PyBytes>() {
+                    Ok(bytes) => out.extend_from_slice(bytes.as_bytes()),
+                    Err(_) => out.extend_from_slice(line.cast::<PyString>()?.to_str()?.as_bytes()),
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn write_encoded(
+        &self,
+        py: Python<'_>,
+        key: &[u8],
+        value: &[u8],
+        out: &mut Vec<u8>,
+    ) -> PyResult<()> {
+        if let Form::Made(_) = self {
+            let pair = (read_value(py, key)?, read_value(py, value)?);
+            return self.write(pair.into_pyobject(py)?.as_any(), out);
+        }
+        let mut fields = Fields::new(matches!(self, Form::Tsv), out);
+        fields.encoded(py, key)?;
+        fields.encoded(py, value)
+    }
+}
+
+/// A record as a line of text: only pairs have fields.
+fn write_text(record: &Bound<'_, PyAny>, out: &mut Vec<u8>) -> PyResult<()> {
+    if let Ok(text) = record.cast::<PyString>() {
+        out.extend_from_slice(text.to_str()?.as_bytes());
+    } else if let Ok(bytes) = record.cast::<PyBytes>() {
+        out.extend_from_slice(bytes.as_bytes());
+    } else if record.cast::<PyTuple>().is_ok_and(|tuple| tuple.len() == 2) {
+        return Fields::new(false, out).part(record, 0);
+    } else {
+        out.extend_from_slice(record.str()?.to_str()?.as_bytes());
+    }
+    Ok(())
+}
+
+/// The fields of a line.
+struct Fields<'a> {
+    escape: bool,
+    first: bool,
+    out: &'a mut Vec<u8>,
+}
+
+impl<'a> Fields<'a> {
+    fn new(escape: bool, out: &'a mut Vec<u8>) -> Self {
+        Fields {
+            escape,
+            first: true,
+            out,
+        }
+    }
+
+    /// A field, or those of a tuple.
+    fn part(&mut self, part: &Bound<'_, PyAny>, depth: u32) -> PyResult<()> {
+        match part.cast::<PyTuple>() {
+            Ok(tuple) => self.parts(tuple.iter(), depth),
+            Err(_) => self.field(part),
+        }
+    }
+
+    fn parts<'py>(
+        &mut self,
+        parts: impl Iterator<Item = Bound<'py, PyAny>>,
+        depth: u32,
+    ) -> PyResult<()> {
+        if depth == DEPTH_MAX {
+            let message = format!("the tuples of a record are more than {DEPTH_MAX} deep");
+            return Err(PyRecursionError::new_err(message));
+        }
+        for part in parts {
+            self.part(&part, depth + 1)?;
+        }
+        Ok(())
+    }
+
+    fn field(&mut self, field: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.separate();
+        if let Ok(text) = field.cast::<PyString>() {
+            return self.text(text);
+        }
+        if let Some(int) = small_int(field) {
+            self.int(int);
+        } else if let Ok(bytes) = field.cast::<PyBytes>() {
+            self.bytes(bytes.as_bytes());
+        } else if !field.is_none() {
+            return self.text(&field.str()?);
+        }
+        Ok(())
+    }
+
+    /// The fields of an encoded value.
+    fn encoded(&mut self, py: Python<'_>, value: &[u8]) -> PyResult<()> {
+        let mut reader = Reader::new(value);
+        while let Some(token) = reader.token().or_raise()? {
+            match token {
+                Token::Begin | Token::End => continue,
+                Token::Text(text) => self.plain(text.as_bytes()),
+                Token::Bytes(bytes) => self.plain(&bytes),
+                Token::Int(int) => {
+                    self.separate();
+                    self.int(int);
+                }
+                Token::Null => self.separate(),
+                Token::Boolean(boolean) => self.plain(if boolean { b"True" } else { b"False" }),
+                other => self.part(&object(py, other, &mut reader)?, 0)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn plain(&mut self, content: &[u8]) {
+        self.separate();
+        self.bytes(content);
+    }
+
+    #[inline]
+    fn separate(&mut self) {
+        if !self.first {
+            self.out.push(b'\t');
+        }
+        self.first = false;
+    }
+
+    #[inline]
+    fn text(&mut self, text: &Bound<'_, PyString>) -> PyResult<()> {
+        if let Ok(utf8) = text.to_str() {
+            self.bytes(utf8.as_bytes());
+            return Ok(());
+        }
+        let bytes = text.call_method1("encode", ("utf-8", "surrogateescape"))?;
+        self.bytes(bytes.cast::<PyBytes>()?.as_bytes());
+        Ok(())
+    }
+
+    fn int(&mut self, int: i64) {
+        let written = write!(self.out, "{int}");
+        debug_assert!(written.is_ok(), "memory takes all");
+    }
+
+    #[inline]
+    fn bytes(&mut self, mut content: &[u8]) {
+        let special = |byte: &u8| matches!(byte, b'\\' | b'\t' | b'\n' | b'\r');
+        while self.escape
+            && let Some(at) = content.iter().position(special)
+        {
+            self.out.extend_from_slice(&content[..at]);
+            self.out.extend_from_slice(match content[at] {
+                b'\t' => b"\\t",
+                b'\n' => b"\\n",
+                b'\r' => b"\\r",
+                _ => b"\\\\",
+            });
+            content = &content[at + 1..];
+        }
+        self.out.extend_from_slice(content);
+    }
+}
+
+/// An integer that is no boolean and no other subclass, if it has 64 bits.
+#[inline]
+fn small_int(field: &Bound<'_, PyAny>) -> Option<i64> {
+    field.cast_exact::<PyInt>().ok()?.extract().ok()
+}
+
+/// Whether a record is a batch or table of pyarrow's, which need not be installed.
+#[inline]
+fn is_batch(record: &Bound<'_, PyAny>) -> bool {
+    let plain = record.is_exact_instance_of::<PyTuple>()
+        || record.is_exact_instance_of::<PyString>()
+        || record.is_exact_instance_of::<PyDict>()
+        || record.is_exact_instance_of::<PyList>()
+        || record.is_exact_instance_of::<PyBytes>()
+        || record.is_exact_instance_of::<PyInt>();
+    !plain && is_arrow(record)
+}
+
+#[cold]
+fn is_arrow(record: &Bound<'_, PyAny>) -> bool {
+    let kind = record.get_type();
+    let is = |name: PyResult<Bound<'_, PyString>>, one_of: &[&str]| {
+        name.is_ok_and(|name| {
+            one_of
+                .iter()
+                .any(|one| name.to_str().is_ok_and(|it| it == *one))
+        })
+    };
+    is(kind.module(), &["pyarrow.lib"]) && is(kind.name(), &["RecordBatch", "Table"])
+}
+
+fn rows_of<'py>(batch: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    static ROWS_OF: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let function: &Bound<'py, PyAny> =
+        ROWS_OF.import(batch.py(), "gristmill.mapreduce.table_writer", "rows_of")?;
+    function.call1((batch,))
+}
