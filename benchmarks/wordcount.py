@@ -7,6 +7,7 @@
     python benchmarks/wordcount.py                              100 MB of words, 1 GB through cat
     python benchmarks/wordcount.py --text 10 --through 20       a try
     python benchmarks/wordcount.py --frameworks PYTHON          with PySpark
+    python benchmarks/wordcount.py --text 1000 --only "gristmill,PySpark RDDs" --frameworks PYTHON
 
 Each program is a process of its own, timed from outside, in turn with the others. Raw results go to
 benchmarks/results.
@@ -181,6 +182,7 @@ def main() -> None:
     parser.add_argument("--through", type=int, default=1000, help="MB through cat (1000)")
     parser.add_argument("--rounds", type=int, default=3, help="rounds (3)")
     parser.add_argument("--frameworks", type=Path, help="a Python that has PySpark")
+    parser.add_argument("--only", help="these programs, with commas between them")
     parser.add_argument("--dir", type=Path, default=Path(), help="where the data go (.)")
     parser.add_argument("--results", type=Path, default=HERE / "results", help="raw results")
     given = parser.parse_args()
@@ -195,6 +197,12 @@ def main() -> None:
         natural_text(lines, given.through * 1_000_000)
         frameworks = given.frameworks and given.frameworks.absolute()
         cells = {"words": programs(words, folder, frameworks), "nothing": throughs(lines, folder)}
+        if given.only is not None:
+            wanted = given.only.split(",")
+            cells = {
+                cell: {n: c for n, c in found.items() if n in wanted}
+                for cell, found in cells.items()
+            }
         for number in range(given.rounds):
             for cell, commands in cells.items():
                 order = list(commands.items())
