@@ -13,9 +13,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::folder::{remove_folder, sweep};
 use super::{
     CommitOptions, FileStaging, LOCK, OLD, OUTPUT, SPILL, SUCCESS, SpillPlaces, Staging,
-    check_target, sweep,
+    check_target,
 };
 use crate::error::{Error, Kind, Result};
 use crate::storage::local::parent_of;
@@ -163,7 +164,7 @@ pub fn clear_published(
     for folder in staged.into_iter().chain(spilled).chain(short.ok()) {
         if is_there(store, &folder)? {
             let _lock = take(store, &folder)?;
-            store.remove(&folder)?;
+            remove_folder(store, &folder)?;
         }
     }
     Ok(())
