@@ -262,26 +262,10 @@ pub(super) fn spill_place(store: &dyn Store, folder: &Path) -> Result<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::{KEEP, OVERWRITE, names};
     use super::*;
     use crate::storage::Caching;
     use crate::storage::local::Local;
-
-    const KEEP: CommitOptions = CommitOptions {
-        overwrite: false,
-        sync: false,
-    };
-    const OVERWRITE: CommitOptions = CommitOptions {
-        overwrite: true,
-        sync: false,
-    };
-
-    fn names(folder: &Path) -> Vec<String> {
-        let paths = Local.list(folder).unwrap();
-        paths
-            .iter()
-            .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
-            .collect()
-    }
 
     fn parts() -> Vec<String> {
         vec!["part-0".into(), "part-1".into()]

@@ -328,16 +328,17 @@ mod tests {
     use super::*;
     use crate::storage::local::Local;
 
-    const KEEP: CommitOptions = CommitOptions {
+    pub(super) const KEEP: CommitOptions = CommitOptions {
         overwrite: false,
         sync: false,
     };
-    const OVERWRITE: CommitOptions = CommitOptions {
+    pub(super) const OVERWRITE: CommitOptions = CommitOptions {
         overwrite: true,
         sync: true,
     };
 
-    fn names(folder: &Path) -> Vec<String> {
+    /// What is in a folder, hidden names too, in order.
+    pub(super) fn names(folder: &Path) -> Vec<String> {
         let paths = Local.list(folder).unwrap();
         paths
             .iter()
