@@ -74,6 +74,8 @@ class Options:
     no_sync: bool = False
     progress: bool | None = None
     history: bool = False
+    command_line: bool = False
+    """Whether errors name options as the command line does."""
 
     def spec(self) -> dict[str, Any]:
         """Return those that were given, as the engine takes them."""
@@ -213,8 +215,14 @@ def begin(prepared: Prepared, job_id: str) -> "_core.Job":
     """
     spec = json.dumps({"mapreduce": prepared.spec})
     work = _work(dumps(prepared.definition), prepared.options)
-    history = prepared.options.history
-    return _core.Job(spec, job_id, jobs_folder(), keep_short=history, work=work)
+    return _core.Job(
+        spec,
+        job_id,
+        jobs_folder(),
+        keep_short=prepared.options.history,
+        work=work,
+        command_line=prepared.options.command_line,
+    )
 
 
 def _work(definition: bytes, options: Options) -> "_core.Work":

@@ -24,7 +24,7 @@ pub use file::FileStaging;
 pub use places::{SpillPlaces, check_room};
 
 use self::folder::{create, lock, remove_folder, sweep};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, JobOption, Kind, Result};
 use crate::storage::local::parent_of;
 use crate::storage::{Caching, FileKind, Lock, Store};
 
@@ -275,14 +275,16 @@ fn check_target(store: &dyn Store, target: &Path, overwrite: bool) -> Result<Str
     let entries = store.list(target)?;
     let foreign = entries.iter().find(|path| !is_output(path));
     if overwrite && let Some(foreign) = foreign {
-        let what = "the directory holds more than a job's output, and --overwrite would remove it";
+        let what = "the directory holds more than a job's output, and overwriting would remove it";
         return Err(refuse(Kind::Exists, what)
             .with("for example", foreign.display())
             .advise("name another output, or remove the directory yourself"));
     }
     if !overwrite {
-        return Err(refuse(Kind::Exists, "the output exists")
-            .advise("name another output, or give --overwrite to replace it"));
+        return Err(refuse(Kind::Exists, "the output exists").advise_options(
+            "name another output, or give {} to replace it",
+            [JobOption::Overwrite.named()],
+        ));
     }
     Ok(name.to_string_lossy().into_owned())
 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use super::folder::remove_folder;
 use super::{LOCK, Taken, adopt};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, JobOption, Kind, Result};
 use crate::storage::{FileKind, Lock, Store};
 
 const PREFIX: &str = ".gristmill-spill-";
@@ -139,8 +139,10 @@ pub fn check_room(store: &dyn Store, folders: &[PathBuf], bytes: u64) -> Result<
     let error = folders
         .iter()
         .fold(error, |error, folder| error.with_path(folder));
-    Err(error
-        .advise("free some space, add a --spill-dir on another file system, or give more --memory"))
+    Err(error.advise_options(
+        "free some space, add a {} on another file system, or give more {}",
+        [JobOption::SpillDir.named(), JobOption::Memory.named()],
+    ))
 }
 
 #[cfg(test)]

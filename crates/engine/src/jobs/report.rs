@@ -1,11 +1,12 @@
 //! The report of a job: what it did, used and proved. Its JSON is what `--json` prints.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, Spelling};
 use crate::runner::threads::Phase;
 
 /// How a job ended.
@@ -39,7 +40,7 @@ pub struct Failure {
     /// One paragraph for people.
     pub message: String,
     /// File, offset, record and the like, by name.
-    pub context: BTreeMap<&'static str, String>,
+    pub context: BTreeMap<Cow<'static, str>, String>,
     /// What is too long for the paragraph, such as a traceback.
     pub details: BTreeMap<&'static str, String>,
 }
@@ -145,9 +146,13 @@ impl JobReport {
         }
     }
 
-    /// Adds to a counter.
-    pub(super) fn count(&mut self, name: &'static str, amount: u64) {
-        *self.counters.entry(name).or_default() += amount;
+    /// The same, for those who know options by other names than the command line's.
+    #[must_use]
+    pub fn spelled(mut self, spelling: Spelling) -> Self {
+        if let (Some(error), Some(failure)) = (&mut self.error, &self.failure) {
+            error.message = failure.spelled(spelling);
+        }
+        self
     }
 
     pub(super) fn finish(&mut self, outcome: Result<()>) {

@@ -15,6 +15,7 @@ from gristmill.cli import console, signals
 from gristmill.cli.failures import DONE, FAILED, fail
 from gristmill.cli.mapreduce.common import job_options, on_job, said
 from gristmill.errors import report_of
+from gristmill.mapreduce.explaining import explain as page_of
 from gristmill.mapreduce.failures import shown, user_frames
 from gristmill.mapreduce.job import Job
 from gristmill.mapreduce.launching import Options, chained, run_one
@@ -63,11 +64,12 @@ def run(
     """Run the job that FILE defines: `job = gm.Job(...)`, or a function `job` that makes it."""
     if only is not None:
         return _only(job, only)
-    if explain:
-        console.say(job.explain(memory=options["memory"], workers=options["workers"]))
-        return DONE
     options["spill_dir"] = options["spill_dir"] or None
-    return _run(job, Options(**options, progress=False if as_json else None), file, as_json)
+    given = Options(**options, progress=False if as_json else None, command_line=True)
+    if explain:
+        console.say(page_of(job, given))
+        return DONE
+    return _run(job, given, file, as_json)
 
 
 def _run(job: Job, options: Options, file: Path, as_json: bool) -> int:

@@ -112,7 +112,7 @@ fn resumable(spec: &JobSpec) -> Result<()> {
             match (from_stream, to_stream) {
                 (false, false) => return Ok(()),
                 (true, _) => (FROM_STREAM, "sort files, which can be read again"),
-                (false, true) => (TO_STREAM, "name an --output"),
+                (false, true) => (TO_STREAM, "name an output"),
             }
         }
         _ => ("jobs of its kind leave nothing to go on from", ""),
