@@ -114,7 +114,7 @@ fn run_watched(
         workers: 0,
         memory_bytes: 0,
         clock: PhaseClock::default(),
-        peak: PeakMemory::default(),
+        peak: PeakMemory::of_job(environment.work.is_some()),
         watched,
         resumed,
         rounds: 0,

@@ -56,11 +56,13 @@ pub struct JobReport {
     pub status: Status,
     /// Seconds from beginning to end.
     pub wall_s: f64,
-    /// CPU seconds in user code.
+    /// CPU seconds in user code: of this process all of them, of workers and scripts those of attempts that count, as
+    /// in Hadoop's counters.
     pub user_s: f64,
-    /// CPU seconds in the kernel.
+    /// CPU seconds in the kernel, likewise.
     pub sys_s: f64,
-    /// Peak of the process's anonymous and shared memory.
+    /// Peak of the anonymous and shared memory of this process, and of the anonymous memory of those below it (workers,
+    /// scripts, and what they began), looked at ten times a second, if the job has people's code.
     pub peak_anon_bytes: u64,
     /// Peak of its mapped files.
     pub peak_mapped_bytes: u64,

@@ -60,7 +60,7 @@ pub(super) struct Places {
 pub(super) fn run(spec: &ResumeSpec, environment: &Environment, control: &Control) -> JobReport {
     match prepare(spec, environment) {
         Ok((job, environment, recorder, story)) => {
-            let watched = Watched::resumed(recorder);
+            let watched = Watched::resumed(recorder, &environment);
             let report = watched.sampled(control, || {
                 run_watched(&job, &environment, control, &watched, Some(&story))
             });
