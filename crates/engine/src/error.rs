@@ -87,6 +87,7 @@ impl Kind {
 pub struct Error {
     kind: Kind,
     retryable: bool,
+    own_work: bool,
     operation: &'static str,
     message: String,
     context: Vec<(Cow<'static, str>, String)>,
@@ -113,6 +114,7 @@ impl Error {
         Error {
             kind,
             retryable: false,
+            own_work: false,
             operation,
             message: message.into(),
             context: Vec::new(),
@@ -282,6 +284,18 @@ impl Error {
     pub fn retryable_error(mut self) -> Self {
         self.retryable = true;
         self
+    }
+
+    /// Marks that what is wrong is a file that the job had made itself, and can make anew.
+    #[must_use]
+    pub fn of_own_work(mut self) -> Self {
+        self.own_work = true;
+        self
+    }
+
+    /// Whether what is wrong is a file that the job had made itself, and can make anew.
+    pub fn is_of_own_work(&self) -> bool {
+        self.own_work
     }
 
     /// The kind of error.

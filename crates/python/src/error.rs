@@ -20,6 +20,7 @@ struct Told<'a> {
     what: String,
     context: &'a [(Cow<'static, str>, String)],
     advice: Option<&'a Advice>,
+    own_work: bool,
 }
 
 /// The exception for an engine error; its text is the error's paragraph, in which options are keyword arguments.
@@ -47,6 +48,7 @@ pub fn to_exception(error: &Error, spelling: Spelling) -> PyErr {
         what: error.what(),
         context: error.context(),
         advice: error.advice(),
+        own_work: error.is_of_own_work(),
     };
     if let Ok(told) = serde_json::to_string(&told) {
         // Without it the exception has its text all the same.

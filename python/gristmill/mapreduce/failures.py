@@ -48,6 +48,8 @@ class Failure:
     """Where else, by name: what an error of the engine's says."""
     advice: dict[str, Any] | None = None
     """What to do about it, in the engine's form, which names no option as anybody would type it."""
+    own_work: bool = False
+    """Whether what is wrong is a file that the job had made itself."""
     fingerprint: str = ""
     """Equal when the same happens again."""
     retryable: bool = False
@@ -120,6 +122,7 @@ def describe(
         record=about,
         context=told["context"] if told else [],
         advice=told["advice"] if told else None,
+        own_work=told is not None and told["own_work"],
         fingerprint=f"{type(error).__qualname__}|{what[:200]}|{place}|{about}|{line}",
         retryable=kind in ("user_code", "io", "memory") and not isinstance(error, ContractError),
     )

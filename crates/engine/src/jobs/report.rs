@@ -148,6 +148,28 @@ impl JobReport {
         }
     }
 
+    /// The report of a job that was begun a second time, with what the first time took.
+    pub(super) fn after(mut self, first: &JobReport) -> Self {
+        self.wall_s += first.wall_s;
+        self.user_s += first.user_s;
+        self.sys_s += first.sys_s;
+        for name in [
+            "CPU_MILLISECONDS",
+            "DEVICE_BYTES_READ",
+            "FAILED_TASK_ATTEMPTS",
+        ] {
+            self.count(name, first.counters.get(name).copied().unwrap_or(0));
+        }
+        self.peak_anon_bytes = self.peak_anon_bytes.max(first.peak_anon_bytes);
+        self.peak_mapped_bytes = self.peak_mapped_bytes.max(first.peak_mapped_bytes);
+        self
+    }
+
+    /// Adds to a counter.
+    pub(super) fn count(&mut self, name: &'static str, amount: u64) {
+        *self.counters.entry(name).or_default() += amount;
+    }
+
     /// The same, for those who know options by other names than the command line's.
     #[must_use]
     pub fn spelled(mut self, spelling: Spelling) -> Self {

@@ -49,11 +49,16 @@ impl Watched {
     /// Of a job that goes on.
     pub(super) fn resumed(recorder: Recorder, environment: &Environment) -> Self {
         let watched = Watched::by(recorder, environment);
-        watched.recorder.record(Event::JobResumed {
+        watched.resumes();
+        watched
+    }
+
+    /// What runs is over, and the job goes on from its beginning.
+    pub(super) fn resumes(&self) {
+        self.recorder.record(Event::JobResumed {
             unix_ms: unix_ms(),
             pid: std::process::id(),
         });
-        watched
     }
 
     pub(super) fn recorder(&self) -> &Recorder {

@@ -116,6 +116,9 @@ fn of_failure(spec: &WorkSpec, failure: Failure) -> (Error, String) {
     if let Some(advice) = failure.advice {
         error = error.with_advice(advice);
     }
+    if failure.own_work {
+        error = error.of_own_work();
+    }
     if !failure.traceback.is_empty() {
         error = error.detail("traceback", failure.traceback);
     }

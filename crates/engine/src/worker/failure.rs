@@ -76,6 +76,8 @@ pub struct Failure {
     pub context: Vec<(String, String)>,
     /// What to do about it.
     pub advice: Option<Advice>,
+    /// Whether what is wrong is a file that the job had made itself.
+    pub own_work: bool,
     /// The record, shortened, as a person would recognise it.
     pub record: String,
     /// Equal for the same exception at the same record: then another attempt will not help either.
