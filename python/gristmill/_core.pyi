@@ -47,6 +47,8 @@ class Job:
         history: The folder in which the job gets one for its history; none without it.
         keep_short: Whether it is kept of a job of less than a second, too.
         work: Who runs the job's own code, for jobs that have some.
+        command_line: Whether errors advise options as the command line has them (`--memory 2G`)
+            or as keyword arguments (`memory="2G"`).
 
     Raises:
         ValueError: An option is unknown, missing or makes no sense.
@@ -60,6 +62,7 @@ class Job:
         *,
         keep_short: bool = False,
         work: Work | None = None,
+        command_line: bool = False,
     ) -> Job: ...
     def wait(self, timeout_s: float) -> bool:
         """Wait until the job is over, at most `timeout_s` seconds; whether it is."""
@@ -85,8 +88,12 @@ class Job:
 def commands() -> str:
     """Return the table of commands and their options, as JSON."""
 
-def explain(spec: str) -> str:
+def explain(spec: str, *, command_line: bool = False) -> str:
     """Return what a job would do, as JSON; nothing is written.
+
+    Args:
+        spec: As that of `Job`.
+        command_line: As that of `Job`.
 
     Raises:
         ValueError: An option makes no sense.

@@ -331,14 +331,32 @@ def new_job_id() -> str:
 
 
 def begin(
-    command: str, values: Mapping[str, Value], job_id: str, *, history: bool = False
+    command: str,
+    values: Mapping[str, Value],
+    job_id: str,
+    *,
+    history: bool = False,
+    command_line: bool = False,
 ) -> _core.Job:
-    """Begin a job; `history` says whether its history is kept even if it is short.
+    """Begin a job.
+
+    Args:
+        command: Its name in the engine's table.
+        values: Its options.
+        job_id: Its name.
+        history: Whether its history is kept even if it is short.
+        command_line: Whether errors name options as the command line does.
 
     Raises:
         ValueError: An option makes no sense.
     """
-    return _core.Job(spec(command, values), job_id, jobs_folder(), keep_short=history)
+    return _core.Job(
+        spec(command, values),
+        job_id,
+        jobs_folder(),
+        keep_short=history,
+        command_line=command_line,
+    )
 
 
 def _run(command: str, values: Mapping[str, Value], *, history: bool) -> JobReport:

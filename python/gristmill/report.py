@@ -65,11 +65,11 @@ class JobReport:
     wall_s: float = 0.0
     """Seconds from beginning to end."""
     user_s: float = 0.0
-    """CPU seconds in user code, of this whole process."""
+    """CPU seconds in user code: of this whole process, and of attempts in workers that count."""
     sys_s: float = 0.0
-    """CPU seconds in the kernel, of this whole process."""
+    """CPU seconds in the kernel, likewise."""
     peak_anon_bytes: int = 0
-    """Peak of the process's anonymous and shared memory."""
+    """Peak of the process's anonymous and shared memory, with that of its workers or scripts."""
     peak_mapped_bytes: int = 0
     """Peak of its mapped files: page cache that happens to be mapped."""
     budget_peak_bytes: int = 0

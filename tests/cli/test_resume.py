@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from .harness import GRISTMILL, clean_environment, end, failure, names, report, run
+from .harness import GRISTMILL, clean_environment, end, names, report, run
 from .resuming import (
     RUNS,
     Tree,
@@ -188,17 +188,36 @@ def test_a_damaged_run_is_made_again(
     assert names(tmp_path) == ["home", "out"]
 
 
-def test_a_flipped_bit_in_a_run_is_named(records: Path, home: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("when", [spilled, merged])
+@pytest.mark.parametrize("harm", ["flip", "zeros"])
+def test_after_a_damaged_block_of_a_run_the_job_is_done_anew(
+    harm: str,
+    when: Callable[[list[dict[str, Any]]], bool],
+    records: Path,
+    wanted: Tree,
+    home: Path,
+    tmp_path: Path,
+) -> None:
+    """Zeros are what a power failure leaves of blocks that had not reached the disk."""
     out = tmp_path / "out"
-    kill_when(["terasort", records, out, *RUNS], home, spilled)
-    last_run = sorted(tmp_path.glob(".out.gristmill-*/spill/run-*"))[0]
-    with last_run.open("r+b") as file:
-        file.seek(4096 + 70_000)
-        byte = file.read(1)[0]
-        file.seek(-1, os.SEEK_CUR)
-        file.write(bytes([byte ^ 4]))
-    assert "block" in failure("resume", "last")
-    assert names(tmp_path) == ["home"]
+    kill_when(["terasort", records, out, *RUNS], home, when)
+    (run_file, *_) = sorted(tmp_path.glob(".out.gristmill-*/spill/run-*"))
+    # The last whole block: nobody has merged it.
+    at = (run_file.stat().st_size // 65_536 - 1) * 65_536
+    with run_file.open("r+b") as file:
+        file.seek(at)
+        block = file.read(4096)
+        file.seek(at)
+        file.write(bytes(4096) if harm == "zeros" else bytes([block[0] ^ 4]))
+    found = report("resume", "last")
+    assert tree(out) == wanted
+    assert names(tmp_path) == ["home", "out"]
+    (warning,) = found["warnings"]
+    assert run_file.name in warning
+    assert "block" in warning
+    assert warning.endswith("The job was done anew.")
+    assert found["counters"]["KEPT_TASKS"] == 0
+    assert json.loads(run("jobs", "--json").stdout)[0]["state"] == "succeeded"
 
 
 @pytest.mark.parametrize("harm", ["truncate", "flip", "remove"])

@@ -127,6 +127,42 @@ def test_bad_records_are_told(folder: Path) -> None:
     assert "1 bad record left out, kept in counts/_bad-*" in done.stdout
 
 
+HOARD = """
+import subprocess
+import sys
+import time
+import gristmill as gm
+
+HOLD = "import time; held = b'x' * {n}_000_000; time.sleep(0.6)"
+
+
+def hold(line):
+    held = b"x" * (int(line) * 1_000_000)
+    subprocess.run([sys.executable, "-c", HOLD.format(n=line)], check=True)
+    yield "n", len(held)
+
+
+def job(n):
+    return gm.Job(gm.items([n]), map=hold, reduce=gm.sum(), output=gm.kv("out" + n))
+"""
+
+
+def test_memory_of_workers_counts(folder: Path) -> None:
+    """And that of what they begin; in the report, and in the samples of the history."""
+    (folder / "hoard.py").write_text(HOARD)
+    command = ("run", "hoard.py", "--workers", "1", "--json", "--history")
+    peaks: list[int] = []
+    for n in (0, 100):
+        report = json.loads(gristmill(*command, "--set", f"n={n}", cwd=folder).stdout)
+        peaks.append(report["peak_anon_bytes"])
+        events = Path(report["history"], "events.jsonl").read_text().splitlines()
+        samples = [json.loads(event) for event in events if '"event":"sample"' in event]
+        assert max(sample["anon_bytes"] for sample in samples) > n * 1_000_000
+    assert 190_000_000 < peaks[1] - peaks[0] < 300_000_000
+    text = gristmill(*command[:4], "--set", "n=1", cwd=folder).stdout
+    assert "with workers, budget" in text
+
+
 # --- check ---
 
 CHECKED = """

@@ -261,7 +261,12 @@ def test_a_damaged_input(tmp_path: Path) -> None:
     (tmp_path / "a.gz").write_bytes(data)
     job = gm.Job(gm.text(tmp_path / "a.gz"), map=lambda line: [], output=gm.text(tmp_path / "out"))
     error = failed(job, ValueError)
-    assert "a.gz" in str(error)
+    text = paragraph(error)
+    assert text.count(f"(file {tmp_path}/a.gz, offset 0, compressed offset ") == 1
+    assert text.count("file ") - text.count("the file ") == 1, "it is named once"
+    assert text.endswith(
+        "To go on: copy the file again from where it came from, or compress it anew."
+    )
 
 
 def test_pairs_that_are_none(tmp_path: Path) -> None:

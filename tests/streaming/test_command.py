@@ -137,3 +137,20 @@ def test_little_memory_gives_the_same_output(streaming: Run, tmp_path: Path) -> 
     assert many > few
     lines = b"".join(plenty.values()).splitlines()
     assert sorted(lines) == sorted(text.encode().splitlines())
+
+
+def test_memory_of_scripts_counts(streaming: Run, yard: Yard, tmp_path: Path) -> None:
+    hoard = "import sys, time; sys.stdin.read(); held = b'x' * 150_000_000; time.sleep(0.5)"
+    done = streaming(
+        "-input",
+        str(yard.inputs / "words.txt"),
+        "-output",
+        str(tmp_path / "out"),
+        "-mapper",
+        f'python3 -c "{hoard}"',
+        "-reducer",
+        "NONE",
+        "--json",
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["peak_anon_bytes"] > 150_000_000

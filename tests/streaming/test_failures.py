@@ -30,6 +30,23 @@ def words(home: Path, *more: str) -> list[str]:
     return [*more, "-input", str(home / "in.txt"), "-output", str(home / "out")]
 
 
+def with_mapper(home: Path, text: str, *more: str, reduces: bool = False) -> list[str]:
+    """The words of a command line whose mapper is a script that is sent along."""
+    name = script(home, text)
+    reducer = [] if reduces else ["-reducer", "NONE"]
+    return words(home, *more, "-file", name, "-mapper", name, *reducer)
+
+
+def defining(**properties: object) -> list[str]:
+    """Properties for `-D`, written with `__` where their names have dots."""
+    pairs = [f"{name.replace('__', '.')}={value}" for name, value in properties.items()]
+    return [word for pair in pairs for word in ("-D", pair)]
+
+
+ONCE = defining(mapreduce__map__maxattempts=1, mapreduce__reduce__maxattempts=1)
+ONE_SPLIT = defining(mapreduce__job__maps=1)
+
+
 def is_clean(home: Path) -> bool:
     return not [path for path in home.iterdir() if path.name.startswith((".", "out"))]
 
@@ -39,21 +56,7 @@ def test_a_failure_says_where_and_how_to_see_it_again(home: Path, streaming: Run
         "import sys\nfor line in sys.stdin:\n"
         "    if line == 'line 700\\n':\n        raise ValueError('bad ' + line)"
     )
-    name = script(home, text)
-    done = streaming(
-        *words(
-            home,
-            "-D",
-            "mapreduce.map.maxattempts=1",
-            "-file",
-            name,
-            "-mapper",
-            name,
-            "-reducer",
-            "NONE",
-        ),
-        cwd=home,
-    )
+    done = streaming(*with_mapper(home, text, *ONCE), cwd=home)
     assert done.returncode == 1
     said = done.stderr
     assert re.search(r"cannot run the mapper: `script\.py` ended with exit code 1", said)
@@ -96,24 +99,14 @@ def test_a_program_that_is_not_there(home: Path, streaming: Run) -> None:
 
 
 def test_a_script_that_hangs(home: Path, streaming: Run) -> None:
-    name = script(home, "import time\ntime.sleep(1000)")
     began = time.monotonic()
-    done = streaming(
-        *words(
-            home,
-            "-D",
-            "mapreduce.task.timeout=500",
-            "-D",
-            "mapred.map.max.attempts=1",
-            "-D",
-            "mapreduce.reduce.maxattempts=1",
-            "-file",
-            name,
-            "-mapper",
-            name,
-        ),
-        cwd=home,
+    limits = defining(
+        mapreduce__task__timeout=500,
+        mapred__map__max__attempts=1,
+        mapreduce__reduce__maxattempts=1,
     )
+    text = "import time\ntime.sleep(1000)"
+    done = streaming(*with_mapper(home, text, *limits, reduces=True), cwd=home)
     assert done.returncode == 1
     assert "for 0.5 s, and was killed" in done.stderr
     assert "mapreduce.task.timeout" in done.stderr
@@ -127,10 +120,8 @@ def test_a_script_that_speaks_is_not_killed(home: Path, streaming: Run) -> None:
         "file=sys.stderr, flush=True)\n"
         "print('done')"
     )
-    name = script(home, text)
-    done = streaming(
-        *words(home, "-D", "mapreduce.task.timeout=1000", "-file", name, "-mapper", name), cwd=home
-    )
+    limit = defining(mapreduce__task__timeout=1000)
+    done = streaming(*with_mapper(home, text, *limit, reduces=True), cwd=home)
     assert done.returncode == 0, done.stderr
 
 
@@ -139,27 +130,13 @@ def test_attempts_and_exit_codes(
     home: Path, streaming: Run, allowed: str, code: int, tries: int
 ) -> None:
     log = home / "log"
-    name = script(home, f"open({str(log)!r}, 'a').write('tried\\n')\nimport sys\nsys.exit(9)")
-    done = streaming(
-        *words(
-            home,
-            "-D",
-            f"stream.non.zero.exit.is.failure={allowed}",
-            "-D",
-            "mapreduce.map.maxattempts=3",
-            "-D",
-            "mapreduce.reduce.maxattempts=2",
-            "-D",
-            "mapreduce.job.maps=1",
-            "-file",
-            name,
-            "-mapper",
-            name,
-            "-reducer",
-            "NONE",
-        ),
-        cwd=home,
+    text = f"open({str(log)!r}, 'a').write('tried\\n')\nimport sys\nsys.exit(9)"
+    more = defining(
+        stream__non__zero__exit__is__failure=allowed,
+        mapreduce__map__maxattempts=3,
+        mapreduce__reduce__maxattempts=2,
     )
+    done = streaming(*with_mapper(home, text, *more, *ONE_SPLIT), cwd=home)
     assert done.returncode == code, done.stderr
     assert log.read_text().count("tried") == tries
 
@@ -171,54 +148,25 @@ def test_a_failure_that_passes_leaves_no_trace(home: Path, streaming: Run) -> No
         f"file=sys.stderr)\n"
         f"if not os.path.exists({str(flag)!r}):\n    open({str(flag)!r}, 'w')\n    sys.exit(1)"
     )
-    name = script(home, text)
-    done = streaming(
-        *words(home, "-file", name, "-mapper", name, "-D", "mapreduce.job.maps=1", "--json"),
-        cwd=home,
-    )
+    done = streaming(*with_mapper(home, text, *ONE_SPLIT, reduces=True), "--json", cwd=home)
     assert done.returncode == 0, done.stderr
     assert (home / "out/part-00000").read_text() == "1000\t\n"
     assert json.loads(done.stdout)["user_counters"] == {"a": {"b": 1}}
 
 
 def test_killed_by_a_signal(home: Path, streaming: Run) -> None:
-    name = script(home, "import os\nos.kill(os.getpid(), 11)")
-    done = streaming(
-        *words(
-            home,
-            "-D",
-            "mapreduce.map.maxattempts=1",
-            "-D",
-            "mapreduce.reduce.maxattempts=1",
-            "-file",
-            name,
-            "-mapper",
-            name,
-        ),
-        cwd=home,
-    )
+    text = "import os\nos.kill(os.getpid(), 11)"
+    done = streaming(*with_mapper(home, text, *ONCE, reduces=True), cwd=home)
     assert done.returncode == 1
     assert "signal 11 (SEGV)" in done.stderr
 
 
 def test_ctrl_c_ends_the_scripts_too(home: Path) -> None:
     mark = home / "pid"
-    name = script(
-        home, f"import os, time\nopen({str(mark)!r}, 'w').write(str(os.getpid()))\ntime.sleep(1000)"
-    )
-    command = [
-        sys.executable,
-        "-m",
-        "gristmill",
-        "streaming",
-        "-D",
-        "mapreduce.job.maps=1",
-        "-file",
-        name,
-    ]
-    with subprocess.Popen(
-        [*command, *words(home, "-mapper", name)], cwd=home, stderr=subprocess.PIPE
-    ) as job:
+    text = f"import os, time\nopen({str(mark)!r}, 'w').write(str(os.getpid()))\ntime.sleep(1000)"
+    command = [sys.executable, "-m", "gristmill", "streaming"]
+    command += with_mapper(home, text, *ONE_SPLIT, reduces=True)
+    with subprocess.Popen(command, cwd=home, stderr=subprocess.PIPE) as job:
         deadline = time.monotonic() + 60
         while not (mark.exists() and mark.read_text()) and time.monotonic() < deadline:
             time.sleep(0.02)
@@ -235,8 +183,7 @@ def test_side_files_become_output_of_those_that_count(home: Path, streaming: Run
         "number = os.environ['mapreduce_task_partition']\n"
         "open(f'{folder}/side-{number}', 'w').write('beside')"
     )
-    name = script(home, text)
-    done = streaming(*words(home, "-file", name, "-mapper", name, "-reducer", "NONE"), cwd=home)
+    done = streaming(*with_mapper(home, text), cwd=home)
     assert done.returncode == 0, done.stderr
     assert sorted(path.name for path in (home / "out").iterdir() if path.name[0] != "_") == [
         "part-00000",

@@ -5,11 +5,17 @@
 //! apart: the input or the command is wrong (`BadInput`, `BadOption`, ...), a resource is missing (`Memory`,
 //! `DiskFull`), the code that the user brought is wrong (`UserCode`), and we are wrong (`Proof`, `Bug`).
 //!
-//! `Display` prints one paragraph: operation, what happened, where, and what to do about it.
+//! `Display` prints one paragraph: operation, what happened, where, and what to do about it, with options as they are
+//! on the command line.
 
+mod advice;
+
+use std::borrow::Cow;
 use std::fmt;
 use std::io;
 use std::path::Path;
+
+pub use advice::{Advice, JobOption, NamedOption, Spelling};
 
 /// The engine's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -81,12 +87,14 @@ impl Kind {
 pub struct Error {
     kind: Kind,
     retryable: bool,
+    own_work: bool,
     operation: &'static str,
     message: String,
-    context: Vec<(&'static str, String)>,
+    context: Vec<(Cow<'static, str>, String)>,
     /// What is too long for a paragraph: a traceback, the end of a log.
     details: Vec<(&'static str, String)>,
-    advice: Option<String>,
+    /// Apart: every result would be the larger for it.
+    advice: Option<Box<Advice>>,
 }
 
 impl Error {
@@ -106,6 +114,7 @@ impl Error {
         Error {
             kind,
             retryable: false,
+            own_work: false,
             operation,
             message: message.into(),
             context: Vec::new(),
@@ -154,10 +163,19 @@ impl Error {
         Error::new(Kind::Cancelled, "finish the job", "it was cancelled")
     }
 
-    /// Adds where it happened: one name and its value.
+    /// Adds where it happened: one name and its value. What has been said already is not said again.
+    ///
+    /// ```
+    /// use gristmill_engine::{Error, Kind};
+    /// let error = Error::new(Kind::BadInput, "read", "it is damaged").with("file", "a.gz").with("file", "a.gz");
+    /// assert_eq!(error.to_string(), "cannot read: it is damaged (file a.gz).");
+    /// ```
     #[must_use]
-    pub fn with(mut self, name: &'static str, value: impl fmt::Display) -> Self {
-        self.context.push((name, value.to_string()));
+    pub fn with(mut self, name: impl Into<Cow<'static, str>>, value: impl fmt::Display) -> Self {
+        let said = (name.into(), value.to_string());
+        if !self.context.contains(&said) {
+            self.context.push(said);
+        }
         self
     }
 
@@ -189,9 +207,60 @@ impl Error {
 
     /// Adds what a person can do about it (an imperative without a full stop).
     #[must_use]
-    pub fn advise(mut self, advice: impl Into<String>) -> Self {
-        self.advice = Some(advice.into());
+    pub fn advise(self, advice: impl Into<String>) -> Self {
+        self.advise_options(advice, [])
+    }
+
+    /// The same, where options of the job are advised: each `{}` stands for one, spelled for who reads it.
+    ///
+    /// ```
+    /// use gristmill_engine::{Error, Kind, error::{JobOption, Spelling}};
+    /// let error = Error::new(Kind::Exists, "write the output", "it exists")
+    ///     .advise_options("give {} to replace it", [JobOption::Overwrite.named()]);
+    /// assert!(error.to_string().ends_with("To go on: give --overwrite to replace it."));
+    /// assert!(error.spelled(Spelling::Python).ends_with("To go on: give overwrite=True to replace it."));
+    /// ```
+    #[must_use]
+    pub fn advise_options(
+        self,
+        advice: impl Into<String>,
+        options: impl IntoIterator<Item = NamedOption>,
+    ) -> Self {
+        self.with_advice(Advice::new(advice.into(), options.into_iter().collect()))
+    }
+
+    /// Takes over the advice of another error.
+    #[must_use]
+    pub fn with_advice(mut self, advice: Advice) -> Self {
+        self.advice = Some(Box::new(advice));
         self
+    }
+
+    /// What a person can do about it.
+    pub fn advice(&self) -> Option<&Advice> {
+        self.advice.as_deref()
+    }
+
+    /// What was being done, and what happened, without the rest.
+    pub fn what(&self) -> String {
+        format!("{}: {}", self.operation, self.message)
+    }
+
+    /// The paragraph, with options spelled for who reads it.
+    pub fn spelled(&self, spelling: Spelling) -> String {
+        let mut paragraph = format!("cannot {}", self.what());
+        for (i, (name, value)) in self.context.iter().enumerate() {
+            let before = if i == 0 { " (" } else { ", " };
+            paragraph.extend([before, name.as_ref(), " ", value.as_str()]);
+        }
+        if !self.context.is_empty() {
+            paragraph.push(')');
+        }
+        paragraph.push('.');
+        if let Some(advice) = &self.advice {
+            paragraph.extend([" To go on: ", advice.spelled(spelling).as_str(), "."]);
+        }
+        paragraph
     }
 
     /// The error of an output whose reader has gone away: no fault of the job's, which ends quietly.
@@ -217,6 +286,18 @@ impl Error {
         self
     }
 
+    /// Marks that what is wrong is a file that the job had made itself, and can make anew.
+    #[must_use]
+    pub fn of_own_work(mut self) -> Self {
+        self.own_work = true;
+        self
+    }
+
+    /// Whether what is wrong is a file that the job had made itself, and can make anew.
+    pub fn is_of_own_work(&self) -> bool {
+        self.own_work
+    }
+
     /// The kind of error.
     pub fn kind(&self) -> Kind {
         self.kind
@@ -228,26 +309,14 @@ impl Error {
     }
 
     /// Where it happened, in the order in which it was said.
-    pub fn context(&self) -> &[(&'static str, String)] {
+    pub fn context(&self) -> &[(Cow<'static, str>, String)] {
         &self.context
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cannot {}: {}", self.operation, self.message)?;
-        for (i, (name, value)) in self.context.iter().enumerate() {
-            let before = if i == 0 { " (" } else { ", " };
-            write!(f, "{before}{name} {value}")?;
-        }
-        if !self.context.is_empty() {
-            f.write_str(")")?;
-        }
-        f.write_str(".")?;
-        match &self.advice {
-            Some(advice) => write!(f, " To go on: {advice}."),
-            None => Ok(()),
-        }
+        f.write_str(&self.spelled(Spelling::CommandLine))
     }
 }
 

@@ -1,16 +1,37 @@
 //! Engine errors as Python exceptions: the built-in one where Python has the word.
 
+use std::borrow::Cow;
+
+use gristmill_engine::error::{Advice, Spelling};
 use gristmill_engine::{Error, Kind};
-use pyo3::PyErr;
 use pyo3::exceptions::{
     PyBrokenPipeError, PyFileExistsError, PyFileNotFoundError, PyKeyboardInterrupt, PyMemoryError,
     PyOSError, PyPermissionError, PyRuntimeError, PyValueError,
 };
+use pyo3::prelude::*;
+use serde::Serialize;
 
-/// The exception for an engine error; its text is the error's paragraph.
+/// The attribute of an exception in which a worker finds what it tells its driver (mapreduce/failures.py).
+const TOLD: &str = "gristmill_told";
+
+/// An engine error in parts, so that the driver can make one paragraph of it for whoever began the job.
+#[derive(Serialize)]
+struct Told<'a> {
+    what: String,
+    context: &'a [(Cow<'static, str>, String)],
+    advice: Option<&'a Advice>,
+    own_work: bool,
+}
+
+/// The exception for an engine error; its text is the error's paragraph, in which options are keyword arguments.
 pub fn to_python(error: &Error) -> PyErr {
-    let text = error.to_string();
-    match error.kind() {
+    to_exception(error, Spelling::Python)
+}
+
+/// The exception for an engine error, for those who know options by the names of `spelling`.
+pub fn to_exception(error: &Error, spelling: Spelling) -> PyErr {
+    let text = error.spelled(spelling);
+    let raised = match error.kind() {
         Kind::BadInput | Kind::BadOption | Kind::InputChanged | Kind::Disorder => {
             PyValueError::new_err(text)
         }
@@ -22,5 +43,16 @@ pub fn to_python(error: &Error) -> PyErr {
         Kind::DiskFull | Kind::Io => PyOSError::new_err(text),
         Kind::Cancelled => PyKeyboardInterrupt::new_err(text),
         Kind::UserCode | Kind::Proof | Kind::Bug => PyRuntimeError::new_err(text),
+    };
+    let told = Told {
+        what: error.what(),
+        context: error.context(),
+        advice: error.advice(),
+        own_work: error.is_of_own_work(),
+    };
+    if let Ok(told) = serde_json::to_string(&told) {
+        // Without it the exception has its text all the same.
+        let _ = Python::attach(|py| raised.value(py).setattr(TOLD, told));
     }
+    raised
 }

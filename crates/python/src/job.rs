@@ -5,6 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use gristmill_engine::error::Spelling;
 use gristmill_engine::history::Place;
 use gristmill_engine::jobs::{self, Environment, JobReport};
 use gristmill_engine::plan::{COMMANDS, JobSpec};
@@ -13,7 +14,7 @@ use gristmill_engine::storage::local::Local;
 use gristmill_engine::{Error, Kind};
 use pyo3::prelude::*;
 
-use crate::error::to_python;
+use crate::error::{to_exception, to_python};
 use crate::work::Work;
 
 /// What the job's thread and Python share.
@@ -28,21 +29,34 @@ struct Shared {
 #[pyclass(frozen)]
 pub struct Job {
     shared: Arc<Shared>,
+    /// How options are called where the job was begun.
+    spelling: Spelling,
+}
+
+/// How options are called on the command line, or by Python's functions.
+fn spelling_of(command_line: bool) -> Spelling {
+    if command_line {
+        Spelling::CommandLine
+    } else {
+        Spelling::Python
+    }
 }
 
 #[pymethods]
 impl Job {
     #[new]
-    #[pyo3(signature = (spec, job_id, history = None, *, keep_short = false, work = None))]
+    #[pyo3(signature = (spec, job_id, history = None, *, keep_short = false, work = None, command_line = false))]
     fn new(
         spec: &str,
         job_id: String,
         history: Option<PathBuf>,
         keep_short: bool,
         work: Option<&Work>,
+        command_line: bool,
     ) -> PyResult<Self> {
+        let spelling = spelling_of(command_line);
         let options = kept_options(spec);
-        let spec = JobSpec::from_json(spec).map_err(|error| to_python(&error))?;
+        let spec = JobSpec::from_json(spec).map_err(|error| to_exception(&error, spelling))?;
         let history = Place {
             jobs: history,
             keep_short,
@@ -62,7 +76,7 @@ impl Job {
             *theirs.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report);
             theirs.over.notify_all();
         });
-        Ok(Job { shared })
+        Ok(Job { shared, spelling })
     }
 
     fn wait(&self, py: Python<'_>, timeout_s: f64) -> bool {
@@ -105,7 +119,7 @@ impl Job {
             let error = Error::new(Kind::BadOption, "give the report", "the job still runs");
             return Err(to_python(&error));
         };
-        to_json(report)
+        to_json(&report.clone().spelled(self.spelling))
     }
 
     fn raise_failure(&self) -> PyResult<()> {
@@ -115,7 +129,7 @@ impl Job {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         match report.as_ref().and_then(|report| report.failure.as_ref()) {
-            Some(error) => Err(to_python(error)),
+            Some(error) => Err(to_exception(error, self.spelling)),
             None => Ok(()),
         }
     }
@@ -147,7 +161,8 @@ fn to_json<T: serde::Serialize>(value: &T) -> PyResult<String> {
 
 /// What a job would do, as JSON.
 #[pyfunction]
-pub fn explain(py: Python<'_>, spec: &str) -> PyResult<String> {
+#[pyo3(signature = (spec, *, command_line = false))]
+pub fn explain(py: Python<'_>, spec: &str, command_line: bool) -> PyResult<String> {
     let explained = py.detach(|| {
         let spec = JobSpec::from_json(spec)?;
         let environment = Environment {
@@ -158,7 +173,7 @@ pub fn explain(py: Python<'_>, spec: &str) -> PyResult<String> {
         };
         jobs::explain(&spec, &environment)
     });
-    let explained = explained.map_err(|error| to_python(&error))?;
+    let explained = explained.map_err(|error| to_exception(&error, spelling_of(command_line)))?;
     serde_json::to_string(&explained)
         .map_err(|error| to_python(&Error::bug("write a plan", error.to_string())))
 }

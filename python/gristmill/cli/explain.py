@@ -60,7 +60,7 @@ class Explain(click.Group):
 
 def _explain(command: str, *, as_json: bool, **values: Value) -> int:
     try:
-        plan: Plan = json.loads(_core.explain(spec(command, values)))
+        plan: Plan = json.loads(_core.explain(spec(command, values), command_line=True))
     except (ValueError, OSError, MemoryError) as error:
         fail(f"explain {command}", str(error))
         return WRONG if "cannot read the options" in str(error) else FAILED

@@ -72,7 +72,7 @@ def run_job(
     """Run a job to its end, which a pending signal brings near; returns its report."""
     job_id = job.new_job_id()
     try:
-        running = job.begin(command, values, job_id, history=history)
+        running = job.begin(command, values, job_id, history=history, command_line=True)
     except ValueError as error:
         return JobReport.refused(job_id, command, str(error))
     with progress_bar(quiet=quiet) as progress:

@@ -67,9 +67,11 @@ def cost_lines(report: JobReport) -> list[str]:
     else:
         cpu = f", {cpu_s / work_bytes * 1e9:.2f} CPU seconds per GB"
     rate = f": {show_rate(work_bytes, report.wall_s)}" if work_bytes else ""
+    # Workers have memory of their own, beside what the budget is for.
+    of = "with workers, budget" if report.command == "mapreduce" else "of"
     return [
         f"{show_seconds(report.wall_s)}{rate} with {show_count(report.workers, 'worker')}{cpu}",
-        f"peak memory {show_bytes(report.peak_anon_bytes)} of {show_bytes(report.memory_bytes)},"
+        f"peak memory {show_bytes(report.peak_anon_bytes)} {of} {show_bytes(report.memory_bytes)},"
         f" mapped files apart ({show_bytes(report.peak_mapped_bytes)})",
     ]
 

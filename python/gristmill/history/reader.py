@@ -87,7 +87,7 @@ class Sample:
     machine: dict[str, float] = field(default_factory=dict[str, float])
     """CPU seconds of the machine: user, sys, iowait, steal, idle."""
     anon_bytes: int = 0
-    """Anonymous and shared memory."""
+    """Anonymous and shared memory, with that of workers and scripts."""
     mapped_bytes: int = 0
     """Mapped files."""
     budget_bytes: int = 0

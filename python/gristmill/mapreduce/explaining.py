@@ -10,9 +10,8 @@ from gristmill.units import show_bytes, show_count
 __all__ = ["explain"]
 
 
-def explain(job: Job, *, memory: int | str | None, workers: int | None) -> str:
+def explain(job: Job, options: Options) -> str:
     """Return a page about a job; of a chain, about what can be planned before it runs."""
-    options = Options(memory=memory, workers=workers)
     with chained(job) as jobs:
         pages = [_page(jobs[0], options)]
         pages += [f"{after.name}\n  after that, from {after.input}" for after in jobs[1:]]
@@ -21,7 +20,8 @@ def explain(job: Job, *, memory: int | str | None, workers: int | None) -> str:
 
 def _page(job: Job, options: Options) -> str:
     prepared = prepare(job, options)
-    plan = json.loads(_core.explain(json.dumps({"mapreduce": prepared.spec})))
+    spec = json.dumps({"mapreduce": prepared.spec})
+    plan = json.loads(_core.explain(spec, command_line=options.command_line))
     splits = prepared.plan.splits
     longest = max((split.bytes for split in splits), default=0)
     tasks = "; ".join(

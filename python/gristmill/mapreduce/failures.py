@@ -6,9 +6,10 @@ The same exception at the same record has the same fingerprint: the driver then 
 the place of trying the rest of its attempts.
 """
 
+import json
 import reprlib
 import traceback
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -43,6 +44,12 @@ class Failure:
     """`file`, `offset`, `record` and `line`, if it is about a record of the input."""
     record: str = ""
     """The record, shortened."""
+    context: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    """Where else, by name: what an error of the engine's says."""
+    advice: dict[str, Any] | None = None
+    """What to do about it, in the engine's form, which names no option as anybody would type it."""
+    own_work: bool = False
+    """Whether what is wrong is a file that the job had made itself."""
     fingerprint: str = ""
     """Equal when the same happens again."""
     retryable: bool = False
@@ -100,9 +107,10 @@ def describe(
         kind: What kind of thing it is, if that is known better than by the exception.
     """
     frames = user_frames(error.__traceback__)
-    kind = kind or _kind(error)
+    told = _told(error)
+    kind = kind or _kind(error, of_engine=told is not None)
     line = f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
-    what = more or _sentence(error)
+    what = more or (told["what"] if told else _sentence(error))
     about = shown(key) if has_key else "" if where is None else shown(record)
     at_key = f", at the key {about}" if has_key else ""
     place = where[:2] if where is not None and where[0] else None
@@ -112,6 +120,9 @@ def describe(
         traceback="".join(traceback.format_list(frames[-_FRAMES:])),
         where=None if where is None or place is None else _named(where),
         record=about,
+        context=told["context"] if told else [],
+        advice=told["advice"] if told else None,
+        own_work=told is not None and told["own_work"],
         fingerprint=f"{type(error).__qualname__}|{what[:200]}|{place}|{about}|{line}",
         retryable=kind in ("user_code", "io", "memory") and not isinstance(error, ContractError),
     )
@@ -126,14 +137,22 @@ def user_frames(trace: TracebackType | None) -> list[traceback.FrameSummary]:
     ]
 
 
-def _kind(error: BaseException) -> str:
+def _kind(error: BaseException, *, of_engine: bool) -> str:
     match error:
         case MemoryError():
             return "memory"
+        case OSError() if of_engine:
+            return "io"
         case BadRecord():
             return "bad_input"
         case _:
             return "user_code"
+
+
+def _told(error: BaseException) -> dict[str, Any] | None:
+    """An error of the engine's in parts (crates/python/src/error.rs); `None` for any other."""
+    told = getattr(error, "gristmill_told", None)
+    return json.loads(told) if isinstance(told, str) else None
 
 
 def _sentence(error: BaseException) -> str:

@@ -209,8 +209,9 @@ class Job:
             MemoryError: `memory` is too small.
         """
         from gristmill.mapreduce.explaining import explain
+        from gristmill.mapreduce.launching import Options
 
-        return explain(self, memory=memory, workers=workers)
+        return explain(self, Options(memory=memory, workers=workers))
 
     def then(self, **options: Any) -> "Job":  # noqa: ANN401 - those of Job
         """Return a job that reads what this one writes; `run` runs both.

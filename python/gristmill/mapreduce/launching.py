@@ -46,6 +46,7 @@ __all__ = [
     "prepare",
     "run",
     "run_one",
+    "run_prepared",
     "side_files",
     "source_of",
 ]
@@ -73,6 +74,8 @@ class Options:
     no_sync: bool = False
     progress: bool | None = None
     history: bool = False
+    command_line: bool = False
+    """Whether errors name options as the command line does."""
 
     def spec(self) -> dict[str, Any]:
         """Return those that were given, as the engine takes them."""
@@ -149,11 +152,21 @@ def run_one(job: Job, options: Options, stop: Stop = lambda: False) -> Result:
     if isinstance(job.partition_by, SampledRanges):
         from gristmill.mapreduce.sampling import sampled
 
-        job = sampled(job, job.partition_by, options)
-    prepared = prepare(job, options)
+        job = sampled(job, job.partition_by, options, stop)
+    report = run_prepared(prepare(job, options), options.progress, stop)
+    assert job.output is not None
+    return Result(report, job.output, dict(job.outputs))
+
+
+def run_prepared(prepared: Prepared, progress: bool | None, stop: Stop) -> JobReport:
+    """Run a job to its end, also when Ctrl-C or another exception comes in between.
+
+    Raises:
+        Exception: What made the job fail, with the report and what else is known.
+    """
     native = begin(prepared, new_job_id())
     try:
-        _wait(native, options.progress, stop)
+        _wait(native, progress, stop)
     except BaseException:
         native.cancel()
         while not native.wait(TICK_S):
@@ -166,8 +179,7 @@ def run_one(job: Job, options: Options, stop: Stop = lambda: False) -> Result:
         attach_report(error, report)
         tell_failure(error, report)
         raise
-    assert job.output is not None
-    return Result(report, job.output, dict(job.outputs))
+    return report
 
 
 def prepare(job: Job, options: Options) -> Prepared:
@@ -203,8 +215,14 @@ def begin(prepared: Prepared, job_id: str) -> "_core.Job":
     """
     spec = json.dumps({"mapreduce": prepared.spec})
     work = _work(dumps(prepared.definition), prepared.options)
-    history = prepared.options.history
-    return _core.Job(spec, job_id, jobs_folder(), keep_short=history, work=work)
+    return _core.Job(
+        spec,
+        job_id,
+        jobs_folder(),
+        keep_short=prepared.options.history,
+        work=work,
+        command_line=prepared.options.command_line,
+    )
 
 
 def _work(definition: bytes, options: Options) -> "_core.Work":

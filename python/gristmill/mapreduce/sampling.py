@@ -12,24 +12,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gristmill import _core
-from gristmill.errors import attach_report
-from gristmill.job import TICK_S, new_job_id
 from gristmill.mapreduce.job import Job
 from gristmill.mapreduce.keyvalue import kv
 from gristmill.mapreduce.partitioners import Ranges, SampledRanges
-from gristmill.mapreduce.telling import tell_failure
-from gristmill.report import JobReport
 
 if TYPE_CHECKING:
-    from gristmill.mapreduce.launching import Options
+    from gristmill.mapreduce.launching import Options, Stop
 
 __all__ = ["cuts_of", "sampled"]
 
 _SPLITS = 10
 
 
-def sampled(job: Job, ranges: SampledRanges, options: "Options") -> Job:
-    """Return the job with cut points."""
+def sampled(job: Job, ranges: SampledRanges, options: "Options", stop: "Stop") -> Job:
+    """Return the job with cut points; `stop` says whether to end before they are found."""
     from gristmill.mapreduce.launching import partitions_of, source_of
 
     partitions = partitions_of(job, source_of(job).plan(*job.split_sizes()))
@@ -39,7 +35,7 @@ def sampled(job: Job, ranges: SampledRanges, options: "Options") -> Job:
     parent = Path(job.output.folder).absolute().parent
     parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".sample-", dir=parent) as folder:
-        keys = _keys(job, ranges.records, f"{folder}/keys", options)
+        keys = _keys(job, ranges.records, f"{folder}/keys", options, stop)
     return replace(job, partition_by=Ranges(cuts_of(keys, partitions)), parts=None)
 
 
@@ -58,8 +54,8 @@ def cuts_of(keys: list[Any], partitions: int) -> tuple[Any, ...]:
     return tuple(cuts[encoded] for encoded in sorted(cuts))
 
 
-def _keys(job: Job, records: int, folder: str, options: "Options") -> list[Any]:
-    from gristmill.mapreduce.launching import begin, prepare
+def _keys(job: Job, records: int, folder: str, options: "Options", stop: "Stop") -> list[Any]:
+    from gristmill.mapreduce.launching import prepare, run_prepared
 
     grouped = job.group_by
     plain = Job(
@@ -80,16 +76,7 @@ def _keys(job: Job, records: int, folder: str, options: "Options") -> list[Any]:
     prepared.spec["splits"] = chosen
     limit = max(records // max(len(chosen), 1), 1)
     prepared = replace(prepared, definition=replace(prepared.definition, record_limit=limit))
-    native = begin(prepared, new_job_id())
-    while not native.wait(TICK_S):
-        pass
-    try:
-        native.raise_failure()
-    except BaseException as error:
-        report = JobReport.from_json(native.report())
-        attach_report(error, report)
-        tell_failure(error, report)
-        raise
+    run_prepared(prepared, progress=False, stop=stop)
     files = sorted(Path(folder).glob("part-*"))
     keys = [key for file in files for key, _ in kv(folder).open_file(str(file))]
     return keys if grouped is None else [grouped(key) for key in keys]

@@ -138,6 +138,7 @@ def _wait(arguments: Arguments, spec: dict[str, Any], definition: dict[str, Any]
                 jobs_folder(),
                 keep_short=arguments.has("history"),
                 work=work,
+                command_line=True,
             )
         except (OSError, ValueError) as error:
             console.note(f"gristmill streaming: {error}")

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use available::available_bytes;
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, JobOption, Kind, Result};
 
 /// A limit on memory, shared by all tasks of a job.
 ///
@@ -102,7 +102,8 @@ impl Ledger {
             self.limit_bytes,
             holders.join(", ")
         );
-        Error::new(Kind::Memory, "reserve memory", message).advise("give a larger --memory")
+        Error::new(Kind::Memory, "reserve memory", message)
+            .advise_options("give a larger {}", [JobOption::Memory.named()])
     }
 }
 

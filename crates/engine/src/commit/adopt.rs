@@ -13,9 +13,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::folder::{remove_folder, sweep};
 use super::{
     CommitOptions, FileStaging, LOCK, OLD, OUTPUT, SPILL, SUCCESS, SpillPlaces, Staging,
-    check_target, sweep,
+    check_target,
 };
 use crate::error::{Error, Kind, Result};
 use crate::storage::local::parent_of;
@@ -163,7 +164,7 @@ pub fn clear_published(
     for folder in staged.into_iter().chain(spilled).chain(short.ok()) {
         if is_there(store, &folder)? {
             let _lock = take(store, &folder)?;
-            store.remove(&folder)?;
+            remove_folder(store, &folder)?;
         }
     }
     Ok(())
@@ -261,26 +262,10 @@ pub(super) fn spill_place(store: &dyn Store, folder: &Path) -> Result<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::{KEEP, OVERWRITE, names};
     use super::*;
     use crate::storage::Caching;
     use crate::storage::local::Local;
-
-    const KEEP: CommitOptions = CommitOptions {
-        overwrite: false,
-        sync: false,
-    };
-    const OVERWRITE: CommitOptions = CommitOptions {
-        overwrite: true,
-        sync: false,
-    };
-
-    fn names(folder: &Path) -> Vec<String> {
-        let paths = Local.list(folder).unwrap();
-        paths
-            .iter()
-            .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
-            .collect()
-    }
 
     fn parts() -> Vec<String> {
         vec!["part-0".into(), "part-1".into()]

@@ -9,7 +9,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{OUTPUT, Taken, adopt, create, lock, sweep};
+use super::folder::{create, lock, remove_folder, sweep};
+use super::{OUTPUT, Taken, adopt};
 use crate::error::{Error, Kind, Result};
 use crate::storage::local::parent_of;
 use crate::storage::{Caching, FileKind, Lock, Store};
@@ -49,7 +50,7 @@ impl<'a> FileStaging<'a> {
                 adopted: None,
             }),
             Err(error) => {
-                store.remove(&folder)?;
+                remove_folder(store, &folder)?;
                 Err(error)
             }
         }
@@ -104,7 +105,7 @@ impl<'a> FileStaging<'a> {
         } else {
             Ok(())
         };
-        self.store.remove(&self.folder).and(synced)
+        remove_folder(self.store, &self.folder).and(synced)
     }
 }
 
@@ -112,7 +113,7 @@ impl Drop for FileStaging<'_> {
     fn drop(&mut self) {
         if !self.published && adopt::may_go(self.adopted.as_ref()) {
             // The job's own error is what the user needs to see; the next job removes what stays.
-            let _ = self.store.remove(&self.folder);
+            let _ = remove_folder(self.store, &self.folder);
         }
     }
 }

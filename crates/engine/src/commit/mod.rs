@@ -7,12 +7,14 @@
 //! ```
 //!
 //! A job killed at any moment leaves its job folder, and the folder's lock is free: the next job to the same
-//! output removes it. Where nothing can be created beside the output (its parent is not writable, or the output is
-//! a mount point) the job folder lies inside it and parts are renamed one by one, `_SUCCESS` last; only then can a
-//! kill between two renames leave parts without `_SUCCESS`.
+//! output removes it. The lock goes last, so that this also holds of a job that is killed while it clears up. Where
+//! nothing can be created beside the output (its parent is not writable, or the output is a mount point) the job
+//! folder lies inside it and parts are renamed one by one, `_SUCCESS` last; only then can a kill between two renames
+//! leave parts without `_SUCCESS`.
 
 mod adopt;
 mod file;
+mod folder;
 mod places;
 
 use std::path::{Path, PathBuf};
@@ -21,7 +23,8 @@ pub use adopt::{Taken, clear_published};
 pub use file::FileStaging;
 pub use places::{SpillPlaces, check_room};
 
-use crate::error::{Error, Kind, Result};
+use self::folder::{create, lock, remove_folder, sweep};
+use crate::error::{Error, JobOption, Kind, Result};
 use crate::storage::local::parent_of;
 use crate::storage::{Caching, FileKind, Lock, Store};
 
@@ -124,7 +127,7 @@ impl<'a> Staging<'a> {
                 Ok(staging)
             }
             Err(error) => {
-                store.remove(&folder)?;
+                remove_folder(store, &folder)?;
                 Err(error)
             }
         }
@@ -186,7 +189,7 @@ impl<'a> Staging<'a> {
         } else {
             Ok(())
         };
-        self.store.remove(&self.folder).and(synced)
+        remove_folder(self.store, &self.folder).and(synced)
     }
 
     fn sync_file(&self, path: &Path) -> Result<()> {
@@ -246,7 +249,7 @@ impl Drop for Staging<'_> {
     fn drop(&mut self) {
         if !self.published && !self.holds_old && adopt::may_go(self.adopted.as_ref()) {
             // The job's own error is what the user needs to see; the next job removes what stays.
-            let _ = self.store.remove(&self.folder);
+            let _ = remove_folder(self.store, &self.folder);
         }
     }
 }
@@ -272,14 +275,16 @@ fn check_target(store: &dyn Store, target: &Path, overwrite: bool) -> Result<Str
     let entries = store.list(target)?;
     let foreign = entries.iter().find(|path| !is_output(path));
     if overwrite && let Some(foreign) = foreign {
-        let what = "the directory holds more than a job's output, and --overwrite would remove it";
+        let what = "the directory holds more than a job's output, and overwriting would remove it";
         return Err(refuse(Kind::Exists, what)
             .with("for example", foreign.display())
             .advise("name another output, or remove the directory yourself"));
     }
     if !overwrite {
-        return Err(refuse(Kind::Exists, "the output exists")
-            .advise("name another output, or give --overwrite to replace it"));
+        return Err(refuse(Kind::Exists, "the output exists").advise_options(
+            "name another output, or give {} to replace it",
+            [JobOption::Overwrite.named()],
+        ));
     }
     Ok(name.to_string_lossy().into_owned())
 }
@@ -307,81 +312,6 @@ fn device_of(store: &dyn Store, path: &Path) -> Result<Option<u64>> {
     Ok(store.stat(path)?.map(|stat| stat.identity.0))
 }
 
-/// Makes a job folder: the error says what is missing above it.
-fn create(store: &dyn Store, folder: &Path) -> Result<bool> {
-    store
-        .create_directory(folder)
-        .map(|()| true)
-        .map_err(|error| match error.kind() {
-            Kind::NotFound => Error::new(
-                Kind::NotFound,
-                "write the output",
-                "its parent does not exist",
-            )
-            .with_path(parent_of(folder))
-            .advise("make that directory first"),
-            _ => error,
-        })
-}
-
-fn lock(store: &dyn Store, folder: &Path) -> Result<Box<dyn Lock>> {
-    store.lock(&folder.join(LOCK))?.ok_or_else(|| {
-        Error::new(
-            Kind::Exists,
-            "write the output",
-            "another job has this job's folder",
-        )
-        .with_path(folder)
-    })
-}
-
-/// Removes the job folders in `directory` whose jobs are dead, but `own`; fails where one is alive.
-fn sweep(
-    store: &dyn Store,
-    directory: &Path,
-    prefix: &str,
-    target: &Path,
-    own: Option<&Path>,
-) -> Result<()> {
-    if store.stat(directory)?.is_none() {
-        return Ok(());
-    }
-    for folder in store.list(directory)? {
-        let is_job = folder
-            .file_name()
-            .is_some_and(|n| n.to_string_lossy().starts_with(prefix));
-        // A folder without a lock file was made a moment ago, by a job that is about to lock it.
-        if !is_job || Some(&*folder) == own || store.stat(&folder.join(LOCK))?.is_none() {
-            continue;
-        }
-        match store.lock(&folder.join(LOCK))? {
-            Some(_free) if holds_old(store, &folder, target)? => {
-                let message = "the folder of a job that was killed holds the old output";
-                return Err(Error::new(Kind::Exists, "write the output", message)
-                    .with("job folder", folder.display())
-                    .advise("move what is in its folder \"old\" back, or remove it"));
-            }
-            Some(_free) => store.remove(&folder)?,
-            None => {
-                return Err(Error::new(
-                    Kind::Exists,
-                    "write the output",
-                    "another job is writing this output now",
-                )
-                .with("job folder", folder.display())
-                .advise("wait for it, or name another output"));
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Whether a dead job's folder holds an old output that nothing has taken the place of.
-fn holds_old(store: &dyn Store, folder: &Path, target: &Path) -> Result<bool> {
-    let there = |path: PathBuf| Ok::<_, Error>(store.stat(&path)?.is_some());
-    Ok(there(folder.join(OLD))? && !there(target.join(SUCCESS))?)
-}
-
 /// Refuses an output that cannot fit.
 fn check_space(store: &dyn Store, folder: &Path, bytes: u64) -> Result<()> {
     match store.free_bytes(folder)? {
@@ -400,16 +330,17 @@ mod tests {
     use super::*;
     use crate::storage::local::Local;
 
-    const KEEP: CommitOptions = CommitOptions {
+    pub(super) const KEEP: CommitOptions = CommitOptions {
         overwrite: false,
         sync: false,
     };
-    const OVERWRITE: CommitOptions = CommitOptions {
+    pub(super) const OVERWRITE: CommitOptions = CommitOptions {
         overwrite: true,
         sync: true,
     };
 
-    fn names(folder: &Path) -> Vec<String> {
+    /// What is in a folder, hidden names too, in order.
+    pub(super) fn names(folder: &Path) -> Vec<String> {
         let paths = Local.list(folder).unwrap();
         paths
             .iter()

@@ -9,8 +9,9 @@
 
 use std::path::{Path, PathBuf};
 
+use super::folder::remove_folder;
 use super::{LOCK, Taken, adopt};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, JobOption, Kind, Result};
 use crate::storage::{FileKind, Lock, Store};
 
 const PREFIX: &str = ".gristmill-spill-";
@@ -83,7 +84,7 @@ impl Drop for SpillPlaces<'_> {
         }
         for folder in &self.folders {
             // The job's own outcome is what the user needs to see; the next job removes what stays.
-            let _ = self.store.remove(folder);
+            let _ = remove_folder(self.store, folder);
         }
     }
 }
@@ -111,7 +112,7 @@ fn sweep(store: &dyn Store, directory: &Path) -> Result<()> {
             && store.stat(&folder.join(LOCK))?.is_some()
             && let Some(_free) = store.lock(&folder.join(LOCK))?
         {
-            store.remove(&folder)?;
+            remove_folder(store, &folder)?;
         }
     }
     Ok(())
@@ -138,14 +139,57 @@ pub fn check_room(store: &dyn Store, folders: &[PathBuf], bytes: u64) -> Result<
     let error = folders
         .iter()
         .fold(error, |error, folder| error.with_path(folder));
-    Err(error
-        .advise("free some space, add a --spill-dir on another file system, or give more --memory"))
+    Err(error.advise_options(
+        "free some space, add a {} on another file system, or give more {}",
+        [JobOption::SpillDir.named(), JobOption::Memory.named()],
+    ))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::storage::faulty::Faulty;
     use crate::storage::local::Local;
+
+    #[test]
+    fn what_a_kill_leaves_of_a_folder_that_was_being_removed_goes_with_the_next_job() {
+        let directory = tempfile::tempdir().unwrap();
+        let given = [directory.path().to_owned()];
+        let folder = directory.path().join(".gristmill-spill-j");
+        let killed_at = |call| {
+            let store = Faulty::dying(Local, call);
+            let places = SpillPlaces::begin(&store, &given, "j").unwrap();
+            for run in ["run-1", "run-2"] {
+                std::fs::write(folder.join(run), run).unwrap();
+            }
+            let begun = store.calls();
+            drop(places);
+            (begun, store.calls())
+        };
+        let (begun, all) = killed_at(u64::MAX);
+        assert!(!folder.exists() && all == begun + 4);
+        for call in begun..all {
+            killed_at(call);
+            let there = std::fs::read_dir(&folder).unwrap().count();
+            assert!(there == 0 || folder.join(LOCK).exists(), "call {call}");
+            drop(SpillPlaces::begin(&Local, &given, "next").unwrap());
+            assert_eq!(folder.exists(), there == 0, "call {call}");
+            let _ = std::fs::remove_dir(&folder);
+        }
+    }
+
+    #[test]
+    fn of_a_link_in_a_folders_place_only_the_link_goes() {
+        let directory = tempfile::tempdir().unwrap();
+        let precious = directory.path().join("precious");
+        std::fs::create_dir(&precious).unwrap();
+        std::fs::write(precious.join(LOCK), "").unwrap();
+        std::fs::write(precious.join("mine"), "").unwrap();
+        let link = directory.path().join(".gristmill-spill-j");
+        std::os::unix::fs::symlink(&precious, &link).unwrap();
+        drop(SpillPlaces::begin(&Local, &[directory.path().to_owned()], "next").unwrap());
+        assert!(!link.is_symlink() && precious.join("mine").exists());
+    }
 
     #[test]
     fn folders_live_as_long_as_their_job_and_dead_ones_go() {

@@ -217,7 +217,7 @@ pub struct Sample {
     pub sys_s: f64,
     /// CPU seconds of the machine: user code, kernel, waiting for devices, taken by the host, idle.
     pub machine: MachineCpu,
-    /// The process's anonymous and shared memory now.
+    /// The process's anonymous and shared memory now, with that of the processes below it which run people's code.
     pub anon_bytes: u64,
     /// Its mapped files now.
     pub mapped_bytes: u64,

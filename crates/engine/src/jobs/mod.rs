@@ -28,7 +28,7 @@ use self::watched::Watched;
 
 use crate::budget::{Budget, available_bytes};
 use crate::driver::{Driver, Plan, RetryPolicy};
-use crate::error::{Error, Result};
+use crate::error::{Error, JobOption, Result};
 use crate::history::Place;
 use crate::history::event::Event;
 use crate::plan::explain::Explanation;
@@ -114,7 +114,7 @@ fn run_watched(
         workers: 0,
         memory_bytes: 0,
         clock: PhaseClock::default(),
-        peak: PeakMemory::default(),
+        peak: PeakMemory::of_job(environment.work.is_some()),
         watched,
         resumed,
         rounds: 0,
@@ -218,12 +218,8 @@ impl Job<'_> {
             "{} workers need {worker_bytes} bytes each, and the memory budget is {} bytes",
             self.workers, self.memory_bytes
         );
-        Err(
-            Error::new(crate::Kind::Memory, "start the job", message).advise(format!(
-                "give --memory {}M or more",
-                needed.div_ceil(1_000_000)
-            )),
-        )
+        Err(Error::new(crate::Kind::Memory, "start the job", message)
+            .advise_options("give {} or more", [JobOption::Memory.at_least(needed)]))
     }
 
     /// Lets the driver run `plan`.

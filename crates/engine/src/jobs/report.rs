@@ -1,11 +1,12 @@
 //! The report of a job: what it did, used and proved. Its JSON is what `--json` prints.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, Spelling};
 use crate::runner::threads::Phase;
 
 /// How a job ended.
@@ -39,7 +40,7 @@ pub struct Failure {
     /// One paragraph for people.
     pub message: String,
     /// File, offset, record and the like, by name.
-    pub context: BTreeMap<&'static str, String>,
+    pub context: BTreeMap<Cow<'static, str>, String>,
     /// What is too long for the paragraph, such as a traceback.
     pub details: BTreeMap<&'static str, String>,
 }
@@ -55,11 +56,13 @@ pub struct JobReport {
     pub status: Status,
     /// Seconds from beginning to end.
     pub wall_s: f64,
-    /// CPU seconds in user code.
+    /// CPU seconds in user code: of this process all of them, of workers and scripts those of attempts that count, as
+    /// in Hadoop's counters.
     pub user_s: f64,
-    /// CPU seconds in the kernel.
+    /// CPU seconds in the kernel, likewise.
     pub sys_s: f64,
-    /// Peak of the process's anonymous and shared memory.
+    /// Peak of the anonymous and shared memory of this process, and of the anonymous memory of those below it (workers,
+    /// scripts, and what they began), looked at ten times a second, if the job has people's code.
     pub peak_anon_bytes: u64,
     /// Peak of its mapped files.
     pub peak_mapped_bytes: u64,
@@ -145,9 +148,35 @@ impl JobReport {
         }
     }
 
+    /// The report of a job that was begun a second time, with what the first time took.
+    pub(super) fn after(mut self, first: &JobReport) -> Self {
+        self.wall_s += first.wall_s;
+        self.user_s += first.user_s;
+        self.sys_s += first.sys_s;
+        for name in [
+            "CPU_MILLISECONDS",
+            "DEVICE_BYTES_READ",
+            "FAILED_TASK_ATTEMPTS",
+        ] {
+            self.count(name, first.counters.get(name).copied().unwrap_or(0));
+        }
+        self.peak_anon_bytes = self.peak_anon_bytes.max(first.peak_anon_bytes);
+        self.peak_mapped_bytes = self.peak_mapped_bytes.max(first.peak_mapped_bytes);
+        self
+    }
+
     /// Adds to a counter.
     pub(super) fn count(&mut self, name: &'static str, amount: u64) {
         *self.counters.entry(name).or_default() += amount;
+    }
+
+    /// The same, for those who know options by other names than the command line's.
+    #[must_use]
+    pub fn spelled(mut self, spelling: Spelling) -> Self {
+        if let (Some(error), Some(failure)) = (&mut self.error, &self.failure) {
+            error.message = failure.spelled(spelling);
+        }
+        self
     }
 
     pub(super) fn finish(&mut self, outcome: Result<()>) {

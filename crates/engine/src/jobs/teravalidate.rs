@@ -276,7 +276,7 @@ impl Against {
             Ok(Hex(checksum)) => Ok(Against::Checksum(checksum)),
             Err(_) => Err(Error::new(
                 Kind::NotFound,
-                "compare with --against",
+                "compare the files",
                 format!(
                     "{text:?} is neither a file or directory that exists nor a hexadecimal checksum"
                 ),
@@ -286,7 +286,9 @@ impl Against {
 
     fn compare(&self, job: &mut Job<'_>, found: &Found) -> Result<()> {
         let (name, records, checksum) = match self {
-            Against::Checksum(checksum) => ("--against".to_owned(), found.records(), *checksum),
+            Against::Checksum(checksum) => {
+                ("the checksum given".to_owned(), found.records(), *checksum)
+            }
             Against::Files(path, files) => {
                 let input = check(job, "compare", files)?;
                 (path.display().to_string(), input.records(), input.checksum)

@@ -19,6 +19,7 @@ use crate::runner::machine::{device_bytes, machine_cpu, network_bytes};
 use crate::runner::threads::Control;
 use crate::runner::usage::{cpu_seconds, resident_bytes};
 use crate::storage::Stat;
+use crate::worker::descendants_bytes;
 
 const SAMPLE_EVERY: Duration = Duration::from_millis(500);
 
@@ -27,26 +28,37 @@ const SAMPLE_EVERY: Duration = Duration::from_millis(500);
 pub(super) struct Watched {
     recorder: Recorder,
     budget: Mutex<Option<Budget>>,
+    /// Whether people's code runs in processes below this one, whose memory counts.
+    below: bool,
 }
 
 impl Watched {
     pub(super) fn new(environment: &Environment) -> Self {
+        let recorder = Recorder::new(&environment.history, &environment.job_id);
+        Watched::by(recorder, environment)
+    }
+
+    fn by(recorder: Recorder, environment: &Environment) -> Self {
         Watched {
-            recorder: Recorder::new(&environment.history, &environment.job_id),
+            recorder,
             budget: Mutex::default(),
+            below: environment.work.is_some(),
         }
     }
 
     /// Of a job that goes on.
-    pub(super) fn resumed(recorder: Recorder) -> Self {
-        recorder.record(Event::JobResumed {
+    pub(super) fn resumed(recorder: Recorder, environment: &Environment) -> Self {
+        let watched = Watched::by(recorder, environment);
+        watched.resumes();
+        watched
+    }
+
+    /// What runs is over, and the job goes on from its beginning.
+    pub(super) fn resumes(&self) {
+        self.recorder.record(Event::JobResumed {
             unix_ms: unix_ms(),
             pid: std::process::id(),
         });
-        Watched {
-            recorder,
-            budget: Mutex::default(),
-        }
     }
 
     pub(super) fn recorder(&self) -> &Recorder {
@@ -108,7 +120,8 @@ impl Watched {
 
     fn sample(&self, control: &Control) {
         let cpu = cpu_seconds();
-        let (anon_bytes, mapped_bytes) = resident_bytes();
+        let (own_bytes, mapped_bytes) = resident_bytes();
+        let below_bytes = if self.below { descendants_bytes() } else { 0 };
         let (disk_read_bytes, disk_write_bytes) = device_bytes();
         let (net_rx_bytes, net_tx_bytes) = network_bytes();
         let budget = self.budget.lock().unwrap_or_else(PoisonError::into_inner);
@@ -116,7 +129,7 @@ impl Watched {
             user_s: cpu.user_s,
             sys_s: cpu.sys_s,
             machine: machine_cpu(),
-            anon_bytes,
+            anon_bytes: own_bytes + below_bytes,
             mapped_bytes,
             budget_bytes: budget.as_ref().map_or(0, Budget::used_bytes),
             disk_read_bytes,

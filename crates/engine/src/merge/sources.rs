@@ -22,7 +22,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use super::Segment;
 use super::tree::Heads;
 use crate::budget::{Budget, Reservation};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, JobOption, Kind, Result};
 use crate::record::shape::Shape;
 use crate::run::{BLOCK_BYTES, RunFile};
 use crate::storage::overlap::Buffers;
@@ -377,7 +377,10 @@ impl Carry {
         grown.try_reserve_exact(capacity).map_err(|error| {
             Error::new(Kind::Memory, "hold a long record", error.to_string())
                 .with("bytes", capacity)
-                .advise("give a smaller --memory, or end other programs")
+                .advise_options(
+                    "give a smaller {}, or end other programs",
+                    [JobOption::Memory.named()],
+                )
         })?;
         grown.extend_from_slice(&self.bytes);
         self.bytes = grown;

@@ -9,7 +9,7 @@
 //! A pass merges so many neighbouring runs into one that the last merge, which writes the output, has room for
 //! all that are left. One spill and one merge is the aim; more only where memory or open files force it.
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, JobOption, Kind, Result};
 use crate::merge::carry_bytes;
 use crate::order::Entry;
 use crate::plan::amount::show_bytes;
@@ -195,10 +195,13 @@ impl SpillNumbers {
             .bytes(longest.iter().copied().max().unwrap_or(0));
         let message = "two runs with long records have no room to be merged";
         Err(
-            Error::new(Kind::Memory, "sort the input", message).advise(format!(
-                "give --memory {}M or more, or fewer --workers",
-                needed.div_ceil(1_000_000)
-            )),
+            Error::new(Kind::Memory, "sort the input", message).advise_options(
+                "give {} or more, or fewer {}",
+                [
+                    JobOption::Memory.at_least(needed),
+                    JobOption::Workers.named(),
+                ],
+            ),
         )
     }
 
@@ -226,14 +229,18 @@ fn too_small(memory_bytes: u64, needed: u64, workers: usize, alone: bool) -> Err
         show_bytes(memory_bytes),
         show_bytes(needed)
     );
-    let fewer = if alone { " or --workers 1" } else { "" };
-    Error::new(Kind::Memory, "sort the input", message)
+    let memory = JobOption::Memory.at_least(needed);
+    let error = Error::new(Kind::Memory, "sort the input", message)
         .with("budget", format!("{memory_bytes} bytes"))
-        .with("needed", format!("{needed} bytes"))
-        .advise(format!(
-            "give --memory {}M or more{fewer}",
-            needed.div_ceil(1_000_000)
-        ))
+        .with("needed", format!("{needed} bytes"));
+    if alone {
+        error.advise_options(
+            "give {} or more or {}",
+            [memory, JobOption::Workers.count(1)],
+        )
+    } else {
+        error.advise_options("give {} or more", [memory])
+    }
 }
 
 #[cfg(test)]

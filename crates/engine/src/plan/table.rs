@@ -294,3 +294,22 @@ pub const COMMANDS: &[CommandSpec] = &[
         )],
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::JobOption;
+
+    /// Those of people's own code alone are not in the table: `gristmill run` defines them.
+    #[test]
+    fn options_that_errors_advise_are_in_the_table() {
+        let ours = [JobOption::Timeout, JobOption::WorkerMemory];
+        for advised in JobOption::ALL {
+            let mut options = COMMANDS.iter().flat_map(|command| command.options);
+            let found = options.find(|option| option.name == advised.name());
+            let is_flag = found.map(|option| option.kind == ValueKind::Flag);
+            let expected = (!ours.contains(&advised)).then_some(advised.is_flag());
+            assert_eq!(is_flag, expected, "{advised:?}");
+        }
+    }
+}

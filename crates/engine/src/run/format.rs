@@ -125,7 +125,9 @@ fn round_up(bytes: u64) -> Option<u64> {
 
 /// Why bytes are no part of a sound run file: the reader adds the file.
 pub(super) fn damaged(message: impl Into<String>) -> Error {
-    Error::new(Kind::Io, "read a run file", message).retryable_error()
+    Error::new(Kind::Io, "read a run file", message)
+        .retryable_error()
+        .of_own_work()
 }
 
 /// The error of a CRC that does not agree.

@@ -319,7 +319,11 @@ fn a_damaged_block_is_named() {
     let writer = store.create(path, 0, Caching::Cached).unwrap();
     writer.write_at(&[!sound[at]], at as u64).unwrap();
     let error = read(&run, 0..run.index().data_bytes).unwrap_err();
-    let names: Vec<&str> = error.context().iter().map(|(name, _)| *name).collect();
+    let names: Vec<&str> = error
+        .context()
+        .iter()
+        .map(|(name, _)| name.as_ref())
+        .collect();
     assert_eq!(
         names,
         ["file", "block", "offset", "expected CRC", "found CRC"]

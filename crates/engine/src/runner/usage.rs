@@ -1,6 +1,15 @@
-//! What this process uses: CPU time, and memory by kind, with the peaks seen.
+//! What a job uses: CPU time of this process; memory by kind, with the peaks seen, of this process and, where people's
+//! code runs in others, of those below it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::worker::descendants_bytes;
+
+/// Between two looks at other processes. Each costs some reads of /proc for every thread and process: 50 µs of CPU with
+/// 12 threads and two workers. The process itself is looked at whenever somebody asks.
+const LOOK_BELOW: Duration = Duration::from_millis(100);
 
 /// CPU seconds of the process so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -50,14 +59,34 @@ pub fn device_bytes_read() -> Option<u64> {
 pub struct PeakMemory {
     anonymous: AtomicU64,
     mapped: AtomicU64,
+    /// What the processes below this one held when they were looked at; `None` where they do not count.
+    below: Option<Mutex<(u64, Option<Instant>)>>,
 }
 
 impl PeakMemory {
+    /// Of a job whose tasks run in processes below this one, if `below`.
+    pub fn of_job(below: bool) -> Self {
+        PeakMemory {
+            below: below.then(Mutex::default),
+            ..PeakMemory::default()
+        }
+    }
+
     /// Looks once.
     pub fn look(&self) {
         let (anonymous, mapped) = resident_bytes();
+        let anonymous = anonymous + self.below_bytes();
         self.anonymous.fetch_max(anonymous, Ordering::Relaxed);
         self.mapped.fetch_max(mapped, Ordering::Relaxed);
+    }
+
+    fn below_bytes(&self) -> u64 {
+        let Some(below) = &self.below else { return 0 };
+        let mut below = below.lock().unwrap_or_else(PoisonError::into_inner);
+        if below.1.is_none_or(|seen| seen.elapsed() >= LOOK_BELOW) {
+            *below = (descendants_bytes(), Some(Instant::now()));
+        }
+        below.0
     }
 
     /// Peak of anonymous and shared memory, in bytes.

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use self::chunk::{Chunk, Sorted};
 pub use self::source::{Needed, Pieces, Progress, Stream, wait_for};
-use crate::error::Result;
+use crate::error::{Error, JobOption, Result};
 use crate::order::Entry;
 use crate::order::borders::{Border, compare};
 use crate::record::shape::{RecordSum, Shape};
@@ -224,16 +224,17 @@ pub fn create_run(
     name: &str,
     bytes: u64,
 ) -> Result<(PathBuf, Arc<dyn crate::storage::WriteFile>)> {
-    let mut failed = crate::error::Error::bug("spill", "there is no place for runs");
+    let mut failed = Error::bug("spill", "there is no place for runs");
     for place in places {
         let path = place.join(name);
         match store.create(&path, bytes, Caching::Direct) {
             Ok(file) => return Ok((path, Arc::from(file))),
             Err(error) if error.kind() == crate::Kind::DiskFull => {
                 store.remove(&path)?;
-                failed = error
-                    .with("bytes", bytes)
-                    .advise("free some space, or add a --spill-dir on another file system");
+                failed = error.with("bytes", bytes).advise_options(
+                    "free some space, or add a {} on another file system",
+                    [JobOption::SpillDir.named()],
+                );
             }
             Err(error) => return Err(error),
         }

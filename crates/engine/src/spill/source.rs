@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use super::chunk::Chunk;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, JobOption, Kind, Result};
 use crate::record::shape::Shape;
 use crate::run;
 use crate::storage::direct::ended_early;
@@ -217,14 +217,16 @@ fn too_long(chunk: &Chunk, record: Option<(u64, &Needed)>) -> Error {
         chunk.memory_bytes()
     );
     let error = Error::new(Kind::Memory, "read the input", message);
+    let workers = JobOption::Workers.named();
     match record {
         Some((length, needed)) => {
-            let needed = needed.bytes(length).div_ceil(1_000_000);
-            error.advise(format!(
-                "give --memory {needed}M or more, or fewer --workers"
-            ))
+            let memory = JobOption::Memory.at_least(needed.bytes(length));
+            error.advise_options("give {} or more, or fewer {}", [memory, workers])
         }
-        None => error.advise("give a larger --memory or fewer --workers"),
+        None => {
+            let memory = JobOption::Memory.named();
+            error.advise_options("give a larger {} or fewer {}", [memory, workers])
+        }
     }
 }
 

@@ -110,6 +110,17 @@ impl<S: Store> Faulty<S> {
         }
     }
 
+    /// A kill may come in the middle of a directory that is removed: what comes first of it is gone then.
+    fn break_off_removing(&self, path: &Path) {
+        let is_first = self.calls() == self.counter.plan.from + 1;
+        if is_first
+            && let Ok(within) = self.inner.list(path)
+            && let Some(gone) = within.first()
+        {
+            let _ = self.inner.remove(gone);
+        }
+    }
+
     /// How many calls there were.
     pub fn calls(&self) -> u64 {
         self.counter.calls.load(Ordering::Relaxed)
@@ -172,8 +183,11 @@ impl<S: Store> Store for Faulty<S> {
     }
 
     fn remove(&self, path: &Path) -> Result<()> {
-        if self.dies {
-            self.counter.check("remove", path)?;
+        if self.dies
+            && let Err(error) = self.counter.check("remove", path)
+        {
+            self.break_off_removing(path);
+            return Err(error);
         }
         self.inner.remove(path) // else so that "nothing is left behind" can be asked after any fault
     }

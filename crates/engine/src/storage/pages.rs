@@ -8,7 +8,7 @@ use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
 
 use super::BLOCK_BYTES;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, JobOption, Kind, Result};
 
 /// A type for which any bytes, all zeros included, are a value.
 ///
@@ -143,7 +143,10 @@ pub(crate) fn out_of_memory(bytes: usize) -> Error {
         "allocate memory",
         format!("the operating system refused {bytes} bytes"),
     )
-    .advise("give a smaller --memory, or end other programs")
+    .advise_options(
+        "give a smaller {}, or end other programs",
+        [JobOption::Memory.named()],
+    )
 }
 
 /// Asks for huge pages; where there are none this does nothing.

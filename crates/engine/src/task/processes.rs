@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::Attempt;
 use super::work::{Work, WorkKind, WorkReport, WorkSpec};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, JobOption, Kind, Result};
 use crate::worker::{
     Command, Definition, Failure, FailureKind, Limits, Place, Processes, WorkerError,
 };
@@ -107,8 +107,17 @@ fn of_failure(spec: &WorkSpec, failure: Failure) -> (Error, String) {
             error = error.with("line", place.line);
         }
     }
+    for (name, value) in failure.context {
+        error = error.with(name, value);
+    }
     if !failure.record.is_empty() {
         error = error.with("record", &failure.record);
+    }
+    if let Some(advice) = failure.advice {
+        error = error.with_advice(advice);
+    }
+    if failure.own_work {
+        error = error.of_own_work();
     }
     if !failure.traceback.is_empty() {
         error = error.detail("traceback", failure.traceback);
@@ -155,7 +164,10 @@ fn of_process(spec: &WorkSpec, error: &WorkerError) -> (Error, String) {
             if let Some(stack) = stack {
                 error = error.detail("stack", stack.clone());
             }
-            let error = error.advise("look for an endless loop, or give a longer timeout_s");
+            let error = error.advise_options(
+                "look for an endless loop, or give a longer {}",
+                [JobOption::Timeout.named()],
+            );
             (error, format!("hung {place:?}"))
         }
         WorkerError::TooMuchMemory {
@@ -167,7 +179,10 @@ fn of_process(spec: &WorkSpec, error: &WorkerError) -> (Error, String) {
             let message =
                 format!("the worker process held {bytes} bytes of memory, more than its {limit}");
             let (error, place) = told(Kind::Memory, message, at, stderr);
-            let error = error.advise("keep less in memory at once, or give a larger worker_memory");
+            let error = error.advise_options(
+                "keep less in memory at once, or give a larger {}",
+                [JobOption::WorkerMemory.named()],
+            );
             (error, format!("memory {place:?}"))
         }
         WorkerError::NotStarted { stderr, .. } => {

@@ -241,7 +241,7 @@ proptest! {
             prop_assert_eq!(&again, &bytes); // one value, one encoding
         }
         if let Err(error) = &read {
-            prop_assert_eq!(error.context()[0].0, "offset");
+            prop_assert_eq!(&error.context()[0].0, "offset");
             prop_assert!(error.context()[0].1.parse::<usize>().unwrap() <= bytes.len());
         }
         if let Ok(length) = skip(&bytes) {

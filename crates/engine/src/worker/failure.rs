@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::death::Death;
 use super::pulse::Place;
+use crate::error::Advice;
 
 /// Why a task did not end well. Apart from `Failed`, the worker is gone in every case.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,6 +72,12 @@ pub struct Failure {
     /// Where in the input.
     #[serde(rename = "where")]
     pub place: Option<Where>,
+    /// Where else, by name: what an error of the engine's says.
+    pub context: Vec<(String, String)>,
+    /// What to do about it.
+    pub advice: Option<Advice>,
+    /// Whether what is wrong is a file that the job had made itself.
+    pub own_work: bool,
     /// The record, shortened, as a person would recognise it.
     pub record: String,
     /// Equal for the same exception at the same record: then another attempt will not help either.

@@ -17,12 +17,10 @@ pub(super) struct Gauge {
 
 impl Gauge {
     pub(super) fn new(pid: u32) -> Self {
-        // SAFETY: a plain question.
-        let page_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
         Gauge {
             pid,
             statm: File::open(format!("/proc/{pid}/statm")).ok(),
-            page_bytes: u64::try_from(page_bytes).unwrap_or(4096),
+            page_bytes: page_bytes(),
         }
     }
 
@@ -34,22 +32,49 @@ impl Gauge {
         Some(pages * self.page_bytes)
     }
 
-    /// Bytes of its descendants. A page that parent and child share since a fork counts twice: the kernel says no
-    /// more without walking their page tables.
+    /// Bytes of its descendants.
     pub(super) fn descendants_bytes(&self) -> u64 {
-        let mut found: Vec<u32> = children(self.pid);
-        let mut bytes = 0;
-        let mut next = 0;
-        while let Some(&pid) = found.get(next) {
-            let statm = std::fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
-            bytes += anonymous_pages(&statm).unwrap_or(0) * self.page_bytes;
-            if found.len() < PROCESSES_MAX {
-                found.extend(children(pid));
-            }
-            next += 1;
-        }
-        bytes
+        held_below(self.pid, self.page_bytes)
     }
+}
+
+/// Resident anonymous memory of all processes below this one: workers, scripts, and what they began.
+///
+/// ```
+/// use gristmill_engine::worker::descendants_bytes;
+/// use std::process::{Command, Stdio};
+/// let before = descendants_bytes();
+/// let mut child = Command::new("cat").stdin(Stdio::piped()).spawn()?;
+/// assert!(descendants_bytes() > before || !cfg!(target_os = "linux"));
+/// child.kill()?;
+/// # child.wait()?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn descendants_bytes() -> u64 {
+    held_below(std::process::id(), page_bytes())
+}
+
+/// A page that parent and child share since a fork counts twice: the kernel says no more without walking their page
+/// tables.
+fn held_below(pid: u32, page_bytes: u64) -> u64 {
+    let mut found: Vec<u32> = children(pid);
+    let mut bytes = 0;
+    let mut next = 0;
+    while let Some(&pid) = found.get(next) {
+        let statm = std::fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
+        bytes += anonymous_pages(&statm).unwrap_or(0) * page_bytes;
+        if found.len() < PROCESSES_MAX {
+            found.extend(children(pid));
+        }
+        next += 1;
+    }
+    bytes
+}
+
+fn page_bytes() -> u64 {
+    // SAFETY: a plain question.
+    let page_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    u64::try_from(page_bytes).unwrap_or(4096)
 }
 
 /// Resident pages less those shared with files, from "size resident shared text lib data dt".

@@ -35,6 +35,7 @@ pub use command::Command;
 pub use death::Death;
 pub use failure::{Failure, FailureKind, Where, WorkerError};
 pub use lease::Leased;
+pub use memory::descendants_bytes;
 pub use pool::Processes;
 pub use process::Process;
 pub use pulse::{PULSE_BYTES, Place, Pulse};

@@ -8,9 +8,10 @@ import click
 
 from gristmill.cli import console
 from gristmill.cli.failures import DONE, FAILED, fail
-from gristmill.cli.mapreduce.common import job_options, loaded, said
+from gristmill.cli.mapreduce.common import job_options, on_job, said
 from gristmill.mapreduce.checking import check_output
 from gristmill.mapreduce.failures import user_frames
+from gristmill.mapreduce.job import Job
 from gristmill.units import show_count
 
 __all__ = ["check"]
@@ -25,13 +26,11 @@ __all__ = ["check"]
 @click.option("--no-workers", is_flag=True, help="Leave out the trial in workers.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as one JSON object.")
 @said("check")
+@on_job
 def check(
     *,
+    job: Job,
     file: Path,
-    name: str,
-    inputs: tuple[str, ...],
-    output: str | None,
-    settings: tuple[str, ...],
     rounds: int,
     seed: int,
     no_workers: bool,
@@ -43,15 +42,14 @@ def check(
     if the output differs, says where, and what to look for. Nothing is written. The input must fit
     in memory: name a small part of it with --input.
     """
-    job = loaded(file, name, inputs, output, settings)
     try:
         verdict = check_output(job, rounds=rounds, seed=seed, engine=not no_workers)
     except (ValueError, TypeError, OSError) as error:
         if str(error).startswith("cannot "):
             raise
-        return _raised(error)
+        return _raised(error, file)
     except Exception as error:  # noqa: BLE001 - the user's own code, in this process
-        return _raised(error)
+        return _raised(error, file)
     if as_json:
         found = asdict(verdict)
         console.say(json.dumps({"deterministic": verdict.deterministic, **found}))
@@ -70,9 +68,10 @@ def _listed(trials: list[str]) -> list[str]:
     return [f"  {trial}" for trial in trials]
 
 
-def _raised(error: Exception) -> int:
+def _raised(error: Exception, file: Path) -> int:
     frames = user_frames(error.__traceback__)
     place = f" (line {frames[-1].lineno} of {frames[-1].filename})" if frames else ""
     what = f"{type(error).__name__}: {error}{place}"
-    fail("check", f"cannot check the job: {what}. To go on: gristmill run says at which record.")
+    advice = f"gristmill run {file} says at which record"
+    fail("check", f"cannot check the job: {what}. To go on: {advice}.")
     return FAILED

@@ -13,7 +13,7 @@ from gristmill.errors import report_of
 from gristmill.mapreduce.job import Job
 from gristmill.mapreduce.loading import load_job
 
-__all__ = ["job_options", "loaded", "said"]
+__all__ = ["job_options", "on_job", "said"]
 
 Command = Callable[..., int]
 
@@ -49,10 +49,27 @@ def job_options(command: Command) -> Command:
     return command
 
 
-def loaded(
+def on_job(command: Command) -> Command:
+    """Give a command the job that its arguments name, and the file that defines it."""
+
+    @wraps(command)
+    def run(
+        *,
+        file: Path,
+        name: str,
+        inputs: tuple[str, ...],
+        output: str | None,
+        settings: tuple[str, ...],
+        **rest: Any,  # noqa: ANN401 - the command's own
+    ) -> int:
+        return command(job=_loaded(file, name, inputs, output, settings), file=file, **rest)
+
+    return run
+
+
+def _loaded(
     file: Path, name: str, inputs: tuple[str, ...], output: str | None, settings: tuple[str, ...]
 ) -> Job:
-    """Return the job that the arguments name."""
     given: dict[str, str] = {}
     for setting in settings:
         key, equals, value = setting.partition("=")

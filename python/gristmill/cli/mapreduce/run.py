@@ -13,8 +13,9 @@ import click
 
 from gristmill.cli import console, signals
 from gristmill.cli.failures import DONE, FAILED, fail
-from gristmill.cli.mapreduce.common import job_options, loaded, said
+from gristmill.cli.mapreduce.common import job_options, on_job, said
 from gristmill.errors import report_of
+from gristmill.mapreduce.explaining import explain as page_of
 from gristmill.mapreduce.failures import shown, user_frames
 from gristmill.mapreduce.job import Job
 from gristmill.mapreduce.launching import Options, chained, run_one
@@ -50,27 +51,25 @@ __all__ = ["run"]
 @click.option("--history", is_flag=True, help="Keep the job's history also if it is short.")
 @click.option("--json", "as_json", is_flag=True, help="Print the job's report as one JSON object.")
 @said("run")
+@on_job
 def run(
     *,
+    job: Job,
     file: Path,
-    name: str,
-    inputs: tuple[str, ...],
-    output: str | None,
-    settings: tuple[str, ...],
     only: str | None,
     explain: bool,
     as_json: bool,
     **options: Any,  # noqa: ANN401 - those of Options
 ) -> int:
     """Run the job that FILE defines: `job = gm.Job(...)`, or a function `job` that makes it."""
-    job = loaded(file, name, inputs, output, settings)
     if only is not None:
         return _only(job, only)
-    if explain:
-        console.say(job.explain(memory=options["memory"], workers=options["workers"]))
-        return DONE
     options["spill_dir"] = options["spill_dir"] or None
-    return _run(job, Options(**options, progress=False if as_json else None), file, as_json)
+    given = Options(**options, progress=False if as_json else None, command_line=True)
+    if explain:
+        console.say(page_of(job, given))
+        return DONE
+    return _run(job, given, file, as_json)
 
 
 def _run(job: Job, options: Options, file: Path, as_json: bool) -> int:

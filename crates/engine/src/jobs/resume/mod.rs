@@ -59,11 +59,24 @@ pub(super) struct Places {
 /// Goes on with the job that `spec` names, among those of the environment's history.
 pub(super) fn run(spec: &ResumeSpec, environment: &Environment, control: &Control) -> JobReport {
     match prepare(spec, environment) {
-        Ok((job, environment, recorder, story)) => {
-            let watched = Watched::resumed(recorder);
-            let report = watched.sampled(control, || {
-                run_watched(&job, &environment, control, &watched, Some(&story))
-            });
+        Ok((job, environment, recorder, mut story)) => {
+            let watched = Watched::resumed(recorder, &environment);
+            let go_on = |story: &Story| {
+                watched.sampled(control, || {
+                    run_watched(&job, &environment, control, &watched, Some(story))
+                })
+            };
+            let mut report = go_on(&story);
+            if let Some(damage) = report.failure.take_if(|error| error.is_of_own_work()) {
+                // Of a damaged run only those who read it learn. It went with the job's folders, as after any failure:
+                // nothing is there to go on from, and the input is.
+                story.forget_tasks();
+                watched.resumes();
+                report = go_on(&story).after(&report);
+                report
+                    .warnings
+                    .push(format!("{damage} The job was done anew."));
+            }
             watched.finished(report)
         }
         Err(error) => {
@@ -112,7 +125,7 @@ fn resumable(spec: &JobSpec) -> Result<()> {
             match (from_stream, to_stream) {
                 (false, false) => return Ok(()),
                 (true, _) => (FROM_STREAM, "sort files, which can be read again"),
-                (false, true) => (TO_STREAM, "name an --output"),
+                (false, true) => (TO_STREAM, "name an output"),
             }
         }
         _ => ("jobs of its kind leave nothing to go on from", ""),

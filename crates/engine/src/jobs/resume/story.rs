@@ -48,6 +48,11 @@ impl Story {
         self.rounds.get(round as usize).unwrap_or(NOTHING)
     }
 
+    /// Nothing of its tasks is believed any more; only their attempts' numbers stay given.
+    pub(super) fn forget_tasks(&mut self) {
+        self.rounds.iter_mut().for_each(|round| round.kept.clear());
+    }
+
     /// Fails unless the inputs are those that the job began with.
     pub(super) fn check_inputs(&self, now: &[Known]) -> Result<()> {
         let Some(began) = &self.began else {

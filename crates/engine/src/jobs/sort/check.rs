@@ -24,7 +24,7 @@ pub(super) fn run<S: Shape>(
 ) -> Result<()> {
     job.begin_phase("check");
     if input.files.len() + input.streams.len() != 1 || spec.output.is_some() {
-        let message = "--check takes one input and no --output";
+        let message = "a check takes one input and no output";
         return Err(Error::new(Kind::BadOption, "read the options", message));
     }
     let mut check = Check::new(shape, spec.unique);

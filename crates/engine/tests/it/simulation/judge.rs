@@ -1,12 +1,13 @@
 //! What must hold of a cluster's job that is over, and what the cluster went through.
 
 use std::collections::BTreeSet;
+use std::fmt::Debug;
 
 use gristmill_engine::driver::RetryPolicy;
 use gristmill_engine::error::{Error, Kind, Result};
 use gristmill_engine::task::AttemptId;
 
-use super::{Cluster, Seen};
+use super::{CLUSTERS, Cluster, Seen};
 
 impl Cluster {
     pub(super) fn seen(&self, outcome: &Result<()>) -> Seen {
@@ -62,4 +63,28 @@ impl Cluster {
             }
         }
     }
+}
+
+/// What all clusters went through, of which none had anything wrong.
+pub(super) fn all_well(simulate: impl Fn(u64) -> Result<Seen, String>) -> Vec<Seen> {
+    let (mut wrong, mut clusters) = (Vec::new(), Vec::new());
+    for seed in CLUSTERS {
+        match simulate(seed) {
+            Ok(seen) => clusters.push(seen),
+            Err(why) => wrong.push((seed, why)),
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} of {CLUSTERS:?}: {:?}",
+        wrong.len(),
+        &wrong[..wrong.len().min(5)]
+    );
+    clusters
+}
+
+/// Fails unless a planted bug shows in some clusters.
+pub(super) fn assert_caught(bug: impl Debug, simulate: impl Fn(u64) -> Result<Seen, String>) {
+    let caught = (0..300).filter(|seed| simulate(*seed).is_err()).count();
+    assert!(caught > 5, "{bug:?}: caught in {caught} of 300 clusters");
 }
