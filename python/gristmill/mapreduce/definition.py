@@ -106,8 +106,9 @@ def record_classes() -> tuple[bytes, ...]:
 def _is_record_class(made: Any) -> bool:  # noqa: ANN401 - whatever a module has
     if not isinstance(made, type):
         return False
-    named_tuple = issubclass(made, tuple) and "_fields" in vars(made)
-    return named_tuple or issubclass(made, Enum) or is_dataclass(made)
+    kind: type[object] = made
+    named_tuple = issubclass(kind, tuple) and "_fields" in vars(kind)  # pyright: ignore[reportUnknownArgumentType]
+    return named_tuple or issubclass(kind, Enum) or is_dataclass(kind)
 
 
 def _make_known(made: type) -> None:
