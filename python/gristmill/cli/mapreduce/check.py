@@ -10,7 +10,7 @@ from gristmill.cli import console
 from gristmill.cli.failures import DONE, FAILED, fail
 from gristmill.cli.mapreduce.common import job_options, loaded, said
 from gristmill.mapreduce.checking import check_output
-from gristmill.mapreduce.failures import user_frames
+from gristmill.mapreduce.failures import text_of, user_frames
 from gristmill.units import show_count
 
 __all__ = ["check"]
@@ -73,6 +73,6 @@ def _listed(trials: list[str]) -> list[str]:
 def _raised(error: Exception) -> int:
     frames = user_frames(error.__traceback__)
     place = f" (line {frames[-1].lineno} of {frames[-1].filename})" if frames else ""
-    what = f"{type(error).__name__}: {error}{place}"
+    what = f"{type(error).__name__}: {text_of(error)}{place}"
     fail("check", f"cannot check the job: {what}. To go on: gristmill run says at which record.")
     return FAILED
