@@ -34,6 +34,7 @@ REMEMBERED = 4
 
 _KEY_BYTES = 32
 _PIPE_BYTES = 1 << 20
+_PRIVATE = 200
 
 
 def command() -> tuple[str, list[str], dict[str, str], str, str]:
@@ -73,6 +74,7 @@ def main(arguments: list[str]) -> int:
     if path:
         sys.path[:] = path
     channel = _Channel.take_over()
+    home = _Home()
     _watch_signals()
     sys.argv = arguments[:1]
 
@@ -80,7 +82,7 @@ def main(arguments: list[str]) -> int:
 
     _core.pulse_open(pulse)
     channel.send(b"H", _core.VERSION.encode())
-    _serve(channel)
+    _serve(channel, home)
     return 0
 
 
@@ -94,7 +96,7 @@ class _Channel:
     @classmethod
     def take_over(cls) -> "_Channel":
         """Take the pipes away from where user code would find them."""
-        channel = cls(os.dup(0), os.dup(1))  # not inherited by the children that user code starts
+        channel = cls(_private(0), _private(1))
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
         os.close(nothing)
@@ -130,13 +132,26 @@ class _Channel:
         return found
 
 
+def _private(number: int) -> int:
+    """A descriptor of our own, which the children of user code do not inherit.
+
+    It is beyond those that code closes which closes all that it may have, as daemons do.
+    """
+    from fcntl import F_DUPFD_CLOEXEC, fcntl
+
+    try:
+        return fcntl(number, F_DUPFD_CLOEXEC, _PRIVATE)
+    except OSError:  # the system lets a process have fewer
+        return os.dup(number)
+
+
 def _watch_signals() -> None:
     """Ctrl-C is the driver's to act on; a crash, and SIGUSR1, write the stacks to the log."""
     import faulthandler
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    stderr = os.dup(2)  # user code may close or replace its own
+    stderr = _private(2)  # user code may close or replace its own
     faulthandler.enable(file=stderr)
     faulthandler.register(signal.SIGUSR1, file=stderr)
 
@@ -157,7 +172,45 @@ class _Definition:
         return self._loaded
 
 
-def _serve(channel: _Channel) -> None:
+class _Home:
+    """What a worker is when it starts, whatever user code does to it."""
+
+    def __init__(self) -> None:
+        self._process = os.getpid()
+        self._folder = os.getcwd()  # noqa: PTH109 - pathlib takes 4 ms to import
+        self._log = _private(2)
+
+    def go(self) -> None:
+        """Undo what the task before has done: the folder is the driver's, what is printed is log.
+
+        A file that is opened while stdout is closed takes its number, and gets what is printed.
+        """
+        for number in range(3):
+            try:
+                os.fstat(number)
+            except OSError:
+                os.dup2(self._log, number)
+        try:
+            os.chdir(self._folder)
+        except OSError:  # it is gone, and nobody wants it
+            return
+
+    def end_if_forked(self, error: BaseException | None = None) -> None:
+        """End a process that user code forked and that came back from there.
+
+        It is no worker: what it said would be taken for what its parent does.
+        """
+        if os.getpid() == self._process:
+            return
+        left = None if error is None else error.__cause__ or error
+        code = left.code if isinstance(left, SystemExit) else left
+        if isinstance(left, Exception):
+            sys.excepthook(left.__class__, left, left.__traceback__)
+        _flush()
+        os._exit(code if isinstance(code, int) else int(code is not None))
+
+
+def _serve(channel: _Channel, home: _Home) -> None:
     """Do what the driver asks until it asks no more."""
     definitions: dict[bytes, _Definition] = {}  # the one used last at the end
     while (frame := channel.receive()) is not None:
@@ -171,22 +224,25 @@ def _serve(channel: _Channel) -> None:
                 del definitions[old]
         elif kind == b"T" and known is not None:
             definitions[key] = known
-            channel.send(*_answer(known, payload))
+            home.go()
+            channel.send(*_answer(known, payload, home))
         else:
             from gristmill.worker_failure import encoded, of_bug
 
             channel.send(b"F", encoded(of_bug(f"the worker cannot use a frame {kind!r}")))
 
 
-def _answer(definition: _Definition, spec: bytearray) -> tuple[bytes, bytes]:
+def _answer(definition: _Definition, spec: bytearray, home: _Home) -> tuple[bytes, bytes]:
     """Run a task; whatever it raises is its failure and not the worker's."""
     doing = "load the job's functions in a worker"
     try:
         loaded = definition.load()
         doing = "run the job's functions"
         report = _runner(loaded)(spec.decode()).encode()
+        home.end_if_forked()
         _flush()
     except BaseException as error:  # noqa: BLE001 - SystemExit and KeyboardInterrupt of user code too
+        home.end_if_forked(error)
         from gristmill.worker_failure import describe, encoded
 
         return b"F", encoded(describe(error, doing))

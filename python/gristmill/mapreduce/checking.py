@@ -10,6 +10,8 @@
 All but the last trial run the functions in this process, simply; so the input has to fit in memory.
 """
 
+import io
+import pickle
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -155,7 +157,7 @@ def _compare(verdict: Verdict, trial: str, advice: str, planned: Outcome, found:
 def _first_difference(expected: list[Any], got: list[Any]) -> tuple[int, str, str] | None:
     for at in range(max(len(expected), len(got))):
         mine, theirs = (
-            (shown(records[at]), _core.encode(records[at])) if at < len(records) else ("none", b"")
+            (shown(records[at]), _settled(records[at])) if at < len(records) else ("none", b"")
             for records in (expected, got)
         )
         if mine != theirs:
@@ -177,7 +179,22 @@ def _compare_engine(verdict: Verdict, job: Job, planned: Outcome) -> None:
 
 
 def _ordered(records: Iterable[Any]) -> list[Any]:
-    return sorted(records, key=_core.encode)
+    return sorted(records, key=_settled)
+
+
+def _settled(record: object) -> bytes:
+    """Bytes that are equal for equal records.
+
+    Those of the shuffle are not: where an object comes twice, pickle notes that it is the same one.
+    """
+    data = io.BytesIO()
+    pickler = pickle.Pickler(data, protocol=5)
+    pickler.fast = True  # without such notes
+    try:
+        pickler.dump(record)
+    except Exception:  # noqa: BLE001 - a class that has no name, or a list that holds itself
+        return _core.encode(record)
+    return data.getvalue()
 
 
 def _anything(outputs: Iterable[str]) -> dict[str, Output]:

@@ -4,8 +4,10 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gristmill import _core
 from gristmill.mapreduce.aggregates import Aggregate
 from gristmill.mapreduce.formats import Input, Output
+from gristmill.mapreduce.keyvalue import kv
 from gristmill.mapreduce.partitioners import Ranges, SampledRanges
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ def check_job(job: "Job") -> None:
     _check_shuffle(job)
     _check_outputs(job)
     job.split_sizes()
+    _whole(job.skip_bad, "skip_bad")
     if job.skip_bad < 0:
         raise _wrong(f"skip_bad is {job.skip_bad}", "give how many records may be left out")
     if job.skip_bad and (job.map_batches is not None or job.reduce_batches is not None):
@@ -76,6 +79,11 @@ def _is_a(value: object, kinds: tuple[type, ...], name: str, wanted: str) -> Non
         raise TypeError(_refusal(f"{name} is {value!r}", f"give {wanted}{hint}".rstrip(",")))
 
 
+def _whole(value: object, name: str) -> None:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(_refusal(f"{name} is {value!r}", "give a whole number"))
+
+
 def _one_of(first: object, second: object, names: str) -> None:
     if first is not None and second is not None:
         raise _wrong(f"{names} exclude each other", "give one of them")
@@ -89,6 +97,13 @@ def _check_map(job: "Job") -> None:
                 f"without a map, the records of {job.input} would have to be pairs",
                 "give map=, a function that yields (key, value)",
             )
+    if job.map_batches is not None:
+        source = job.input if isinstance(job.input, Input) else job.input.output or kv()
+        if not (isinstance(source, Input) and source.batched):
+            raise _wrong(
+                f"map_batches takes lines of text, parquet and arrow, and {source} is none of them",
+                "give map= in the place of map_batches=",
+            )
 
 
 def _check_shuffle(job: "Job") -> None:
@@ -100,14 +115,30 @@ def _check_shuffle(job: "Job") -> None:
             raise _wrong("partition_by= is for jobs that reduce", "give reduce=, or leave it out")
         return
     _check_order(job)
+    if job.parts is not None:
+        _whole(job.parts, "parts")
     if job.parts is not None and job.parts < 1:
         raise _wrong(f"parts is {job.parts}", "give a number from 1 on")
     if isinstance(job.partition_by, Ranges):
+        _check_cuts(job.partition_by.cuts)
         needed = len(job.partition_by.cuts) + 1
         if job.parts not in (None, needed):
             raise _wrong(
                 f"{needed - 1} cuts make {needed} parts, and parts is {job.parts}",
                 "leave parts out",
+            )
+
+
+def _check_cuts(cuts: tuple[Any, ...]) -> None:
+    try:
+        encoded = list(map(_core.encode_key, cuts))
+    except (TypeError, ValueError) as error:
+        raise TypeError(_refusal(f"a cut of gm.ranges is no key: {error}", "give keys")) from None
+    for before, after, cut in zip(encoded, encoded[1:], cuts[1:], strict=False):
+        if before >= after:
+            raise _wrong(
+                f"the cut {cut!r} of gm.ranges does not come after the one before it",
+                "give the cuts in the order of keys, each once",
             )
 
 
@@ -126,6 +157,9 @@ def _check_order(job: "Job") -> None:
 
 
 def _check_outputs(job: "Job") -> None:
+    for output in (job.output, *job.outputs.values()):
+        if isinstance(output, Output) and not output.written:
+            raise _wrong(f"{output} is an input only", "write for example gm.tsv or gm.kv")
     for name, output in job.outputs.items():
         if not _NAME.fullmatch(name) or name == "part":
             raise _wrong(

@@ -5,15 +5,16 @@ task, which `setup` sees first; `context.state` is the user's own.
 """
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from operator import index
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Protocol
 
 from gristmill.mapreduce.formats import Where
 
-__all__ = ["Context", "NamedOutput"]
+__all__ = ["Context", "NamedOutput", "counted", "plain_text"]
 
 
 class NamedOutput(Protocol):
@@ -70,13 +71,17 @@ class Context:
     _status: str = ""
 
     def count(self, group: str, name: str, amount: int = 1) -> None:
-        """Add to a counter; the job's result has the sum over all tasks."""
-        self.counters[group][name] += amount
+        """Add to a counter; the job's result has the sum over all tasks.
+
+        Raises:
+            TypeError: The amount is no whole number.
+        """
+        self.counters[group][name] += index(amount)
 
     def status(self, text: str) -> None:
         """Say what goes on: shown with the job, and a sign of life where one record takes long."""
-        self._status = text
-        self._tell(text)
+        self._status = str(text)
+        self._tell(self._status)
 
     def file(self, name: str) -> Path:
         """Return the path of a side file, by its name.
@@ -121,3 +126,35 @@ class Context:
     def last_status(self) -> str:
         """What `status` was last given."""
         return self._status
+
+
+def counted(counters: Mapping[Any, Mapping[Any, Any]]) -> dict[str, dict[str, int]]:
+    """Return counters as a report has them, whatever user code put there.
+
+    Raises:
+        TypeError: One is no whole number.
+        OverflowError: One does not fit 64 bits.
+
+    Example:
+        >>> counted({"words": {"long": 3, ("a", 1): True}})
+        {'words': {'long': 3, "('a', 1)": 1}}
+    """
+    found: dict[str, dict[str, int]] = {}
+    for group, names in counters.items():
+        of_group = found.setdefault(plain_text(group), {})
+        for name, amount in names.items():
+            whole = index(amount)
+            if not -(2**63) <= whole < 2**63:
+                raise OverflowError(f"the counter {group!r}, {name!r} does not fit 64 bits")
+            of_group[plain_text(name)] = whole
+    return found
+
+
+def plain_text(value: object) -> str:
+    r"""Return a value as text that every reader of JSON takes: half a surrogate pair is escaped.
+
+    Example:
+        >>> plain_text("a\udc80"), plain_text(3)
+        ('a\\udc80', '3')
+    """
+    return str(value).encode("utf-8", "backslashreplace").decode()

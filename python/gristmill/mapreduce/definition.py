@@ -9,15 +9,21 @@ look for modules where the driver would, and say in a sentence what it cannot lo
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, is_dataclass
+from enum import Enum
+from types import ModuleType
 from typing import Any
 
 from gristmill.mapreduce.aggregates import Aggregate
 from gristmill.mapreduce.formats import Input, Output
 from gristmill.mapreduce.functions import name_of
-from gristmill.mapreduce.pickling import dumps, loads
+from gristmill.mapreduce.pickling import by_value, dumps, loads
 
-__all__ = ["Definition", "Functions", "pickled"]
+__all__ = ["JOB_FILE", "Definition", "Functions", "pickled", "record_classes"]
+
+JOB_FILE = "gristmill_job_"
+"""How the names of modules begin that `gristmill run` makes of job files."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +67,8 @@ class Definition:
     """The pickled `Functions`."""
     path: list[str] = field(default_factory=list[str])
     """Where the driver looks for modules."""
+    classes: tuple[bytes, ...] = ()
+    """Pickled classes of records, see `record_classes`."""
     record_limit: int | None = None
     """How many records of a split are mapped at most; all of them if it is `None`."""
 
@@ -73,7 +81,42 @@ class Definition:
         for folder in self.path:
             if folder not in sys.path:
                 sys.path.append(folder)
+        for data in self.classes:
+            with suppress(Exception):  # values of it can be pickled in another way, slowly
+                _make_known(loads(data))
         return loads(self.payload)
+
+
+def record_classes() -> tuple[bytes, ...]:
+    """Return the dataclasses, named tuples and enums of the script, notebook or job file, pickled.
+
+    Workers put them where they are here. So a value of one is pickled by its class's name, in 2 µs
+    and some 40 bytes; without, each would take its class with it: 800 µs and 3 kB.
+    """
+    found: list[bytes] = []
+    for name, module in list(sys.modules.items()):
+        if name == "__main__" or name.startswith(JOB_FILE):
+            for made in list(vars(module).values()):
+                if _is_record_class(made) and made.__module__ == name:
+                    with suppress(Exception):  # whatever its attributes raise
+                        found.append(dumps(made))
+    return tuple(found)
+
+
+def _is_record_class(made: Any) -> bool:  # noqa: ANN401 - whatever a module has
+    if not isinstance(made, type):
+        return False
+    kind: type[object] = made
+    named_tuple = issubclass(kind, tuple) and "_fields" in vars(kind)  # pyright: ignore[reportUnknownArgumentType]
+    return named_tuple or issubclass(kind, Enum) or is_dataclass(kind)
+
+
+def _make_known(made: type) -> None:
+    module = sys.modules.get(made.__module__)
+    if module is None:
+        module = sys.modules[made.__module__] = ModuleType(made.__module__)
+        by_value(module)  # for jobs that are run in the worker
+    setattr(module, made.__name__, made)
 
 
 def pickled(functions: Functions) -> bytes:

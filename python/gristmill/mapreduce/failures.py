@@ -18,10 +18,11 @@ from gristmill.mapreduce.formats import BadRecord, Where
 from gristmill.mapreduce.functions import ContractError
 from gristmill.mapreduce.table_writer import is_batch
 
-__all__ = ["Failure", "TaskFailure", "describe", "shown", "user_frames"]
+__all__ = ["Failure", "TaskFailure", "describe", "shown", "text_of", "user_frames"]
 
 _PACKAGE = str(Path(__file__).parent.parent)
 _RECORD_CHARACTERS = 200
+_MESSAGE_CHARACTERS = 1000
 _FRAMES = 20
 
 _shortened = reprlib.Repr()
@@ -155,8 +156,28 @@ def _told(error: BaseException) -> dict[str, Any] | None:
     return json.loads(told) if isinstance(told, str) else None
 
 
+def text_of(error: BaseException) -> str:
+    r"""Return what an exception says, on one line, and not all of it if that is much.
+
+    Example:
+        >>> text_of(ValueError("a\nb")), len(text_of(ValueError("x" * 10**6))) < 1100
+        ('a b', True)
+    """
+    try:
+        text = str(error)
+    except Exception as another:  # noqa: BLE001 - the user's own __str__
+        return f"its str raises {type(another).__name__}"
+    if len(text) > _MESSAGE_CHARACTERS:  # how it began and how it ended say most
+        text = f"{text[: _MESSAGE_CHARACTERS // 3]} [...] {text[-_MESSAGE_CHARACTERS // 3 * 2 :]}"
+    return "".join(map(_printable, " ".join(text.split())))
+
+
+def _printable(character: str) -> str:
+    return character if character.isprintable() else repr(character)[1:-1]
+
+
 def _sentence(error: BaseException) -> str:
-    text = " ".join(str(error).split())
+    text = text_of(error)
     if isinstance(error, (BadRecord, ContractError)) or text.startswith("cannot "):
         return text.removeprefix("cannot ").rstrip(".")
     return f"{type(error).__name__}: {text}".rstrip(".: ")

@@ -86,13 +86,18 @@ class Input(ABC):
         """Open a split, for `map_batches`."""
         del what
         raise ValueError(
-            f"cannot read {self} in batches: map_batches takes text, parquet and arrow inputs."
+            f"cannot read {self} in batches: map_batches takes lines of text, parquet and arrow."
             " To go on: give the job map= in place of map_batches=."
         )
 
     @property
     def keyed(self) -> bool:
         """Whether its records are pairs of key and value, which a job may take without a map."""
+        return False
+
+    @property
+    def batched(self) -> bool:
+        """Whether `map_batches` can read it."""
         return False
 
 
@@ -116,6 +121,11 @@ class Output(ABC):
     @abstractmethod
     def open_file(self, path: str) -> Iterator[Any]:
         """Read a file that `writer` has made."""
+
+    @property
+    def written(self) -> bool:
+        """Whether it can be written; some formats are inputs only."""
+        return True
 
 
 @dataclass(frozen=True)
@@ -169,6 +179,11 @@ class Format(Input, Output):
         plan = self.at(path).plan(0, NO_MAX)
         for split in plan.splits:
             yield from self.open(split.what)
+
+    @property
+    def written(self) -> bool:
+        """Whether it has a writer."""
+        return type(self).writer is not Format.writer
 
     def writer(self, path: str) -> Writer:
         """Make a file, in the worker."""

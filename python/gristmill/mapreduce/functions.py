@@ -82,7 +82,7 @@ def records_of(
 
     def checked(*arguments: Any) -> Iterable[Any]:  # noqa: ANN401 - the user's
         found = function(*arguments)
-        if found is None or found == ():
+        if _is_nothing(found):
             return ()
         if is_batch(found):
             return (found,)
@@ -95,6 +95,11 @@ def records_of(
         return found  # pyright: ignore[reportUnknownVariableType]
 
     return checked
+
+
+def _is_nothing(found: object) -> bool:
+    """Whether there are no records, asked so that arrays and frames do not compare themselves."""
+    return found is None or (isinstance(found, tuple) and not found)
 
 
 def _short(value: object) -> str:

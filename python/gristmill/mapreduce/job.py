@@ -106,8 +106,9 @@ class Job:
 
     def __post_init__(self) -> None:
         from gristmill.mapreduce.checks import check_job
+        from gristmill.mapreduce.paths import as_paths
 
-        object.__setattr__(self, "files", tuple(self.files))
+        object.__setattr__(self, "files", as_paths(self.files))
         check_job(self)
         if not self.name:
             object.__setattr__(self, "name", self._named())

@@ -1,6 +1,7 @@
 """`gm.jsonl`: a JSON value a line."""
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -13,6 +14,8 @@ from gristmill.mapreduce.paths import StrPath, as_paths
 from gristmill.mapreduce.plan import Plan
 
 __all__ = ["Jsonl", "jsonl"]
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -56,15 +59,18 @@ def jsonl(paths: StrPath | Iterable[StrPath] = (), *, codec: str | None = None) 
 def _value(line: bytes) -> object:
     try:
         return json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadRecord(f"the line is no JSON: {error}") from None
 
 
 def _line(record: object) -> str:
     shown = {"key": record[0], "value": record[1]} if is_pair(record) else record
     try:
-        return json.dumps(shown, ensure_ascii=False, allow_nan=False)
-    except (TypeError, ValueError) as error:
+        line = json.dumps(shown, ensure_ascii=False, allow_nan=False)
+        if not line.isascii() and _SURROGATE.search(line):
+            line = json.dumps(shown)  # half a surrogate pair has no UTF-8, but an escape
+        return line
+    except (TypeError, ValueError, RecursionError) as error:
         raise BadRecord(
             f"the record has no JSON: {error}. To go on: make it of dicts, lists, str, int, float,"
             " bool and None, or write another format."

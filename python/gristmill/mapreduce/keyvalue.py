@@ -10,11 +10,13 @@ Keys and values keep their types, in the encoding of the shuffle. A file that is
 cut between blocks. Described in docs/internals/kv-file.md.
 """
 
+import os
 import struct
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from reprlib import repr as short
 from typing import Any, BinaryIO, ClassVar
 
 from gristmill import _core
@@ -110,6 +112,7 @@ class _PairReader:
 
     def __init__(self, path: str, start: int | None, size: int) -> None:
         self._path = path
+        self._found = os.path.abspath(path)  # noqa: PTH100 - user code may go elsewhere
         self._start = start
         self._size = size
         self._at = start or 0
@@ -118,9 +121,9 @@ class _PairReader:
 
     def __iter__(self) -> Iterator[Any]:
         if self._start is None:
-            yield from self._pairs(_core.CompressedReader(self._path), None)
+            yield from self._pairs(_core.CompressedReader(self._found), None)
         else:
-            with Path(self._path).open("rb") as file:
+            with Path(self._found).open("rb") as file:
                 file.seek(self._start)
                 yield from self._pairs(file, self._start + self._size)
 
@@ -185,7 +188,7 @@ class _PairWriter:
         """Write a key with its value."""
         if not is_pair(record):
             raise BadRecord(
-                f"gm.kv holds pairs of a key and a value, and {record!r} is none."
+                f"gm.kv holds pairs of a key and a value, and {short(record)} is none."
                 " To go on: yield (key, value)."
             )
         encoded = _core.encode_key(record[0]), _core.encode(record[1])

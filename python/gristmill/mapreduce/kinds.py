@@ -2,7 +2,7 @@
 
 from typing import Any, TypeGuard
 
-__all__ = ["is_dict", "is_list", "is_pair", "is_tuple"]
+__all__ = ["is_dict", "is_list", "is_pair", "is_tuple", "settled"]
 
 
 def is_pair(record: object) -> TypeGuard[tuple[Any, Any]]:
@@ -28,3 +28,24 @@ def is_dict(record: object) -> TypeGuard[dict[str, Any]]:
 def is_list(record: object) -> TypeGuard[list[Any]]:
     """Whether a record is a list."""
     return isinstance(record, list)
+
+
+def settled(value: Any) -> Any:  # noqa: ANN401 - of the same type
+    """Return a value that stays as it is now, whatever user code does to what it yielded.
+
+    Lists, dicts and tuples are copied, in depth; nothing else is.
+
+    Example:
+        >>> row = {"seen": [1]}
+        >>> kept = settled(row)
+        >>> row["seen"].append(2)
+        >>> kept
+        {'seen': [1]}
+    """
+    if is_dict(value):
+        return {name: settled(part) for name, part in value.items()}
+    if is_list(value):
+        return [settled(part) for part in value]
+    if is_tuple(value):
+        return tuple([settled(part) for part in value])
+    return value

@@ -23,7 +23,7 @@ from gristmill.amounts import parse_bytes
 from gristmill.errors import attach_report
 from gristmill.history.home import jobs_folder
 from gristmill.job import TICK_S, new_job_id
-from gristmill.mapreduce.definition import Definition, Functions, pickled
+from gristmill.mapreduce.definition import Definition, Functions, pickled, record_classes
 from gristmill.mapreduce.formats import Input, Output
 from gristmill.mapreduce.job import Job
 from gristmill.mapreduce.keyvalue import kv
@@ -82,7 +82,7 @@ class Options:
         spill = self.spill_dir
         if spill is not None:
             given = [spill] if isinstance(spill, (str, os.PathLike)) else spill
-            spill = [os.fspath(folder) for folder in given]
+            spill = [os.path.abspath(folder) for folder in given]  # noqa: PTH100 - links stay
         found = {
             "memory": None if self.memory is None else str(self.memory),
             "workers": self.workers,
@@ -288,6 +288,7 @@ def _definition(job: Job, source: Input, files: dict[str, str]) -> Definition:
         files=files,
         skip_bad=job.skip_bad,
         payload=pickled(functions_of(job)),
+        classes=record_classes(),
         path=[entry or str(Path.cwd()) for entry in sys.path],
     )
 

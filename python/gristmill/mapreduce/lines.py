@@ -7,6 +7,7 @@ bytes, and are one split each; small files are combined.
 """
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -16,39 +17,58 @@ from gristmill import _core
 from gristmill.mapreduce.formats import Format, Where
 from gristmill.mapreduce.plan import Plan, Split
 
-__all__ = ["NativeReader", "decoder", "lines_of", "plan_lines"]
+__all__ = ["Lines", "NativeReader", "decoder", "lines_of", "plan_lines"]
 
 Parse = Callable[[Any], Any]
+
+
+@dataclass(slots=True)
+class Lines:
+    """The engine's reader of a split, which opens files one after another.
+
+    It knows them by paths from the root, for user code may change the current folder meanwhile;
+    people, by the paths that they gave.
+    """
+
+    native: "_core.LineReader"
+    given: dict[str, str]
+    """The paths as they were given."""
+
+    def where(self) -> Where:
+        """Return where the record that came last begins."""
+        file, offset, record, line = self.native.where()
+        return self.given.get(file, file), offset, record, line
 
 
 @dataclass(slots=True)
 class NativeReader:
     """A reader of the engine's, whose records may be parsed further."""
 
-    native: "_core.LineReader"
+    lines: Lines
     """What knows where it is."""
     parse: Parse | None = None
     """What is made of each record."""
 
     def __iter__(self) -> Iterator[Any]:
         # `map` goes on after an exception, which a generator would not.
-        return iter(self.native) if self.parse is None else map(self.parse, self.native)
+        native = self.lines.native
+        return iter(native) if self.parse is None else map(self.parse, native)
 
     def where(self) -> Where:
         """Return where the record that came last begins."""
-        return self.native.where()
+        return self.lines.where()
 
     def raw(self) -> object:
         """Return the record that came last as it stands in the file."""
-        return self.native.raw()
+        return self.lines.native.raw()
 
     def bytes_read(self) -> int:
         """Return how many bytes of the split are read."""
-        return self.native.bytes_read()
+        return self.lines.native.bytes_read()
 
     def records_read(self) -> int:
         """Return how many records have come."""
-        return self.native.records_read()
+        return self.lines.native.records_read()
 
 
 def plan_lines(
@@ -76,9 +96,13 @@ def plan_lines(
     return Plan(splits, files, list(source.paths))
 
 
-def lines_of(what: dict[str, Any], **options: Any) -> "_core.LineReader":  # noqa: ANN401
+def lines_of(what: dict[str, Any], **options: Any) -> Lines:  # noqa: ANN401
     """Open the lines of a split, natively."""
-    return _core.LineReader(json.dumps(what["pieces"]), **options)
+    pieces: list[dict[str, Any]] = what["pieces"]
+    paths = [os.path.abspath(piece["path"]) for piece in pieces]  # noqa: PTH100 - links stay
+    given = {path: piece["path"] for path, piece in zip(paths, pieces, strict=True)}
+    found = [{**piece, "path": path} for path, piece in zip(paths, pieces, strict=True)]
+    return Lines(_core.LineReader(json.dumps(found), **options), given)
 
 
 def decoder(encoding: str, errors: str) -> Callable[[bytes], str]:

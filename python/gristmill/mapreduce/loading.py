@@ -15,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from gristmill.mapreduce.definition import JOB_FILE
 from gristmill.mapreduce.failures import user_frames
 from gristmill.mapreduce.job import Job
 from gristmill.mapreduce.pickling import by_value
@@ -107,7 +108,7 @@ def _module(path: Path) -> ModuleType:
     folder = str(path.absolute().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)
-    name = f"gristmill_job_{path.stem}"
+    name = f"{JOB_FILE}{path.stem}"
     spec = spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ValueError(f"cannot run {path}: it is no Python file. To go on: name a .py file.")

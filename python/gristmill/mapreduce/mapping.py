@@ -7,6 +7,7 @@ wanted only sometimes, such as leaving out bad records, has a loop of its own.
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
+from reprlib import repr as short
 from typing import Any
 
 from gristmill import _core
@@ -14,6 +15,7 @@ from gristmill.mapreduce.failures import Failure, TaskFailure, describe
 from gristmill.mapreduce.formats import BadRecord, Reader
 from gristmill.mapreduce.functions import ContractError, records_of
 from gristmill.mapreduce.kinds import is_pair
+from gristmill.mapreduce.pickling import as_it_is
 from gristmill.mapreduce.skipping import Skipping, TooManyBad
 from gristmill.mapreduce.table_writer import is_batch
 
@@ -96,18 +98,32 @@ class Mapper:
             for record in records:
                 try:
                     consume(function(record))
-                except (Exception, SystemExit) as error:
+                except (
+                    BaseException
+                ) as error:  # SystemExit, and what asyncio raises when it is cancelled
                     raise TaskFailure(self._failure(error, record)) from error
-        except (ValueError, OSError, MemoryError) as error:
+        except TaskFailure:
+            raise
+        except Exception as error:
             raise TaskFailure(self._misread(error)) from error
 
     def _plain(self, records: Iterator[Any]) -> None:
+        misread = False
+
+        def read() -> Iterator[Any]:
+            nonlocal misread
+            try:
+                yield from records
+            except Exception:
+                misread = True
+                raise
+
         try:
-            self.consume(records)
-        except (ValueError, OSError, MemoryError) as error:
-            raise TaskFailure(self._misread(error)) from error
+            self.consume(read())
         except Exception as error:
-            raise TaskFailure(self._failure(error, self.reader.raw())) from error
+            record = self.reader.raw()
+            failure = self._misread(error) if misread else self._failure(error, record)
+            raise TaskFailure(failure) from error
 
     def _skipping(self, records: Iterator[Any], skipping: Skipping) -> None:
         """All of a record's pairs or none: they are collected before they are consumed."""
@@ -128,7 +144,7 @@ class Mapper:
                 continue
             number = self.reader.where()[2]
             try:
-                pairs = list(function(record))
+                pairs = list(map(as_it_is, function(record)))
                 if self.keyed:
                     _check_pairs(pairs)
             except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's code
@@ -163,5 +179,5 @@ def _check_pairs(pairs: list[Any]) -> None:
     """Refuse what the collector would refuse, before any of it is collected."""
     for pair in pairs:
         if not is_pair(pair):
-            raise ContractError(f"a map yields {_PAIRS}, and {pair!r} is none")
+            raise ContractError(f"a map yields {_PAIRS}, and {short(pair)} is none")
         _core.encode_key(pair[0])

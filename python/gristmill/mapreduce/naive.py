@@ -23,7 +23,7 @@ from gristmill.mapreduce.functions import bound, records_of
 from gristmill.mapreduce.job import Job
 from gristmill.mapreduce.launching import functions_of, partitions_of, side_files, source_of
 from gristmill.mapreduce.mapping import batch_function
-from gristmill.mapreduce.pickling import loads
+from gristmill.mapreduce.pickling import as_it_is, loads
 from gristmill.mapreduce.plain_aggregates import aggregated
 from gristmill.mapreduce.plan import Split
 from gristmill.mapreduce.reducing import batches_of
@@ -73,7 +73,7 @@ class _Collected:
     records: list[Any] = field(default_factory=list[Any])
 
     def write(self, record: Any) -> None:  # noqa: ANN401 - whatever a format takes
-        self.records.extend(rows_of(record) if is_batch(record) else [record])
+        self.records.extend(rows_of(record) if is_batch(record) else [as_it_is(record)])
 
 
 def run_naively(job: Job, how: Circumstances | None = None) -> Outcome:
@@ -144,7 +144,9 @@ class _Run:
             function = records_of(bound(functions.map, context), "map", "pairs")
         else:
             function = _itself
-        found: list[Any] = [given for record in islice(reader, limit) for given in function(record)]
+        found: list[Any] = [
+            as_it_is(given) for record in islice(reader, limit) for given in function(record)
+        ]
         if limit is not None:
             return []
         if functions.teardown is not None:
@@ -168,7 +170,7 @@ class _Run:
         function = records_of(bound(combine, context), "combine", "values")
         for _ in range(self.how.combine_passes):
             pairs = [
-                self._pair(together[0].key, value)
+                self._pair(together[0].key, as_it_is(value))
                 for together in _runs(sorted(pairs, key=_by_order), lambda pair: pair.order)
                 for value in function(together[0].key, (pair.value for pair in together))
             ]

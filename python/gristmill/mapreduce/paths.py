@@ -49,10 +49,22 @@ def find_files(paths: Iterable[str]) -> list[str]:
     found: list[str] = []
     for path in paths:
         files = _pattern(path) if _is_pattern(path) else _plain(path)
-        found.extend(files)
+        found.extend(map(_named, files))
     if not found:
         raise ValueError("cannot plan the job: it has no input. To go on: name a file.")
     return found
+
+
+def _named(file: str) -> str:
+    """Refuse a name that is no text: plans and failures are, and the engine reads them as such."""
+    try:
+        file.encode()
+    except UnicodeEncodeError:
+        raise ValueError(
+            f"cannot plan the job: the name {os.fsencode(file)!r} is no UTF-8. To go on: rename the"
+            " file."
+        ) from None
+    return file
 
 
 def _is_pattern(path: str) -> bool:

@@ -3,7 +3,13 @@
 from types import ModuleType
 from typing import Any
 
-__all__ = ["by_value", "dumps", "loads"]
+from gristmill import _core
+from gristmill.mapreduce.kinds import is_pair
+from gristmill.mapreduce.table_writer import is_batch
+
+__all__ = ["as_it_is", "by_value", "dumps", "loads"]
+
+_UNCHANGING = frozenset({str, bytes, int, float, bool, type(None)})
 
 
 def dumps(value: object) -> bytes:
@@ -37,3 +43,23 @@ def by_value(module: ModuleType) -> None:
     import cloudpickle  # pyright: ignore[reportMissingTypeStubs] - it has none
 
     cloudpickle.register_pickle_by_value(module)  # pyright: ignore[reportUnknownMemberType]
+
+
+def as_it_is(found: object) -> object:
+    """Return what user code has yielded, as it is now: it may go on with the same list or dict.
+
+    Example:
+        >>> seen = [1]
+        >>> kept = as_it_is(("a", seen))
+        >>> seen.append(2)
+        >>> kept
+        ('a', [1])
+    """
+    if is_pair(found):
+        return found[0], as_it_is(found[1])
+    if type(found) in _UNCHANGING or is_batch(found):
+        return found
+    try:
+        return _core.decode(_core.encode(found))
+    except Exception:  # noqa: BLE001 - its own code; whoever takes it will say what it is
+        return found

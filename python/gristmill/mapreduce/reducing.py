@@ -13,6 +13,7 @@ from gristmill.mapreduce.extras import pyarrow
 from gristmill.mapreduce.failures import TaskFailure, describe
 from gristmill.mapreduce.formats import BadRecord
 from gristmill.mapreduce.functions import name_of, records_of
+from gristmill.mapreduce.pickling import as_it_is
 from gristmill.mapreduce.skipping import Skipping, TooManyBad
 
 __all__ = ["Reducer", "batches_of"]
@@ -69,7 +70,7 @@ class Reducer:
         """All of a group's records or none: they are collected before they are written."""
         for key, values in self.groups:
             try:
-                records = list(reduce(key, values))
+                records = list(map(as_it_is, reduce(key, values)))
             except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's code
                 try:
                     skipping.leave_out(None, {"key": key}, error)

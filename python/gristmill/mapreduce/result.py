@@ -73,11 +73,22 @@ class Result:
 
         Raises:
             ImportError: pyarrow is not installed; says how to install it.
+            ValueError: The values of a column are of several types.
         """
         arrow = pyarrow()
         rows = [to_rows(record) for record in self.read(name)]
         names = dict.fromkeys(column for row in rows for column in row)
-        return arrow.table({column: [row.get(column) for row in rows] for column in names})
+        table: dict[str, Any] = {}
+        for column in names:
+            try:
+                table[column] = arrow.array([row.get(column) for row in rows])
+            except (ValueError, TypeError, OverflowError) as error:
+                raise ValueError(
+                    f"cannot make a table of {self.output}: the values of its column {column} are"
+                    f" not of one type: {error}. To go on: use read(), or let the job give values"
+                    " of one type."
+                ) from None
+        return arrow.table(table)
 
     def to_pandas(self, name: str | None = None) -> Any:  # noqa: ANN401 - a pandas.DataFrame
         """Return the output as a `pandas.DataFrame`.

@@ -9,13 +9,14 @@ comes out as `TaskFailure`.
 
 import json
 import os
+from collections.abc import Coroutine, Generator
 from typing import Any
 
 from gristmill import _core
-from gristmill.mapreduce.context import Context
+from gristmill.mapreduce.context import Context, counted, plain_text
 from gristmill.mapreduce.definition import Definition, Functions
 from gristmill.mapreduce.failures import TaskFailure, describe
-from gristmill.mapreduce.functions import bound, name_of, records_of
+from gristmill.mapreduce.functions import ContractError, bound, name_of, records_of
 from gristmill.mapreduce.mapping import Consume, Mapper, batch_function, map_function
 from gristmill.mapreduce.reducing import Reducer
 from gristmill.mapreduce.skipping import Skipping
@@ -51,7 +52,7 @@ def run_task(definition: Definition, spec_json: str) -> str:
         return json.dumps({**report, **_spent(before)})
     except TaskFailure:
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         raise TaskFailure(describe(error, doing=f"finish a {kind} task")) from error
 
 
@@ -75,6 +76,7 @@ class _Task:
         kind: str,
         work: dict[str, Any],
     ) -> None:
+        self._process = os.getpid()
         self.definition = definition
         self.functions = functions
         self.spec = spec
@@ -128,7 +130,7 @@ class _Task:
         else:
             given = None if functions.map is None else bound(functions.map, self.context)
             function = map_function(given, pairs=pairs)
-            doing = "map" if given is None else f"map {name_of(given)}"
+            doing = "take the records" if given is None else f"map {name_of(given)}"
         return Mapper(
             reader=reader,
             function=function,
@@ -182,14 +184,21 @@ class _Task:
             return
         try:
             if consume is None:
-                function(self.context)
+                given = function(self.context)
+                if isinstance(given, (Generator, Coroutine)):
+                    raise ContractError(
+                        f"{role} {name_of(function)} has a yield or an await in it, so that nothing"
+                        " of it runs. To go on: make it a plain function."
+                    )
             else:
                 consume(records_of(function, role, "records")(self.context))
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             failure = describe(error, doing=f"run {role} {name_of(function)}")
             raise TaskFailure(failure) from error
 
     def _report(self, records_in: int, bytes_in: int) -> dict[str, Any]:
+        if os.getpid() != self._process:  # forked by user code: the files are its parent's
+            os._exit(0)
         return {"records_in": records_in, "bytes_in": bytes_in}
 
     def _with_files(self, report: dict[str, Any], writes: bool) -> dict[str, Any]:
@@ -197,13 +206,12 @@ class _Task:
         if writes:
             report["records_out"] = self.files.records()
             report["bytes_out"] = sum(file["bytes"] for file in files)
-        counters = {group: dict(names) for group, names in self.context.counters.items()}
         return {
             **report,
             "files": files,
             "skipped": 0 if self.skipping is None else self.skipping.count,
-            "counters": counters,
-            "status": self.context.last_status,
+            "counters": counted(self.context.counters),
+            "status": plain_text(self.context.last_status),
         }
 
 

@@ -64,6 +64,8 @@ def _keys(job: Job, records: int, folder: str, options: "Options", stop: "Stop")
         map_batches=job.map_batches,
         setup=job.setup,
         files=job.files,
+        outputs=job.outputs,  # which the functions may write to, for nobody here
+        skip_bad=job.skip_bad,
         split_min=job.split_min,
         split_max=job.split_max,
         output=kv(folder),

@@ -8,6 +8,7 @@ An attempt that comes again writes the same number again, for a task meets the s
 
 from pathlib import Path
 
+from gristmill.mapreduce.failures import text_of
 from gristmill.mapreduce.formats import Where
 from gristmill.mapreduce.task_files import TaskFiles
 
@@ -35,12 +36,13 @@ class Skipping:
             TooManyBad: It is one more than the job allows.
         """
         self.count += 1
+        said = f"{type(error).__name__}: {text_of(error)}"
         if self._in_all() > self._allowed:
             raise TooManyBad(
-                f"{type(error).__name__}: {error} (and skip_bad allows {self._allowed} bad"
+                f"{said} (and skip_bad allows {self._allowed} bad"
                 " records, which are left out already)"
             ) from error
-        self._files.put_aside(where, record, f"{type(error).__name__}: {error}")
+        self._files.put_aside(where, record, said)
 
     def _in_all(self) -> int:
         self._folder.mkdir(parents=True, exist_ok=True)

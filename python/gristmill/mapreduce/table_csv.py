@@ -9,6 +9,7 @@ import csv as python_csv
 import io
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from reprlib import repr as short
 from typing import Any, ClassVar
 
 from gristmill import _core
@@ -22,6 +23,9 @@ from gristmill.mapreduce.plan import Plan, Split
 __all__ = ["Csv", "csv"]
 
 _END = "\r\n"
+
+_FIELD_BYTES_MAX = 64 << 20
+"""The longest field, as the longest line; Python's own limit is 128 kB, which texts exceed."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,13 @@ class Csv(Format):
     def __post_init__(self) -> None:
         super().__post_init__()
         decoder(self.encoding, "strict")
+        try:
+            self.rows(iter(()))
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"cannot read the options: {error}. To go on: give gm.csv a delimiter and a"
+                " quotechar of one character each."
+            ) from None
 
     def plan(self, split_min: int, split_max: int) -> Plan:
         """Cut the files at line ends, if rows end there; each piece is a split, for its header."""
@@ -53,10 +64,11 @@ class Csv(Format):
         (piece,) = split.what["pieces"]
         if piece["start"] == 0:
             return split
-        first = {**piece, "start": 0, "bytes": min(piece["file_bytes"], 1)}  # one line
-        lines = map(decoder(self.encoding, "strict"), lines_of({"pieces": [first]}, text=False))
-        none: list[str] = []
-        names = next(self.rows(iter(lines)), none)
+        first = {**piece, "start": 0, "bytes": piece["file_bytes"]}  # of which a line is read
+        try:
+            names = _RowReader(self, {"pieces": [first]}).names()
+        except ValueError as error:
+            raise ValueError(f"cannot plan the job: {piece['path']}: {error}") from None
         return Split(split.bytes, {**split.what, "header": names})
 
     def open(self, what: dict[str, Any], *, tolerant: bool = False) -> Reader:
@@ -128,14 +140,41 @@ class _RowReader:
         self._source = source
         self._rows = source.rows(self._lines())
         self._names: list[str] | None = what.get("header")
+        if python_csv.field_size_limit() < _FIELD_BYTES_MAX:
+            python_csv.field_size_limit(_FIELD_BYTES_MAX)
+
+    def names(self) -> list[str]:
+        """Return the names of the columns: those of the first row, if the split has not others.
+
+        Raises:
+            ValueError: That row cannot be read, or names a column twice.
+        """
+        if self._names is None:
+            try:
+                names = self._row()
+            except BadRecord as error:  # which a job may leave out, but for this one
+                raise ValueError(f"the first row names no columns: {error}") from None
+            if not names:
+                raise ValueError(
+                    "the first line is empty, and should name the columns. To go on: remove it, or"
+                    " say header=False."
+                )
+            twice = {name for name in names if names.count(name) > 1}
+            if twice:
+                raise ValueError(
+                    f"two columns are named {min(twice)!r}. To go on: rename one of them, or say"
+                    " header=False, and leave the first row out."
+                )
+            self._names = names
+        return self._names
 
     def __iter__(self) -> Iterator[Any]:
         return self
 
     def __next__(self) -> object:
         source = self._source
-        if source.header and self._names is None:
-            self._names = self._row()
+        if source.header:
+            self.names()
         row = self._row()
         while not row:  # an empty line
             row = self._row()
@@ -153,13 +192,13 @@ class _RowReader:
         self._raw.clear()
         try:
             return next(self._rows)
-        except python_csv.Error as error:
+        except (python_csv.Error, UnicodeDecodeError) as error:
             self._rows = self._source.rows(self._lines())  # it goes on with the next line
             self._count += 1
             raise BadRecord(f"the row is no csv: {error}") from None
 
     def _lines(self) -> Iterator[str]:
-        for line in self._native:
+        for line in self._native.native:
             assert isinstance(line, bytes)
             if self._at is None:
                 self._at = self._native.where()
@@ -177,7 +216,7 @@ class _RowReader:
 
     def bytes_read(self) -> int:
         """Return how many bytes of the split are read."""
-        return self._native.bytes_read()
+        return self._native.native.bytes_read()
 
     def records_read(self) -> int:
         """Return how many rows have come."""
@@ -210,10 +249,15 @@ class _RowWriter:
         names = self._names
         if is_dict(row):
             if row.keys() != set(names):
-                raise BadRecord(f"the record {row!r} has not the columns {', '.join(names)}")
+                raise BadRecord(
+                    f"the record {short(row)} has not the columns {', '.join(names)},"
+                    " as those before"
+                )
             values: list[object] = [row[name] for name in names]
         elif len(values) != len(names):
-            raise BadRecord(f"the record {row!r} has not {len(names)} columns, as those before")
+            raise BadRecord(
+                f"the record {short(row)} has not {len(names)} columns, as those before"
+            )
         self._row(values)
 
     def close(self) -> int:
@@ -225,8 +269,19 @@ class _RowWriter:
     def _row(self, values: Iterable[object]) -> None:
         self._buffer.seek(0)
         self._buffer.truncate()
-        self._csv.writerow(list(values))
+        self._csv.writerow(list(map(_field, values)))
         self._lines.write(self._buffer.getvalue().removesuffix(_END))
+
+
+def _field(value: object) -> object:
+    if not isinstance(value, bytes):
+        return value
+    try:
+        return value.decode()
+    except UnicodeDecodeError as error:
+        raise BadRecord(
+            f"bytes that are no text have no csv: {error}. To go on: decode them, or write gm.kv."
+        ) from None
 
 
 def _names_of(record: object, fields: int) -> tuple[str, ...]:

@@ -4,13 +4,14 @@ The first rows decide the types; a record that does not fit them is an error tha
 column has one type, and says how to give the types beforehand.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from reprlib import repr as short
 from typing import Any
 
 from gristmill.mapreduce.extras import pyarrow
 from gristmill.mapreduce.formats import BadRecord
-from gristmill.mapreduce.kinds import is_dict, is_pair, is_tuple
+from gristmill.mapreduce.kinds import is_dict, is_pair, is_tuple, settled
 
 __all__ = ["TableWriter", "is_batch", "rows_of", "to_rows"]
 
@@ -27,6 +28,7 @@ class TableWriter:
         self._schema = schema
         self._file: Any = None
         self._rows: list[dict[str, Any]] = []
+        self._names: set[str] | None = None if schema is None else set(schema.names)
 
     def write(self, record: Any) -> None:  # noqa: ANN401 - dicts, pairs, batches
         """Write a record, or all rows of a batch or table."""
@@ -34,7 +36,10 @@ class TableWriter:
             self._flush()
             self._put(self._arrow.table(record) if _is_record_batch(record) else record)
             return
-        self._rows.append(to_rows(record))
+        row = settled(to_rows(record))  # as it is now: user code may go on with what it yielded
+        if self._names is not None and not self._names.issuperset(row):
+            raise self._unknown(row)
+        self._rows.append(row)
         if len(self._rows) >= _GROUP_ROWS:
             self._flush()
 
@@ -69,8 +74,11 @@ class TableWriter:
 
     def _put(self, table: Any) -> None:  # noqa: ANN401 - a pyarrow.Table
         if self._file is None:
-            self._open(table.schema)
+            self._open(self._schema or table.schema)
         if table.schema != self._schema:
+            unknown = [name for name in table.schema.names if name not in (self._names or ())]
+            if unknown:
+                raise self._unknown(unknown)
             try:
                 table = table.select(self._schema.names).cast(self._schema)
             except (KeyError, self._arrow.ArrowInvalid) as error:
@@ -82,7 +90,17 @@ class TableWriter:
 
     def _open(self, schema: Any) -> None:  # noqa: ANN401 - a pyarrow.Schema
         self._schema = schema
+        self._names = set(schema.names)
         self._file = self._begin(schema)
+
+    def _unknown(self, columns: Iterable[str]) -> BadRecord:
+        """What a row holds that the table has no column for: leaving it out would lose it."""
+        names = self._names or set[str]()
+        more = ", ".join(str(name) for name in columns if name not in names)
+        return BadRecord(
+            f"a row has the columns {more}, and the table has {', '.join(sorted(names))}."
+            " To go on: give every row the same columns, or the output schema= with all of them."
+        )
 
     def _mixed(self, error: Exception) -> BadRecord:
         """What went wrong, with the first record that the ones before it do not go with."""
@@ -95,8 +113,9 @@ class TableWriter:
                     continue
                 if kind != before and {kind, before} != {"int", "float"}:
                     return BadRecord(
-                        f"the column {name} holds values of type {before}, and the record {row!r}"
-                        f" one of type {kind}: a table has one type in a column. {_ADVICE}"
+                        f"the column {name} holds values of type {before}, and the record"
+                        f" {short(row)} one of type {kind}: a table has one type in a column."
+                        f" {_ADVICE}"
                     )
                 seen[name] = kind
         return BadRecord(f"the records make no table: {error}. {_ADVICE}")

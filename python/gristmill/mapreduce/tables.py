@@ -6,14 +6,16 @@ As records, rows are dicts; `map_batches` gets them as they are. An offset is th
 the file. As outputs, the first 65,536 records decide the types of the columns.
 """
 
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 from gristmill import _core
 from gristmill.mapreduce.extras import pyarrow
-from gristmill.mapreduce.formats import Format, Reader, Where, Writer
+from gristmill.mapreduce.formats import BadRecord, Format, Reader, Where, Writer
 from gristmill.mapreduce.paths import StrPath, as_paths
 from gristmill.mapreduce.plan import Plan, Split, split_bytes
 from gristmill.mapreduce.table_writer import TableWriter
@@ -33,10 +35,19 @@ class Parquet(Format):
     columns: tuple[str, ...] | None = None
     schema: Any = None
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_codec(self, ("snappy", "zstd", "gzip", "lz4"))
+
     @property
     def suffix(self) -> str:
         """The end of its files' names: the compression is inside."""
         return self.SUFFIX
+
+    @property
+    def batched(self) -> bool:
+        """It is made of batches."""
+        return True
 
     def plan(self, split_min: int, split_max: int) -> Plan:
         """Cut the files between row groups."""
@@ -45,7 +56,10 @@ class Parquet(Format):
         size = split_bytes(_total(files), split_min, split_max)
         splits: list[Split] = []
         for path in files:
-            found = reading.read_metadata(path)
+            with _reading(path):
+                found = reading.read_metadata(path)
+                names = found.schema.to_arrow_schema().names
+            self._check_columns(path, names)
             groups = [found.row_group(number) for number in range(found.num_row_groups)]
             sizes = [_group_bytes(group) for group in groups]
             rows = [group.num_rows for group in groups]
@@ -59,14 +73,24 @@ class Parquet(Format):
 
     def open_batches(self, what: dict[str, Any]) -> "_Batches":
         """Open a split as batches."""
-        return _Batches(what, self._batches(what))
+        path = os.path.abspath(what["path"])  # noqa: PTH100 - user code may go elsewhere
+        return _Batches(what, self._batches(path, what))
 
-    def _batches(self, what: dict[str, Any]) -> Iterator[Any]:
-        with pyarrow("parquet").ParquetFile(what["path"]) as file:
+    def _batches(self, path: str, what: dict[str, Any]) -> Iterator[Any]:
+        with _reading(path), pyarrow("parquet").ParquetFile(path) as file:
             # One group at a time: the borders of batches are then a function of the file alone.
             for group in range(what["first"], what["last"]):
                 yield from file.iter_batches(
                     BATCH_ROWS, row_groups=[group], columns=self._wanted(), use_threads=False
+                )
+
+    def _check_columns(self, path: str, names: list[str]) -> None:
+        """Refuse columns that a file has not: pyarrow would leave them out without a word."""
+        for name in self.columns or ():
+            if name not in names and name.split(".")[0] not in names:
+                raise BadRecord(
+                    f"cannot read {path}: it has no column {name!r}."
+                    f" To go on: take some of {', '.join(names)}."
                 )
 
     def _wanted(self) -> list[str] | None:
@@ -92,10 +116,19 @@ class Arrow(Format):
 
     schema: Any = None
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_codec(self, ("zstd", "lz4"))
+
     @property
     def suffix(self) -> str:
         """The end of its files' names: the compression is inside."""
         return self.SUFFIX
+
+    @property
+    def batched(self) -> bool:
+        """It is made of batches."""
+        return True
 
     def plan(self, split_min: int, split_max: int) -> Plan:
         """Cut the files between record batches."""
@@ -104,7 +137,11 @@ class Arrow(Format):
         size = split_bytes(_total(files), split_min, split_max)
         splits: list[Split] = []
         for path in files:
-            with pyarrow().memory_map(path) as source, ipc.open_file(source) as file:
+            with (
+                _reading(path),
+                pyarrow().memory_map(path) as source,
+                ipc.open_file(source) as file,
+            ):
                 batches = [file.get_batch(number) for number in range(file.num_record_batches)]
                 sizes = [max(batch.nbytes, 1) for batch in batches]
                 rows = [batch.num_rows for batch in batches]
@@ -118,11 +155,12 @@ class Arrow(Format):
 
     def open_batches(self, what: dict[str, Any]) -> "_Batches":
         """Open a split as batches."""
-        return _Batches(what, self._batches(what))
+        path = os.path.abspath(what["path"])  # noqa: PTH100 - user code may go elsewhere
+        return _Batches(what, self._batches(path, what))
 
-    def _batches(self, what: dict[str, Any]) -> Iterator[Any]:
+    def _batches(self, path: str, what: dict[str, Any]) -> Iterator[Any]:
         ipc = pyarrow("ipc")
-        with pyarrow().memory_map(what["path"]) as source, ipc.open_file(source) as file:
+        with _reading(path), pyarrow().memory_map(path) as source, ipc.open_file(source) as file:
             for number in range(what["first"], what["last"]):
                 yield file.get_batch(number)
 
@@ -182,6 +220,29 @@ def arrow(
         '.arrow'
     """
     return Arrow(as_paths(paths), codec, schema)
+
+
+def _check_codec(form: Format, known: tuple[str, ...]) -> None:
+    """Refuse what the format has no pages or buffers of, though files can be compressed so."""
+    if form.codec is not None and form.codec not in known:
+        raise ValueError(
+            f"cannot read the options: gm.{form.NAME} has no codec {form.codec!r}."
+            f" To go on: take one of {', '.join(known)}."
+        )
+
+
+@contextmanager
+def _reading(path: str) -> Generator[None]:
+    """Say of which file it is that pyarrow finds something wrong."""
+    try:
+        yield
+    except (ValueError, OSError, KeyError, NotImplementedError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        text = " ".join(str(error).split()).rstrip(".")
+        raise BadRecord(
+            f"cannot read {path}: {text}. To go on: look whether it is whole, and of this format."
+        ) from None
 
 
 def _total(files: list[str]) -> int:

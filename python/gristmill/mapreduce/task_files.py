@@ -52,6 +52,7 @@ class TaskFiles:
         try:
             data = record.decode() if isinstance(record, bytes) else record
             text = json.dumps({**place, "error": error, "data": data}, ensure_ascii=False)
+            text.encode()  # which half of a surrogate pair does not let be done
         except (TypeError, ValueError):
             text = json.dumps({**place, "error": error, "data": shown(record)})
         self._bad.append(text)

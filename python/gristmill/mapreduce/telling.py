@@ -6,11 +6,14 @@ the last lines of what the worker wrote to stderr
 To try that record again: gristmill run job.py --only a.txt:812
 """
 
+from shlex import quote
+
 from gristmill.report import Failure, JobReport
 
 __all__ = ["failure_notes", "tell_failure"]
 
 _LINES = 40
+_LINE_CHARACTERS = 400
 
 _DETAILS = {
     "traceback": "In your code:",
@@ -45,10 +48,16 @@ def failure_notes(failure: Failure, program: str = "job.py") -> list[str]:
     context, details = failure.context, failure.details
     notes: list[str] = []
     for name, title in _DETAILS.items():
-        lines = details.get(name, "").rstrip().splitlines()[-_LINES:]
+        lines = [_shorter(line) for line in details.get(name, "").rstrip().splitlines()[-_LINES:]]
         if lines:
             notes.append("\n".join([title, *lines]))
     if context.get("file") and context.get("offset"):
-        place = f"{context['file']}:{context['offset']}"
+        place = quote(f"{context['file']}:{context['offset']}")
         notes.append(f"To try that record again: gristmill run {program} --only {place}")
     return notes
+
+
+def _shorter(line: str) -> str:
+    if len(line) <= _LINE_CHARACTERS:
+        return line
+    return f"{line[: _LINE_CHARACTERS // 2]} [...] {line[-_LINE_CHARACTERS // 2 :]}"

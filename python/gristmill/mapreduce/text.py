@@ -52,17 +52,23 @@ class Text(Format):
         native = lines_of(
             what, text=plain, strip_cr=self.strip_cr, lines=self.lines, whole=self.whole
         )
+        if self.whole:
+            decode = None if plain else decode
+            return NativeReader(native, partial(_whole, native.given, decode))
         if plain or decode is None:
             return NativeReader(native)
-        if self.whole:
-            return NativeReader(native, partial(_whole, decode))
         return NativeReader(native, partial(_list, decode) if self.lines > 1 else decode)
 
     def open_batches(self, what: dict[str, Any]) -> Reader:
         """Open a split as batches with a column `line`."""
-        if self.whole or self.lines > 1:
+        if not self.batched:
             return super().open_batches(what)
         return batches.TextBatches(what["pieces"], as_text=self.encoding is not None)
+
+    @property
+    def batched(self) -> bool:
+        """Lines come in batches; several of them, or whole files, do not."""
+        return self.lines == 1 and not self.whole
 
     def writer(self, path: str) -> Writer:
         """Make a file of lines."""
@@ -92,10 +98,8 @@ class Fixed(Format):
 
     def open(self, what: dict[str, Any], *, tolerant: bool = False) -> Reader:
         """Open a split."""
-        import json
-
         del tolerant  # bytes are always right
-        return NativeReader(_core.LineReader(json.dumps(what["pieces"]), fixed=self.length))
+        return NativeReader(lines_of(what, fixed=self.length))
 
 
 @dataclass(frozen=True)
@@ -249,8 +253,11 @@ def tsv(paths: Paths = (), *, codec: str | None = None) -> Tsv:
     return Tsv(as_paths(paths), codec)
 
 
-def _whole(decode: Callable[[bytes], str], record: tuple[str, bytes]) -> tuple[str, str]:
-    return record[0], decode(record[1])
+def _whole(
+    given: dict[str, str], decode: Callable[[bytes], str] | None, record: tuple[str, Any]
+) -> tuple[str, Any]:
+    path, content = record
+    return given.get(path, path), content if decode is None else decode(content)
 
 
 def _list(decode: Callable[[bytes], str], record: list[bytes]) -> list[str]:

@@ -81,6 +81,13 @@ def _check(jobs: list[Job]) -> None:
             )
 
 
+def _reading(job: Job, done: Job, form: Input) -> Job:
+    """A job that reads what one in its chain has written already."""
+    before = job.input
+    assert isinstance(before, Job)
+    return replace(job, input=form if before is done else _reading(before, done, form))
+
+
 class _Crowd:
     """Jobs that run at the same time."""
 
@@ -108,18 +115,24 @@ class _Crowd:
         """A future for a job, after those for what it reads from: threads wait for earlier ones."""
         known = self._futures.get(id(job))
         if known is None:
-            source = job.input
-            listed = isinstance(source, Job) and any(source is other for other in self._jobs)
-            before = self._submit(source, threads) if listed and isinstance(source, Job) else None
-            known = self._futures[id(job)] = threads.submit(self._run, job, before)
+            source = self._listed(job)
+            before = None if source is None else self._submit(source, threads)
+            known = self._futures[id(job)] = threads.submit(self._run, job, source, before)
         return known
 
-    def _run(self, job: Job, before: "Future[Result] | None") -> Result:
+    def _listed(self, job: Job) -> Job | None:
+        """The job of the list that a job reads from, itself or through jobs that are not in it."""
+        source = job.input
+        while isinstance(source, Job) and not any(source is other for other in self._jobs):
+            source = source.input
+        return source if isinstance(source, Job) else None
+
+    def _run(self, job: Job, source: Job | None, before: "Future[Result] | None") -> Result:
         try:
-            if before is not None:
+            if source is not None and before is not None:
                 form = before.result().form
                 assert isinstance(form, Input)
-                job = replace(job, input=form)
+                job = _reading(job, source, form)
             with self._slots:
                 if self._stopped.is_set():
                     raise KeyboardInterrupt

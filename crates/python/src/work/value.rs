@@ -44,9 +44,22 @@ pub fn write_value(value: &Bound<'_, PyAny>, out: &mut Vec<u8>) -> PyResult<()> 
         Err(error) => return Err(error),
     }
     out.truncate(start);
-    let pickled = dumps(value.py())?.call1((value, 5))?;
+    let pickled = match dumps(value.py())?.call1((value, 5)) {
+        Ok(pickled) => pickled,
+        Err(error) => by_value(value, error)?,
+    };
     write::pickled(out, pickled.cast::<PyBytes>()?.as_bytes());
     Ok(())
+}
+
+/// What `pickle` cannot name, such as a function made in a function: pickled as it is, by cloudpickle. That is slow.
+#[cold]
+fn by_value<'py>(value: &Bound<'py, PyAny>, error: PyErr) -> PyResult<Bound<'py, PyAny>> {
+    let cloudpickle = value.py().import("cloudpickle")?;
+    // What the first one said is what people know.
+    cloudpickle
+        .call_method1("dumps", (value,))
+        .map_err(|_also| error)
 }
 
 /// Appends what has an order; false where `value` has none. `lenient` also takes subclasses, and what counts as an

@@ -10,7 +10,7 @@ from gristmill.cli import console
 from gristmill.cli.failures import DONE, FAILED, fail
 from gristmill.cli.mapreduce.common import job_options, on_job, said
 from gristmill.mapreduce.checking import check_output
-from gristmill.mapreduce.failures import user_frames
+from gristmill.mapreduce.failures import text_of, user_frames
 from gristmill.mapreduce.job import Job
 from gristmill.units import show_count
 
@@ -71,7 +71,7 @@ def _listed(trials: list[str]) -> list[str]:
 def _raised(error: Exception, file: Path) -> int:
     frames = user_frames(error.__traceback__)
     place = f" (line {frames[-1].lineno} of {frames[-1].filename})" if frames else ""
-    what = f"{type(error).__name__}: {error}{place}"
+    what = f"{type(error).__name__}: {text_of(error)}{place}"
     advice = f"gristmill run {file} says at which record"
     fail("check", f"cannot check the job: {what}. To go on: {advice}.")
     return FAILED

@@ -16,7 +16,7 @@ from gristmill.cli.failures import DONE, FAILED, fail
 from gristmill.cli.mapreduce.common import job_options, on_job, said
 from gristmill.errors import report_of
 from gristmill.mapreduce.explaining import explain as page_of
-from gristmill.mapreduce.failures import shown, user_frames
+from gristmill.mapreduce.failures import shown, text_of, user_frames
 from gristmill.mapreduce.job import Job
 from gristmill.mapreduce.launching import Options, chained, run_one
 from gristmill.mapreduce.result import Result
@@ -137,7 +137,7 @@ def _only(job: Job, place: str) -> int:
             console.say(f"  {shown(found)}")
     except Exception as error:  # noqa: BLE001 - the user's own code, in this process
         frames = "".join(traceback.format_list(user_frames(error.__traceback__)))
-        fail("run", f"cannot map the record: {type(error).__name__}: {error}.")
+        fail("run", f"cannot map the record: {type(error).__name__}: {text_of(error)}.")
         console.note("In your code:", frames.rstrip("\n"))
         return FAILED
     for output, records in single.named.items():

@@ -1,0 +1,402 @@
+"""What people do to a job without meaning harm: odd values, odd functions, odd files."""
+
+import dataclasses
+import enum
+import os
+import sys
+from collections import namedtuple
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.mapreduce.harness import gristmill, total
+
+import gristmill as gm
+from gristmill.mapreduce.checking import check_output
+
+
+def itself(record: Any) -> Iterator[Any]:
+    yield record
+
+
+def listed(key: Any, values: Iterable[Any]) -> Iterator[tuple[Any, list[Any]]]:
+    yield key, list(values)
+
+
+def run(source: Any, folder: Path, **options: Any) -> gm.Result:
+    if not isinstance(source, gm.Job | list):
+        return gm.Job(source, output=options.pop("output", gm.kv(folder / "out")), **options).run()
+    options.setdefault("output", gm.kv(folder / "out"))
+    return gm.Job(gm.items(source), **options).run(workers=1, no_sync=True)
+
+
+# --- values ---
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+
+
+Named = namedtuple("Named", "x")
+
+
+class Colour(enum.Enum):
+    RED = 1
+
+
+@pytest.mark.parametrize("make", [Point, Named, lambda n: Colour.RED, lambda n: lambda: n])
+def test_values_of_classes_that_only_the_script_has(tmp_path: Path, make: Any) -> None:
+    def kinds(key: str, values: Iterable[Any]) -> Iterator[tuple[str, list[str]]]:
+        yield key, [type(value).__name__ for value in values]
+
+    found = run([1, 2], tmp_path, map=lambda n: [("k", make(n))], reduce=kinds).read()
+    assert list(found) == [("k", [type(make(1)).__name__] * 2)]
+
+
+CLASSES = """
+import enum, pickle
+from collections import namedtuple
+from dataclasses import dataclass
+import gristmill as gm
+
+
+@dataclass
+class Point:
+    x: int
+
+
+Named = namedtuple("Named", "x")
+Colour = enum.Enum("Colour", "RED")
+
+
+def made(n):
+    assert len(pickle.dumps(Point(n))) < 100
+    yield "k", (Point(n), Named(n), Colour.RED)
+
+
+def same(key, values):
+    for point, named, colour in values:
+        yield key, (isinstance(point, Point), isinstance(named, Named), colour is Colour.RED, point)
+
+
+first = gm.Job(gm.items([1, 2]), map=made, reduce=same)
+job = first.then(map=lambda pair: [str(pair[1])], output=gm.text("out"))
+"""
+
+
+def test_values_of_classes_of_a_job_file_go_by_name(tmp_path: Path) -> None:
+    """Also where the job that reads them does not name the class."""
+    (tmp_path / "job.py").write_text(CLASSES)
+    gristmill("run", "job.py", cwd=tmp_path)
+    lines = (tmp_path / "out/part-m-00000.txt").read_text().splitlines()
+    assert lines == [f"(True, True, True, Point(x={n}))" for n in (1, 2)]
+
+
+def growing(_record: Any) -> Iterator[tuple[str, list[int]]]:
+    seen: list[int] = []
+    for n in range(3):
+        seen.append(n)
+        yield "k", seen
+
+
+@pytest.mark.parametrize("skip_bad", [0, 1])
+def test_a_list_that_goes_on_growing_after_it_was_yielded(tmp_path: Path, skip_bad: int) -> None:
+    def regrown(key: str, values: Iterable[list[int]]) -> Iterator[tuple[str, list[Any]]]:
+        seen: list[Any] = []
+        for value in values:
+            seen.append(value)
+            yield key, seen
+
+    found = run([1], tmp_path, map=growing, reduce=regrown, skip_bad=skip_bad).read()
+    steps = [[0], [0, 1], [0, 1, 2]]
+    assert list(found) == [("k", steps[: n + 1]) for n in range(3)]
+
+
+@pytest.mark.parametrize("output", [gm.parquet, gm.arrow])
+def test_a_row_that_is_filled_again(tmp_path: Path, output: Callable[..., Any]) -> None:
+    def rows(_record: Any) -> Iterator[dict[str, Any]]:
+        row: dict[str, Any] = {"seen": []}
+        for n in range(2):
+            row["n"] = n
+            row["seen"].append(n)
+            yield row
+
+    found = list(run([1], tmp_path, map=rows, output=output(tmp_path / "out")).read())
+    assert found == [{"seen": [0], "n": 0}, {"seen": [0, 1], "n": 1}]
+
+
+def test_check_takes_equal_records_for_equal(tmp_path: Path) -> None:
+    """The same text twice in a record is one object here, and two in a worker."""
+    job = gm.Job(
+        gm.items("ab"),
+        map=lambda _: [("k", "constant")],
+        reduce=listed,
+        output=gm.kv(tmp_path / "out"),
+    )
+    assert check_output(job, rounds=1).deterministic
+
+
+# --- functions ---
+
+
+class Unsayable(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no")
+
+
+def raising(error: BaseException) -> Callable[[Any], None]:
+    def fail(_record: Any) -> None:
+        raise error
+
+    return fail
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (Unsayable(), "map fail: Unsayable: its str raises ValueError"),
+        (ValueError("x" * 10**6), r"map fail: ValueError: x+ \[\.\.\.\] x+ "),
+        (ValueError("a\x1b[31m\n\udcff"), r"ValueError: a\\x1b\[31m \\udcff "),
+        (KeyboardInterrupt(), "map fail: KeyboardInterrupt"),
+        (StopIteration(), "map fail: StopIteration"),
+    ],
+)
+def test_what_exceptions_say(tmp_path: Path, error: BaseException, says: str) -> None:
+    with pytest.raises(RuntimeError, match=says) as caught:
+        run([1], tmp_path, map=raising(error), reduce=total)
+    assert len(str(caught.value)) < 2000
+    assert "items, offset 0" in str(caught.value)
+
+
+@pytest.mark.parametrize("error", [Unsayable(), ValueError("\udcff")])
+def test_what_is_left_out_whatever_it_says(tmp_path: Path, error: BaseException) -> None:
+    result = run([1], tmp_path, map=raising(error), reduce=total, skip_bad=1)
+    assert type(error).__name__ in next(result.output.glob("_bad-*")).read_text()
+
+
+def test_counters_and_status_of_any_kind(tmp_path: Path) -> None:
+    def count(n: int, context: gm.Context) -> None:
+        context.count("g\udc80", ("a", n), True)
+        context.status(n)  # pyright: ignore[reportArgumentType] - as people write it
+        context.status("\udc80")
+
+    result = run([1], tmp_path, map=count, output=gm.text(tmp_path / "out"))
+    assert result.user_counters == {"g\\udc80": {"('a', 1)": 1}}
+
+    def half(_n: int, context: gm.Context) -> None:
+        context.count("g", "n", 0.5)  # pyright: ignore[reportArgumentType]
+
+    with pytest.raises(RuntimeError, match=r"TypeError: 'float' object .*items, offset 0"):
+        run([1], tmp_path / "2", map=half, output=gm.text(tmp_path / "half"))
+
+
+def test_a_setup_that_is_a_generator(tmp_path: Path) -> None:
+    def prepare(context: gm.Context) -> Iterator[None]:
+        context.state.ready = True
+        yield
+
+    with pytest.raises(RuntimeError, match=r"setup prepare has a yield .* a plain function"):
+        run([1], tmp_path, setup=prepare, map=itself, output=gm.text(tmp_path / "out"))
+
+
+def leave(code: int) -> None:
+    sys.exit(code)
+
+
+@pytest.mark.parametrize(("end", "code"), [(leave, 3), (lambda n: 1 / 0, 1), (lambda n: None, 0)])
+def test_a_fork_that_comes_back_is_no_worker(tmp_path: Path, end: Any, code: int) -> None:
+    def forked(n: int) -> Iterator[tuple[str, int]]:
+        child = os.fork()
+        if child == 0:
+            end(3)
+            yield "never", n
+            return
+        yield "code", os.waitpid(child, 0)[1] >> 8
+
+    result = run([1, 2], tmp_path, map=forked, output=gm.jsonl(tmp_path / "out"))
+    assert list(result.read()) == [{"key": "code", "value": code}] * 2
+
+
+def test_descriptors_that_are_closed_and_folders_that_are_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("spill").mkdir()
+    for name in "abc":
+        Path(name).write_text(f"{name}\n")
+    pq.write_table(pa.table({"n": [1]}), "1.parquet")
+    pq.write_table(pa.table({"n": [2]}), "2.parquet")
+
+    def far(record: Any) -> Iterator[tuple[str, Any]]:
+        os.chdir("/")
+        yield "k", record
+
+    def close(record: Any) -> Iterator[tuple[str, Any]]:
+        os.closerange(0, 21)
+        yield from far(record)
+
+    def written(source: Any, out: str, function: Any = far) -> list[Any]:
+        job = gm.Job(source, map=function, reduce=listed, output=gm.kv(out), split_max=1)
+        return [row for _, rows in job.run(workers=1, spill_dir="spill").read() for row in rows]
+
+    assert written(gm.text(["a", "b", "c"]), "lines") == ["a", "b", "c"]
+    assert written(gm.items([1, 2]), "closed", close) == [1, 2]
+    assert written(gm.text(["a", "b"], whole=True), "whole") == [("a", "a\n"), ("b", "b\n")]
+    assert written(gm.parquet(["1.parquet", "2.parquet"]), "rows") == [{"n": 1}, {"n": 2}]
+    assert written(gm.kv("lines"), "again") == [("k", ["a", "b", "c"])]
+    assert list(Path("spill").iterdir()) == []
+
+
+def test_samples_write_to_named_outputs_and_leave_out_bad_records(tmp_path: Path) -> None:
+    def invert(n: int, context: gm.Context) -> Iterator[tuple[int, float]]:
+        context.output("seen").write(n)
+        yield n, 1 / (n - 3)
+
+    result = run(
+        list(range(6)), tmp_path, map=invert, reduce=total, parts=3,
+        partition_by=gm.sampled_ranges(), outputs={"seen": gm.jsonl()}, skip_bad=1,
+    )  # fmt: skip
+    assert [key for key, _ in result.read()] == [0, 1, 2, 4, 5]
+    assert list(result.read("seen")) == list(range(6))
+
+
+def test_a_listed_job_at_the_far_end_of_a_chain(tmp_path: Path) -> None:
+    first = gm.Job(gm.items([("a", 1)]), reduce=total, output=gm.kv(tmp_path / "first"))
+    last = first.then(map=itself, reduce=total).then(map=itself, output=gm.kv(tmp_path / "last"))
+    assert [list(result.read()) for result in gm.run_all([last, first])] == [[("a", 1)]] * 2
+
+
+# --- files ---
+
+
+def test_csv_as_it_comes(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+
+    def read(**options: Any) -> list[Any]:
+        job = gm.Job(gm.csv(path), map=itself, output=gm.jsonl(tmp_path / "out"), **options)
+        return list(job.run(overwrite=True, workers=1).read())
+
+    path.write_bytes(b"n,t\n\n1," + b"x" * 200_000 + b"\n")
+    assert [len(row["t"]) for row in read()] == [200_000]
+    path.write_bytes(b"n,t\n1,a\n\xff,b\n2,c\n3,d\n")
+    assert [row["n"] for row in read(skip_bad=1)] == ["1", "2", "3"]
+    path.write_bytes(b"n,n\n1,2\n")
+    with pytest.raises(ValueError, match=r"two columns are named 'n'.* header=False"):
+        read()
+    path.write_bytes(b"\nn,m\n1,2\n")
+    with pytest.raises(ValueError, match="the first line is empty"):
+        read()
+    path.write_bytes(b"\xff,n\n1,2\n")
+    with pytest.raises(ValueError, match="the first row names no columns"):
+        read(skip_bad=3)
+    result = run([1], tmp_path, map=lambda _: [(b"k", 1)], output=gm.csv(tmp_path / "bytes"))
+    assert list(result.read()) == [{"key": "k", "value": "1"}]
+
+
+def test_the_header_of_a_file_that_is_cut(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"\xef\xbb\xbfn,t\r\n\r\n1,a\r\n2,b\r\n")
+    source = gm.csv(tmp_path / "a.csv", multiline=False)
+    found = run(source, tmp_path, map=itself, split_max=5, output=gm.jsonl(tmp_path / "out"))
+    assert list(found.read()) == [{"n": "1", "t": "a"}, {"n": "2", "t": "b"}]
+    (tmp_path / "a.csv").write_bytes(b"n,n\n1,2\n3,4\n")
+    with pytest.raises(ValueError, match=r"a\.csv: two columns are named 'n'"):
+        source.plan(0, 4)
+
+
+def test_json_that_is_too_deep_or_half_a_pair(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("[]\n" + "[" * 100_000 + '\n"\\ud800"\n')
+    job = gm.Job(gm.jsonl(tmp_path / "a"), map=itself, output=gm.jsonl(tmp_path / "out"))
+    with pytest.raises(ValueError, match=r"the line is no JSON: maximum recursion .*offset 3"):
+        job.run()
+    assert list(dataclasses.replace(job, skip_bad=1).run().read()) == [[], "\ud800"]
+
+
+def test_tables_that_are_none(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"no table")
+    for source in (gm.parquet(tmp_path / "a"), gm.arrow(tmp_path / "a")):
+        with pytest.raises(ValueError, match=rf"^cannot read {tmp_path}/a: .*To go on: ") as caught:
+            run(source, tmp_path, map=itself)
+        assert "\n" not in str(caught.value)
+    pq.write_table(pa.table({"n": [1]}), tmp_path / "b")
+    with pytest.raises(ValueError, match=r"it has no column 'm'.* take some of n"):
+        run(gm.parquet(tmp_path / "b", columns=["m"]), tmp_path, map=itself)
+
+
+def test_columns_that_come_late(tmp_path: Path) -> None:
+    def rows(_record: Any) -> Iterator[dict[str, int]]:
+        yield from ({"n": n} for n in range(65_536))
+        yield {"n": 1, "late": 2}
+
+    with pytest.raises(ValueError, match="the columns late, and the table has n"):
+        run([1], tmp_path, map=rows, output=gm.parquet(tmp_path / "out"))
+    output = gm.parquet(tmp_path / "cast", schema=pa.schema({"n": pa.float64()}))
+    result = run([1], tmp_path, map=lambda _: [pa.table({"n": [1]})], output=output)
+    assert pq.read_schema(result.files()[0]).field("n").type == pa.float64()
+
+
+def test_a_table_of_several_types(tmp_path: Path) -> None:
+    result = run([(1, 1), ("a", 2)], tmp_path, reduce=gm.sum())
+    with pytest.raises(ValueError, match=r"its column key are not of one type.*read\(\)"):
+        result.to_arrow()
+
+
+def test_a_name_that_is_no_text(tmp_path: Path) -> None:
+    path = os.fsdecode(os.fsencode(tmp_path) + b"/\xff")
+    Path(path).write_text("a\n")
+    with pytest.raises(ValueError, match=r"the name b'.*\\xff' is no UTF-8"):
+        run(gm.text(path), tmp_path, map=itself)
+
+
+def test_a_place_is_quoted(tmp_path: Path) -> None:
+    (tmp_path / "a b").write_text("0\n")
+    with pytest.raises(RuntimeError) as caught:
+        run(gm.text(tmp_path / "a b"), tmp_path, map=lambda line: [1 // int(line)])
+    assert caught.value.__notes__[-1].endswith(f"--only '{tmp_path}/a b:0'")
+
+
+def test_long_lines_of_a_log_are_cut(tmp_path: Path) -> None:
+    def shout(_record: Any) -> None:
+        print("x" * 1_000_000)
+        raise ValueError("no")
+
+    with pytest.raises(RuntimeError) as caught:
+        run([1], tmp_path, map=shout, output=gm.text(tmp_path / "out"))
+    assert all(len(note) < 1000 for note in caught.value.__notes__)
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: gm.Job(gm.items([]), map=itself, output=gm.fixed("o", 3)), "is an input only"),
+        (lambda: gm.Job(gm.csv("a"), map_batches=itself), "map_batches takes lines of text"),
+        (lambda: gm.Job(gm.text("a", whole=True), map_batches=itself), "map_batches takes"),
+        (lambda: gm.Job(gm.Job(gm.items([]), map=itself), map_batches=itself), "map_batches takes"),
+        (lambda: gm.Job(gm.items([]), reduce=total, parts="4"), "parts is '4'"),
+        (lambda: gm.Job(gm.items([]), reduce=total, skip_bad=1.5), "skip_bad is 1.5"),
+        (
+            lambda: gm.Job(gm.items([]), reduce=total, partition_by=gm.ranges("qh")),
+            "the cut 'h' of gm.ranges does not come after",
+        ),
+        (
+            lambda: gm.Job(gm.items([]), reduce=total, partition_by=gm.ranges([[1]])),
+            "a cut of gm.ranges is no key",
+        ),
+        (lambda: gm.csv("a", delimiter=";;"), "a 1-character string"),
+        (lambda: gm.parquet("a", codec="bzip2"), "gm.parquet has no codec 'bzip2'"),
+        (lambda: gm.arrow("a", codec="gzip"), "gm.arrow has no codec 'gzip'"),
+    ],
+)
+def test_what_is_refused_before_it_runs(make: Callable[[], Any], says: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=rf"^cannot .*{says}.* To go on: "):
+        make()
+
+
+def test_one_side_file(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a")
+    assert gm.Job(gm.items([]), map=itself, files=tmp_path / "a.txt").files == (
+        str(tmp_path / "a.txt"),
+    )
