@@ -121,7 +121,6 @@ def test_what_is_no_command_line_is_named(words: list[str], named: str) -> None:
         (["-D", "mapreduce.reduce.skip.maxgroups=2"], "mapreduce.reduce.skip.maxgroups"),
         (["-D", "mapreduce.map.failures.maxpercent=5"], "failures.maxpercent"),
         (["-D", "mapreduce.reduce.failures.maxpercent=5"], "failures.maxpercent"),
-        (["-D", "mapreduce.input.linerecordreader.line.maxlength=9"], "maxlength"),
         (["-D", "stream.io.identifier.resolver.class=x"], "resolver"),
         (["-D", "mapreduce.input.pathFilter.class=x"], "pathFilter"),
         (["-D", "mapreduce.job.output.key.comparator.class=Mine"], "Mine"),

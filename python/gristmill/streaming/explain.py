@@ -58,9 +58,20 @@ def explained(meaning: Meaning, splits: int | None = None) -> list[str]:
 
 def _format(form: Any) -> str:  # noqa: ANN401 - JSON
     if isinstance(form, str):
-        return {"whole": "whole files", "auto": "sequence files or lines"}[form]
+        return {"whole": "whole files"}[form]
     (name, settings), *_ = form.items()
+    return _read_as(name, settings) + _within(settings)
+
+
+def _within(settings: Any) -> str:  # noqa: ANN401 - JSON
+    longest = settings.get("longest")
+    return "" if longest is None else f" of less than {longest} bytes, their ends included"
+
+
+def _read_as(name: str, settings: Any) -> str:  # noqa: ANN401 - JSON
     match name:
+        case "auto":
+            return "sequence files or lines"
         case "text":
             delimiter = settings["delimiter"]
             return "lines" if delimiter is None else f"records ended by {json.dumps(delimiter)}"

@@ -30,7 +30,6 @@ _REFUSED_ABOVE_0 = (
 _REFUSED = (
     "stream.io.identifier.resolver.class",
     "mapreduce.input.pathFilter.class",
-    "mapreduce.input.linerecordreader.line.maxlength",
 )
 
 

@@ -188,8 +188,9 @@ PROPERTIES = (
         "mapreduce.input.linerecordreader.line.maxlength",
         ("mapred.linerecordreader.maxlength",),
         "",
-        "Refused: lines of any length are read.",
-        _SKIPPED,
+        "Lines of so many bytes, their ends included, are passed over. As in Hadoop, what such a "
+        "line has behind the border of its split is a line of its own, if it is short enough.",
+        "case:longest-line",
     ),
     Property(
         "mapreduce.map.output.key.field.separator",
