@@ -119,8 +119,6 @@ def test_what_is_no_command_line_is_named(words: list[str], named: str) -> None:
         (["-files", "hdfs://host/a"], "hdfs"),
         (["-D", "mapred.skip.map.max.skip.records=1"], "mapred.skip.map.max.skip.records"),
         (["-D", "mapreduce.reduce.skip.maxgroups=2"], "mapreduce.reduce.skip.maxgroups"),
-        (["-D", "mapreduce.map.failures.maxpercent=5"], "failures.maxpercent"),
-        (["-D", "mapreduce.reduce.failures.maxpercent=5"], "failures.maxpercent"),
         (["-D", "stream.io.identifier.resolver.class=x"], "resolver"),
         (["-D", "mapreduce.input.pathFilter.class=x"], "pathFilter"),
         (["-D", "mapreduce.job.output.key.comparator.class=Mine"], "Mine"),

@@ -50,6 +50,11 @@ def explained(meaning: Meaning, splits: int | None = None) -> list[str]:
         else f"attempts     {meaning.attempts}, however long they are silent"
     )
     lines += [
+        f"failures     {percent} % of the {side.removesuffix('_failures_percent')} tasks may fail"
+        for side, percent in meaning.spared.items()
+        if percent > 0
+    ]
+    lines += [
         f"property     {name}={value}" for name, value in meaning.arguments.properties.items()
     ]
     lines += [f"remark       {remark}" for remark in meaning.remarks]

@@ -95,6 +95,7 @@ def _run(meaning: Meaning) -> int:
         "overwrite": arguments.has("overwrite"),
         "no_sync": arguments.has("no-sync"),
         "spill_dir": arguments.options.get("spill-dir", []),
+        **meaning.spared,
     }
     workers = arguments.last("workers")
     if workers is not None and not workers.isdigit():
@@ -120,6 +121,7 @@ def _only(only: str, spec: dict[str, Any], definition: dict[str, Any]) -> dict[s
         "splits": [chosen | {"what": chosen["what"] | {"number": int(only)}}],
         "partitions": 0,
         "attempts": 1,
+        "map_failures_percent": 0,
         "overwrite": True,
         "output": f"{spec['output']}-split-{only}",
     }

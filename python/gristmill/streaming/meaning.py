@@ -24,8 +24,6 @@ _KNOWN = {known.name: known for known in PROPERTIES}
 _REFUSED_ABOVE_0 = (
     "mapreduce.map.skip.maxrecords",
     "mapreduce.reduce.skip.maxgroups",
-    "mapreduce.map.failures.maxpercent",
-    "mapreduce.reduce.failures.maxpercent",
 )
 _REFUSED = (
     "stream.io.identifier.resolver.class",
@@ -46,6 +44,8 @@ class Meaning:
     request: dict[str, Any]
     """What the engine's `plan::streaming::SplitRequest` reads, without the files."""
     attempts: int
+    spared: dict[str, int]
+    """How many percent of the tasks may fail, as the engine's `MapReduceSpec` reads it."""
     name: str
     recursive: bool
     ignore_folders: bool
@@ -108,6 +108,12 @@ class _Reading(Formats):
             definition=definition,
             request=request,
             attempts=max(maps, reduces, 1),
+            spared={
+                f"{side}_failures_percent": max(
+                    self.number(f"mapreduce.{side}.failures.maxpercent", 0), 0
+                )
+                for side in ("map", "reduce")
+            },
             name=self.text("mapreduce.job.name", ""),
             recursive=self.flag(
                 "mapreduce.input.fileinputformat.input.dir.recursive", default=False

@@ -174,15 +174,19 @@ PROPERTIES = (
         "mapreduce.map.failures.maxpercent",
         ("mapred.max.map.failures.percent",),
         "0",
-        "More than 0 is refused: a job is done whole or not at all.",
-        _SKIPPED,
+        "So many percent of the map tasks may fail for good: the job is done without their splits, "
+        "with a warning that names them and the first one's error, and counted as "
+        "NUM_FAILED_MAPS (in Hadoop that counts attempts). Only tasks count whose script or "
+        "input was at fault: a full disk ends the job. Hadoop's local runner does not look at it.",
+        "test_spared.py::test_so_many_maps_may_fail",
     ),
     Property(
         "mapreduce.reduce.failures.maxpercent",
         ("mapred.max.reduce.failures.percent",),
         "0",
-        "More than 0 is refused.",
-        _SKIPPED,
+        "As mapreduce.map.failures.maxpercent, of the reduce tasks: their parts are not there, "
+        "and they are counted as NUM_FAILED_REDUCES.",
+        "test_spared.py::test_so_many_reduces_may_fail",
     ),
     Property(
         "mapreduce.input.linerecordreader.line.maxlength",
