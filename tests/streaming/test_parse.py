@@ -117,8 +117,6 @@ def test_what_is_no_command_line_is_named(words: list[str], named: str) -> None:
         (["-io", "avro"], "avro"),
         (["-files", "not/there"], "not/there"),
         (["-files", "hdfs://host/a"], "hdfs"),
-        (["-D", "mapred.skip.map.max.skip.records=1"], "mapred.skip.map.max.skip.records"),
-        (["-D", "mapreduce.reduce.skip.maxgroups=2"], "mapreduce.reduce.skip.maxgroups"),
         (["-D", "stream.io.identifier.resolver.class=x"], "resolver"),
         (["-D", "mapreduce.input.pathFilter.class=x"], "pathFilter"),
         (["-D", "mapreduce.job.output.key.comparator.class=Mine"], "Mine"),

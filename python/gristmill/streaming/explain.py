@@ -49,6 +49,11 @@ def explained(meaning: Meaning, splits: int | None = None) -> list[str]:
         if timeout
         else f"attempts     {meaning.attempts}, however long they are silent"
     )
+    skipping = definition["skipping"]
+    if skipping is not None:
+        most = f"{skipping['most_records']} records, {skipping['most_groups']} groups"
+        kept = skipping["folder"] or "nowhere"
+        lines.append(f"skip mode    after {skipping['after']} attempts: {most}; kept in {kept}")
     lines += [
         f"failures     {percent} % of the {side.removesuffix('_failures_percent')} tasks may fail"
         for side, percent in meaning.spared.items()

@@ -13,6 +13,7 @@
 
 mod adopt;
 mod file;
+mod folders;
 mod places;
 
 use std::path::{Path, PathBuf};
@@ -167,7 +168,7 @@ impl<'a> Staging<'a> {
         file.write_at(success, 0)?;
         if self.options.sync {
             file.sync()?;
-            self.store.sync_directory(&staged)?;
+            folders::sync(self.store, &staged, parts)?;
         }
         drop(file);
         if self.inside {
@@ -234,6 +235,7 @@ impl<'a> Staging<'a> {
         let names = parts.iter().map(String::as_str).chain([SUCCESS]);
         let new = names.map(|name| (self.path_of(name), self.target.join(name)));
         for (from, to) in aside.chain(new) {
+            folders::make_above(self.store, &to)?;
             self.store.rename(&from, &to)?;
             moved.push((from, to));
         }

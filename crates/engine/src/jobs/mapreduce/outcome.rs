@@ -30,6 +30,7 @@ impl Totals {
         sum.combine_in += report.combine_in;
         sum.combine_out += report.combine_out;
         sum.skipped += report.skipped;
+        sum.skipped_records += report.skipped_records;
         sum.user_ms += report.user_ms;
         sum.sys_ms += report.sys_ms;
         let folder = report.folder;
@@ -80,7 +81,7 @@ impl Outcome {
                 format!("{read} of {bytes} bytes were consumed"),
             );
         }
-        let reduced = self.reduces.sum.records_in;
+        let reduced = self.reduces.sum.records_in + self.reduces.sum.skipped_records;
         // How many pairs lie in a partition that was not reduced is nobody's to say.
         let fewer = self.failures.reduces.count() > 0 && reduced < self.shuffled;
         if spec.partitions > 0 && self.shuffled != reduced && !fewer {
@@ -159,6 +160,7 @@ impl Outcome {
         report.count("REDUCE_OUTPUT_RECORDS", reduces.records_out);
         report.count("REDUCE_SHUFFLE_BYTES", reduces.bytes_in);
         report.count("REDUCE_SKIPPED_GROUPS", reduces.skipped);
+        report.count("REDUCE_SKIPPED_RECORDS", reduces.skipped_records);
         report.count("LAUNCHED_REDUCES", u64::from(spec.partitions));
         report.count("NUM_FAILED_REDUCES", self.failures.reduces.count());
     }
