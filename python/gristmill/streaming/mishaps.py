@@ -34,9 +34,9 @@ MISHAPS = (
         "More than 0: the attempt after mapreduce.task.skip.start.attempts looks for the records "
         "that the mapper fails at, by halves, and leaves at most so many out around each bad one, "
         "counted as MAP_SKIPPED_RECORDS. The search is within that attempt (Hadoop took an attempt "
-        "for each step, while it had skip mode: its MapReduce on YARN has not), and runs the "
-        "script at most 100 times for each of mapreduce.map.maxattempts. It is shorter "
-        "where the script reports what it has processed, with "
+        "for each step, while it had skip mode: its MapReduce on YARN has not), and is given up "
+        "when the script has failed 100 times for each of mapreduce.map.maxattempts. It is "
+        "shorter where the script reports what it has processed, with "
         "`reporter:counter:SkippingTaskCounters,MapProcessedRecords,1`.",
         "test_skip.py::test_bad_records_are_left_out",
     ),

@@ -8,8 +8,8 @@ from gristmill.streaming.inputs import local_path
 __all__ = ["Tolerance"]
 
 _RUNS_EACH = 100
-"""Runs of a script in the search for bad records, for each attempt that a task has: a bad record
-among a million takes 21."""
+"""Failures of a script in the search for bad records, for each attempt that a task has: a bad
+record among a million takes 21 runs, of which half fail."""
 
 
 class Tolerance(Settings):

@@ -115,7 +115,7 @@ pub struct Skipping {
     pub most_records: u64,
     /// Most groups of a reduce.
     pub most_groups: u64,
-    /// Most runs of a script in an attempt's search.
+    /// How often a script may fail in an attempt's search.
     pub runs: u32,
     /// Where they are kept, if they are: in the output, unless the path begins with `/`.
     pub folder: Option<PathBuf>,

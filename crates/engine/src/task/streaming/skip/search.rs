@@ -74,10 +74,10 @@ impl Ranges {
 }
 
 /// Finds ranges of at most `most` records each without which a script passes; `run` runs it on the records of a range, and
-/// may be called `runs` times.
+/// may fail `runs` times.
 ///
 /// # Errors
-/// A run could not be made, the script fails without any record, or there are no more runs: the last with its error.
+/// A run could not be made, the script fails without any record, or it failed as often as it may: with its last error.
 pub(crate) fn search(
     most: u64,
     runs: u32,
