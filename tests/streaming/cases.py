@@ -117,6 +117,61 @@ CASES = (
         "-D textinputformat.record.delimiter=|| -D mapreduce.job.maps=3 -input "
         "{in}/delimited.txt -mapper ./length.py -numReduceTasks 0",
     ),
+    # Lines that are too long: also at the borders of splits, where their ends are lines.
+    job(
+        "longest-line",
+        "-D mapreduce.input.linerecordreader.line.maxlength=60 -D mapreduce.job.maps=9 "
+        "-D stream.map.input.ignoreKey=false -input {in}/long.txt -mapper cat -numReduceTasks 0",
+    ),
+    job(
+        "longest-line-short",
+        "-D mapreduce.input.linerecordreader.line.maxlength=7 -D mapreduce.job.maps=23 "
+        "-D stream.map.input.ignoreKey=false -input {in}/long.txt {in}/words.txt -mapper cat "
+        "-numReduceTasks 0",
+    ),
+    job(
+        "longest-line-large",
+        "-D mapred.linerecordreader.maxlength=3000 -D mapreduce.job.maps=40 "
+        "-input {in}/long.txt -mapper cat -numReduceTasks 0",
+    ),
+    job(
+        "longest-line-zero",
+        "-D mapreduce.input.linerecordreader.line.maxlength=0 -input {in}/words.txt -mapper cat "
+        "-numReduceTasks 0",
+    ),
+    job(
+        "longest-line-ends",
+        "-D mapreduce.input.linerecordreader.line.maxlength=5 -input {in}/ends.txt -mapper cat "
+        "-numReduceTasks 0",
+    ),
+    job(
+        "longest-line-key-value",
+        "-D mapreduce.input.linerecordreader.line.maxlength=25 -D mapreduce.job.maps=4 "
+        "-input {in}/fields.txt -inputformat KeyValueTextInputFormat -mapper cat "
+        "-numReduceTasks 0",
+    ),
+    job(
+        "longest-line-nline",
+        "-D mapreduce.input.linerecordreader.line.maxlength=30 "
+        "-D mapreduce.input.lineinputformat.linespermap=40 -input {in}/words.txt "
+        "-inputformat LIB.NLineInputFormat -mapper cat -numReduceTasks 0",
+    ),
+    job(
+        "longest-line-auto",
+        "-D mapreduce.input.linerecordreader.line.maxlength=30 -input {in}/words.txt "
+        "-inputformat org.apache.hadoop.streaming.AutoInputFormat -mapper cat -numReduceTasks 0",
+    ),
+    job(
+        "longest-line-gzip",
+        "-D mapreduce.input.linerecordreader.line.maxlength=30 -input {in}/words.txt.gz "
+        "-mapper cat -numReduceTasks 0",
+    ),
+    job(
+        "longest-line-delimiter",
+        "-D mapreduce.input.linerecordreader.line.maxlength=30 "
+        "-D textinputformat.record.delimiter=|| -D mapreduce.job.maps=3 -input "
+        "{in}/delimited.txt -mapper ./length.py -numReduceTasks 0",
+    ),
     job("gzip-input", "-input {in}/words.txt.gz COUNT"),
     job(
         "with-offsets",

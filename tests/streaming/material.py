@@ -247,6 +247,12 @@ def make_inputs(folder: Path) -> None:
     (folder / "ends.txt").write_bytes(ends.encode("utf-8"))
     (folder / "bytes.bin").write_bytes(bytes(chance.choices(range(256), k=4000)))
     (folder / "delimited.txt").write_text("||".join(words.split("\n")[:150]), encoding="utf-8")
+    long = random.Random(60)  # of its own, so that the other inputs stay what they are
+    lengths = (long.choice([3, 20, 58, 59, 60, 61, 200, 2500, 6000]) for _ in range(60))
+    (folder / "long.txt").write_text(
+        "".join("".join(long.choices("abcdef ", k=length)) + "\n" for length in lengths),
+        encoding="utf-8",
+    )
     pages = (
         f"<page><title>{number}</title>\n<text>{lines(1)}</text></page>\n" for number in range(60)
     )

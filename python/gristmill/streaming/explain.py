@@ -49,6 +49,16 @@ def explained(meaning: Meaning, splits: int | None = None) -> list[str]:
         if timeout
         else f"attempts     {meaning.attempts}, however long they are silent"
     )
+    skipping = definition["skipping"]
+    if skipping is not None:
+        most = f"{skipping['most_records']} records, {skipping['most_groups']} groups"
+        kept = skipping["folder"] or "nowhere"
+        lines.append(f"skip mode    after {skipping['after']} attempts: {most}; kept in {kept}")
+    lines += [
+        f"failures     {percent} % of the {side.removesuffix('_failures_percent')} tasks may fail"
+        for side, percent in meaning.spared.items()
+        if percent > 0
+    ]
     lines += [
         f"property     {name}={value}" for name, value in meaning.arguments.properties.items()
     ]
@@ -58,9 +68,20 @@ def explained(meaning: Meaning, splits: int | None = None) -> list[str]:
 
 def _format(form: Any) -> str:  # noqa: ANN401 - JSON
     if isinstance(form, str):
-        return {"whole": "whole files", "auto": "sequence files or lines"}[form]
+        return {"whole": "whole files"}[form]
     (name, settings), *_ = form.items()
+    return _read_as(name, settings) + _within(settings)
+
+
+def _within(settings: Any) -> str:  # noqa: ANN401 - JSON
+    longest = settings.get("longest")
+    return "" if longest is None else f" of less than {longest} bytes, their ends included"
+
+
+def _read_as(name: str, settings: Any) -> str:  # noqa: ANN401 - JSON
     match name:
+        case "auto":
+            return "sequence files or lines"
         case "text":
             delimiter = settings["delimiter"]
             return "lines" if delimiter is None else f"records ended by {json.dumps(delimiter)}"

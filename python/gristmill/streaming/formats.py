@@ -87,13 +87,14 @@ class Formats(Settings):
             and "LineRecordReader" not in reader_class
         ):
             return self.xml(reader_class)
+        longest = self.longest_line()
         match name:
             case "KeyValueTextInputFormat" | "StreamInputFormat":
                 separator = self.text(
                     "mapreduce.input.keyvaluelinerecordreader.key.value.separator", "\t"
                 )
                 byte = (separator or "\t").encode("utf-8")[0]
-                return {"key_value": {"separator": byte, "delimiter": None}}
+                return {"key_value": {"separator": byte, "delimiter": None} | longest}
             case "SequenceFileInputFormat":
                 return {"sequence": {"view": "values"}}
             case "SequenceFileAsTextInputFormat":
@@ -101,13 +102,19 @@ class Formats(Settings):
             case "SequenceFileAsBinaryInputFormat":
                 return {"sequence": {"view": "binary"}}
             case "AutoInputFormat":
-                return "auto"
+                return {"auto": longest}
             case "WholeFileInputFormat":
                 return "whole"
             case "TextInputFormat":
-                return {"text": {"delimiter": self.get("textinputformat.record.delimiter") or None}}
+                delimiter = self.get("textinputformat.record.delimiter") or None
+                return {"text": {"delimiter": delimiter} | longest}
             case _:
-                return {"text": {"delimiter": None}}
+                return {"text": {"delimiter": None} | longest}
+
+    def longest_line(self) -> dict[str, int]:
+        """Return from which length on lines are passed over, if the job says so."""
+        name = "mapreduce.input.linerecordreader.line.maxlength"
+        return {} if self.get(name) is None else {"longest": max(self.number(name, 0), 0)}
 
     def xml(self, reader: str) -> Any:  # noqa: ANN401 - JSON
         """Return how the engine reads what is between two marks."""

@@ -28,6 +28,7 @@ from gristmill.streaming.meaning import Meaning, mean
 from gristmill.streaming.page import help_text
 from gristmill.streaming.parse import Arguments, WrongCommandError, parse
 from gristmill.streaming.variables import environment
+from gristmill.units import show_count
 
 __all__ = ["main"]
 
@@ -95,6 +96,7 @@ def _run(meaning: Meaning) -> int:
         "overwrite": arguments.has("overwrite"),
         "no_sync": arguments.has("no-sync"),
         "spill_dir": arguments.options.get("spill-dir", []),
+        **meaning.spared,
     }
     workers = arguments.last("workers")
     if workers is not None and not workers.isdigit():
@@ -116,10 +118,12 @@ def _only(only: str, spec: dict[str, Any], definition: dict[str, Any]) -> dict[s
     chosen = splits[int(only)]
     definition["again"] = ""
     definition["combine"] = None
+    definition["skipping"] = None
     return {
         "splits": [chosen | {"what": chosen["what"] | {"number": int(only)}}],
         "partitions": 0,
         "attempts": 1,
+        "map_failures_percent": 0,
         "overwrite": True,
         "output": f"{spec['output']}-split-{only}",
     }
@@ -156,7 +160,7 @@ def _wait(arguments: Arguments, spec: dict[str, Any], definition: dict[str, Any]
     if quiet:
         console.say(report.to_json())
     elif report.error is None:
-        console.note(*_summary(report, spec))
+        console.note(*_summary(report, spec, definition["skipping"]))
     if report.error is None:
         return DONE
     _tell(report)
@@ -167,7 +171,7 @@ def _wait(arguments: Arguments, spec: dict[str, Any], definition: dict[str, Any]
     return WRONG if report.error.kind == "bad_option" else FAILED
 
 
-def _summary(report: JobReport, spec: dict[str, Any]) -> list[str]:
+def _summary(report: JobReport, spec: dict[str, Any], skipping: dict[str, Any] | None) -> list[str]:
     """Hadoop's counters, in its layout, and where the output is."""
     groups = {"Map-Reduce Framework": dict(report.counters), **report.user_counters}
     count = sum(map(len, groups.values()))
@@ -177,6 +181,15 @@ def _summary(report: JobReport, spec: dict[str, Any]) -> list[str]:
     for group, counters in groups.items():
         lines.append(f"\t{group}")
         lines += [f"\t\t{name}={amount}" for name, amount in sorted(counters.items())]
+    left_out = {
+        what: report.counters.get(name, 0)
+        for what, name in (("record", "MAP_SKIPPED_RECORDS"), ("group", "REDUCE_SKIPPED_GROUPS"))
+    }
+    if skipping is not None and any(left_out.values()):
+        counts = ", ".join(show_count(count, f"bad {what}") for what, count in left_out.items())
+        folder = skipping["folder"]
+        kept = f"kept in {Path(spec['output'], folder)}" if folder else "kept nowhere"
+        lines.append(f"{counts} left out, {kept}")
     lines.append(f"Output directory: {spec['output']} ({report.wall_s:.1f} s)")
     return lines
 

@@ -15,22 +15,16 @@ from gristmill.streaming.formats import Formats
 from gristmill.streaming.inputs import local_path
 from gristmill.streaming.parse import Arguments, WrongCommandError, split_command, split_commas
 from gristmill.streaming.properties import PROPERTIES
+from gristmill.streaming.tolerance import Tolerance
 
 __all__ = ["Meaning", "mean"]
 
 _REPORTER = "reporter:"
 _PROTOCOLS = ("text", "rawbytes", "typedbytes", "keyonlytext")
 _KNOWN = {known.name: known for known in PROPERTIES}
-_REFUSED_ABOVE_0 = (
-    "mapreduce.map.skip.maxrecords",
-    "mapreduce.reduce.skip.maxgroups",
-    "mapreduce.map.failures.maxpercent",
-    "mapreduce.reduce.failures.maxpercent",
-)
 _REFUSED = (
     "stream.io.identifier.resolver.class",
     "mapreduce.input.pathFilter.class",
-    "mapreduce.input.linerecordreader.line.maxlength",
 )
 
 
@@ -47,6 +41,8 @@ class Meaning:
     request: dict[str, Any]
     """What the engine's `plan::streaming::SplitRequest` reads, without the files."""
     attempts: int
+    spared: dict[str, int]
+    """How many percent of the tasks may fail, as the engine's `MapReduceSpec` reads it."""
     name: str
     recursive: bool
     ignore_folders: bool
@@ -62,7 +58,7 @@ def mean(arguments: Arguments) -> Meaning:
     return _Reading(arguments).meaning()
 
 
-class _Reading(Formats):
+class _Reading(Formats, Tolerance):
     def __init__(self, arguments: Arguments) -> None:
         super().__init__(arguments)
         self.remarks = list(arguments.remarks)
@@ -97,9 +93,8 @@ class _Reading(Formats):
             "most_unique": max(self.number("aggregate.max.num.unique.values", 0), 0),
             "again": self.again(),
             "truncate": self.truncate(),
+            "skipping": self.skipping(),
         }
-        maps = self.number("mapreduce.map.maxattempts", 4)
-        reduces = self.number("mapreduce.reduce.maxattempts", 4)
         self.without_effect()
         return Meaning(
             arguments=arguments,
@@ -108,7 +103,8 @@ class _Reading(Formats):
             partitions=partitions,
             definition=definition,
             request=request,
-            attempts=max(maps, reduces, 1),
+            attempts=self.attempts(),
+            spared=self.spared(),
             name=self.text("mapreduce.job.name", ""),
             recursive=self.flag(
                 "mapreduce.input.fileinputformat.input.dir.recursive", default=False
@@ -140,11 +136,6 @@ class _Reading(Formats):
                 f"-fs {system} cannot be honoured: the only file system here is the local one, "
                 f"file:///"
             )
-        for name in _REFUSED_ABOVE_0:
-            if self.number(name, 0) > 0:
-                raise WrongCommandError(
-                    f"{self.written(name)} cannot be honoured: {_KNOWN[name].what}"
-                )
         for name in _REFUSED:
             if self.get(name) is not None:
                 raise WrongCommandError(
@@ -370,6 +361,12 @@ class _Reading(Formats):
             elif known is not None and not known.effect:
                 reason = known.what.removeprefix("Without effect").lstrip(",: ")
                 self.remarks.append(f"{self.written(name)} has no effect here: {reason}")
+        skipping = self.skipping()
+        if skipping is not None and skipping["after"] >= self.attempts():
+            self.remarks.append(
+                f"no record is left out: that begins after {skipping['after']} attempts that "
+                f"failed, and a task has {self.attempts()}; see mapreduce.map.maxattempts"
+            )
         if self.arguments.has("debug"):
             self.remarks.append("-debug has no effect here: there is no jar to keep")
 

@@ -4,27 +4,11 @@ A property that is not in it is accepted, handed to the scripts as a variable, a
 without effect. `default` is what scripts see where the job does not set it ("" is none).
 """
 
-from dataclasses import dataclass
+from gristmill.streaming.mishaps import MISHAPS
+from gristmill.streaming.rows import NOTED, REFUSED, Property
 
 __all__ = ["PROPERTIES", "Property", "names_of", "present_name"]
 
-
-@dataclass(frozen=True, slots=True)
-class Property:
-    """A property of a job."""
-
-    name: str
-    old: tuple[str, ...]
-    default: str
-    what: str
-    """What it does here."""
-    test: str
-    """The test that shows it (see `Option.test`)."""
-    effect: bool = True
-
-
-_SKIPPED = "test_parse.py::test_what_cannot_be_honoured_is_refused_by_name"
-_NOTED = "test_parse.py::test_what_has_no_effect_is_noted"
 
 PROPERTIES = (
     Property(
@@ -134,62 +118,14 @@ PROPERTIES = (
         "What of a sequence file is compressed at once: NONE, RECORD or BLOCK.",
         "case:sequence-block",
     ),
-    Property(
-        "mapreduce.map.maxattempts",
-        ("mapred.map.max.attempts",),
-        "4",
-        "Tries of a task. The larger one of this and the reduces' counts for both.",
-        "test_failures.py::test_attempts_and_exit_codes",
-    ),
-    Property(
-        "mapreduce.reduce.maxattempts",
-        ("mapred.reduce.max.attempts",),
-        "4",
-        "As mapreduce.map.maxattempts.",
-        "test_failures.py::test_attempts_and_exit_codes",
-    ),
-    Property(
-        "mapreduce.task.timeout",
-        ("mapred.task.timeout",),
-        "600000",
-        "Milliseconds after which a script that "
-        "reads, writes and says nothing is killed; 0: never.",
-        "test_failures.py::test_a_script_that_hangs",
-    ),
-    Property(
-        "mapreduce.map.skip.maxrecords",
-        ("mapred.skip.map.max.skip.records",),
-        "0",
-        "More than 0 is refused: bad records are not searched for; see `--only-split`.",
-        _SKIPPED,
-    ),
-    Property(
-        "mapreduce.reduce.skip.maxgroups",
-        ("mapred.skip.reduce.max.skip.groups",),
-        "0",
-        "More than 0 is refused.",
-        _SKIPPED,
-    ),
-    Property(
-        "mapreduce.map.failures.maxpercent",
-        ("mapred.max.map.failures.percent",),
-        "0",
-        "More than 0 is refused: a job is done whole or not at all.",
-        _SKIPPED,
-    ),
-    Property(
-        "mapreduce.reduce.failures.maxpercent",
-        ("mapred.max.reduce.failures.percent",),
-        "0",
-        "More than 0 is refused.",
-        _SKIPPED,
-    ),
+    *MISHAPS,
     Property(
         "mapreduce.input.linerecordreader.line.maxlength",
         ("mapred.linerecordreader.maxlength",),
         "",
-        "Refused: lines of any length are read.",
-        _SKIPPED,
+        "Lines of so many bytes, their ends included, are passed over. As in Hadoop, what such a "
+        "line has behind the border of its split is a line of its own, if it is short enough.",
+        "case:longest-line",
     ),
     Property(
         "mapreduce.map.output.key.field.separator",
@@ -393,25 +329,25 @@ PROPERTIES = (
         (),
         "",
         "`true` is refused: marks are text, not patterns.",
-        _SKIPPED,
+        REFUSED,
     ),
     Property(
-        "stream.io.identifier.resolver.class", (), "", "Refused: there is no Java here.", _SKIPPED
+        "stream.io.identifier.resolver.class", (), "", "Refused: there is no Java here.", REFUSED
     ),
     Property(
         "mapreduce.input.pathFilter.class",
         ("mapred.input.pathFilter.class",),
         "",
         "Refused, likewise.",
-        _SKIPPED,
+        REFUSED,
     ),
-    Property("fs.defaultFS", ("fs.default.name",), "file:///", "As -fs.", _SKIPPED),
+    Property("fs.defaultFS", ("fs.default.name",), "file:///", "As -fs.", REFUSED),
     Property(
         "mapreduce.map.speculative",
         ("mapred.map.tasks.speculative.execution",),
         "true",
         "Without effect: all tasks run on one machine.",
-        _NOTED,
+        NOTED,
         effect=False,
     ),
     Property(
@@ -419,7 +355,7 @@ PROPERTIES = (
         ("mapred.reduce.tasks.speculative.execution",),
         "true",
         "Without effect, likewise.",
-        _NOTED,
+        NOTED,
         effect=False,
     ),
     Property(
@@ -427,7 +363,7 @@ PROPERTIES = (
         ("mapred.reduce.slowstart.completed.maps",),
         "0.05",
         "Without effect: reduces begin when all maps are done.",
-        _NOTED,
+        NOTED,
         effect=False,
     ),
     Property(
@@ -435,7 +371,7 @@ PROPERTIES = (
         ("mapred.compress.map.output",),
         "false",
         "Without effect: runs between map and reduce have a format of their own.",
-        _NOTED,
+        NOTED,
         effect=False,
     ),
     Property(
@@ -443,7 +379,7 @@ PROPERTIES = (
         ("io.sort.mb",),
         "100",
         "Without effect: see --memory.",
-        _NOTED,
+        NOTED,
         effect=False,
     ),
     Property(
@@ -451,7 +387,7 @@ PROPERTIES = (
         ("mapred.job.map.memory.mb",),
         "",
         "Without effect: scripts have the memory that they take.",
-        _NOTED,
+        NOTED,
         effect=False,
     ),
     Property(
@@ -459,7 +395,7 @@ PROPERTIES = (
         ("mapred.job.reduce.memory.mb",),
         "",
         "Without effect, likewise.",
-        _NOTED,
+        NOTED,
         effect=False,
     ),
     Property(
@@ -467,7 +403,7 @@ PROPERTIES = (
         (),
         "",
         "Without effect: output is read to its end.",
-        _NOTED,
+        NOTED,
         effect=False,
     ),
 )

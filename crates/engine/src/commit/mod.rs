@@ -16,6 +16,7 @@ mod adopt;
 mod file;
 mod folder;
 mod places;
+mod within;
 
 use std::path::{Path, PathBuf};
 
@@ -170,7 +171,7 @@ impl<'a> Staging<'a> {
         file.write_at(success, 0)?;
         if self.options.sync {
             file.sync()?;
-            self.store.sync_directory(&staged)?;
+            within::sync(self.store, &staged, parts)?;
         }
         drop(file);
         if self.inside {
@@ -237,6 +238,7 @@ impl<'a> Staging<'a> {
         let names = parts.iter().map(String::as_str).chain([SUCCESS]);
         let new = names.map(|name| (self.path_of(name), self.target.join(name)));
         for (from, to) in aside.chain(new) {
+            within::make_above(self.store, &to)?;
             self.store.rename(&from, &to)?;
             moved.push((from, to));
         }

@@ -46,6 +46,11 @@ pub trait Plan: Send {
     /// The stage after the one that gave `reports` (in order of its tasks; empty at first), or `None` at the end.
     /// A function of its arguments and of what it was called with before.
     fn next_stage(&mut self, reports: Vec<TaskReport>) -> Result<Option<Stage>>;
+
+    /// What stands in the reports for a task that failed for good, where the job is to be done without it.
+    fn without(&mut self, _task: &TaskSpec, _error: &Error) -> Option<TaskReport> {
+        None
+    }
 }
 
 /// What happened.
@@ -332,12 +337,28 @@ impl Driver {
             } else {
                 error
             };
-            self.end(Ending::Badly(error), actions);
+            self.given_up(id.task as usize, error, actions);
             return;
         }
         let at_ms = at_ms + (self.policy.first_wait_ms << (tries - 1));
         self.waiting.insert((at_ms, id.task as usize));
         actions.push(Action::WakeAt { at_ms });
+    }
+
+    /// A task failed for good: the job ends with it, unless the plan can do without.
+    fn given_up(&mut self, number: usize, error: Error, actions: &mut Vec<Action>) {
+        let task = &mut self.tasks[number];
+        // What was made once and is to be made again was used already: nothing can stand for it.
+        let made_before = number < self.first_task;
+        let without = (!made_before).then(|| self.plan.without(&task.spec, &error));
+        match without.flatten() {
+            Some(report) => {
+                task.done = true;
+                task.report = Some(report);
+                self.end_stage_if_over(actions);
+            }
+            None => self.end(Ending::Badly(error), actions),
+        }
     }
 
     fn lost(&mut self, id: AttemptId, actions: &mut Vec<Action>) {

@@ -253,3 +253,74 @@ fn a_replay_brings_the_plan_to_where_it_was() {
     let wanted: Vec<Vec<u64>> = vec![vec![], vec![0, 1], vec![2, 3]];
     assert_eq!(*seen.lock().unwrap(), wanted);
 }
+
+/// A plan of one stage that can do without some of its tasks; keeps how many reports it was given.
+struct Tolerant {
+    most: usize,
+    given_up: usize,
+    begun: bool,
+    seen: Arc<Mutex<Vec<u64>>>,
+}
+
+impl Plan for Tolerant {
+    fn next_stage(&mut self, reports: Vec<TaskReport>) -> Result<Option<Stage>> {
+        if self.begun {
+            *self.seen.lock().unwrap() = reports.iter().map(number_of).collect();
+            return Ok(None);
+        }
+        self.begun = true;
+        Ok(Some(Stage {
+            name: "stage",
+            bytes: 0,
+            tasks: (0..10).map(|_| spec()).collect(),
+        }))
+    }
+
+    fn without(&mut self, _task: &TaskSpec, error: &Error) -> Option<TaskReport> {
+        self.given_up += 1;
+        (error.kind() == Kind::UserCode && self.given_up <= self.most).then(|| report(1000))
+    }
+}
+
+proptest! {
+    /// A job is done without tasks that failed for good, up to as many as its plan says, and fails with one more.
+    #[test]
+    fn a_job_is_done_without_tasks_that_its_plan_can_spare(
+        bad in proptest::collection::btree_set(0_u32..10, 0..8), most in 0_usize..8, slots in 1_usize..4,
+    ) {
+        let seen = Arc::default();
+        let plan = Tolerant { most, given_up: 0, begun: false, seen: Arc::clone(&seen) };
+        let policy = RetryPolicy { retries: 2, first_wait_ms: 1 };
+        let mut driver = Driver::new(Box::new(plan), policy);
+        let (mut running, mut tries) = (VecDeque::new(), BTreeMap::<u32, u32>::new());
+        let (mut now_ms, mut outcome) = (0, None);
+        let mut actions = driver.handle(now_ms, Event::Started { slots });
+        while outcome.is_none() {
+            for action in actions {
+                match action {
+                    Action::Launch { id, .. } => running.push_back(id),
+                    Action::Complete { outcome: ended } => outcome = Some(ended),
+                    _ => {}
+                }
+            }
+            now_ms += 10;
+            let event = match running.pop_front() {
+                Some(id) if bad.contains(&id.task) => {
+                    *tries.entry(id.task).or_default() += 1;
+                    let error = Error::new(Kind::UserCode, "run", "it fails").retryable_error();
+                    Event::Failed { id, error }
+                }
+                Some(id) => Event::Finished { id, report: report(u64::from(id.task)) },
+                None => Event::Woken,
+            };
+            actions = driver.handle(now_ms, event);
+        }
+        prop_assert_eq!(outcome.unwrap().is_ok(), bad.len() <= most);
+        if bad.len() <= most {
+            let expected: Vec<u64> =
+                (0..10).map(|task| if bad.contains(&task) { 1000 } else { u64::from(task) }).collect();
+            prop_assert_eq!(&*seen.lock().unwrap(), &expected);
+            prop_assert!(tries.values().all(|tries| *tries == 3));
+        }
+    }
+}

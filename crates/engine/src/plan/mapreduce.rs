@@ -71,6 +71,12 @@ pub struct MapReduceSpec {
     /// Tries of a task.
     #[serde(default)]
     pub attempts: Option<usize>,
+    /// Percent of the map tasks that may fail for good without the job failing.
+    #[serde(default)]
+    pub map_failures_percent: u32,
+    /// Percent of the reduce tasks that may.
+    #[serde(default)]
+    pub reduce_failures_percent: u32,
 }
 
 impl MapReduceSpec {

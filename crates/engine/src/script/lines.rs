@@ -6,7 +6,8 @@
 //!                                    from   next                      to
 //! ```
 //!
-//! A line may be as long as memory holds: the buffer doubles.
+//! A line may be as long as memory holds: the buffer doubles. Of a line that is longer than anybody wants to see, only
+//! the end is kept ([`Lines::advance_keeping`]).
 
 use memchr::{memchr, memchr2, memmem, memrchr};
 
@@ -99,6 +100,29 @@ impl<S: Source> Lines<S> {
                 }
             }
         }
+    }
+
+    /// As [`Lines::advance`]; of a line longer than `most` bytes, about that many of its last are kept in memory. Gives
+    /// the line's length with its end, and how many of its first bytes are gone.
+    pub fn advance_keeping(&mut self, most: usize) -> Result<Option<(u64, u64)>> {
+        let back = self.delimiter.as_ref().map_or(1, Vec::len);
+        let (mut looked, mut gone) = (0, 0);
+        loop {
+            let rest = self.buffer.get(self.next..self.to).unwrap_or_default();
+            if find_end(rest, looked, self.delimiter.as_deref(), self.over).is_some() || self.over {
+                break;
+            }
+            let surplus = rest.len().saturating_sub(most.saturating_add(back));
+            looked = rest.len().saturating_sub(surplus).saturating_sub(back);
+            self.next += surplus;
+            gone += surplus as u64;
+            self.fill()?;
+        }
+        let length = self.advance()?;
+        Ok(match length {
+            Some(length) => Some((gone + length as u64, gone)),
+            None => (gone > 0).then_some((gone, gone)),
+        })
     }
 
     /// The present line.
@@ -238,6 +262,20 @@ mod tests {
         }
 
         #[test]
+        fn of_long_lines_the_end_is_kept(text in "[a\r\n#]{0,60}", step in 1_usize..6, most in 0_usize..8, marked: bool) {
+            let delimiter = marked.then(|| b"##".to_vec());
+            let mut whole = Lines::new(in_steps(text.as_bytes(), step), delimiter.clone());
+            let mut lines = Lines::new(in_steps(text.as_bytes(), step), delimiter);
+            while let Some((length, gone)) = lines.advance_keeping(most).unwrap() {
+                prop_assert_eq!(whole.advance().unwrap(), Some(length as usize));
+                let kept = whole.line().get(gone as usize..).unwrap();
+                prop_assert_eq!(lines.line(), kept);
+                prop_assert!(gone == 0 || kept.len() >= most.min(whole.line().len()));
+            }
+            prop_assert_eq!(whole.advance().unwrap(), None);
+        }
+
+        #[test]
         fn a_delimiter_is_found_wherever_it_is_cut(text in "[a#]{0,40}", step in 1_usize..5) {
             let mut lines = Lines::new(in_steps(text.as_bytes(), step), Some(b"##".to_vec()));
             let mut found = Vec::new();
@@ -250,6 +288,22 @@ mod tests {
             }
             prop_assert_eq!(found, expected);
         }
+    }
+
+    #[test]
+    fn a_line_without_end_takes_no_memory() {
+        let mut left = 200 * BUFFER_BYTES;
+        let source = |buffer: &mut [u8]| {
+            let count = buffer.len().min(left);
+            left -= count;
+            buffer[..count].fill(b'x');
+            Ok(count)
+        };
+        let mut lines = Lines::new(source, None);
+        let (length, gone) = lines.advance_keeping(10).unwrap().unwrap();
+        assert_eq!(length, 200 * BUFFER_BYTES as u64);
+        assert_eq!(gone + lines.line().len() as u64, length);
+        assert!(lines.buffer.len() <= 4 * BUFFER_BYTES);
     }
 
     #[test]

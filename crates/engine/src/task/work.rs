@@ -145,6 +145,8 @@ pub struct WorkReport {
     pub sys_ms: u64,
     /// Records that were left out, as the user's code failed at them.
     pub skipped: u64,
+    /// Of a reduce, where groups were left out: their pairs, which `records_in` does not count.
+    pub skipped_records: u64,
     /// The user's counters: groups, and in them names.
     pub counters: BTreeMap<String, BTreeMap<String, i64>>,
     /// What the user's code last said of itself.

@@ -9,6 +9,7 @@
 //! consumed whole, that every pair which the maps put out (or their combiners made of them) came to a reducer, and
 //! that every file is as long as its task said. Only files of the attempts that count are published.
 
+mod failures;
 mod outcome;
 mod promote;
 
@@ -331,6 +332,16 @@ impl Plan for MapReduce {
             Step::Pass(groups) => self.passed(reports, groups),
             Step::Reduce => self.reduced(reports).map(|()| None),
         }
+    }
+
+    fn without(&mut self, task: &TaskSpec, error: &Error) -> Option<TaskReport> {
+        let TaskSpec::Work(task) = task else {
+            return None;
+        };
+        let report = lock(&self.outcome)
+            .failures
+            .without(&self.spec, task, error)?;
+        Some(TaskReport::Work(report))
     }
 }
 

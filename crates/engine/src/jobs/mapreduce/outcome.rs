@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use super::failures::Failures;
 use crate::error::{Error, Kind, Result};
 use crate::jobs::Job;
 use crate::plan::mapreduce::MapReduceSpec;
@@ -29,6 +30,7 @@ impl Totals {
         sum.combine_in += report.combine_in;
         sum.combine_out += report.combine_out;
         sum.skipped += report.skipped;
+        sum.skipped_records += report.skipped_records;
         sum.user_ms += report.user_ms;
         sum.sys_ms += report.sys_ms;
         let folder = report.folder;
@@ -52,6 +54,8 @@ pub(super) struct Outcome {
     pub(super) spilled: u64,
     pub(super) passes: u64,
     pub(super) counters: BTreeMap<String, BTreeMap<String, i64>>,
+    /// Tasks that the job is done without.
+    pub(super) failures: Failures,
 }
 
 impl Outcome {
@@ -65,19 +69,22 @@ impl Outcome {
         }
     }
 
-    /// Fails unless all was read, and all that the maps gave was reduced.
+    /// Fails unless all was read, and all that the maps gave was reduced; but for tasks that the job is done without.
     pub(super) fn prove(&self, spec: &MapReduceSpec) -> Result<()> {
         let failed = |operation, message| Err(Error::new(Kind::Proof, operation, message));
         // A record belongs to the split in which it begins: only all splits together are as long as was said.
-        let (bytes, read) = (spec.input_bytes(), self.maps.sum.bytes_in);
+        let bytes = spec.input_bytes() - self.failures.maps.bytes;
+        let read = self.maps.sum.bytes_in;
         if bytes != read {
             return failed(
                 "prove the input",
                 format!("{read} of {bytes} bytes were consumed"),
             );
         }
-        let reduced = self.reduces.sum.records_in;
-        if spec.partitions > 0 && self.shuffled != reduced {
+        let reduced = self.reduces.sum.records_in + self.reduces.sum.skipped_records;
+        // How many pairs lie in a partition that was not reduced is nobody's to say.
+        let fewer = self.failures.reduces.count() > 0 && reduced < self.shuffled;
+        if spec.partitions > 0 && self.shuffled != reduced && !fewer {
             let message = format!(
                 "the maps gave {} pairs and {reduced} were reduced",
                 self.shuffled
@@ -102,6 +109,8 @@ impl Outcome {
             input_records: self.maps.sum.records_in,
             input_bytes: self.maps.sum.bytes_in,
             shuffled_records: self.shuffled,
+            failed_maps: self.failures.maps.count(),
+            failed_reduces: self.failures.reduces.count(),
             records: parts.iter().map(|file| file.records).sum(),
             bytes: parts.iter().map(|file| file.bytes).sum(),
             parts,
@@ -135,6 +144,8 @@ impl Outcome {
             report.output_bytes + self.spilled_bytes,
         );
         report.count("LAUNCHED_MAPS", spec.splits.len() as u64);
+        report.count("NUM_FAILED_MAPS", self.failures.maps.count());
+        report.warnings.extend(self.failures.warnings(spec));
         if spec.partitions == 0 {
             return;
         }
@@ -149,7 +160,9 @@ impl Outcome {
         report.count("REDUCE_OUTPUT_RECORDS", reduces.records_out);
         report.count("REDUCE_SHUFFLE_BYTES", reduces.bytes_in);
         report.count("REDUCE_SKIPPED_GROUPS", reduces.skipped);
+        report.count("REDUCE_SKIPPED_RECORDS", reduces.skipped_records);
         report.count("LAUNCHED_REDUCES", u64::from(spec.partitions));
+        report.count("NUM_FAILED_REDUCES", self.failures.reduces.count());
     }
 }
 
@@ -163,7 +176,16 @@ struct Success<'a> {
     input_records: u64,
     input_bytes: u64,
     shuffled_records: u64,
+    #[serde(skip_serializing_if = "is_none")]
+    failed_maps: u64,
+    #[serde(skip_serializing_if = "is_none")]
+    failed_reduces: u64,
     records: u64,
     bytes: u64,
     parts: Vec<&'a WorkFile>,
+}
+
+/// Whether there are none: what a job that is whole need not say.
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }

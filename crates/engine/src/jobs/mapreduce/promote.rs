@@ -35,6 +35,7 @@ pub(super) fn promote(
             return Err(Error::new(Kind::Proof, "collect the output", message).with_path(&path));
         }
         let to = staging.path_of(&file.name);
+        staging.make_folders_of(&file.name)?;
         store
             .rename(&path, &to)
             .map_err(|error| match error.kind() {
@@ -53,8 +54,9 @@ pub(super) fn promote(
     Ok(names)
 }
 
-/// A name in the output directory, and nothing else.
+/// A name in the output directory, and nothing else; or that of a file in its folder for records that were left out.
 fn check_name(name: &str) -> Result<()> {
+    let name = name.strip_prefix("_logs/skip/").unwrap_or(name);
     if !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0']) && name != SUCCESS
     {
         return Ok(());

@@ -55,6 +55,9 @@ pub enum Format {
     Text {
         /// What ends them, if not LF, CR or CR LF.
         delimiter: Option<String>,
+        /// Lines of so many bytes, their ends included, are passed over.
+        #[serde(default)]
+        longest: Option<u64>,
     },
     /// Lines of a key and a value.
     KeyValue {
@@ -62,6 +65,9 @@ pub enum Format {
         separator: u8,
         /// What ends lines.
         delimiter: Option<String>,
+        /// Lines of so many bytes, their ends included, are passed over.
+        #[serde(default)]
+        longest: Option<u64>,
     },
     /// What is between two marks.
     Xml {
@@ -78,7 +84,11 @@ pub enum Format {
         view: SequenceView,
     },
     /// Sequence files and text, told apart by how they begin.
-    Auto,
+    Auto {
+        /// Lines of so many bytes, their ends included, are passed over.
+        #[serde(default)]
+        longest: Option<u64>,
+    },
 }
 
 /// How the values of a sequence file are taken.
@@ -111,10 +121,10 @@ impl Format {
                 },
                 Some(piece),
             ) => Ok(SequenceRecords::open(store, piece, SequenceView::Values)?.stored()),
-            (Format::Auto, Some(piece)) if is_sequence(store, piece)? => {
+            (Format::Auto { .. }, Some(piece)) if is_sequence(store, piece)? => {
                 Ok(SequenceRecords::open(store, piece, SequenceView::Values)?.stored())
             }
-            (Format::Auto, _) => Ok((Class::Long, Class::Text)),
+            (Format::Auto { .. }, _) => Ok((Class::Long, Class::Text)),
             _ => Ok((Class::Text, Class::Text)),
         }
     }
@@ -128,20 +138,29 @@ impl Format {
 /// The records of a range of a file.
 pub fn open(store: &dyn Store, format: &Format, piece: &Piece) -> Result<Box<dyn Records>> {
     match format {
-        Format::Text { delimiter } => text(store, piece, delimiter.as_deref(), None),
+        Format::Text { delimiter, longest } => {
+            text(store, piece, delimiter.as_deref(), None, *longest)
+        }
         Format::KeyValue {
             separator,
             delimiter,
-        } => text(store, piece, delimiter.as_deref(), Some(*separator)),
+            longest,
+        } => text(
+            store,
+            piece,
+            delimiter.as_deref(),
+            Some(*separator),
+            *longest,
+        ),
         Format::Xml { begin, end } => Ok(Box::new(XmlRecords::open(store, piece, begin, end)?)),
         Format::Whole => Ok(Box::new(WholeFile::open(store, piece)?)),
         Format::Sequence { view } => Ok(Box::new(SequenceRecords::open(store, piece, *view)?)),
-        Format::Auto if is_sequence(store, piece)? => Ok(Box::new(SequenceRecords::open(
+        Format::Auto { .. } if is_sequence(store, piece)? => Ok(Box::new(SequenceRecords::open(
             store,
             piece,
             SequenceView::Values,
         )?)),
-        Format::Auto => text(store, piece, None, None),
+        Format::Auto { longest } => text(store, piece, None, None, *longest),
     }
 }
 
@@ -150,10 +169,10 @@ fn text(
     piece: &Piece,
     delimiter: Option<&str>,
     separator: Option<u8>,
+    longest: Option<u64>,
 ) -> Result<Box<dyn Records>> {
-    Ok(Box::new(TextRecords::open(
-        store, piece, delimiter, separator,
-    )?))
+    let records = TextRecords::open(store, piece, delimiter, separator, longest)?;
+    Ok(Box::new(records))
 }
 
 fn is_sequence(store: &dyn Store, piece: &Piece) -> Result<bool> {

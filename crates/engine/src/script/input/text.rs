@@ -1,4 +1,13 @@
 //! Lines of a split: TextInputFormat, NLineInputFormat, KeyValueTextInputFormat.
+//!
+//! Lines can be passed over for their length (`mapreduce.input.linerecordreader.line.maxlength`), which is counted with
+//! the line's end and has to be less. Hadoop's reader of such a line stops at the split's end, and what it finds behind
+//! it is a line of its own, if that is short enough:
+//!
+//! ```text
+//!   split 0 ..... a line too | long\n next ....        records: `long`, with the border as its offset; the next split
+//!                     border                           passes over it as over any line that it begins in
+//! ```
 
 use super::{FileSource, Pair, Piece, Records};
 use crate::error::Result;
@@ -24,15 +33,21 @@ pub struct TextRecords {
     /// The bytes of the present line that are not shown.
     skip: usize,
     cut: Option<usize>,
+    /// Lines of so many bytes, their ends included, are passed over.
+    longest: Option<u64>,
+    /// The next line is what lies behind the split's end of one that was passed over.
+    in_tail: bool,
 }
 
 impl TextRecords {
-    /// The lines of `piece`, ended by `delimiter` or as usual; cut into keys and values by `separator`.
+    /// The lines of `piece`, ended by `delimiter` or as usual; cut into keys and values by `separator`. Those of `longest`
+    /// bytes and more are passed over.
     pub fn open(
         store: &dyn Store,
         piece: &Piece,
         delimiter: Option<&str>,
         separator: Option<u8>,
+        longest: Option<u64>,
     ) -> Result<Self> {
         let delimiter = delimiter.map(|text| text.as_bytes().to_vec());
         // The end of the line before may lie across the border.
@@ -57,18 +72,89 @@ impl TextRecords {
             },
             skip: 0,
             cut: None,
+            longest,
+            in_tail: false,
         };
         if piece.start > 0 && !piece.coded {
-            let length = records.lines.advance()?;
-            records.next += length.unwrap_or(0) as u64;
+            records.pass_over_first()?;
         }
         Ok(records)
     }
+
+    /// The line that the split begins in belongs to the one before.
+    fn pass_over_first(&mut self) -> Result<()> {
+        let Some(longest) = self.longest else {
+            let length = self.lines.advance()?;
+            self.next += length.unwrap_or(0) as u64;
+            return Ok(());
+        };
+        let Some((length, gone)) = self.lines.advance_keeping(kept(longest))? else {
+            return Ok(());
+        };
+        let begin = self.next;
+        self.next += length;
+        self.in_tail = self.take_tail(begin, length, gone, longest);
+        Ok(())
+    }
+
+    /// Goes on to the next line that is short enough.
+    fn advance_within(&mut self, longest: u64) -> Result<bool> {
+        if std::mem::take(&mut self.in_tail) {
+            self.cut_line();
+            return Ok(true);
+        }
+        while self.next <= self.end {
+            let Some((length, gone)) = self.lines.advance_keeping(kept(longest))? else {
+                return Ok(false);
+            };
+            let begin = self.next;
+            self.next += length;
+            let marked = begin == 0 && gone == 0 && self.lines.line().starts_with(BYTE_ORDER_MARK);
+            self.skip = if marked { BYTE_ORDER_MARK.len() } else { 0 };
+            self.here = begin.to_be_bytes();
+            if length - (self.skip as u64) < longest || self.take_tail(begin, length, gone, longest)
+            {
+                self.cut_line();
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether what lies behind the split's end, of a line that begins at `begin` and is too long, is a line.
+    fn take_tail(&mut self, begin: u64, length: u64, gone: u64, longest: u64) -> bool {
+        let text_end = begin + gone + self.lines.line().len() as u64;
+        // Reading goes on where what is left of the split is short, and where the line's end lies across the border.
+        let stops = self.end.saturating_sub(begin) >= longest && text_end >= self.end;
+        let behind = (begin + length).saturating_sub(self.end);
+        if !stops || behind == 0 || behind >= longest {
+            return false;
+        }
+        self.here = self.end.to_be_bytes();
+        self.skip = usize::try_from(self.end - begin - gone).unwrap_or(usize::MAX);
+        true
+    }
+
+    #[inline]
+    fn cut_line(&mut self) {
+        if let Some(separator) = self.separator {
+            let line = self.lines.line().get(self.skip..).unwrap_or_default();
+            self.cut = memchr::memchr(separator, line);
+        }
+    }
+}
+
+/// How much of a line is kept that is too long: no tail of more bytes is a record.
+fn kept(longest: u64) -> usize {
+    usize::try_from(longest).unwrap_or(usize::MAX)
 }
 
 impl Records for TextRecords {
     #[inline]
     fn advance(&mut self) -> Result<bool> {
+        if let Some(longest) = self.longest {
+            return self.advance_within(longest);
+        }
         if self.next > self.end {
             return Ok(false);
         }
@@ -79,10 +165,7 @@ impl Records for TextRecords {
         self.skip = if marked { BYTE_ORDER_MARK.len() } else { 0 };
         self.here = self.next.to_be_bytes();
         self.next += length as u64;
-        if let Some(separator) = self.separator {
-            let line = self.lines.line().get(self.skip..).unwrap_or_default();
-            self.cut = memchr::memchr(separator, line);
-        }
+        self.cut_line();
         Ok(true)
     }
 
@@ -105,7 +188,7 @@ impl Records for TextRecords {
     }
 
     fn many(&mut self) -> Result<(u64, &[u8])> {
-        if self.separator.is_some() || self.next == 0 {
+        if self.separator.is_some() || self.longest.is_some() || self.next == 0 {
             return Ok((0, &[])); // the first line may begin with a mark
         }
         let bytes = self.lines.many(self.end.saturating_sub(self.next))?;
@@ -144,7 +227,7 @@ mod tests {
             length,
             coded: false,
         };
-        let mut records = TextRecords::open(store, &piece, delimiter, None).unwrap();
+        let mut records = TextRecords::open(store, &piece, delimiter, None, None).unwrap();
         let mut found = Vec::new();
         loop {
             if many {
@@ -194,6 +277,72 @@ mod tests {
         }
     }
 
+    /// Hadoop's LineRecordReader over its LineReader, whose buffer ends where the split does, byte by byte.
+    fn naive_within(text: &[u8], start: u64, length: u64, longest: u64) -> Vec<(u64, Vec<u8>)> {
+        let end = start + length;
+        // One line from `pos`: its text, and how many bytes were consumed.
+        let read = |pos: u64| {
+            let limit = end.saturating_sub(pos).max(longest);
+            let (mut at, mut line) = (pos as usize, Vec::new());
+            while at < text.len() {
+                let consumed = at as u64 - pos;
+                if consumed >= limit && at as u64 >= end {
+                    return (line, consumed); // at the split's end, or somewhere behind it
+                }
+                match text[at] {
+                    b'\r' if text.get(at + 1) == Some(&b'\n') => return (line, consumed + 2),
+                    b'\n' | b'\r' => return (line, consumed + 1),
+                    byte => line.push(byte),
+                }
+                at += 1;
+            }
+            let consumed = at as u64 - pos;
+            (line, consumed)
+        };
+        let mut pos = start;
+        if start > 0 {
+            pos += read(start).1;
+        }
+        let mut found = Vec::new();
+        while pos <= end {
+            let (mut line, consumed) = read(pos);
+            if consumed == 0 {
+                break;
+            }
+            let mark = if pos == 0 && line.starts_with(BYTE_ORDER_MARK) {
+                3
+            } else {
+                0
+            };
+            line.drain(..mark);
+            if consumed - (mark as u64) < longest {
+                found.push((pos, line));
+            }
+            pos += consumed;
+        }
+        found
+    }
+
+    proptest! {
+        #[test]
+        fn long_lines_are_passed_over_as_hadoop_does(
+            text in "[ab\r\n]{0,60}", start in 0_u64..40, length in 0_u64..40, longest in 1_u64..12,
+        ) {
+            let store = stored(text.as_bytes());
+            let size = text.len() as u64;
+            let start = start.min(size);
+            let length = length.min(size - start);
+            let piece = Piece { path: "/f".into(), start, length, coded: false };
+            let mut records = TextRecords::open(&store, &piece, None, None, Some(longest)).unwrap();
+            let mut found = Vec::new();
+            while records.advance().unwrap() {
+                prop_assert_eq!(records.many().unwrap().0, 0);
+                found.push((records.offset(), records.pair().1.1.to_vec()));
+            }
+            prop_assert_eq!(found, naive_within(text.as_bytes(), start, length, longest));
+        }
+    }
+
     #[test]
     fn keys_and_values() {
         let store = stored(b"a=1=2\nb\n=c\n");
@@ -203,7 +352,7 @@ mod tests {
             length: 11,
             coded: false,
         };
-        let mut records = TextRecords::open(&store, &piece, None, Some(b'=')).unwrap();
+        let mut records = TextRecords::open(&store, &piece, None, Some(b'='), None).unwrap();
         let mut found = Vec::new();
         while records.advance().unwrap() {
             let (key, value) = records.pair();

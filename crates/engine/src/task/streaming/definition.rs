@@ -105,6 +105,22 @@ pub enum OutputFormat {
     Null,
 }
 
+/// When records at which a script fails are left out, and how many.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Skipping {
+    /// After so many attempts.
+    pub after: u32,
+    /// Most records of a map that are left out around a bad one; 0: none are.
+    pub most_records: u64,
+    /// Most groups of a reduce.
+    pub most_groups: u64,
+    /// How often a script may fail in an attempt's search.
+    pub runs: u32,
+    /// Where they are kept, if they are: in the output, unless the path begins with `/`.
+    pub folder: Option<PathBuf>,
+}
+
 /// A job with scripts.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -153,6 +169,9 @@ pub struct Definition {
     pub truncate: Option<usize>,
     /// The command that does one split again; `{}` stands for its number.
     pub again: String,
+    /// Whether records at which a script fails are left out.
+    #[serde(default)]
+    pub skipping: Option<Skipping>,
 }
 
 impl Step {

@@ -15,6 +15,7 @@ const OUTPUT: [&str; 2] = ["mapreduce.task.output.dir", "mapred.work.output.dir"
 const FILE: [&str; 2] = ["mapreduce.map.input.file", "map.input.file"];
 const START: [&str; 2] = ["mapreduce.map.input.start", "map.input.start"];
 const LENGTH: [&str; 2] = ["mapreduce.map.input.length", "map.input.length"];
+const SKIPPING: [&str; 2] = ["mapreduce.job.skiprecords", "mapred.skip.on"];
 const LOCAL: [&str; 2] = ["mapreduce.job.local.dir", "job.local.dir"];
 
 /// A property's name as a variable's.
@@ -42,18 +43,17 @@ pub(super) fn of_attempt(
     piece: Option<&Piece>,
 ) -> Vec<(String, String)> {
     let (spec, number) = (attempted.spec, attempted.number);
-    let job = spec.job_id.trim_start_matches("job_");
-    let kind = if attempted.is_map { 'm' } else { 'r' };
-    let task = format!("{job}_{kind}_{number:06}");
+    let task = task_name(attempted);
     let mut found = Vec::new();
     let mut set = |names: [&str; 2], value: String| {
         found.extend(names.map(|name| (variable(name), value.clone())));
     };
     set(JOB, spec.job_id.clone());
     set(TASK, format!("task_{task}"));
-    set(ATTEMPT, format!("attempt_{task}_{}", spec.attempt));
+    set(ATTEMPT, attempt_name(attempted));
     set(PARTITION, number.to_string());
     set(IS_MAP, attempted.is_map.to_string());
+    set(SKIPPING, attempted.left_out.is_some().to_string());
     set(OUTPUT, spec.output.display().to_string());
     set(LOCAL, attempted.folder.display().to_string());
     if let Some(piece) = piece {
@@ -62,4 +62,20 @@ pub(super) fn of_attempt(
         set(LENGTH, piece.length.to_string());
     }
     found
+}
+
+/// The attempt's name.
+pub(super) fn attempt_name(attempted: &Attempted<'_>) -> String {
+    format!(
+        "attempt_{}_{}",
+        task_name(attempted),
+        attempted.spec.attempt
+    )
+}
+
+/// What the names of the task and its attempts have in common.
+fn task_name(attempted: &Attempted<'_>) -> String {
+    let job = attempted.spec.job_id.trim_start_matches("job_");
+    let kind = if attempted.is_map { 'm' } else { 'r' };
+    format!("{job}_{kind}_{:06}", attempted.number)
 }

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::definition::{SelectStep, Step};
 use super::sink::Sink;
+use super::skip::{Fewer, Skipper};
 use super::{Attempted, StreamSplit, StreamWork};
 use crate::error::Result;
 use crate::hadoop::select::Selection;
@@ -51,6 +52,12 @@ pub(super) fn run(
     sink.finish(work, &mut report)?;
     (report.records_in, report.bytes_in) = (records_in, bytes);
     Ok(report)
+}
+
+/// A run of the script that does not count.
+pub(super) fn trial(attempted: &Attempted<'_>, argv: &[String], split: &StreamSplit) -> Result<()> {
+    let mut report = WorkReport::default();
+    by_script(attempted, argv, split, &mut Sink::Nowhere, &mut report).map(|_| ())
 }
 
 /// The record that fields are selected from: the key right before the value, as Hadoop has it.
@@ -111,7 +118,10 @@ fn by_script(
     };
     let feed = |stdin: &mut Stdin<'_>, fed: &AtomicU64| feed(attempted, split, stdin, fed);
     let piece = split.pieces.first();
-    let ((), count) = attempted.script("mapper", argv, piece, &mut ran, feed, take)?;
+    let ((), (count, skipper)) = attempted.script("mapper", argv, piece, &mut ran, feed, take)?;
+    if let Some(skipper) = skipper {
+        attempted.left_out(skipper, report)?;
+    }
     super::add_counters(&mut report.counters, &ran.counters);
     if !ran.status.is_empty() {
         report.status = ran.status;
@@ -120,12 +130,12 @@ fn by_script(
 }
 
 /// Writes the records of a split to a script; what it does not want to read is counted all the same.
-fn feed(
-    attempted: &Attempted<'_>,
+fn feed<'a>(
+    attempted: &'a Attempted<'_>,
     split: &StreamSplit,
     stdin: &mut Stdin<'_>,
     fed: &AtomicU64,
-) -> Result<u64> {
+) -> Result<(u64, Option<Skipper<'a>>)> {
     let definition = attempted.definition;
     let streams = &definition.map_streams;
     let writer = Writer {
@@ -135,8 +145,12 @@ fn feed(
     };
     let as_they_are = streams.input == Protocol::Text && streams.ignore_key;
     let mut count = 0;
+    let mut skipper = attempted.skipper(definition.input_classes)?;
     for piece in &split.pieces {
         let mut records = open(&*attempted.store, &definition.format, piece)?;
+        if let Some(skipper) = &mut skipper {
+            records = Box::new(Fewer::new(records, skipper));
+        }
         let noted = feed_piece(
             attempted,
             &mut *records,
@@ -150,7 +164,7 @@ fn feed(
             .attempt
             .progress(piece.length.saturating_sub(noted))?;
     }
-    Ok(count)
+    Ok((count, skipper))
 }
 
 fn feed_piece(

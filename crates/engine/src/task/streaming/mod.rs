@@ -18,6 +18,7 @@ mod map;
 mod output;
 mod reduce;
 mod sink;
+mod skip;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -34,6 +35,7 @@ pub use folder::is_inside;
 use self::definition::PartitionStep;
 use self::failure::Failing;
 use self::folder::{Folder, unpack};
+use self::skip::{Ranges, Seen};
 use super::Attempt;
 use super::work::{Work, WorkFile, WorkKind, WorkReport, WorkSpec};
 use crate::error::{Error, Kind, Result};
@@ -79,6 +81,20 @@ struct Attempted<'a> {
     /// The number of the split or the partition.
     number: u32,
     folder: &'a Path,
+    /// Records, or groups, that the script is not to see.
+    left_out: Option<&'a Ranges>,
+    /// Who wants to know how far a run came that may fail.
+    seen: Option<&'a Seen>,
+}
+
+/// An attempt at a task, which may have several runs.
+#[derive(Debug)]
+struct Task<'a> {
+    work: &'a StreamWork,
+    spec: &'a WorkSpec,
+    attempt: &'a Attempt<'a>,
+    number: u32,
+    split: Option<&'a StreamSplit>,
 }
 
 impl StreamWork {
@@ -158,37 +174,61 @@ impl Work for StreamWork {
             }
             WorkKind::Reduce { partition, .. } => (*partition, None),
         };
+        let task = Task {
+            work: self,
+            spec,
+            attempt,
+            number,
+            split: split.as_ref(),
+        };
+        let left_out = task.bad_records()?;
+        task.within(left_out.as_ref(), None, |attempted| {
+            let mut report = match (&spec.work, &split) {
+                (WorkKind::Map { bytes, .. }, Some(split)) => {
+                    map::run(self, attempted, split, *bytes)?
+                }
+                (
+                    WorkKind::Reduce {
+                        runs, source_bytes, ..
+                    },
+                    _,
+                ) => reduce::run(self, attempted, runs, *source_bytes)?,
+                _ => return Err(Error::bug("run a script", "a map has no split")),
+            };
+            attempted.add_side_files(&mut report)?;
+            Ok(report)
+        })
+    }
+}
+
+impl Task<'_> {
+    /// Makes the folders of a run, and calls `act` in them.
+    fn within<T>(
+        &self,
+        left_out: Option<&Ranges>,
+        seen: Option<&Seen>,
+        act: impl FnOnce(&Attempted<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let (work, spec) = (self.work, self.spec);
         let path = place(spec)?.join(format!("task-{}-{}", spec.task, spec.attempt));
-        let folder = Folder::make(path, &self.links(spec)?)?;
+        let folder = Folder::make(path, &work.links(spec)?)?;
         let made = |path: &Path| {
             std::fs::create_dir_all(path)
                 .map_err(|error| Error::from_io("make a task's folder", path, &error))
         };
         made(&folder.path().join("tmp"))?;
         made(&spec.output)?;
-        let attempted = Attempted {
-            definition: &self.definition,
-            store: self.store.clone(),
+        act(&Attempted {
+            definition: &work.definition,
+            store: work.store.clone(),
             spec,
-            attempt,
-            is_map: split.is_some(),
-            number,
+            attempt: self.attempt,
+            is_map: self.split.is_some(),
+            number: self.number,
             folder: folder.path(),
-        };
-        let mut report = match (&spec.work, &split) {
-            (WorkKind::Map { bytes, .. }, Some(split)) => {
-                map::run(self, &attempted, split, *bytes)?
-            }
-            (
-                WorkKind::Reduce {
-                    runs, source_bytes, ..
-                },
-                _,
-            ) => reduce::run(self, &attempted, runs, *source_bytes)?,
-            _ => return Err(Error::bug("run a script", "a map has no split")),
-        };
-        attempted.add_side_files(&mut report)?;
-        Ok(report)
+            left_out,
+            seen,
+        })
     }
 }
 
@@ -233,6 +273,9 @@ impl Attempted<'_> {
         let prefix = &self.definition.reporter_prefix;
         let ended = run(&program, prefix, &watch, |stdin| feed(stdin, &fed), take)?;
         let fed = fed.load(Ordering::Relaxed);
+        if let Some(seen) = self.seen {
+            seen.ended(self.is_map, fed, &ended.said);
+        }
         let failing = Failing {
             attempted: self,
             what,
@@ -258,7 +301,8 @@ impl Attempted<'_> {
                 .unwrap_or_default()
                 .to_string_lossy()
                 .into_owned();
-            if report.files.iter().any(|file| file.name == name) {
+            let is_known = |file: &WorkFile| Path::new(&file.name).starts_with(&name);
+            if report.files.iter().any(is_known) {
                 continue;
             }
             match self.store.stat(&path)? {

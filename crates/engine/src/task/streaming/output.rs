@@ -75,6 +75,29 @@ impl Output {
         }
     }
 
+    /// A file of records that are kept aside, as Hadoop keeps them: there only if there are any.
+    pub fn kept(
+        store: Arc<dyn Store>,
+        folder: &Path,
+        name: String,
+        classes: (Class, Class),
+    ) -> Self {
+        Output {
+            store,
+            folder: folder.to_owned(),
+            name,
+            format: OutputFormat::Sequence,
+            separator: Vec::new(),
+            codec: Some(Codec::Deflate),
+            blocks: true,
+            lazy: true,
+            classes,
+            way: None,
+            line: Vec::new(),
+            records: 0,
+        }
+    }
+
     /// Writes a record; `None` is a part that is not there.
     #[inline]
     pub fn write(&mut self, key: Option<&[u8]>, value: Option<&[u8]>) -> Result<()> {

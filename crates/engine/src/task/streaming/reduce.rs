@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::definition::Step;
 use super::keys::Keys;
 use super::output::Output;
+use super::skip::Skipper;
 use super::{Attempted, StreamWork};
 use crate::budget::Budget;
 use crate::error::{Error, Kind, Result};
@@ -48,6 +49,23 @@ impl Pairs {
         Ok(Some(is_new))
     }
 
+    /// Goes on to the next pair that is not left out.
+    fn advance_past(&mut self, skipper: &mut Option<Skipper<'_>>) -> Result<Option<bool>> {
+        let Some(skipper) = skipper else {
+            return self.advance();
+        };
+        while let Some(is_new) = self.advance()? {
+            if is_new && skipper.is_over() {
+                return Ok(None);
+            }
+            let (key, value) = self.pair()?;
+            if !skipper.leaves_out_pair(is_new, key, value)? {
+                return Ok(Some(is_new));
+            }
+        }
+        Ok(None)
+    }
+
     #[inline]
     fn pair(&mut self) -> Result<(&[u8], &[u8])> {
         let (key, value) = self.feed.pair();
@@ -61,6 +79,59 @@ pub(super) fn run(
     runs: &[MergeRun],
     source_bytes: usize,
 ) -> Result<WorkReport> {
+    let definition = attempted.definition;
+    let mut pairs = open(work, attempted, runs, source_bytes)?;
+    let mut report = WorkReport::default();
+    let store = attempted.store.clone();
+    let mut output = Output::new(
+        store,
+        &attempted.spec.output,
+        attempted.number,
+        definition,
+        definition.reduce_classes(),
+    );
+    match &definition.reduce {
+        Step::Script(argv) => {
+            by_script(attempted, argv, &mut pairs, Some(&mut output), &mut report)?;
+        }
+        Step::Aggregate => by_aggregate(attempted, &mut pairs, &mut output)?,
+        step => one_by_one(attempted, step, &mut pairs, &mut output)?,
+    }
+    report.records_out = output.records();
+    if let Some(file) = output.finish()? {
+        report.bytes_out = file.bytes;
+        report.files.push(file);
+    }
+    report.groups = pairs.groups - report.skipped;
+    (report.records_in, report.bytes_in) = pairs.feed.seen();
+    report.records_in -= report.skipped_records;
+    Ok(report)
+}
+
+/// A run of the script that does not count.
+pub(super) fn trial(
+    work: &StreamWork,
+    attempted: &Attempted<'_>,
+    argv: &[String],
+    runs: &[MergeRun],
+    source_bytes: usize,
+) -> Result<()> {
+    let mut pairs = open(work, attempted, runs, source_bytes)?;
+    by_script(
+        attempted,
+        argv,
+        &mut pairs,
+        None,
+        &mut WorkReport::default(),
+    )
+}
+
+fn open(
+    work: &StreamWork,
+    attempted: &Attempted<'_>,
+    runs: &[MergeRun],
+    source_bytes: usize,
+) -> Result<Pairs> {
     let (spec, definition) = (attempted.spec, attempted.definition);
     let runs = runs.iter().map(|run| FeedRun {
         path: run.path.clone(),
@@ -74,35 +145,13 @@ pub(super) fn run(
         source_bytes,
         Budget::new(u64::MAX), // the task's memory is reserved as a whole
     )?;
-    let mut pairs = Pairs {
+    Ok(Pairs {
         feed,
         keys: Keys::new(definition, spec.partitions, &work.cuts)?,
         group: Vec::new(),
         groups: 0,
         there: false,
-    };
-    let mut report = WorkReport::default();
-    let store = attempted.store.clone();
-    let mut output = Output::new(
-        store,
-        &spec.output,
-        attempted.number,
-        definition,
-        definition.reduce_classes(),
-    );
-    match &definition.reduce {
-        Step::Script(argv) => by_script(attempted, argv, &mut pairs, &mut output, &mut report)?,
-        Step::Aggregate => by_aggregate(attempted, &mut pairs, &mut output)?,
-        step => one_by_one(attempted, step, &mut pairs, &mut output)?,
-    }
-    report.records_out = output.records();
-    if let Some(file) = output.finish()? {
-        report.bytes_out = file.bytes;
-        report.files.push(file);
-    }
-    report.groups = pairs.groups;
-    (report.records_in, report.bytes_in) = pairs.feed.seen();
-    Ok(report)
+    })
 }
 
 fn one_by_one(
@@ -204,24 +253,28 @@ fn by_script(
     attempted: &Attempted<'_>,
     argv: &[String],
     pairs: &mut Pairs,
-    output: &mut Output,
+    mut output: Option<&mut Output>,
     report: &mut WorkReport,
 ) -> Result<()> {
     let streams = &attempted.definition.reduce_streams;
-    let is_any = pairs.advance()?.is_some();
     let classes = attempted.definition.map_classes();
+    let mut skipper = attempted.skipper(classes)?;
+    let is_any = pairs.advance_past(&mut skipper)?.is_some();
     let feed = |stdin: &mut Stdin<'_>, fed: &AtomicU64| {
         if !is_any {
-            return Ok(());
+            return Ok(skipper);
         }
         let writer = Writer {
             protocol: streams.input,
             separator: streams.input_separator.as_bytes().to_vec(),
             ignore_key: false,
         };
-        let (mut open, mut noted) = (true, 0);
+        let (mut open, mut noted, mut is_new) = (true, 0, true);
         loop {
             if open {
+                if let Some(seen) = attempted.seen.filter(|_| is_new) {
+                    seen.group();
+                }
                 let (key, value) = pairs.pair()?;
                 writer.write((classes.0, key), (classes.1, value), stdin.buffer());
                 fed.fetch_add(1, Ordering::Relaxed);
@@ -232,8 +285,9 @@ fn by_script(
                 attempted.attempt.progress(bytes - noted)?;
                 noted = bytes;
             }
-            if pairs.advance()?.is_none() {
-                return Ok(());
+            match pairs.advance_past(&mut skipper)? {
+                Some(next_is_new) => is_new = next_is_new,
+                None => return Ok(skipper),
             }
         }
     };
@@ -243,14 +297,16 @@ fn by_script(
         let mut reader = Reader::new(source, streams.output, separator, streams.key_fields);
         let has_value = streams.output != Protocol::KeyOnlyText;
         while reader.advance()? {
-            if is_any {
+            if is_any && let Some(output) = &mut output {
                 let (key, value) = reader.pair();
                 output.write(Some(key), has_value.then_some(value))?;
             }
         }
         Ok(())
     };
-    attempted
-        .script("reducer", argv, None, report, feed, take)
-        .map(|_| ())
+    let ((), skipper) = attempted.script("reducer", argv, None, report, feed, take)?;
+    match skipper {
+        Some(skipper) => attempted.left_out(skipper, report),
+        None => Ok(()),
+    }
 }

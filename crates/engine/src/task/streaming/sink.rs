@@ -14,6 +14,8 @@ pub(super) enum Sink<'a> {
     Collect(Box<Collect<'a>>),
     /// Records to a part.
     File(Box<Output>),
+    /// Nowhere: of a run that does not count.
+    Nowhere,
 }
 
 /// Pairs to runs.
@@ -70,6 +72,7 @@ impl<'a> Sink<'a> {
     ) -> Result<()> {
         match self {
             Sink::File(output) => output.write(Some(key), value),
+            Sink::Nowhere => Ok(()),
             Sink::Collect(collect) => collect.emit(key, value.unwrap_or_default(), report),
         }
     }
@@ -77,6 +80,7 @@ impl<'a> Sink<'a> {
     /// Ends it; what there is of runs or files goes into the report.
     pub fn finish(self, work: &StreamWork, report: &mut WorkReport) -> Result<()> {
         match self {
+            Sink::Nowhere => {}
             Sink::File(output) => {
                 report.records_out = output.records();
                 if let Some(file) = output.finish()? {

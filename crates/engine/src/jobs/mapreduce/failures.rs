@@ -1,0 +1,213 @@
+//! Tasks that failed for good in a job that may be done without some of them: Hadoop's
+//! `mapreduce.{map,reduce}.failures.maxpercent`.
+//!
+//! What such a task would have given is missing from the output: its split, or its partition. So they are counted, named
+//! in the report's warnings, and the proof of the job is that all the others are whole.
+
+use crate::error::{Error, Kind};
+use crate::plan::mapreduce::MapReduceSpec;
+use crate::task::{WorkKind, WorkReport, WorkSpec};
+
+/// Most tasks that are named in a warning.
+const MOST_NAMED: usize = 10;
+
+/// The tasks of a stage that the job is done without.
+#[derive(Debug, Default)]
+pub(super) struct Missing {
+    /// Their numbers.
+    tasks: Vec<u32>,
+    /// Bytes of their input.
+    pub(super) bytes: u64,
+    /// What the first of them failed with.
+    error: Option<Error>,
+}
+
+/// Those of both stages.
+#[derive(Debug, Default)]
+pub(super) struct Failures {
+    pub(super) maps: Missing,
+    pub(super) reduces: Missing,
+}
+
+impl Missing {
+    /// How many.
+    pub(super) fn count(&self) -> u64 {
+        self.tasks.len() as u64
+    }
+
+    fn warning(&self, of: u64, kind: &str, what: &str) -> Option<String> {
+        let error = self.error.as_ref()?;
+        let mut numbers = self.tasks.clone();
+        numbers.sort_unstable();
+        let named: Vec<String> = numbers
+            .iter()
+            .take(MOST_NAMED)
+            .map(u32::to_string)
+            .collect();
+        let more = if numbers.len() > MOST_NAMED {
+            ", ..."
+        } else {
+            ""
+        };
+        Some(format!(
+            "{} of {of} {kind} tasks failed, and what they would have given is missing from the output: {what} {}{more}. \
+             The first failed so: {error}",
+            numbers.len(),
+            named.join(", "),
+        ))
+    }
+}
+
+impl Failures {
+    /// What stands for a task that failed for good; nothing where the job fails with it. Only what people's code or their
+    /// input are to blame for can be done without: a full disk would fail the others too.
+    pub(super) fn without(
+        &mut self,
+        spec: &MapReduceSpec,
+        task: &WorkSpec,
+        error: &Error,
+    ) -> Option<WorkReport> {
+        if !matches!(error.kind(), Kind::UserCode | Kind::BadInput) {
+            return None;
+        }
+        let (missing, number, bytes, tasks, percent) = match &task.work {
+            WorkKind::Map { number, bytes, .. } => {
+                let tasks = spec.splits.len() as u64;
+                (
+                    &mut self.maps,
+                    *number,
+                    *bytes,
+                    tasks,
+                    spec.map_failures_percent,
+                )
+            }
+            WorkKind::Reduce { partition, .. } => {
+                let tasks = u64::from(spec.partitions);
+                (
+                    &mut self.reduces,
+                    *partition,
+                    0,
+                    tasks,
+                    spec.reduce_failures_percent,
+                )
+            }
+        };
+        if (missing.count() + 1) * 100 > tasks * u64::from(percent) {
+            return None;
+        }
+        missing.tasks.push(number);
+        missing.bytes += bytes;
+        missing.error.get_or_insert_with(|| error.clone());
+        Some(WorkReport::default())
+    }
+
+    /// What the report says of them.
+    pub(super) fn warnings(&self, spec: &MapReduceSpec) -> impl Iterator<Item = String> {
+        let maps = self.maps.warning(spec.splits.len() as u64, "map", "split");
+        let reduces = self
+            .reduces
+            .warning(u64::from(spec.partitions), "reduce", "partition");
+        maps.into_iter().chain(reduces)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(maps: u32, reduces: u32) -> MapReduceSpec {
+        let splits = vec![r#"{"bytes": 3, "what": null}"#; 20].join(",");
+        let text = format!(
+            r#"{{"splits": [{splits}], "partitions": 4, "output": "o",
+                 "map_failures_percent": {maps}, "reduce_failures_percent": {reduces}}}"#
+        );
+        serde_json::from_str(&text).unwrap()
+    }
+
+    fn task(work: WorkKind) -> WorkSpec {
+        WorkSpec {
+            job_id: "j".into(),
+            task: 0,
+            attempt: 0,
+            partitions: 4,
+            places: Vec::new(),
+            chunk_bytes: 0,
+            buffer_bytes: 0,
+            output: "o".into(),
+            work,
+        }
+    }
+
+    fn map(number: u32) -> WorkSpec {
+        task(WorkKind::Map {
+            number,
+            bytes: 3,
+            what: serde_json::Value::Null,
+        })
+    }
+
+    /// How many tasks of `all` may fail.
+    fn spared(mut may_fail: impl FnMut(u32) -> bool, all: u32) -> usize {
+        (0..all).take_while(|number| may_fail(*number)).count()
+    }
+
+    #[test]
+    fn so_many_percent_may_fail_and_not_one_more() {
+        let error = Error::new(Kind::UserCode, "run the mapper", "it failed");
+        for (percent, most) in [
+            (0, 0),
+            (4, 0),
+            (5, 1),
+            (9, 1),
+            (10, 2),
+            (50, 10),
+            (100, 20),
+            (999, 20),
+        ] {
+            let (spec, mut failures) = (spec(percent, 0), Failures::default());
+            let found = spared(
+                |number| failures.without(&spec, &map(number), &error).is_some(),
+                20,
+            );
+            assert_eq!(found, most, "{percent} %");
+            assert_eq!(failures.maps.bytes, 3 * most as u64);
+        }
+        let reduce = |partition| {
+            task(WorkKind::Reduce {
+                partition,
+                runs: std::sync::Arc::default(),
+                source_bytes: 0,
+            })
+        };
+        let (spec, mut failures) = (spec(0, 50), Failures::default());
+        assert!(failures.without(&spec, &map(0), &error).is_none());
+        let found = spared(
+            |number| failures.without(&spec, &reduce(number), &error).is_some(),
+            4,
+        );
+        assert_eq!((found, failures.reduces.count()), (2, 2));
+        let said: Vec<_> = failures.warnings(&spec).collect();
+        assert_eq!(said.len(), 1);
+        assert!(
+            said[0].starts_with("2 of 4 reduce tasks failed"),
+            "{}",
+            said[0]
+        );
+        assert!(said[0].contains("partition 0, 1. The first failed so: cannot run the mapper"));
+    }
+
+    #[test]
+    fn a_full_disk_is_nobodys_to_spare() {
+        let (spec, mut failures) = (spec(100, 100), Failures::default());
+        for kind in [
+            Kind::DiskFull,
+            Kind::Io,
+            Kind::Bug,
+            Kind::Memory,
+            Kind::Cancelled,
+        ] {
+            let error = Error::new(kind, "write", "no");
+            assert!(failures.without(&spec, &map(0), &error).is_none());
+        }
+    }
+}

@@ -1,0 +1,52 @@
+"""What is done about tasks that fail: tried again, done without, or without some records."""
+
+from typing import Any
+
+from gristmill.streaming.formats import Settings
+from gristmill.streaming.inputs import local_path
+
+__all__ = ["Tolerance"]
+
+_RUNS_EACH = 100
+"""Failures of a script in the search for bad records, for each attempt that a task has: a bad
+record among a million takes 21 runs, of which half fail."""
+
+
+class Tolerance(Settings):
+    """How tasks may fail, in the engine's terms."""
+
+    def attempts(self) -> int:
+        """Return how often a task is tried."""
+        maps = self.number("mapreduce.map.maxattempts", 4)
+        return max(maps, self.number("mapreduce.reduce.maxattempts", 4), 1)
+
+    def spared(self) -> dict[str, int]:
+        """Return how many percent of the tasks the job can be done without."""
+        names = {side: f"mapreduce.{side}.failures.maxpercent" for side in ("map", "reduce")}
+        percents = {side: max(self.number(name, 0), 0) for side, name in names.items()}
+        return {f"{side}_failures_percent": percent for side, percent in percents.items()}
+
+    def skipping(self) -> dict[str, Any] | None:
+        """Return what `task::streaming::Skipping` reads; nothing where no record is left out."""
+        records = max(self.number("mapreduce.map.skip.maxrecords", 0), 0)
+        groups = max(self.number("mapreduce.reduce.skip.maxgroups", 0), 0)
+        if records == groups == 0:
+            return None
+        return {
+            "after": max(self.number("mapreduce.task.skip.start.attempts", 2), 0),
+            "most_records": records,
+            "most_groups": groups,
+            "runs": _RUNS_EACH * self.attempts(),
+            "folder": self.skip_folder(),
+        }
+
+    def skip_folder(self) -> str | None:
+        """Return where records that are left out are kept: in the output, unless it is absolute."""
+        name = "mapreduce.job.skip.outdir"
+        match self.get(name):
+            case None:
+                return "_logs/skip"
+            case "none":
+                return None
+            case folder:
+                return str(local_path(folder, self.written(name)).absolute())
