@@ -17,6 +17,7 @@ from typing import Any
 
 from gristmill import _core
 from gristmill.mapreduce.aggregates import Aggregate
+from gristmill.mapreduce.columns import unpacked
 from gristmill.mapreduce.context import Context
 from gristmill.mapreduce.definition import Functions, pickled
 from gristmill.mapreduce.functions import bound, records_of
@@ -139,7 +140,8 @@ class _Run:
         if functions.setup is not None:
             functions.setup(context)
         if functions.map_batches is not None:
-            function = batch_function(bound(functions.map_batches, context), pairs=pairs)
+            batches = batch_function(bound(functions.map_batches, context), pairs=pairs)
+            function = (lambda batch: unpacked(batches(batch))) if pairs else batches
         elif functions.map is not None:
             function = records_of(bound(functions.map, context), "map", "pairs")
         else:

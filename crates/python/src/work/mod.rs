@@ -5,9 +5,11 @@
 //!   reduce   runs ──▶ Groups ──key, values──▶ reduce(key, values) ──▶ CompressedWriter
 //! ```
 
+mod columns;
 mod emitter;
 mod files;
 mod groups;
+mod partitioner;
 mod plan;
 mod processes;
 mod reader;
