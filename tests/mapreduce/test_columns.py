@@ -76,7 +76,7 @@ def left_by(emitter: "_core.Emitter", take: Callable[[], None]) -> Any:
     try:
         take()
         report = json.loads(emitter.finish())
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - how it fails is compared
         return type(error), str(error)
     runs = [Path(run.pop("path")).read_bytes() for run in report["runs"]]
     return report, runs
@@ -310,7 +310,7 @@ def test_a_key_that_has_no_order(tmp_path: Path) -> None:
         reduce=gm.sum(),
         output=gm.kv(tmp_path / "out"),
     )
-    with pytest.raises(RuntimeError, match=r"a key must be str, bytes, int.*\[1\] is of type list"):
+    with pytest.raises(RuntimeError, match=r"a key must be .*\[1\] is of type list"):
         job.run()
 
 

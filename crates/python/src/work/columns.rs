@@ -14,7 +14,7 @@
 
 use std::ops::Range;
 
-use gristmill_engine::value::write;
+use gristmill_engine::value::{hash, write};
 use gristmill_engine::{Error, Kind};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
@@ -199,7 +199,7 @@ impl Column {
     }
 
     /// The value of a row; an error where it is text that is none.
-    #[inline]
+    #[inline(always)]
     pub fn cell(&self, py: Python<'_>, row: usize) -> PyResult<Cell<'_>> {
         if !self.valid.is_empty() && !self.bit(&self.valid, row) {
             return Ok(Cell::Null);
@@ -273,6 +273,45 @@ impl Column {
         let at = self.first_bit + row;
         bits.get(at / 8)
             .is_some_and(|byte| byte >> (at % 8) & 1 == 1)
+    }
+}
+
+/// Rows whose keys are encoded, and looked for, before their values are added.
+pub const BLOCK_ROWS: usize = 128;
+
+/// The encoded keys of some rows, with their hashes.
+#[derive(Debug, Default)]
+pub struct Block {
+    bytes: Vec<u8>,
+    /// Where each key ends in the bytes.
+    ends: Vec<usize>,
+    pub hashes: Vec<u64>,
+}
+
+impl Block {
+    /// Encodes the keys of some rows.
+    pub fn fill(&mut self, py: Python<'_>, keys: &Column, rows: Range<usize>) -> PyResult<()> {
+        self.bytes.clear();
+        self.ends.clear();
+        self.hashes.clear();
+        for row in rows {
+            let start = self.bytes.len();
+            keys.cell(py, row)?.write(&mut self.bytes);
+            self.ends.push(self.bytes.len());
+            self.hashes.push(hash(&self.bytes[start..]));
+        }
+        Ok(())
+    }
+
+    /// The keys, one after the other, with their hashes.
+    pub fn keys(&self) -> impl Iterator<Item = (&[u8], u64)> {
+        let mut start = 0;
+        let keys = self.ends.iter().map(move |end| {
+            let key = &self.bytes[start..*end];
+            start = *end;
+            key
+        });
+        keys.zip(self.hashes.iter().copied())
     }
 }
 

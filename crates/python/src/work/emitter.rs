@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString, PyTuple};
 use serde_json::json;
 
-use super::columns::{Buffers, Cell, Column};
+use super::columns::{BLOCK_ROWS, Block, Buffers, Cell, Column};
 use super::partitioner::Partitioner;
 use super::value::{read_value, shown, write_key, write_value};
 use super::{OrRaise, aggregate_of, spec_of, store, to_json};
@@ -46,8 +46,8 @@ pub struct Emitter {
     key: Vec<u8>,
     order: Vec<u8>,
     value: Vec<u8>,
-    /// Keys and values of a table.
-    columns: Box<(Column, Column)>,
+    /// Keys and values of a table, and some encoded keys.
+    columns: Box<(Column, Column, Block)>,
 }
 
 /// Says that something goes on.
@@ -165,10 +165,18 @@ impl Emitter {
             return Err(to_python(&bug));
         }
         let mut columns = std::mem::take(&mut self.columns);
-        columns.0.fill(py, rows, &keys)?;
-        columns.1.fill(py, rows, &values)?;
-        for row in 0..rows {
-            self.take_cells(py, columns.0.cell(py, row)?, columns.1.cell(py, row)?)?;
+        let (key_column, value_column, block) = &mut *columns;
+        key_column.fill(py, rows, &keys)?;
+        value_column.fill(py, rows, &values)?;
+        for start in (0..rows).step_by(BLOCK_ROWS) {
+            let some = start..rows.min(start + BLOCK_ROWS);
+            block.fill(py, key_column, some.clone())?;
+            if let Sink::Table(table) = &self.sink {
+                table.touch(&block.hashes);
+            }
+            for ((key, hash), row) in block.keys().zip(some) {
+                self.take_cell(py, key, hash, value_column.cell(py, row)?)?;
+            }
         }
         self.columns = columns;
         Ok(())
@@ -212,14 +220,15 @@ impl Emitter {
         write_key(key, &mut self.key)?;
         self.begin_pair();
         if let Sink::Table(_) = self.sink {
+            let hash = value::hash(&self.key);
             if let Ok(int) = value.cast_exact::<PyInt>()
                 && let Ok(int) = int.extract::<i64>()
             {
-                return self.add(py, Some(key), Some(int));
+                return self.add(py, Some(key), hash, Some(int));
             }
             self.value.clear();
             write_value(value, &mut self.value)?;
-            return self.add(py, Some(key), None);
+            return self.add(py, Some(key), hash, None);
         }
         self.value.clear();
         write_value(value, &mut self.value)?;
@@ -239,11 +248,17 @@ impl Emitter {
         self.append(py, Some(grouped.as_ref().unwrap_or(key)))
     }
 
-    /// Takes a pair of cells.
+    /// Takes an encoded key and a value.
     #[inline]
-    fn take_cells(&mut self, py: Python<'_>, key: Cell<'_>, value: Cell<'_>) -> PyResult<()> {
+    fn take_cell(
+        &mut self,
+        py: Python<'_>,
+        key: &[u8],
+        hash: u64,
+        value: Cell<'_>,
+    ) -> PyResult<()> {
         self.key.clear();
-        key.write(&mut self.key);
+        self.key.extend_from_slice(key);
         self.begin_pair();
         self.value.clear();
         if !matches!(self.sink, Sink::Table(_)) {
@@ -251,10 +266,10 @@ impl Emitter {
             return self.append(py, None);
         }
         if let Cell::Int(int) = value {
-            return self.add(py, None, Some(int));
+            return self.add(py, None, hash, Some(int));
         }
         value.write(&mut self.value);
-        self.add(py, None, None)
+        self.add(py, None, hash, None)
     }
 
     /// One pair more.
@@ -273,6 +288,7 @@ impl Emitter {
         &mut self,
         py: Python<'_>,
         key: Option<&Bound<'_, PyAny>>,
+        hash: u64,
         int: Option<i64>,
     ) -> PyResult<()> {
         let Sink::Table(table) = &mut self.sink else {
@@ -282,8 +298,8 @@ impl Emitter {
         let of = |hash| partitioner.of(py, key, encoded, hash, self.partitions);
         self.bytes += encoded.len() as u64;
         let added = match int {
-            Some(int) => table.add_int(encoded, int, self.position, of),
-            None => table.add(encoded, &self.value, self.position, of),
+            Some(int) => table.add_int(hash, encoded, int, self.position, of),
+            None => table.add(hash, encoded, &self.value, self.position, of),
         };
         added.or_raise()?;
         if table.is_full() {
