@@ -140,8 +140,8 @@ class _Run:
         if functions.setup is not None:
             functions.setup(context)
         if functions.map_batches is not None:
-            batches = batch_function(bound(functions.map_batches, context), pairs=pairs)
-            function = (lambda batch: unpacked(batches(batch))) if pairs else batches
+            function = batch_function(bound(functions.map_batches, context), pairs=pairs)
+            function = _unpacking(function) if pairs else function
         elif functions.map is not None:
             function = records_of(bound(functions.map, context), "map", "pairs")
         else:
@@ -246,6 +246,13 @@ def _runs(pairs: list[_Pair], key: Callable[[_Pair], Any]) -> Iterator[list[_Pai
 
 def _by_order(pair: _Pair) -> tuple[bytes, bytes, bytes]:
     return pair.order
+
+
+def _unpacking(function: Callable[..., Any]) -> Callable[..., Any]:
+    def unpacking(batch: object) -> Iterator[Any]:
+        return unpacked(function(batch))
+
+    return unpacking
 
 
 def _rows(record: object) -> list[Any]:

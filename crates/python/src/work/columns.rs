@@ -141,13 +141,9 @@ impl Default for Column {
 
 impl Column {
     /// Takes `rows` rows out of an array's buffers.
-    pub fn fill(
-        &mut self,
-        py: Python<'_>,
-        rows: usize,
-        (format, first, buffers): &Buffers,
-    ) -> PyResult<()> {
-        let Some(layout) = Layout::of(*format) else {
+    pub fn fill(&mut self, py: Python<'_>, rows: usize, array: Buffers) -> PyResult<()> {
+        let (format, first, buffers) = array;
+        let Some(layout) = Layout::of(format) else {
             let message = format!("there is no layout for the format {format}");
             return Err(to_python(&Error::bug("read a column", message)));
         };

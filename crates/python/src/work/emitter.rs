@@ -97,7 +97,7 @@ impl Emitter {
         if !matches!(sink, Sink::Collector) {
             plan.chunk_bytes = half;
         }
-        let partitioner = Partitioner::new(partition, cuts.as_deref(), partitions)?;
+        let partitioner = Partitioner::new(partition, cuts, partitions)?;
         let collector = Collector::new(store(), plan, spec.run_name(), Default::default());
         Ok(Emitter {
             collector: Some(collector.or_raise()?),
@@ -166,8 +166,8 @@ impl Emitter {
         }
         let mut columns = std::mem::take(&mut self.columns);
         let (key_column, value_column, block) = &mut *columns;
-        key_column.fill(py, rows, &keys)?;
-        value_column.fill(py, rows, &values)?;
+        key_column.fill(py, rows, keys)?;
+        value_column.fill(py, rows, values)?;
         for start in (0..rows).step_by(BLOCK_ROWS) {
             let some = start..rows.min(start + BLOCK_ROWS);
             block.fill(py, key_column, some.clone())?;

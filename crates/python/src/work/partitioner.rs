@@ -19,12 +19,12 @@ impl Partitioner {
     /// By a function of the user's, or by the keys at which partitions begin, or else by the hash.
     pub fn new(
         function: Option<Py<PyAny>>,
-        cuts: Option<&[Bound<'_, PyAny>]>,
+        cuts: Option<Vec<Bound<'_, PyAny>>>,
         partitions: u32,
     ) -> PyResult<Self> {
         Ok(match (function, cuts) {
             (Some(function), _) => Partitioner::Function(function),
-            (None, Some(cuts)) => Partitioner::Ranges(encoded_cuts(cuts, partitions)?),
+            (None, Some(cuts)) => Partitioner::Ranges(encoded_cuts(&cuts, partitions)?),
             (None, None) => Partitioner::Hash,
         })
     }
