@@ -215,6 +215,12 @@ class LineReader:
     ) -> LineReader: ...
     def __iter__(self) -> Self: ...
     def __next__(self) -> Any: ...  # noqa: ANN401 - whatever was asked for, or put in
+    def batch(self, size: int) -> tuple[int, bytes, bytes, int | None] | None:
+        """Return the next lines as a column of Arrow, `size` bytes of them or the rest of a file.
+
+        That is their number; the buffers of the column, which are offsets of 32 bits and data; and
+        where in the file bytes begin that are no text, if there are any. Nothing at the end.
+        """
     def where(self) -> tuple[str, int, int, int]:
         """Return file and offset of the present record, its number in the split, its line or 0."""
     def raw(self) -> bytes:
@@ -262,6 +268,17 @@ class Emitter:
         """
     def consume(self, pairs: Iterable[tuple[object, object]] | None) -> None:
         """Take all pairs of an iterable; errors are those of `emit`, and of the iterable."""
+    def consume_columns(
+        self,
+        rows: int,
+        keys: tuple[str, int, Sequence[object]],
+        values: tuple[str, int, Sequence[object]],
+    ) -> None:
+        """Take the pairs of a table's rows; errors are those of `emit`.
+
+        A column is the format string that the C data interface of Arrow has for its type, how many
+        values come before its first, and its buffers.
+        """
     def finish(self) -> str:
         """Leave all pairs in runs.
 

@@ -50,6 +50,28 @@ def test_lines_in_batches(tmp_path: Path, split_max: int | None) -> None:
     assert list(job.run().read()) == HOSTILE
 
 
+@pytest.mark.parametrize(
+    ("data", "options"),
+    [
+        (b"caf\xe9\r\nol\xe9\r\n", {"encoding": "latin-1", "strip_cr": True}),
+        (b"a\xffb\n\n", {"errors": "replace"}),
+        (b"a\xffb\r\n\n", {"encoding": None}),
+        (b"\xef\xbb\xbfa\r\n\r\nb", {"strip_cr": True}),
+    ],
+)
+def test_batches_have_the_lines_that_records_are(
+    data: bytes, options: dict[str, Any], tmp_path: Path
+) -> None:
+    (tmp_path / "a").write_bytes(data)
+    source = gm.text(tmp_path / "a", **options)
+    (split,) = source.plan(0, 1 << 30).splits
+    reader, batches = source.open(split.what), source.open_batches(split.what)
+    found = [line for batch in batches for line in batch.column("line").to_pylist()]
+    assert found == list(reader)
+    assert batches.bytes_read() == reader.bytes_read() == len(data)
+    assert batches.records_read() == 1
+
+
 def test_several_lines(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("1\n2\n3\n4\n5\n")
     assert copied(gm.text(tmp_path / "a", lines=2), tmp_path) == [["1", "2"], ["3", "4"], ["5"]]

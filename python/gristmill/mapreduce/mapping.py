@@ -17,7 +17,6 @@ from gristmill.mapreduce.functions import ContractError, records_of
 from gristmill.mapreduce.kinds import is_pair
 from gristmill.mapreduce.pickling import as_it_is
 from gristmill.mapreduce.skipping import Skipping, TooManyBad
-from gristmill.mapreduce.table_writer import is_batch
 
 __all__ = ["Mapper", "batch_function", "map_function"]
 
@@ -35,29 +34,8 @@ def map_function(function: Callable[..., Any] | None, *, pairs: bool) -> Callabl
 
 
 def batch_function(function: Callable[..., Any], *, pairs: bool) -> Callable[..., Any]:
-    """Return the map of batches likewise; tables that it gives become pairs."""
-    called = records_of(function, "map_batches", "pairs or tables" if pairs else "records")
-    if not pairs:
-        return called
-
-    def unpacked(batch: object) -> Iterator[Any]:
-        for found in called(batch):
-            if is_batch(found):
-                yield from _pairs_of(found)
-            else:
-                yield found
-
-    return unpacked
-
-
-def _pairs_of(table: Any) -> Iterable[tuple[Any, Any]]:  # noqa: ANN401 - a batch or table
-    if table.num_columns != 2:
-        names = ", ".join(table.schema.names)
-        raise ContractError(
-            f"map_batches gave a table with the columns {names}: two are expected, keys and values."
-            " To go on: select them."
-        )
-    return zip(table.column(0).to_pylist(), table.column(1).to_pylist(), strict=True)
+    """Return the map of batches likewise; what it gives may be tables."""
+    return records_of(function, "map_batches", "pairs or tables" if pairs else _RECORDS)
 
 
 @dataclass(slots=True)

@@ -17,6 +17,7 @@ from typing import Any
 
 from gristmill import _core
 from gristmill.mapreduce.aggregates import Aggregate
+from gristmill.mapreduce.columns import unpacked
 from gristmill.mapreduce.context import Context
 from gristmill.mapreduce.definition import Functions, pickled
 from gristmill.mapreduce.functions import bound, records_of
@@ -140,6 +141,7 @@ class _Run:
             functions.setup(context)
         if functions.map_batches is not None:
             function = batch_function(bound(functions.map_batches, context), pairs=pairs)
+            function = _unpacking(function) if pairs else function
         elif functions.map is not None:
             function = records_of(bound(functions.map, context), "map", "pairs")
         else:
@@ -246,6 +248,13 @@ def _runs(pairs: list[_Pair], key: Callable[[_Pair], Any]) -> Iterator[list[_Pai
 
 def _by_order(pair: _Pair) -> tuple[bytes, bytes, bytes]:
     return pair.order
+
+
+def _unpacking(function: Callable[..., Any]) -> Callable[..., Any]:
+    def unpacking(batch: object) -> Iterator[Any]:
+        return unpacked(function(batch))
+
+    return unpacking
 
 
 def _rows(record: object) -> list[Any]:

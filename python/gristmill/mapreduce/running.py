@@ -13,6 +13,7 @@ from collections.abc import Coroutine, Generator
 from typing import Any
 
 from gristmill import _core
+from gristmill.mapreduce.columns import Columns
 from gristmill.mapreduce.context import Context, counted, plain_text
 from gristmill.mapreduce.definition import Definition, Functions
 from gristmill.mapreduce.failures import TaskFailure, describe
@@ -112,7 +113,7 @@ class _Task:
         self._hook("setup", functions.setup, None)
         emitter = self._emitter() if functions.reduces else None
         consume: Consume = self.files.main().consume if emitter is None else emitter.consume
-        self._mapper(reader, consume).run()
+        self._mapper(reader, self._tables_too(emitter) or consume).run()
         self._hook("teardown", functions.teardown, consume)
         report = self._report(reader.records_read(), reader.bytes_read())
         if definition.record_limit is not None:
@@ -120,6 +121,14 @@ class _Task:
         if emitter is not None:
             report.update(json.loads(emitter.finish()))
         return self._with_files(report, emitter is None)
+
+    def _tables_too(self, emitter: "_core.Emitter | None") -> Consume | None:
+        """What takes pairs and tables of them, for a map that may give both."""
+        functions = self.functions
+        if emitter is None or functions.map_batches is None:
+            return None
+        own = (functions.partition, functions.group_by, functions.sort_by)
+        return Columns(emitter, any(function is not None for function in own)).consume
 
     def _mapper(self, reader: Any, consume: Consume) -> Mapper:  # noqa: ANN401 - a Reader
         functions, pairs = self.functions, self.functions.reduces

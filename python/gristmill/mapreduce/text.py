@@ -63,7 +63,10 @@ class Text(Format):
         """Open a split as batches with a column `line`."""
         if not self.batched:
             return super().open_batches(what)
-        return batches.TextBatches(what["pieces"], as_text=self.encoding is not None)
+        plain = self.encoding in ("utf-8", "utf8") and self.errors == "strict"
+        decode = None if plain or self.encoding is None else decoder(self.encoding, self.errors)
+        native = lines_of(what, text=plain, strip_cr=self.strip_cr)
+        return batches.TextBatches(native, plain, decode)
 
     @property
     def batched(self) -> bool:

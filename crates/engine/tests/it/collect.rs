@@ -111,7 +111,11 @@ proptest! {
             write::text(&mut key, word);
             let of = |hash| Ok(value::partition(hash, partitions as usize) as u32);
             let partition = of(value::hash(&key)).unwrap();
-            table.add_int(&key, *amount, position, of).unwrap();
+            let hash = value::hash(&key);
+            table.touch(&[hash, 0, u64::MAX]);
+            table
+                .add_int(hash, &key, *amount, position, of)
+                .unwrap();
             *expected.entry((partition, key)).or_default() += amount;
             if table.is_full() {
                 table.give(&mut collector, &|_| Ok(())).unwrap();

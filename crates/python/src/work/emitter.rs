@@ -12,6 +12,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString, PyTuple};
 use serde_json::json;
 
+use super::columns::{BLOCK_ROWS, Block, Buffers, Cell, Column};
+use super::partitioner::Partitioner;
 use super::value::{read_value, shown, write_key, write_value};
 use super::{OrRaise, aggregate_of, spec_of, store, to_json};
 use crate::error::to_python;
@@ -24,14 +26,6 @@ enum Sink {
     Collector,
     Table(Box<Table>),
     Combine(Batch, Py<PyAny>),
-}
-
-/// What decides the partition of a key.
-enum Partitioner {
-    Hash,
-    /// Encoded keys, ascending: where each partition but the first begins.
-    Ranges(Vec<Vec<u8>>),
-    Function(Py<PyAny>),
 }
 
 /// Takes pairs.
@@ -52,6 +46,8 @@ pub struct Emitter {
     key: Vec<u8>,
     order: Vec<u8>,
     value: Vec<u8>,
+    /// Keys and values of a table, and some encoded keys.
+    columns: Box<(Column, Column, Block)>,
 }
 
 /// Says that something goes on.
@@ -101,11 +97,7 @@ impl Emitter {
         if !matches!(sink, Sink::Collector) {
             plan.chunk_bytes = half;
         }
-        let partitioner = match (partition, cuts) {
-            (Some(function), _) => Partitioner::Function(function),
-            (None, Some(cuts)) => Partitioner::Ranges(encoded_cuts(&cuts, partitions)?),
-            (None, None) => Partitioner::Hash,
-        };
+        let partitioner = Partitioner::new(partition, cuts, partitions)?;
         let collector = Collector::new(store(), plan, spec.run_name(), Default::default());
         Ok(Emitter {
             collector: Some(collector.or_raise()?),
@@ -122,6 +114,7 @@ impl Emitter {
             key: Vec::new(),
             order: Vec::new(),
             value: Vec::new(),
+            columns: Box::default(),
         })
     }
 
@@ -155,6 +148,37 @@ impl Emitter {
             };
             self.take(py, &key, &value)?;
         }
+        Ok(())
+    }
+
+    /// Takes the pairs of a table's rows: its keys and its values as buffers of Arrow. Not together with people's own
+    /// partitioners, groups and orders, which want objects.
+    fn consume_columns(
+        &mut self,
+        py: Python<'_>,
+        rows: usize,
+        keys: Buffers,
+        values: Buffers,
+    ) -> PyResult<()> {
+        if self.group_by.is_some() || self.sort_by.is_some() {
+            let bug = Error::bug("collect a table", "groups and orders want objects");
+            return Err(to_python(&bug));
+        }
+        let mut columns = std::mem::take(&mut self.columns);
+        let (key_column, value_column, block) = &mut *columns;
+        key_column.fill(py, rows, keys)?;
+        value_column.fill(py, rows, values)?;
+        for start in (0..rows).step_by(BLOCK_ROWS) {
+            let some = start..rows.min(start + BLOCK_ROWS);
+            block.fill(py, key_column, some.clone())?;
+            if let Sink::Table(table) = &self.sink {
+                table.touch(&block.hashes);
+            }
+            for ((key, hash), row) in block.keys().zip(some) {
+                self.take_cell(py, key, hash, value_column.cell(py, row)?)?;
+            }
+        }
+        self.columns = columns;
         Ok(())
     }
 
@@ -194,39 +218,17 @@ impl Emitter {
     ) -> PyResult<()> {
         self.key.clear();
         write_key(key, &mut self.key)?;
-        self.pairs += 1;
-        self.position += 1;
-        if self.pairs.is_multiple_of(PAIRS_A_BEAT) {
-            beat();
-        }
-        let Emitter {
-            sink,
-            partitioner,
-            partitions,
-            ..
-        } = self;
-        if let Sink::Table(table) = sink {
-            let encoded = &self.key;
-            let of = |hash| partitioner.of(py, key, encoded, hash, *partitions);
-            self.bytes += encoded.len() as u64;
-            let added = match value
-                .cast_exact::<PyInt>()
-                .ok()
-                .map(|int| int.extract::<i64>())
+        self.begin_pair();
+        if let Sink::Table(_) = self.sink {
+            let hash = value::hash(&self.key);
+            if let Ok(int) = value.cast_exact::<PyInt>()
+                && let Ok(int) = int.extract::<i64>()
             {
-                Some(Ok(int)) => table.add_int(encoded, int, self.position, of),
-                _ => {
-                    self.value.clear();
-                    write_value(value, &mut self.value)?;
-                    table.add(encoded, &self.value, self.position, of)
-                }
-            };
-            added.or_raise()?;
-            if table.is_full() {
-                let collector = self.collector.as_mut().ok_or_else(closed)?;
-                table.give(collector, &alive).or_raise()?;
+                return self.add(py, Some(key), hash, Some(int));
             }
-            return Ok(());
+            self.value.clear();
+            write_value(value, &mut self.value)?;
+            return self.add(py, Some(key), hash, None);
         }
         self.value.clear();
         write_value(value, &mut self.value)?;
@@ -243,21 +245,82 @@ impl Emitter {
             let order = sort_by.bind(py).call1((key, value))?;
             write_key(&order, &mut self.order)?;
         }
+        self.append(py, Some(grouped.as_ref().unwrap_or(key)))
+    }
+
+    /// Takes an encoded key and a value.
+    #[inline]
+    fn take_cell(
+        &mut self,
+        py: Python<'_>,
+        key: &[u8],
+        hash: u64,
+        value: Cell<'_>,
+    ) -> PyResult<()> {
+        self.key.clear();
+        self.key.extend_from_slice(key);
+        self.begin_pair();
+        self.value.clear();
+        if !matches!(self.sink, Sink::Table(_)) {
+            value.write(&mut self.value);
+            return self.append(py, None);
+        }
+        if let Cell::Int(int) = value {
+            return self.add(py, None, hash, Some(int));
+        }
+        value.write(&mut self.value);
+        self.add(py, None, hash, None)
+    }
+
+    /// One pair more.
+    #[inline]
+    fn begin_pair(&mut self) {
+        self.pairs += 1;
+        self.position += 1;
+        if self.pairs.is_multiple_of(PAIRS_A_BEAT) {
+            beat();
+        }
+    }
+
+    /// Adds the pair that is in the buffers, or the value `int`, to the table. `key` is that of the pair, if it is an object.
+    #[inline]
+    fn add(
+        &mut self,
+        py: Python<'_>,
+        key: Option<&Bound<'_, PyAny>>,
+        hash: u64,
+        int: Option<i64>,
+    ) -> PyResult<()> {
+        let Sink::Table(table) = &mut self.sink else {
+            return Ok(());
+        };
+        let (encoded, partitioner) = (&self.key, &self.partitioner);
+        let of = |hash| partitioner.of(py, key, encoded, hash, self.partitions);
+        self.bytes += encoded.len() as u64;
+        let added = match int {
+            Some(int) => table.add_int(hash, encoded, int, self.position, of),
+            None => table.add(hash, encoded, &self.value, self.position, of),
+        };
+        added.or_raise()?;
+        if table.is_full() {
+            let collector = self.collector.as_mut().ok_or_else(closed)?;
+            table.give(collector, &alive).or_raise()?;
+        }
+        Ok(())
+    }
+
+    /// Gives the pair that is in the buffers to where it goes. `key` is what it is grouped by, if that is an object.
+    #[inline]
+    fn append(&mut self, py: Python<'_>, key: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let hash = match self.partitioner {
             Partitioner::Hash => value::hash(&self.key),
             _ => 0,
         };
-        let grouped = grouped.as_ref().unwrap_or(key);
         let partition = self
             .partitioner
-            .of(py, grouped, &self.key, hash, self.partitions);
+            .of(py, key, &self.key, hash, self.partitions);
         let partition = partition.or_raise()?;
         self.bytes += (self.key.len() + self.order.len() + self.value.len()) as u64;
-        self.append(py, partition)
-    }
-
-    /// Gives the pair that is in the buffers to where it goes.
-    fn append(&mut self, py: Python<'_>, partition: u32) -> PyResult<()> {
         if let Sink::Combine(batch, _) = &mut self.sink {
             if batch.append(partition, &self.key, b"", &self.value) {
                 return Ok(());
@@ -349,76 +412,6 @@ fn other_pair<'py>(pair: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, Bou
         "the map must give pairs (key, value), and it gave {}",
         shown(pair)
     )))
-}
-
-fn encoded_cuts(cuts: &[Bound<'_, PyAny>], partitions: u32) -> PyResult<Vec<Vec<u8>>> {
-    let mut encoded = Vec::with_capacity(cuts.len());
-    for cut in cuts {
-        let mut key = Vec::new();
-        write_key(cut, &mut key)?;
-        encoded.push(key);
-    }
-    if !encoded.is_sorted_by(|a, b| a < b) {
-        return Err(PyValueError::new_err("the cuts of ranges must ascend"));
-    }
-    if encoded.len() + 1 != partitions as usize {
-        let message = format!(
-            "{} cuts make {} parts, and there are {partitions}",
-            encoded.len(),
-            encoded.len() + 1
-        );
-        return Err(PyValueError::new_err(message));
-    }
-    Ok(encoded)
-}
-
-impl Partitioner {
-    #[inline]
-    fn of(
-        &self,
-        py: Python<'_>,
-        key: &Bound<'_, PyAny>,
-        encoded: &[u8],
-        hash: u64,
-        partitions: u32,
-    ) -> Result<u32> {
-        match self {
-            Partitioner::Hash => Ok(value::partition(hash, partitions as usize) as u32),
-            Partitioner::Ranges(cuts) => {
-                Ok(cuts.partition_point(|cut| cut.as_slice() <= encoded) as u32)
-            }
-            Partitioner::Function(function) => {
-                let chosen = function.bind(py).call1((key, partitions));
-                chosen_partition(py, key, chosen, partitions)
-            }
-        }
-    }
-}
-
-/// What a user's partitioner said.
-fn chosen_partition(
-    py: Python<'_>,
-    key: &Bound<'_, PyAny>,
-    chosen: PyResult<Bound<'_, PyAny>>,
-    partitions: u32,
-) -> Result<u32> {
-    let wrong = |what: String| {
-        let message = format!("for the key {} the partitioner {what}", shown(key));
-        Error::new(
-            gristmill_engine::Kind::UserCode,
-            "choose a partition",
-            message,
-        )
-        .advise(format!(
-            "let it return a number from 0 to {}",
-            partitions.saturating_sub(1)
-        ))
-    };
-    let chosen = chosen.map_err(|error| wrong(format!("raised {}", error.value(py))))?;
-    match chosen.extract::<u32>() {
-        Ok(partition) if partition < partitions => Ok(partition),
-        _ => Err(wrong(format!("returned {}", shown(&chosen)))),
-    }
 }
 
 /// The values of a key in a batch.

@@ -5,10 +5,12 @@
 //!   reduce   runs ──▶ Groups ──key, values──▶ reduce(key, values) ──▶ LineWriter
 //! ```
 
+mod columns;
 mod emitter;
 mod files;
 mod groups;
 mod lines;
+mod partitioner;
 mod plan;
 mod processes;
 mod reader;

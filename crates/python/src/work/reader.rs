@@ -1,5 +1,7 @@
 //! Reads the records of a split of text: lines, several at a time, records of one length, or whole files.
 
+mod batch;
+
 use std::sync::Mutex;
 
 use gristmill_engine::codec::{self, Coding};
@@ -41,6 +43,7 @@ pub struct LineReader {
     offset: u64,
     line: u64,
     raw: Vec<u8>,
+    batch: batch::Batch,
 }
 
 /// What reads a piece.
@@ -154,6 +157,7 @@ impl LineReader {
             offset: 0,
             line: 0,
             raw: Vec::new(),
+            batch: batch::Batch::default(),
         })
     }
 
@@ -178,6 +182,12 @@ impl LineReader {
             }
             Unit::Whole => self.next_file(py),
         }
+    }
+
+    /// The next lines as a column, so many bytes of them or the rest of a file: how many they are, the column's offsets and
+    /// its data, and where in the file what is no text begins.
+    fn batch<'py>(&mut self, py: Python<'py>, size: u64) -> PyResult<Option<batch::Given<'py>>> {
+        self.next_batch(py, size)
     }
 
     /// File, offset, number of the record in the split, and line in the file where that is known.
