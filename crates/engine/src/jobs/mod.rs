@@ -5,6 +5,7 @@
 
 mod explain;
 mod mapreduce;
+mod passes;
 mod report;
 mod resume;
 mod runs;

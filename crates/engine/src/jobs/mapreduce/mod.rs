@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use self::outcome::Outcome;
 use self::promote::promote;
+use super::passes::{self, Next, Pass, longest_of, wrong_report};
 use super::{Job, lies_in};
 use crate::commit::{CommitOptions, SpillPlaces, Staging};
 use crate::driver::{Plan, RetryPolicy, Stage};
@@ -25,14 +26,14 @@ use crate::plan::explain::{Explanation, PlannedMemory, PlannedStage};
 use crate::plan::mapreduce::MapReduceSpec;
 use crate::plan::spill::SpillNumbers;
 use crate::record::shape::{Pairs, Shape};
+use crate::spill::SpilledRun;
 use crate::spill::collect::partition_borders;
 use crate::split::check_unchanged;
 use crate::storage::Store;
 use crate::storage::input::InputFile;
 use crate::storage::local::not_there;
 use crate::task::{
-    MergeRun, MergeRunsSpec, RunPlan, TaskContext, TaskReport, TaskSpec, WorkKind, WorkReport,
-    WorkSpec,
+    MergeRun, RunPlan, TaskContext, TaskReport, TaskSpec, WorkKind, WorkReport, WorkSpec,
 };
 
 pub(super) fn run(job: &mut Job<'_>, spec: &MapReduceSpec) -> Result<()> {
@@ -169,8 +170,8 @@ enum Step {
     #[default]
     Begin,
     Map,
-    /// Those of a pass over these groups of runs.
-    Pass(Vec<Vec<MergeRun>>),
+    /// Those of this pass.
+    Pass(Pass),
     Reduce,
 }
 
@@ -230,16 +231,10 @@ impl MapReduce {
 
     /// The next stage: another pass, or the reduce.
     fn merge(&mut self, runs: Vec<MergeRun>) -> Result<Option<Stage>> {
-        let longest: Vec<u64> = runs.iter().map(|run| run.longest).collect();
-        let groups = self.numbers.groups(&longest)?;
-        if groups.is_empty() {
-            return Ok(Some(self.reduce(runs)));
-        }
-        let mut rest = runs.into_iter();
-        let groups: Vec<Vec<MergeRun>> = groups
-            .into_iter()
-            .map(|len| rest.by_ref().take(len).collect())
-            .collect();
+        let pass = match passes::next(runs, &self.numbers)? {
+            Next::Last(runs) => return Ok(Some(self.reduce(runs))),
+            Next::Pass(pass) => pass,
+        };
         let plan = Arc::new(RunPlan {
             shape: Pairs.kind(),
             unique: false,
@@ -248,55 +243,25 @@ impl MapReduce {
             buffer_bytes: self.numbers.buffer_bytes,
             needed: self.numbers.needed,
         });
-        let task = |(number, group): (u64, &Vec<MergeRun>)| {
-            let longest: Vec<u64> = group.iter().map(|run| run.longest).collect();
-            TaskSpec::MergeRuns(MergeRunsSpec {
-                plan: Arc::clone(&plan),
-                runs: group.clone(),
-                source_bytes: self.numbers.source_bytes(&longest),
-                number,
-            })
+        let bytes = {
+            let mut outcome = lock(&self.outcome);
+            outcome.passes += 1;
+            outcome.spilled_bytes
         };
-        let together = (0..).zip(&groups).filter(|(_, group)| group.len() > 1);
-        let tasks = together.map(task).collect();
-        self.step = Step::Pass(groups);
-        let mut outcome = lock(&self.outcome);
-        outcome.passes += 1;
-        Ok(Some(Stage {
-            name: "merge runs",
-            bytes: outcome.spilled_bytes,
-            tasks,
-        }))
+        let stage = pass.stage(&plan, &self.numbers, bytes);
+        self.step = Step::Pass(pass);
+        Ok(Some(stage))
     }
 
-    fn passed(
-        &mut self,
-        reports: Vec<TaskReport>,
-        groups: Vec<Vec<MergeRun>>,
-    ) -> Result<Option<Stage>> {
-        let mut reports = reports.into_iter();
-        let mut runs = Vec::with_capacity(groups.len());
-        for mut group in groups {
-            if group.len() < 2 {
-                runs.append(&mut group);
-                continue;
-            }
-            let Some(TaskReport::MergeRuns(run)) = reports.next() else {
-                return Err(wrong_report());
-            };
-            for merged in &group {
-                self.store.remove(&merged.path)?;
-            }
-            lock(&self.outcome).spilled += run.records;
-            runs.push(MergeRun::from(run));
-        }
+    fn passed(&mut self, reports: Vec<TaskReport>, pass: Pass) -> Result<Option<Stage>> {
+        let count = |run: &SpilledRun| lock(&self.outcome).spilled += run.records;
+        let runs = pass.over(reports, &*self.store, count)?;
         self.merge(runs)
     }
 
     fn reduce(&mut self, runs: Vec<MergeRun>) -> Stage {
         self.step = Step::Reduce;
-        let longest: Vec<u64> = runs.iter().map(|run| run.longest).collect();
-        let source_bytes = self.numbers.source_bytes(&longest);
+        let source_bytes = self.numbers.source_bytes(&longest_of(&runs));
         let runs = Arc::new(runs);
         let task = |partition| {
             self.task(WorkKind::Reduce {
@@ -328,7 +293,7 @@ impl Plan for MapReduce {
         match std::mem::take(&mut self.step) {
             Step::Begin => Ok(Some(self.map())),
             Step::Map => self.mapped(reports),
-            Step::Pass(groups) => self.passed(reports, groups),
+            Step::Pass(pass) => self.passed(reports, pass),
             Step::Reduce => self.reduced(reports).map(|()| None),
         }
     }
@@ -344,8 +309,4 @@ fn work_report(report: TaskReport) -> Result<WorkReport> {
 /// What `outcome` holds. A panic elsewhere leaves it whole enough: the job fails then.
 fn lock(outcome: &Mutex<Outcome>) -> MutexGuard<'_, Outcome> {
     outcome.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn wrong_report() -> Error {
-    Error::bug("run the job", "a report of another kind")
 }
