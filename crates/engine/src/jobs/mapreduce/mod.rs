@@ -9,17 +9,20 @@
 //! consumed whole, that every pair which the maps put out (or their combiners made of them) came to a reducer, and
 //! that every file is as long as its task said. Only files of the attempts that count are published.
 
+mod definition;
 mod outcome;
 mod promote;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use self::definition::Definition;
 use self::outcome::Outcome;
-use self::promote::promote;
+use self::promote::{check_name, promote};
 use super::passes::{self, Next, Pass, longest_of, wrong_report};
+use super::resume::Places;
 use super::{Job, lies_in};
-use crate::commit::{CommitOptions, SpillPlaces, Staging};
+use crate::commit::{CommitOptions, Staging};
 use crate::driver::{Plan, RetryPolicy, Stage};
 use crate::error::{Error, Kind, Result};
 use crate::plan::explain::{Explanation, PlannedMemory, PlannedStage};
@@ -40,24 +43,32 @@ pub(super) fn run(job: &mut Job<'_>, spec: &MapReduceSpec) -> Result<()> {
     spec.check()?;
     let environment = job.environment;
     let store = &*environment.store;
+    let definition = Definition::of(job, spec)?;
+    let spec = &definition.spec;
     let files = files(store, spec)?;
     let numbers = spec.numbers(job.memory_bytes, job.workers)?;
     job.watched.planned(|| Ok(explained(job, spec, &numbers)));
-    let options = CommitOptions {
-        overwrite: spec.overwrite,
-        sync: !spec.no_sync,
-    };
-    let staging = Staging::begin(store, &spec.output, &environment.job_id, 0, options)?;
-    let places = SpillPlaces::begin(store, &spec.spill_dir, &environment.job_id)?;
+    let staging = stage(job, store, &definition, &files)?;
+    let places = job.spill_places(store, &spec.spill_dir)?;
     let mut folders = places.folders().to_vec();
     if folders.is_empty() {
         folders.push(staging.spill_place()?);
     }
     let mut context = TaskContext::new(environment.store.clone(), job.budget(), files, None);
     context.job_id.clone_from(&environment.job_id);
-    context.work.clone_from(&environment.work);
+    context.work.clone_from(&definition.work);
+    context.remembered = definition.hash.is_some();
+    context.durable = context.remembered && job.durable(spec.no_sync);
     let outcome = Arc::new(Mutex::new(Outcome::default()));
     let attempts = staging.attempts_place()?;
+    let places = Places {
+        runs: folders.clone(),
+        output: staging.staged(),
+        names: Vec::new(),
+        shape: Pairs.kind(),
+        unique: false,
+        attempts: Some(attempts.clone()),
+    };
     let plan = MapReduce {
         store: environment.store.clone(),
         job_id: environment.job_id.clone(),
@@ -72,7 +83,7 @@ pub(super) fn run(job: &mut Job<'_>, spec: &MapReduceSpec) -> Result<()> {
         retries: spec.retries(),
         ..RetryPolicy::default()
     };
-    let ended = job.run_plan_with(Box::new(plan), &context, policy);
+    let ended = job.run_kept_with(Box::new(plan), &context, &places, policy);
     let outcome = std::mem::take(&mut *lock(&outcome));
     job.report.user_counters.clone_from(&outcome.counters);
     match ended {
@@ -84,9 +95,33 @@ pub(super) fn run(job: &mut Job<'_>, spec: &MapReduceSpec) -> Result<()> {
     job.check_cancelled()?;
     let names = promote(store, &staging, &attempts, &outcome)?;
     let success = outcome.success(&environment.job_id, spec)?;
-    staging.publish(&names, &success)?;
     outcome.fill_report(job, spec);
-    Ok(())
+    job.publishing(&staging.staged())?;
+    staging.publish(&names, &success)
+}
+
+/// The job's folder, with what the job is: kept before the history says so, and found unchanged before anything is.
+fn stage<'s>(
+    job: &Job<'_>,
+    store: &'s dyn Store,
+    definition: &Definition,
+    files: &[InputFile],
+) -> Result<Staging<'s>> {
+    let spec = &definition.spec;
+    let options = CommitOptions {
+        overwrite: spec.overwrite,
+        sync: !spec.no_sync,
+    };
+    let Some(story) = job.resumed else {
+        let staging = job.staging(store, &spec.output, (&[], 0), options)?;
+        definition.keep(&staging)?;
+        job.take_inputs_of(files, definition.hash.clone(), None)?;
+        return Ok(staging);
+    };
+    job.take_inputs_of(files, definition.hash.clone(), None)?;
+    let names = story.files_of_tasks();
+    names.iter().try_for_each(|name| check_name(name))?;
+    job.staging(store, &spec.output, (&names, 0), options)
 }
 
 /// What [`run`] would do.

@@ -54,7 +54,7 @@ pub(super) fn promote(
 }
 
 /// A name in the output directory, and nothing else.
-fn check_name(name: &str) -> Result<()> {
+pub(super) fn check_name(name: &str) -> Result<()> {
     if !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0']) && name != SUCCESS
     {
         return Ok(());

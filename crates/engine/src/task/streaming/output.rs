@@ -146,6 +146,7 @@ impl Output {
             name: self.name.clone(),
             bytes,
             records: self.records,
+            crc: None,
         }))
     }
 
