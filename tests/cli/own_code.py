@@ -4,8 +4,9 @@ import random
 from dataclasses import dataclass
 from pathlib import Path
 
-#: So many that each job has some splits and is killed on its way.
-WORDS_BYTES = 12_000_000
+#: So many that each job has some splits and is killed on its way; scripts take longer for fewer.
+WORDS_BYTES = 6_000_000
+FEW_BYTES = 1_000_000
 
 JOB = """
 import gristmill as gm
@@ -69,10 +70,12 @@ HELPER = "def split(line):\n    return line.split()\n"
 MAPPER = """#!/usr/bin/env python3
 import sys
 
+lines = 0
 for line in sys.stdin:
+    lines += 1
     for word in line.split():
         print(word + "\\t1")
-    sys.stderr.write("reporter:counter:words,lines,1\\n")
+sys.stderr.write(f"reporter:counter:words,lines,{lines}\\n")
 """
 
 REDUCER = """#!/usr/bin/env python3
@@ -112,6 +115,8 @@ class Bench:
             while file.tell() < size:
                 lines = (" ".join(numbers.choices(known, k=9)) for _ in range(1000))
                 file.write("\n".join(lines) + "\n")
+        few = text.read_text()[:FEW_BYTES].rpartition("\n")[0]
+        (folder / "few.txt").write_text(few + "\n")
         for name, content in (("job.py", JOB), ("helper.py", HELPER)):
             (folder / name).write_text(content)
         for name, content in (("mapper.py", MAPPER), ("reducer.py", REDUCER)):
@@ -121,7 +126,7 @@ class Bench:
 
     def command(self, job: str, out: Path) -> list[str | Path]:
         """The command line of a job."""
-        text = self.folder / "in.txt"
+        text = self.folder / ("few.txt" if job in SCRIPTS else "in.txt")
         if job in SCRIPTS:
             files = f"{self.folder / 'mapper.py'},{self.folder / 'reducer.py'}"
             words = ["-files", files, "-D", "mapreduce.job.maps=8", "-input", text, "-output", out]

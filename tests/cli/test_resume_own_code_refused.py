@@ -46,7 +46,7 @@ def refused(tmp_path: Path, words: str) -> None:
         ("function", "in.txt", "input changed"),
         ("function", "job.py", "code changed"),
         ("function", "helper.py", "code changed"),
-        ("combiner", "in.txt", "input changed"),
+        ("combiner", "few.txt", "input changed"),
         ("combiner", "reducer.py", "code changed"),
     ],
 )
