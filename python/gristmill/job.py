@@ -293,7 +293,7 @@ def resume(job_id: str, *, history: bool = False) -> JobReport:
     """Go on with a job whose process was killed, from what it had done; the output is the same.
 
     The job is that of the history in `$GRISTMILL_HOME`, with the options that it was begun with,
-    in the directory that it was begun in.
+    in the directory that it was begun in; if it has code of yours, with that code as it was.
 
     Args:
         job_id: The job's name, a part of it that no other job has, or `last`.
@@ -303,8 +303,9 @@ def resume(job_id: str, *, history: bool = False) -> JobReport:
         The job's report; its times are of this process.
 
     Raises:
-        ValueError: The job is over, or cannot be resumed; an input changed since; or the history
-            is none that the job wrote.
+        ValueError: The job is over, or cannot be resumed; an input or the job's code changed since;
+            or the history is none that the job wrote.
+        PermissionError: Somebody else may have written what is kept of the job's code.
         FileNotFoundError: There is no such job, or several, or an input does not exist any more.
         FileExistsError: The job is alive.
         OSError: As those of the job itself.

@@ -32,12 +32,18 @@ def events_of(home: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_bytes().split(b"\n")[:-1]]
 
 
-def wait_for_history(home: Path, process: subprocess.Popen[str]) -> None:
+def wait_for_history(
+    home: Path, process: subprocess.Popen[str], event: str = "job_submitted"
+) -> None:
+    """Wait until an event stands in the history as a whole line; or until the job is over."""
+    begins = f'"event":"{event}"'.encode()
     deadline_s = time.monotonic() + 20
     while process.poll() is None:
         histories = list(home.glob("jobs/*/events.jsonl"))
-        if histories and b"\n" in histories[0].read_bytes():  # the first event is whole
-            return
+        if histories:
+            lines = histories[0].read_bytes().split(b"\n")[:-1]
+            if any(begins in line for line in lines):
+                return
         assert time.monotonic() < deadline_s, "no history"
         time.sleep(0.001)
 
@@ -68,13 +74,16 @@ def merged(events: list[dict[str, Any]]) -> bool:
     return kept(events, "merge") >= 1
 
 
-def killed_again_and_again(arguments: list[str | Path], home: Path, *, took_s: float) -> int:
+def killed_again_and_again(
+    arguments: list[str | Path], home: Path, *, took_s: float, begun: str = "job_submitted"
+) -> int:
     """Run a job, killing it and those that go on with it; returns how many were killed.
 
-    One in four dies while it starts, the others soon after they have begun to write their history.
+    The first kill comes after an event, from which on the job can be resumed. One in four dies
+    while it starts, the others soon after they have begun to write their history.
     """
     process = start(*arguments, "--history")
-    wait_for_history(home, process)
+    wait_for_history(home, process, begun)
     killed = 0
     while killed < KILLS:
         time.sleep(random.uniform(0, took_s / 8))

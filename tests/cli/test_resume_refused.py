@@ -17,7 +17,7 @@ from .resuming import RUNS, Tree, events_of, kill_when, merged, spilled, tree, w
 def left_in(folder: Path) -> dict[str, tuple[int, int]]:
     """All that is in a folder, with sizes and times."""
     return {
-        str(path.relative_to(folder)): (path.stat().st_size, path.stat().st_mtime_ns)
+        str(path.relative_to(folder)): (path.lstat().st_size, path.lstat().st_mtime_ns)
         for path in sorted(folder.rglob("*"))
     }
 

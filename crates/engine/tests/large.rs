@@ -37,6 +37,7 @@ fn run(store: Arc<dyn Store>, spec: &Value) -> JobReport {
         job_id,
         history: history::Place::default(),
         work: None,
+        host: String::new(),
     };
     let spec = JobSpec::from_json(&spec.to_string()).unwrap();
     let report = jobs::run(&spec, &environment, &Control::default());

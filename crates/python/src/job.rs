@@ -47,6 +47,7 @@ impl Job {
     #[new]
     #[pyo3(signature = (spec, job_id, history = None, *, keep_short = false, work = None, command_line = false))]
     fn new(
+        py: Python<'_>,
         spec: &str,
         job_id: String,
         history: Option<PathBuf>,
@@ -63,6 +64,7 @@ impl Job {
             options,
         };
         let work = work.map(Work::to_engine);
+        let host = host(py)?;
         let shared = Arc::new(Shared::default());
         let theirs = Arc::clone(&shared);
         thread::spawn(move || {
@@ -71,6 +73,7 @@ impl Job {
                 job_id,
                 history,
                 work,
+                host,
             };
             let report = jobs::run(&spec, &environment, &theirs.control);
             *theirs.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report);
@@ -135,6 +138,16 @@ impl Job {
     }
 }
 
+/// Which Python runs people's functions: a job that is killed goes on with the same.
+fn host(py: Python<'_>) -> PyResult<String> {
+    let program: Option<String> = py.import("sys")?.getattr("executable")?.extract()?;
+    let version = Python::version_str();
+    Ok(format!(
+        "Python {version} at {}",
+        program.unwrap_or_default()
+    ))
+}
+
 /// The options as the history keeps them: without what is as long as the input has parts.
 fn kept_options(spec: &str) -> serde_json::Value {
     let mut options: serde_json::Value = serde_json::from_str(spec).unwrap_or_default();
@@ -142,8 +155,9 @@ fn kept_options(spec: &str) -> serde_json::Value {
         .get_mut("mapreduce")
         .and_then(|job| job.as_object_mut())
     {
-        job.remove("splits");
-        job.remove("files");
+        for long in ["splits", "files", "code"] {
+            job.remove(long);
+        }
     }
     options
 }
@@ -170,6 +184,7 @@ pub fn explain(py: Python<'_>, spec: &str, command_line: bool) -> PyResult<Strin
             job_id: String::new(),
             history: Place::default(),
             work: None,
+            host: String::new(),
         };
         jobs::explain(&spec, &environment)
     });

@@ -2,7 +2,8 @@
 
 Of teragen and terasort: on stdout, a few lines for people. Of teravalidate: on stdout, its report,
 line for line as Hadoop's TeraValidate writes it, and on stderr one line that says how things stand.
-Of sort: nothing but to a person at a terminal, on stderr.
+Of sort: nothing but to a person at a terminal, on stderr. Of people's own code: what it did, and
+its counters; of scripts, on stderr, as Hadoop does.
 """
 
 import sys
@@ -14,7 +15,7 @@ from gristmill.options import Value
 from gristmill.report import JobReport
 from gristmill.units import show_bytes, show_count, show_rate, show_seconds
 
-__all__ = ["cost_lines", "say_outcome"]
+__all__ = ["cost_lines", "say_done", "say_outcome"]
 
 
 _WORTH_A_RATE_BYTES = 100_000_000
@@ -23,7 +24,9 @@ _WORTH_A_RATE_BYTES = 100_000_000
 
 def say_outcome(report: JobReport, values: Mapping[str, Value]) -> None:
     """Say what a job did, or as much of it as it did before it failed."""
-    if report.command == "teravalidate":
+    if report.command in ("mapreduce", "streaming"):
+        _say_own_code(report, values)
+    elif report.command == "teravalidate":
         console.say(*report.report)
         if report.error is None:
             console.note(_verdict(report))
@@ -39,6 +42,35 @@ def say_outcome(report: JobReport, values: Mapping[str, Value]) -> None:
             *cost_lines(report),
             *_limits(report, values),
         )
+
+
+def _say_own_code(report: JobReport, values: Mapping[str, Value]) -> None:
+    """As `gristmill run` and `gristmill streaming` say it; here the job is one that went on."""
+    if report.error is not None:
+        from gristmill.mapreduce.telling import failure_notes
+
+        console.note(*failure_notes(report.error))
+    elif report.command == "streaming":
+        from gristmill.streaming.counters import counter_lines
+
+        console.note(*counter_lines(report, values["output"]))
+    else:
+        say_done(report, values["output"])
+
+
+def say_done(report: JobReport, output: object) -> None:
+    """Say what a job of people's own functions did."""
+    console.say(
+        f"{show_count(report.records, 'record')}, {show_bytes(report.output_bytes)},"
+        f" in {show_count(report.parts, 'file')} of {output}",
+        *cost_lines(report),
+    )
+    skipped = report.counters.get("MAP_SKIPPED_RECORDS", 0)
+    skipped += report.counters.get("REDUCE_SKIPPED_GROUPS", 0)
+    if skipped:
+        console.say(f"{show_count(skipped, 'bad record')} left out, kept in {output}/_bad-*")
+    for group, counters in report.user_counters.items():
+        console.say(f"{group}: " + ", ".join(f"{name} {n:,}" for name, n in counters.items()))
 
 
 def _limits(report: JobReport, values: Mapping[str, Value]) -> list[str]:

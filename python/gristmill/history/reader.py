@@ -31,6 +31,8 @@ JobState = Literal["running", "succeeded", "failed", "cancelled", "dead"]
 
 _RESUMABLE = frozenset({"sort", "teragen", "terasort"})
 
+_OWN_CODE = frozenset({"mapreduce", "streaming"})
+
 _REDUCE_PHASES = frozenset({"merge runs", "merge", "reduce"})
 
 
@@ -132,6 +134,8 @@ class JobHistory:
     """What it used, about twice a second."""
     runs: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     """The sorted runs that it wrote: task, path, records, bytes."""
+    keeps_code: bool = False
+    """Whether what its own code is, if it has some, is kept as long as it runs."""
     resumed_ms: list[int] = field(default_factory=list[int])
     """When other processes went on with it."""
     report: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -140,7 +144,11 @@ class JobHistory:
     @property
     def resumable(self) -> bool:
         """Whether `gristmill resume` can go on with it, as far as its options tell."""
-        if self.state != "dead" or self.command not in _RESUMABLE:
+        if self.state != "dead":
+            return False
+        if self.command in _OWN_CODE:
+            return self.keeps_code
+        if self.command not in _RESUMABLE:
             return False
         streams = (None, "-")
         return self.command != "sort" or (
@@ -266,13 +274,11 @@ def _take(
     match event["event"]:
         case "job_submitted":
             _submitted(history, event)
-        case "job_planned":
-            history.plan = event["plan"]
+        case "job_planned" | "job_began":
+            history.plan = event.get("plan", history.plan)
+            history.keeps_code |= "definition" in event
         case "phase_started":
-            _end_phase(history, t_ms)
-            fields = {name: event[name] for name in ("name", "tasks", "bytes")}
-            kept = event.get("kept", 0)
-            history.phases.append(PhaseSpan(start_ms=t_ms, kept=kept, **fields))
+            _begin_phase(history, event, t_ms)
         case "attempt_started":
             fields = {name: event[name] for name in ("task", "attempt", "phase")}
             attempt = Attempt(start_ms=t_ms, **fields)
@@ -320,9 +326,17 @@ def _submitted(history: JobHistory, event: dict[str, Any]) -> None:
     history.job_id = event["job_id"]
     history.command = event["command"]
     given: dict[str, Any] = event["spec"] or {}
-    history.options = given.get(history.command, {})
+    # Jobs with scripts have the options of those with functions.
+    history.options = given.get(history.command) or given.get("mapreduce") or {}
     history.unix_ms = event["unix_ms"]
     history.program = event["program"]
+
+
+def _begin_phase(history: JobHistory, event: dict[str, Any], t_ms: int) -> None:
+    _end_phase(history, t_ms)
+    fields = {name: event[name] for name in ("name", "tasks", "bytes")}
+    kept = event.get("kept", 0)
+    history.phases.append(PhaseSpan(start_ms=t_ms, kept=kept, **fields))
 
 
 def _end_phase(history: JobHistory, t_ms: int) -> None:

@@ -169,7 +169,7 @@ def _compare_engine(verdict: Verdict, job: Job, planned: Outcome) -> None:
     """Against the engine; whose hash is another one, so that parts are put together first."""
     with tempfile.TemporaryDirectory(prefix="gristmill-check-") as folder:
         job = replace(job, output=_Anything((f"{folder}/out",)), outputs=_anything(job.outputs))
-        result = run_one(job, Options(progress=False, no_sync=True))
+        result = run_one(job, Options(progress=False, no_sync=True), once="it was a check")
         found = Outcome([_ordered(result.read())])
         found.named.update((name, _ordered(result.read(name))) for name in job.outputs)
     mine = Outcome([_ordered(record for part in planned.parts for record in part)])

@@ -23,6 +23,7 @@ from gristmill.amounts import parse_bytes
 from gristmill.errors import attach_report
 from gristmill.history.home import jobs_folder
 from gristmill.job import TICK_S, new_job_id
+from gristmill.mapreduce.code import code_files
 from gristmill.mapreduce.definition import Definition, Functions, pickled, record_classes
 from gristmill.mapreduce.formats import Input, Output
 from gristmill.mapreduce.job import Job
@@ -53,6 +54,10 @@ __all__ = [
 
 Stop = Callable[[], bool]
 """Whether a job that runs shall end."""
+
+_CHAIN = "it is one of a chain of jobs, of which the others would not run"
+
+_NO_FILES = "its input is in no files, and nobody knows whether that has changed"
 
 _BAR_AFTER_S = 2.0
 
@@ -105,12 +110,13 @@ class Prepared:
     options: Options
 
 
-def run(job: Job, options: Options) -> Result:
+def run(job: Job, options: Options, stop: Stop = lambda: False) -> Result:
     """Run a job, and before it those that it reads from."""
     result: Result | None = None
     with chained(job) as jobs:
+        once = _CHAIN if len(jobs) > 1 else None
         for one in jobs:
-            result = run_one(one, options)
+            result = run_one(one, options, stop, once=once)
     assert result is not None
     return result
 
@@ -147,13 +153,15 @@ def chained(job: Job) -> Generator[list[Job]]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def run_one(job: Job, options: Options, stop: Stop = lambda: False) -> Result:
-    """Run a job whose input is there."""
+def run_one(
+    job: Job, options: Options, stop: Stop = lambda: False, *, once: str | None = None
+) -> Result:
+    """Run a job whose input is there; `once` says why it could not be resumed."""
     if isinstance(job.partition_by, SampledRanges):
         from gristmill.mapreduce.sampling import sampled
 
         job = sampled(job, job.partition_by, options, stop)
-    report = run_prepared(prepare(job, options), options.progress, stop)
+    report = run_prepared(prepare(job, options, once=once), options.progress, stop)
     assert job.output is not None
     return Result(report, job.output, dict(job.outputs))
 
@@ -182,8 +190,8 @@ def run_prepared(prepared: Prepared, progress: bool | None, stop: Stop) -> JobRe
     return report
 
 
-def prepare(job: Job, options: Options) -> Prepared:
-    """Plan a job and pickle its functions.
+def prepare(job: Job, options: Options, *, once: str | None = None) -> Prepared:
+    """Plan a job and pickle its functions; `once` says why it could not be resumed.
 
     Raises:
         TypeError: A function cannot be pickled.
@@ -198,6 +206,8 @@ def prepare(job: Job, options: Options) -> Prepared:
         "name": job.name,
         "inputs": plan.display,
         "files": [*plan.files, *files.values()],
+        "code": code_files(),
+        "once": once or _once(source, plan),
         "splits": [{"bytes": split.bytes, "what": split.what} for split in plan.splits],
         "partitions": partitions_of(job, plan),
         "output": folder,
@@ -205,6 +215,14 @@ def prepare(job: Job, options: Options) -> Prepared:
     }
     definition = _definition(job, source, files)
     return Prepared(job=job, spec=spec, definition=definition, plan=plan, options=options)
+
+
+def _once(source: Input, plan: Plan) -> str | None:
+    """Why a job with this input could not be resumed, if there is a reason."""
+    from gristmill.mapreduce.memory import Items
+
+    with_data = isinstance(source, Items)  # the splits hold it
+    return None if plan.files or with_data or not plan.splits else _NO_FILES
 
 
 def begin(prepared: Prepared, job_id: str) -> "_core.Job":

@@ -71,7 +71,8 @@ def _keys(job: Job, records: int, folder: str, options: "Options", stop: "Stop")
         output=kv(folder),
         name=f"{job.name} (sample)",
     )
-    prepared = prepare(plain, replace(options, history=False, overwrite=False, no_sync=True))
+    options = replace(options, history=False, overwrite=False, no_sync=True)
+    prepared = prepare(plain, options, once="it only took a sample of its input")
     splits = prepared.spec["splits"]
     step = max(len(splits) // _SPLITS, 1)
     chosen = splits[::step]

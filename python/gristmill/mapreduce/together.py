@@ -17,7 +17,7 @@ from dataclasses import replace
 from gristmill.amounts import parse_bytes
 from gristmill.mapreduce.formats import Input
 from gristmill.mapreduce.job import Job
-from gristmill.mapreduce.launching import Options, run_one
+from gristmill.mapreduce.launching import Options, run
 from gristmill.mapreduce.result import Result
 from gristmill.memory import available_bytes
 
@@ -136,19 +136,9 @@ class _Crowd:
             with self._slots:
                 if self._stopped.is_set():
                     raise KeyboardInterrupt
-                return self._chain(job)
+                return run(job, self._options, self._stopped.is_set)
         except BaseException as error:
             if not self._stopped.is_set():
                 self._failure = error  # the others end because of it
             self._stopped.set()
             raise
-
-    def _chain(self, job: Job) -> Result:
-        from gristmill.mapreduce.launching import chained
-
-        result: Result | None = None
-        with chained(job) as jobs:
-            for one in jobs:
-                result = run_one(one, self._options, self._stopped.is_set)
-        assert result is not None
-        return result

@@ -10,7 +10,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,9 @@ from gristmill.cli.failures import DONE, FAILED, WRONG
 from gristmill.cli.progress import progress_bar
 from gristmill.history.home import jobs_folder
 from gristmill.job import TICK_S, new_job_id
+from gristmill.mapreduce.code import files_below
 from gristmill.report import JobReport
+from gristmill.streaming.counters import counter_lines
 from gristmill.streaming.explain import explained
 from gristmill.streaming.inputs import InputMissingError, expand
 from gristmill.streaming.meaning import Meaning, mean
@@ -89,6 +90,7 @@ def _run(meaning: Meaning) -> int:
         "name": meaning.name,
         "inputs": meaning.inputs,
         "files": request["files"],
+        "code": _code(definition),
         "splits": splits,
         "partitions": meaning.partitions,
         "output": os.fspath(meaning.output),
@@ -106,6 +108,19 @@ def _run(meaning: Meaning) -> int:
     if only is not None:
         spec |= _only(only, spec, definition)
     return _wait(arguments, spec, definition)
+
+
+def _code(definition: dict[str, Any]) -> list[str]:
+    """The files that decide what the scripts do: those shipped, and those named by whole paths."""
+    shipped = [path for _, path in (*definition["links"], *definition["archives"])]
+    steps = [definition[name] for name in ("map", "combine", "reduce")]
+    words = [word for step in steps if isinstance(step, dict) for word in step.get("script", ())]
+    named = [word for word in words if Path(word).is_absolute() and Path(word).is_file()]
+    partitioner = definition["partitioner"]
+    cuts = (
+        [partitioner["total"]] if isinstance(partitioner, dict) and "total" in partitioner else []
+    )
+    return files_below([*shipped, *named, *cuts])
 
 
 def _only(only: str, spec: dict[str, Any], definition: dict[str, Any]) -> dict[str, Any]:
@@ -160,7 +175,10 @@ def _wait(arguments: Arguments, spec: dict[str, Any], definition: dict[str, Any]
     if quiet:
         console.say(report.to_json())
     elif report.error is None:
-        console.note(*_summary(report, spec, definition["skipping"]))
+        console.note(
+            *_left_out(report, spec, definition["skipping"]),
+            *counter_lines(report, spec["output"]),
+        )
     if report.error is None:
         return DONE
     _tell(report)
@@ -171,27 +189,20 @@ def _wait(arguments: Arguments, spec: dict[str, Any], definition: dict[str, Any]
     return WRONG if report.error.kind == "bad_option" else FAILED
 
 
-def _summary(report: JobReport, spec: dict[str, Any], skipping: dict[str, Any] | None) -> list[str]:
-    """Hadoop's counters, in its layout, and where the output is."""
-    groups = {"Map-Reduce Framework": dict(report.counters), **report.user_counters}
-    count = sum(map(len, groups.values()))
-    # A line of a log, as programs that read Hadoop's expect it: mrjob does.
-    now = time.strftime("%Y-%m-%d %H:%M:%S")
-    lines = [f"{now} INFO mapreduce.Job: Counters: {count}"]
-    for group, counters in groups.items():
-        lines.append(f"\t{group}")
-        lines += [f"\t\t{name}={amount}" for name, amount in sorted(counters.items())]
-    left_out = {
+def _left_out(
+    report: JobReport, spec: dict[str, Any], skipping: dict[str, Any] | None
+) -> list[str]:
+    """How many bad records there were, and where they are."""
+    amounts = {
         what: report.counters.get(name, 0)
         for what, name in (("record", "MAP_SKIPPED_RECORDS"), ("group", "REDUCE_SKIPPED_GROUPS"))
     }
-    if skipping is not None and any(left_out.values()):
-        counts = ", ".join(show_count(count, f"bad {what}") for what, count in left_out.items())
-        folder = skipping["folder"]
-        kept = f"kept in {Path(spec['output'], folder)}" if folder else "kept nowhere"
-        lines.append(f"{counts} left out, {kept}")
-    lines.append(f"Output directory: {spec['output']} ({report.wall_s:.1f} s)")
-    return lines
+    if skipping is None or not any(amounts.values()):
+        return []
+    counts = ", ".join(show_count(count, f"bad {what}") for what, count in amounts.items())
+    folder = skipping["folder"]
+    kept = f"kept in {Path(spec['output'], folder)}" if folder else "kept nowhere"
+    return [f"{counts} left out, {kept}"]
 
 
 def _tell(report: JobReport) -> None:

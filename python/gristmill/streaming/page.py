@@ -35,6 +35,8 @@ What is different:
 - A task that fails is tried again, and when that does not help, the report names file, offset,
   number of records and the script's last lines, with a command that runs that split alone
   (`--only-split`).
+- A job that is killed goes on with `gristmill resume last`, from the tasks that are proved done, in
+  the environment it was begun in; if an input or a shipped file changed, it is refused.
 - Numbers in keys are ordered as KeyFieldBasedComparator orders them wherever it agrees with
   itself; two keys that lack a field are equal here.
 - Numbers with a fraction (DoubleValueSum) are printed with the fewest digits that tell them

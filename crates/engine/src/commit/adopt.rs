@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::folder::{remove_folder, sweep};
 use super::{
-    CommitOptions, FileStaging, LOCK, OLD, OUTPUT, SPILL, SUCCESS, SpillPlaces, Staging,
-    check_target,
+    CommitOptions, DEFINITION, FileStaging, LOCK, OLD, OUTPUT, SPILL, SUCCESS, SpillPlaces,
+    Staging, check_target, is_of_scripts,
 };
 use crate::error::{Error, Kind, Result};
 use crate::storage::local::parent_of;
@@ -170,6 +170,20 @@ pub fn clear_published(
     Ok(())
 }
 
+/// What a dead job kept of itself, by [`Staging::keep_definition`]; none where its folder is not there.
+///
+/// # Errors
+/// Somebody else may have written it.
+pub fn definition_of(store: &dyn Store, target: &Path, job: &str) -> Result<Option<Vec<u8>>> {
+    for (folder, _) in folders_of(target, job) {
+        let path = folder.join(DEFINITION);
+        if is_there(store, &path)? {
+            return store.read_private(&path).map(Some);
+        }
+    }
+    Ok(None)
+}
+
 /// Where a job to an output directory may have its folder; and whether that lies inside the output.
 fn folders_of(target: &Path, job: &str) -> [(PathBuf, bool); 2] {
     let name = target.file_name().unwrap_or_default().to_string_lossy();
@@ -184,7 +198,7 @@ pub(super) fn is_there(store: &dyn Store, path: &Path) -> Result<bool> {
     Ok(store.stat(path)?.is_some())
 }
 
-fn make(store: &dyn Store, directory: &Path) -> Result<()> {
+pub(super) fn make(store: &dyn Store, directory: &Path) -> Result<()> {
     if is_there(store, directory)? {
         Ok(())
     } else {
@@ -221,6 +235,8 @@ fn check_plain(store: &dyn Store, folder: &Path) -> Result<()> {
             return Err(refuse(&path));
         }
         match store.stat(&path)?.map(|stat| stat.kind) {
+            // Links of scripts lead nowhere that is looked at: their folders go as they are.
+            Some(FileKind::Directory) if is_of_scripts(&path) && path != folder => {}
             Some(FileKind::Directory) if !path.ends_with(OLD) => left.extend(store.list(&path)?),
             Some(FileKind::Other) => return Err(refuse(&path)),
             _ => {}

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   parent/.out.gristmill-JOB/lock            held while the job lives
+//!   parent/.out.gristmill-JOB/definition      of people's own code: what it is, for its user alone
 //!   parent/.out.gristmill-JOB/output/         parts are written here, then _SUCCESS
 //!   parent/out                                ◀── one rename of output/ (an exchange when overwriting)
 //! ```
@@ -20,9 +21,9 @@ mod within;
 
 use std::path::{Path, PathBuf};
 
-pub use adopt::{Taken, clear_published};
+pub use adopt::{Taken, clear_published, definition_of};
 pub use file::FileStaging;
-pub use places::{SpillPlaces, check_room};
+pub use places::{ARCHIVES, SCRIPT_FOLDER, SpillPlaces, check_room, is_of_scripts};
 
 use self::folder::{create, lock, remove_folder, sweep};
 use crate::error::{Error, JobOption, Kind, Result};
@@ -36,6 +37,9 @@ const LOCK: &str = "lock";
 const OUTPUT: &str = "output";
 const SPILL: &str = "spill";
 const ATTEMPTS: &str = "attempts";
+
+/// What a job of people's own code needs to be gone on with.
+const DEFINITION: &str = "definition";
 
 /// Where an old output waits, on file systems that cannot exchange names, until the new one is in its place.
 const OLD: &str = "old";
@@ -147,8 +151,14 @@ impl<'a> Staging<'a> {
     /// A place for files of attempts, of which only some count; gone with the job.
     pub fn attempts_place(&self) -> Result<PathBuf> {
         let place = self.folder.join(ATTEMPTS);
-        self.store.create_directory(&place)?;
+        adopt::make(self.store, &place)?;
         Ok(place)
+    }
+
+    /// Keeps what the job is, for nobody else to read, where [`definition_of`] finds it; gone with the job.
+    pub fn keep_definition(&self, definition: &[u8]) -> Result<()> {
+        let path = self.folder.join(DEFINITION);
+        self.store.create_private(&path, definition)
     }
 
     /// Where the output file `name` is written.

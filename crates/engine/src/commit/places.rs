@@ -16,6 +16,18 @@ use crate::storage::{FileKind, Lock, Store};
 
 const PREFIX: &str = ".gristmill-spill-";
 
+/// Beside the runs of a job with scripts: its archives, unpacked.
+pub const ARCHIVES: &str = "archives";
+
+/// And how the names of the working directories of its attempts begin.
+pub const SCRIPT_FOLDER: &str = "task-";
+
+/// Whether what lies beside the runs is a folder for scripts: there are links in it, and no job goes on from it.
+pub fn is_of_scripts(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name == ARCHIVES || name.starts_with(SCRIPT_FOLDER)
+}
+
 /// The folders of one job; removed with all in them when dropped.
 #[derive(Debug)]
 pub struct SpillPlaces<'a> {

@@ -162,6 +162,9 @@ pub struct Began {
     pub memory_bytes: u64,
     /// The files that are read, in order.
     pub inputs: Vec<Known>,
+    /// The SHA-256 of what a job of people's own code is, in hexadecimal, where that is kept beside its output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<String>,
 }
 
 /// A file, as it is known again.

@@ -5,6 +5,7 @@
 
 mod explain;
 mod mapreduce;
+mod passes;
 mod report;
 mod resume;
 mod runs;
@@ -47,8 +48,10 @@ pub struct Environment {
     pub job_id: String,
     /// Where its history goes.
     pub history: Place,
-    /// Who runs people's code, for jobs that have some.
+    /// Who runs people's code, for jobs that have some. Of a job that goes on: in the place of what it kept.
     pub work: Option<Arc<dyn Work>>,
+    /// What people's functions are run by, such as a Python: a job goes on only with the same.
+    pub host: String,
 }
 
 /// A job under way: what the commands share.
@@ -77,6 +80,7 @@ struct Job<'a> {
 ///     job_id: "job_1".into(),
 ///     history: Default::default(),
 ///     work: None,
+///     host: String::new(),
 /// };
 /// let run = |json| jobs::run(&JobSpec::from_json(json).unwrap(), &environment, &Control::default());
 /// let made = run(r#"{"teragen": {"rows": "1k", "output": "/made"}}"#);
@@ -224,17 +228,7 @@ impl Job<'_> {
 
     /// Lets the driver run `plan`.
     fn run_plan(&mut self, plan: Box<dyn Plan>, context: &TaskContext) -> Result<()> {
-        self.run_plan_with(plan, context, RetryPolicy::default())
-    }
-
-    /// The same with another number of tries.
-    fn run_plan_with(
-        &mut self,
-        plan: Box<dyn Plan>,
-        context: &TaskContext,
-        policy: RetryPolicy,
-    ) -> Result<()> {
-        self.run_driver(Driver::new(plan, policy), context)
+        self.run_driver(Driver::new(plan, RetryPolicy::default()), context)
     }
 
     fn run_driver(&mut self, mut driver: Driver, context: &TaskContext) -> Result<()> {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{Error, Kind, Result, Spelling};
@@ -145,6 +145,9 @@ impl JobReport {
         self.duplicate_keys = number("duplicate_keys");
         if let Some(checksum) = numbers.get("checksum").and_then(Value::as_str) {
             checksum.clone_into(&mut self.checksum);
+        }
+        if let Some(counters) = numbers.get("user_counters") {
+            self.user_counters = BTreeMap::deserialize(counters).unwrap_or_default();
         }
     }
 

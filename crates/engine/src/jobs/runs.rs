@@ -9,6 +9,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Job;
+use super::passes::{self, Next, Pass, longest_of, wrong_report};
 use crate::driver::{Plan, Stage};
 use crate::error::{Error, Kind, Result};
 use crate::merge::output::MergeProof;
@@ -20,8 +21,7 @@ use crate::spill::SpilledRun;
 use crate::storage::Store;
 use crate::storage::layered::MEMORY_PLACE;
 use crate::task::{
-    MergeRun, MergeRunsSpec, MergeSpec, MergeTarget, RunPlan, SpillInput, SpillSpec, TaskReport,
-    TaskSpec,
+    MergeRun, MergeSpec, MergeTarget, RunPlan, SpillInput, SpillSpec, TaskReport, TaskSpec,
 };
 
 /// What was read, spilled and merged.
@@ -81,8 +81,8 @@ pub(super) enum Step {
     Sample,
     /// The spill's.
     Spill,
-    /// Those of a pass over these groups of runs.
-    Pass(Vec<Vec<MergeRun>>),
+    /// Those of this pass.
+    Pass(Pass),
     /// The last merge's.
     Merge(Vec<MergeTarget>),
 }
@@ -139,57 +139,23 @@ impl RunSort {
 
     /// The next stage, whichever it is.
     fn merge(&mut self, runs: Vec<MergeRun>) -> Result<Option<Stage>> {
-        let groups = self.numbers.groups(&longest_of(&runs))?;
-        if groups.is_empty() {
-            return self.last_merge(runs).map(Some);
-        }
-        let mut rest = runs.into_iter();
-        let groups: Vec<Vec<MergeRun>> = groups
-            .into_iter()
-            .map(|len| rest.by_ref().take(len).collect())
-            .collect();
-        let task = |(number, group): (u64, &Vec<MergeRun>)| {
-            TaskSpec::MergeRuns(MergeRunsSpec {
-                plan: Arc::clone(&self.run_plan),
-                runs: group.clone(),
-                source_bytes: self.numbers.source_bytes(&longest_of(group)),
-                number,
-            })
+        let pass = match passes::next(runs, &self.numbers)? {
+            Next::Last(runs) => return self.last_merge(runs).map(Some),
+            Next::Pass(pass) => pass,
         };
-        // A run that is alone in its group stays as it is.
-        let together = (0..).zip(&groups).filter(|(_, group)| group.len() > 1);
-        let tasks = together.map(task).collect();
-        self.step = Step::Pass(groups);
-        let mut outcome = lock(&self.outcome);
-        outcome.passes += 1;
-        Ok(Some(Stage {
-            name: "merge runs",
-            bytes: outcome.bytes_read,
-            tasks,
-        }))
+        let bytes = {
+            let mut outcome = lock(&self.outcome);
+            outcome.passes += 1;
+            outcome.bytes_read
+        };
+        let stage = pass.stage(&self.run_plan, &self.numbers, bytes);
+        self.step = Step::Pass(pass);
+        Ok(Some(stage))
     }
 
-    fn passed(
-        &mut self,
-        reports: Vec<TaskReport>,
-        groups: Vec<Vec<MergeRun>>,
-    ) -> Result<Option<Stage>> {
-        let mut reports = reports.into_iter();
-        let mut runs = Vec::with_capacity(groups.len());
-        for mut group in groups {
-            if group.len() < 2 {
-                runs.append(&mut group);
-                continue;
-            }
-            let Some(TaskReport::MergeRuns(run)) = reports.next() else {
-                return Err(wrong_report());
-            };
-            for merged in &group {
-                self.store.remove(&merged.path)?;
-            }
-            lock(&self.outcome).count_spilled(&run);
-            runs.push(MergeRun::from(run));
-        }
+    fn passed(&mut self, reports: Vec<TaskReport>, pass: Pass) -> Result<Option<Stage>> {
+        let count = |run: &SpilledRun| lock(&self.outcome).count_spilled(run);
+        let runs = pass.over(reports, &*self.store, count)?;
         self.merge(runs)
     }
 
@@ -250,7 +216,7 @@ impl Plan for RunSort {
             },
             Step::Sample => self.spill(reports).map(Some),
             Step::Spill => self.spilled(reports),
-            Step::Pass(groups) => self.passed(reports, groups),
+            Step::Pass(pass) => self.passed(reports, pass),
             Step::Merge(targets) => self.merged(reports, targets).map(|()| None),
         }
     }
@@ -319,12 +285,4 @@ pub(super) fn count_runs(job: &mut Job<'_>, input_bytes: u64, outcome: &RunOutco
 /// What `outcome` holds. A panic elsewhere leaves it whole enough: the job fails then.
 pub(super) fn lock(outcome: &Mutex<RunOutcome>) -> std::sync::MutexGuard<'_, RunOutcome> {
     outcome.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn longest_of(runs: &[MergeRun]) -> Vec<u64> {
-    runs.iter().map(|run| run.longest).collect()
-}
-
-fn wrong_report() -> Error {
-    Error::bug("sort the input", "a report of another kind")
 }

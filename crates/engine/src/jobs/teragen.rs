@@ -66,6 +66,7 @@ pub(super) fn run(job: &mut Job<'_>, spec: &TeragenSpec) -> Result<()> {
         names: names.clone(),
         shape: super::terasort::SHAPE.kind(),
         unique: false,
+        attempts: None,
     };
     let paths = names.iter().map(|name| staging.path_of(name)).collect();
     let proof = Arc::new(Mutex::new(OutputProof::new(files)));

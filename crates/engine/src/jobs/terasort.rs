@@ -85,6 +85,7 @@ pub(super) fn run(job: &mut Job<'_>, spec: &TerasortSpec) -> Result<()> {
         names: names.clone(),
         shape: SHAPE.kind(),
         unique: false,
+        attempts: None,
     };
     let proof = match numbers {
         None => sort_in_memory(job, &plan, files, outputs, &places)?,

@@ -43,9 +43,15 @@ pub struct MapReduceSpec {
     /// What the user gave as input, for people to read.
     #[serde(default)]
     pub inputs: Vec<String>,
-    /// The files that must not change while the job runs.
+    /// The files that must not change while the job runs; the history keeps their state, but not as options.
     #[serde(default)]
     pub files: Vec<PathBuf>,
+    /// The files that the job's code is in: if one changed, a job that was killed is not gone on with.
+    #[serde(default)]
+    pub code: Vec<PathBuf>,
+    /// Why the job could not be gone on with if it were killed, if there is a reason.
+    #[serde(default)]
+    pub once: Option<String>,
     /// The parts of the input, one for each map task; the history keeps none of them.
     #[serde(default)]
     pub splits: Vec<WorkSplit>,

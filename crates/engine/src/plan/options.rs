@@ -232,7 +232,11 @@ impl JobSpec {
                 paths.chain(&mut spec.spill_dir).collect()
             }
             JobSpec::Teravalidate(spec) => vec![&mut spec.input],
-            JobSpec::Mapreduce(_) | JobSpec::Resume(_) => Vec::new(), // not resumed
+            JobSpec::Mapreduce(spec) => {
+                let output = std::iter::once(&mut spec.output);
+                output.chain(&mut spec.spill_dir).collect()
+            }
+            JobSpec::Resume(_) => Vec::new(),
         };
         for path in all {
             *path = directory.join(&*path);

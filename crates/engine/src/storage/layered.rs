@@ -65,6 +65,14 @@ impl Store for Layered {
         self.of(path).create(path, bytes, caching)
     }
 
+    fn create_private(&self, path: &Path, data: &[u8]) -> Result<()> {
+        self.of(path).create_private(path, data)
+    }
+
+    fn read_private(&self, path: &Path) -> Result<Vec<u8>> {
+        self.of(path).read_private(path)
+    }
+
     fn create_directory(&self, path: &Path) -> Result<()> {
         self.of(path).create_directory(path)
     }

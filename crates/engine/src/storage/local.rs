@@ -10,7 +10,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::direct::{LocalReader, LocalWriter};
-use super::{Caching, FileKind, Lock, ReadFile, Stat, Store, WriteFile, whole_blocks};
+use super::{Caching, FileKind, Lock, ReadFile, Stat, Store, WriteFile, private, whole_blocks};
 use crate::error::{Error, Kind, Result};
 
 /// Files of this machine, network mounts included.
@@ -59,6 +59,14 @@ impl Store for Local {
 
     fn create(&self, path: &Path, bytes: u64, caching: Caching) -> Result<Box<dyn WriteFile>> {
         Ok(Box::new(LocalWriter::create(path, bytes, caching)?))
+    }
+
+    fn create_private(&self, path: &Path, data: &[u8]) -> Result<()> {
+        private::create(path, data)
+    }
+
+    fn read_private(&self, path: &Path) -> Result<Vec<u8>> {
+        private::read(path)
     }
 
     fn create_directory(&self, path: &Path) -> Result<()> {

@@ -12,6 +12,7 @@ pub mod local;
 pub mod memory;
 pub mod overlap;
 pub mod pages;
+mod private;
 pub mod probe;
 pub mod shrink;
 pub mod stream;
@@ -73,6 +74,21 @@ pub trait Store: Send + Sync + Debug {
     /// Opens a file for writing at `bytes` bytes of length; creates it and reserves its space where needed.
     /// What it holds already stays: several writers may fill ranges of one file.
     fn create(&self, path: &Path, bytes: u64, caching: Caching) -> Result<Box<dyn WriteFile>>;
+
+    /// Writes a new file that nobody else may read or write, in a store that knows owners.
+    fn create_private(&self, path: &Path, data: &[u8]) -> Result<()> {
+        let file = self.create(path, data.len() as u64, Caching::Cached)?;
+        file.write_at(data, 0)
+    }
+
+    /// Reads a file of [`create_private`](Self::create_private). Fails where somebody else may have written it.
+    fn read_private(&self, path: &Path) -> Result<Vec<u8>> {
+        let stat = self.stat(path)?;
+        let mut data = vec![0; stat.map_or(0, |stat| stat.bytes as usize)];
+        let read = self.open(path, Caching::Cached)?.read_at(&mut data, 0)?;
+        data.truncate(read);
+        Ok(data)
+    }
 
     /// Creates one directory; its parent exists, it does not.
     fn create_directory(&self, path: &Path) -> Result<()>;

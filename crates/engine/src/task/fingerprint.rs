@@ -8,7 +8,7 @@
 use std::fmt::{self, Write};
 use std::path::Path;
 
-use super::{MergeTarget, RangeSpec, RunPlan, TaskSpec};
+use super::{MergeTarget, RangeSpec, RunPlan, TaskSpec, WorkKind, WorkSpec};
 
 /// Borders that are looked at: all of them come from one sample, so that a few tell two plans apart, and a job of
 /// many tasks does not spend its time on this.
@@ -61,6 +61,7 @@ impl TaskSpec {
                 let places = (spec.file.bytes, spec.offset, spec.start, spec.records);
                 write!(hash, "{places:?} {:?} {}", spec.layout, spec.skew)
             }
+            TaskSpec::Work(spec) => feed_work(spec, hash),
             // Nothing of these is ever kept.
             other => write!(hash, "{other:?}"),
         }
@@ -83,6 +84,25 @@ fn feed_ranges(what: &str, ranges: &[RangeSpec], hash: &mut Fnv) -> fmt::Result 
         write!(hash, "{what} {places:?} ")?;
     }
     Ok(())
+}
+
+/// Of people's code nobody knows whether it gives the same twice: a reduce is that of these very runs, whose names have
+/// the attempts in them that made them.
+fn feed_work(spec: &WorkSpec, hash: &mut Fnv) -> fmt::Result {
+    write!(hash, "work {} {} ", spec.partitions, spec.chunk_bytes)?;
+    match &spec.work {
+        WorkKind::Map {
+            number,
+            bytes,
+            what,
+        } => write!(hash, "map {number} {bytes} {what}"),
+        WorkKind::Reduce {
+            partition, runs, ..
+        } => {
+            write!(hash, "reduce {partition} ")?;
+            runs.iter().try_for_each(|run| feed_name(&run.path, hash))
+        }
+    }
 }
 
 /// A file's name, without its folder.
@@ -173,5 +193,35 @@ mod tests {
         };
         assert_eq!(runs("run-1"), runs("run-1"));
         assert_ne!(runs("run-1"), runs("run-2"));
+    }
+
+    #[test]
+    fn a_reduce_is_that_of_its_very_runs() {
+        let reduce = |partition: u32, folder: &str, run: &str| {
+            let runs = vec![MergeRun {
+                path: Path::new(folder).join(run),
+                longest: 1,
+            }];
+            TaskSpec::Work(WorkSpec {
+                job_id: "j".into(),
+                task: 0,
+                attempt: 0,
+                partitions: 3,
+                places: vec![folder.into()],
+                chunk_bytes: 1,
+                buffer_bytes: 1,
+                output: folder.into(),
+                work: WorkKind::Reduce {
+                    partition,
+                    runs: Arc::new(runs),
+                    source_bytes: 7,
+                },
+            })
+            .fingerprint()
+        };
+        let one = reduce(1, "/a", "run-00001-0-0000");
+        assert_eq!(one, reduce(1, "/b", "run-00001-0-0000"));
+        assert_ne!(one, reduce(2, "/a", "run-00001-0-0000"));
+        assert_ne!(one, reduce(1, "/a", "run-00001-1-0000"));
     }
 }

@@ -4,12 +4,13 @@
 //! Keys are not kept: they are in the output, which is proved again before it is trusted (`reprove`). A kind of task
 //! that is not named here is done again.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{MergeTarget, RangeSpec, TaskReport, TaskSpec};
+use super::{MergeTarget, RangeSpec, TaskReport, TaskSpec, WorkFile, WorkReport};
 use crate::error::{Error, Kind, Result};
 use crate::record::RECORD_BYTES;
 use crate::record::checksum::Hex;
@@ -35,6 +36,52 @@ pub enum Kept {
     Reduce(Vec<KeptRange>),
     /// A range of records that were made.
     Generate(KeptRange),
+    /// Runs and files of people's code.
+    Work(KeptTask),
+}
+
+/// What a task with people's code made and counted. What it used of the machine is not kept: that was another process.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct KeptTask {
+    /// The name of the attempt's folder.
+    pub folder: String,
+    /// Its runs.
+    pub runs: Vec<KeptRun>,
+    /// Its files.
+    pub files: Vec<KeptFile>,
+    /// Records of the split, or pairs of the partition.
+    pub records_in: u64,
+    /// Their bytes.
+    pub bytes_in: u64,
+    /// Pairs or records that came out.
+    pub records_out: u64,
+    /// Their bytes.
+    pub bytes_out: u64,
+    /// Groups that were reduced.
+    pub groups: u64,
+    /// Pairs that were combined.
+    pub combine_in: u64,
+    /// What they became.
+    pub combine_out: u64,
+    /// Records that were left out.
+    pub skipped: u64,
+    /// The user's counters.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub counters: BTreeMap<String, BTreeMap<String, i64>>,
+}
+
+/// A whole file, as it is known again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptFile {
+    /// Its name.
+    pub name: String,
+    /// Its length.
+    pub bytes: u64,
+    /// Its records.
+    pub records: u64,
+    /// The CRC of its bytes.
+    pub crc: u32,
 }
 
 /// A run, as it is known again.
@@ -121,6 +168,7 @@ impl Kept {
                 let ranges = spec.ranges.iter().zip(proofs).map(kept);
                 ranges.collect::<Option<_>>().map(Kept::Reduce)
             }
+            (TaskSpec::Work(_), TaskReport::Work(report)) => KeptTask::of(report).map(Kept::Work),
             (TaskSpec::Generate(spec), TaskReport::Generate(proof)) => {
                 let counts = (spec.records * RECORD_BYTES as u64, spec.records, 0);
                 let place = Place(&spec.file.path, spec.file.bytes, spec.offset);
@@ -135,6 +183,15 @@ impl Kept {
         match self {
             Kept::Spill(runs) => runs,
             Kept::MergeRuns { run, .. } => std::slice::from_ref(run),
+            Kept::Work(task) => &task.runs,
+            _ => &[],
+        }
+    }
+
+    /// The whole files that it wrote.
+    pub fn files(&self) -> &[KeptFile] {
+        match self {
+            Kept::Work(task) => &task.files,
             _ => &[],
         }
     }
@@ -145,6 +202,59 @@ impl Kept {
             Kept::Merge(ranges) | Kept::Reduce(ranges) => ranges,
             Kept::Generate(range) => std::slice::from_ref(range),
             _ => &[],
+        }
+    }
+}
+
+impl KeptTask {
+    fn of(report: &WorkReport) -> Option<Self> {
+        let files = report.files.iter().map(|file| {
+            Some(KeptFile {
+                name: file.name.clone(),
+                bytes: file.bytes,
+                records: file.records,
+                crc: file.crc?,
+            })
+        });
+        let runs = report.runs.iter().map(KeptRun::of);
+        Some(KeptTask {
+            folder: name_of(&report.folder)?,
+            runs: runs.collect::<Option<_>>()?,
+            files: files.collect::<Option<_>>()?,
+            records_in: report.records_in,
+            bytes_in: report.bytes_in,
+            records_out: report.records_out,
+            bytes_out: report.bytes_out,
+            groups: report.groups,
+            combine_in: report.combine_in,
+            combine_out: report.combine_out,
+            skipped: report.skipped,
+            counters: report.counters.clone(),
+        })
+    }
+
+    /// The task's report, with these runs; its attempt's folder is in `attempts`.
+    pub fn report(&self, attempts: &Path, runs: Vec<SpilledRun>) -> WorkReport {
+        let file = |file: &KeptFile| WorkFile {
+            name: file.name.clone(),
+            bytes: file.bytes,
+            records: file.records,
+            crc: Some(file.crc),
+        };
+        WorkReport {
+            runs,
+            folder: attempts.join(&self.folder),
+            files: self.files.iter().map(file).collect(),
+            records_in: self.records_in,
+            bytes_in: self.bytes_in,
+            records_out: self.records_out,
+            bytes_out: self.bytes_out,
+            groups: self.groups,
+            combine_in: self.combine_in,
+            combine_out: self.combine_out,
+            skipped: self.skipped,
+            counters: self.counters.clone(),
+            ..WorkReport::default()
         }
     }
 }

@@ -3,6 +3,7 @@
 //! A runner decides where a task runs, never what it does. One file per kind of task; all of them only put stages
 //! together. What many tasks share while a job runs (the store, the arena, the map outputs) is in [`TaskContext`].
 
+mod again;
 mod fingerprint;
 mod generate;
 mod kept;
@@ -24,8 +25,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+pub use again::{How, WorkAgain};
 pub use generate::{GENERATE_WORKER_BYTES, GenerateSpec};
-pub use kept::{Kept, KeptRange, KeptRun};
+pub use kept::{Kept, KeptFile, KeptRange, KeptRun, KeptTask};
 pub use map::{MapReport, MapSpec};
 pub use merge::{MergeRun, MergeRunsSpec, MergeSpec, MergeTarget};
 pub use processes::ProcessWork;
@@ -35,7 +37,7 @@ pub use sample::SampleSpec;
 pub use sample_keys::SampleKeysSpec;
 pub use spill::{RunPlan, SpillInput, SpillSpec};
 pub use validate::{VALIDATE_WORKER_BYTES, ValidateReport, ValidateSpec};
-pub use work::{Work, WorkFile, WorkKind, WorkReport, WorkSpec, WorkSplit};
+pub use work::{Work, WorkFile, WorkKind, WorkReport, WorkSpec, WorkSplit, crc_of};
 
 use crate::budget::Budget;
 use crate::error::{Error, Result};
@@ -194,6 +196,8 @@ pub struct TaskContext {
     pub work: Option<Arc<dyn Work>>,
     /// Whether what a task wrote is made durable before what it was made of may go.
     pub durable: bool,
+    /// Whether files of people's code must be known again by another process.
+    pub remembered: bool,
     /// Bytes done, over all tasks of the stage.
     pub done_bytes: AtomicU64,
     /// Map outputs, until the job ends.
@@ -222,6 +226,7 @@ impl TaskContext {
             sink: None,
             work: None,
             durable: false,
+            remembered: false,
             done_bytes,
             outputs,
         }

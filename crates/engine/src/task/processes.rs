@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use super::Attempt;
+use super::again::{How, WorkAgain};
 use super::work::{Work, WorkKind, WorkReport, WorkSpec};
 use crate::error::{Error, JobOption, Kind, Result};
 use crate::worker::{
@@ -61,6 +62,13 @@ impl ProcessWork {
 }
 
 impl Work for ProcessWork {
+    fn again(&self) -> Option<WorkAgain> {
+        Some(WorkAgain {
+            how: How::processes(&self.command, self.limits)?,
+            definition: self.definition.bytes.to_vec(),
+        })
+    }
+
     fn run(&self, spec: &WorkSpec, attempt: &Attempt<'_>) -> Result<WorkReport> {
         let json = serde_json::to_vec(spec)
             .map_err(|error| Error::bug("write a task", error.to_string()))?;

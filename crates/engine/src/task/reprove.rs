@@ -36,7 +36,7 @@ pub fn prove_again(
     folder: &Path,
 ) -> Result<Option<TaskReport>> {
     match kept {
-        Kept::Spill(_) | Kept::MergeRuns { .. } => Ok(None),
+        Kept::Spill(_) | Kept::MergeRuns { .. } | Kept::Work(_) => Ok(None),
         Kept::Merge(ranges) => {
             let proof = |range: &KeptRange| merged(range, shape, unique, store, folder);
             let proofs = ranges.iter().map(proof).collect::<Result<_>>()?;

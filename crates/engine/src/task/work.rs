@@ -12,21 +12,30 @@
 //! Files lie in a folder of the attempt; those of the attempts that count are moved to the output when all is done.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Attempt, MergeRun, TaskContext};
+use super::{Attempt, MergeRun, TaskContext, WorkAgain};
 use crate::error::{Error, Result};
 use crate::spill::SpilledRun;
 use crate::spill::collect::CollectPlan;
+use crate::storage::{Caching, FileKind, Store};
+
+/// Bytes that are read at once.
+const READ_BYTES: usize = 1 << 20;
 
 /// Somebody who runs people's code.
 pub trait Work: Send + Sync + std::fmt::Debug {
     /// Does one attempt of a task. Blocks until it is over; ends soon after `attempt` is told to stop.
     fn run(&self, spec: &WorkSpec, attempt: &Attempt<'_>) -> Result<WorkReport>;
+
+    /// What another process needs to do the same, if it can.
+    fn again(&self) -> Option<WorkAgain> {
+        None
+    }
 }
 
 /// A part of the input, for one map task.
@@ -113,6 +122,9 @@ pub struct WorkFile {
     pub bytes: u64,
     /// Records in it.
     pub records: u64,
+    /// The CRC of all of it: set by whoever had the task done, where the file must be known again.
+    #[serde(skip)]
+    pub crc: Option<u32>,
 }
 
 /// What came out.
@@ -192,9 +204,31 @@ pub(super) fn run(
     let _memory = context
         .budget
         .reserve("people's code", spec.chunk_bytes as u64)?;
-    let report = work.run(&spec, attempt)?;
-    Ok(WorkReport {
-        folder: spec.output,
-        ..report
-    })
+    let mut report = work.run(&spec, attempt)?;
+    report.folder = spec.output;
+    if context.remembered {
+        for file in &mut report.files {
+            file.crc = crc_of(&*context.store, &report.folder.join(&file.name))?;
+        }
+    }
+    Ok(report)
+}
+
+/// The CRC of a file's bytes; of what is no file, none. What was just written is in the page cache.
+pub fn crc_of(store: &dyn Store, path: &Path) -> Result<Option<u32>> {
+    let found = store.stat(path)?.map(|stat| stat.kind);
+    if found != Some(FileKind::File) {
+        return Ok(None);
+    }
+    let file = store.open(path, Caching::Cached)?;
+    let mut buffer = vec![0; READ_BYTES];
+    let (mut hasher, mut offset) = (crc32fast::Hasher::new(), 0);
+    loop {
+        let read = file.read_at(&mut buffer, offset)?;
+        hasher.update(buffer.get(..read).unwrap_or_default());
+        offset += read as u64;
+        if read < buffer.len() {
+            return Ok(Some(hasher.finalize()));
+        }
+    }
 }

@@ -12,7 +12,9 @@ use gristmill_engine::plan::JobSpec;
 use gristmill_engine::runner::threads::Control;
 use gristmill_engine::spill::collect::{Collector, partition_bytes};
 use gristmill_engine::storage::{Caching, Store};
-use gristmill_engine::task::{Attempt, Work, WorkFile, WorkKind, WorkReport, WorkSpec};
+use gristmill_engine::task::{
+    Attempt, How, Work, WorkAgain, WorkFile, WorkKind, WorkReport, WorkSpec,
+};
 use gristmill_engine::{Error, Kind, Result};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -22,7 +24,7 @@ use crate::support::Place;
 
 /// Counts words; fails as it is told.
 #[derive(Debug)]
-struct Words {
+pub(crate) struct Words {
     store: Arc<dyn Store>,
     /// Tasks that fail at their first attempt.
     fail_once: Vec<u32>,
@@ -37,8 +39,13 @@ struct Words {
 
 impl Words {
     fn new(place: &Place) -> Self {
+        Words::over(place.store())
+    }
+
+    /// Of jobs in this store.
+    pub(crate) fn over(store: Arc<dyn Store>) -> Self {
         Words {
-            store: place.store(),
+            store,
             fail_once: Vec::new(),
             begun: AtomicUsize::new(0),
             short: false,
@@ -59,6 +66,7 @@ impl Words {
             name,
             bytes,
             records,
+            crc: None,
         })
     }
 
@@ -156,6 +164,16 @@ fn partition_of(word: &str, partitions: u32) -> u32 {
 }
 
 impl Work for Words {
+    /// It is given anew to whoever goes on: what is kept is never looked at.
+    fn again(&self) -> Option<WorkAgain> {
+        Some(WorkAgain {
+            how: How::Scripts {
+                environment: BTreeMap::new(),
+            },
+            definition: b"words".to_vec(),
+        })
+    }
+
     fn run(&self, spec: &WorkSpec, attempt: &Attempt<'_>) -> Result<WorkReport> {
         self.begun.fetch_add(1, Ordering::Relaxed);
         attempt.progress(0)?;
@@ -185,6 +203,7 @@ fn run(place: &Place, words: Words, splits: &[&str], more: &Value) -> JobReport 
         job_id: "job_1".into(),
         history: Default::default(),
         work: Some(Arc::new(words)),
+        host: String::new(),
     };
     let spec = JobSpec::from_json(&json!({"mapreduce": spec}).to_string()).unwrap();
     jobs::run(&spec, &environment, &Control::default())

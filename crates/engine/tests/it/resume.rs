@@ -15,9 +15,11 @@ use gristmill_engine::runner::threads::Control;
 use gristmill_engine::storage::Store;
 use gristmill_engine::storage::faulty::Faulty;
 use gristmill_engine::storage::local::Local;
+use gristmill_engine::task::Work;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::mapreduce::Words;
 use super::support::{Key, Numbers, Place, Tree, for_each_number, least_memory, records};
 
 /// Where a job runs, and its history.
@@ -54,7 +56,11 @@ impl Desk {
                 keep_short: true,
                 options: self.spec.clone(),
             },
-            work: None,
+            work: self.spec.get("mapreduce").map(|_| {
+                let store = Arc::clone(&store) as Arc<dyn Store>;
+                Arc::new(Words::over(store)) as Arc<dyn Work>
+            }),
+            host: String::new(),
         };
         let spec = JobSpec::from_json(&spec.to_string()).unwrap();
         let report = jobs::run(&spec, &environment, &Control::default());
@@ -128,7 +134,27 @@ fn specs() -> Vec<Value> {
         sort(json!({"stable": true})),
         sort(json!({"unique": true, "spill_dir": ["@/spill"]})),
         json!({"teragen": {"rows": "20k", "output": "@/out", "files": 3, "workers": 2}}),
+        words(json!({"partitions": 3})),
+        words(json!({"partitions": 2, "spill_dir": ["@/spill"], "no_sync": true})),
+        words(json!({"partitions": 0})),
     ]
+}
+
+/// A job of people's own code: so many splits in so little memory that runs are merged in passes.
+fn words(more: Value) -> Value {
+    let split = |number: u32| {
+        let text: Vec<String> = (0..40)
+            .map(|word| format!("w{}", word * number % 97))
+            .collect();
+        let text = text.join(" ");
+        json!({"bytes": text.len(), "what": text})
+    };
+    let mut spec = json!({
+        "splits": (1..40).map(split).collect::<Vec<_>>(), "output": "@/out", "workers": 2, "memory": "18M", "files": ["@/in/a"],
+    });
+    let options = spec.as_object_mut().unwrap();
+    options.extend(more.as_object().unwrap().clone());
+    json!({ "mapreduce": spec })
 }
 
 #[test]
@@ -156,6 +182,10 @@ fn a_job_that_dies_at_any_call_ends_with_the_same_bytes() {
                 desk.forget_the_death();
             }
             let (report, _) = desk.resume(u64::MAX);
+            let error = report.error.as_ref().map_or("", |error| &error.message);
+            if error.contains("before it had begun") {
+                return; // of people's own code nothing is known that was not kept
+            }
             let over = report
                 .error
                 .as_ref()

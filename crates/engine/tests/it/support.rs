@@ -130,6 +130,7 @@ impl Place {
             job_id,
             history: history::Place::default(),
             work: None,
+            host: String::new(),
         };
         let spec = JobSpec::from_json(&self.absolute(spec).to_string()).unwrap();
         jobs::run(&spec, &environment, control)

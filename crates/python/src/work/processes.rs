@@ -1,6 +1,7 @@
 //! What runs a job's tasks: worker processes of a command, with the job's pickled functions; or scripts.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -70,9 +71,12 @@ impl Work {
     #[staticmethod]
     fn scripts(definition: &str) -> PyResult<Self> {
         let work = StreamWork::new(definition, Arc::new(Local));
-        Ok(Work(Way::Scripts(Arc::new(
-            work.map_err(|error| to_python(&error))?,
-        ))))
+        let text = |(name, value): (OsString, OsString)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        };
+        let environment = std::env::vars_os().filter_map(text).collect();
+        let work = work.map_err(|error| to_python(&error))?;
+        Ok(Work(Way::Scripts(Arc::new(work.inheriting(environment)))))
     }
 }
 

@@ -14,16 +14,16 @@ import click
 from gristmill.cli import console, signals
 from gristmill.cli.failures import DONE, FAILED, fail
 from gristmill.cli.mapreduce.common import job_options, on_job, said
+from gristmill.cli.summary import say_done
 from gristmill.errors import report_of
 from gristmill.mapreduce.explaining import explain as page_of
 from gristmill.mapreduce.failures import shown, text_of, user_frames
 from gristmill.mapreduce.job import Job
-from gristmill.mapreduce.launching import Options, chained, run_one
-from gristmill.mapreduce.result import Result
+from gristmill.mapreduce.launching import Options
+from gristmill.mapreduce.launching import run as run_job
 from gristmill.mapreduce.single import map_single, parse_place
 from gristmill.mapreduce.telling import failure_notes
 from gristmill.report import JobReport
-from gristmill.units import show_bytes, show_count
 
 __all__ = ["run"]
 
@@ -73,12 +73,9 @@ def run(
 
 
 def _run(job: Job, options: Options, file: Path, as_json: bool) -> int:
-    result: Result | None = None
     with signals.deferred() as pending:
         try:
-            with chained(job) as jobs:
-                for one in jobs:
-                    result = run_one(one, options, lambda: pending.signum is not None)
+            result = run_job(job, options, lambda: pending.signum is not None)
         except BaseException as error:
             report = report_of(error)
             if report is None or report.error is None:
@@ -86,13 +83,12 @@ def _run(job: Job, options: Options, file: Path, as_json: bool) -> int:
             signals.ignore()
             return _failed(report, file, as_json, pending.signum)
         signals.ignore()
-    assert result is not None
     for warning in result.report.warnings:
         console.note(f"gristmill: {warning}")
     if as_json:
         console.say(result.report.to_json())
     else:
-        _say(result)
+        say_done(result.report, result.output)
     return DONE
 
 
@@ -106,23 +102,6 @@ def _failed(report: JobReport, file: Path, as_json: bool, signum: int | None) ->
     if report.status == "cancelled" and signum is not None:
         return signals.exit_code(signum)
     return FAILED
-
-
-def _say(result: Result) -> None:
-    from gristmill.cli.summary import cost_lines
-
-    report = result.report
-    console.say(
-        f"{show_count(report.records, 'record')}, {show_bytes(report.output_bytes)},"
-        f" in {show_count(report.parts, 'file')} of {result.output}",
-        *cost_lines(report),
-    )
-    skipped = report.counters.get("MAP_SKIPPED_RECORDS", 0)
-    skipped += report.counters.get("REDUCE_SKIPPED_GROUPS", 0)
-    if skipped:
-        console.say(f"{show_count(skipped, 'bad record')} left out, kept in {result.output}/_bad-*")
-    for group, counters in result.user_counters.items():
-        console.say(f"{group}: " + ", ".join(f"{name} {n:,}" for name, n in counters.items()))
 
 
 def _only(job: Job, place: str) -> int:

@@ -9,6 +9,7 @@
 //! consumed whole, that every pair which the maps put out (or their combiners made of them) came to a reducer, and
 //! that every file is as long as its task said. Only files of the attempts that count are published.
 
+mod definition;
 mod failures;
 mod outcome;
 mod promote;
@@ -16,48 +17,59 @@ mod promote;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use self::definition::Definition;
 use self::outcome::Outcome;
-use self::promote::promote;
+use self::promote::{check_name, promote};
+use super::passes::{self, Next, Pass, longest_of, wrong_report};
+use super::resume::Places;
 use super::{Job, lies_in};
-use crate::commit::{CommitOptions, SpillPlaces, Staging};
+use crate::commit::{CommitOptions, Staging};
 use crate::driver::{Plan, RetryPolicy, Stage};
 use crate::error::{Error, Kind, Result};
 use crate::plan::explain::{Explanation, PlannedMemory, PlannedStage};
 use crate::plan::mapreduce::MapReduceSpec;
 use crate::plan::spill::SpillNumbers;
 use crate::record::shape::{Pairs, Shape};
+use crate::spill::SpilledRun;
 use crate::spill::collect::partition_borders;
 use crate::split::check_unchanged;
 use crate::storage::Store;
 use crate::storage::input::InputFile;
 use crate::storage::local::not_there;
 use crate::task::{
-    MergeRun, MergeRunsSpec, RunPlan, TaskContext, TaskReport, TaskSpec, WorkKind, WorkReport,
-    WorkSpec,
+    MergeRun, RunPlan, TaskContext, TaskReport, TaskSpec, WorkKind, WorkReport, WorkSpec,
 };
 
 pub(super) fn run(job: &mut Job<'_>, spec: &MapReduceSpec) -> Result<()> {
     spec.check()?;
     let environment = job.environment;
     let store = &*environment.store;
+    let definition = Definition::of(job, spec)?;
+    let spec = &definition.spec;
     let files = files(store, spec)?;
     let numbers = spec.numbers(job.memory_bytes, job.workers)?;
     job.watched.planned(|| Ok(explained(job, spec, &numbers)));
-    let options = CommitOptions {
-        overwrite: spec.overwrite,
-        sync: !spec.no_sync,
-    };
-    let staging = Staging::begin(store, &spec.output, &environment.job_id, 0, options)?;
-    let places = SpillPlaces::begin(store, &spec.spill_dir, &environment.job_id)?;
+    let staging = stage(job, store, &definition, &files)?;
+    let places = job.spill_places(store, &spec.spill_dir)?;
     let mut folders = places.folders().to_vec();
     if folders.is_empty() {
         folders.push(staging.spill_place()?);
     }
     let mut context = TaskContext::new(environment.store.clone(), job.budget(), files, None);
     context.job_id.clone_from(&environment.job_id);
-    context.work.clone_from(&environment.work);
+    context.work.clone_from(&definition.work);
+    context.remembered = definition.hash.is_some();
+    context.durable = context.remembered && job.durable(spec.no_sync);
     let outcome = Arc::new(Mutex::new(Outcome::default()));
     let attempts = staging.attempts_place()?;
+    let places = Places {
+        runs: folders.clone(),
+        output: staging.staged(),
+        names: Vec::new(),
+        shape: Pairs.kind(),
+        unique: false,
+        attempts: Some(attempts.clone()),
+    };
     let plan = MapReduce {
         store: environment.store.clone(),
         job_id: environment.job_id.clone(),
@@ -72,7 +84,7 @@ pub(super) fn run(job: &mut Job<'_>, spec: &MapReduceSpec) -> Result<()> {
         retries: spec.retries(),
         ..RetryPolicy::default()
     };
-    let ended = job.run_plan_with(Box::new(plan), &context, policy);
+    let ended = job.run_kept_with(Box::new(plan), &context, &places, policy);
     let outcome = std::mem::take(&mut *lock(&outcome));
     job.report.user_counters.clone_from(&outcome.counters);
     match ended {
@@ -84,9 +96,33 @@ pub(super) fn run(job: &mut Job<'_>, spec: &MapReduceSpec) -> Result<()> {
     job.check_cancelled()?;
     let names = promote(store, &staging, &attempts, &outcome)?;
     let success = outcome.success(&environment.job_id, spec)?;
-    staging.publish(&names, &success)?;
     outcome.fill_report(job, spec);
-    Ok(())
+    job.publishing(&staging.staged())?;
+    staging.publish(&names, &success)
+}
+
+/// The job's folder, with what the job is: kept before the history says so, and found unchanged before anything is.
+fn stage<'s>(
+    job: &Job<'_>,
+    store: &'s dyn Store,
+    definition: &Definition,
+    files: &[InputFile],
+) -> Result<Staging<'s>> {
+    let spec = &definition.spec;
+    let options = CommitOptions {
+        overwrite: spec.overwrite,
+        sync: !spec.no_sync,
+    };
+    let Some(story) = job.resumed else {
+        let staging = job.staging(store, &spec.output, (&[], 0), options)?;
+        definition.keep(&staging)?;
+        job.take_inputs_of(files, definition.hash.clone(), None)?;
+        return Ok(staging);
+    };
+    job.take_inputs_of(files, definition.hash.clone(), None)?;
+    let names = story.files_of_tasks();
+    names.iter().try_for_each(|name| check_name(name))?;
+    job.staging(store, &spec.output, (&names, 0), options)
 }
 
 /// What [`run`] would do.
@@ -170,8 +206,8 @@ enum Step {
     #[default]
     Begin,
     Map,
-    /// Those of a pass over these groups of runs.
-    Pass(Vec<Vec<MergeRun>>),
+    /// Those of this pass.
+    Pass(Pass),
     Reduce,
 }
 
@@ -231,16 +267,10 @@ impl MapReduce {
 
     /// The next stage: another pass, or the reduce.
     fn merge(&mut self, runs: Vec<MergeRun>) -> Result<Option<Stage>> {
-        let longest: Vec<u64> = runs.iter().map(|run| run.longest).collect();
-        let groups = self.numbers.groups(&longest)?;
-        if groups.is_empty() {
-            return Ok(Some(self.reduce(runs)));
-        }
-        let mut rest = runs.into_iter();
-        let groups: Vec<Vec<MergeRun>> = groups
-            .into_iter()
-            .map(|len| rest.by_ref().take(len).collect())
-            .collect();
+        let pass = match passes::next(runs, &self.numbers)? {
+            Next::Last(runs) => return Ok(Some(self.reduce(runs))),
+            Next::Pass(pass) => pass,
+        };
         let plan = Arc::new(RunPlan {
             shape: Pairs.kind(),
             unique: false,
@@ -249,55 +279,25 @@ impl MapReduce {
             buffer_bytes: self.numbers.buffer_bytes,
             needed: self.numbers.needed,
         });
-        let task = |(number, group): (u64, &Vec<MergeRun>)| {
-            let longest: Vec<u64> = group.iter().map(|run| run.longest).collect();
-            TaskSpec::MergeRuns(MergeRunsSpec {
-                plan: Arc::clone(&plan),
-                runs: group.clone(),
-                source_bytes: self.numbers.source_bytes(&longest),
-                number,
-            })
+        let bytes = {
+            let mut outcome = lock(&self.outcome);
+            outcome.passes += 1;
+            outcome.spilled_bytes
         };
-        let together = (0..).zip(&groups).filter(|(_, group)| group.len() > 1);
-        let tasks = together.map(task).collect();
-        self.step = Step::Pass(groups);
-        let mut outcome = lock(&self.outcome);
-        outcome.passes += 1;
-        Ok(Some(Stage {
-            name: "merge runs",
-            bytes: outcome.spilled_bytes,
-            tasks,
-        }))
+        let stage = pass.stage(&plan, &self.numbers, bytes);
+        self.step = Step::Pass(pass);
+        Ok(Some(stage))
     }
 
-    fn passed(
-        &mut self,
-        reports: Vec<TaskReport>,
-        groups: Vec<Vec<MergeRun>>,
-    ) -> Result<Option<Stage>> {
-        let mut reports = reports.into_iter();
-        let mut runs = Vec::with_capacity(groups.len());
-        for mut group in groups {
-            if group.len() < 2 {
-                runs.append(&mut group);
-                continue;
-            }
-            let Some(TaskReport::MergeRuns(run)) = reports.next() else {
-                return Err(wrong_report());
-            };
-            for merged in &group {
-                self.store.remove(&merged.path)?;
-            }
-            lock(&self.outcome).spilled += run.records;
-            runs.push(MergeRun::from(run));
-        }
+    fn passed(&mut self, reports: Vec<TaskReport>, pass: Pass) -> Result<Option<Stage>> {
+        let count = |run: &SpilledRun| lock(&self.outcome).spilled += run.records;
+        let runs = pass.over(reports, &*self.store, count)?;
         self.merge(runs)
     }
 
     fn reduce(&mut self, runs: Vec<MergeRun>) -> Stage {
         self.step = Step::Reduce;
-        let longest: Vec<u64> = runs.iter().map(|run| run.longest).collect();
-        let source_bytes = self.numbers.source_bytes(&longest);
+        let source_bytes = self.numbers.source_bytes(&longest_of(&runs));
         let runs = Arc::new(runs);
         let task = |partition| {
             self.task(WorkKind::Reduce {
@@ -329,7 +329,7 @@ impl Plan for MapReduce {
         match std::mem::take(&mut self.step) {
             Step::Begin => Ok(Some(self.map())),
             Step::Map => self.mapped(reports),
-            Step::Pass(groups) => self.passed(reports, groups),
+            Step::Pass(pass) => self.passed(reports, pass),
             Step::Reduce => self.reduced(reports).map(|()| None),
         }
     }
@@ -355,8 +355,4 @@ fn work_report(report: TaskReport) -> Result<WorkReport> {
 /// What `outcome` holds. A panic elsewhere leaves it whole enough: the job fails then.
 fn lock(outcome: &Mutex<Outcome>) -> MutexGuard<'_, Outcome> {
     outcome.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn wrong_report() -> Error {
-    Error::bug("run the job", "a report of another kind")
 }

@@ -55,7 +55,7 @@ pub(super) fn promote(
 }
 
 /// A name in the output directory, and nothing else; or that of a file in its folder for records that were left out.
-fn check_name(name: &str) -> Result<()> {
+pub(super) fn check_name(name: &str) -> Result<()> {
     let name = name.strip_prefix("_logs/skip/").unwrap_or(name);
     if !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0']) && name != SUCCESS
     {

@@ -16,10 +16,12 @@ mod story;
 
 use std::path::PathBuf;
 
+use serde::Deserialize;
+
 pub(super) use self::story::Story;
 
 use super::watched::Watched;
-use super::{Environment, Job, JobReport, Success, run_watched};
+use super::{Environment, Job, JobReport, run_watched};
 use crate::commit::{
     CommitOptions, FileStaging, SUCCESS, SpillPlaces, Staging, check_room, clear_published,
 };
@@ -36,7 +38,7 @@ use crate::storage::{Caching, Store};
 use crate::task::TaskContext;
 
 /// What resuming is called in errors.
-const OPERATION: &str = "go on with a job";
+pub(super) const OPERATION: &str = "go on with a job";
 
 /// The largest proof of an output that is read.
 const MOST_SUCCESS_BYTES: u64 = 64 << 20;
@@ -54,6 +56,8 @@ pub(super) struct Places {
     pub(super) shape: ShapeKind,
     /// Whether of records with equal keys only the first stays.
     pub(super) unique: bool,
+    /// The folder with a folder for each attempt that writes whole files, in jobs that have such.
+    pub(super) attempts: Option<PathBuf>,
 }
 
 /// Goes on with the job that `spec` names, among those of the environment's history.
@@ -108,7 +112,8 @@ fn prepare(
             keep_short: true,
             options,
         },
-        work: None,
+        work: environment.work.clone(),
+        host: environment.host.clone(),
     };
     Ok((spec, environment, Recorder::resume(held), story))
 }
@@ -128,6 +133,10 @@ fn resumable(spec: &JobSpec) -> Result<()> {
                 (false, true) => (TO_STREAM, "name an output"),
             }
         }
+        JobSpec::Mapreduce(spec) => match &spec.once {
+            None => return Ok(()),
+            Some(why) => (why.as_str(), ""),
+        },
         _ => ("jobs of its kind leave nothing to go on from", ""),
     };
     Err(refusal(spec.command(), why, advice))
@@ -139,7 +148,8 @@ pub(super) const FROM_STREAM: &str = "what it read from a pipe is gone";
 /// Why one cannot that wrote to one.
 pub(super) const TO_STREAM: &str = "what it wrote to a stream cannot be taken back";
 
-fn refusal(command: &str, why: &str, advice: &str) -> Error {
+/// The error of a job that can only be run again.
+pub(super) fn refusal(command: &str, why: &str, advice: &str) -> Error {
     let and = if advice.is_empty() { "" } else { "; " };
     Error::new(Kind::BadInput, OPERATION, why)
         .with("command", command)
@@ -150,11 +160,22 @@ impl Job<'_> {
     /// Notes what is read; of a job that goes on, checks that it is what it was. `gone` says why there is no going on,
     /// where there is none.
     pub(super) fn take_inputs(&self, files: &[InputFile], gone: Option<&str>) -> Result<()> {
+        self.take_inputs_of(files, None, gone)
+    }
+
+    /// The same of people's own code, by the hash of what it is.
+    pub(super) fn take_inputs_of(
+        &self,
+        files: &[InputFile],
+        definition: Option<String>,
+        gone: Option<&str>,
+    ) -> Result<()> {
         let known = |file: &InputFile| Known::new(&file.path, &file.stat);
         let began = Began {
             workers: self.workers,
             memory_bytes: self.memory_bytes,
             inputs: files.iter().map(known).collect(),
+            definition,
         };
         if let Some(story) = self.resumed {
             if let Some(why) = gone {
@@ -238,6 +259,17 @@ impl Job<'_> {
         context: &TaskContext,
         places: &Places,
     ) -> Result<()> {
+        self.run_kept_with(plan, context, places, RetryPolicy::default())
+    }
+
+    /// The same with another number of tries.
+    pub(super) fn run_kept_with(
+        &mut self,
+        plan: Box<dyn Plan>,
+        context: &TaskContext,
+        places: &Places,
+        policy: RetryPolicy,
+    ) -> Result<()> {
         let round = self.rounds;
         self.rounds += 1;
         let replay = match self.resumed {
@@ -246,7 +278,7 @@ impl Job<'_> {
         };
         self.watched.recorder().record(Event::TasksBegan { round });
         self.watched.recorder().take_over();
-        let driver = Driver::resume(plan, RetryPolicy::default(), replay);
+        let driver = Driver::resume(plan, policy, replay);
         self.run_driver(driver, context)
     }
 
@@ -270,6 +302,7 @@ impl Job<'_> {
         self.check_cancelled()?;
         story.taken.take_over();
         look.remove_other_runs(&runs);
+        look.put_files_back(story.round(round))?;
         Ok(replay)
     }
 
@@ -294,6 +327,7 @@ impl Job<'_> {
             JobSpec::Teragen(spec) => (Some(&spec.output), &[][..]),
             JobSpec::Terasort(spec) => (Some(&spec.output), &spec.spill_dir[..]),
             JobSpec::Sort(spec) => (spec.output.as_ref(), &spec.spill_dir[..]),
+            JobSpec::Mapreduce(spec) => (Some(&spec.output), &spec.spill_dir[..]),
             _ => (None, &[][..]),
         };
         let Some(output) = output else {
@@ -318,6 +352,12 @@ impl Job<'_> {
     }
 }
 
+/// What is read of a proof, whatever kind of job wrote it.
+#[derive(Debug, Deserialize)]
+struct Proof {
+    job_id: String,
+}
+
 /// The job whose proof lies in an output directory.
 fn proof_of(store: &dyn Store, output: &std::path::Path) -> Result<Option<String>> {
     let path = output.join(SUCCESS);
@@ -326,7 +366,6 @@ fn proof_of(store: &dyn Store, output: &std::path::Path) -> Result<Option<String
     };
     let mut bytes = vec![0; stat.bytes.min(MOST_SUCCESS_BYTES) as usize];
     let read = store.open(&path, Caching::Cached)?.read_at(&mut bytes, 0)?;
-    let success: Option<Success> =
-        serde_json::from_slice(bytes.get(..read).unwrap_or_default()).ok();
-    Ok(success.map(|success| success.job_id))
+    let proof: Option<Proof> = serde_json::from_slice(bytes.get(..read).unwrap_or_default()).ok();
+    Ok(proof.map(|proof| proof.job_id))
 }

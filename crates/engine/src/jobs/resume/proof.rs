@@ -3,6 +3,7 @@
 //! ```text
 //!   run      its file, in a folder of ours, with the header and the index that were reported    (data: when merged)
 //!   range    its bytes, read and proved again
+//!   file     of people's code: its length and its CRC, in its attempt's folder or where the output is put together
 //! ```
 //!
 //! A task is kept if all that it made is there. A run may be gone if the run that it was merged to is there; then the
@@ -17,13 +18,16 @@ use std::thread;
 
 use super::story::Round;
 use super::{OPERATION, Places};
+use crate::commit::is_of_scripts;
 use crate::driver::Replay;
 use crate::error::{Error, Kind, Result};
 use crate::run::RunFile;
 use crate::runner::threads::Control;
 use crate::spill::SpilledRun;
 use crate::storage::layered::MEMORY_PLACE;
-use crate::task::{Kept, KeptRun, TaskContext, TaskReport, prove_again};
+use crate::task::{
+    Kept, KeptFile, KeptRun, KeptTask, TaskContext, TaskReport, crc_of, prove_again,
+};
 
 /// How the names of all runs begin.
 const RUN: &str = "run-";
@@ -55,7 +59,12 @@ impl Look<'_> {
         let whole = if round.kept.iter().any(lost) {
             BTreeSet::new()
         } else {
-            tasks_of_runs(&round.kept, &|name| there.contains_key(name))
+            let spoiled = |(task, (_, kept)): &(&u32, &(u64, Kept))| {
+                !kept.files().is_empty() && !proved.contains_key(*task)
+            };
+            let spoiled = round.kept.iter().filter(spoiled);
+            let spoiled = spoiled.map(|(task, _)| *task).collect();
+            tasks_of_runs(&round.kept, &spoiled, &|name| there.contains_key(name))
         };
         let mut replay = Replay::default();
         round
@@ -65,9 +74,9 @@ impl Look<'_> {
         let mut names = BTreeSet::new();
         for (task, (fingerprint, kept)) in &round.kept {
             let report = match proved.get(task) {
-                Some(report) => report.clone(),
-                None if whole.contains(task) => self.report_of(kept, &there)?,
-                None => continue,
+                Some(report) if kept.files().is_empty() => report.clone(),
+                _ if whole.contains(task) => self.report_of(kept, &there)?,
+                _ => continue,
             };
             names.extend(kept.runs().iter().map(|run| run.name.clone()));
             replay.done(*task, *fingerprint, report);
@@ -81,12 +90,46 @@ impl Look<'_> {
         for folder in self.folders() {
             for path in store.list(folder).unwrap_or_default() {
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
-                if name.starts_with(RUN) && !keep.contains(&*name) {
+                if name.starts_with(RUN) && !keep.contains(&*name) || is_of_scripts(&path) {
                     // What stays goes at the job's end.
                     let _ = store.remove(&path);
                 }
             }
         }
+    }
+
+    /// Puts the output apart again, where it was being put together from the files of attempts.
+    pub(super) fn put_files_back(&self, round: &Round) -> Result<()> {
+        let Some(attempts) = &self.places.attempts else {
+            return Ok(());
+        };
+        let store = &self.context.store;
+        for (_, kept) in round.kept.values() {
+            let Kept::Work(task) = kept else { continue };
+            for file in &task.files {
+                let place = attempts.join(&task.folder).join(&file.name);
+                let staged = self.places.output.join(&file.name);
+                if store.stat(&place)?.is_none() && store.stat(&staged)?.is_some() {
+                    store.rename(&staged, &place)?;
+                }
+            }
+        }
+        let left = store.list(&self.places.output)?;
+        left.iter().try_for_each(|path| store.remove(path))
+    }
+
+    /// Whether the files of a task are as they were.
+    fn files_are_there(&self, attempts: &Path, task: &KeptTask) -> bool {
+        let store = &*self.context.store;
+        let is_same = |path: &Path, file: &KeptFile| {
+            let stat = store.stat(path).ok().flatten();
+            stat.is_some_and(|stat| stat.bytes == file.bytes)
+                && crc_of(store, path).ok().flatten() == Some(file.crc)
+        };
+        task.files.iter().all(|file| {
+            let place = attempts.join(&task.folder).join(&file.name);
+            is_same(&place, file) || is_same(&self.places.output.join(&file.name), file)
+        })
     }
 
     /// The folders of runs that outlive a process.
@@ -107,7 +150,14 @@ impl Look<'_> {
             .find(|name| !name.starts_with(RUN) || !is_plain(name));
         let mut files = kept.ranges().iter().map(|range| &range.file);
         let strange_file = || files.find(|name| !self.places.names.contains(name));
-        match strange_run.or_else(strange_file) {
+        let strange_folder = || match kept {
+            Kept::Work(task) if !is_of_attempt(&task.folder) => Some(&task.folder),
+            _ => None,
+        };
+        let whole_files = || kept.files().iter().map(|file| &file.name);
+        let strange_whole = || whole_files().find(|name| !is_plain(name) || name.starts_with('.'));
+        let strange = strange_run.or_else(strange_file).or_else(strange_folder);
+        match strange.or_else(strange_whole) {
             None => Ok(()),
             Some(name) => {
                 let message =
@@ -137,7 +187,7 @@ impl Look<'_> {
     fn prove_all(&self, kept: &BTreeMap<u32, (u64, Kept)>) -> Result<BTreeMap<u32, TaskReport>> {
         let written = kept
             .iter()
-            .filter(|(_, (_, kept))| !kept.ranges().is_empty());
+            .filter(|(_, (_, kept))| !kept.ranges().is_empty() || !kept.files().is_empty());
         let left = Mutex::new(written);
         let proved = Mutex::new(BTreeMap::new());
         thread::scope(|scope| {
@@ -167,8 +217,14 @@ impl Look<'_> {
             output,
             shape,
             unique,
+            attempts,
             ..
         } = self.places;
+        if let Kept::Work(task) = kept {
+            let attempts = attempts.as_ref()?;
+            let report = || TaskReport::Work(task.report(attempts, Vec::new()));
+            return self.files_are_there(attempts, task).then(report);
+        }
         // Whatever is wrong with it, it is done again.
         prove_again(kept, *shape, *unique, &*self.context.store, output)
             .ok()
@@ -184,12 +240,24 @@ impl Look<'_> {
         };
         match kept {
             Kept::MergeRuns { run, .. } => run_of(run).map(TaskReport::MergeRuns),
+            Kept::Work(task) => {
+                let runs = task.runs.iter().map(run_of).collect::<Result<_>>()?;
+                let attempts = self.places.attempts.as_deref().unwrap_or(folder);
+                Ok(TaskReport::Work(task.report(attempts, runs)))
+            }
             _ => {
                 let runs = kept.runs().iter().map(run_of);
                 runs.collect::<Result<_>>().map(TaskReport::Spill)
             }
         }
     }
+}
+
+/// Whether a name is that of an attempt's folder: the task's number and its own.
+fn is_of_attempt(name: &str) -> bool {
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let parts = name.split_once('-');
+    parts.is_some_and(|(task, attempt)| is_number(task) && is_number(attempt))
 }
 
 fn is_plain(name: &str) -> bool {
@@ -201,9 +269,11 @@ fn is_plain(name: &str) -> bool {
 }
 
 /// The tasks that made runs and need not be done again. They are struck out until no reason is left: a run that is
-/// gone and was merged to nothing that is kept, or a merge of runs of a task that is done again.
+/// gone and was merged to nothing that is kept, or a merge of runs of a task that is done again. Those that are
+/// `spoiled` are done again in any case.
 fn tasks_of_runs(
     kept: &BTreeMap<u32, (u64, Kept)>,
+    spoiled: &BTreeSet<u32>,
     is_there: &dyn Fn(&str) -> bool,
 ) -> BTreeSet<u32> {
     let (mut made_by, mut merged_by) = (BTreeMap::new(), BTreeMap::new());
@@ -213,10 +283,15 @@ fn tasks_of_runs(
             merged_by.extend(of.iter().map(|name| (name.as_str(), *task)));
         }
     }
-    let made_runs =
-        |(_, kept): &&(u64, Kept)| matches!(kept, Kept::Spill(_) | Kept::MergeRuns { .. });
-    let with_runs = kept.iter().filter(|(_, kept)| made_runs(kept));
-    let mut whole: BTreeSet<u32> = with_runs.map(|(task, _)| *task).collect();
+    let made_runs = |kept: &Kept| {
+        matches!(
+            kept,
+            Kept::Spill(_) | Kept::MergeRuns { .. } | Kept::Work(_)
+        )
+    };
+    let with_runs = kept.iter().filter(|(_, (_, kept))| made_runs(kept));
+    let with_runs = with_runs.map(|(task, _)| *task);
+    let mut whole: BTreeSet<u32> = with_runs.filter(|task| !spoiled.contains(task)).collect();
     loop {
         let merged = |name: &str| merged_by.get(name).is_some_and(|task| whole.contains(task));
         let stays = |task: &&u32| {
@@ -278,7 +353,7 @@ mod tests {
             (4, merge("bc", &["b2", "c"])),
         ]);
         let whole = |there: &[&str]| {
-            let found = tasks_of_runs(&kept, &|name| there.contains(&name));
+            let found = tasks_of_runs(&kept, &BTreeSet::new(), &|name| there.contains(&name));
             found.into_iter().collect::<Vec<_>>()
         };
         assert_eq!(whole(&["ab", "bc"]), [0, 1, 2, 3, 4]);

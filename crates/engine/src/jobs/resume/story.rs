@@ -53,6 +53,13 @@ impl Story {
         self.rounds.iter_mut().for_each(|round| round.kept.clear());
     }
 
+    /// The names of the whole files that tasks wrote, as the history has them.
+    pub(in crate::jobs) fn files_of_tasks(&self) -> Vec<String> {
+        let tasks = self.rounds.iter().flat_map(|round| round.kept.values());
+        let files = tasks.flat_map(|(_, kept)| kept.files());
+        files.map(|file| file.name.clone()).collect()
+    }
+
     /// Fails unless the inputs are those that the job began with.
     pub(super) fn check_inputs(&self, now: &[Known]) -> Result<()> {
         let Some(began) = &self.began else {

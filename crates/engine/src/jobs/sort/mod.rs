@@ -182,6 +182,7 @@ impl Output<'_> {
             names,
             shape,
             unique,
+            attempts: None,
         }
     }
 

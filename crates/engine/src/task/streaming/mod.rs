@@ -37,7 +37,9 @@ use self::failure::Failing;
 use self::folder::{Folder, unpack};
 use self::skip::{Ranges, Seen};
 use super::Attempt;
+use super::again::{How, WorkAgain};
 use super::work::{Work, WorkFile, WorkKind, WorkReport, WorkSpec};
+use crate::commit::{ARCHIVES, SCRIPT_FOLDER};
 use crate::error::{Error, Kind, Result};
 use crate::hadoop::value::Class;
 use crate::script::input::Piece;
@@ -51,6 +53,10 @@ use crate::storage::{FileKind, Store};
 #[derive(Debug)]
 pub struct StreamWork {
     definition: Definition,
+    /// The same as it was given.
+    text: String,
+    /// The environment that scripts inherit.
+    inherited: BTreeMap<String, String>,
     store: Arc<dyn Store>,
     /// The archives, once they are unpacked: names for links, and the folders.
     archives: Mutex<Option<Vec<(String, PathBuf)>>>,
@@ -100,6 +106,7 @@ struct Task<'a> {
 impl StreamWork {
     /// The work of a job, defined in JSON.
     pub fn new(definition: &str, store: Arc<dyn Store>) -> Result<Self> {
+        let text = definition.to_owned();
         let definition: Definition = serde_json::from_str(definition).map_err(|error| {
             Error::bug(
                 "read the definition of a job with scripts",
@@ -118,11 +125,23 @@ impl StreamWork {
         };
         Ok(StreamWork {
             definition,
+            text,
+            inherited: BTreeMap::new(),
             store,
             archives: Mutex::default(),
             cuts,
             scratches: Mutex::default(),
         })
+    }
+
+    /// The same in this environment, whatever that of this process is; what is set for the job wins.
+    #[must_use]
+    pub fn inheriting(mut self, environment: BTreeMap<String, String>) -> Self {
+        let first = environment.clone().into_iter();
+        let then = std::mem::take(&mut self.definition.environment);
+        self.definition.environment = first.chain(then).collect();
+        self.inherited = environment;
+        self
     }
 
     /// Files and archives as links; the archives are unpacked by the first task that comes here.
@@ -136,7 +155,7 @@ impl StreamWork {
             links.extend(archives.iter().cloned());
             return Ok(links);
         }
-        let home = place(spec)?.join("archives");
+        let home = place(spec)?.join(ARCHIVES);
         let mut unpacked = Vec::new();
         for (name, archive) in &self.definition.archives {
             let folder = home.join(name);
@@ -165,6 +184,14 @@ impl StreamWork {
 }
 
 impl Work for StreamWork {
+    fn again(&self) -> Option<WorkAgain> {
+        let environment = self.inherited.clone();
+        Some(WorkAgain {
+            how: How::Scripts { environment },
+            definition: self.text.clone().into_bytes(),
+        })
+    }
+
     fn run(&self, spec: &WorkSpec, attempt: &Attempt<'_>) -> Result<WorkReport> {
         let (number, split) = match &spec.work {
             WorkKind::Map { number, what, .. } => {
@@ -210,7 +237,7 @@ impl Task<'_> {
         act: impl FnOnce(&Attempted<'_>) -> Result<T>,
     ) -> Result<T> {
         let (work, spec) = (self.work, self.spec);
-        let path = place(spec)?.join(format!("task-{}-{}", spec.task, spec.attempt));
+        let path = place(spec)?.join(format!("{SCRIPT_FOLDER}{}-{}", spec.task, spec.attempt));
         let folder = Folder::make(path, &work.links(spec)?)?;
         let made = |path: &Path| {
             std::fs::create_dir_all(path)
@@ -311,6 +338,7 @@ impl Attempted<'_> {
                         name,
                         bytes: stat.bytes,
                         records: 0,
+                        crc: None,
                     });
                 }
                 _ => {

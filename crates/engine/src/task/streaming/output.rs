@@ -169,6 +169,7 @@ impl Output {
             name: self.name.clone(),
             bytes,
             records: self.records,
+            crc: None,
         }))
     }
 

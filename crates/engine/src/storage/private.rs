@@ -1,0 +1,106 @@
+//! Files that only their owner has to do with, since what they hold is run: made so, and read only where they are so.
+//!
+//! The rules that must hold for what is read: the file is no link, it and its folder are this user's, and nobody else
+//! may read or write it. Who can write to the folder can put another file there, but not one of ours.
+
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+use super::local::parent_of;
+use crate::error::{Error, Kind, Result};
+
+const MODE: u32 = 0o600;
+
+/// Writes a new file for nobody else.
+pub(super) fn create(path: &Path, data: &[u8]) -> Result<()> {
+    let failed = |error| Error::from_io("keep a file to oneself", path, &error);
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(MODE);
+    let mut file = options.open(path).map_err(failed)?;
+    file.write_all(data).map_err(failed)
+}
+
+/// Reads such a file.
+pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
+    let folder = parent_of(path);
+    let looked = fs::symlink_metadata(folder);
+    let looked = looked.map_err(|error| Error::from_io("look at a folder", folder, &error))?;
+    if !looked.is_dir() || !is_ours(&looked) {
+        return Err(refused(
+            folder,
+            "the folder is not one of the user's who asks",
+        ));
+    }
+    let (mut file, found) = open(path)?;
+    if !found.is_file() || !is_ours(&found) {
+        return Err(refused(path, "the file is not one of the user's who asks"));
+    }
+    if found.mode() & 0o777 & !MODE != 0 {
+        return Err(refused(path, "others may read the file, or write to it"));
+    }
+    let mut data = Vec::new();
+    let read = file.read_to_end(&mut data);
+    read.map_err(|error| Error::from_io("read a file of one's own", path, &error))?;
+    Ok(data)
+}
+
+/// Opens a file without following a link, and without waiting for whoever is behind it.
+fn open(path: &Path) -> Result<(File, Metadata)> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC);
+    let opened = options.open(path);
+    let opened = opened.and_then(|file| Ok((file.metadata()?, file)));
+    match opened {
+        Ok((found, file)) => Ok((file, found)),
+        Err(error) if error.raw_os_error() == Some(libc::ELOOP) => {
+            Err(refused(path, "it is a symbolic link"))
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            Err(Error::new(Kind::NotFound, OPERATION, "it is gone").with_path(path))
+        }
+        Err(error) => Err(Error::from_io(OPERATION, path, &error)),
+    }
+}
+
+const OPERATION: &str = "read a file of one's own";
+
+fn is_ours(found: &Metadata) -> bool {
+    // SAFETY: it takes nothing and cannot fail.
+    found.uid() == unsafe { libc::geteuid() }
+}
+
+fn refused(path: &Path, why: &str) -> Error {
+    Error::new(Kind::Permission, OPERATION, why).with_path(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    #[test]
+    fn what_is_kept_to_oneself_is_read_again_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mine");
+        create(&path, b"text").unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+        assert_eq!(read(&path).unwrap(), b"text");
+        assert!(create(&path, b"more").is_err(), "it is there");
+        let link = folder.path().join("link");
+        symlink(&path, &link).unwrap();
+        assert_eq!(read(&link).unwrap_err().kind(), Kind::Permission);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        assert_eq!(read(&path).unwrap_err().kind(), Kind::Permission);
+        assert_eq!(read(folder.path()).unwrap_err().kind(), Kind::Permission);
+        let missing = read(&folder.path().join("none")).unwrap_err();
+        assert_eq!(missing.kind(), Kind::NotFound);
+        // Another user's, where one can be made.
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        if std::os::unix::fs::chown(&path, Some(65_534), None).is_ok() {
+            assert_eq!(read(&path).unwrap_err().kind(), Kind::Permission);
+        }
+    }
+}
