@@ -32,6 +32,7 @@ def made(folder: Path, *names: str) -> None:
         ("[^_]*/c*", ["sub/c1"]),
         ("{b1,a*,*1}", ["a1", "a2", "b1"]),  # once each, in order of their names
         ("{b,{a,x}}1", ["a1", "b1"]),
+        ("{b1,su*/{c1,d},{a2,}}", ["a2", "b1", "sub/c1"]),
         ("s*/_l*", []),
         ("*/c*", ["_tmp/c1", "sub/c1"]),  # a hidden folder on the way is none
         ("a1,b1", ["a1", "b1"]),

@@ -6,6 +6,7 @@ r"""Which files `-input` names: paths, directories, Hadoop's globs.
 import os
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -103,17 +104,19 @@ def _is_glob(text: str) -> bool:
 
 
 def matching(pattern: Path) -> Iterator[Path]:
-    """Yield what a path, or a glob, leads to; each alternative in order of its names."""
+    """Yield what a path, or a glob, leads to, in order of the names."""
     if not _is_glob(str(pattern)):
         if pattern.exists():
             yield pattern
         return
+    found = list[Path]()
     for alternative in _braces(str(pattern)):
         parts = Path(alternative).parts
         start, rest = (
             (Path(parts[0]), parts[1:]) if alternative.startswith("/") else (Path(), parts)
         )
-        yield from sorted(_walk(start, rest), key=os.fsencode)
+        found += _walk(start, rest)
+    yield from sorted(found, key=os.fsencode)
 
 
 def _walk(folder: Path, parts: tuple[str, ...]) -> Iterator[Path]:
@@ -137,12 +140,28 @@ def _walk(folder: Path, parts: tuple[str, ...]) -> Iterator[Path]:
 
 def _braces(text: str) -> Iterator[str]:
     """The alternatives of `{a,b}` where one holds a `/`; others are a part's own (`_regex`)."""
-    for found in re.finditer(r"\{([^{}]*)\}", text):
-        if "/" in found[1]:
-            for choice in found[1].split(","):
-                yield from _braces(text[: found.start()] + choice + text[found.end() :])
+    for marks in _groups(text):
+        start, end = marks[0], marks[-1]
+        if "/" in text[start:end]:
+            for before, after in pairwise(marks):
+                yield from _braces(text[:start] + text[before + 1 : after] + text[end + 1 :])
             return
     yield text
+
+
+def _groups(text: str) -> Iterator[list[int]]:
+    """Of each `{...}` that lies in no other: where it begins, its commas, and where it ends."""
+    depth, marks = 0, list[int]()
+    for at, letter in enumerate(text):
+        if letter == "{":
+            depth += 1
+            marks = [at] if depth == 1 else marks
+        elif letter == "," and depth == 1:
+            marks.append(at)
+        elif letter == "}" and depth:
+            depth -= 1
+            if depth == 0:
+                yield [*marks, at]
 
 
 def _compiled(part: str) -> re.Pattern[str]:
