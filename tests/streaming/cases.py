@@ -64,6 +64,11 @@ CASES = (
         "inputs",
         "-input {in}/words.txt {in}/tree/a.txt -input {in}/tree/b*,{in}/tree/{c,d}.txt COUNT",
     ),
+    job(
+        "globs",
+        "-input {in}/{tree/a.txt,fl*/{b*,*b.txt,a.txt}} file://{in}/word?.txt "
+        "-inputformat LIB.CombineTextInputFormat -mapper cat -numReduceTasks 0",
+    ),
     job("directory", "-input {in}/flat COUNT"),
     job(
         "recursive",
@@ -184,6 +189,11 @@ CASES = (
         unordered=True,
     ),
     job(
+        "kv-separator-beyond-ascii",
+        "-D mapreduce.input.keyvaluelinerecordreader.key.value.separator=é -input "
+        "{in}/unicode.txt -inputformat KeyValueTextInputFormat -mapper cat -numReduceTasks 0",
+    ),
+    job(
         "kv-separator",
         "-D mapreduce.input.keyvaluelinerecordreader.key.value.separator=: -input "
         "{in}/fields.txt -inputformat KeyValueTextInputFormat -mapper cat "
@@ -219,6 +229,12 @@ CASES = (
         "map-input-separator",
         "-D stream.map.input.field.separator=; -input {in}/unique.txt -inputformat "
         "KeyValueTextInputFormat -mapper cat -numReduceTasks 0",
+    ),
+    job(
+        "separators-of-nothing",
+        "-D stream.map.output.field.separator= -D stream.reduce.input.field.separator= -D "
+        "mapreduce.output.textoutputformat.separator= -input {in}/unique.txt -mapper cat "
+        "-reducer cat",
     ),
     job(
         "reduce-separators",
@@ -290,6 +306,17 @@ CASES = (
         "mapreduce.job.reduces=3 -input {in}/unicode.txt -mapper cat -reducer cat",
     ),
     job(
+        "partition-raw",
+        "-io rawbytes -D mapreduce.partition.keypartitioner.options=-k1.3,1.9 -D "
+        "mapreduce.job.reduces=3 -input {in}/unique.txt -mapper ./raw_keys.py -reducer cat "
+        "-partitioner LIB.KeyFieldBasedPartitioner",
+    ),
+    job(
+        "partition-typed",
+        "-io typedbytes -D mapreduce.job.reduces=3 -input {in}/unique.txt -mapper cat "
+        "-reducer cat -partitioner LIB.KeyFieldBasedPartitioner",
+    ),
+    job(
         "binary-partitioner",
         "-D mapreduce.partition.binarypartitioner.left.offset=1 -D "
         "mapreduce.partition.binarypartitioner.right.offset=-2 -D "
@@ -309,6 +336,12 @@ CASES = (
         "mapreduce.fieldsel.map.output.key.value.fields.spec=1,0:1- -input "
         "{in}/fields.txt -mapper LIB.FieldSelectionMapReduce -numReduceTasks 0 -D "
         "mapred.output.key.class=IO.Text",
+    ),
+    job(
+        "field-selection-beyond-ascii",
+        "-D mapreduce.fieldsel.data.field.separator=é -D "
+        "mapreduce.fieldsel.map.output.key.value.fields.spec=1,0:0- -input {in}/unicode.txt "
+        "-mapper LIB.FieldSelectionMapReduce -numReduceTasks 0 -D mapred.output.key.class=IO.Text",
     ),
     job(
         "field-selection-reduce",
@@ -378,6 +411,11 @@ CASES = (
         "sequence-in",
         "-input {hadoop}/sequence-out/part-* -inputformat SequenceFileInputFormat "
         "-mapper cat -reducer cat",
+    ),
+    job(
+        "sequence-in-maps",
+        "-D mapreduce.job.maps=5 -input {hadoop}/sequence-out/part-* -inputformat "
+        "SequenceFileInputFormat -mapper cat -numReduceTasks 0",
     ),
     job(
         "sequence-in-block",

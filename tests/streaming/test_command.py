@@ -1,6 +1,9 @@
 """The command around the jobs: help, explanations, our own options."""
 
 import json
+import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -84,6 +87,47 @@ def test_a_job_in_the_background_ends_by_itself(
     while not (tmp_path / "out/_SUCCESS").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     assert (tmp_path / "out/part-00000").exists()
+
+
+def test_what_is_wrong_at_once_is_said_before_a_job_goes_to_the_background(
+    streaming: Run, job: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "out").mkdir()
+    done = streaming(*job, "-background")
+    assert (done.returncode, "already exists" in done.stderr) == (5, True)
+    done = streaming(*job, "-input", str(tmp_path / "not-there"), "-background")
+    assert (done.returncode, "does not exist" in done.stderr) == (5, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["-mapper", b"printf \xff"], "what is no UTF-8 cannot be honoured"),
+        (["-cmdenv", b"A=\xff"], "what is no UTF-8 cannot be honoured"),
+        (["--workers", "²"], "--workers ² is no number of workers"),
+        (["--workers", "99999999999999999999"], "is no number of workers"),
+        (["--only-split", "²"], "numbered from 0 to 1"),
+    ],
+)
+def test_odd_words_are_refused_and_are_no_defect(
+    job: list[str], words: list[str | bytes], said: str
+) -> None:
+    command = [sys.executable, "-m", "gristmill", "streaming", *job, *words]
+    done = subprocess.run(command, capture_output=True, check=False, timeout=100)
+    assert (done.returncode, said in done.stderr.decode()) == (2, True), done.stderr
+
+
+def test_names_of_files_may_be_any_bytes_until_they_are_read(
+    streaming: Run, job: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / os.fsdecode(b"_\xff")).write_text("hidden\n")
+    (tmp_path / "in" / "a").write_text("a\n")
+    job[1] = str(tmp_path / "in")
+    assert streaming(*job).returncode == 0
+    (tmp_path / "in" / os.fsdecode(b"\xff")).write_text("read\n")
+    done = streaming(*job, "--overwrite")
+    assert (done.returncode, "no UTF-8" in done.stderr) == (2, True), done.stderr
 
 
 def test_an_output_is_replaced_only_when_asked(

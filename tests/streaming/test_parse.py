@@ -121,6 +121,17 @@ def test_what_is_no_command_line_is_named(words: list[str], named: str) -> None:
         (["-D", "mapreduce.input.pathFilter.class=x"], "pathFilter"),
         (["-D", "mapreduce.job.output.key.comparator.class=Mine"], "Mine"),
         (["-D", "mapreduce.job.reduces=many"], "mapreduce.job.reduces=many"),
+        (["-D", "mapreduce.job.reduces=9999999999"], "9999999999 reduces"),
+        (["-D", f"mapred.task.timeout={1 << 63}"], "mapred.task.timeout=9223372036854775808 is"),
+        (["-D", "dfs.blocksize=99999999999T"], "beyond 64 bits"),
+        (["-output", ""], "-output is missing"),
+        (
+            [
+                *("-D", "mapreduce.fieldsel.map.output.key.value.fields.spec=0-9999999:"),
+                *("-mapper", "org.apache.hadoop.mapred.lib.FieldSelectionMapReduce"),
+            ],
+            "no record has so many fields",
+        ),
         (
             [
                 "-D",
@@ -134,7 +145,7 @@ def test_what_is_no_command_line_is_named(words: list[str], named: str) -> None:
 )
 def test_what_cannot_be_honoured_is_refused_by_name(words: list[str], named: str) -> None:
     with pytest.raises(WrongCommandError, match=re.escape(named)):
-        meant(*words)
+        mean(parse([*PLAIN, *words]))
 
 
 def test_what_is_missing_is_named() -> None:
@@ -179,6 +190,64 @@ def test_a_configuration_file_sets_properties(tmp_path: Path) -> None:
     conf.write_text("no xml")
     with pytest.raises(WrongCommandError, match=r"conf\.xml"):
         meant("-conf", str(conf))
+
+
+def test_a_property_set_to_nothing_is_not_set() -> None:
+    # So it is in Hadoop: the tasks read their properties from a file, where it is overlooked.
+    name = "stream.map.output.field.separator"
+    found = meant("-D", f"{name}=;", "-D", "mapred.reduce.tasks=2", "-D", f"{name}=")
+    assert found.definition["map_streams"]["output_separator"] == "\t"
+    assert name.replace(".", "_") not in dict(environment(found, [], 1))
+    assert found.remarks == [f"-D {name}= sets nothing, as in Hadoop: the default stays"]
+
+
+def test_a_separator_of_keys_and_values_is_a_byte_as_java_cuts_one() -> None:
+    name = "mapreduce.input.keyvaluelinerecordreader.key.value.separator"
+    for text, byte in ((";", 0x3B), ("::", 0x3A), ("é", 0xE9), ("中", 0x2D)):
+        found = meant("-D", f"{name}={text}", "-inputformat", "KeyValueTextInputFormat").request
+        assert found["format"]["key_value"]["separator"] == byte
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "1"])
+def test_a_key_has_one_field_at_least(number: str) -> None:
+    found = meant(
+        *("-D", f"stream.num.map.output.key.fields={number}"),
+        *("-D", f"stream.num.reduce.output.key.fields={number}"),
+    ).definition
+    assert [found[f"{side}_streams"]["key_fields"] for side in ("map", "reduce")] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "shipped", "said"),
+    [
+        ("-files", "a.txt#x,b.txt#x", "`x` is the name of two shipped files"),
+        ("-files", "a.txt#x,b.txt#x/y", "`x` cannot be a file and hold `x/y`"),
+        ("-files", "a.txt#tmp", "where tmp is the folder of temporary files"),
+        ("-files", "a.txt#tmp/x", "where tmp is the folder of temporary files"),
+        ("-archives", "one/c.zip,two/c.zip", "`c.zip` is the name of two shipped files"),
+        ("-files", "a.txt#x,a.txt#x,./a.txt#y/z,b.txt#y/tmp", ""),
+    ],
+)
+def test_a_shipped_name_stands_for_one_thing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, shipped: str, said: str
+) -> None:
+    for name in ("a.txt", "b.txt", "one/c.zip", "two/c.zip"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    monkeypatch.chdir(tmp_path)
+    if not said:
+        assert len(meant(kind, shipped).definition["links"]) == 4
+        return
+    with pytest.raises(WrongCommandError, match=re.escape(said)):
+        meant(kind, shipped)
+
+
+def test_small_sequence_files_are_not_cut() -> None:
+    least = {
+        name: meant("-inputformat", name).request["min_bytes"]
+        for name in ("SequenceFileInputFormat", "SequenceFileAsTextInputFormat", "TextInputFormat")
+    }
+    assert list(least.values()) == [102_400, 102_400, 1]
 
 
 def test_files_and_archives_become_links(tmp_path: Path) -> None:

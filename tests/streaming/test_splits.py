@@ -1,6 +1,7 @@
 """Splits and inputs: which files, cut where."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -28,18 +29,46 @@ def made(folder: Path, *names: str) -> None:
         ("{a1,sub/c1}", ["a1", "sub/c1"]),
         ("b\\]", ["b]"]),
         ("sub", ["sub/c1"]),
-        ("*/c*", ["sub/c1"]),
+        ("[^_]*/c*", ["sub/c1"]),
+        ("{b1,a*,*1}", ["a1", "a2", "b1"]),  # once each, in order of their names
+        ("{b,{a,x}}1", ["a1", "b1"]),
+        ("{b1,su*/{c1,d},{a2,}}", ["a2", "b1", "sub/c1"]),
+        ("s*/_l*", []),
+        ("*/c*", ["_tmp/c1", "sub/c1"]),  # a hidden folder on the way is none
         ("a1,b1", ["a1", "b1"]),
     ],
 )
 def test_globs_are_hadoops(tmp_path: Path, pattern: str, names: list[str]) -> None:
     made(tmp_path, "a1", "a2", "b1", "b]", "_hidden", ".hidden", "sub/c1", "sub/_logs")
+    made(tmp_path, "_tmp/c1")
     specs = ",".join(
         f"{tmp_path}/{part}" for part in ([pattern] if "{" in pattern else pattern.split(","))
     )
     if pattern == "*":
         names = [*names, "sub/c1"]
+    if not names:
+        with pytest.raises(InputMissingError):
+            expand([specs])
+        return
     assert [str(path.relative_to(tmp_path)) for path in expand([specs])] == names
+
+
+def test_globs_of_uris_and_of_odd_names(tmp_path: Path) -> None:
+    made(tmp_path, "part-0", "part-1", "a#b", "a b", "a%20c", "x[", "x&")
+    for pattern, names in (
+        ("part-?", ["part-0", "part-1"]),
+        ("part-[01]", ["part-0", "part-1"]),
+        ("a#b", ["a#b"]),
+        ("a%20b", ["a b"]),
+        ("a%20c", ["a%20c"]),
+        ("x[[&&]", ["x&", "x["]),
+    ):
+        for scheme in ("file://", "file:", ""):
+            if scheme or "%20b" not in pattern:
+                found = expand([f"{scheme}{tmp_path}/{pattern}"])
+                assert [path.name for path in found] == names, scheme
+    with pytest.raises(WrongCommandError, match=r"`\[b-a\]` is no glob"):
+        expand([f"{tmp_path}/[b-a]"])
 
 
 def test_what_is_not_there_and_what_is_too_deep(tmp_path: Path) -> None:
@@ -51,6 +80,19 @@ def test_what_is_not_there_and_what_is_too_deep(tmp_path: Path) -> None:
         expand([f"{tmp_path}/sub"])
     assert expand([f"{tmp_path}/sub"], ignore_folders=True) == []
     assert expand([f"{tmp_path}/sub"], recursive=True) == [tmp_path / "sub/deep/a"]
+
+
+def test_what_cannot_be_an_input_is_refused(tmp_path: Path) -> None:
+    made(tmp_path, "a")
+    for spec in ("", ","):
+        with pytest.raises(WrongCommandError, match="names nothing"):
+            expand([f"{tmp_path}/a", spec])
+    os.mkfifo(tmp_path / "pipe")
+    for spec in (f"{tmp_path}/pipe", "/dev/zero"):
+        # Of a pipe only the first line would be read: its length is 0.
+        with pytest.raises(WrongCommandError, match="no regular file"):
+            expand([spec])
+    assert expand(["/dev/null"]) == [Path("/dev/null")]
 
 
 def test_blocks_bound_splits(tmp_path: Path) -> None:

@@ -8,6 +8,10 @@ from gristmill.streaming.parse import Arguments, WrongCommandError
 
 __all__ = ["Formats", "Settings"]
 
+_LONG = 1 << 63
+_SEQUENCE_SPLIT_BYTES = 100 << 10
+"""Least bytes of a split of sequence files: Hadoop's SequenceFile.SYNC_INTERVAL."""
+
 
 class Settings:
     """The properties of a command line, typed."""
@@ -31,7 +35,10 @@ class Settings:
         found = re.fullmatch(r"\s*(-?\d+)([kmgt]?)\s*", text, re.IGNORECASE)
         if found is None:
             raise WrongCommandError(f"{self.written(name)}={text} is no whole number")
-        return int(found[1]) << {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}[found[2].lower()]
+        number = int(found[1]) << {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}[found[2].lower()]
+        if not -_LONG <= number < _LONG:
+            raise WrongCommandError(f"{self.written(name)}={text} is beyond 64 bits")
+        return number
 
     def flag(self, name: str, *, default: bool) -> bool:
         """Return whether a property is `true`; what is neither true nor false is the default."""
@@ -65,10 +72,13 @@ class Formats(Settings):
         if name not in classes.INPUT_FORMATS:
             known = ", ".join(classes.INPUT_FORMATS)
             raise WrongCommandError(f"-inputformat {given} is not known here; known are {known}")
+        least = _SEQUENCE_SPLIT_BYTES if name.startswith("SequenceFile") else 1
         request: dict[str, Any] = {
             "format": self.file_format(name, reader_class),
             "maps": max(self.number("mapreduce.job.maps", 2), 1),
-            "min_bytes": max(self.number("mapreduce.input.fileinputformat.split.minsize", 1), 1),
+            "min_bytes": max(
+                self.number("mapreduce.input.fileinputformat.split.minsize", 1), least
+            ),
             "block_bytes": max(self.number("dfs.blocksize", 128 << 20), 1),
         }
         if name == "NLineInputFormat":
@@ -93,7 +103,7 @@ class Formats(Settings):
                 separator = self.text(
                     "mapreduce.input.keyvaluelinerecordreader.key.value.separator", "\t"
                 )
-                byte = (separator or "\t").encode("utf-8")[0]
+                byte = ord((separator or "	")[0]) & 0xFF  # as Java cuts a character to a byte
                 return {"key_value": {"separator": byte, "delimiter": None} | longest}
             case "SequenceFileInputFormat":
                 return {"sequence": {"view": "values"}}

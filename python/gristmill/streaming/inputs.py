@@ -3,10 +3,12 @@ r"""Which files `-input` names: paths, directories, Hadoop's globs.
 *  ?  [a-c]  [^a]  {one,two}  \x       within one part of a path
 """
 
+import os
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from gristmill.streaming.parse import WrongCommandError, split_commas
 
@@ -20,21 +22,28 @@ class InputMissingError(FileNotFoundError):
 def local_path(text: str, option: str) -> Path:
     """Return the path of a file, given as such or as a `file:` URI.
 
+    What follows the scheme is the path, `?` and `#` included, as Hadoop takes it: the one is a
+    glob's. Escapes such as `%20`, which other programs write, are decoded unless there is a file
+    whose name has them.
+
     Raises:
         WrongCommandError: It names another file system.
 
     Example:
         >>> str(local_path("file:///data/a%20b", "-input")), str(local_path("data", "-input"))
         ('/data/a b', 'data')
+        >>> str(local_path("file:///data/part-0000?", "-input"))
+        '/data/part-0000?'
     """
-    if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:/", text):
-        parts = urlsplit(text)
-        if parts.scheme != "file":
-            raise WrongCommandError(
-                f"{option} {text}: there is no {parts.scheme} file system here, only local files"
-            )
-        return Path(unquote(parts.path))
-    return Path(text)
+    found = re.match(r"([A-Za-z][A-Za-z0-9+.-]*):(?=/)(//[^/]*)?", text)
+    if found is None:
+        return Path(text)
+    if found[1].lower() != "file":
+        raise WrongCommandError(
+            f"{option} {text}: there is no {found[1]} file system here, only local files"
+        )
+    path = text[found.end() :]
+    return Path(path if os.path.lexists(path) else unquote(path))
 
 
 def expand(
@@ -48,7 +57,10 @@ def expand(
     """
     files = list[Path]()
     for spec in specs:
-        for part in split_commas(spec):
+        parts = split_commas(spec)
+        if not parts:
+            raise WrongCommandError(f"-input `{spec}` names nothing")
+        for part in parts:
             found = list(matching(local_path(part, "-input")))
             if not found:
                 what = (
@@ -64,9 +76,14 @@ def expand(
 
 def _files(path: Path, *, recursive: bool, ignore_folders: bool) -> Iterator[Path]:
     if not path.is_dir():
+        if not path.is_file() and path.exists() and not path.samefile(os.devnull):
+            raise WrongCommandError(
+                f"-input {path} is no regular file, and cannot be cut into splits: let its data be"
+                " written to a file first"
+            )
         yield path
         return
-    for child in sorted(path.iterdir(), key=lambda child: child.name.encode()):
+    for child in sorted(path.iterdir(), key=os.fsencode):
         if child.name.startswith(("_", ".")):
             continue
         if not child.is_dir():
@@ -87,17 +104,19 @@ def _is_glob(text: str) -> bool:
 
 
 def matching(pattern: Path) -> Iterator[Path]:
-    """Yield what a path, or a glob, leads to; each alternative in order of its names."""
+    """Yield what a path, or a glob, leads to, in order of the names."""
     if not _is_glob(str(pattern)):
         if pattern.exists():
             yield pattern
         return
+    found = list[Path]()
     for alternative in _braces(str(pattern)):
         parts = Path(alternative).parts
         start, rest = (
             (Path(parts[0]), parts[1:]) if alternative.startswith("/") else (Path(), parts)
         )
-        yield from sorted(_walk(start, rest), key=lambda path: str(path).encode())
+        found += _walk(start, rest)
+    yield from sorted(found, key=os.fsencode)
 
 
 def _walk(folder: Path, parts: tuple[str, ...]) -> Iterator[Path]:
@@ -110,28 +129,50 @@ def _walk(folder: Path, parts: tuple[str, ...]) -> Iterator[Path]:
         if path.exists():
             yield from _walk(path, rest)
         return
-    regex = re.compile(_regex(first), re.DOTALL)
+    regex = _compiled(first)
     if folder.is_dir():
         for child in folder.iterdir():
-            hidden = child.name.startswith(
-                ("_", ".")
-            )  # FileInputFormat's filter goes for globs too
+            # FileInputFormat's filter goes for what globs lead to, not for what lies on the way.
+            hidden = not rest and child.name.startswith(("_", "."))
             if regex.fullmatch(child.name) and not hidden and (not rest or child.is_dir()):
                 yield from _walk(child, rest)
 
 
 def _braces(text: str) -> Iterator[str]:
-    """The alternatives of `{a,b}`, which may hold a `/`."""
-    found = re.search(r"\{([^{}]*)\}", text)
-    if found is None:
-        yield text
-        return
-    for choice in found[1].split(","):
-        yield from _braces(text[: found.start()] + choice + text[found.end() :])
+    """The alternatives of `{a,b}` where one holds a `/`; others are a part's own (`_regex`)."""
+    for marks in _groups(text):
+        start, end = marks[0], marks[-1]
+        if "/" in text[start:end]:
+            for before, after in pairwise(marks):
+                yield from _braces(text[:start] + text[before + 1 : after] + text[end + 1 :])
+            return
+    yield text
+
+
+def _groups(text: str) -> Iterator[list[int]]:
+    """Of each `{...}` that lies in no other: where it begins, its commas, and where it ends."""
+    depth, marks = 0, list[int]()
+    for at, letter in enumerate(text):
+        if letter == "{":
+            depth += 1
+            marks = [at] if depth == 1 else marks
+        elif letter == "," and depth == 1:
+            marks.append(at)
+        elif letter == "}" and depth:
+            depth -= 1
+            if depth == 0:
+                yield [*marks, at]
+
+
+def _compiled(part: str) -> re.Pattern[str]:
+    try:
+        return re.compile(_regex(part), re.DOTALL)
+    except re.error as error:
+        raise WrongCommandError(f"-input: `{part}` is no glob: {error.msg}") from error
 
 
 def _regex(part: str) -> str:
-    made, at = "", 0
+    made, at, depth = "", 0, 0
     while at < len(part):
         letter = part[at]
         if letter == "*":
@@ -141,9 +182,15 @@ def _regex(part: str) -> str:
         elif letter == "\\" and at + 1 < len(part):
             at += 1
             made += re.escape(part[at])
+        elif letter == "{" and "}" in part[at:]:
+            made, depth = made + "(?:", depth + 1
+        elif letter == "," and depth:
+            made += "|"
+        elif letter == "}" and depth:
+            made, depth = made + ")", depth - 1
         elif letter == "[" and "]" in part[at + 2 :]:
             end = part.index("]", at + 2)
-            inside = part[at + 1 : end].replace("\\", "\\\\")
+            inside = re.sub(r"[\\[&~|]", r"\\\g<0>", part[at + 1 : end])
             made += f"[{'^' + inside[1:] if inside[0] in '!^' else inside}]"
             at = end
         else:

@@ -8,6 +8,7 @@ command line that cannot be honoured.
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -58,8 +59,6 @@ def _run(meaning: Meaning) -> int:
     if arguments.has("explain"):
         console.say(*explained(meaning))
         return DONE
-    if arguments.has("background"):
-        return _in_background(arguments)
     files = expand(
         meaning.inputs, recursive=meaning.recursive, ignore_folders=meaning.ignore_folders
     )
@@ -70,9 +69,12 @@ def _run(meaning: Meaning) -> int:
             " one, or add --overwrite."
         )
         return OUTPUT_EXISTS
+    if arguments.has("background"):
+        return _in_background(arguments)
     request = meaning.request | {"files": [os.fspath(path) for path in files]}
+    asked = _json(request)
     try:
-        planned = json.loads(_core.plan_streaming(json.dumps(request)))
+        planned = json.loads(_core.plan_streaming(asked))
     except (OSError, ValueError) as error:
         console.note(f"gristmill streaming: {error}")
         return FAILED
@@ -101,9 +103,9 @@ def _run(meaning: Meaning) -> int:
         **meaning.spared,
     }
     workers = arguments.last("workers")
-    if workers is not None and not workers.isdigit():
-        raise WrongCommandError(f"--workers {workers} is no whole number")
-    spec |= {"memory": arguments.last("memory"), "workers": workers and int(workers)}
+    if workers is not None and _count(workers) is None:
+        raise WrongCommandError(f"--workers {workers} is no number of workers")
+    spec |= {"memory": arguments.last("memory"), "workers": workers and _count(workers)}
     only = arguments.last("only-split")
     if only is not None:
         spec |= _only(only, spec, definition)
@@ -126,16 +128,17 @@ def _code(definition: dict[str, Any]) -> list[str]:
 def _only(only: str, spec: dict[str, Any], definition: dict[str, Any]) -> dict[str, Any]:
     """What is different of a job that runs one split's mapper alone."""
     splits = spec["splits"]
-    if not only.isdigit() or int(only) >= len(splits):
+    number = _count(only)
+    if number is None or number >= len(splits):
         raise WrongCommandError(
             f"--only-split {only}: the job's splits are numbered from 0 to {len(splits) - 1}"
         )
-    chosen = splits[int(only)]
+    chosen = splits[number]
     definition["again"] = ""
     definition["combine"] = None
     definition["skipping"] = None
     return {
-        "splits": [chosen | {"what": chosen["what"] | {"number": int(only)}}],
+        "splits": [chosen | {"what": chosen["what"] | {"number": number}}],
         "partitions": 0,
         "attempts": 1,
         "map_failures_percent": 0,
@@ -144,15 +147,32 @@ def _only(only: str, spec: dict[str, Any], definition: dict[str, Any]) -> dict[s
     }
 
 
+def _count(text: str) -> int | None:
+    return int(text) if re.fullmatch("[0-9]{1,9}", text) else None
+
+
+def _json(value: object) -> str:
+    """Return what the engine reads, which knows of UTF-8 only."""
+    text = json.dumps(value, ensure_ascii=False)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        near = text[max(error.start - 40, 0) : error.end + 20]
+        shown = near.encode("utf-8", "backslashreplace").decode("utf-8")
+        raise WrongCommandError(f"what is no UTF-8 cannot be honoured: ...{shown}...") from error
+    return text
+
+
 def _wait(arguments: Arguments, spec: dict[str, Any], definition: dict[str, Any]) -> int:
+    told, asked = _json(definition), _json({"mapreduce": spec})
     Path(spec["output"]).parent.mkdir(parents=True, exist_ok=True)  # as Hadoop does
     job_id = new_job_id()
     quiet = arguments.has("json")
     with signals.deferred() as pending:
         try:
-            work = _core.Work.scripts(json.dumps(definition))
+            work = _core.Work.scripts(told)
             job = _core.Job(
-                json.dumps({"mapreduce": spec}),
+                asked,
                 job_id,
                 jobs_folder(),
                 keep_short=arguments.has("history"),

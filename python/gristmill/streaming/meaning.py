@@ -5,9 +5,10 @@ ship: `inputs.expand` and the engine do that when the job begins.
 """
 
 import os
+import re
 import shlex
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from gristmill.streaming import classes
@@ -20,6 +21,7 @@ from gristmill.streaming.tolerance import Tolerance
 __all__ = ["Meaning", "mean"]
 
 _REPORTER = "reporter:"
+_FIELD_DIGITS = 6
 _PROTOCOLS = ("text", "rawbytes", "typedbytes", "keyonlytext")
 _KNOWN = {known.name: known for known in PROPERTIES}
 _REFUSED = (
@@ -73,7 +75,7 @@ class _Reading(Formats, Tolerance):
         if not inputs:
             raise WrongCommandError("-input is missing: it names the files to read")
         output = arguments.last("output")
-        if output is None:
+        if not output:
             raise WrongCommandError("-output is missing: it names the directory to make")
         links, archives = self.files()
         partitions = self.partitions()
@@ -147,7 +149,7 @@ class _Reading(Formats, Tolerance):
         if given is not None:
             self.arguments.set("mapreduce.job.reduces", given)
         partitions = self.number("mapreduce.job.reduces", 1)
-        if partitions < 0:
+        if not 0 <= partitions < 1 << 31:
             raise WrongCommandError(f"a job cannot have {partitions} reduces")
         return 0 if self.arguments.last("reducer") == "NONE" else partitions
 
@@ -187,7 +189,7 @@ class _Reading(Formats, Tolerance):
                 "ignore_key": ignore,
                 "output": map_out,
                 "output_separator": self.text("stream.map.output.field.separator", "\t"),
-                "key_fields": self.number("stream.num.map.output.key.fields", 1),
+                "key_fields": max(self.number("stream.num.map.output.key.fields", 1), 1),
             },
             "combine": combine if partitions > 0 else None,
             "reduce": reduce_step,
@@ -196,7 +198,7 @@ class _Reading(Formats, Tolerance):
                 "input_separator": self.text("stream.reduce.input.field.separator", "\t"),
                 "output": self.protocol("reduce.output"),
                 "output_separator": self.text("stream.reduce.output.field.separator", "\t"),
-                "key_fields": self.number("stream.num.reduce.output.key.fields", 1),
+                "key_fields": max(self.number("stream.num.reduce.output.key.fields", 1), 1),
             },
         }
 
@@ -230,9 +232,7 @@ class _Reading(Formats, Tolerance):
             case "FieldSelectionMapReduce":
                 return {
                     "select": {
-                        "spec": self.text(
-                            f"mapreduce.fieldsel.{side}.output.key.value.fields.spec", "0-:"
-                        ),
+                        "spec": self.field_spec(side),
                         "separator": self.text("mapreduce.fieldsel.data.field.separator", "\t"),
                         "ignore_key": is_map and is_text,
                     }
@@ -242,6 +242,17 @@ class _Reading(Formats, Tolerance):
                 raise WrongCommandError(
                     f"{option} {command} cannot be honoured: it is a Java class; known are {known}"
                 )
+
+    def field_spec(self, side: str) -> str:
+        name = f"mapreduce.fieldsel.{side}.output.key.value.fields.spec"
+        spec = self.text(name, "0-:")
+        # Each number stands for a field of every record's key or value.
+        if any(len(number) > _FIELD_DIGITS for number in re.findall("[0-9]+", spec)):
+            raise WrongCommandError(
+                f"{self.written(name)}={spec}: no record has so many fields; for all that there "
+                "are, write N-"
+            )
+        return spec
 
     def unqualified(self, command: str) -> str:
         """A program that is shipped with -file is found by its name in the working directory."""
@@ -323,6 +334,7 @@ class _Reading(Formats, Tolerance):
                     text, _, link = item.partition("#")
                     path = self.there(text, f"-{name}")
                     found.append((link or path.name, str(path)))
+        _check_names(links, archives)
         return links, archives
 
     def there(self, text: str, option: str) -> Path:
@@ -373,3 +385,25 @@ class _Reading(Formats, Tolerance):
     def again(self) -> str:
         words = [word for word in self.arguments.words if word not in ("-background", "--explain")]
         return shlex.join(["gristmill", "streaming", *words]) + " --only-split {}"
+
+
+def _check_names(links: list[tuple[str, str]], archives: list[tuple[str, str]]) -> None:
+    """Refuse names in a task's working directory that stand for two things."""
+    advice = "give each a name of its own, as in a/x#x1,b/x#x2"
+    taken = dict[str, str]()
+    for kind, shipped in (("file ", links), ("archive ", archives)):
+        for name, path in shipped:
+            if PurePath(name).parts[:1] == ("tmp",):
+                raise WrongCommandError(
+                    f"{path} cannot be `{name}` in a task's working directory, where tmp is the "
+                    "folder of temporary files: give it another name, as in tmp#mine"
+                )
+            # The same file named twice is one file.
+            if taken.setdefault(name, kind + os.path.realpath(path)) != kind + os.path.realpath(
+                path
+            ):
+                raise WrongCommandError(f"`{name}` is the name of two shipped files: {advice}")
+    for name in taken:
+        above = next((str(one) for one in PurePath(name).parents if str(one) in taken), None)
+        if above is not None:
+            raise WrongCommandError(f"`{above}` cannot be a file and hold `{name}`: {advice}")

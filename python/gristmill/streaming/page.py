@@ -39,6 +39,9 @@ What is different:
   the environment it was begun in; if an input or a shipped file changed, it is refused.
 - Numbers in keys are ordered as KeyFieldBasedComparator orders them wherever it agrees with
   itself; two keys that lack a field are equal here.
+- Separators of FieldSelectionMapReduce stand for themselves. In Hadoop they are regular
+  expressions, where `.` and `|` mean something else, and bytes that are no UTF-8 are replaced.
+- A compressed file is one split, of NLineInputFormat too, which loses lines of it in Hadoop.
 - Numbers with a fraction (DoubleValueSum) are printed with the fewest digits that tell them
   apart, as Java does from version 19 on.
 - Scripts see as variables the properties that were set, those in the table below that have a

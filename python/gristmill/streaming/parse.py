@@ -42,10 +42,13 @@ class Arguments:
         return name in self.options
 
     def set(self, name: str, value: str) -> None:
-        """Set a property, by whichever name."""
+        """Set a property, by whichever name; to nothing, it is not set, as in Hadoop's tasks."""
         present = present_name(name)
-        self.properties[present] = value
-        self.written[present] = name
+        if value:
+            self.properties[present] = value
+            self.written[present] = name
+        else:
+            self.properties.pop(present, None)
 
 
 def parse(words: Sequence[str]) -> Arguments:
@@ -106,6 +109,10 @@ def _take(found: Arguments, option: Option, values: list[str]) -> None:
             name, equals, setting = value.partition("=")
             if equals:
                 found.set(name.strip(), setting)
+                if not setting:
+                    found.remarks.append(
+                        f"-{option.name} {value} sets nothing, as in Hadoop: the default stays"
+                    )
             else:
                 found.remarks.append(f"-{option.name} {value} sets nothing: there is no = in it")
     elif option.name in ("conf", "additionalconfspec"):
@@ -125,7 +132,7 @@ def _configured(path: str) -> list[tuple[str, str]]:
         (found.findtext("name", "").strip(), found.findtext("value"))
         for found in root.iter("property")
     ]
-    return [(name, value) for name, value in settings if name and value is not None]
+    return [(name, value) for name, value in settings if name and value]
 
 
 def _unknown(word: str) -> str:

@@ -22,6 +22,7 @@ from gristmill.cli.failures import DONE, FAILED, WRONG
 from gristmill.history.home import jobs_folder
 from gristmill.streaming.inputs import InputMissingError, local_path
 from gristmill.streaming.inputs import matching as matching_paths
+from gristmill.streaming.parse import WrongCommandError
 
 __all__ = ["main"]
 
@@ -74,14 +75,25 @@ def _file_command(command: str, words: list[str]) -> int:
     act = _COMMANDS.get(command)
     if act is None:
         return _refuse(f"fs {command} is not known; known are {', '.join(_COMMANDS)}")
+    wanted = 2 if act in (_put, _get) else 1
+    if len(paths) < wanted:
+        what = "a source and a target" if wanted == 2 else "a path"
+        return _refuse(f"fs {command} needs {what}")
     try:
         return act(options, paths)
-    except (InputMissingError, FileNotFoundError) as error:
-        console.note(f"{command[1:]}: `{error.filename}': No such file or directory")
+    except WrongCommandError as error:
+        return _refuse(str(error))
+    except BrokenPipeError:
+        raise  # of -cat: nobody reads on
+    except OSError as error:
+        # As Hadoop words it, which programs look for: mrjob does.
+        what = error.strerror or str(error)
+        console.note(f"{command[1:]}: `{error.filename or paths[-1]}': {what}")
         return FAILED
-    except FileExistsError as error:
-        console.note(f"{command[1:]}: `{error.filename}': File exists")
-        return FAILED
+
+
+def _named(paths: list[str]) -> list[Path]:
+    return [local_path(text, "fs") for text in paths]
 
 
 def _expanded(paths: list[str]) -> list[Path]:
@@ -95,18 +107,18 @@ def _expanded(paths: list[str]) -> list[Path]:
 
 
 def _mkdir(options: list[str], paths: list[str]) -> int:
-    for path in paths:
-        Path(path).mkdir(parents="-p" in options, exist_ok="-p" in options)
+    for path in _named(paths):
+        path.mkdir(parents="-p" in options, exist_ok="-p" in options)
     return DONE
 
 
 def _put(options: list[str], paths: list[str]) -> int:
-    *sources, target = paths
+    *sources, target = _named(paths)
     for source in sources:
-        to = Path(target) / Path(source).name if Path(target).is_dir() else Path(target)
+        to = target / source.name if target.is_dir() else target
         if to.exists() and "-f" not in options:
             raise FileExistsError(17, "File exists", str(to))
-        if Path(source).is_dir():
+        if source.is_dir():
             shutil.copytree(source, to, dirs_exist_ok=True)
         else:
             shutil.copyfile(source, to)
@@ -183,15 +195,16 @@ def _test(options: list[str], paths: list[str]) -> int:
         "-e": Path.exists,
         "-d": Path.is_dir,
         "-f": Path.is_file,
+        "-s": lambda path: path.is_file() and path.stat().st_size > 0,
         "-z": lambda path: path.is_file() and path.stat().st_size == 0,
     }
     check = checks[options[0]] if options and options[0] in checks else Path.exists
-    return DONE if all(check(Path(path)) for path in paths) else FAILED
+    return DONE if all(map(check, _named(paths))) else FAILED
 
 
 def _touchz(_: list[str], paths: list[str]) -> int:
-    for path in paths:
-        Path(path).touch()
+    for path in _named(paths):
+        path.touch()
     return DONE
 
 

@@ -97,7 +97,8 @@ impl Selection {
             joined.extend_from_slice(field);
             joined.extend_from_slice(&self.separator);
         }
-        joined.pop(); // Hadoop cuts off one character, whatever the separator
+        // Hadoop cuts off one character, whatever the separator: all of its bytes, from behind.
+        while joined.pop().is_some_and(|byte| byte & 0xc0 == 0x80) {}
         Some(joined)
     }
 }
@@ -145,6 +146,18 @@ mod tests {
             (some("a\tb"), some("c"))
         );
         assert_eq!(selected("1", "", false), (some(""), None));
+    }
+
+    #[test]
+    fn of_a_separator_behind_the_last_field_a_character_is_cut_off() {
+        let selected = |separator: &str| {
+            let selection = Selection::parse("1,0:", separator.as_bytes()).unwrap();
+            let record = format!("a{separator}b");
+            String::from_utf8(selection.select(record.as_bytes(), true).0.unwrap()).unwrap()
+        };
+        assert_eq!(selected("é"), "béa");
+        assert_eq!(selected("中文"), "b中文a中");
+        assert_eq!(selected("::"), "b::a:");
     }
 
     #[test]

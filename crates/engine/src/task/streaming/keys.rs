@@ -59,10 +59,17 @@ impl Keys {
     /// The partition of a pair, and what stands for its key and its value.
     #[inline]
     pub fn put<'a>(&'a mut self, key: &'a [u8], value: &'a [u8]) -> (u32, &'a [u8], &'a [u8]) {
-        let partition = match self.class {
+        let partition = match (self.class, &self.partitioner) {
             _ if self.partitions <= 1 => 0,
-            Class::Long | Class::Int => part_of_long(number(key), self.partitions),
-            _ => self.partitioner.part(key, self.partitions),
+            (Class::Text, partitioner) => partitioner.part(key, self.partitions),
+            // Fields are those of the key's text, whatever the key is: so it is in Hadoop.
+            (class, partitioner @ Partitioner::Fields(_)) => {
+                self.key.clear();
+                class.display(key, &mut self.key);
+                partitioner.part(&self.key, self.partitions)
+            }
+            (Class::Long | Class::Int, _) => part_of_long(number(key), self.partitions),
+            (_, partitioner) => partitioner.part(key, self.partitions),
         };
         if let Some(comparator) = &self.comparator {
             self.key.clear();
