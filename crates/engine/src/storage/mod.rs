@@ -13,6 +13,7 @@ pub mod memory;
 pub mod overlap;
 pub mod pages;
 pub mod probe;
+pub mod sequential;
 pub mod shrink;
 pub mod stream;
 
