@@ -12,21 +12,40 @@ use crate::budget::Budget;
 use crate::error::{Error, Kind, Result};
 use crate::hadoop::aggregate::{Aggregate, split};
 use crate::hadoop::select::Selection;
-use crate::merge::feed::{Feed, FeedRun};
+use crate::merge::feed::{Feed, FeedRun, Partition};
 use crate::script::pipes::{Stdin, Stdout};
 use crate::script::protocol::{Protocol, Reader, Writer};
 use crate::spill::collect::partition_bytes;
 use crate::task::{MergeRun, WorkReport};
 
-/// Pairs of a partition, one after another, with their groups counted. Whole keys tell groups apart, also where
-/// fields order them: the comparators of Hadoop's old interface are asked for whole keys there.
+/// Groups of equal keys, counted. Whole keys tell groups apart, also where fields order them: the comparators of
+/// Hadoop's old interface are asked for whole keys there.
+#[derive(Default)]
+struct Groups {
+    /// The present group's key.
+    key: Vec<u8>,
+    count: u64,
+}
+
+impl Groups {
+    /// Whether the next key begins a group.
+    #[inline]
+    fn begins(&mut self, key: &[u8]) -> bool {
+        if self.count > 0 && key == self.key {
+            return false;
+        }
+        self.key.clear();
+        self.key.extend_from_slice(key);
+        self.count += 1;
+        true
+    }
+}
+
+/// Pairs of a partition, one after another.
 struct Pairs {
     feed: Feed,
     keys: Keys,
-    /// The present group's key.
-    group: Vec<u8>,
-    groups: u64,
-    there: bool,
+    groups: Groups,
 }
 
 impl Pairs {
@@ -38,14 +57,7 @@ impl Pairs {
         }
         let (key, value) = self.feed.pair();
         let (key, _) = self.keys.take(key, value)?;
-        let is_new = !self.there || key != self.group;
-        if is_new {
-            self.group.clear();
-            self.group.extend_from_slice(key);
-        }
-        self.there = true;
-        self.groups += u64::from(is_new);
-        Ok(Some(is_new))
+        Ok(Some(self.groups.begins(key)))
     }
 
     #[inline]
@@ -66,42 +78,45 @@ pub(super) fn run(
         path: run.path.clone(),
         longest: run.longest,
     });
-    let feed = Feed::begin(
-        attempted.store.clone(),
-        runs.collect(),
-        attempted.number as usize,
-        partition_bytes(spec.partitions),
-        source_bytes,
-        Budget::new(u64::MAX), // the task's memory is reserved as a whole
-    )?;
-    let mut pairs = Pairs {
-        feed,
-        keys: Keys::new(definition, spec.partitions, &work.cuts)?,
-        group: Vec::new(),
-        groups: 0,
-        there: false,
-    };
+    let runs: Vec<FeedRun> = runs.collect();
+    let keys = Keys::new(definition, spec.partitions, &work.cuts)?;
     let mut report = WorkReport::default();
-    let store = attempted.store.clone();
-    let mut output = Output::new(
-        store,
-        &spec.output,
-        attempted.number,
-        definition,
-        definition.reduce_classes(),
-    );
-    match &definition.reduce {
-        Step::Script(argv) => by_script(attempted, argv, &mut pairs, &mut output, &mut report)?,
-        Step::Aggregate => by_aggregate(attempted, &mut pairs, &mut output)?,
-        step => one_by_one(attempted, step, &mut pairs, &mut output)?,
+    let mut output = Output::new(attempted, definition.reduce_classes());
+    let (number, prefix_bytes) = (attempted.number as usize, partition_bytes(spec.partitions));
+    if let Step::Script(argv) = &definition.reduce {
+        let partition = Partition::open(&*attempted.store, &runs, number, prefix_bytes)?;
+        let fed = Fed {
+            partition,
+            source_bytes,
+            keys,
+        };
+        by_script(attempted, argv, fed, &mut output, &mut report)?;
+    } else {
+        let feed = Feed::begin(
+            attempted.store.clone(),
+            runs,
+            number,
+            prefix_bytes,
+            source_bytes,
+            Budget::new(u64::MAX), // the task's memory is reserved as a whole
+        )?;
+        let mut pairs = Pairs {
+            feed,
+            keys,
+            groups: Groups::default(),
+        };
+        match &definition.reduce {
+            Step::Aggregate => by_aggregate(attempted, &mut pairs, &mut output)?,
+            step => one_by_one(attempted, step, &mut pairs, &mut output)?,
+        }
+        report.groups = pairs.groups.count;
+        (report.records_in, report.bytes_in) = pairs.feed.seen();
     }
     report.records_out = output.records();
     if let Some(file) = output.finish()? {
         report.bytes_out = file.bytes;
         report.files.push(file);
     }
-    report.groups = pairs.groups;
-    (report.records_in, report.bytes_in) = pairs.feed.seen();
     Ok(report)
 }
 
@@ -200,57 +215,88 @@ fn note(attempted: &Attempted<'_>, pairs: &Pairs) -> Result<()> {
     }
 }
 
-fn by_script(
-    attempted: &Attempted<'_>,
-    argv: &[String],
-    pairs: &mut Pairs,
-    output: &mut Output,
-    report: &mut WorkReport,
-) -> Result<()> {
-    let streams = &attempted.definition.reduce_streams;
-    let is_any = pairs.advance()?.is_some();
-    let classes = attempted.definition.map_classes();
-    let feed = |stdin: &mut Stdin<'_>, fed: &AtomicU64| {
-        if !is_any {
-            return Ok(());
-        }
+/// What a script is fed with.
+struct Fed {
+    partition: Partition,
+    source_bytes: usize,
+    keys: Keys,
+}
+
+impl Fed {
+    /// Merges the pairs straight into the script's input; what it does not want to read is counted all the same. Gives
+    /// pairs, their bytes and groups.
+    fn feed(
+        mut self,
+        attempted: &Attempted<'_>,
+        stdin: &mut Stdin<'_>,
+        fed: &AtomicU64,
+    ) -> Result<(u64, u64, u64)> {
+        let streams = &attempted.definition.reduce_streams;
+        let classes = attempted.definition.map_classes();
         let writer = Writer {
             protocol: streams.input,
             separator: streams.input_separator.as_bytes().to_vec(),
             ignore_key: false,
         };
-        let (mut open, mut noted) = (true, 0);
-        loop {
-            if open {
-                let (key, value) = pairs.pair()?;
-                writer.write((classes.0, key), (classes.1, value), stdin.buffer());
-                fed.fetch_add(1, Ordering::Relaxed);
-                open = stdin.gathered();
-            }
-            let (records, bytes) = pairs.feed.seen();
-            if records.is_multiple_of(4096) {
-                attempted.attempt.progress(bytes - noted)?;
-                noted = bytes;
-            }
-            if pairs.advance()?.is_none() {
-                return Ok(());
-            }
-        }
-    };
+        let (mut groups, mut open) = (Groups::default(), true);
+        let (mut records, mut bytes, mut noted) = (0_u64, 0_u64, 0_u64);
+        let budget = Budget::new(u64::MAX); // the task's memory is reserved as a whole
+        let all = self
+            .partition
+            .each(self.source_bytes, &budget, |key, value| {
+                records += 1;
+                bytes += (key.len() + value.len()) as u64;
+                if records.is_multiple_of(4096) {
+                    attempted.attempt.progress(bytes - noted)?;
+                    noted = bytes;
+                }
+                let (key, value) = self.keys.take(key, value)?;
+                groups.begins(key);
+                if open {
+                    writer.write((classes.0, key), (classes.1, value), stdin.buffer());
+                    open = stdin.gathered();
+                    fed.store(records, Ordering::Relaxed);
+                }
+                Ok(())
+            })?;
+        attempted.attempt.progress(all - noted)?;
+        Ok((records, all, groups.count))
+    }
+}
+
+fn by_script(
+    attempted: &Attempted<'_>,
+    argv: &[String],
+    pairs: Fed,
+    output: &mut Output,
+    report: &mut WorkReport,
+) -> Result<()> {
+    let streams = &attempted.definition.reduce_streams;
+    let is_any = pairs.partition.records()? > 0;
+    let feed = |stdin: &mut Stdin<'_>, fed: &AtomicU64| pairs.feed(attempted, stdin, fed);
     let take = |stdout: &mut Stdout<'_>| {
         let source = |buffer: &mut [u8]| Ok(stdout.read(buffer));
         let separator = streams.output_separator.as_bytes().to_vec();
         let mut reader = Reader::new(source, streams.output, separator, streams.key_fields);
         let has_value = streams.output != Protocol::KeyOnlyText;
-        while reader.advance()? {
+        loop {
+            let block = reader.many()?;
+            if !block.is_empty() {
+                if is_any {
+                    output.write_block(block)?;
+                }
+                continue;
+            }
+            if !reader.advance()? {
+                return Ok(());
+            }
             if is_any {
                 let (key, value) = reader.pair();
                 output.write(Some(key), has_value.then_some(value))?;
             }
         }
-        Ok(())
     };
-    attempted
-        .script("reducer", argv, None, report, feed, take)
-        .map(|_| ())
+    let ((), counted) = attempted.script("reducer", argv, None, report, feed, take)?;
+    (report.records_in, report.bytes_in, report.groups) = counted;
+    Ok(())
 }
