@@ -103,7 +103,7 @@ class Formats(Settings):
                 separator = self.text(
                     "mapreduce.input.keyvaluelinerecordreader.key.value.separator", "\t"
                 )
-                byte = ord((separator or "	")[0]) & 0xFF  # as Java cuts a character to a byte
+                byte = ord((separator or "\t")[0]) & 0xFF  # as Java cuts a character to a byte
                 return {"key_value": {"separator": byte, "delimiter": None} | longest}
             case "SequenceFileInputFormat":
                 return {"sequence": {"view": "values"}}

@@ -29,6 +29,11 @@ const WAITING: usize = 2;
 /// Memory of the batches, but for records longer than one.
 pub const FEED_BYTES: u64 = ((WAITING + 2) * BATCH_BYTES) as u64;
 
+/// A run is read through so many buffers full at least, unless they were small: 30 runs of 33 MB need not touch 480 MB of
+/// memory for the first time, as they would with two buffers of 8 MB each.
+const BUFFERS_OF_RUN: u64 = 32;
+const LEAST_SOURCE_BYTES: usize = 256 << 10;
+
 /// A run to be read, and its longest record in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FeedRun {
@@ -74,14 +79,10 @@ impl Feed {
                 empty,
                 batch: Vec::with_capacity(BATCH_BYTES),
             };
-            let merged = merge(
-                &*store,
-                &runs,
-                partition,
-                source_bytes,
-                &budget,
-                &mut filler,
-            );
+            let merged =
+                Partition::open(&*store, &runs, partition, prefix_bytes).and_then(|open| {
+                    open.each_record(source_bytes, &budget, |record| filler.append(record))
+                });
             if let Err(error) = merged.and_then(|()| filler.send()) {
                 let _ = filler.give.send(Err(error)); // nobody there wants no error either
             }
@@ -214,38 +215,120 @@ impl Filler {
     }
 }
 
-fn merge(
-    store: &dyn Store,
-    runs: &[FeedRun],
-    partition: usize,
-    source_bytes: usize,
-    budget: &Budget,
-    filler: &mut Filler,
-) -> Result<()> {
-    let open = |run: &FeedRun| Ok((RunFile::open(store, &run.path)?, run.longest));
-    let opened = runs.iter().map(open).collect::<Result<Vec<_>>>()?;
-    let mut segments = Vec::with_capacity(opened.len());
-    for (run, longest) in &opened {
-        let (bytes, records) = run.segment(partition..partition + 1)?;
-        if records > 0 {
-            let longest = *longest;
-            segments.push(Segment {
-                run,
-                bytes,
-                records,
-                longest,
-            });
+/// One partition of some runs, opened: for whoever takes pairs as they come, without a thread between.
+///
+/// ```
+/// use std::sync::Arc;
+/// use gristmill_engine::budget::Budget;
+/// use gristmill_engine::merge::feed::{FeedRun, Partition};
+/// use gristmill_engine::spill::collect::{CollectPlan, Collector};
+/// use gristmill_engine::storage::{Store, memory::Memory};
+/// let store = Arc::new(Memory::with_room_for(1 << 20));
+/// store.create_directory("/runs".as_ref())?;
+/// let plan = CollectPlan {
+///     partitions: 2,
+///     chunk_bytes: 1 << 16,
+///     buffer_bytes: 1 << 16,
+///     job_id: "a-job".into(),
+///     places: vec!["/runs".into()],
+/// };
+/// let mut collector = Collector::new(store.clone(), plan, "0-0".into(), Default::default())?;
+/// for (key, partition) in [(b"b", 1), (b"a", 1), (b"c", 0)] {
+///     collector.append(partition, key, b"", b"value", &|_| Ok(()))?;
+/// }
+/// let (runs, _) = collector.finish(&|_| Ok(()))?;
+/// let runs = runs.into_iter().map(|run| FeedRun { path: run.path, longest: run.longest });
+/// let partition = Partition::open(&*store, &runs.collect::<Vec<_>>(), 1, 1)?;
+/// let mut keys = Vec::new();
+/// partition.each(1 << 16, &Budget::new(u64::MAX), |key, _value| {
+///     keys.extend_from_slice(key);
+///     Ok(())
+/// })?;
+/// assert_eq!((partition.records()?, keys), (2, b"ab".to_vec()));
+/// # Ok::<(), gristmill_engine::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Partition {
+    /// The runs, with their longest records.
+    runs: Vec<(RunFile, u64)>,
+    number: usize,
+    prefix_bytes: usize,
+}
+
+impl Partition {
+    /// Opens partition `number` of `runs`, as [`Feed::begin`] does.
+    pub fn open(
+        store: &dyn Store,
+        runs: &[FeedRun],
+        number: usize,
+        prefix_bytes: usize,
+    ) -> Result<Self> {
+        let open = |run: &FeedRun| Ok((RunFile::open(store, &run.path)?, run.longest));
+        Ok(Partition {
+            runs: runs.iter().map(open).collect::<Result<Vec<_>>>()?,
+            number,
+            prefix_bytes,
+        })
+    }
+
+    fn segments(&self) -> Result<Vec<Segment<'_>>> {
+        let mut segments = Vec::with_capacity(self.runs.len());
+        for (run, longest) in &self.runs {
+            let (bytes, records) = run.segment(self.number..self.number + 1)?;
+            if records > 0 {
+                segments.push(Segment {
+                    run,
+                    bytes,
+                    records,
+                    longest: *longest,
+                });
+            }
         }
+        Ok(segments)
     }
-    if segments.is_empty() {
-        return Ok(());
+
+    /// Pairs in it.
+    pub fn records(&self) -> Result<u64> {
+        let segments = self.segments()?;
+        Ok(segments.iter().map(|segment| segment.records).sum())
     }
-    merge_segments(
-        Pairs,
-        &segments,
-        source_bytes,
-        &mut Vec::new(),
-        budget,
-        |record| filler.append(record),
-    )
+
+    /// Calls `take` with the key (and what orders it) and the value of each pair, in order. Each run is read through
+    /// two buffers of `source_bytes` bytes. Gives the bytes of all records.
+    pub fn each(
+        &self,
+        source_bytes: usize,
+        budget: &Budget,
+        mut take: impl FnMut(&[u8], &[u8]) -> Result<()>,
+    ) -> Result<u64> {
+        let mut bytes = 0;
+        self.each_record(source_bytes, budget, |record| {
+            let (key, value) = Pairs.both(record);
+            bytes += record.len() as u64;
+            take(key.get(self.prefix_bytes..).unwrap_or_default(), value)
+        })?;
+        Ok(bytes)
+    }
+
+    fn each_record(
+        &self,
+        source_bytes: usize,
+        budget: &Budget,
+        emit: impl FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let segments = self.segments()?;
+        let bytes = |segment: &Segment<'_>| segment.bytes.end - segment.bytes.start;
+        let Some(longest) = segments.iter().map(bytes).max() else {
+            return Ok(());
+        };
+        let worth = usize::try_from(longest / BUFFERS_OF_RUN).unwrap_or(usize::MAX);
+        merge_segments(
+            Pairs,
+            &segments,
+            source_bytes.min(worth.max(LEAST_SOURCE_BYTES)),
+            &mut Vec::new(),
+            budget,
+            emit,
+        )
+    }
 }

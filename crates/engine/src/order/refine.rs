@@ -6,7 +6,8 @@
 //! ```
 //!
 //! Each round fetches every key once, where a comparison sort would fetch them log n times: a key is a miss of the
-//! cache away. A key that ends sorts before all that go on; only equal keys fall back to the position.
+//! cache away. A key that ends sorts before all that go on; only equal keys fall back to the position. A few keys, which
+//! stay in the cache once they were fetched, are compared as they are.
 
 use super::Entry;
 use crate::record::{KEY_BYTES, POSITION_LIMIT};
@@ -25,7 +26,16 @@ pub trait Keys {
     fn longest(&self) -> usize {
         usize::MAX
     }
+
+    /// Says that the key of the record at `position` will be asked for soon.
+    fn prefetch(&self, _position: u64) {}
 }
+
+/// Groups of at most so many are sorted by comparing keys.
+const FEW: usize = 16;
+
+/// How many keys ahead of their use they are asked for.
+const AHEAD: usize = 12;
 
 /// Reused memory of a refinement: as many entries as the largest group has.
 #[derive(Debug, Default)]
@@ -108,14 +118,27 @@ impl Keys for Mirrored<'_> {
 /// Groups that are left to sort, each with the depth to which its keys agree. A list rather than recursion: keys may
 /// share megabytes.
 fn sort_from(keys: &dyn Keys, entries: &mut [Entry], depth: usize) {
+    if entries.len() <= FEW {
+        return sort_few(keys, entries, depth);
+    }
     let mut groups = vec![(0..entries.len(), depth)];
     while let Some((range, depth)) = groups.pop() {
         let start = range.start;
         let group = &mut entries[range];
-        let depth = depth + common_prefix(keys, group, depth);
-        for entry in group.iter_mut() {
-            let position = entry.position();
-            *entry = Entry::new(&window(keys.key_at(position), depth), position);
+        if group.len() <= FEW {
+            sort_few(keys, group, depth);
+            continue;
+        }
+        let (shared, all_end) = common_prefix(keys, group, depth);
+        if all_end {
+            group.sort_unstable_by_key(|entry| entry.position()); // one key, many times
+            continue;
+        }
+        let depth = depth + shared;
+        for i in 0..group.len() {
+            prefetch(keys, group, i + AHEAD);
+            let position = group[i].position();
+            group[i] = Entry::new(&window(keys.key_at(position), depth), position);
         }
         group.sort_unstable();
         let mut first = 0;
@@ -139,21 +162,43 @@ fn sort_from(keys: &dyn Keys, entries: &mut [Entry], depth: usize) {
     }
 }
 
-/// Bytes from `depth` on that all keys of the group share.
-fn common_prefix(keys: &dyn Keys, group: &[Entry], depth: usize) -> usize {
+/// Sorts a few entries whose keys agree up to `depth`.
+fn sort_few(keys: &dyn Keys, group: &mut [Entry], depth: usize) {
+    group.sort_unstable_by(|one, other| {
+        let (at, from) = (one.position(), other.position());
+        let (one, other) = (keys.key_at(at), keys.key_at(from));
+        rest_of(one, depth)
+            .cmp(rest_of(other, depth))
+            .then(at.cmp(&from))
+    });
+}
+
+#[inline]
+fn prefetch(keys: &dyn Keys, group: &[Entry], number: usize) {
+    if let Some(entry) = group.get(number) {
+        keys.prefetch(entry.position());
+    }
+}
+
+/// Bytes from `depth` on that all keys of the group share, and whether all of them end there.
+fn common_prefix(keys: &dyn Keys, group: &[Entry], depth: usize) -> (usize, bool) {
     let Some((first, rest)) = group.split_first() else {
-        return 0;
+        return (0, true);
     };
     let first = rest_of(keys.key_at(first.position()), depth);
-    rest.iter().fold(first.len(), |shared, entry| {
+    let (mut shared, mut longest) = (first.len(), first.len());
+    for (i, entry) in rest.iter().enumerate() {
+        prefetch(keys, rest, i + AHEAD);
         let other = rest_of(keys.key_at(entry.position()), depth);
-        let shared = shared.min(other.len());
-        if first[..shared] == other[..shared] {
-            return shared; // a comparison of memory is many times as fast as finding where two differ
+        longest = longest.max(other.len());
+        shared = shared.min(other.len());
+        // A comparison of memory is many times as fast as finding where two differ.
+        if first[..shared] != other[..shared] {
+            let pairs = first[..shared].iter().zip(other);
+            shared = pairs.take_while(|(a, b)| a == b).count();
         }
-        let pairs = first[..shared].iter().zip(other);
-        pairs.take_while(|(a, b)| a == b).count()
-    })
+    }
+    (shared, longest == shared)
 }
 
 /// Moves keys that end before `depth` to the front, shorter ones first; returns how many.
@@ -209,10 +254,12 @@ mod tests {
         #[test]
         fn equals_the_standard_sort(
             shapes in proptest::collection::vec((0..4_usize, 0..30_usize, "[ab\0]{0,14}"), 0..60),
+            repeats in 1..40_usize,
             descending: bool,
         ) {
             let keys: Vec<Vec<u8>> = shapes
                 .into_iter()
+                .flat_map(|shape| std::iter::repeat_n(shape, repeats))
                 .map(|(prefix, len, tail)| {
                     let mut key = vec![b'x'; prefix * 9];
                     key.extend(std::iter::repeat_n(0, len % 3));

@@ -166,8 +166,15 @@ impl Pairs {
     /// The value of a whole record.
     #[inline]
     pub fn value<'a>(&self, record: &'a [u8]) -> &'a [u8] {
-        let after = PAIR_HEADER_BYTES + self.key(record).len();
-        record.get(after..).unwrap_or_default()
+        self.both(record).1
+    }
+
+    /// The key and the value of a whole record.
+    #[inline]
+    pub fn both<'a>(&self, record: &'a [u8]) -> (&'a [u8], &'a [u8]) {
+        let key = self.key(record);
+        let rest = record.get(PAIR_HEADER_BYTES..).unwrap_or_default();
+        (key, rest.get(key.len()..).unwrap_or_default())
     }
 
     /// The bytes before a pair's key.

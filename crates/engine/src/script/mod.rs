@@ -8,6 +8,7 @@
 //! The contract is that of Hadoop Streaming 3.4.2, down to where a line ends. What stands here knows one process and its
 //! records; which split it is fed, and where its pairs go, is the task's.
 
+pub mod block;
 pub mod input;
 pub mod lines;
 pub mod pipes;

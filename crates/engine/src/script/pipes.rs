@@ -18,6 +18,11 @@ const PIPE_BYTES: libc::c_int = 1 << 20;
 /// Writes are gathered to so many bytes, as Hadoop gathers them.
 const GATHER_BYTES: usize = 128 << 10;
 
+/// A script that writes so little at once writes often: what it writes next is left to gather for a moment, so that it
+/// does not wake us for each of its lines. Its pipe holds more than it can write meanwhile.
+const TRICKLE_BYTES: usize = 16 << 10;
+const TRICKLE_WAIT: Duration = Duration::from_millis(1);
+
 /// Why the waiting ends early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Halt {
@@ -236,6 +241,8 @@ impl<'a> Stdin<'a> {
 pub struct Stdout<'a> {
     pipe: Pipe,
     watch: &'a Watch<'a>,
+    /// How many of the last reads gave little, one after another.
+    trickles: u32,
     /// Why reading ended early.
     halt: Option<Halt>,
 }
@@ -245,6 +252,7 @@ impl<'a> Stdout<'a> {
         Stdout {
             pipe,
             watch,
+            trickles: 0,
             halt: None,
         }
     }
@@ -255,9 +263,14 @@ impl<'a> Stdout<'a> {
         if self.halt.is_some() {
             return 0;
         }
+        if self.trickles > 1 {
+            std::thread::sleep(TRICKLE_WAIT);
+        }
         match self.pipe.read(buffer, || self.watch.check()) {
             Ok(count) => {
                 self.watch.moved();
+                let little = count < TRICKLE_BYTES.min(buffer.len());
+                self.trickles = if little { self.trickles + 1 } else { 0 };
                 count
             }
             Err(halt) => {

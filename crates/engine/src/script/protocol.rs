@@ -13,6 +13,7 @@
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
 
+use super::block::Block;
 use super::lines::{Lines, Source};
 use crate::error::{Error, Kind, Result};
 use crate::hadoop::typed::{Found, measure};
@@ -181,6 +182,21 @@ impl<S: Source> Reader<S> {
         }
     }
 
+    /// Records that are lines, as many as are at hand. Empty where there are none, or where records are no lines; then
+    /// [`Reader::advance`] goes on.
+    pub fn many(&mut self) -> Result<Block<'_>> {
+        let (lines, key_fields) = match &mut self.way {
+            Way::Lines(lines, true) => (lines.many(u64::MAX)?, None),
+            Way::Lines(lines, false) => (lines.many(u64::MAX)?, Some(self.key_fields)),
+            Way::Raw(_) | Way::Typed(_) => (&[][..], None),
+        };
+        Ok(Block {
+            lines,
+            separator: &self.separator,
+            key_fields,
+        })
+    }
+
     /// The present record.
     #[inline]
     pub fn pair(&self) -> (&[u8], &[u8]) {
@@ -199,7 +215,7 @@ impl<S: Source> Reader<S> {
 
 /// Where the key of a line ends, and its value begins.
 #[inline]
-fn cut(line: &[u8], separator: &[u8], fields: usize) -> Option<(usize, usize)> {
+pub(super) fn cut(line: &[u8], separator: &[u8], fields: usize) -> Option<(usize, usize)> {
     if let (&[byte], 1) = (separator, fields) {
         let at = memchr::memchr(byte, line)?;
         return Some((at, at + 1));

@@ -22,6 +22,9 @@ const ENTRY_BYTES: usize = size_of::<Entry>();
 /// Part of the memory that is left alone rather than read into: each read costs a wait for its first block.
 const LEAST_ROOM_SHARE: usize = 64;
 
+/// How many entries ahead their keys are asked for where some tie.
+const TIES_AHEAD: usize = 24;
+
 /// Memory of a worker that fills chunks, reused from chunk to chunk.
 #[derive(Debug, Default)]
 pub(super) struct Chunk {
@@ -329,10 +332,19 @@ fn entry_of<S: Shape>(shape: S, record: &[u8], at: usize) -> Entry {
     Entry::new(&key, at as u64)
 }
 
-/// Lets the keys decide where their first ten bytes tie.
+/// Lets the keys decide where their first ten bytes tie. A key lies anywhere in the memory: it is asked for while those
+/// before it are dealt with.
 fn refine_ties(keys: &dyn Keys, entries: &mut [Entry]) {
-    let mut first = 0;
+    let (mut first, mut asked, mut before) = (0, 0, None);
     while first < entries.len() {
+        while asked < (first + TIES_AHEAD).min(entries.len()) {
+            let key = Some(entries[asked].key_number());
+            let after = entries.get(asked + 1).map(|entry| entry.key_number());
+            if key == before || key == after {
+                keys.prefetch(entries[asked].position());
+            }
+            (before, asked) = (key, asked + 1);
+        }
         let key = entries[first].key_number();
         let ties = |entry: &&Entry| entry.key_number() == key;
         let len = entries[first..].iter().take_while(ties).count();
@@ -340,6 +352,7 @@ fn refine_ties(keys: &dyn Keys, entries: &mut [Entry]) {
             sort_entries(keys, &mut entries[first..first + len]);
         }
         first += len;
+        asked = asked.max(first);
     }
 }
 
@@ -399,5 +412,9 @@ impl<S: Shape> Keys for Records<'_, S> {
 
     fn longest(&self) -> usize {
         self.shape.longest_key()
+    }
+
+    fn prefetch(&self, position: u64) {
+        Records::prefetch(self, position);
     }
 }

@@ -14,6 +14,7 @@ pub mod overlap;
 pub mod pages;
 mod private;
 pub mod probe;
+pub mod sequential;
 pub mod shrink;
 pub mod stream;
 

@@ -14,11 +14,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use super::pages::Pages;
 use super::{BLOCK_BYTES, ReadFile, WriteFile};
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 
 /// Bytes of one transfer: large enough that what a call costs is nothing beside the bytes it moves.
 pub const TRANSFER_BYTES: usize = 4 << 20;
@@ -77,6 +77,31 @@ impl OverlappedWriter {
         buffer_bytes: usize,
         produce: impl FnOnce(&mut OverlappedWriter) -> Result<T>,
     ) -> Result<T> {
+        let (mut writer, work) = OverlappedWriter::prepared(buffers, buffer_bytes)?;
+        thread::scope(|scope| {
+            scope.spawn(work);
+            let made = produce(&mut writer)?;
+            writer.flush()?;
+            writer.finish(buffers)?;
+            Ok(made)
+        })
+    }
+
+    /// A writer with buffers of its own, and its thread, which ends with the writer.
+    pub(super) fn detached(buffer_bytes: usize) -> Result<(Self, JoinHandle<()>)> {
+        let (writer, work) = OverlappedWriter::prepared(&mut Vec::new(), buffer_bytes)?;
+        let spawned = thread::Builder::new().name("write".to_owned()).spawn(work);
+        let thread = spawned.map_err(|error| {
+            Error::new(Kind::Io, "begin a thread that writes", error.to_string()).retryable_error()
+        })?;
+        Ok((writer, thread))
+    }
+
+    /// A writer, and what its thread is to do.
+    fn prepared(
+        buffers: &mut Buffers,
+        buffer_bytes: usize,
+    ) -> Result<(Self, impl FnOnce() + Send + 'static)> {
         let buffer_len = buffer_bytes + BLOCK_BYTES;
         buffers.retain(|buffer| buffer.len() == buffer_len);
         while buffers.len() < WRITER_BUFFERS {
@@ -90,22 +115,22 @@ impl OverlappedWriter {
         for spare in buffers.drain(..) {
             give_back.send(Ok(spare)).map_err(ended_early)?;
         }
-        thread::scope(|scope| {
-            scope.spawn(move || write_all(&to_write, &give_back));
-            let mut writer = OverlappedWriter {
-                filled,
-                empty,
-                file: None,
-                offset: 0,
-                buffer,
-                range: 0..0,
-                carry: Vec::new(),
-            };
-            let made = produce(&mut writer)?;
-            writer.flush()?;
-            writer.finish(buffers)?;
-            Ok(made)
-        })
+        let writer = OverlappedWriter {
+            filled,
+            empty,
+            file: None,
+            offset: 0,
+            buffer,
+            range: 0..0,
+            carry: Vec::new(),
+        };
+        Ok((writer, move || write_all(&to_write, &give_back)))
+    }
+
+    /// Writes what is left; returns when all has been handed to the store.
+    pub(super) fn end(mut self) -> Result<()> {
+        self.flush()?;
+        self.finish(&mut Vec::new())
     }
 
     /// Goes on in `file` at `offset`. What was written before stays with its own file.

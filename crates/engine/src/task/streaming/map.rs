@@ -110,11 +110,18 @@ fn by_script(
         let separator = streams.output_separator.as_bytes().to_vec();
         let mut reader = Reader::new(source, streams.output, separator, streams.key_fields);
         let has_value = streams.output != Protocol::KeyOnlyText;
-        while reader.advance()? {
+        loop {
+            let block = reader.many()?;
+            if !block.is_empty() {
+                sink.emit_block(block, report)?;
+                continue;
+            }
+            if !reader.advance()? {
+                return Ok(());
+            }
             let (key, value) = reader.pair();
             sink.emit(key, has_value.then_some(value), report)?;
         }
-        Ok(())
     };
     let feed = |stdin: &mut Stdin<'_>, fed: &AtomicU64| feed(attempted, split, stdin, fed);
     let piece = split.pieces.first();

@@ -10,22 +10,23 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::definition::{Definition, OutputFormat};
+use super::Attempted;
+use super::definition::OutputFormat;
 use crate::codec::{Codec, Encoder, encoder};
 use crate::error::{Error, Kind, Result};
 use crate::hadoop::value::Class;
+use crate::script::block::Block;
 use crate::sequence::{self, Compression};
-use crate::storage::{Caching, Store, WriteFile};
+use crate::storage::sequential::Sequential;
+use crate::storage::{Caching, Store};
 use crate::task::WorkFile;
-
-/// How much is written at once.
-const BLOCK_BYTES: usize = 1 << 20;
 
 /// Writes records to one part.
 pub struct Output {
     store: Arc<dyn Store>,
     folder: PathBuf,
     name: String,
+    buffer_bytes: usize,
     format: OutputFormat,
     separator: Vec<u8>,
     codec: Option<Codec>,
@@ -46,23 +47,19 @@ enum Way {
 }
 
 impl Output {
-    /// The part of that number; its records' keys and values are of `classes`. `folder` is there.
-    pub fn new(
-        store: Arc<dyn Store>,
-        folder: &Path,
-        number: u32,
-        definition: &Definition,
-        classes: (Class, Class),
-    ) -> Self {
+    /// The part of an attempt, whose folder is there; its records' keys and values are of `classes`.
+    pub fn new(attempted: &Attempted<'_>, classes: (Class, Class)) -> Self {
+        let (spec, definition, number) = (attempted.spec, attempted.definition, attempted.number);
         let output = &definition.output;
         let mut name = format!("part-{number:05}");
         if let (OutputFormat::Text, Some(codec)) = (output.format, output.codec) {
             name.push_str(codec.suffixes().first().copied().unwrap_or(""));
         }
         Output {
-            store,
-            folder: folder.to_owned(),
+            store: attempted.store.clone(),
+            folder: spec.output.clone(),
             name,
+            buffer_bytes: spec.buffer_bytes,
             format: output.format,
             separator: output.separator.as_bytes().to_vec(),
             codec: output.codec,
@@ -77,15 +74,16 @@ impl Output {
 
     /// A file of records that are kept aside, as Hadoop keeps them: there only if there are any.
     pub fn kept(
-        store: Arc<dyn Store>,
+        attempted: &Attempted<'_>,
         folder: &Path,
         name: String,
         classes: (Class, Class),
     ) -> Self {
         Output {
-            store,
+            store: attempted.store.clone(),
             folder: folder.to_owned(),
             name,
+            buffer_bytes: attempted.spec.buffer_bytes,
             format: OutputFormat::Sequence,
             separator: Vec::new(),
             codec: Some(Codec::Deflate),
@@ -145,6 +143,22 @@ impl Output {
         written.map_err(|error| self.failed(&error))
     }
 
+    /// Writes the records of a block: as they stand, where that is what their keys and values make.
+    pub fn write_block(&mut self, block: Block<'_>) -> Result<()> {
+        if self.format == OutputFormat::Text && self.codec.is_none() {
+            if self.way.is_none() {
+                self.way = Some(self.open()?);
+            }
+            if let Some(Way::Plain(file)) = &mut self.way
+                && let Some(count) = block.unchanged(&self.separator, |bytes| file.append(bytes))?
+            {
+                self.records += count;
+                return Ok(());
+            }
+        }
+        block.each(|key, value| self.write(Some(key), value))
+    }
+
     /// Records so far.
     pub fn records(&self) -> u64 {
         self.records
@@ -162,9 +176,7 @@ impl Output {
             Some(Way::HadoopBlocks(encoder)) => encoder.finish(),
             Some(Way::Sequence(writer)) => writer.finish(),
         };
-        let bytes = ended
-            .and_then(Sequential::end)
-            .map_err(|error| self.failed(&error))?;
+        let bytes = ended.map_err(|error| self.failed(&error))?.end()?;
         Ok(Some(WorkFile {
             name: self.name.clone(),
             bytes,
@@ -178,7 +190,8 @@ impl Output {
             return Ok(Way::Nothing);
         }
         let path = self.folder.join(&self.name);
-        let file = Sequential::new(self.store.create(&path, 0, Caching::Cached)?);
+        let file = self.store.create(&path, 0, Caching::Direct)?;
+        let file = Sequential::new(file, self.buffer_bytes);
         match (self.format, self.codec) {
             (OutputFormat::Text, None) => Ok(Way::Plain(file)),
             // Hadoop's own framing of the two: its programs read no other.
@@ -228,52 +241,5 @@ impl std::fmt::Debug for Output {
             .field("name", &self.name)
             .field("records", &self.records)
             .finish_non_exhaustive()
-    }
-}
-
-/// A file that is written from its beginning to its end, in large blocks.
-#[derive(Debug)]
-pub struct Sequential {
-    file: Box<dyn WriteFile>,
-    block: Vec<u8>,
-    written: u64,
-}
-
-impl Sequential {
-    fn new(file: Box<dyn WriteFile>) -> Self {
-        Sequential {
-            file,
-            block: Vec::with_capacity(BLOCK_BYTES),
-            written: 0,
-        }
-    }
-
-    fn flush_block(&mut self) -> io::Result<()> {
-        self.file
-            .write_at(&self.block, self.written)
-            .map_err(io::Error::other)?;
-        self.written += self.block.len() as u64;
-        self.block.clear();
-        Ok(())
-    }
-
-    fn end(mut self) -> io::Result<u64> {
-        self.flush_block()?;
-        Ok(self.written)
-    }
-}
-
-impl Write for Sequential {
-    #[inline]
-    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
-        if self.block.len() + data.len() > BLOCK_BYTES && !self.block.is_empty() {
-            self.flush_block()?;
-        }
-        self.block.extend_from_slice(data);
-        Ok(data.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }

@@ -13,21 +13,40 @@ use crate::budget::Budget;
 use crate::error::{Error, Kind, Result};
 use crate::hadoop::aggregate::{Aggregate, split};
 use crate::hadoop::select::Selection;
-use crate::merge::feed::{Feed, FeedRun};
+use crate::merge::feed::{Feed, FeedRun, Partition};
 use crate::script::pipes::{Stdin, Stdout};
 use crate::script::protocol::{Protocol, Reader, Writer};
 use crate::spill::collect::partition_bytes;
 use crate::task::{MergeRun, WorkReport};
 
-/// Pairs of a partition, one after another, with their groups counted. Whole keys tell groups apart, also where
-/// fields order them: the comparators of Hadoop's old interface are asked for whole keys there.
+/// Groups of equal keys, counted. Whole keys tell groups apart, also where fields order them: the comparators of
+/// Hadoop's old interface are asked for whole keys there.
+#[derive(Default)]
+struct Groups {
+    /// The present group's key.
+    key: Vec<u8>,
+    count: u64,
+}
+
+impl Groups {
+    /// Whether the next key begins a group.
+    #[inline]
+    fn begins(&mut self, key: &[u8]) -> bool {
+        if self.count > 0 && key == self.key {
+            return false;
+        }
+        self.key.clear();
+        self.key.extend_from_slice(key);
+        self.count += 1;
+        true
+    }
+}
+
+/// Pairs of a partition, one after another.
 struct Pairs {
     feed: Feed,
     keys: Keys,
-    /// The present group's key.
-    group: Vec<u8>,
-    groups: u64,
-    there: bool,
+    groups: Groups,
 }
 
 impl Pairs {
@@ -39,14 +58,7 @@ impl Pairs {
         }
         let (key, value) = self.feed.pair();
         let (key, _) = self.keys.take(key, value)?;
-        let is_new = !self.there || key != self.group;
-        if is_new {
-            self.group.clear();
-            self.group.extend_from_slice(key);
-        }
-        self.there = true;
-        self.groups += u64::from(is_new);
-        Ok(Some(is_new))
+        Ok(Some(self.groups.begins(key)))
     }
 
     /// Goes on to the next pair that is not left out.
@@ -80,31 +92,38 @@ pub(super) fn run(
     source_bytes: usize,
 ) -> Result<WorkReport> {
     let definition = attempted.definition;
-    let mut pairs = open(work, attempted, runs, source_bytes)?;
     let mut report = WorkReport::default();
-    let store = attempted.store.clone();
-    let mut output = Output::new(
-        store,
-        &attempted.spec.output,
-        attempted.number,
-        definition,
-        definition.reduce_classes(),
-    );
+    let mut output = Output::new(attempted, definition.reduce_classes());
     match &definition.reduce {
-        Step::Script(argv) => {
-            by_script(attempted, argv, &mut pairs, Some(&mut output), &mut report)?;
+        Step::Script(argv) if attempted.left_out.is_none() => {
+            let runs = fed_runs(runs);
+            let (number, prefix_bytes) = partition_of(attempted);
+            let fed = Fed {
+                partition: Partition::open(&*attempted.store, &runs, number, prefix_bytes)?,
+                source_bytes,
+                keys: Keys::new(definition, attempted.spec.partitions, &work.cuts)?,
+            };
+            by_script(attempted, argv, fed, &mut output, &mut report)?;
         }
-        Step::Aggregate => by_aggregate(attempted, &mut pairs, &mut output)?,
-        step => one_by_one(attempted, step, &mut pairs, &mut output)?,
+        step => {
+            let mut pairs = open(work, attempted, runs, source_bytes)?;
+            match step {
+                Step::Script(argv) => {
+                    but_for_some(attempted, argv, &mut pairs, Some(&mut output), &mut report)?;
+                }
+                Step::Aggregate => by_aggregate(attempted, &mut pairs, &mut output)?,
+                step => one_by_one(attempted, step, &mut pairs, &mut output)?,
+            }
+            report.groups = pairs.groups.count - report.skipped;
+            (report.records_in, report.bytes_in) = pairs.feed.seen();
+            report.records_in -= report.skipped_records;
+        }
     }
     report.records_out = output.records();
     if let Some(file) = output.finish()? {
         report.bytes_out = file.bytes;
         report.files.push(file);
     }
-    report.groups = pairs.groups - report.skipped;
-    (report.records_in, report.bytes_in) = pairs.feed.seen();
-    report.records_in -= report.skipped_records;
     Ok(report)
 }
 
@@ -117,13 +136,22 @@ pub(super) fn trial(
     source_bytes: usize,
 ) -> Result<()> {
     let mut pairs = open(work, attempted, runs, source_bytes)?;
-    by_script(
-        attempted,
-        argv,
-        &mut pairs,
-        None,
-        &mut WorkReport::default(),
-    )
+    let mut report = WorkReport::default();
+    but_for_some(attempted, argv, &mut pairs, None, &mut report)
+}
+
+fn fed_runs(runs: &[MergeRun]) -> Vec<FeedRun> {
+    let runs = runs.iter().map(|run| FeedRun {
+        path: run.path.clone(),
+        longest: run.longest,
+    });
+    runs.collect()
+}
+
+/// The number of the partition, and bytes of it before each key.
+fn partition_of(attempted: &Attempted<'_>) -> (usize, usize) {
+    let partitions = attempted.spec.partitions;
+    (attempted.number as usize, partition_bytes(partitions))
 }
 
 fn open(
@@ -132,25 +160,19 @@ fn open(
     runs: &[MergeRun],
     source_bytes: usize,
 ) -> Result<Pairs> {
-    let (spec, definition) = (attempted.spec, attempted.definition);
-    let runs = runs.iter().map(|run| FeedRun {
-        path: run.path.clone(),
-        longest: run.longest,
-    });
+    let (number, prefix_bytes) = partition_of(attempted);
     let feed = Feed::begin(
         attempted.store.clone(),
-        runs.collect(),
-        attempted.number as usize,
-        partition_bytes(spec.partitions),
+        fed_runs(runs),
+        number,
+        prefix_bytes,
         source_bytes,
         Budget::new(u64::MAX), // the task's memory is reserved as a whole
     )?;
     Ok(Pairs {
         feed,
-        keys: Keys::new(definition, spec.partitions, &work.cuts)?,
-        group: Vec::new(),
-        groups: 0,
-        there: false,
+        keys: Keys::new(attempted.definition, attempted.spec.partitions, &work.cuts)?,
+        groups: Groups::default(),
     })
 }
 
@@ -249,11 +271,76 @@ fn note(attempted: &Attempted<'_>, pairs: &Pairs) -> Result<()> {
     }
 }
 
+/// What a script is fed with.
+struct Fed {
+    partition: Partition,
+    source_bytes: usize,
+    keys: Keys,
+}
+
+impl Fed {
+    /// Merges the pairs straight into the script's input; what it does not want to read is counted all the same. Gives
+    /// pairs, their bytes and groups.
+    fn feed(
+        mut self,
+        attempted: &Attempted<'_>,
+        stdin: &mut Stdin<'_>,
+        fed: &AtomicU64,
+    ) -> Result<(u64, u64, u64)> {
+        let streams = &attempted.definition.reduce_streams;
+        let classes = attempted.definition.map_classes();
+        let writer = Writer {
+            protocol: streams.input,
+            separator: streams.input_separator.as_bytes().to_vec(),
+            ignore_key: false,
+        };
+        let (mut groups, mut open) = (Groups::default(), true);
+        let (mut records, mut bytes, mut noted) = (0_u64, 0_u64, 0_u64);
+        let budget = Budget::new(u64::MAX); // the task's memory is reserved as a whole
+        let all = self
+            .partition
+            .each(self.source_bytes, &budget, |key, value| {
+                records += 1;
+                bytes += (key.len() + value.len()) as u64;
+                if records.is_multiple_of(4096) {
+                    attempted.attempt.progress(bytes - noted)?;
+                    noted = bytes;
+                }
+                let (key, value) = self.keys.take(key, value)?;
+                groups.begins(key);
+                if open {
+                    writer.write((classes.0, key), (classes.1, value), stdin.buffer());
+                    open = stdin.gathered();
+                    fed.store(records, Ordering::Relaxed);
+                }
+                Ok(())
+            })?;
+        attempted.attempt.progress(all - noted)?;
+        Ok((records, all, groups.count))
+    }
+}
+
 fn by_script(
     attempted: &Attempted<'_>,
     argv: &[String],
+    pairs: Fed,
+    output: &mut Output,
+    report: &mut WorkReport,
+) -> Result<()> {
+    let is_any = pairs.partition.records()? > 0;
+    let feed = |stdin: &mut Stdin<'_>, fed: &AtomicU64| pairs.feed(attempted, stdin, fed);
+    let take = |stdout: &mut Stdout<'_>| take(attempted, stdout, is_any.then_some(output));
+    let ((), counted) = attempted.script("reducer", argv, None, report, feed, take)?;
+    (report.records_in, report.bytes_in, report.groups) = counted;
+    Ok(())
+}
+
+/// The same in skip mode, pair by pair: bad groups are left out, or looked for.
+fn but_for_some(
+    attempted: &Attempted<'_>,
+    argv: &[String],
     pairs: &mut Pairs,
-    mut output: Option<&mut Output>,
+    output: Option<&mut Output>,
     report: &mut WorkReport,
 ) -> Result<()> {
     let streams = &attempted.definition.reduce_streams;
@@ -291,22 +378,39 @@ fn by_script(
             }
         }
     };
-    let take = |stdout: &mut Stdout<'_>| {
-        let source = |buffer: &mut [u8]| Ok(stdout.read(buffer));
-        let separator = streams.output_separator.as_bytes().to_vec();
-        let mut reader = Reader::new(source, streams.output, separator, streams.key_fields);
-        let has_value = streams.output != Protocol::KeyOnlyText;
-        while reader.advance()? {
-            if is_any && let Some(output) = &mut output {
-                let (key, value) = reader.pair();
-                output.write(Some(key), has_value.then_some(value))?;
-            }
-        }
-        Ok(())
-    };
+    let take = |stdout: &mut Stdout<'_>| take(attempted, stdout, output.filter(|_| is_any));
     let ((), skipper) = attempted.script("reducer", argv, None, report, feed, take)?;
     match skipper {
         Some(skipper) => attempted.left_out(skipper, report),
         None => Ok(()),
+    }
+}
+
+/// Writes what a script gives, whole blocks where they can stay as they are; without an output it is dropped.
+fn take(
+    attempted: &Attempted<'_>,
+    stdout: &mut Stdout<'_>,
+    mut output: Option<&mut Output>,
+) -> Result<()> {
+    let streams = &attempted.definition.reduce_streams;
+    let source = |buffer: &mut [u8]| Ok(stdout.read(buffer));
+    let separator = streams.output_separator.as_bytes().to_vec();
+    let mut reader = Reader::new(source, streams.output, separator, streams.key_fields);
+    let has_value = streams.output != Protocol::KeyOnlyText;
+    loop {
+        let block = reader.many()?;
+        if !block.is_empty() {
+            if let Some(output) = &mut output {
+                output.write_block(block)?;
+            }
+            continue;
+        }
+        if !reader.advance()? {
+            return Ok(());
+        }
+        if let Some(output) = &mut output {
+            let (key, value) = reader.pair();
+            output.write(Some(key), has_value.then_some(value))?;
+        }
     }
 }

@@ -5,6 +5,7 @@ use super::keys::Keys;
 use super::output::Output;
 use super::{Attempted, StreamWork};
 use crate::error::Result;
+use crate::script::block::Block;
 use crate::spill::collect::Collector;
 use crate::task::WorkReport;
 
@@ -32,9 +33,7 @@ impl<'a> Sink<'a> {
     pub fn new(work: &StreamWork, attempted: &'a Attempted<'a>) -> Result<Self> {
         let (spec, definition) = (attempted.spec, attempted.definition);
         if spec.partitions == 0 {
-            let classes = definition.map_classes();
-            let store = attempted.store.clone();
-            let output = Output::new(store, &spec.output, attempted.number, definition, classes);
+            let output = Output::new(attempted, definition.map_classes());
             return Ok(Sink::File(Box::new(output)));
         }
         let keys = Keys::new(definition, spec.partitions, &work.cuts)?;
@@ -74,6 +73,17 @@ impl<'a> Sink<'a> {
             Sink::File(output) => output.write(Some(key), value),
             Sink::Nowhere => Ok(()),
             Sink::Collect(collect) => collect.emit(key, value.unwrap_or_default(), report),
+        }
+    }
+
+    /// Takes the pairs of a block, which has some.
+    pub fn emit_block(&mut self, block: Block<'_>, report: &mut WorkReport) -> Result<()> {
+        match self {
+            Sink::Nowhere => Ok(()),
+            Sink::File(output) => output.write_block(block),
+            Sink::Collect(collect) => {
+                block.each(|key, value| collect.emit(key, value.unwrap_or_default(), report))
+            }
         }
     }
 

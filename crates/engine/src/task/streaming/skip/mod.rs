@@ -96,8 +96,7 @@ impl Attempted<'_> {
                         Error::from_io("make the directory for records left out", &place, &error)
                     })?;
                 }
-                let store = self.store.clone();
-                Some(Output::kept(store, &place, attempt_name(self), classes))
+                Some(Output::kept(self, &place, attempt_name(self), classes))
             }
         };
         Ok(Some(Skipper::new(left_out, kept)))

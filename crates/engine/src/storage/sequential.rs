@@ -1,0 +1,210 @@
+//! A file that is written from its beginning to its end: what is short at once, what is long past the cache by a thread
+//! of its own, while more is made.
+//!
+//! ```text
+//!   write ─▶ block, up to 1 MB ──end──▶ file, through the cache
+//!              └── more ──▶ buffers of an OverlappedWriter ─▶ thread ─▶ file, directly
+//! ```
+
+use std::fmt;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use super::WriteFile;
+use super::overlap::OverlappedWriter;
+use crate::error::{Error, Result};
+
+/// What is not longer than this is written at once, and stays in the cache: somebody will read it soon.
+const SHORT_BYTES: usize = 1 << 20;
+
+/// Writes a file from front to back.
+pub struct Sequential {
+    file: Arc<dyn WriteFile>,
+    /// Bytes of each of the three buffers of a long file.
+    buffer_bytes: usize,
+    /// All of a file that is short so far.
+    block: Vec<u8>,
+    long: Option<Long>,
+    bytes: u64,
+}
+
+/// What writes a long file. The thread ends when its writer is dropped.
+struct Long {
+    writer: OverlappedWriter,
+    thread: JoinHandle<()>,
+}
+
+impl Sequential {
+    /// Writes to `file`, which is empty; if it becomes long, through three buffers of `buffer_bytes` bytes.
+    ///
+    /// ```
+    /// use std::io::Write;
+    /// use gristmill_engine::storage::{Caching, Store, memory::Memory, sequential::Sequential};
+    /// let store = Memory::with_room_for(100);
+    /// let mut file = Sequential::new(store.create("/a".as_ref(), 0, Caching::Direct)?, 1 << 20);
+    /// file.write_all(b"one\n")?;
+    /// file.write_all(b"two\n")?;
+    /// assert_eq!(file.end()?, 8);
+    /// assert_eq!(store.bytes_of("/a".as_ref()), Some(b"one\ntwo\n".to_vec()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn new(file: Box<dyn WriteFile>, buffer_bytes: usize) -> Self {
+        Sequential {
+            file: Arc::from(file),
+            buffer_bytes: buffer_bytes.max(super::BLOCK_BYTES),
+            block: Vec::new(),
+            long: None,
+            bytes: 0,
+        }
+    }
+
+    /// Appends bytes.
+    ///
+    /// # Errors
+    /// The store's, of these bytes or of those before.
+    #[inline]
+    pub fn append(&mut self, data: &[u8]) -> Result<()> {
+        if let Some(long) = &mut self.long {
+            if data.len() <= long.writer.left() {
+                long.writer.room(data.len())?[..data.len()].copy_from_slice(data);
+                long.writer.advance(data.len());
+                self.bytes += data.len() as u64;
+                return Ok(());
+            }
+        } else if self.block.len() + data.len() <= SHORT_BYTES {
+            self.block.extend_from_slice(data);
+            self.bytes += data.len() as u64;
+            return Ok(());
+        }
+        self.append_long(data)
+    }
+
+    #[cold]
+    fn append_long(&mut self, data: &[u8]) -> Result<()> {
+        let block = std::mem::take(&mut self.block);
+        self.bytes += data.len() as u64;
+        let long = match &mut self.long {
+            Some(long) => long,
+            long => {
+                let (mut writer, thread) = OverlappedWriter::detached(self.buffer_bytes)?;
+                writer.begin(Arc::clone(&self.file), 0)?;
+                long.insert(Long { writer, thread })
+            }
+        };
+        for mut rest in [&block[..], data] {
+            while !rest.is_empty() {
+                let room = long.writer.room(1)?;
+                let (now, later) = rest.split_at(rest.len().min(room.len()));
+                room[..now.len()].copy_from_slice(now);
+                long.writer.advance(now.len());
+                rest = later;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the file; gives its length. All of it has been handed to the store then.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn end(mut self) -> Result<u64> {
+        match self.long.take() {
+            None => self.file.write_at(&self.block, 0)?,
+            Some(Long { writer, thread }) => {
+                writer.end()?;
+                thread
+                    .join()
+                    .map_err(|_panic| Error::bug("write the output", "its thread panicked"))?;
+            }
+        }
+        Ok(self.bytes)
+    }
+}
+
+impl Drop for Sequential {
+    /// A file that is not wanted: the thread must not outlive whoever removes it.
+    fn drop(&mut self) {
+        if let Some(Long { writer, thread }) = self.long.take() {
+            drop(writer);
+            let _ = thread.join(); // what went wrong there is of no interest any more
+        }
+    }
+}
+
+impl Write for Sequential {
+    #[inline]
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        self.append(data).map_err(io::Error::other)?;
+        Ok(data.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Sequential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sequential")
+            .field("bytes", &self.bytes)
+            .field("long", &self.long.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::faulty::{Fault, Faulty, Plan};
+    use crate::storage::local::Local;
+    use crate::storage::memory::Memory;
+    use crate::storage::{Caching, Store};
+
+    #[test]
+    fn all_lengths_arrive_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        for (number, bytes) in [0, 1, 4096, SHORT_BYTES, SHORT_BYTES + 1, 5_000_000]
+            .into_iter()
+            .enumerate()
+        {
+            let want: Vec<u8> = (0..bytes).map(|i| (i * 7 % 253) as u8).collect();
+            let path = folder.path().join(number.to_string());
+            for step in [100, 99_991, 3_000_000] {
+                let _ = std::fs::remove_file(&path);
+                let file = Local.create(&path, 0, Caching::Direct).unwrap();
+                let mut file = Sequential::new(file, 1 << 18);
+                for piece in want.chunks(step) {
+                    file.append(piece).unwrap();
+                }
+                assert_eq!(file.end().unwrap(), bytes as u64);
+                assert!(std::fs::read(&path).unwrap() == want, "{bytes} by {step}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_full_disk_is_an_error_and_no_thread_is_left() {
+        for from in [1, 3] {
+            let plan = Plan {
+                fault: Fault::Code(28),
+                from,
+                to: u64::MAX,
+            };
+            let store = Faulty::new(Memory::with_room_for(u64::MAX), plan);
+            let file = store.create("/o".as_ref(), 0, Caching::Direct).unwrap();
+            let mut file = Sequential::new(file, 1 << 16);
+            let block = vec![7; 100_000];
+            let failed = (0..100)
+                .try_for_each(|_| file.append(&block))
+                .and_then(|()| file.end())
+                .unwrap_err();
+            assert_eq!(failed.kind(), crate::Kind::DiskFull);
+        }
+        let store = Memory::with_room_for(u64::MAX);
+        let file = store.create("/o".as_ref(), 0, Caching::Direct).unwrap();
+        let mut file = Sequential::new(file, 1 << 16);
+        file.append(&vec![7; 3 << 20]).unwrap();
+        drop(file); // joins its thread, or hangs here
+    }
+}
