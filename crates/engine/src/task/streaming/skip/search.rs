@@ -218,7 +218,9 @@ mod tests {
                 runs += 1;
                 Ok(script(&bad, 1000, &range, 1000, reports))
             });
-            assert_eq!(found.unwrap(), Ranges(vec![200..201]));
+            let mut expected = Ranges::default();
+            expected.add(200..201);
+            assert_eq!(found.unwrap(), expected);
             runs
         };
         assert_eq!((runs(None), runs(Some(10))), (12, 11));
