@@ -15,12 +15,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::folder::{remove_folder, sweep};
 use super::{
-    CommitOptions, DEFINITION, FileStaging, LOCK, OLD, OUTPUT, SPILL, SUCCESS, SpillPlaces,
-    Staging, check_target, is_of_scripts,
+    CommitOptions, FileStaging, LOCK, OLD, OUTPUT, SPILL, SUCCESS, SpillPlaces, Staging,
+    check_target, is_of_scripts,
 };
 use crate::error::{Error, Kind, Result};
 use crate::storage::local::parent_of;
 use crate::storage::{FileKind, Lock, Store};
+
+/// What a job of people's own code needs to be gone on with.
+const DEFINITION: &str = "definition";
 
 /// Whether a job has taken over what its predecessor left: from then on it is cleared away like its own.
 #[derive(Debug, Clone, Default)]
@@ -93,6 +96,14 @@ impl<'a> Staging<'a> {
             holds_old: false,
             adopted: Some(taken.clone()),
         })
+    }
+}
+
+impl Staging<'_> {
+    /// Keeps what the job is, for nobody else to read, where [`definition_of`] finds it; gone with the job.
+    pub fn keep_definition(&self, definition: &[u8]) -> Result<()> {
+        let path = self.folder.join(DEFINITION);
+        self.store.create_private(&path, definition)
     }
 }
 

@@ -38,9 +38,6 @@ const OUTPUT: &str = "output";
 const SPILL: &str = "spill";
 const ATTEMPTS: &str = "attempts";
 
-/// What a job of people's own code needs to be gone on with.
-const DEFINITION: &str = "definition";
-
 /// Where an old output waits, on file systems that cannot exchange names, until the new one is in its place.
 const OLD: &str = "old";
 
@@ -153,12 +150,6 @@ impl<'a> Staging<'a> {
         let place = self.folder.join(ATTEMPTS);
         adopt::make(self.store, &place)?;
         Ok(place)
-    }
-
-    /// Keeps what the job is, for nobody else to read, where [`definition_of`] finds it; gone with the job.
-    pub fn keep_definition(&self, definition: &[u8]) -> Result<()> {
-        let path = self.folder.join(DEFINITION);
-        self.store.create_private(&path, definition)
     }
 
     /// Where the output file `name` is written.

@@ -134,14 +134,14 @@ fn specs() -> Vec<Value> {
         sort(json!({"stable": true})),
         sort(json!({"unique": true, "spill_dir": ["@/spill"]})),
         json!({"teragen": {"rows": "20k", "output": "@/out", "files": 3, "workers": 2}}),
-        words(json!({"partitions": 3})),
-        words(json!({"partitions": 2, "spill_dir": ["@/spill"], "no_sync": true})),
-        words(json!({"partitions": 0})),
+        words(&json!({"partitions": 3})),
+        words(&json!({"partitions": 2, "spill_dir": ["@/spill"], "no_sync": true})),
+        words(&json!({"partitions": 0})),
     ]
 }
 
 /// A job of people's own code: so many splits in so little memory that runs are merged in passes.
-fn words(more: Value) -> Value {
+fn words(more: &Value) -> Value {
     let split = |number: u32| {
         let text: Vec<String> = (0..40)
             .map(|word| format!("w{}", word * number % 97))

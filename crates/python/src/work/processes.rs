@@ -69,6 +69,10 @@ impl Work {
     }
 
     #[staticmethod]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the edge itself: it is the environment that scripts inherit"
+    )]
     fn scripts(definition: &str) -> PyResult<Self> {
         let work = StreamWork::new(definition, Arc::new(Local));
         let text = |(name, value): (OsString, OsString)| {
