@@ -129,6 +129,13 @@ def test_a_row_that_is_filled_again(tmp_path: Path, output: Callable[..., Any]) 
     assert found == [{"seen": [0], "n": 0}, {"seen": [0, 1], "n": 1}]
 
 
+def test_ordered_values_of_keys_that_begin_alike(tmp_path: Path) -> None:
+    keys = ["", "\x00", "\x00a", "a", "a\x00b", b"", b"\x00", (), (None,), (None, None), None]
+    pairs = [(key, n) for n in (2, 1) for key in keys]
+    found = run(pairs, tmp_path, reduce=listed, sort_by=lambda key, value: value).read()
+    assert sorted(map(repr, found)) == sorted(repr((key, [1, 2])) for key in keys)
+
+
 def test_check_takes_equal_records_for_equal(tmp_path: Path) -> None:
     """The same text twice in a record is one object here, and two in a worker."""
     job = gm.Job(

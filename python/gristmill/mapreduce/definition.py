@@ -107,8 +107,9 @@ def _is_record_class(made: Any) -> bool:  # noqa: ANN401 - whatever a module has
     if not isinstance(made, type):
         return False
     kind: type[object] = made
-    named_tuple = issubclass(kind, tuple) and "_fields" in vars(kind)  # pyright: ignore[reportUnknownArgumentType]
-    return named_tuple or issubclass(kind, Enum) or is_dataclass(kind)
+    if is_dataclass(kind) or issubclass(kind, Enum):
+        return True
+    return "_fields" in vars(kind) and issubclass(kind, tuple)
 
 
 def _make_known(made: type) -> None:

@@ -152,9 +152,11 @@ impl Groups {
             return Ok(false);
         }
         let key = self.feed.pair().0;
-        // No encoding begins with another: a key that begins with the group's is of the group.
+        // A key that begins with the group's is of the group, unless 255 follows: that belongs to an escaped zero (the
+        // encoding of "" begins that of "\0"), and no encoding begins with it.
         let same = if self.ordered {
-            key.starts_with(&self.key)
+            key.strip_prefix(self.key.as_slice())
+                .is_some_and(|rest| rest.first() != Some(&u8::MAX))
         } else {
             key == self.key
         };
