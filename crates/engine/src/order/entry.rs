@@ -38,6 +38,17 @@ impl Entry {
         Entry((u128::from(high) << 64) | u128::from(low | position))
     }
 
+    /// An entry from the two words of its memory.
+    #[inline]
+    pub(super) fn from_words(words: [u64; 2]) -> Self {
+        let [low, high] = if cfg!(target_endian = "little") {
+            words
+        } else {
+            [words[1], words[0]]
+        };
+        Entry((u128::from(high) << 64) | u128::from(low))
+    }
+
     /// The first eight bytes of the key, as an integer of the same order.
     #[inline]
     pub fn key_high(self) -> u64 {

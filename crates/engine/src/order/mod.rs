@@ -3,6 +3,7 @@
 
 pub mod borders;
 pub mod check;
+pub mod compact;
 pub mod cuts;
 pub mod entry;
 pub mod packed;

@@ -10,6 +10,7 @@
 //! (ARCHITECTURE.md). A 5 GB sort has 31 bits of key within a bucket of 32,768 entries: about one pair in four
 //! buckets ties. Where key bits tie that are not the whole key, the keys themselves decide ([`super::refine`]).
 
+use super::refine::{Keys, Refiner};
 use super::{CutPoints, Entry};
 use crate::record::{KEY_BYTES, POSITION_BITS};
 
@@ -18,7 +19,7 @@ pub type Packed = u64;
 
 /// Which key bits the packed entries of one bucket hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Frame {
+pub(super) struct Frame {
     /// The lowest key of the bucket, of which `dropped` bits are left out at the end.
     low: u64,
     /// Bits of the 80 that are left out at the end before anything else: 16, or none where the bucket is narrow.
@@ -46,10 +47,10 @@ pub struct Packing {
 impl Packing {
     /// The packing for buckets between `cuts`, of positions below `addresses`.
     pub fn new(cuts: &CutPoints, addresses: u64) -> Self {
-        let position_bits = (u64::BITS - addresses.leading_zeros()).clamp(1, POSITION_BITS);
+        let position_bits = position_bits(addresses);
         let frame = |bucket| {
             let (low, high) = cuts.range_of(bucket);
-            frame(
+            Frame::new(
                 low.map_or(0, Entry::key_number),
                 high.map_or(LAST_KEY, Entry::key_number),
                 u64::BITS - position_bits,
@@ -64,9 +65,7 @@ impl Packing {
     /// An entry that lies in `bucket`.
     #[inline]
     pub fn pack(&self, bucket: u16, entry: Entry) -> Packed {
-        let frame = self.frames[usize::from(bucket)];
-        let key = (entry.key_number() >> frame.dropped) as u64;
-        let bits = key.wrapping_sub(frame.low) >> frame.shift;
+        let bits = self.frames[usize::from(bucket)].bits(entry);
         (bits << self.position_bits) | entry.position()
     }
 
@@ -74,6 +73,11 @@ impl Packing {
     #[inline]
     pub fn position(&self, packed: Packed) -> u64 {
         packed & ((1 << self.position_bits) - 1)
+    }
+
+    /// How many bits of an entry say where the record lies.
+    pub fn position_bits(&self) -> u32 {
+        self.position_bits
     }
 
     /// The entry's key bits alone.
@@ -94,22 +98,62 @@ impl Packing {
     }
 }
 
+/// Bits that tell so many addresses apart.
+pub(super) fn position_bits(addresses: u64) -> u32 {
+    (u64::BITS - addresses.leading_zeros()).clamp(1, POSITION_BITS)
+}
+
+/// Lets the keys decide where the key bits of neighbours tie. Leaves positions where it did.
+pub fn resolve_ties(
+    sorted: &mut [Packed],
+    position_bits: u32,
+    keys: &dyn Keys,
+    refiner: &mut Refiner,
+) {
+    let mut next = 1;
+    while next < sorted.len() {
+        let first = next - 1;
+        next += 1;
+        let bits = sorted[first] >> position_bits;
+        if sorted[first + 1] >> position_bits != bits {
+            continue;
+        }
+        let ties = |entry: &&Packed| **entry >> position_bits == bits;
+        let group_len = sorted[first..].iter().take_while(ties).count();
+        let group = &mut sorted[first..first + group_len];
+        group
+            .iter_mut()
+            .for_each(|entry| *entry &= (1 << position_bits) - 1);
+        refiner.sort(keys, group);
+        next = first + group_len + 1;
+    }
+}
+
 /// The highest key, as a number.
 const LAST_KEY: u128 = (1 << (8 * KEY_BYTES)) - 1;
 
-/// The frame of keys from `low` to `high`, for `room` bits of key.
-fn frame(low: u128, high: u128, room: u32) -> Frame {
-    let width = |dropped: u32| (high >> dropped) - (low >> dropped);
-    let dropped = if width(0) > u128::from(u64::MAX) {
-        16
-    } else {
-        0
-    };
-    let bits = u128::BITS - width(dropped).leading_zeros();
-    Frame {
-        low: (low >> dropped) as u64,
-        dropped,
-        shift: bits.saturating_sub(room),
+impl Frame {
+    /// The frame of keys from `low` to `high`, for `room` bits of key.
+    pub(super) fn new(low: u128, high: u128, room: u32) -> Self {
+        let width = |dropped: u32| (high >> dropped) - (low >> dropped);
+        let dropped = if width(0) > u128::from(u64::MAX) {
+            16
+        } else {
+            0
+        };
+        let bits = u128::BITS - width(dropped).leading_zeros();
+        Frame {
+            low: (low >> dropped) as u64,
+            dropped,
+            shift: bits.saturating_sub(room),
+        }
+    }
+
+    /// The key bits of an entry between those keys.
+    #[inline]
+    pub(super) fn bits(self, entry: Entry) -> u64 {
+        let key = (entry.key_number() >> self.dropped) as u64;
+        key.wrapping_sub(self.low) >> self.shift
     }
 }
 

@@ -9,7 +9,7 @@
 
 use super::oversized::Oversized;
 use crate::error::Result;
-use crate::order::packed::{Packed, Packing};
+use crate::order::packed::{Packed, Packing, resolve_ties};
 use crate::order::refine::{Keys, Refiner};
 use crate::order::sort::{Pieces, sort_slices};
 use crate::storage::pages::Pages;
@@ -63,7 +63,7 @@ impl Batch {
         let sorted = &mut self.sorted[self.filled..self.filled + count];
         sort_slices(slices, sorted, &mut self.pieces);
         if !packing.is_exact(bucket) {
-            resolve_ties(sorted, packing, keys, &mut self.refiner);
+            resolve_ties(sorted, packing.position_bits(), keys, &mut self.refiner);
         }
         self.filled += count;
         Ok(())
@@ -77,27 +77,6 @@ impl Batch {
         } else {
             take(&self.sorted[..filled])
         }
-    }
-}
-
-/// Lets the keys decide where the key bits of neighbours tie. Leaves positions where it did.
-fn resolve_ties(sorted: &mut [Packed], packing: &Packing, keys: &dyn Keys, refiner: &mut Refiner) {
-    let mut next = 1;
-    while next < sorted.len() {
-        let first = next - 1;
-        next += 1;
-        let bits = packing.bits(sorted[first]);
-        if packing.bits(sorted[first + 1]) != bits {
-            continue;
-        }
-        let ties = |entry: &&Packed| packing.bits(**entry) == bits;
-        let group_len = sorted[first..].iter().take_while(ties).count();
-        let group = &mut sorted[first..first + group_len];
-        group
-            .iter_mut()
-            .for_each(|entry| *entry = packing.position(*entry));
-        refiner.sort(keys, group);
-        next = first + group_len + 1;
     }
 }
 

@@ -12,18 +12,20 @@
 
 use crate::error::Result;
 use crate::order::Entry;
-use crate::order::refine::{Keys, sort_entries, window};
+use crate::order::compact::sort_compact;
+use crate::order::refine::{Keys, window};
 use crate::record::shape::{RecordSum, Shape};
 use crate::storage::BLOCK_BYTES;
-use crate::storage::pages::{Pages, bytes_of, bytes_of_mut, prefetch};
+use crate::storage::pages::{Pages, bytes_of, bytes_of_mut, prefetch_second, words_of};
 
 const ENTRY_BYTES: usize = size_of::<Entry>();
 
 /// Part of the memory that is left alone rather than read into: each read costs a wait for its first block.
 const LEAST_ROOM_SHARE: usize = 64;
 
-/// How many entries ahead their keys are asked for where some tie.
-const TIES_AHEAD: usize = 24;
+/// Records of one length are summed so many bytes at a time: they are in the first-level cache since their keys were
+/// taken.
+const SUM_BYTES: usize = 16 << 10;
 
 /// Memory of a worker that fills chunks, reused from chunk to chunk.
 #[derive(Debug, Default)]
@@ -214,17 +216,16 @@ impl Chunk {
         self.filled.records
     }
 
-    /// The record with this number: in order once [`sort`](Self::sort) has been called.
+    /// The record with this number in order, after [`sort`](Self::sort).
     pub(super) fn record<S: Shape>(&self, shape: S, number: usize) -> &[u8] {
         let first = self.memory.len() - self.filled.records;
-        let (records, entries) = self.memory.split_at(first);
+        let (records, positions) = self.memory.split_at(first);
         let records = Records {
             shape,
             memory: bytes_of(records),
         };
-        entries
-            .get(number)
-            .map_or(&[], |entry| records.at(entry.position()))
+        let positions = &words_of(positions)[..self.filled.records];
+        positions.get(number).map_or(&[], |at| records.at(*at))
     }
 
     /// The bytes from `start` to where they are taken.
@@ -232,7 +233,7 @@ impl Chunk {
         &bytes_of(&self.memory)[start..self.filled.used]
     }
 
-    /// Sorts the entries, and returns them with what finds their records.
+    /// Sorts the entries, of which positions stay; returns those with what finds their records.
     pub(super) fn sort<S: Shape>(&mut self, shape: S) -> Sorted<'_, S> {
         let first = self.memory.len() - self.filled.records;
         let (records, entries) = self.memory.split_at_mut(first);
@@ -240,13 +241,10 @@ impl Chunk {
             shape,
             memory: bytes_of(records),
         };
-        entries.sort_unstable();
-        if shape.longest_key() > crate::record::KEY_BYTES {
-            refine_ties(&records, entries);
-        }
+        let positions = sort_compact(entries, &records);
         Sorted {
             records,
-            entries,
+            positions,
             spans: &self.filled.spans,
         }
     }
@@ -295,6 +293,7 @@ impl<S: Shape> Scanner<'_, S> {
         // Each that straddles will have an entry too.
         let slots = &mut self.entries[filled.straddling.len()..free];
         let (mut end, mut longest, mut used, mut full) = (start, 0, 0, false);
+        let mut summed = start;
         let mut slots = slots.iter_mut().rev();
         let many = shape.kind().record_bytes().is_some();
         while let Some(length) = shape.length(&block[end..]) {
@@ -310,10 +309,14 @@ impl<S: Shape> Scanner<'_, S> {
             used += 1;
             longest = longest.max(length);
             end += length;
+            if many && end - summed >= SUM_BYTES {
+                filled.sum(&block[summed..end]);
+                summed = end;
+            }
         }
         filled.count(used, end - start, longest);
         if many {
-            filled.sum(&block[start..end]);
+            filled.sum(&block[summed..end]);
         }
         if full {
             return at + end;
@@ -332,34 +335,11 @@ fn entry_of<S: Shape>(shape: S, record: &[u8], at: usize) -> Entry {
     Entry::new(&key, at as u64)
 }
 
-/// Lets the keys decide where their first ten bytes tie. A key lies anywhere in the memory: it is asked for while those
-/// before it are dealt with.
-fn refine_ties(keys: &dyn Keys, entries: &mut [Entry]) {
-    let (mut first, mut asked, mut before) = (0, 0, None);
-    while first < entries.len() {
-        while asked < (first + TIES_AHEAD).min(entries.len()) {
-            let key = Some(entries[asked].key_number());
-            let after = entries.get(asked + 1).map(|entry| entry.key_number());
-            if key == before || key == after {
-                keys.prefetch(entries[asked].position());
-            }
-            (before, asked) = (key, asked + 1);
-        }
-        let key = entries[first].key_number();
-        let ties = |entry: &&Entry| entry.key_number() == key;
-        let len = entries[first..].iter().take_while(ties).count();
-        if len > 1 {
-            sort_entries(keys, &mut entries[first..first + len]);
-        }
-        first += len;
-        asked = asked.max(first);
-    }
-}
-
 /// A sorted chunk.
 pub(super) struct Sorted<'a, S> {
     pub(super) records: Records<'a, S>,
-    pub(super) entries: &'a [Entry],
+    /// Where they lie, in order.
+    pub(super) positions: &'a [u64],
     spans: &'a [(u64, u64)],
 }
 
@@ -392,7 +372,7 @@ impl<S> Records<'_, S> {
     #[inline]
     pub(super) fn prefetch(&self, position: u64) {
         for within in [0, 64, 99] {
-            prefetch(
+            prefetch_second(
                 self.memory
                     .as_ptr()
                     .wrapping_add(position as usize + within),

@@ -22,7 +22,6 @@ use serde::{Deserialize, Serialize};
 use self::chunk::{Chunk, Sorted};
 pub use self::source::{Needed, Pieces, Progress, Stream, wait_for};
 use crate::error::{Error, JobOption, Result};
-use crate::order::Entry;
 use crate::order::borders::{Border, compare};
 use crate::record::shape::{RecordSum, Shape};
 use crate::run::{RunHeader, RunIndex, RunWriter, file_bytes};
@@ -30,7 +29,7 @@ use crate::storage::overlap::{Buffers, OverlappedWriter, writer_bytes};
 use crate::storage::{Caching, Store};
 
 /// How many records ahead of the copy the prefetch runs.
-const AHEAD: usize = 12;
+const AHEAD: usize = 40;
 
 /// What a worker spills with.
 #[derive(Debug)]
@@ -186,7 +185,7 @@ impl<'a> Written<'a> {
             records: 0,
             bytes: 0,
             longest,
-            records_read: sorted.entries.len() as u64,
+            records_read: sorted.positions.len() as u64,
             bytes_read: bytes,
             checksum_read: checksum,
             index_crc: 0,
@@ -246,11 +245,11 @@ pub fn create_run(
 /// them must refuse them before they are written.
 fn unique_bytes<S: Shape>(shape: S, sorted: &Sorted<'_, S>) -> u64 {
     let (mut bytes, mut last) = (0, None);
-    for (i, entry) in sorted.entries.iter().enumerate() {
-        if let Some(later) = sorted.entries.get(i + AHEAD) {
-            sorted.records.prefetch(later.position());
+    for (i, position) in sorted.positions.iter().enumerate() {
+        if let Some(later) = sorted.positions.get(i + AHEAD) {
+            sorted.records.prefetch(*later);
         }
-        let record = sorted.records.at(entry.position());
+        let record = sorted.records.at(*position);
         if last.is_none_or(|last| shape.compare(last, record).is_ne()) {
             bytes += record.len() as u64;
             last = Some(record);
@@ -267,18 +266,18 @@ fn write_records<S: Shape>(
     checksum: u128,
     progress: Progress<'_>,
 ) -> Result<RunIndex> {
-    let (shape, entries) = (plan.shape, sorted.entries);
+    let (shape, positions) = (plan.shape, sorted.positions);
     let mut cuts = cut_indexes(plan, sorted).into_iter().peekable();
     let mut ends = Vec::with_capacity(plan.borders.len() + 1);
     let (mut records, mut last, mut sum) = (0, None, RecordSum::new(shape.kind()));
-    for (i, entry) in entries.iter().enumerate() {
+    for (i, position) in positions.iter().enumerate() {
         while cuts.next_if_eq(&i).is_some() {
             ends.push((run.data_bytes(), records));
         }
-        if let Some(later) = entries.get(i + AHEAD) {
-            sorted.records.prefetch(later.position());
+        if let Some(later) = positions.get(i + AHEAD) {
+            sorted.records.prefetch(*later);
         }
-        let record = sorted.records.at(entry.position());
+        let record = sorted.records.at(*position);
         if plan.unique {
             if last.is_some_and(|last| shape.compare(last, record).is_eq()) {
                 continue;
@@ -301,11 +300,10 @@ fn write_records<S: Shape>(
 /// The index of the first entry of each bucket but the first.
 fn cut_indexes<S: Shape>(plan: &SpillPlan<'_, S>, sorted: &Sorted<'_, S>) -> Vec<usize> {
     let shape = plan.shape;
-    let below = |entry: &Entry, border: &Border| {
-        let at = entry.position();
-        let key = shape.key(sorted.records.at(at));
-        compare(shape, key, sorted.position_of(at), border).is_lt()
+    let below = |at: &u64, border: &Border| {
+        let key = shape.key(sorted.records.at(*at));
+        compare(shape, key, sorted.position_of(*at), border).is_lt()
     };
-    let cut = |border| sorted.entries.partition_point(|entry| below(entry, border));
+    let cut = |border| sorted.positions.partition_point(|at| below(at, border));
     plan.borders.iter().map(cut).collect()
 }

@@ -36,6 +36,19 @@ pub fn prefetch(address: *const u8) {
     let _ = address; // elsewhere the processor's own prefetching has to do
 }
 
+/// As [`prefetch`], into the second-level cache only.
+#[inline]
+pub fn prefetch_second(address: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: as above.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T1>(address.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address; // as above
+}
+
 /// A huge page on x86-64 and, with 4 kB base pages, on aarch64.
 pub const HUGE_PAGE_BYTES: usize = 2 << 20;
 
@@ -134,6 +147,33 @@ pub fn bytes_of_mut<T: Plain>(values: &mut [T]) -> &mut [u8] {
 pub fn bytes_of<T: Plain>(values: &[T]) -> &[u8] {
     // SAFETY: as above; shared as `values` are.
     unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
+}
+
+/// The words of values that have whole ones, to be read and written: any words are values.
+///
+/// ```
+/// use gristmill_engine::storage::pages::{words_of, words_of_mut};
+/// let mut words = [1_u64, 2, 3];
+/// words_of_mut(&mut words)[1] = 7;
+/// assert_eq!((words_of(&words), words_of(&[0_u8; 8]).len()), (&[1, 7, 3][..], 0));
+/// ```
+pub fn words_of_mut<T: Plain>(values: &mut [T]) -> &mut [u64] {
+    let len = words(values);
+    // SAFETY: as `bytes_of_mut`; the alignment and the length were looked at.
+    unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), len) }
+}
+
+/// As [`words_of_mut`], to be read.
+pub fn words_of<T: Plain>(values: &[T]) -> &[u64] {
+    let len = words(values);
+    // SAFETY: as above; shared as `values` are.
+    unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), len) }
+}
+
+/// How many words there are: none in values that are smaller, or need not begin at one.
+fn words<T: Plain>(values: &[T]) -> usize {
+    let whole = align_of::<T>() >= align_of::<u64>() && size_of::<T>().is_multiple_of(8);
+    if whole { size_of_val(values) / 8 } else { 0 }
 }
 
 /// The error of an allocation that the operating system refused.

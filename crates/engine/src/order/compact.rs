@@ -1,0 +1,281 @@
+//! Sorts as many entries as a memory holds, in that memory: eight bytes of each say enough to sort by.
+//!
+//! ```text
+//!   entries    | 16 bytes | 16 bytes | 16 bytes | ...                     key, 10 bytes | position
+//!   packed     | 8 | 8 | 8 | ...         | free                           key bits | position, as in `packed`
+//!              distribute by leading bits │
+//!                            ...         ▼ | bucket | bucket | ...        about 32,768 each
+//!              sort each, in cache ◀──────┘
+//!   sorted     | positions, in order      |
+//! ```
+//!
+//! Moving entries out of place is what a standard sort cannot do and what makes this fast: no move waits for another
+//! (ARCHITECTURE.md). Half of the memory is free, as eight bytes do.
+//!
+//! Where key bits tie the keys themselves decide, which costs a fetch from far away: so keys that tie often in those
+//! bits, as text does, are seen in a sample, and sorted by all sixteen bytes. The order is the same.
+
+use super::Entry;
+use super::packed::{Frame, Packed, position_bits, resolve_ties};
+use super::refine::{Keys, Refiner, sort_entries};
+use super::sort::{Pieces, sort_slices};
+use crate::record::KEY_BYTES;
+use crate::storage::pages::words_of_mut;
+
+/// Entries of a bucket, on average over even keys: with what they are sorted to, they stay in a core's own cache.
+const BUCKET_ENTRIES: usize = 1 << 15;
+
+/// Buckets at most: each is a place that is written to in turn.
+const MOST_BUCKET_BITS: u32 = 11;
+
+/// Entries of the sample: their pairs tell ties from one in some ten million pairs on.
+const SAMPLE_ENTRIES: usize = 1 << 14;
+
+/// How many entries ahead their keys are asked for where some tie.
+const TIES_AHEAD: usize = 24;
+
+/// Ties in the sample at most: beyond, an entry would have one in about every other case.
+const MOST_SAMPLE_TIES: usize = 2;
+
+/// Sorts entries by (key, position), whole keys included; gives their positions, which are left of them.
+///
+/// ```
+/// use gristmill_engine::order::{Entry, compact::sort_compact, refine::Keys};
+/// struct Lines(&'static [u8]);
+/// impl Keys for Lines {
+///     fn key_at(&self, position: u64) -> &[u8] {
+///         &self.0[position as usize..][..10]
+///     }
+/// }
+/// let lines = Lines(b"keys-no-2 keys-no-1 keys-no-0 ");
+/// let mut entries = [0, 10, 20].map(|at| Entry::new(lines.key_at(at).try_into().unwrap(), at));
+/// assert_eq!(sort_compact(&mut entries, &lines), [20, 10, 0]);
+/// ```
+pub fn sort_compact<'a>(entries: &'a mut [Entry], keys: &dyn Keys) -> &'a [u64] {
+    let count = entries.len();
+    let packer = Packer::new(entries);
+    if packer.tells_apart(entries) {
+        let words = words_of_mut(entries);
+        packer.sort(words, keys);
+        return &words[..count];
+    }
+    entries.sort_unstable();
+    if keys.longest() > KEY_BYTES {
+        refine_ties(keys, entries);
+    }
+    let words = words_of_mut(entries);
+    for i in 0..count {
+        words[i] = entry_at(words, i).position();
+    }
+    &words[..count]
+}
+
+#[inline]
+fn entry_at(words: &[u64], number: usize) -> Entry {
+    Entry::from_words([words[2 * number], words[2 * number + 1]])
+}
+
+/// Lets the keys decide where their first ten bytes tie. A key lies anywhere in the memory: it is asked for while those
+/// before it are dealt with.
+fn refine_ties(keys: &dyn Keys, entries: &mut [Entry]) {
+    let (mut first, mut asked, mut before) = (0, 0, None);
+    while first < entries.len() {
+        while asked < (first + TIES_AHEAD).min(entries.len()) {
+            let key = Some(entries[asked].key_number());
+            let after = entries.get(asked + 1).map(|entry| entry.key_number());
+            if key == before || key == after {
+                keys.prefetch(entries[asked].position());
+            }
+            (before, asked) = (key, asked + 1);
+        }
+        let key = entries[first].key_number();
+        let ties = |entry: &&Entry| entry.key_number() == key;
+        let len = entries[first..].iter().take_while(ties).count();
+        if len > 1 {
+            sort_entries(keys, &mut entries[first..first + len]);
+        }
+        first += len;
+        asked = asked.max(first);
+    }
+}
+
+/// How the entries of one memory are packed.
+struct Packer {
+    frame: Frame,
+    position_bits: u32,
+    /// The highest entry, packed.
+    highest: Packed,
+}
+
+impl Packer {
+    fn new(entries: &[Entry]) -> Self {
+        let (mut low, mut high, mut positions) = (u128::MAX, 0, 0);
+        for entry in entries {
+            low = low.min(entry.key_number());
+            high = high.max(entry.key_number());
+            positions |= entry.position();
+        }
+        let position_bits = position_bits(positions);
+        let mut packer = Packer {
+            frame: Frame::new(low.min(high), high, u64::BITS - position_bits),
+            position_bits,
+            highest: 0,
+        };
+        let end = Entry::new(&high_key(high), positions);
+        packer.highest = packer.pack(end);
+        packer
+    }
+
+    #[inline]
+    fn pack(&self, entry: Entry) -> Packed {
+        (self.frame.bits(entry) << self.position_bits) | entry.position()
+    }
+
+    /// Whether key bits tie seldom enough, by a sample.
+    fn tells_apart(&self, entries: &[Entry]) -> bool {
+        let step = (entries.len() / SAMPLE_ENTRIES).max(1);
+        let sample = entries.iter().step_by(step);
+        let mut bits: Vec<u64> = sample.map(|entry| self.frame.bits(*entry)).collect();
+        bits.sort_unstable();
+        let ties = bits.windows(2).filter(|pair| pair[0] == pair[1]).count();
+        ties <= MOST_SAMPLE_TIES
+    }
+
+    /// Sorts the entries of `words`, two each, to positions in its first half.
+    fn sort(&self, words: &mut [u64], keys: &dyn Keys) {
+        let count = words.len() / 2;
+        let bucket_bits = (count / BUCKET_ENTRIES)
+            .max(1)
+            .ilog2()
+            .min(MOST_BUCKET_BITS);
+        let width = u64::BITS - self.highest.leading_zeros();
+        let shift = width.saturating_sub(bucket_bits).min(u64::BITS - 1);
+        let mut ends = vec![0_usize; (self.highest >> shift) as usize + 1];
+        for i in 0..count {
+            let packed = self.pack(entry_at(words, i));
+            words[i] = packed; // entries behind this one begin further on
+            ends[(packed >> shift) as usize] += 1;
+        }
+        let (packed, buckets) = words.split_at_mut(count);
+        distribute(packed, shift, &mut ends, buckets);
+        let (mut start, mut pieces) = (0, Pieces::default());
+        for end in ends {
+            sort_slices(
+                &[&buckets[start..end]],
+                &mut packed[start..end],
+                &mut pieces,
+            );
+            start = end;
+        }
+        resolve_ties(packed, self.position_bits, keys, &mut Refiner::default());
+        let mask = (1 << self.position_bits) - 1;
+        packed.iter_mut().for_each(|packed| *packed &= mask);
+    }
+}
+
+/// The ten bytes of a key, from its number.
+fn high_key(number: u128) -> [u8; KEY_BYTES] {
+    let mut key = [0; KEY_BYTES];
+    key.copy_from_slice(&number.to_be_bytes()[size_of::<u128>() - KEY_BYTES..]);
+    key
+}
+
+/// Moves every entry to its bucket; what was counted becomes the buckets' ends.
+fn distribute(packed: &[Packed], shift: u32, counts: &mut [usize], to: &mut [Packed]) {
+    let mut next = 0;
+    for count in &mut *counts {
+        next += *count;
+        *count = next - *count;
+    }
+    for entry in packed {
+        let slot = &mut counts[(entry >> shift) as usize];
+        to[*slot] = *entry;
+        *slot += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::order::refine::window;
+    use proptest::prelude::*;
+
+    /// Keys one behind the other; a position is a key's number.
+    struct List(Vec<Vec<u8>>, bool);
+
+    impl Keys for List {
+        fn key_at(&self, position: u64) -> &[u8] {
+            &self.0[position as usize]
+        }
+        fn descending(&self) -> bool {
+            self.1
+        }
+    }
+
+    fn entries(list: &List) -> Vec<Entry> {
+        let keys = list.0.iter().zip(0..);
+        keys.map(|(key, at)| {
+            let first = window(key, 0);
+            let turned = if list.1 {
+                first.map(|byte| !byte)
+            } else {
+                first
+            };
+            Entry::new(&turned, at)
+        })
+        .collect()
+    }
+
+    fn stable_sort(list: &List) -> Vec<u64> {
+        let mut want: Vec<u64> = (0..list.0.len() as u64).collect();
+        want.sort_by(|a, b| {
+            let order = list.key_at(*a).cmp(list.key_at(*b));
+            if list.1 { order.reverse() } else { order }
+        });
+        want
+    }
+
+    fn keys() -> impl Strategy<Value = Vec<Vec<u8>>> {
+        let random = proptest::collection::vec(any::<u8>(), 10..14);
+        let few = proptest::collection::vec(prop_oneof![Just(0_u8), Just(b'a')], 0..24);
+        let alike = (0..4_u8, any::<u8>()).prop_map(|(a, b)| [b"the same.", &[a, b][..]].concat());
+        proptest::collection::vec(prop_oneof![4 => random, 1 => few, 1 => alike], 0..400)
+    }
+
+    proptest! {
+        /// Both ways, whichever the sample chooses.
+        #[test]
+        fn positions_come_as_a_stable_sort_puts_them(keys in keys(), descending in any::<bool>()) {
+            let list = List(keys, descending);
+            let mut all = entries(&list);
+            prop_assert_eq!(sort_compact(&mut all, &list), &stable_sort(&list)[..]);
+        }
+
+        /// The way by eight bytes, also of keys that it is not meant for.
+        #[test]
+        fn packed_entries_come_as_a_stable_sort_puts_them(keys in keys(), descending in any::<bool>()) {
+            let list = List(keys, descending);
+            let mut all = entries(&list);
+            let packer = Packer::new(&all);
+            let words = words_of_mut(&mut all);
+            packer.sort(words, &list);
+            prop_assert_eq!(&words[..list.0.len()], &stable_sort(&list)[..]);
+        }
+    }
+
+    /// More buckets than one, even keys and uneven ones.
+    #[test]
+    fn many_entries_come_as_a_stable_sort_puts_them() {
+        for spread in [1_u64, 1 << 20] {
+            let key = |i: u64| {
+                let random = i.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (i << 17);
+                (random / spread / (1 + i % 3 * (spread - 1)))
+                    .to_be_bytes()
+                    .to_vec()
+            };
+            let list = List((0..300_000).map(key).collect(), false);
+            let mut all = entries(&list);
+            assert!(sort_compact(&mut all, &list) == stable_sort(&list));
+        }
+    }
+}
