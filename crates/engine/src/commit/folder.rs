@@ -80,17 +80,9 @@ pub(super) fn sweep(
 }
 
 /// Removes a job's folder, its lock last: what a kill in between leaves has a lock that is free, by which the next job
-/// knows it for a dead one's. (Behind the lock nothing is left but an empty folder.)
+/// knows it for a dead one's.
 pub(super) fn remove_folder(store: &dyn Store, folder: &Path) -> Result<()> {
-    // A link goes, not what it leads to; a folder that cannot be listed has to go all the same, in whatever order.
-    let is_real = store.resolve(folder).is_ok_and(|found| found == folder);
-    let within = is_real.then(|| store.list(folder).unwrap_or_default());
-    for path in within.unwrap_or_default() {
-        if !path.ends_with(LOCK) {
-            store.remove(&path)?;
-        }
-    }
-    store.remove(folder)
+    store.remove_but_last(folder, LOCK)
 }
 
 /// Whether a dead job's folder holds an old output that nothing has taken the place of.

@@ -192,6 +192,18 @@ impl<S: Store> Store for Faulty<S> {
         self.inner.remove(path) // else so that "nothing is left behind" can be asked after any fault
     }
 
+    fn remove_but_last(&self, directory: &Path, last: &str) -> Result<()> {
+        if !self.dies {
+            return self.inner.remove_but_last(directory, last);
+        }
+        for path in self.inner.list(directory).unwrap_or_default() {
+            if !path.ends_with(last) {
+                self.remove(&path)?;
+            }
+        }
+        self.remove(directory)
+    }
+
     fn sync_directory(&self, directory: &Path) -> Result<()> {
         self.counter.check("make a directory durable", directory)?;
         self.inner.sync_directory(directory)

@@ -97,6 +97,10 @@ impl Store for Layered {
         self.of(path).remove(path)
     }
 
+    fn remove_but_last(&self, directory: &Path, last: &str) -> Result<()> {
+        self.of(directory).remove_but_last(directory, last)
+    }
+
     fn sync_directory(&self, directory: &Path) -> Result<()> {
         self.of(directory).sync_directory(directory)
     }

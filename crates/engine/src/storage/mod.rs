@@ -111,6 +111,21 @@ pub trait Store: Send + Sync + Debug {
     /// Removes a file, or a directory and all in it. Nothing there is no error.
     fn remove(&self, path: &Path) -> Result<()>;
 
+    /// Removes a directory and all in it, a file `last` in it when the rest is gone. (Behind it nothing is left but an
+    /// empty directory.) A link goes, not what it leads to; a directory that cannot be listed goes in whatever order.
+    fn remove_but_last(&self, directory: &Path, last: &str) -> Result<()> {
+        let is_real = self
+            .resolve(directory)
+            .is_ok_and(|found| found == directory);
+        let within = is_real.then(|| self.list(directory).unwrap_or_default());
+        for path in within.unwrap_or_default() {
+            if !path.ends_with(last) {
+                self.remove(&path)?;
+            }
+        }
+        self.remove(directory)
+    }
+
     /// Makes the names in `directory` durable.
     fn sync_directory(&self, directory: &Path) -> Result<()>;
 

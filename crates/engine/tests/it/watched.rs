@@ -252,6 +252,10 @@ impl Store for Watched {
         self.inner.remove(path)
     }
 
+    fn remove_but_last(&self, directory: &Path, last: &str) -> Result<()> {
+        self.inner.remove_but_last(directory, last)
+    }
+
     fn sync_directory(&self, directory: &Path) -> Result<()> {
         let sync = || self.inner.sync_directory(directory);
         self.watch.call("sync_directory", directory, sync)
