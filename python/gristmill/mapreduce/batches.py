@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
-from gristmill import _core
 from gristmill.mapreduce.extras import pyarrow
 from gristmill.mapreduce.formats import BadRecord, Where
+from gristmill.mapreduce.lines import Lines
 
 __all__ = ["TextBatches"]
 
@@ -25,7 +25,7 @@ BATCH_BYTES = 4_000_000
 class TextBatches:
     """The lines of a text split, a batch at a time."""
 
-    native: "_core.LineReader"
+    source: Lines
     """What reads them."""
     as_text: bool
     """Whether they are UTF-8, and the column is of text."""
@@ -36,7 +36,7 @@ class TextBatches:
         return self
 
     def __next__(self) -> Any:  # noqa: ANN401 - a RecordBatch
-        found = self.native.batch(BATCH_BYTES)
+        found = self.source.native.batch(BATCH_BYTES)
         if found is None:
             raise StopIteration
         rows, offsets, data, no_text = found
@@ -55,7 +55,7 @@ class TextBatches:
 
     def where(self) -> Where:
         """Return where the batch that came last begins."""
-        return self.native.where()
+        return self.source.where()
 
     def raw(self) -> object:
         """Return a word for the batch that came last."""
@@ -63,8 +63,8 @@ class TextBatches:
 
     def bytes_read(self) -> int:
         """Return how many bytes of the split are read."""
-        return self.native.bytes_read()
+        return self.source.native.bytes_read()
 
     def records_read(self) -> int:
         """Return how many batches have come."""
-        return self.native.records_read()
+        return self.source.native.records_read()

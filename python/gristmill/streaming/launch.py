@@ -22,6 +22,7 @@ from gristmill.cli.progress import progress_bar
 from gristmill.history.home import jobs_folder
 from gristmill.job import TICK_S, new_job_id
 from gristmill.mapreduce.code import files_below
+from gristmill.mapreduce.kinds import is_dict
 from gristmill.report import JobReport
 from gristmill.streaming.counters import counter_lines
 from gristmill.streaming.explain import explained
@@ -116,13 +117,14 @@ def _code(definition: dict[str, Any]) -> list[str]:
     """The files that decide what the scripts do: those shipped, and those named by whole paths."""
     shipped = [path for _, path in (*definition["links"], *definition["archives"])]
     steps = [definition[name] for name in ("map", "combine", "reduce")]
-    words = [word for step in steps if isinstance(step, dict) for word in step.get("script", ())]
+    words: list[str] = []
+    for step in filter(is_dict, steps):
+        words += step.get("script", ())
     named = [word for word in words if Path(word).is_absolute() and Path(word).is_file()]
     partitioner = definition["partitioner"]
-    cuts = (
-        [partitioner["total"]] if isinstance(partitioner, dict) and "total" in partitioner else []
-    )
-    return files_below([*shipped, *named, *cuts])
+    if is_dict(partitioner) and "total" in partitioner:
+        named.append(partitioner["total"])
+    return files_below([*shipped, *named])
 
 
 def _only(only: str, spec: dict[str, Any], definition: dict[str, Any]) -> dict[str, Any]:

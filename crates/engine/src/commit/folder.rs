@@ -80,9 +80,9 @@ pub(super) fn sweep(
 }
 
 /// Removes a job's folder, its lock last: what a kill in between leaves has a lock that is free, by which the next job
-/// knows it for a dead one's.
+/// knows it for a dead one's. (Behind the lock nothing is left but an empty folder.)
 pub(super) fn remove_folder(store: &dyn Store, folder: &Path) -> Result<()> {
-    store.remove_but_last(folder, LOCK)
+    store.remove_with_last(folder, LOCK)
 }
 
 /// Whether a dead job's folder holds an old output that nothing has taken the place of.

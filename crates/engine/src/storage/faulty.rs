@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Caching, Lock, ReadFile, Stat, Store, WriteFile};
+use super::{Caching, Lock, ReadFile, Stat, Store, WriteFile, remove_in_order};
 use crate::error::{Error, Result};
 
 /// What goes wrong at a call.
@@ -192,16 +192,12 @@ impl<S: Store> Store for Faulty<S> {
         self.inner.remove(path) // else so that "nothing is left behind" can be asked after any fault
     }
 
-    fn remove_but_last(&self, directory: &Path, last: &str) -> Result<()> {
-        if !self.dies {
-            return self.inner.remove_but_last(directory, last);
+    fn remove_with_last(&self, directory: &Path, last: &str) -> Result<()> {
+        if self.dies {
+            remove_in_order(self, directory, last) // so that a kill may come in between
+        } else {
+            self.inner.remove_with_last(directory, last)
         }
-        for path in self.inner.list(directory).unwrap_or_default() {
-            if !path.ends_with(last) {
-                self.remove(&path)?;
-            }
-        }
-        self.remove(directory)
     }
 
     fn sync_directory(&self, directory: &Path) -> Result<()> {

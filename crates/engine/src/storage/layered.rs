@@ -97,8 +97,8 @@ impl Store for Layered {
         self.of(path).remove(path)
     }
 
-    fn remove_but_last(&self, directory: &Path, last: &str) -> Result<()> {
-        self.of(directory).remove_but_last(directory, last)
+    fn remove_with_last(&self, directory: &Path, last: &str) -> Result<()> {
+        self.of(directory).remove_with_last(directory, last)
     }
 
     fn sync_directory(&self, directory: &Path) -> Result<()> {

@@ -111,19 +111,9 @@ pub trait Store: Send + Sync + Debug {
     /// Removes a file, or a directory and all in it. Nothing there is no error.
     fn remove(&self, path: &Path) -> Result<()>;
 
-    /// Removes a directory and all in it, a file `last` in it when the rest is gone. (Behind it nothing is left but an
-    /// empty directory.) A link goes, not what it leads to; a directory that cannot be listed goes in whatever order.
-    fn remove_but_last(&self, directory: &Path, last: &str) -> Result<()> {
-        let is_real = self
-            .resolve(directory)
-            .is_ok_and(|found| found == directory);
-        let within = is_real.then(|| self.list(directory).unwrap_or_default());
-        for path in within.unwrap_or_default() {
-            if !path.ends_with(last) {
-                self.remove(&path)?;
-            }
-        }
-        self.remove(directory)
+    /// Removes a directory and all in it, the file of this name after everything else. Nothing there is no error.
+    fn remove_with_last(&self, directory: &Path, last: &str) -> Result<()> {
+        remove_in_order(self, directory, last)
     }
 
     /// Makes the names in `directory` durable.
@@ -139,6 +129,21 @@ pub trait Store: Send + Sync + Debug {
     /// Takes the lock that is the file `path` (created where it is not there), or `None` while another process
     /// holds it. The lock ends with the value, or with the process, however that ends.
     fn lock(&self, path: &Path) -> Result<Option<Box<dyn Lock>>>;
+}
+
+/// [`Store::remove_with_last`], by the other calls of a store.
+fn remove_in_order<S: Store + ?Sized>(store: &S, directory: &Path, last: &str) -> Result<()> {
+    // A link goes, not what it leads to; a directory that cannot be listed has to go all the same, in whatever order.
+    let is_real = store
+        .resolve(directory)
+        .is_ok_and(|found| found == directory);
+    let within = is_real.then(|| store.list(directory).unwrap_or_default());
+    for path in within.unwrap_or_default() {
+        if !path.ends_with(last) {
+            store.remove(&path)?;
+        }
+    }
+    store.remove(directory)
 }
 
 /// The whole blocks inside `range`, which may be none.

@@ -252,8 +252,8 @@ impl Store for Watched {
         self.inner.remove(path)
     }
 
-    fn remove_but_last(&self, directory: &Path, last: &str) -> Result<()> {
-        self.inner.remove_but_last(directory, last)
+    fn remove_with_last(&self, directory: &Path, last: &str) -> Result<()> {
+        self.inner.remove_with_last(directory, last)
     }
 
     fn sync_directory(&self, directory: &Path) -> Result<()> {
