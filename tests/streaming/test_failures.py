@@ -116,11 +116,11 @@ def test_a_script_that_hangs(home: Path, streaming: Run) -> None:
 def test_a_script_that_speaks_is_not_killed(home: Path, streaming: Run) -> None:
     text = (
         "import sys, time\nsys.stdin.read()\n"
-        "for i in range(10):\n    time.sleep(0.2)\n    print('reporter:status:working', "
+        "for i in range(20):\n    time.sleep(0.2)\n    print('reporter:status:working', "
         "file=sys.stderr, flush=True)\n"
         "print('done')"
     )
-    limit = defining(mapreduce__task__timeout=1000)
+    limit = defining(mapreduce__task__timeout=3000)  # an interpreter may take one to start
     done = streaming(*with_mapper(home, text, *limit, reduces=True), cwd=home)
     assert done.returncode == 0, done.stderr
 
