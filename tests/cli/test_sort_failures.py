@@ -34,7 +34,7 @@ from .sorting import (
     try_sort,
 )
 
-AT_ONCE_S = 1.0
+AT_ONCE_S = 5.0
 
 
 @pytest.fixture(autouse=True)

@@ -133,7 +133,7 @@ import sys
 import time
 import gristmill as gm
 
-HOLD = "import time; held = b'x' * {n}_000_000; time.sleep(0.6)"
+HOLD = "import time; held = b'x' * {n}_000_000; time.sleep(2)"
 
 
 def hold(line):

@@ -184,7 +184,7 @@ def test_little_memory_gives_the_same_output(streaming: Run, tmp_path: Path) -> 
 
 
 def test_memory_of_scripts_counts(streaming: Run, yard: Yard, tmp_path: Path) -> None:
-    hoard = "import sys, time; sys.stdin.read(); held = b'x' * 150_000_000; time.sleep(0.5)"
+    hoard = "import sys, time; sys.stdin.read(); held = b'x' * 150_000_000; time.sleep(2)"
     done = streaming(
         "-input",
         str(yard.inputs / "words.txt"),

@@ -246,7 +246,7 @@ fn a_job_that_waits_for_a_stream_can_be_cancelled() {
             fed.join().unwrap().1
         });
         assert!(
-            began.elapsed() < Duration::from_secs(2),
+            began.elapsed() < Duration::from_secs(10),
             "{:?}",
             began.elapsed()
         );
