@@ -1,8 +1,9 @@
 """Word counts by people's own Python code, here and elsewhere; and scripts that do nothing.
 
     words    the same functions as a gm.Job, by gristmill streaming, in a pipe with `sort`, by
-             Hadoop Streaming, mrjob and PySpark
-    nothing  `cat` as mapper and reducer: gristmill streaming, `cat | sort | cat`, Hadoop
+             Hadoop Streaming, mrjob and PySpark; and the CPU time of the scripts alone
+    nothing  `cat` as mapper and reducer: gristmill streaming and Hadoop, with a reducer on each
+             core; gristmill streaming and `cat | sort | cat`, with one
 
     python benchmarks/wordcount.py                              100 MB of words, 1 GB through cat
     python benchmarks/wordcount.py --text 10 --through 20       a try
@@ -84,6 +85,10 @@ def streaming(text: Path, out: Path, mapper: str, reducer: str, *more: str) -> C
     return [GRISTMILL, "streaming", *more, "-input", text, "-output", out, *scripts]
 
 
+#: A reducer for each core, as Hadoop is told too.
+BOTH_CORES = ("-D", "mapreduce.job.reduces=2")
+
+
 def hadoop(text: Path, out: Path, mapper: str, reducer: str, folder: Path) -> None:
     """The same by Hadoop's jar in its local runner, with both cores."""
     sys.path.insert(0, str(HERE.parent / "tests"))
@@ -114,11 +119,12 @@ def programs(text: Path, folder: Path, frameworks: Path | None) -> dict[str, Com
         script.chmod(0o755)
     out = folder / "out"
     sort = f"LC_ALL=C sort --parallel=2 -S {MEMORY} -T {folder}"
+    pairs = folder / "pairs"
+    subprocess.run(f"{mapper} < {text} | {sort} > {pairs}", shell=True, check=True)
     found: dict[str, Command | str] = {
         "gristmill": [sys.executable, folder / "job.py", text, out],
-        "gristmill streaming": streaming(
-            text, out, str(mapper), str(reducer), "-D", "mapreduce.job.reduces=2"
-        ),
+        "gristmill streaming": streaming(text, out, str(mapper), str(reducer), *BOTH_CORES),
+        "scripts alone": f"{mapper} < {text} > /dev/null && {reducer} < {pairs} > {out}",
         "pipe with sort": f"{mapper} < {text} | {sort} | {reducer} > {out}",
         "Hadoop Streaming": hadoop_command(text, out, str(mapper), str(reducer), folder),
         "mrjob local": [
@@ -134,7 +140,8 @@ def throughs(text: Path, folder: Path) -> dict[str, Command | str]:
     """What goes through `cat` and `cat`."""
     out = folder / "out"
     return {
-        "gristmill streaming": streaming(text, out, "cat", "cat", "--memory", MEMORY),
+        "gristmill streaming": streaming(text, out, "cat", "cat", "--memory", MEMORY, *BOTH_CORES),
+        "gristmill streaming, one reducer": streaming(text, out, "cat", "cat", "--memory", MEMORY),
         "cat | sort | cat": f"cat {text} | LC_ALL=C sort --parallel=2 -S {MEMORY} -T {folder}"
         f" | cat > {out}",
         "Hadoop Streaming": hadoop_command(text, out, "cat", "cat", folder),
@@ -226,7 +233,8 @@ def main() -> None:
             wall_s = median(run["wall_s"] for run in found)
             ours = next(iter(programs_of_cell.values()))
             ratio = median(a["wall_s"] / b["wall_s"] for a, b in zip(found, ours, strict=True))
-            print(f"  {name}: {wall_s:.1f} s, {ratio:.2f} x")
+            cpu_s = median(run["cpu_s"] for run in found)
+            print(f"  {name}: {wall_s:.1f} s, {ratio:.2f} x, {cpu_s:.1f} s of CPU")
 
 
 if __name__ == "__main__":
