@@ -21,6 +21,7 @@ __all__ = [
     "decode",
     "device_floor",
     "device_rates",
+    "dismiss_workers",
     "encode",
     "encode_key",
     "explain",
@@ -87,6 +88,16 @@ class Job:
 
 def commands() -> str:
     """Return the table of commands and their options, as JSON."""
+
+def dismiss_workers() -> None:
+    """Kill and reap the workers that wait for a task.
+
+    What they took of the processors then counts as that of this process's children, as `time` shows
+    it. For the end of a program: a later job starts others.
+
+    Example:
+        >>> dismiss_workers()
+    """
 
 def explain(spec: str, *, command_line: bool = False) -> str:
     """Return what a job would do, as JSON; nothing is written.

@@ -1,6 +1,9 @@
 """`gristmill run` and `gristmill check`, as a user runs them."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -235,3 +238,30 @@ def test_a_job_that_fails_cannot_be_checked(folder: Path) -> None:
     (folder / "helper.py").write_text("def split(line):\n    return [][0]\n")
     done = gristmill("check", "job.py", cwd=folder, status=1)
     assert "cannot check the job: IndexError" in done.stderr
+
+
+BUSY = """
+import time
+
+import gristmill as gm
+
+
+def busy(item):
+    begun = time.process_time()
+    while time.process_time() < begun + 1.5:
+        pass
+    yield "done", 1
+
+
+job = gm.Job(gm.items(["a"]), map=busy, reduce=gm.sum(), output=gm.kv("out"))
+job.run(workers=1)
+"""
+
+
+def test_shells_see_what_workers_took(folder: Path) -> None:
+    (folder / "busy.py").write_text(BUSY)
+    before = os.times()
+    subprocess.run([sys.executable, "busy.py"], cwd=folder, check=True)
+    after = os.times()
+    user_s = after.children_user - before.children_user
+    assert user_s + after.children_system - before.children_system > 1.5

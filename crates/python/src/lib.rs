@@ -23,7 +23,7 @@ mod _core {
     #[pymodule_export]
     use crate::work::{
         CompressedReader, CompressedWriter, Emitter, Groups, LineReader, LineWriter, Values, Work,
-        decode, encode, encode_key, plan_streaming, plan_text,
+        decode, dismiss_workers, encode, encode_key, plan_streaming, plan_text,
     };
 
     /// The version of the engine, which is that of the package.

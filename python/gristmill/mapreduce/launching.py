@@ -7,6 +7,7 @@ A job that reads from another one runs after it. What the first one keeps for th
 no output of its own, lies beside the second's output and is removed at the end.
 """
 
+import atexit
 import hashlib
 import json
 import os
@@ -63,6 +64,8 @@ _BAR_AFTER_S = 2.0
 
 _TIMEOUT_S = 600.0
 """As Hadoop's `mapreduce.task.timeout`."""
+
+atexit.register(_core.dismiss_workers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -172,6 +172,18 @@ impl Processes {
         }
     }
 
+    /// Kills and reaps the workers that wait for a task: what they took of the processors then counts as this
+    /// process's children's, as shells show it. For the end of a program; a later lease starts another.
+    ///
+    /// ```
+    /// gristmill_engine::worker::Processes::shared().dismiss();
+    /// assert_eq!(gristmill_engine::worker::Processes::shared().idle(), 0);
+    /// ```
+    pub fn dismiss(&self) {
+        let idle = std::mem::take(&mut self.shared.lock().idle);
+        drop(idle);
+    }
+
     /// Workers that wait for a task.
     pub fn idle(&self) -> usize {
         self.shared.lock().idle.len()

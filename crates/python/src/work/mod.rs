@@ -30,7 +30,7 @@ pub use files::{CompressedReader, CompressedWriter};
 pub use groups::{Groups, Values};
 pub use lines::LineWriter;
 pub use plan::plan_text;
-pub use processes::{Work, plan_streaming};
+pub use processes::{Work, dismiss_workers, plan_streaming};
 pub use reader::LineReader;
 pub use value::{decode, encode, encode_key};
 

@@ -108,3 +108,9 @@ impl Work {
         }
     }
 }
+
+/// Kills and reaps the workers that wait for a task.
+#[pyfunction]
+pub fn dismiss_workers(py: Python<'_>) {
+    py.detach(|| Processes::shared().dismiss());
+}

@@ -27,6 +27,22 @@ fn a_worker_is_used_again_and_gets_a_definition_once() {
 }
 
 #[test]
+fn dismissed_workers_are_reaped_and_others_start_after_them() {
+    let pool = Processes::new(2);
+    let (first, second) = (lease(&pool), lease(&pool));
+    let pids = [first.id().unwrap(), second.id().unwrap()];
+    drop(first);
+    pool.dismiss();
+    assert_eq!(pool.idle(), 0);
+    assert!(!is_there(pids[0]) && is_alive(pids[1]));
+    drop(second);
+    assert_eq!(lease(&pool).id(), Some(pids[1]));
+    pool.dismiss();
+    let mut third = lease(&pool);
+    assert_eq!(run(&mut third, "result = 3").unwrap(), "3");
+}
+
+#[test]
 fn definitions_that_the_worker_dropped_are_sent_again() {
     let pool = Processes::new(1);
     let mut worker = lease(&pool);
