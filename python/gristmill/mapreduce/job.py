@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from gristmill.amounts import parse_bytes
+from gristmill.amounts import parse_bytes, whole_number
 from gristmill.mapreduce.aggregates import Aggregate
 from gristmill.mapreduce.formats import Format, Input, Output
 from gristmill.mapreduce.functions import name_of
@@ -108,8 +108,10 @@ class Job:
         from gristmill.mapreduce.checks import check_job
         from gristmill.mapreduce.paths import as_paths
 
-        object.__setattr__(self, "files", as_paths(self.files))
+        object.__setattr__(self, "files", as_paths(self.files, "files"))
         check_job(self)
+        for name in ("parts", "skip_bad"):
+            object.__setattr__(self, name, whole_number(getattr(self, name)))
         if not self.name:
             object.__setattr__(self, "name", self._named())
 

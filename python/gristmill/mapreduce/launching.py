@@ -26,6 +26,7 @@ from gristmill.job import TICK_S, new_job_id
 from gristmill.mapreduce.code import code_files
 from gristmill.mapreduce.definition import Definition, Functions, pickled, record_classes
 from gristmill.mapreduce.formats import Input, Output
+from gristmill.mapreduce.given import check_options
 from gristmill.mapreduce.job import Job
 from gristmill.mapreduce.keyvalue import kv
 from gristmill.mapreduce.partitioners import Ranges, SampledRanges
@@ -82,6 +83,10 @@ class Options:
     command_line: bool = False
     """Whether errors name options as the command line does."""
 
+    def __post_init__(self) -> None:
+        for name, value in check_options(self).items():
+            object.__setattr__(self, name, value)
+
     def spec(self) -> dict[str, Any]:
         """Return those that were given, as the engine takes them."""
         spill = self.spill_dir
@@ -89,7 +94,7 @@ class Options:
             given = [spill] if isinstance(spill, (str, os.PathLike)) else spill
             spill = [os.path.abspath(folder) for folder in given]  # noqa: PTH100 - links stay
         found = {
-            "memory": None if self.memory is None else str(self.memory),
+            "memory": None if self.memory is None else f"{self.memory}",
             "workers": self.workers,
             "attempts": self.attempts,
             "spill_dir": spill,

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
+from typing import Any
 
 from gristmill.amounts import parse_bytes
 from gristmill.mapreduce.formats import Input
@@ -52,11 +53,12 @@ def run_all(
         >>> run_all([])
         []
     """
-    given = list(jobs)
+    given = _listed(jobs)
     _check(given)
+    asked = Options(memory=memory, workers=workers, overwrite=overwrite, no_sync=no_sync)
     if not given:
         return []
-    cores = workers or os.cpu_count() or 1
+    cores = asked.workers or os.cpu_count() or 1
     at_once = min(len(given), cores)
     whole = available_bytes() * 6 // 10 if memory is None else parse_bytes(memory, "memory")
     options = Options(
@@ -67,6 +69,17 @@ def run_all(
         progress=False,
     )
     return _Crowd(given, options, at_once).results()
+
+
+def _listed(jobs: Any) -> list[Job]:  # noqa: ANN401 - what was given
+    try:
+        listed: list[Any] = list(jobs)
+    except TypeError:
+        listed = [jobs]
+    for job in listed:
+        if job is jobs or not isinstance(job, Job):
+            raise TypeError(f"cannot run {job!r}. To go on: give a list of jobs, each a gm.Job.")
+    return listed
 
 
 def _check(jobs: list[Job]) -> None:
