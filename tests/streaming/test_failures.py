@@ -177,6 +177,23 @@ def test_ctrl_c_ends_the_scripts_too(home: Path) -> None:
     assert is_clean(home)
 
 
+def test_scripts_end_with_a_job_that_is_killed(home: Path) -> None:
+    mark = home / "pid"
+    text = f"import os, time\nopen({str(mark)!r}, 'w').write(str(os.getpid()))\ntime.sleep(1000)"
+    command = [sys.executable, "-m", "gristmill", "streaming"]
+    command += with_mapper(home, text, *ONE_SPLIT, reduces=True)
+    with subprocess.Popen(command, cwd=home, stderr=subprocess.DEVNULL) as job:
+        deadline = time.monotonic() + 60
+        while not (mark.exists() and mark.read_text()) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        job.kill()
+        job.wait(30)
+    state = Path(f"/proc/{mark.read_text()}/stat")
+    while state.exists() and ") Z " not in state.read_text() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not state.exists() or ") Z " in state.read_text()
+
+
 def test_side_files_become_output_of_those_that_count(home: Path, streaming: Run) -> None:
     text = (
         "import os, sys\nsys.stdin.read()\nfolder = os.environ['mapreduce_task_output_dir']\n"

@@ -296,7 +296,10 @@ impl Attempted<'_> {
     ) -> Result<(T, F)> {
         let timeout = self.definition.timeout_ms;
         let timeout = (timeout > 0).then(|| Duration::from_millis(timeout));
-        let watch = Watch::new(&self.attempt.stop, timeout);
+        let mut watch = Watch::new(&self.attempt.stop, timeout);
+        if !self.definition.exit_matters {
+            watch = watch.with_any_exit();
+        }
         let fed = AtomicU64::new(0);
         let program = self.program(argv, piece);
         let prefix = &self.definition.reporter_prefix;
