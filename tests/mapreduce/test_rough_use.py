@@ -407,3 +407,11 @@ def test_one_side_file(tmp_path: Path) -> None:
     assert gm.Job(gm.items([]), map=itself, files=tmp_path / "a.txt").files == (
         str(tmp_path / "a.txt"),
     )
+
+
+def test_a_line_of_more_than_64_mb_is_refused_with_other_ways(tmp_path: Path) -> None:
+    with (tmp_path / "zeros").open("wb") as file:
+        file.truncate((64 << 20) + 2)
+    with pytest.raises(ValueError, match="a line is longer than 67108864 bytes") as failed:
+        run(gm.text(tmp_path / "zeros"), tmp_path, map=itself)
+    assert "gm.text(paths, whole=True)" in str(failed.value)

@@ -208,3 +208,24 @@ def test_side_files_become_output_of_those_that_count(home: Path, streaming: Run
         "side-0",
         "side-1",
     ]
+
+
+@pytest.mark.parametrize(
+    ("act", "said"),
+    [
+        ("open(part, 'w').write('mine' * 1_000_000)", "and now the file has 4000000"),
+        ("os.remove(part)", "and now there is no file"),
+    ],
+)
+def test_a_part_is_its_tasks_alone(home: Path, streaming: Run, act: str, said: str) -> None:
+    text = (
+        "import os, sys, time\nsys.stdin.read()\nfolder = os.environ['mapreduce_task_output_dir']\n"
+        "part = f'{folder}/part-00000'\nprint('x' * 1_000_000, flush=True)\n"
+        "while not os.path.exists(part):\n    time.sleep(0.01)\n"
+        f"{act}"
+    )
+    done = streaming(*with_mapper(home, text, *ONE_SPLIT, *ONCE), cwd=home)
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert "To go on: let no script or function write to the task's own part" in done.stderr
+    assert is_clean(home)
