@@ -387,6 +387,20 @@ class CompressedReader:
     def codec(self) -> str | None:
         """Return the codec's name, if it is compressed."""
 
+def check_output(folder: str | PathLike[str], *, overwrite: bool, command_line: bool) -> None:
+    """Refuse an output that no job could begin to write now.
+
+    Args:
+        folder: The output directory.
+        overwrite: Whether the job would replace it.
+        command_line: Whether errors name options as the command line does.
+
+    Raises:
+        FileExistsError: It exists.
+        FileNotFoundError: There is no directory that it could be in.
+        OSError: It cannot be looked at.
+    """
+
 def plan_streaming(request: str) -> str:
     """Return the splits of a job with scripts, as Hadoop makes them, and the input's classes.
 

@@ -43,6 +43,7 @@ __all__ = [
     "Stop",
     "begin",
     "chained",
+    "check_outputs",
     "functions_of",
     "partitions_of",
     "prepare",
@@ -120,10 +121,31 @@ def run(job: Job, options: Options, stop: Stop = lambda: False) -> Result:
     result: Result | None = None
     with chained(job) as jobs:
         once = _CHAIN if len(jobs) > 1 else None
+        check_outputs(jobs if once else (), options)
         for one in jobs:
             result = run_one(one, options, stop, once=once)
     assert result is not None
     return result
+
+
+def check_outputs(jobs: Iterable[Job], options: Options) -> None:
+    """Refuse outputs that could not be written, before the first of several jobs begins.
+
+    Raises:
+        FileExistsError: One exists.
+        ValueError: Two jobs write the same.
+    """
+    folders: list[str] = []
+    for job in jobs:
+        assert job.output is not None
+        folder = os.path.abspath(job.output.folder)  # noqa: PTH100 - links stay as written
+        if any(os.path.realpath(folder) == os.path.realpath(other) for other in folders):
+            raise ValueError(
+                f"cannot run {job.name}: two jobs write to {folder}. To go on: name another output."
+            )
+        folders.append(folder)
+    for folder in folders:
+        _core.check_output(folder, overwrite=options.overwrite, command_line=options.command_line)
 
 
 @contextmanager

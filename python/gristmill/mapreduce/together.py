@@ -18,7 +18,7 @@ from typing import Any
 from gristmill.amounts import parse_bytes
 from gristmill.mapreduce.formats import Input
 from gristmill.mapreduce.job import Job
-from gristmill.mapreduce.launching import Options, run
+from gristmill.mapreduce.launching import Options, check_outputs, run
 from gristmill.mapreduce.result import Result
 from gristmill.memory import available_bytes
 
@@ -56,6 +56,7 @@ def run_all(
     given = _listed(jobs)
     _check(given)
     asked = Options(memory=memory, workers=workers, overwrite=overwrite, no_sync=no_sync)
+    check_outputs(_writing(given), asked)
     if not given:
         return []
     cores = asked.workers or os.cpu_count() or 1
@@ -86,12 +87,11 @@ def _check(jobs: list[Job]) -> None:
     for job in jobs:
         if job.output is None:
             raise ValueError(f"cannot run {job.name}: it has no output. To go on: give output=.")
-    folders = [os.path.realpath(job.output.folder) for job in jobs if job.output is not None]
-    for job, folder in zip(jobs, folders, strict=True):
-        if folders.count(folder) > 1:
-            raise ValueError(
-                f"cannot run {job.name}: two jobs write to {folder}. To go on: name another output."
-            )
+
+
+def _writing(jobs: list[Job]) -> list[Job]:
+    """The jobs that will run and have outputs, each once: those of the list, and what they read."""
+    return list({id(one): one for job in jobs for one in job.chain() if one.output}.values())
 
 
 def _reading(job: Job, done: Job, form: Input) -> Job:
