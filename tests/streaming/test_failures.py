@@ -1,6 +1,7 @@
 """Scripts that go wrong: what is said, what is left, how to see it again."""
 
 import json
+import os
 import re
 import shlex
 import signal
@@ -229,3 +230,19 @@ def test_a_part_is_its_tasks_alone(home: Path, streaming: Run, act: str, said: s
     assert said in done.stderr
     assert "To go on: let no script or function write to the task's own part" in done.stderr
     assert is_clean(home)
+
+
+@pytest.mark.skipif(not Path("/proc/version").exists(), reason="there is no such file")
+def test_what_says_that_it_is_empty_is_not_passed_over(home: Path, streaming: Run) -> None:
+    def read(path: str | Path) -> subprocess.CompletedProcess[str]:
+        return streaming("-input", path, "-output", home / "out", "-mapper", "cat", cwd=home)
+
+    done = read("/proc/version")
+    assert done.returncode == 1
+    assert "it says that it is empty, and it is not" in done.stderr
+    os.mkfifo(home / "pipe")
+    done = read(home / "pipe")
+    assert done.returncode == 2
+    assert "cannot be cut into splits" in done.stderr
+    assert is_clean(home)
+    assert read("/dev/null").returncode == 0
