@@ -149,7 +149,8 @@ class Job:
             spill_dir: Where runs go; by default beside the output.
             overwrite: Replace the output if it exists, in one exchange of names.
             no_sync: Do not wait until the output is durable.
-            progress: Draw a bar; by default where stderr is a terminal, after two seconds.
+            progress: Draw a bar, after two seconds; by default where stderr is a terminal or a
+                notebook, and if True, elsewhere as well, as lines.
             history: Keep the job's history also if the job takes less than a second.
 
         Returns:

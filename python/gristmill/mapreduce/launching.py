@@ -366,7 +366,8 @@ def side_files(job: Job) -> dict[str, str]:
 def _wait(native: "_core.Job", progress: bool | None, stop: Stop) -> None:
     from gristmill.cli.progress import progress_bar
 
-    with progress_bar(quiet=progress is False, first_s=_BAR_AFTER_S) as bar:
+    how = {"quiet": progress is False, "anywhere": progress is True}
+    with progress_bar(**how, first_s=_BAR_AFTER_S) as bar:
         while not native.wait(TICK_S):
             if stop():
                 native.cancel()
