@@ -196,6 +196,7 @@ class LineReader:
         lines: How many lines are a record, which is a list then if they are more than one.
         whole: Whether a file is a record, as a pair of its path and its content.
         fixed: The length of records of bytes.
+        before: Files, records and bytes that come before these pieces in their task.
 
     Raises:
         ValueError: A record is not what the options say; or an option makes no sense.
@@ -212,6 +213,7 @@ class LineReader:
         lines: int = 1,
         whole: bool = False,
         fixed: int | None = None,
+        before: tuple[int, int, int] = (0, 0, 0),
     ) -> LineReader: ...
     def __iter__(self) -> Self: ...
     def __next__(self) -> Any: ...  # noqa: ANN401 - whatever was asked for, or put in
