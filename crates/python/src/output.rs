@@ -11,6 +11,7 @@ use crate::job::spelling_of;
 
 /// Refuses an output that no job could begin to write now.
 #[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "as PyO3 gives it")]
 #[pyo3(signature = (folder, *, overwrite, command_line))]
 pub fn check_output(
     py: Python<'_>,

@@ -121,6 +121,7 @@ struct Counted {
 impl LineReader {
     #[new]
     #[pyo3(signature = (pieces, *, text = true, terminator = None, strip_cr = false, lines = 1, whole = false, fixed = None, before = (0, 0, 0)))]
+    #[expect(clippy::too_many_arguments, reason = "each is an option of its own")]
     fn new(
         pieces: &str,
         text: bool,

@@ -25,7 +25,7 @@ use crate::script::process::{Ended, Exit, run};
 const KEPT_BYTES: usize = 32 << 10;
 
 /// How long it may do nothing where the job sets no limit: an error must come to an end.
-const TIMEOUT: Duration = Duration::from_mins(10);
+const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// The name of the detail that its output becomes.
 const DETAIL: &str = "debug script";
@@ -90,10 +90,6 @@ impl Attempted<'_> {
 }
 
 /// The last bytes of an output.
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "what reads a script's output may fail"
-)]
 fn last_of(stdout: &mut Stdout<'_>) -> Result<Vec<u8>> {
     let (mut kept, mut buffer) = (Vec::new(), vec![0; 16 << 10]);
     loop {
