@@ -18,6 +18,7 @@ ENGINE_SRC = Path(__file__).parent.parent / "crates/engine/src"
 BASE = frozenset(
     {
         "error",
+        "lifeline",
         "record",
         "order",
         "value",

@@ -207,6 +207,7 @@ class LineReader:
         lines: How many lines are a record, which is a list then if they are more than one.
         whole: Whether a file is a record, as a pair of its path and its content.
         fixed: The length of records of bytes.
+        before: Files, records and bytes that come before these pieces in their task.
 
     Raises:
         ValueError: A record is not what the options say; or an option makes no sense.
@@ -223,6 +224,7 @@ class LineReader:
         lines: int = 1,
         whole: bool = False,
         fixed: int | None = None,
+        before: tuple[int, int, int] = (0, 0, 0),
     ) -> LineReader: ...
     def __iter__(self) -> Self: ...
     def __next__(self) -> Any: ...  # noqa: ANN401 - whatever was asked for, or put in
@@ -397,6 +399,20 @@ class CompressedReader:
         """Return the bytes of the file that were consumed."""
     def codec(self) -> str | None:
         """Return the codec's name, if it is compressed."""
+
+def check_output(folder: str | PathLike[str], *, overwrite: bool, command_line: bool) -> None:
+    """Refuse an output that no job could begin to write now.
+
+    Args:
+        folder: The output directory.
+        overwrite: Whether the job would replace it.
+        command_line: Whether errors name options as the command line does.
+
+    Raises:
+        FileExistsError: It exists.
+        FileNotFoundError: There is no directory that it could be in.
+        OSError: It cannot be looked at.
+    """
 
 def plan_streaming(request: str) -> str:
     """Return the splits of a job with scripts, as Hadoop makes them, and the input's classes.

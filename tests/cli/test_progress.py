@@ -1,9 +1,14 @@
 """The progress bar: on a terminal, and only there."""
 
+import io
 import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+
+from gristmill.cli import progress
 
 from .harness import clean_environment
 
@@ -46,3 +51,39 @@ def test_a_bar_on_a_terminal(much_data: Path, tmp_path: Path) -> None:
 
 def test_no_bar_with_json(much_data: Path, tmp_path: Path) -> None:
     assert on_a_terminal("terasort", much_data, tmp_path / "out", "--no-sync", "--json") == ""
+
+
+class Notebook(io.StringIO):
+    """Stands in for the stderr of a notebook, which is told by the module of its class."""
+
+    __module__ = "ipykernel.iostream"
+
+
+@pytest.mark.parametrize(("stream", "asked"), [(Notebook(), False), (io.StringIO(), True)])
+def test_a_bar_in_plain_text(
+    monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, asked: bool
+) -> None:
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(progress, "EVERY_S", 0)
+    monkeypatch.setattr(progress, "LINE_EVERY_S", 0)
+    for quiet, anywhere in [(True, asked), (False, asked)]:
+        with progress.progress_bar(quiet=quiet, first_s=0, anywhere=anywhere) as bar:
+            bar.show("map", 500_000, 2_000_000)
+            bar.show("reduce", 1_000_000, 0)
+    lines = ["map       25 %  of 2.00 MB", "reduce   1.00 MB"]
+    if asked:
+        assert stream.getvalue() == "".join(f"{line}\n" for line in lines)
+    else:
+        assert stream.getvalue().split("\r") == [
+            "",
+            *(f"{line:<26}" for line in lines),
+            " " * 16,
+            "",
+        ]
+
+
+def test_no_lines_in_a_log_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", stream := io.StringIO())
+    with progress.progress_bar(quiet=False, first_s=0) as bar:
+        bar.show("map", 1, 2)
+    assert stream.getvalue() == ""

@@ -229,6 +229,29 @@ def test_a_job_that_reads_what_another_wrote(tmp_path: Path) -> None:
     assert (tmp_path / "1/_SUCCESS").exists()
 
 
+def test_all_outputs_of_a_chain_are_looked_at_before_the_first_job_runs(tmp_path: Path) -> None:
+    def note(key: str) -> Iterator[tuple[str, int]]:
+        (tmp_path / "ran").touch()
+        yield key, 1
+
+    def chain(last: str, middle: Any = None) -> gm.Job:
+        first = gm.Job(gm.items("aab"), map=note, reduce=gm.sum(), output=middle)
+        return first.then(map=itself, output=gm.kv(tmp_path / last))
+
+    (tmp_path / "there").mkdir()
+    for run in (lambda job: job.run(), lambda job: gm.run_all([job])):
+        with pytest.raises(FileExistsError, match=r"the output exists .*there.*overwrite=True"):
+            run(chain("there"))
+        with pytest.raises(FileExistsError, match="there"):
+            run(chain("new", gm.kv(tmp_path / "there")))
+        with pytest.raises(FileNotFoundError, match="its parent does not exist"):
+            run(chain("not/here"))
+        with pytest.raises(ValueError, match="two jobs write to"):
+            run(chain("twice", gm.kv(tmp_path / "twice")))
+    assert [path.name for path in tmp_path.iterdir()] == ["there"]
+    assert dict(chain("there").run(overwrite=True).read()) == {"a": 2, "b": 1}
+
+
 def test_side_by_side(tmp_path: Path) -> None:
     def job(name: str, source: Any) -> gm.Job:
         return gm.Job(source, map=itself, reduce=total, output=gm.kv(tmp_path / name))

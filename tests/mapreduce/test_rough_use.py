@@ -407,3 +407,28 @@ def test_one_side_file(tmp_path: Path) -> None:
     assert gm.Job(gm.items([]), map=itself, files=tmp_path / "a.txt").files == (
         str(tmp_path / "a.txt"),
     )
+
+
+def test_a_line_of_more_than_64_mb_is_refused_with_other_ways(tmp_path: Path) -> None:
+    with (tmp_path / "zeros").open("wb") as file:
+        file.truncate((64 << 20) + 2)
+    with pytest.raises(ValueError, match="a line is longer than 67108864 bytes") as failed:
+        run(gm.text(tmp_path / "zeros"), tmp_path, map=itself)
+    assert "gm.text(paths, whole=True)" in str(failed.value)
+
+
+# --- files that say that they are empty ---
+
+SAYS_EMPTY = Path("/proc/version")
+
+
+@pytest.mark.skipif(not SAYS_EMPTY.exists(), reason="there is no such file but on Linux")
+@pytest.mark.parametrize("form", [gm.text, gm.jsonl, gm.csv, gm.tsv, gm.delimited])
+def test_a_file_that_says_that_it_is_empty_and_is_not(tmp_path: Path, form: Any) -> None:
+    assert SAYS_EMPTY.stat().st_size == 0
+    with pytest.raises(
+        ValueError, match=r"it says that it is empty, and it is not.*To go on: copy"
+    ):
+        run(form(SAYS_EMPTY), tmp_path, map=itself)
+    (tmp_path / "empty").touch()
+    assert not list(run(gm.text(tmp_path / "empty"), tmp_path, map=itself).read())

@@ -1,6 +1,7 @@
 """Scripts that go wrong: what is said, what is left, how to see it again."""
 
 import json
+import os
 import re
 import shlex
 import signal
@@ -177,6 +178,23 @@ def test_ctrl_c_ends_the_scripts_too(home: Path) -> None:
     assert is_clean(home)
 
 
+def test_scripts_end_with_a_job_that_is_killed(home: Path) -> None:
+    mark = home / "pid"
+    text = f"import os, time\nopen({str(mark)!r}, 'w').write(str(os.getpid()))\ntime.sleep(1000)"
+    command = [sys.executable, "-m", "gristmill", "streaming"]
+    command += with_mapper(home, text, *ONE_SPLIT, reduces=True)
+    with subprocess.Popen(command, cwd=home, stderr=subprocess.DEVNULL) as job:
+        deadline = time.monotonic() + 60
+        while not (mark.exists() and mark.read_text()) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        job.kill()
+        job.wait(30)
+    state = Path(f"/proc/{mark.read_text()}/stat")
+    while state.exists() and ") Z " not in state.read_text() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not state.exists() or ") Z " in state.read_text()
+
+
 def test_side_files_become_output_of_those_that_count(home: Path, streaming: Run) -> None:
     text = (
         "import os, sys\nsys.stdin.read()\nfolder = os.environ['mapreduce_task_output_dir']\n"
@@ -191,3 +209,40 @@ def test_side_files_become_output_of_those_that_count(home: Path, streaming: Run
         "side-0",
         "side-1",
     ]
+
+
+@pytest.mark.parametrize(
+    ("act", "said"),
+    [
+        ("open(part, 'w').write('mine' * 1_000_000)", "and now the file has 4000000"),
+        ("os.remove(part)", "and now there is no file"),
+    ],
+)
+def test_a_part_is_its_tasks_alone(home: Path, streaming: Run, act: str, said: str) -> None:
+    text = (
+        "import os, sys, time\nsys.stdin.read()\nfolder = os.environ['mapreduce_task_output_dir']\n"
+        "part = f'{folder}/part-00000'\nprint('x' * 1_000_000, flush=True)\n"
+        "while not os.path.exists(part):\n    time.sleep(0.01)\n"
+        f"{act}"
+    )
+    done = streaming(*with_mapper(home, text, *ONE_SPLIT, *ONCE), cwd=home)
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert "To go on: let no script or function write to the task's own part" in done.stderr
+    assert is_clean(home)
+
+
+@pytest.mark.skipif(not Path("/proc/version").exists(), reason="there is no such file")
+def test_what_says_that_it_is_empty_is_not_passed_over(home: Path, streaming: Run) -> None:
+    def read(path: str | Path) -> subprocess.CompletedProcess[str]:
+        return streaming("-input", path, "-output", home / "out", "-mapper", "cat", cwd=home)
+
+    done = read("/proc/version")
+    assert done.returncode == 1
+    assert "it says that it is empty, and it is not" in done.stderr
+    os.mkfifo(home / "pipe")
+    done = read(home / "pipe")
+    assert done.returncode == 2
+    assert "cannot be cut into splits" in done.stderr
+    assert is_clean(home)
+    assert read("/dev/null").returncode == 0

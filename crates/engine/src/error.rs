@@ -82,6 +82,16 @@ impl Kind {
     }
 }
 
+/// What to do about a disk that is full.
+pub const MAKE_ROOM: &str = "free some space there, or write to another file system";
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
+}
+
 /// What went wrong, where, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
@@ -123,7 +133,8 @@ impl Error {
         }
     }
 
-    /// An operating-system error on a file. Whether a retry can help follows from its code.
+    /// An operating-system error on a file. Whether a retry can help follows from its code. Where a disk is full, that is
+    /// what is advised, unless who calls knows better.
     ///
     /// ```
     /// use gristmill_engine::{Error, Kind};
@@ -149,6 +160,9 @@ impl Error {
         };
         let mut made = Error::new(kind, operation, describe(error)).with_path(path);
         made.retryable = retryable;
+        if is_full(error) {
+            made = made.advise(MAKE_ROOM);
+        }
         made
     }
 

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!  base    error  record  order  value  run  aggregate  budget  storage  codec
-//!          hadoop  sequence                                           know no stage
+//!          hadoop  sequence  lifeline                                 know no stage
 //!  stages  split  map  spill  merge  reduce  commit  worker  script       know the base, and no other stage
 //!  above   task  plan  driver  runner  history  jobs                      put stages together
 //! ```
@@ -18,6 +18,7 @@ pub mod aggregate;
 pub mod budget;
 pub mod codec;
 pub mod hadoop;
+mod lifeline;
 pub mod order;
 pub mod record;
 pub mod run;

@@ -17,6 +17,7 @@ const TOLD: &str = "gristmill_told";
 /// An engine error in parts, so that the driver can make one paragraph of it for whoever began the job.
 #[derive(Serialize)]
 struct Told<'a> {
+    kind: &'static str,
     what: String,
     context: &'a [(Cow<'static, str>, String)],
     advice: Option<&'a Advice>,
@@ -45,6 +46,7 @@ pub fn to_exception(error: &Error, spelling: Spelling) -> PyErr {
         Kind::UserCode | Kind::Proof | Kind::Bug => PyRuntimeError::new_err(text),
     };
     let told = Told {
+        kind: error.kind().name(),
         what: error.what(),
         context: error.context(),
         advice: error.advice(),

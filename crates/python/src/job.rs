@@ -34,7 +34,7 @@ pub struct Job {
 }
 
 /// How options are called on the command line, or by Python's functions.
-fn spelling_of(command_line: bool) -> Spelling {
+pub fn spelling_of(command_line: bool) -> Spelling {
     if command_line {
         Spelling::CommandLine
     } else {

@@ -5,6 +5,7 @@
 
 mod error;
 mod job;
+mod output;
 mod probe;
 mod pulse;
 mod work;
@@ -16,6 +17,8 @@ use pyo3::prelude::*;
 mod _core {
     #[pymodule_export]
     use crate::job::{Job, commands, explain};
+    #[pymodule_export]
+    use crate::output::check_output;
     #[pymodule_export]
     use crate::probe::{device_floor, device_rates};
     #[pymodule_export]

@@ -49,6 +49,9 @@ def _plain(name: str) -> Aggregate:
 def sum() -> Aggregate:  # noqa: A001 - as the builtin that it stands for
     """Add up the values of a key: ints without limit, floats exactly (rounded once, at the end).
 
+    Numbers of numpy count as Python's. Of other types, such as `Decimal`, a value is refused, since
+    their sums would be rounded: give `float(...)`, or whole units as `int`, or write a function.
+
     Example:
         >>> sum()
         gm.sum()
@@ -62,12 +65,18 @@ def count() -> Aggregate:
 
 
 def min() -> Aggregate:  # noqa: A001 - as the builtin that it stands for
-    """Keep the least value of a key; numbers compare by what they are worth."""
+    """Keep the least value of a key; numbers compare by what they are worth.
+
+    Values are of the types that keys are of; others, which have no order here, are refused.
+    """
     return _plain("min")
 
 
 def max() -> Aggregate:  # noqa: A001 - as the builtin that it stands for
-    """Keep the greatest value of a key; numbers compare by what they are worth."""
+    """Keep the greatest value of a key; numbers compare by what they are worth.
+
+    Values are of the types that keys are of; others, which have no order here, are refused.
+    """
     return _plain("max")
 
 

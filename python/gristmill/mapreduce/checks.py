@@ -1,10 +1,12 @@
 """Whether a job makes sense: what contradicts itself is refused before anything runs."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gristmill import _core
+from gristmill.amounts import whole_number
 from gristmill.mapreduce.aggregates import Aggregate
 from gristmill.mapreduce.formats import Input, Output
 from gristmill.mapreduce.keyvalue import kv
@@ -18,6 +20,11 @@ __all__ = ["check_job"]
 _FUNCTIONS = ("map", "map_batches", "setup", "teardown", "combine", "reduce_batches")
 _KEY_FUNCTIONS = ("sort_by", "group_by")
 _NAME = re.compile(r"[A-Za-z0-9]+")
+
+_MOST_PARTS = 100_000
+"""As the engine's MOST_PARTITIONS."""
+
+_MOST_BAD = 2**63 - 1
 
 
 def check_job(job: "Job") -> None:
@@ -34,9 +41,7 @@ def check_job(job: "Job") -> None:
     _check_shuffle(job)
     _check_outputs(job)
     job.split_sizes()
-    _whole(job.skip_bad, "skip_bad")
-    if job.skip_bad < 0:
-        raise _wrong(f"skip_bad is {job.skip_bad}", "give how many records may be left out")
+    _whole(job.skip_bad, "skip_bad", 0, _MOST_BAD, "give how many records may be left out")
     if job.skip_bad and (job.map_batches is not None or job.reduce_batches is not None):
         raise _wrong(
             "skip_bad leaves out records, and functions of batches see none",
@@ -47,6 +52,8 @@ def check_job(job: "Job") -> None:
 def _check_types(job: "Job") -> None:
     from gristmill.mapreduce.job import Job
 
+    _is_a(job.name, (str,), "name", "text")
+    _is_a(job.outputs, (Mapping,), "outputs", 'outputs by their names: {"errors": gm.jsonl()}')
     _is_a(job.input, (Input, Job), "the input", 'an input such as gm.text("books/"), or a job')
     if job.output is not None:
         _is_a(job.output, (Output,), "output", 'an output such as gm.tsv("counts/")')
@@ -79,9 +86,12 @@ def _is_a(value: object, kinds: tuple[type, ...], name: str, wanted: str) -> Non
         raise TypeError(_refusal(f"{name} is {value!r}", f"give {wanted}{hint}".rstrip(",")))
 
 
-def _whole(value: object, name: str) -> None:
-    if not isinstance(value, int) or isinstance(value, bool):
+def _whole(value: object, name: str, least: int, most: int, advice: str) -> None:
+    number = whole_number(value)
+    if number is None:
         raise TypeError(_refusal(f"{name} is {value!r}", "give a whole number"))
+    if not least <= number <= most:
+        raise _wrong(f"{name} is {number}", advice)
 
 
 def _one_of(first: object, second: object, names: str) -> None:
@@ -116,9 +126,7 @@ def _check_shuffle(job: "Job") -> None:
         return
     _check_order(job)
     if job.parts is not None:
-        _whole(job.parts, "parts")
-    if job.parts is not None and job.parts < 1:
-        raise _wrong(f"parts is {job.parts}", "give a number from 1 on")
+        _whole(job.parts, "parts", 1, _MOST_PARTS, f"give a number from 1 to {_MOST_PARTS}")
     if isinstance(job.partition_by, Ranges):
         _check_cuts(job.partition_by.cuts)
         needed = len(job.partition_by.cuts) + 1
@@ -161,6 +169,7 @@ def _check_outputs(job: "Job") -> None:
         if isinstance(output, Output) and not output.written:
             raise _wrong(f"{output} is an input only", "write for example gm.tsv or gm.kv")
     for name, output in job.outputs.items():
+        _is_a(name, (str,), "the name of an output", "text")
         if not _NAME.fullmatch(name) or name == "part":
             raise _wrong(
                 f"an output is named {name!r}",

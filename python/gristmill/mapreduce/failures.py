@@ -6,6 +6,7 @@ The same exception at the same record has the same fingerprint: the driver then 
 the place of trying the rest of its attempts.
 """
 
+import errno
 import json
 import reprlib
 import traceback
@@ -36,7 +37,7 @@ class Failure:
     """A failure of a task; its fields are those of the protocol."""
 
     kind: str
-    """`user_code`, `bad_input`, `memory`, `io` or `bug`."""
+    """`user_code`, `bad_input`, `memory`, `io`, `disk_full` or `bug`."""
     message: str
     """One paragraph for people, without a traceback."""
     traceback: str = ""
@@ -109,7 +110,9 @@ def describe(
     """
     frames = user_frames(error.__traceback__)
     told = _told(error)
-    kind = kind or _kind(error, of_engine=told is not None)
+    kind = (
+        "disk_full" if _is_full(error, told) else kind or _kind(error, of_engine=told is not None)
+    )
     line = f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
     what = more or (told["what"] if told else _sentence(error))
     about = shown(key) if has_key else "" if where is None else shown(record)
@@ -148,6 +151,13 @@ def _kind(error: BaseException, *, of_engine: bool) -> str:
             return "bad_input"
         case _:
             return "user_code"
+
+
+def _is_full(error: BaseException, told: dict[str, Any] | None) -> bool:
+    """Whether a disk is full: the engine says so, or the system to anybody's code."""
+    if told is not None:
+        return told["kind"] == "disk_full"
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 def _told(error: BaseException) -> dict[str, Any] | None:

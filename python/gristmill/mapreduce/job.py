@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from gristmill.amounts import parse_bytes
+from gristmill.amounts import parse_bytes, whole_number
 from gristmill.mapreduce.aggregates import Aggregate
 from gristmill.mapreduce.formats import Format, Input, Output
 from gristmill.mapreduce.functions import name_of
@@ -108,8 +108,10 @@ class Job:
         from gristmill.mapreduce.checks import check_job
         from gristmill.mapreduce.paths import as_paths
 
-        object.__setattr__(self, "files", as_paths(self.files))
+        object.__setattr__(self, "files", as_paths(self.files, "files"))
         check_job(self)
+        for name in ("parts", "skip_bad"):
+            object.__setattr__(self, name, whole_number(getattr(self, name)))
         if not self.name:
             object.__setattr__(self, "name", self._named())
 
@@ -147,7 +149,8 @@ class Job:
             spill_dir: Where runs go; by default beside the output.
             overwrite: Replace the output if it exists, in one exchange of names.
             no_sync: Do not wait until the output is durable.
-            progress: Draw a bar; by default where stderr is a terminal, after two seconds.
+            progress: Draw a bar, after two seconds; by default where stderr is a terminal or a
+                notebook, and if True, elsewhere as well, as lines.
             history: Keep the job's history also if the job takes less than a second.
 
         Returns:

@@ -24,6 +24,7 @@ from gristmill.mapreduce.formats import CODECS, BadRecord, Format, Reader, Where
 from gristmill.mapreduce.kinds import is_pair
 from gristmill.mapreduce.paths import StrPath, as_paths
 from gristmill.mapreduce.plan import Plan, Split, split_bytes
+from gristmill.mapreduce.sharing import Before, Several, before_of, is_shared, shared
 
 __all__ = ["KeyValues", "kv"]
 
@@ -58,12 +59,14 @@ class KeyValues(Format):
                 splits.append(Split(length, {"path": path, "start": None, "bytes": length}))
             else:
                 splits.extend(_cut(path, size))
-        return Plan(splits, files, list(self.paths))
+        return Plan(shared(splits, size), files, list(self.paths))
 
     def open(self, what: dict[str, Any], *, tolerant: bool = False) -> Reader:
         """Open a split."""
-        del tolerant  # a damaged block has no records to go on with
-        return _PairReader(what["path"], what["start"], what["bytes"])
+        if is_shared(what):
+            return Several(what, self.open, tolerant=tolerant)
+        # A damaged block has no records to go on with.
+        return _PairReader(what["path"], what["start"], what["bytes"], before_of(what))
 
     def writer(self, path: str) -> Writer:
         """Make a file of pairs."""
@@ -110,8 +113,9 @@ def _cut(path: str, size: int) -> Iterator[Split]:
 class _PairReader:
     """The pairs of a split; an offset is that of the pair's block."""
 
-    def __init__(self, path: str, start: int | None, size: int) -> None:
+    def __init__(self, path: str, start: int | None, size: int, before: Before) -> None:
         self._path = path
+        self._before = before
         self._found = os.path.abspath(path)  # noqa: PTH100 - user code may go elsewhere
         self._start = start
         self._size = size
@@ -149,7 +153,8 @@ class _PairReader:
                     raise _damaged(self._path, at, f"it holds {in_file} records, not all")
                 return
             in_file += records
-            _core.pulse(self._count, at, 0, at - begun)
+            files, records, done = self._before
+            _core.pulse(records + self._count, at, files, done + at - begun)
             for pair in _unpacked(payload):
                 self._count += 1
                 self._last = pair

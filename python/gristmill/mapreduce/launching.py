@@ -27,6 +27,7 @@ from gristmill.job import TICK_S, new_job_id
 from gristmill.mapreduce.code import code_files
 from gristmill.mapreduce.definition import Definition, Functions, pickled, record_classes
 from gristmill.mapreduce.formats import Input, Output
+from gristmill.mapreduce.given import check_options
 from gristmill.mapreduce.job import Job
 from gristmill.mapreduce.keyvalue import kv
 from gristmill.mapreduce.partitioners import Ranges, SampledRanges
@@ -43,6 +44,7 @@ __all__ = [
     "Stop",
     "begin",
     "chained",
+    "check_outputs",
     "functions_of",
     "partitions_of",
     "prepare",
@@ -85,6 +87,10 @@ class Options:
     command_line: bool = False
     """Whether errors name options as the command line does."""
 
+    def __post_init__(self) -> None:
+        for name, value in check_options(self).items():
+            object.__setattr__(self, name, value)
+
     def spec(self) -> dict[str, Any]:
         """Return those that were given, as the engine takes them."""
         spill = self.spill_dir
@@ -92,7 +98,7 @@ class Options:
             given = [spill] if isinstance(spill, (str, os.PathLike)) else spill
             spill = [os.path.abspath(folder) for folder in given]  # noqa: PTH100 - links stay
         found = {
-            "memory": None if self.memory is None else str(self.memory),
+            "memory": None if self.memory is None else f"{self.memory}",
             "workers": self.workers,
             "attempts": self.attempts,
             "spill_dir": spill,
@@ -118,10 +124,31 @@ def run(job: Job, options: Options, stop: Stop = lambda: False) -> Result:
     result: Result | None = None
     with chained(job) as jobs:
         once = _CHAIN if len(jobs) > 1 else None
+        check_outputs(jobs if once else (), options)
         for one in jobs:
             result = run_one(one, options, stop, once=once)
     assert result is not None
     return result
+
+
+def check_outputs(jobs: Iterable[Job], options: Options) -> None:
+    """Refuse outputs that could not be written, before the first of several jobs begins.
+
+    Raises:
+        FileExistsError: One exists.
+        ValueError: Two jobs write the same.
+    """
+    folders: list[str] = []
+    for job in jobs:
+        assert job.output is not None
+        folder = os.path.abspath(job.output.folder)  # noqa: PTH100 - links stay as written
+        if any(os.path.realpath(folder) == os.path.realpath(other) for other in folders):
+            raise ValueError(
+                f"cannot run {job.name}: two jobs write to {folder}. To go on: name another output."
+            )
+        folders.append(folder)
+    for folder in folders:
+        _core.check_output(folder, overwrite=options.overwrite, command_line=options.command_line)
 
 
 @contextmanager
@@ -342,7 +369,8 @@ def side_files(job: Job) -> dict[str, str]:
 def _wait(native: "_core.Job", progress: bool | None, stop: Stop) -> None:
     from gristmill.cli.progress import progress_bar
 
-    with progress_bar(quiet=progress is False, first_s=_BAR_AFTER_S) as bar:
+    how = {"quiet": progress is False, "anywhere": progress is True}
+    with progress_bar(**how, first_s=_BAR_AFTER_S) as bar:
         while not native.wait(TICK_S):
             if stop():
                 native.cancel()

@@ -16,6 +16,7 @@ from typing import Any
 from gristmill import _core
 from gristmill.mapreduce.formats import Format, Where
 from gristmill.mapreduce.plan import Plan, Split
+from gristmill.mapreduce.sharing import before_of
 
 __all__ = ["Lines", "NativeReader", "decoder", "lines_of", "plan_lines"]
 
@@ -102,7 +103,8 @@ def lines_of(what: dict[str, Any], **options: Any) -> Lines:  # noqa: ANN401
     paths = [os.path.abspath(piece["path"]) for piece in pieces]  # noqa: PTH100 - links stay
     given = {path: piece["path"] for path, piece in zip(paths, pieces, strict=True)}
     found = [{**piece, "path": path} for path, piece in zip(paths, pieces, strict=True)]
-    return Lines(_core.LineReader(json.dumps(found), **options), given)
+    reader = _core.LineReader(json.dumps(found), before=before_of(what), **options)
+    return Lines(reader, given)
 
 
 def decoder(encoding: str, errors: str) -> Callable[[bytes], str]:

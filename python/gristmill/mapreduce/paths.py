@@ -13,22 +13,40 @@ import glob
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 __all__ = ["StrPath", "as_paths", "find_files"]
 
 StrPath = str | os.PathLike[str]
 
 
-def as_paths(given: StrPath | Iterable[StrPath]) -> tuple[str, ...]:
-    """Return one path, or several, as a tuple of texts.
+def as_paths(given: Any, name: str = "the path") -> tuple[str, ...]:  # noqa: ANN401 - checked here
+    """Return one path, or several, as a tuple of texts; `name` is what they were given as.
+
+    Raises:
+        TypeError: They are no paths, or paths of bytes.
 
     Example:
         >>> as_paths("a"), as_paths(["a", Path("b")])
         (('a',), ('a', 'b'))
     """
-    if isinstance(given, (str, os.PathLike)):
-        return (os.fspath(given),)
-    return tuple(os.fspath(path) for path in given)
+    texts: list[Any] = []
+    shown = repr(given)
+    try:
+        if isinstance(given, (str, bytes, os.PathLike)):
+            texts = [os.fspath(given)]
+        else:
+            texts = [os.fspath(path) for path in given]
+    except TypeError:
+        raise TypeError(_no_path(name, shown)) from None
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError(_no_path(name, shown))
+    return tuple(texts)
+
+
+def _no_path(name: str, shown: str) -> str:
+    advice = "give a path as text or pathlib.Path, or a list of them"
+    return f"cannot make the job: {name} is {shown}. To go on: {advice}."
 
 
 def find_files(paths: Iterable[str]) -> list[str]:

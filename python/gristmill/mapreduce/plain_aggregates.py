@@ -23,7 +23,16 @@ def aggregated(spec: str, values: list[Any]) -> Any:  # noqa: ANN401 - what the 
     """
     found: str | dict[str, Any] = json.loads(spec)
     name, argument = next(iter(found.items())) if isinstance(found, dict) else (found, None)
-    return _FUNCTIONS[name](values, argument)
+    plain = values if name in _ANY else [_as_compared(value) for value in values]
+    return _FUNCTIONS[name](plain, argument)
+
+
+def _as_compared(value: Any) -> Any:  # noqa: ANN401 - any value
+    """A value as it is added up and compared: numbers of other libraries are Python's."""
+    try:
+        return _core.decode(_core.encode_key(value))
+    except (TypeError, ValueError):  # told apart by what it is pickled to
+        return value
 
 
 def _sum(values: list[Any]) -> Any:  # noqa: ANN401 - int or float
@@ -59,6 +68,8 @@ def _quantiles(values: list[Any], ranks: list[float]) -> tuple[Any, ...]:
 def _top(values: list[Any], most: int) -> tuple[Any, ...]:
     return tuple(sorted(values, reverse=True)[:most])
 
+
+_ANY = frozenset({"count", "first", "last", "collect"})
 
 _FUNCTIONS: dict[str, Callable[[list[Any], Any], Any]] = {
     "sum": lambda values, _: _sum(values),

@@ -120,6 +120,10 @@ def _may_hold(what: dict[str, Any], file: Path, offset: int) -> bool:
         return "path" not in what or Path(what["path"]).absolute() == file
     return any(
         Path(piece["path"]).absolute() == file
-        and (piece["codec"] is not None or 0 <= offset - piece["start"] < piece["bytes"])
+        and (
+            piece.get("codec") is not None
+            or "start" not in piece
+            or 0 <= offset - piece["start"] < piece["bytes"]
+        )
         for piece in pieces
     )

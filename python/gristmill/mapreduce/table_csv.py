@@ -18,7 +18,8 @@ from gristmill.mapreduce.formats import BadRecord, Format, Reader, Where, Writer
 from gristmill.mapreduce.kinds import is_dict, is_list, is_pair
 from gristmill.mapreduce.lines import decoder, lines_of, plan_lines
 from gristmill.mapreduce.paths import StrPath, as_paths
-from gristmill.mapreduce.plan import Plan, Split
+from gristmill.mapreduce.plan import Plan, Split, split_bytes
+from gristmill.mapreduce.sharing import Several, is_shared, shared
 
 __all__ = ["Csv", "csv"]
 
@@ -54,11 +55,13 @@ class Csv(Format):
             ) from None
 
     def plan(self, split_min: int, split_max: int) -> Plan:
-        """Cut the files at line ends, if rows end there; each piece is a split, for its header."""
+        """Cut the files at line ends, if rows end there; small ones share a split."""
         plan = plan_lines(self, split_min, split_max, cut=not self.multiline, combine=False)
-        if not self.header:
-            return plan
-        return replace(plan, splits=[self._with_header(split) for split in plan.splits])
+        splits = plan.splits
+        if self.header:
+            splits = [self._with_header(split) for split in splits]
+        size = split_bytes(plan.bytes, split_min, split_max)
+        return replace(plan, splits=shared(splits, size))
 
     def _with_header(self, split: Split) -> Split:
         (piece,) = split.what["pieces"]
@@ -73,8 +76,9 @@ class Csv(Format):
 
     def open(self, what: dict[str, Any], *, tolerant: bool = False) -> Reader:
         """Open a split."""
-        del tolerant  # rows are parsed one by one
-        return _RowReader(self, what)
+        if is_shared(what):
+            return Several(what, self.open, tolerant=tolerant)
+        return _RowReader(self, what)  # tolerant: rows are parsed one by one
 
     def rows(self, lines: Iterator[str]) -> Iterator[list[str]]:
         """Return the rows of `lines`."""

@@ -4,7 +4,9 @@ The first rows decide the types; a record that does not fit them is an error tha
 column has one type, and says how to give the types beforehand.
 """
 
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
 from pathlib import Path
 from reprlib import repr as short
 from typing import Any
@@ -49,7 +51,8 @@ class TableWriter:
         if self._file is None:
             self._open(self._schema or self._arrow.schema([]))
         file: Any = self._file
-        file.close()
+        with self._named():
+            file.close()
         return Path(self._path).stat().st_size
 
     def _flush(self) -> None:
@@ -86,12 +89,24 @@ class TableWriter:
                     f"rows do not have the columns of those before: {error}. {_ADVICE}"
                 ) from None
         if self._file is not None and hasattr(self._file, "write_table"):
-            self._file.write_table(table)
+            with self._named():
+                self._file.write_table(table)
 
     def _open(self, schema: Any) -> None:  # noqa: ANN401 - a pyarrow.Schema
         self._schema = schema
         self._names = set(schema.names)
-        self._file = self._begin(schema)
+        with self._named():
+            self._file = self._begin(schema)
+
+    @contextmanager
+    def _named(self) -> Generator[None]:
+        """Name the file that cannot be written: pyarrow does not, of a disk that is full."""
+        try:
+            yield
+        except OSError as error:
+            if error.errno is None or error.filename is not None:
+                raise
+            raise OSError(error.errno, os.strerror(error.errno), self._path) from None
 
     def _unknown(self, columns: Iterable[str]) -> BadRecord:
         """What a row holds that the table has no column for: leaving it out would lose it."""

@@ -18,6 +18,7 @@ from gristmill.mapreduce.extras import pyarrow
 from gristmill.mapreduce.formats import BadRecord, Format, Reader, Where, Writer
 from gristmill.mapreduce.paths import StrPath, as_paths
 from gristmill.mapreduce.plan import Plan, Split, split_bytes
+from gristmill.mapreduce.sharing import Before, Several, before_of, is_shared, shared
 from gristmill.mapreduce.table_writer import TableWriter
 
 __all__ = ["Arrow", "Parquet", "arrow", "parquet"]
@@ -64,15 +65,21 @@ class Parquet(Format):
             sizes = [_group_bytes(group) for group in groups]
             rows = [group.num_rows for group in groups]
             splits.extend(_cut(path, sizes, rows, size))
-        return Plan(splits, files, list(self.paths))
+        return Plan(shared(splits, size), files, list(self.paths))
 
     def open(self, what: dict[str, Any], *, tolerant: bool = False) -> Reader:
         """Open a split as rows."""
-        del tolerant  # a damaged row group has no rows to go on with
-        return _Rows(self.open_batches(what))
+        if is_shared(what):
+            return Several(what, self.open, tolerant=tolerant)
+        return _Rows(self._opened(what))  # a damaged row group has no rows to go on with
 
-    def open_batches(self, what: dict[str, Any]) -> "_Batches":
+    def open_batches(self, what: dict[str, Any]) -> Reader:
         """Open a split as batches."""
+        if is_shared(what):
+            return Several(what, self._opened, tolerant=False)
+        return self._opened(what)
+
+    def _opened(self, what: dict[str, Any]) -> "_Batches":
         path = os.path.abspath(what["path"])  # noqa: PTH100 - user code may go elsewhere
         return _Batches(what, self._batches(path, what))
 
@@ -146,15 +153,21 @@ class Arrow(Format):
                 sizes = [max(batch.nbytes, 1) for batch in batches]
                 rows = [batch.num_rows for batch in batches]
             splits.extend(_cut(path, sizes, rows, size))
-        return Plan(splits, files, list(self.paths))
+        return Plan(shared(splits, size), files, list(self.paths))
 
     def open(self, what: dict[str, Any], *, tolerant: bool = False) -> Reader:
         """Open a split as rows."""
-        del tolerant  # a damaged batch has no rows to go on with
-        return _Rows(self.open_batches(what))
+        if is_shared(what):
+            return Several(what, self.open, tolerant=tolerant)
+        return _Rows(self._opened(what))  # a damaged batch has no rows to go on with
 
-    def open_batches(self, what: dict[str, Any]) -> "_Batches":
+    def open_batches(self, what: dict[str, Any]) -> Reader:
         """Open a split as batches."""
+        if is_shared(what):
+            return Several(what, self._opened, tolerant=False)
+        return self._opened(what)
+
+    def _opened(self, what: dict[str, Any]) -> "_Batches":
         path = os.path.abspath(what["path"])  # noqa: PTH100 - user code may go elsewhere
         return _Batches(what, self._batches(path, what))
 
@@ -272,6 +285,7 @@ class _Batches:
 
     def __init__(self, what: dict[str, Any], batches: Iterator[Any]) -> None:
         self._what = what
+        self._before = before_of(what)
         self._batches = batches
         self._row = what["row"]
         self._last_rows = 0
@@ -282,8 +296,14 @@ class _Batches:
             self._row += self._last_rows
             self._last_rows = batch.num_rows
             self._count += 1
-            _core.pulse(self._count, self._row, 0, 0)
+            files, records, done = self._before
+            _core.pulse(records + self._count, self._row, files, done)
             yield batch
+
+    @property
+    def before(self) -> Before:
+        """What of the task comes before this split."""
+        return self._before
 
     def where(self) -> Where:
         """Return the first row of the batch that came last."""
@@ -309,6 +329,7 @@ class _Rows:
         self._batches = batches
         self._path = batches.where()[0]
         self._first = batches.where()[1]
+        self._before = batches.before
         self._count = 0
         self._last: object = None
 
@@ -316,7 +337,8 @@ class _Rows:
         for batch in self._batches:
             for row in batch.to_pylist():
                 self._last = row
-                _core.pulse(self._count, self._first + self._count, 0, 0)
+                files, records, done = self._before
+                _core.pulse(records + self._count, self._first + self._count, files, done)
                 self._count += 1
                 yield row
 

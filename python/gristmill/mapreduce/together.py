@@ -13,11 +13,12 @@ from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
+from typing import Any
 
 from gristmill.amounts import parse_bytes
 from gristmill.mapreduce.formats import Input
 from gristmill.mapreduce.job import Job
-from gristmill.mapreduce.launching import Options, run
+from gristmill.mapreduce.launching import Options, check_outputs, run
 from gristmill.mapreduce.result import Result
 from gristmill.memory import available_bytes
 
@@ -52,11 +53,13 @@ def run_all(
         >>> run_all([])
         []
     """
-    given = list(jobs)
+    given = _listed(jobs)
     _check(given)
+    asked = Options(memory=memory, workers=workers, overwrite=overwrite, no_sync=no_sync)
+    check_outputs(_writing(given), asked)
     if not given:
         return []
-    cores = workers or os.cpu_count() or 1
+    cores = asked.workers or os.cpu_count() or 1
     at_once = min(len(given), cores)
     whole = available_bytes() * 6 // 10 if memory is None else parse_bytes(memory, "memory")
     options = Options(
@@ -69,16 +72,26 @@ def run_all(
     return _Crowd(given, options, at_once).results()
 
 
+def _listed(jobs: Any) -> list[Job]:  # noqa: ANN401 - what was given
+    try:
+        listed: list[Any] = list(jobs)
+    except TypeError:
+        listed = [jobs]
+    for job in listed:
+        if job is jobs or not isinstance(job, Job):
+            raise TypeError(f"cannot run {job!r}. To go on: give a list of jobs, each a gm.Job.")
+    return listed
+
+
 def _check(jobs: list[Job]) -> None:
     for job in jobs:
         if job.output is None:
             raise ValueError(f"cannot run {job.name}: it has no output. To go on: give output=.")
-    folders = [os.path.realpath(job.output.folder) for job in jobs if job.output is not None]
-    for job, folder in zip(jobs, folders, strict=True):
-        if folders.count(folder) > 1:
-            raise ValueError(
-                f"cannot run {job.name}: two jobs write to {folder}. To go on: name another output."
-            )
+
+
+def _writing(jobs: list[Job]) -> list[Job]:
+    """The jobs that will run and have outputs, each once: those of the list, and what they read."""
+    return list({id(one): one for job in jobs for one in job.chain() if one.output}.values())
 
 
 def _reading(job: Job, done: Job, form: Input) -> Job:

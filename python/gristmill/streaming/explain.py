@@ -55,6 +55,11 @@ def explained(meaning: Meaning, splits: int | None = None) -> list[str]:
         kept = skipping["folder"] or "nowhere"
         lines.append(f"skip mode    after {skipping['after']} attempts: {most}; kept in {kept}")
     lines += [
+        f"debugging    {shlex.join(definition['debug'][side])}, for a {side} that failed"
+        for side in ("map", "reduce")
+        if definition["debug"][side] is not None
+    ]
+    lines += [
         f"failures     {percent} % of the {side.removesuffix('_failures_percent')} tasks may fail"
         for side, percent in meaning.spared.items()
         if percent > 0

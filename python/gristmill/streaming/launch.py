@@ -30,7 +30,7 @@ from gristmill.streaming.inputs import InputMissingError, expand
 from gristmill.streaming.meaning import Meaning, mean
 from gristmill.streaming.page import help_text
 from gristmill.streaming.parse import Arguments, WrongCommandError, parse
-from gristmill.streaming.variables import environment
+from gristmill.streaming.variables import configuration, environment
 from gristmill.units import show_count
 
 __all__ = ["main"]
@@ -83,6 +83,8 @@ def _run(meaning: Meaning) -> int:
     definition = meaning.definition | {
         "input_classes": planned["classes"],
         "environment": environment(meaning, files, len(splits)),
+        "debug": meaning.definition["debug"]
+        | {"properties": configuration(meaning, files, len(splits))},
     }
     if arguments.has("verbose"):
         console.note(*explained(meaning, len(splits)))
@@ -234,6 +236,11 @@ def _tell(report: JobReport) -> None:
     said = error.details.get("stderr")
     if said and "\n" in said:
         console.note("What it said last:", *(f"    {line}" for line in said.split("\n")))
+    debugged = error.details.get("debug script")
+    if debugged:
+        console.note(
+            "What its debug script says:", *(f"    {line}" for line in debugged.split("\n"))
+        )
 
 
 def _in_background(arguments: Arguments) -> int:

@@ -96,6 +96,7 @@ class _Reading(Formats, Tolerance):
             "again": self.again(),
             "truncate": self.truncate(),
             "skipping": self.skipping(),
+            "debug": self.debug_scripts(),
         }
         self.without_effect()
         return Meaning(
@@ -120,11 +121,7 @@ class _Reading(Formats, Tolerance):
 
     def refuse(self) -> None:
         arguments = self.arguments
-        for name, why in (
-            ("libjars", "there is no Java here to run classes of jars"),
-            ("mapdebug", "no program runs after a failure; see --only-split"),
-            ("reducedebug", "no program runs after a failure"),
-        ):
+        for name, why in (("libjars", "there is no Java here to run classes of jars"),):
             if arguments.has(name):
                 raise WrongCommandError(f"-{name} cannot be honoured: {why}")
         jobtracker = arguments.last("jt")

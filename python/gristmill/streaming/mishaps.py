@@ -104,4 +104,18 @@ MISHAPS = (
         "and they are counted as NUM_FAILED_REDUCES.",
         "test_spared.py::test_so_many_reduces_may_fail",
     ),
+    Property(
+        "mapreduce.map.debug.script",
+        ("mapred.map.task.debug.script",),
+        "",
+        "As -mapdebug. Hadoop's MapReduce on YARN takes it and runs nothing.",
+        "test_debug_scripts.py::test_what_a_debug_script_says_is_in_the_report",
+    ),
+    Property(
+        "mapreduce.reduce.debug.script",
+        ("mapred.reduce.task.debug.script",),
+        "",
+        "As -reducedebug.",
+        "test_debug_scripts.py::test_what_a_debug_script_says_is_in_the_report",
+    ),
 )

@@ -202,17 +202,20 @@ STREAMING = (
         "mapdebug",
         1,
         "CMD",
-        "Refused: no program runs after a failure.",
-        "refused",
-        "test_parse.py::test_what_cannot_be_honoured_is_refused_by_name",
+        "Run when an attempt at a map has failed, in its working directory, with four files as "
+        "arguments: stdout (empty: the mapper's is records), stderr (its last lines), syslog (the "
+        "error), and the job's configuration. What it writes is in the failure's report. A search "
+        "for bad records runs none.",
+        "yes",
+        "test_debug_scripts.py::test_what_a_debug_script_says_is_in_the_report",
     ),
     Option(
         "reducedebug",
         1,
         "CMD",
-        "Refused, as -mapdebug.",
-        "refused",
-        "test_parse.py::test_what_cannot_be_honoured_is_refused_by_name",
+        "As -mapdebug, of a reduce.",
+        "yes",
+        "test_debug_scripts.py::test_what_a_debug_script_says_is_in_the_report",
     ),
     Option("jobconf", 1, "NAME=VALUE", "As -D (Hadoop advises against it).", "yes", "case:jobconf"),
     Option(

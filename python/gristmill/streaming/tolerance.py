@@ -4,6 +4,7 @@ from typing import Any
 
 from gristmill.streaming.formats import Settings
 from gristmill.streaming.inputs import local_path
+from gristmill.streaming.parse import WrongCommandError, split_command
 
 __all__ = ["Tolerance"]
 
@@ -39,6 +40,23 @@ class Tolerance(Settings):
             "runs": _RUNS_EACH * self.attempts(),
             "folder": self.skip_folder(),
         }
+
+    def debug_scripts(self) -> dict[str, Any]:
+        """Return what `task::streaming::Debugging` reads, but for the properties."""
+        found: dict[str, Any] = {"properties": []}
+        for side in ("map", "reduce"):
+            name = f"mapreduce.{side}.debug.script"
+            option = f"{side}debug"
+            given = self.arguments.last(option)
+            if given is not None:
+                self.arguments.set(name, given)
+            command = self.get(name)
+            words = None if command is None else split_command(command)
+            if words == []:
+                shown = self.written(name) if given is None else f"-{option}"
+                raise WrongCommandError(f"{shown} is an empty command")
+            found[side] = words
+        return found
 
     def skip_folder(self) -> str | None:
         """Return where records that are left out are kept: in the output, unless it is absolute."""

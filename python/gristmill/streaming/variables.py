@@ -10,21 +10,20 @@ from pathlib import Path
 from gristmill.streaming.meaning import Meaning
 from gristmill.streaming.properties import PROPERTIES, names_of
 
-__all__ = ["environment"]
+__all__ = ["configuration", "environment"]
+
+
+def configuration(meaning: Meaning, inputs: list[Path], maps: int) -> list[tuple[str, str]]:
+    """Return the job's properties by their present names, where a debug script is to see them."""
+    debug = meaning.definition["debug"]
+    if debug["map"] is None and debug["reduce"] is None:
+        return []
+    return sorted(_properties(meaning, inputs, maps).items())
 
 
 def environment(meaning: Meaning, inputs: list[Path], maps: int) -> list[tuple[str, str]]:
     """Return the job's properties as scripts see them: those set, and those with defaults."""
-    values = {known.name: known.default for known in PROPERTIES if known.default}
-    values |= meaning.arguments.properties
-    values |= {
-        "mapreduce.job.maps": str(maps),
-        "mapreduce.job.reduces": str(meaning.partitions),
-        "mapreduce.input.fileinputformat.inputdir": ",".join(f"file:{path}" for path in inputs),
-        "mapreduce.output.fileoutputformat.outputdir": f"file:{meaning.output}",
-        "mapreduce.job.user.name": os.environ.get("USER", ""),
-        "mapreduce.job.working.dir": f"file:{Path.cwd()}",
-    }
+    values = _properties(meaning, inputs, maps)
     old = {
         "mapreduce.input.fileinputformat.inputdir": ("mapred.input.dir",),
         "mapreduce.output.fileoutputformat.outputdir": ("mapred.output.dir",),
@@ -40,3 +39,16 @@ def environment(meaning: Meaning, inputs: list[Path], maps: int) -> list[tuple[s
             if "\0" not in shown:
                 found.append((variable, shown))
     return found
+
+
+def _properties(meaning: Meaning, inputs: list[Path], maps: int) -> dict[str, str]:
+    values = {known.name: known.default for known in PROPERTIES if known.default}
+    values |= meaning.arguments.properties
+    return values | {
+        "mapreduce.job.maps": str(maps),
+        "mapreduce.job.reduces": str(meaning.partitions),
+        "mapreduce.input.fileinputformat.inputdir": ",".join(f"file:{path}" for path in inputs),
+        "mapreduce.output.fileoutputformat.outputdir": f"file:{meaning.output}",
+        "mapreduce.job.user.name": os.environ.get("USER", ""),
+        "mapreduce.job.working.dir": f"file:{Path.cwd()}",
+    }

@@ -16,15 +16,16 @@ pub(super) fn create(store: &dyn Store, folder: &Path) -> Result<bool> {
         .create_directory(folder)
         .map(|()| true)
         .map_err(|error| match error.kind() {
-            Kind::NotFound => Error::new(
-                Kind::NotFound,
-                "write the output",
-                "its parent does not exist",
-            )
-            .with_path(parent_of(folder))
-            .advise("make that directory first"),
+            Kind::NotFound => no_parent(parent_of(folder)),
             _ => error,
         })
+}
+
+pub(super) fn no_parent(parent: &Path) -> Error {
+    let what = "its parent does not exist";
+    Error::new(Kind::NotFound, "write the output", what)
+        .with_path(parent)
+        .advise("make that directory first")
 }
 
 pub(super) fn lock(store: &dyn Store, folder: &Path) -> Result<Box<dyn Lock>> {

@@ -257,6 +257,30 @@ impl Drop for Staging<'_> {
     }
 }
 
+/// Whether a job could begin to write `target` now, before anything is done for it.
+///
+/// # Errors
+/// What [`Staging::begin`] would say: it exists, or there is no directory for it.
+///
+/// ```
+/// use gristmill_engine::{Kind, commit::check_output};
+/// use gristmill_engine::storage::{Store, memory::Memory};
+/// let store = Memory::with_room_for(1000);
+/// assert!(check_output(&store, "/out".as_ref(), false).is_ok());
+/// store.create_directory("/out".as_ref())?;
+/// assert_eq!(check_output(&store, "/out".as_ref(), false).unwrap_err().kind(), Kind::Exists);
+/// assert!(check_output(&store, "/out".as_ref(), true).is_ok());
+/// # Ok::<(), gristmill_engine::Error>(())
+/// ```
+pub fn check_output(store: &dyn Store, target: &Path, overwrite: bool) -> Result<()> {
+    check_target(store, target, overwrite)?;
+    let parent = parent_of(target);
+    if store.stat(parent)?.is_none() {
+        return Err(folder::no_parent(parent));
+    }
+    Ok(())
+}
+
 /// Whether `target` may be written; returns its name.
 fn check_target(store: &dyn Store, target: &Path, overwrite: bool) -> Result<String> {
     let refuse = |kind, what: &str| Error::new(kind, "write the output", what).with_path(target);

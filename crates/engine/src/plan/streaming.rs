@@ -18,6 +18,7 @@ use crate::error::Result;
 use crate::hadoop::value::Class;
 use crate::script::input::{FileSource, Format, Piece};
 use crate::script::lines::Lines;
+use crate::split::check_length;
 use crate::storage::local::not_there;
 use crate::storage::{Caching, Store};
 use crate::task::WorkSplit;
@@ -78,6 +79,7 @@ pub fn split(store: &dyn Store, request: &SplitRequest) -> Result<Splits> {
         let stat = store
             .stat(path)?
             .ok_or_else(|| not_there("find the input", path))?;
+        check_length(store, path, stat.bytes)?;
         let coded = stat.bytes > 0 && is_coded(store, request, path)?;
         files.push(Piece {
             path: path.clone(),

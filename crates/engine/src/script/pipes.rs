@@ -9,6 +9,9 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use super::process::Exit;
+use crate::error::{Error, Result};
+
 /// How long to wait before looking up.
 const WAIT_MS: i32 = 50;
 
@@ -43,6 +46,8 @@ pub struct Watch<'a> {
     /// When something last moved, in milliseconds after the beginning.
     moved_ms: AtomicU64,
     timeout: Option<Duration>,
+    /// Whether an exit code other than 0 is a failure.
+    exit_matters: bool,
 }
 
 impl<'a> Watch<'a> {
@@ -54,7 +59,20 @@ impl<'a> Watch<'a> {
             began: Instant::now(),
             moved_ms: AtomicU64::new(0),
             timeout,
+            exit_matters: true,
         }
+    }
+
+    /// The same for a script whose exit code says nothing.
+    #[must_use]
+    pub fn with_any_exit(mut self) -> Self {
+        self.exit_matters = false;
+        self
+    }
+
+    /// Whether a script that ended so has failed.
+    pub(super) fn is_failure(&self, exit: Option<Exit>) -> bool {
+        self.exit_matters && exit != Some(Exit::Code(0))
     }
 
     /// Something moved.
@@ -228,6 +246,14 @@ impl<'a> Stdin<'a> {
         }
         self.pipe = None;
         false
+    }
+
+    /// Fails once the script has: nothing more need be made for it.
+    pub fn check_wanted(&self) -> Result<()> {
+        if self.watch.failed.load(Ordering::Relaxed) {
+            return Err(Error::cancelled());
+        }
+        Ok(())
     }
 
     /// Why writing ended, if it was not the script's will.

@@ -8,7 +8,7 @@
 //!
 //! Both directions move independently, so that a script may read all before it writes, write before it reads, or do
 //! neither. Its program is started as it is, without a shell. When it is over, whatever of its process group is left is
-//! killed.
+//! killed. If we are killed, the kernel kills it.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 use super::pipes::{Halt, Pipe, Stdin, Stdout, Watch};
 use super::reporter::Reporter;
 use crate::error::{Error, Kind, Result};
+use crate::lifeline::die_with_us;
 
 /// How long to wait for a process that has closed its output, between looks.
 const LOOK: Duration = Duration::from_millis(2);
@@ -115,7 +116,11 @@ pub fn run<T, F: Send>(
             watch.fail();
         }
         if halt.is_none() && taken.is_ok() {
-            halt = child.wait(watch);
+            match child.wait(watch) {
+                Ok(exit) if watch.is_failure(exit) => watch.fail(), // there is nobody left to be fed
+                Ok(_) => {}
+                Err(reason) => halt = Some(reason),
+            }
         }
         if halt.is_some() || taken.is_err() {
             child.kill();
@@ -198,15 +203,16 @@ impl Group {
         Ok((Pipe::new(input), Pipe::new(output), Pipe::new(errors)))
     }
 
-    /// Waits for the process to end by itself.
-    fn wait(&mut self, watch: &Watch<'_>) -> Option<Halt> {
+    /// Waits for the process to end by itself; how it did, if the system knows.
+    fn wait(&mut self, watch: &Watch<'_>) -> Result<Option<Exit>, Halt> {
         loop {
             match self.0.try_wait() {
                 Ok(None) => {}
-                Ok(Some(_)) | Err(_) => return None,
+                Ok(Some(status)) => return Ok(Some(Exit::of(status))),
+                Err(_) => return Ok(None),
             }
             if let Some(halt) = watch.check() {
-                return Some(halt);
+                return Err(halt);
             }
             thread::sleep(LOOK);
         }
@@ -252,7 +258,8 @@ fn spawn(program: &Program) -> Result<Child> {
         ));
     };
     let found = find(name, program)?;
-    let begun = Command::new(&found)
+    let mut command = Command::new(&found);
+    command
         .args(arguments)
         .envs(
             program
@@ -264,9 +271,9 @@ fn spawn(program: &Program) -> Result<Child> {
         .process_group(0)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn();
-    begun.map_err(|error| not_begun(&found, &error))
+        .stderr(Stdio::piped());
+    die_with_us(&mut command); // this thread stays with the script: see `run`
+    command.spawn().map_err(|error| not_begun(&found, &error))
 }
 
 /// The program as Hadoop finds it: in the working directory, where it is made executable; else in the search path.
@@ -335,142 +342,4 @@ fn not_begun(path: &Path, error: &io::Error) -> Error {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::atomic::AtomicBool;
-
-    use super::*;
-
-    fn shell(script: &str, folder: &Path) -> Program {
-        Program {
-            argv: vec!["sh".to_owned(), "-c".to_owned(), script.to_owned()],
-            environment: vec![("A_VARIABLE".to_owned(), "a value".to_owned())],
-            folder: folder.to_owned(),
-            search: "/usr/bin:/bin".to_owned(),
-        }
-    }
-
-    fn all(stdout: &mut Stdout<'_>) -> Result<Vec<u8>> {
-        let (mut out, mut buffer) = (Vec::new(), vec![0; 1 << 16]);
-        loop {
-            match stdout.read(&mut buffer) {
-                0 => return Ok(out),
-                count => out.extend_from_slice(&buffer[..count]),
-            }
-        }
-    }
-
-    /// Runs a shell script with so many lines of input.
-    fn ran(script: &str, lines: usize) -> Ended<Vec<u8>, bool> {
-        let folder = tempfile::tempdir().unwrap();
-        let stop = AtomicBool::new(false);
-        let watch = Watch::new(&stop, Some(Duration::from_secs(20)));
-        let feed = |stdin: &mut Stdin<'_>| {
-            let mut open = true;
-            for _ in 0..lines {
-                open &= stdin.write(b"a line of input\n");
-            }
-            Ok(open)
-        };
-        run(
-            &shell(script, folder.path()),
-            "reporter:",
-            &watch,
-            feed,
-            all,
-        )
-        .unwrap()
-    }
-
-    #[test]
-    fn both_directions_at_once() {
-        let ended = ran("cat", 500_000);
-        assert_eq!(ended.taken.unwrap().len(), 500_000 * 16);
-        assert_eq!((ended.exit, ended.fed), (Exit::Code(0), Ok(true)));
-    }
-
-    #[test]
-    fn scripts_that_do_not_read_write_much_or_end_badly() {
-        let ended = ran("exec <&-; echo done", 100_000);
-        assert_eq!(
-            (ended.taken.unwrap(), ended.exit, ended.fed),
-            (b"done\n".to_vec(), Exit::Code(0), Ok(false))
-        );
-        let ended = ran("head -c 300000 /dev/zero; cat >/dev/null; exit 3", 100_000);
-        assert_eq!(
-            (ended.taken.unwrap().len(), ended.exit),
-            (300_000, Exit::Code(3))
-        );
-        let ended = ran("kill -9 $$", 1);
-        assert_eq!(ended.exit, Exit::Signal(9));
-        let ended = ran(
-            "head -c 3000000 /dev/zero | tr '\\0' x >&2; echo >&2; echo last >&2; echo $A_VARIABLE",
-            10,
-        );
-        assert_eq!(
-            (ended.taken.unwrap(), ended.said.tail().pop().unwrap()),
-            (b"a value\n".to_vec(), "last".to_owned())
-        );
-    }
-
-    #[test]
-    fn a_script_that_hangs_is_ended_with_its_children() {
-        let folder = tempfile::tempdir().unwrap();
-        let stop = AtomicBool::new(false);
-        let watch = Watch::new(&stop, Some(Duration::from_millis(300)));
-        let program = shell("sleep 100 & echo $! ; sleep 100", folder.path());
-        let began = Instant::now();
-        let ended = run(&program, "reporter:", &watch, |_| Ok(()), all).unwrap();
-        assert_eq!(
-            (ended.halt, ended.exit),
-            (Some(Halt::TimedOut), Exit::Signal(9))
-        );
-        assert!(began.elapsed() < Duration::from_secs(10));
-        let child = String::from_utf8(ended.taken.unwrap()).unwrap();
-        let child: i32 = child.trim().parse().unwrap();
-        thread::sleep(Duration::from_millis(100));
-        let state = std::fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
-        assert!(state.is_empty() || state.contains(") Z "), "{state}");
-    }
-
-    #[test]
-    fn a_child_left_behind_is_killed_and_holds_nobody_up() {
-        let began = Instant::now();
-        let ended = ran("sleep 100 >/dev/null & echo done", 1);
-        assert_eq!(
-            (ended.taken.unwrap(), ended.exit),
-            (b"done\n".to_vec(), Exit::Code(0))
-        );
-        let ended = ran(
-            "(while :; do echo again >&2; sleep 0.01; done) >/dev/null & echo done",
-            1,
-        );
-        assert_eq!(ended.taken.unwrap(), b"done\n");
-        assert!(began.elapsed() < Duration::from_secs(20));
-    }
-
-    #[test]
-    fn programs_are_found_in_the_folder_first() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("cat"), "#!/bin/sh\necho mine\n").unwrap();
-        let stop = AtomicBool::new(false);
-        let watch = Watch::new(&stop, None);
-        let program = Program {
-            argv: vec!["cat".to_owned()],
-            ..shell("", folder.path())
-        };
-        let ended = run(&program, "reporter:", &watch, |_| Ok(()), all).unwrap();
-        assert_eq!(ended.taken.unwrap(), b"mine\n");
-        for (name, kind) in [
-            ("nothing-of-that-name", Kind::NotFound),
-            ("/nothing", Kind::NotFound),
-        ] {
-            let program = Program {
-                argv: vec![name.to_owned()],
-                ..shell("", folder.path())
-            };
-            let error = run(&program, "reporter:", &watch, |_| Ok(()), all).unwrap_err();
-            assert_eq!(error.kind(), kind);
-            assert!(error.to_string().contains("-file"), "{error}");
-        }
-    }
-}
+mod tests;

@@ -303,7 +303,7 @@ impl LineReader {
         Error::new(Kind::BadInput, "read lines", message)
             .with_path(&self.path)
             .with("offset", self.offset - self.mark_bytes)
-            .advise("look whether the file holds lines that end as you say, or allow longer ones")
+            .advise("look whether these are lines of text; of other files, gm.text(paths, whole=True) makes records of whole files, and gm.fixed(paths, length) records of one length")
     }
 }
 

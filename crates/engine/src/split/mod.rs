@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Kind, Result};
 use crate::storage::input::{InputFile, Piece};
 use crate::storage::local::not_there;
-use crate::storage::{BLOCK_BYTES, FileKind, Stat, Store};
+use crate::storage::{BLOCK_BYTES, Caching, FileKind, Stat, Store};
 
 /// The files that `names` stand for: a file is itself; a directory is the files in it, in the order of their
 /// names, without those that begin with `_` or `.`.
@@ -85,8 +85,13 @@ fn input_file(path: &Path, stat: Stat) -> Result<InputFile> {
 }
 
 /// Fails unless every file holds whole records of `record_bytes` bytes.
-pub fn check_whole_records(files: &[InputFile], record_bytes: usize) -> Result<()> {
+pub fn check_whole_records(
+    store: &dyn Store,
+    files: &[InputFile],
+    record_bytes: usize,
+) -> Result<()> {
     for InputFile { path, stat } in files {
+        check_length(store, path, stat.bytes)?;
         let rest = stat.bytes % record_bytes as u64;
         if rest != 0 {
             let message = format!(
@@ -104,6 +109,29 @@ pub fn check_whole_records(files: &[InputFile], record_bytes: usize) -> Result<(
         }
     }
     Ok(())
+}
+
+/// Fails where a file says that it is empty and is not, as those of /proc do: splits are cut by what files say.
+///
+/// ```
+/// use gristmill_engine::{split::{check_length, input_files}, storage::local::Local};
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("empty");
+/// std::fs::write(&path, "")?;
+/// let files = input_files(&Local, &[path])?;
+/// assert!(check_length(&Local, &files[0].path, files[0].stat.bytes).is_ok());
+/// # #[cfg(target_os = "linux")]
+/// assert!(check_length(&Local, "/proc/version".as_ref(), 0).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn check_length(store: &dyn Store, path: &Path, bytes: u64) -> Result<()> {
+    if bytes > 0 || store.open(path, Caching::Cached)?.read_at(&mut [0], 0)? == 0 {
+        return Ok(());
+    }
+    let message = "it says that it is empty, and it is not, as files of the system are";
+    Err(Error::new(Kind::BadInput, "read the input", message)
+        .with_path(path)
+        .advise("copy its bytes to a file first"))
 }
 
 /// Fails if a file is not what it was when the job began.

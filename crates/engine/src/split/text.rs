@@ -13,6 +13,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::check_length;
 use crate::codec::{Codec, SNIFF_BYTES, detect};
 use crate::error::Result;
 use crate::storage::input::InputFile;
@@ -102,7 +103,11 @@ pub fn text_splits(
     let slop = step + step / 10;
     let mut splits = Vec::new();
     let (mut shared, mut shared_bytes) = (TextSplit::new(), 0);
-    for file in files.iter().filter(|file| file.stat.bytes > 0) {
+    for file in files {
+        if file.stat.bytes == 0 {
+            check_length(store, &file.path, 0)?;
+            continue;
+        }
         let codec = codec_of(store, file)?;
         let bytes = file.stat.bytes;
         let piece = |start, bytes| TextPiece {

@@ -97,14 +97,15 @@ impl LocalWriter {
         options.write(true).create(true).truncate(false);
         let failed = |error| Error::from_io("create the output", path, &error);
         let cached = options.open(path).map_err(failed)?;
-        reserve_space(&cached, bytes).map_err(|error| {
-            Error::from_io("reserve space for the output", path, &error).with("bytes", bytes)
-        })?;
-        let direct = open_direct(&mut options, path, caching);
-        Ok(LocalWriter {
+        let writer = LocalWriter {
             path: path.to_owned(),
+            direct: None,
             cached,
-            direct,
+        };
+        writer.reserve(bytes)?;
+        Ok(LocalWriter {
+            direct: open_direct(&mut options, path, caching),
+            ..writer
         })
     }
 
@@ -134,6 +135,12 @@ impl WriteFile for LocalWriter {
             }
         }
         Ok(())
+    }
+
+    fn reserve(&self, bytes: u64) -> Result<()> {
+        reserve_space(&self.cached, bytes).map_err(|error| {
+            Error::from_io("reserve space for the output", &self.path, &error).with("bytes", bytes)
+        })
     }
 
     fn sync(&self) -> Result<()> {

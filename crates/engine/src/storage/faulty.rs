@@ -256,6 +256,12 @@ impl WriteFile for FaultyFile<dyn WriteFile> {
         self.inner.write_at(data, offset)
     }
 
+    fn reserve(&self, bytes: u64) -> Result<()> {
+        self.counter
+            .check("reserve space for the output", &self.path)?;
+        self.inner.reserve(bytes)
+    }
+
     fn sync(&self) -> Result<()> {
         self.counter.check("make the output durable", &self.path)?;
         self.inner.sync()

@@ -180,6 +180,11 @@ pub trait WriteFile: Send + Sync + Debug {
     /// the edges through it, so that two writers may meet inside a block.
     fn write_at(&self, data: &[u8], offset: u64) -> Result<()>;
 
+    /// Makes room for so many bytes, which is the file's length then; where a store knows nothing of that, nothing.
+    fn reserve(&self, _bytes: u64) -> Result<()> {
+        Ok(())
+    }
+
     /// Makes what was written durable.
     fn sync(&self) -> Result<()>;
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::overlap::TRANSFER_BYTES;
 use super::pages::Pages;
-use super::{Caching, Store};
+use super::{Caching, ReadFile, Store, WriteFile};
 use crate::error::Result;
 
 /// Windows that are looked at to estimate how much of a file is in the page cache.
@@ -79,8 +79,8 @@ pub struct DeviceFloor {
 /// Bytes that the rate of cached reads is measured on: more would only push other files out of the cache.
 const CACHED_READ_BYTES: u64 = 1_000_000_000;
 
-/// Writes `bytes` to a new file `path` past the cache with `streams` streams, then reads a cached file of the same
-/// size; removes what it made.
+/// Writes `bytes` to a new file past the cache with `streams` streams, then reads a cached file of the same size. The
+/// file is at `path` for a moment only: see [`Unnamed`].
 ///
 /// ```
 /// use gristmill_engine::storage::{local::Local, probe::device_floor};
@@ -95,10 +95,8 @@ pub fn device_floor(
     bytes: u64,
     streams: u64,
 ) -> Result<DeviceFloor> {
-    let measured = measure(store, path, bytes, streams.max(1));
-    let removed = store.remove(path);
-    let (write, read) = measured?;
-    removed?;
+    let file = Unnamed::create(store, path)?;
+    let (write, read) = file.measure(bytes, streams.max(1))?;
     Ok(DeviceFloor {
         bytes,
         write_s: write.as_secs_f64(),
@@ -117,7 +115,7 @@ pub struct DeviceRates {
     pub cached_read: f64,
 }
 
-/// Writes `bytes` to a new file `path`, reads them back past the cache and from it; removes what it made.
+/// Writes `bytes` to a new file, reads them back past the cache and from it; `path` is as for [`device_floor`].
 ///
 /// ```
 /// use gristmill_engine::storage::{local::Local, probe::device_rates};
@@ -133,95 +131,137 @@ pub fn device_rates(
     streams: u64,
 ) -> Result<DeviceRates> {
     let streams = streams.max(1);
-    let rates = measure(store, path, bytes, streams).and_then(|(write, cached)| {
-        // The page cache holds the file now; direct reads go past it all the same.
-        let read = read_directly(store, path, bytes, streams)?;
-        let rate = |time: Duration| bytes as f64 / time.as_secs_f64().max(1e-9);
-        Ok(DeviceRates {
-            write: rate(write),
-            read: rate(read),
-            cached_read: rate(cached),
-        })
-    });
-    let removed = store.remove(path);
-    let rates = rates?;
-    removed?;
-    Ok(rates)
+    let file = Unnamed::create(store, path)?;
+    let (write, cached) = file.measure(bytes, streams)?;
+    // The page cache holds the file now; direct reads go past it all the same.
+    let read = file.read_directly(bytes, streams)?;
+    let rate = |time: Duration| bytes as f64 / time.as_secs_f64().max(1e-9);
+    Ok(DeviceRates {
+        write: rate(write),
+        read: rate(read),
+        cached_read: rate(cached),
+    })
 }
 
-fn read_directly(store: &dyn Store, path: &Path, bytes: u64, streams: u64) -> Result<Duration> {
-    let file = store.open(path, Caching::Direct)?;
-    let step = TRANSFER_BYTES as u64;
-    let read_stream = |stream: u64| {
+/// A file whose name is removed before anything is written to it: whatever becomes of us, the system takes it back.
+struct Unnamed {
+    write: Box<dyn WriteFile>,
+    direct: Box<dyn ReadFile>,
+    cached: Box<dyn ReadFile>,
+}
+
+impl Unnamed {
+    fn create(store: &dyn Store, path: &Path) -> Result<Self> {
+        let opened = || {
+            Ok(Unnamed {
+                write: store.create(path, 0, Caching::Direct)?,
+                direct: store.open(path, Caching::Direct)?,
+                cached: store.open(path, Caching::Cached)?,
+            })
+        };
+        let opened = opened();
+        let removed = store.remove(path);
+        let opened = opened?;
+        removed?;
+        Ok(opened)
+    }
+
+    fn read_directly(&self, bytes: u64, streams: u64) -> Result<Duration> {
+        let step = TRANSFER_BYTES as u64;
+        let read_stream = |stream: u64| {
+            let mut buffer = Pages::<u8>::zeroed(TRANSFER_BYTES)?;
+            (stream * step..bytes)
+                .step_by((streams * step) as usize)
+                .try_for_each(|at| self.direct.read_at(&mut buffer, at).map(drop))
+        };
+        let began = Instant::now();
+        in_streams(streams, &read_stream)?;
+        Ok(began.elapsed())
+    }
+
+    /// How long it takes to write `bytes`, and to read as many from the cache.
+    fn measure(&self, bytes: u64, streams: u64) -> Result<(Duration, Duration)> {
         let mut buffer = Pages::<u8>::zeroed(TRANSFER_BYTES)?;
-        (stream * step..bytes)
-            .step_by((streams * step) as usize)
-            .try_for_each(|at| file.read_at(&mut buffer, at).map(drop))
-    };
-    let began = Instant::now();
-    std::thread::scope(|scope| {
-        let read_stream = &read_stream;
-        let readers: Vec<_> = (0..streams)
-            .map(|stream| scope.spawn(move || read_stream(stream)))
-            .collect();
-        readers
-            .into_iter()
-            .try_for_each(|reader| match reader.join() {
-                Ok(read) => read,
-                Err(panic) => std::panic::resume_unwind(panic),
-            })
-    })?;
-    Ok(began.elapsed())
+        buffer
+            .iter_mut()
+            .enumerate()
+            .for_each(|(i, byte)| *byte = (i % 251) as u8);
+        let step = TRANSFER_BYTES as u64;
+        let write_stream = |stream: u64| {
+            (stream * step..bytes)
+                .step_by((streams * step) as usize)
+                .try_for_each(|at| {
+                    let piece = &buffer[..step.min(bytes - at) as usize];
+                    self.write.write_at(piece, at)
+                })
+        };
+        let began = Instant::now();
+        self.write.reserve(bytes)?;
+        in_streams(streams, &write_stream)?;
+        self.write.sync()?;
+        let write = began.elapsed();
+
+        let sampled = bytes.min(CACHED_READ_BYTES);
+        let mut read_all = || {
+            (0..sampled)
+                .step_by(TRANSFER_BYTES)
+                .try_for_each(|at| self.cached.read_at(&mut buffer, at).map(drop))
+        };
+        read_all()?; // into the cache
+        let began = Instant::now();
+        read_all()?;
+        let read = began.elapsed();
+        Ok((write, read.mul_f64(bytes as f64 / sampled.max(1) as f64)))
+    }
 }
 
-fn measure(
-    store: &dyn Store,
-    path: &Path,
-    bytes: u64,
-    streams: u64,
-) -> Result<(Duration, Duration)> {
-    let mut buffer = Pages::<u8>::zeroed(TRANSFER_BYTES)?;
-    buffer
-        .iter_mut()
-        .enumerate()
-        .for_each(|(i, byte)| *byte = (i % 251) as u8);
-    let began = Instant::now();
-    let file = store.create(path, bytes, Caching::Direct)?;
-    let step = TRANSFER_BYTES as u64;
-    let write_stream = |stream: u64| {
-        (stream * step..bytes)
-            .step_by((streams * step) as usize)
-            .try_for_each(|at| file.write_at(&buffer[..step.min(bytes - at) as usize], at))
-    };
+/// Calls `act` with each stream's number, on a thread for each.
+fn in_streams(streams: u64, act: &(dyn Fn(u64) -> Result<()> + Sync)) -> Result<()> {
     std::thread::scope(|scope| {
-        let write_stream = &write_stream;
-        let writers: Vec<_> = (0..streams)
-            .map(|stream| scope.spawn(move || write_stream(stream)))
+        let threads: Vec<_> = (0..streams)
+            .map(|stream| scope.spawn(move || act(stream)))
             .collect();
-        writers
+        threads
             .into_iter()
-            .try_for_each(|writer| match writer.join() {
-                Ok(written) => written,
+            .try_for_each(|thread| match thread.join() {
+                Ok(done) => done,
                 Err(panic) => std::panic::resume_unwind(panic),
             })
-    })?;
-    file.sync()?;
-    let write = began.elapsed();
+    })
+}
 
-    let file = store.open(path, Caching::Cached)?;
-    let sampled = bytes.min(CACHED_READ_BYTES);
-    let mut read_all = || {
-        (0..sampled)
-            .step_by(TRANSFER_BYTES)
-            .try_for_each(|at| file.read_at(&mut buffer, at).map(drop))
-    };
-    read_all()?; // into the cache
-    let began = Instant::now();
-    read_all()?;
-    Ok((
-        write,
-        began
-            .elapsed()
-            .mul_f64(bytes as f64 / sampled.max(1) as f64),
-    ))
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::faulty::Faulty;
+    use crate::storage::local::Local;
+
+    #[test]
+    fn a_kill_at_any_moment_leaves_nothing_but_an_empty_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut calls, mut left) = (0, 0);
+        loop {
+            let store = Faulty::dying(Local, calls);
+            let path = folder.path().join(format!("probe-{calls}"));
+            let is_over = device_rates(&store, &path, 8 << 20, 2).is_ok();
+            if let Ok(found) = std::fs::metadata(&path) {
+                assert_eq!(found.len(), 0, "after {calls} calls");
+                left += 1;
+            }
+            if is_over {
+                break;
+            }
+            calls += 1;
+        }
+        // Killed before its name was removed: when it was to be opened twice, and when it was to be removed.
+        assert_eq!(left, 3);
+        assert!(calls > 8);
+    }
+
+    #[test]
+    fn nothing_is_left_where_it_cannot_be_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let gone = folder.path().join("gone").join("probe");
+        assert!(device_floor(&Local, &gone, 1 << 20, 1).is_err());
+    }
 }

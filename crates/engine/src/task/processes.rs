@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 use super::Attempt;
 use super::again::{How, WorkAgain};
 use super::work::{Work, WorkKind, WorkReport, WorkSpec};
-use crate::error::{Error, JobOption, Kind, Result};
+use crate::error::{Error, JobOption, Kind, MAKE_ROOM, Result};
 use crate::worker::{
     Command, Definition, Failure, FailureKind, Limits, Place, Processes, WorkerError,
 };
@@ -103,10 +103,14 @@ fn of_failure(spec: &WorkSpec, failure: Failure) -> (Error, String) {
         FailureKind::BadInput => Kind::BadInput,
         FailureKind::Memory => Kind::Memory,
         FailureKind::Io => Kind::Io,
+        FailureKind::DiskFull => Kind::DiskFull,
         FailureKind::Bug => Kind::Bug,
     };
     let message = failure.message.trim().trim_end_matches('.').to_owned();
     let mut error = Error::new(kind, operation(spec), message);
+    if kind == Kind::DiskFull {
+        error = error.advise(MAKE_ROOM);
+    }
     if let Some(place) = &failure.place {
         if !place.file.is_empty() {
             error = error.with("file", &place.file).with("offset", place.offset);

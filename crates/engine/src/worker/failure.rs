@@ -101,6 +101,8 @@ pub enum FailureKind {
     Memory,
     /// A device or file system failed.
     Io,
+    /// A disk is full.
+    DiskFull,
     /// Gristmill is wrong, as it is where a worker names another kind.
     #[default]
     #[serde(other)]

@@ -17,6 +17,7 @@ use super::command::Command;
 use super::death::Death;
 use super::tail::Tail;
 use super::wait::never_block;
+use crate::lifeline::die_with_us;
 
 /// Added to the likelihood of being killed when memory is short: half of the scale.
 const OOM_SCORE: &str = "500";
@@ -62,7 +63,7 @@ impl Process {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
-        die_with_driver(&mut prepared);
+        die_with_us(&mut prepared);
         let (gone, alive) = io::pipe()?;
         let mut child = prepared.spawn()?;
         let pid = child.id();
@@ -173,30 +174,6 @@ impl Drop for Process {
         self.kill();
     }
 }
-
-/// Has the kernel kill the child when the thread that starts it ends, or is killed.
-#[cfg(target_os = "linux")]
-fn die_with_driver(prepared: &mut std::process::Command) {
-    let driver = std::process::id();
-    // SAFETY: between fork and exec only system calls that are safe there; nothing is allocated (an error made of a
-    // number is not).
-    unsafe {
-        prepared.pre_exec(move || {
-            if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
-                return Err(io::Error::last_os_error());
-            }
-            // The driver may have gone before the kernel knew: then there is another parent by now.
-            if libc::getppid().cast_unsigned() != driver {
-                return Err(io::Error::from_raw_os_error(libc::ESRCH));
-            }
-            Ok(())
-        });
-    }
-}
-
-/// Elsewhere a worker ends when its stdin does.
-#[cfg(not(target_os = "linux"))]
-fn die_with_driver(_prepared: &mut std::process::Command) {}
 
 /// How a child ended, leaving it to be reaped.
 fn look(pid: u32) -> Option<Death> {

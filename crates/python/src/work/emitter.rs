@@ -14,6 +14,7 @@ use serde_json::json;
 
 use super::columns::{BLOCK_ROWS, Block, Buffers, Cell, Column};
 use super::partitioner::Partitioner;
+use super::takes::Takes;
 use super::value::{read_value, shown, write_key, write_value};
 use super::{OrRaise, aggregate_of, spec_of, store, to_json};
 use crate::error::to_python;
@@ -33,6 +34,7 @@ enum Sink {
 pub struct Emitter {
     collector: Option<Collector>,
     sink: Sink,
+    takes: Takes,
     partitions: u32,
     partitioner: Partitioner,
     group_by: Option<Py<PyAny>>,
@@ -77,6 +79,7 @@ impl Emitter {
     ) -> PyResult<Self> {
         let spec = spec_of(spec)?;
         let aggregate = aggregate_of(aggregate)?;
+        let takes = Takes::of(aggregate.as_ref());
         let ordered = group_by.is_some() || sort_by.is_some();
         if ordered && (aggregate.is_some() || combine.is_some()) {
             let message = "an order of values within a key cannot be had together with an aggregate or a combiner";
@@ -102,6 +105,7 @@ impl Emitter {
         Ok(Emitter {
             collector: Some(collector.or_raise()?),
             sink,
+            takes,
             partitions,
             partitioner,
             group_by,
@@ -227,7 +231,7 @@ impl Emitter {
                 return self.add(py, Some(key), hash, Some(int));
             }
             self.value.clear();
-            write_value(value, &mut self.value)?;
+            self.takes.write(value, &mut self.value)?;
             return self.add(py, Some(key), hash, None);
         }
         self.value.clear();

@@ -14,6 +14,7 @@ mod partitioner;
 mod plan;
 mod processes;
 mod reader;
+mod takes;
 mod value;
 
 use std::sync::{Arc, Mutex, PoisonError};

@@ -36,6 +36,8 @@ pub struct LineReader {
     unit: Unit,
     text: bool,
     terminator: Terminator,
+    /// Files, records and bytes that others read before these pieces, for the same task.
+    of_others: (u64, u64, u64),
     /// Bytes of the pieces before this one.
     before: u64,
     records: u64,
@@ -118,7 +120,8 @@ struct Counted {
 #[pymethods]
 impl LineReader {
     #[new]
-    #[pyo3(signature = (pieces, *, text = true, terminator = None, strip_cr = false, lines = 1, whole = false, fixed = None))]
+    #[pyo3(signature = (pieces, *, text = true, terminator = None, strip_cr = false, lines = 1, whole = false, fixed = None, before = (0, 0, 0)))]
+    #[expect(clippy::too_many_arguments, reason = "each is an option of its own")]
     fn new(
         pieces: &str,
         text: bool,
@@ -127,6 +130,7 @@ impl LineReader {
         lines: usize,
         whole: bool,
         fixed: Option<usize>,
+        before: (u64, u64, u64),
     ) -> PyResult<Self> {
         let pieces = serde_json::from_str(pieces)
             .map_err(|error| to_python(&Error::bug("read a split", error.to_string())))?;
@@ -152,6 +156,7 @@ impl LineReader {
             unit,
             text,
             terminator,
+            of_others: before,
             before: 0,
             records: 0,
             offset: 0,
@@ -392,12 +397,14 @@ impl LineReader {
     #[inline]
     fn note(&mut self) {
         self.records += 1;
+        let (files, records, bytes) = self.of_others;
         if let Some(pulse) = Pulse::mine() {
             pulse.write(&Place {
-                record: self.records - 1,
+                record: records + self.records - 1,
                 offset: self.offset,
-                file: self.piece as u64,
-                bytes_done: self.before
+                file: files + self.piece as u64,
+                bytes_done: bytes
+                    + self.before
                     + exclusive(&mut self.source)
                         .as_ref()
                         .map_or(0, Source::consumed),

@@ -117,12 +117,55 @@ fn write_similar(value: &Bound<'_, PyAny>, out: &mut Vec<u8>, depth: u32) -> PyR
     } else if let Ok(tuple) = value.cast::<PyTuple>() {
         let plain = PyTuple::new(value.py(), tuple.iter())?;
         return write_ordered(plain.as_any(), out, depth, true);
-    } else if value.hasattr("__index__")? {
-        write_int(&value.call_method0("__index__")?, out)?;
+    } else if let Some(int) = index_of(value)? {
+        write_int(&int, out)?;
+    } else if let Some(number) = number_of_array_library(value)? {
+        return write_ordered(&number, out, depth, false);
     } else {
         return Ok(false);
     }
     Ok(true)
+}
+
+/// The integer that an object stands for. Arrays have the method, and raise.
+#[cold]
+fn index_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    if !value.hasattr("__index__")? {
+        return Ok(None);
+    }
+    match value.call_method0("__index__") {
+        Err(error) if error.is_instance_of::<PyTypeError>(value.py()) => Ok(None),
+        int => int.map(Some),
+    }
+}
+
+/// The float or bool that a scalar of numpy and its like holds. Not every `__float__` will do: a Decimal's rounds.
+#[cold]
+fn number_of_array_library<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let is_scalar = value.hasattr("dtype")?
+        && value
+            .getattr("ndim")
+            .is_ok_and(|n| n.eq(0).unwrap_or(false));
+    if !is_scalar {
+        return Ok(None);
+    }
+    let held = value.call_method0("item")?;
+    let is_number = held.is_exact_instance_of::<PyFloat>() || held.is_exact_instance_of::<PyBool>();
+    Ok(is_number.then_some(held))
+}
+
+/// Appends a value that is to be compared or added up, as keys are: numbers of other libraries as Python's. False where
+/// it is of no type that has an order.
+pub fn write_comparable(value: &Bound<'_, PyAny>, out: &mut Vec<u8>) -> PyResult<bool> {
+    let start = out.len();
+    match write_ordered(value, out, 0, true) {
+        Ok(true) => return Ok(true),
+        Err(error) if !error.is_instance_of::<PyValueError>(value.py()) => return Err(error),
+        // Text that is not UTF-8, tuples that are too deep.
+        Ok(false) | Err(_) => {}
+    }
+    out.truncate(start);
+    Ok(false)
 }
 
 #[inline]
@@ -150,12 +193,15 @@ fn write_big_int(int: &Bound<'_, PyAny>, out: &mut Vec<u8>) -> PyResult<()> {
     write::big_int(out, negative, bytes.cast::<PyBytes>()?.as_bytes()).or_raise()
 }
 
+/// The name of an object's type.
+pub fn kind_of(object: &Bound<'_, PyAny>) -> String {
+    let kind = object.get_type();
+    kind.name()
+        .map_or_else(|_| String::new(), |name| name.to_string())
+}
+
 fn no_key(key: &Bound<'_, PyAny>) -> PyErr {
-    let shown = shown(key);
-    let kind = key.get_type();
-    let kind = kind
-        .name()
-        .map_or_else(|_| String::new(), |name| name.to_string());
+    let (shown, kind) = (shown(key), kind_of(key));
     PyTypeError::new_err(format!(
         "a key must be str, bytes, int, float, bool, None or a tuple of them, and {shown} is of type {kind}. To go \
          on: make a key of one of these types from it."

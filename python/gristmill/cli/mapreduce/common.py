@@ -93,7 +93,8 @@ def said(command: str) -> Callable[[Command], Command]:
                 fail(command, str(error))
                 for note in getattr(error, "__notes__", ()):
                     console.note(note)
-                return WRONG if report_of(error) is None else FAILED
+                began = report_of(error) is not None or isinstance(error, FileExistsError)
+                return FAILED if began else WRONG
 
         return run
 

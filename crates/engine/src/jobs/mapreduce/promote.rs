@@ -27,12 +27,7 @@ pub(super) fn promote(
             .stat(&path)?
             .filter(|stat| stat.kind == FileKind::File);
         if found.map(|stat| stat.bytes) != Some(file.bytes) {
-            let message = format!(
-                "a task wrote {} bytes, and the file has {:?}",
-                file.bytes,
-                found.map(|stat| stat.bytes)
-            );
-            return Err(Error::new(Kind::Proof, "collect the output", message).with_path(&path));
+            return Err(changed(&path, file.bytes, found.map(|stat| stat.bytes)));
         }
         let to = staging.path_of(&file.name);
         staging.make_folders_of(&file.name)?;
@@ -52,6 +47,20 @@ pub(super) fn promote(
     }
     names.sort();
     Ok(names)
+}
+
+/// A file that is no more what its task wrote.
+fn changed(path: &Path, wrote: u64, found: Option<u64>) -> Error {
+    let message = match found {
+        Some(bytes) => format!("a task wrote {wrote} bytes, and now the file has {bytes}"),
+        None => format!("a task wrote {wrote} bytes, and now there is no file"),
+    };
+    Error::new(Kind::Proof, "collect the output", message)
+        .with_path(path)
+        .advise(
+            "let no script or function write to the task's own part, or remove it: files that it makes beside it \
+             need other names",
+        )
 }
 
 /// A name in the output directory, and nothing else; or that of a file in its folder for records that were left out.

@@ -121,6 +121,18 @@ pub struct Skipping {
     pub folder: Option<PathBuf>,
 }
 
+/// Programs that look at attempts that failed.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Debugging {
+    /// The words of the one for maps.
+    pub map: Option<Vec<String>>,
+    /// Those of the one for reduces.
+    pub reduce: Option<Vec<String>>,
+    /// The job's properties, which they are given in a file.
+    pub properties: Vec<(String, String)>,
+}
+
 /// A job with scripts.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -172,6 +184,9 @@ pub struct Definition {
     /// Whether records at which a script fails are left out.
     #[serde(default)]
     pub skipping: Option<Skipping>,
+    /// What looks at attempts that failed.
+    #[serde(default)]
+    pub debug: Debugging,
 }
 
 impl Step {

@@ -20,8 +20,10 @@ pub(super) struct Failing<'a> {
 impl Failing<'_> {
     /// The error of a run, if it failed.
     pub fn of<T, F>(&self, ended: &Ended<T, F>) -> Option<Error> {
-        // What the job itself could not do comes first.
-        if let Err(error) = &ended.fed {
+        // What the job itself could not do comes first. Feeding may have ended because the script has: that says nothing.
+        if let Err(error) = &ended.fed
+            && error.kind() != Kind::Cancelled
+        {
             return Some(error.clone());
         }
         match ended.halt {

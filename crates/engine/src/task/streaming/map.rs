@@ -136,7 +136,7 @@ fn by_script(
     Ok(count)
 }
 
-/// Writes the records of a split to a script; what it does not want to read is counted all the same.
+/// Writes the records of a split to a script; what it does not want to read is counted all the same, unless it failed.
 fn feed<'a>(
     attempted: &'a Attempted<'_>,
     split: &StreamSplit,
@@ -191,6 +191,8 @@ fn feed_piece(
                 if open {
                     open = stdin.write(bytes);
                     fed.fetch_add(lines, Ordering::Relaxed);
+                } else {
+                    stdin.check_wanted()?;
                 }
                 *count += lines;
                 noted += bytes.len() as u64;
@@ -207,6 +209,8 @@ fn feed_piece(
             writer.write(key, value, stdin.buffer());
             open = stdin.gathered();
             fed.fetch_add(1, Ordering::Relaxed);
+        } else {
+            stdin.check_wanted()?;
         }
         if count.is_multiple_of(NOTE_RECORDS) {
             attempted.attempt.progress(0)?;

@@ -9,6 +9,7 @@
 //! it. What it writes to the folder that `mapreduce_task_output_dir` names becomes output, if the attempt counts.
 
 mod combine;
+mod debug;
 mod definition;
 mod environment;
 mod failure;
@@ -210,18 +211,19 @@ impl Work for StreamWork {
         };
         let left_out = task.bad_records()?;
         task.within(left_out.as_ref(), None, |attempted| {
-            let mut report = match (&spec.work, &split) {
+            let done = match (&spec.work, &split) {
                 (WorkKind::Map { bytes, .. }, Some(split)) => {
-                    map::run(self, attempted, split, *bytes)?
+                    map::run(self, attempted, split, *bytes)
                 }
                 (
                     WorkKind::Reduce {
                         runs, source_bytes, ..
                     },
                     _,
-                ) => reduce::run(self, attempted, runs, *source_bytes)?,
-                _ => return Err(Error::bug("run a script", "a map has no split")),
+                ) => reduce::run(self, attempted, runs, *source_bytes),
+                _ => Err(Error::bug("run a script", "a map has no split")),
             };
+            let mut report = done.map_err(|error| attempted.debugged(error))?;
             attempted.add_side_files(&mut report)?;
             Ok(report)
         })
@@ -294,7 +296,10 @@ impl Attempted<'_> {
     ) -> Result<(T, F)> {
         let timeout = self.definition.timeout_ms;
         let timeout = (timeout > 0).then(|| Duration::from_millis(timeout));
-        let watch = Watch::new(&self.attempt.stop, timeout);
+        let mut watch = Watch::new(&self.attempt.stop, timeout);
+        if !self.definition.exit_matters {
+            watch = watch.with_any_exit();
+        }
         let fed = AtomicU64::new(0);
         let program = self.program(argv, piece);
         let prefix = &self.definition.reporter_prefix;

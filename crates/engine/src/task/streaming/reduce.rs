@@ -279,8 +279,8 @@ struct Fed {
 }
 
 impl Fed {
-    /// Merges the pairs straight into the script's input; what it does not want to read is counted all the same. Gives
-    /// pairs, their bytes and groups.
+    /// Merges the pairs straight into the script's input; what it does not want to read is counted all the same, unless it
+    /// failed. Gives pairs, their bytes and groups.
     fn feed(
         mut self,
         attempted: &Attempted<'_>,
@@ -312,6 +312,8 @@ impl Fed {
                     writer.write((classes.0, key), (classes.1, value), stdin.buffer());
                     open = stdin.gathered();
                     fed.store(records, Ordering::Relaxed);
+                } else {
+                    stdin.check_wanted()?;
                 }
                 Ok(())
             })?;
@@ -366,6 +368,8 @@ fn but_for_some(
                 writer.write((classes.0, key), (classes.1, value), stdin.buffer());
                 fed.fetch_add(1, Ordering::Relaxed);
                 open = stdin.gathered();
+            } else {
+                stdin.check_wanted()?;
             }
             let (records, bytes) = pairs.feed.seen();
             if records.is_multiple_of(4096) {

@@ -1,0 +1,24 @@
+//! Whether an output can be written, asked before anything is done for it.
+
+use std::path::PathBuf;
+
+use gristmill_engine::commit;
+use gristmill_engine::storage::local::Local;
+use pyo3::prelude::*;
+
+use crate::error::to_exception;
+use crate::job::spelling_of;
+
+/// Refuses an output that no job could begin to write now.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "as PyO3 gives it")]
+#[pyo3(signature = (folder, *, overwrite, command_line))]
+pub fn check_output(
+    py: Python<'_>,
+    folder: PathBuf,
+    overwrite: bool,
+    command_line: bool,
+) -> PyResult<()> {
+    py.detach(|| commit::check_output(&Local, &folder, overwrite))
+        .map_err(|error| to_exception(&error, spelling_of(command_line)))
+}

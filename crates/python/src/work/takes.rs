@@ -1,0 +1,72 @@
+//! What values a native aggregate takes from people's code, and how they are written.
+//!
+//! The engine compares encodings, and of what is pickled these say nothing: an aggregate that compares or adds up
+//! takes what has an order, and refuses the rest by its type.
+
+use gristmill_engine::aggregate::Aggregate;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+
+use super::value::{kind_of, shown, write_comparable, write_value};
+
+/// What an aggregate does with values.
+#[derive(Debug, Clone, Copy)]
+pub enum Takes {
+    /// Adds them up; its name.
+    Sums(&'static str),
+    /// Compares them; its name.
+    Compares(&'static str),
+    /// Tells them apart: numbers of other libraries are Python's.
+    TellsApart,
+    /// Hands them on as they are.
+    Any,
+}
+
+impl Takes {
+    /// What this aggregate does.
+    pub fn of(aggregate: Option<&Aggregate>) -> Self {
+        let Some(aggregate) = aggregate else {
+            return Takes::Any;
+        };
+        match aggregate {
+            Aggregate::Sum | Aggregate::Mean => Takes::Sums(aggregate.name()),
+            Aggregate::Min | Aggregate::Max | Aggregate::Top(_) | Aggregate::Quantiles(_) => {
+                Takes::Compares(aggregate.name())
+            }
+            Aggregate::Distinct | Aggregate::ApproxDistinct => Takes::TellsApart,
+            Aggregate::Count | Aggregate::First | Aggregate::Last | Aggregate::Collect => {
+                Takes::Any
+            }
+        }
+    }
+
+    /// Appends a value.
+    #[inline]
+    pub fn write(self, value: &Bound<'_, PyAny>, out: &mut Vec<u8>) -> PyResult<()> {
+        match self {
+            Takes::Any => write_value(value, out),
+            _ if write_comparable(value, out)? => Ok(()),
+            Takes::TellsApart => write_value(value, out),
+            Takes::Sums(name) => Err(refused(
+                value,
+                &format!("gm.{name}() adds up int, float and bool"),
+                "give float(...), or whole units as int, or write the reduction as a function",
+            )),
+            Takes::Compares(name) => Err(refused(
+                value,
+                &format!(
+                    "gm.{name}() compares str, bytes, int, float, bool, None and tuples of them"
+                ),
+                "give one of these types, such as float(...), or write the reduction as a function",
+            )),
+        }
+    }
+}
+
+#[cold]
+fn refused(value: &Bound<'_, PyAny>, takes: &str, advice: &str) -> PyErr {
+    let (shown, kind) = (shown(value), kind_of(value));
+    PyTypeError::new_err(format!(
+        "{takes}, and {shown} is of type {kind}. To go on: {advice}."
+    ))
+}
