@@ -104,6 +104,7 @@ fn a_script_that_failed_is_not_fed_any_further() {
         thread::sleep(20 * LOOK); // it has ended by now, or it will have: both are well
         stdin.check_wanted().map(|()| lines)
     };
+    let program = shell("head -c 10 >/dev/null; exit 3", folder.path()); // so it takes the first line
     let watch = Watch::new(&stop, None).with_any_exit();
     let ended = run(&program, "reporter:", &watch, feed, all).unwrap();
     assert_eq!(ended.exit, Exit::Code(3));
@@ -125,9 +126,12 @@ fn a_script_that_hangs_is_ended_with_its_children() {
     assert!(began.elapsed() < Duration::from_secs(10));
     let child = String::from_utf8(ended.taken.unwrap()).unwrap();
     let child: i32 = child.trim().parse().unwrap();
-    thread::sleep(Duration::from_millis(100));
-    let state = std::fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
-    assert!(state.is_empty() || state.contains(") Z "), "{state}");
+    let state = || std::fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
+    let is_gone = |state: &str| state.is_empty() || state.contains(") Z ");
+    while !is_gone(&state()) {
+        assert!(began.elapsed() < Duration::from_secs(10), "{}", state());
+        thread::sleep(LOOK);
+    }
 }
 
 #[test]
