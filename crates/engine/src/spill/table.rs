@@ -1,11 +1,16 @@
 //! The table: aggregates of the keys seen so far, which is all that is kept of them.
 //!
 //! ```text
-//!   add(key, value) ──▶ | key ─▶ partition, State |  ──full, or at the end──▶ Collector: key, written state
+//!   add(key, value) ──▶ index ─▶ slots: | State | State | ...   in the order in which keys came
+//!                                keys:  | key | key | ...       ──full, or at the end──▶ Collector: key, written state
 //! ```
 //!
 //! Where a job only wants an aggregate of each key, pairs need not be kept, sorted and written one by one: most of them
 //! meet their key here. What the table gives to the collector is what a combiner would give, and a reducer merges states.
+//!
+//! Slots and keys lie one behind the other, and only the index, eight bytes a key, is scattered by hash: a key that is new,
+//! as most are in a table that is far larger than a cache, is written where the one before was, growing moves little, and giving
+//! all of it away reads memory from its beginning to its end.
 //!
 //! The rule that must hold: every value added is in exactly one state that was given to the collector.
 
@@ -17,7 +22,7 @@ use crate::aggregate::{Aggregate, State};
 use crate::error::Result;
 use crate::value;
 
-/// Slots that a table begins with.
+/// Keys that there is room for at first.
 const FIRST_SLOTS: usize = 1 << 12;
 
 /// A key and what is known of its values.
@@ -30,14 +35,44 @@ struct Slot {
     partition: u32,
 }
 
-/// Bytes of a slot and what the table keeps beside it, at the least load there can be.
-const SLOT_BYTES: usize = 2 * (size_of::<Slot>() + 1);
+impl Slot {
+    #[inline]
+    fn key<'a>(&self, keys: &'a [u8]) -> &'a [u8] {
+        &keys[self.start..self.start + self.bytes as usize]
+    }
+}
+
+const SLOT_BYTES: usize = size_of::<Slot>();
+
+/// Empty slots that are made at once. A slot made where a key is added would be written and read again at once, in pieces of
+/// other sizes, for which a processor waits until all it has written before is in the cache, the place of the key before too.
+const BLANK_SLOTS: usize = 128;
+
+/// What the index knows of a key: the low half of its hash, and the number of its slot.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    low: u32,
+    slot: u32,
+}
+
+impl Place {
+    /// What the index hashes by: half of the key's own hash, spread over all bits.
+    #[inline]
+    fn hash(low: u32) -> u64 {
+        u64::from(low).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    }
+}
+
+/// Bytes of a place and what the index keeps beside it, at the least load there can be.
+const PLACE_BYTES: usize = 2 * (size_of::<Place>() + 1);
 
 /// Aggregates by key, in a bounded memory.
 #[derive(Debug)]
 pub struct Table {
     aggregate: Aggregate,
-    slots: HashTable<Slot>,
+    index: HashTable<Place>,
+    /// Those of the keys, then empty ones.
+    slots: Vec<Slot>,
     keys: Vec<u8>,
     /// Bytes that states hold beside the table.
     heap_bytes: usize,
@@ -64,9 +99,11 @@ impl Table {
     /// # Ok::<(), gristmill_engine::Error>(())
     /// ```
     pub fn new(aggregate: Aggregate, limit_bytes: usize) -> Self {
+        let first = FIRST_SLOTS.min(limit_bytes / (SLOT_BYTES + PLACE_BYTES));
         Table {
             aggregate,
-            slots: HashTable::with_capacity(FIRST_SLOTS.min(limit_bytes / SLOT_BYTES)),
+            index: HashTable::with_capacity(first),
+            slots: Vec::with_capacity(first),
             keys: Vec::new(),
             heap_bytes: 0,
             limit_bytes,
@@ -114,11 +151,13 @@ impl Table {
     pub fn touch(&self, hashes: &[u64]) {
         let mut seen = 0;
         for hash in hashes {
-            let look = |slot: &Slot| {
-                seen ^= self.keys.get(slot.start).copied().unwrap_or_default();
-                false
-            };
-            let _ = self.slots.find(*hash, look);
+            let low = *hash as u32;
+            let found = self
+                .index
+                .find(Place::hash(low), |place| place.low == low)
+                .and_then(|place| self.slots.get(place.slot as usize))
+                .and_then(|slot| self.keys.get(slot.start));
+            seen ^= found.copied().unwrap_or_default();
         }
         std::hint::black_box(seen);
     }
@@ -132,24 +171,18 @@ impl Table {
         add: impl FnOnce(&Aggregate, &mut State) -> Result<()>,
     ) -> Result<()> {
         debug_assert_eq!(hash, value::hash(key));
-        let keys = &self.keys;
-        let same = |slot: &Slot| keys[slot.start..slot.start + slot.bytes as usize] == *key;
-        let slot = match self.slots.find_mut(hash, same) {
-            Some(slot) => slot,
-            None => {
-                let slot = Slot {
-                    state: self.aggregate.empty(),
-                    start: self.keys.len(),
-                    bytes: key.len() as u32,
-                    partition: partition(hash)?,
-                };
-                self.keys.extend_from_slice(key);
-                let keys = &self.keys;
-                let again =
-                    |slot: &Slot| value::hash(&keys[slot.start..slot.start + slot.bytes as usize]);
-                self.slots.insert_unique(hash, slot, again).into_mut()
-            }
+        let (low, slots, keys) = (hash as u32, &self.slots, &self.keys);
+        let same = |place: &Place| {
+            place.low == low
+                && slots
+                    .get(place.slot as usize)
+                    .is_some_and(|slot| slot.key(keys) == key)
         };
+        let number = match self.index.find(Place::hash(low), same) {
+            Some(place) => place.slot as usize,
+            None => self.new_slot(hash, key, partition(hash)?),
+        };
+        let slot = &mut self.slots[number];
         let before = slot.state.heap_bytes();
         add(&self.aggregate, &mut slot.state)?;
         self.heap_bytes = (self.heap_bytes + slot.state.heap_bytes()).saturating_sub(before);
@@ -157,24 +190,56 @@ impl Table {
         Ok(())
     }
 
-    /// Whether it has so much that it must be given to a collector before more is added. A table that grows holds the
+    /// Gives a key a slot.
+    #[inline]
+    fn new_slot(&mut self, hash: u64, key: &[u8], partition: u32) -> usize {
+        let (low, number) = (hash as u32, self.index.len());
+        if number == self.slots.len() {
+            let blank = || Slot {
+                state: self.aggregate.empty(),
+                start: 0,
+                bytes: 0,
+                partition: 0,
+            };
+            self.slots.resize_with(number + BLANK_SLOTS, blank);
+        }
+        let place = Place {
+            low,
+            slot: number as u32, // a table of so many is full
+        };
+        let again = |place: &Place| Place::hash(place.low);
+        self.index.insert_unique(Place::hash(low), place, again);
+        let slot = &mut self.slots[number];
+        slot.start = self.keys.len();
+        slot.bytes = key.len() as u32;
+        slot.partition = partition;
+        self.keys.extend_from_slice(key);
+        number
+    }
+
+    /// Whether it has so much that it must be given to a collector before more is added. What grows can hold the
     /// old and the new for a moment: it is full before it would.
     #[inline]
     pub fn is_full(&self) -> bool {
-        let grows = self.slots.len() == self.slots.capacity();
-        let slots = if grows { 3 } else { 1 } * self.slots.capacity() * (SLOT_BYTES / 2);
+        let used = self.len() == self.slots.len();
+        let grows = used && self.slots.len() + BLANK_SLOTS > self.slots.capacity();
+        let slots = if grows { 2 } else { 1 } * self.slots.len();
+        let places = self.index.capacity() * (PLACE_BYTES / 2);
+        let grows = self.index.len() == self.index.capacity();
+        let places = if grows { 3 } else { 1 } * places;
         let keys = self.keys.len() + self.keys.capacity();
-        slots + keys + self.heap_bytes > self.limit_bytes && !self.slots.is_empty()
+        let taken = slots * SLOT_BYTES + places + keys + self.heap_bytes;
+        (taken > self.limit_bytes || self.len() > u32::MAX as usize) && !self.is_empty()
     }
 
     /// Keys in it.
     pub fn len(&self) -> usize {
-        self.slots.len()
+        self.index.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.slots.is_empty()
+        self.index.is_empty()
     }
 
     /// Values added, in all.
@@ -196,12 +261,13 @@ impl Table {
             scratch,
             ..
         } = self;
-        self.given += slots.len() as u64;
-        for slot in slots.drain() {
-            let key = &keys[slot.start..slot.start + slot.bytes as usize];
+        let len = self.index.len();
+        self.given += len as u64;
+        self.index.clear();
+        for slot in slots.drain(..).take(len) {
             scratch.clear();
             aggregate.write(&slot.state, scratch);
-            collector.append(slot.partition, key, b"", scratch, progress)?;
+            collector.append(slot.partition, slot.key(keys), b"", scratch, progress)?;
         }
         keys.clear();
         self.heap_bytes = 0;

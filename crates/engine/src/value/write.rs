@@ -60,6 +60,43 @@ pub fn text(out: &mut Vec<u8>, value: &str) {
     escaped(out, code::TEXT, value.as_bytes());
 }
 
+/// Appends bytes in which there is no zero.
+///
+/// ```
+/// use gristmill_engine::value::write;
+/// let (mut plain, mut any) = (Vec::new(), Vec::new());
+/// write::plain_bytes(&mut plain, b"ab");
+/// write::bytes(&mut any, b"ab");
+/// assert_eq!(plain, any);
+/// ```
+#[inline]
+pub fn plain_bytes(out: &mut Vec<u8>, value: &[u8]) {
+    plain(out, code::BYTES, value);
+}
+
+/// Appends text in which there is no zero, given as its UTF-8.
+///
+/// ```
+/// use gristmill_engine::value::write;
+/// let (mut plain, mut any) = (Vec::new(), Vec::new());
+/// write::plain_text(&mut plain, b"word");
+/// write::text(&mut any, "word");
+/// assert_eq!(plain, any);
+/// ```
+#[inline]
+pub fn plain_text(out: &mut Vec<u8>, value: &[u8]) {
+    plain(out, code::TEXT, value);
+}
+
+#[inline]
+fn plain(out: &mut Vec<u8>, of_type: u8, content: &[u8]) {
+    debug_assert!(!content.contains(&0));
+    out.reserve(content.len() + 2);
+    out.push(of_type);
+    out.extend_from_slice(content);
+    out.push(code::END);
+}
+
 /// Appends bytes that Python's `pickle` made.
 ///
 /// ```

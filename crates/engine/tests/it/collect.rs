@@ -146,6 +146,49 @@ proptest! {
     }
 }
 
+/// Of so many keys some share the half of their hashes by which the index of a table knows them; and it grows, is given
+/// away when it is full, and filled again.
+#[test]
+fn keys_whose_hashes_are_half_alike_are_keys_of_their_own() {
+    const KEYS: i64 = 300_000;
+    let store = store();
+    let mut collector = collector(&store, 1, 1 << 20);
+    let mut table = Table::new(Aggregate::Max, 20 << 20);
+    let (mut halves, mut expected) = (BTreeMap::new(), BTreeMap::new());
+    let (mut key, mut value) = (Vec::new(), Vec::new());
+    for number in 0..2 * KEYS {
+        key.clear();
+        write::int(&mut key, number % KEYS);
+        value.clear();
+        write::int(&mut value, number);
+        let hash = value::hash(&key);
+        table
+            .add(hash, &key, &value, number as u64, |_| Ok(0))
+            .unwrap();
+        *halves.entry(hash as u32).or_insert(0) += i32::from(number < KEYS);
+        expected.insert(key.clone(), value.clone());
+        if table.is_full() {
+            table.give(&mut collector, &|_| Ok(())).unwrap();
+        }
+    }
+    assert!(halves.values().any(|keys| *keys > 1) && table.given() > 0);
+    table.give(&mut collector, &|_| Ok(())).unwrap();
+    assert_eq!((table.len(), table.added()), (0, 2 * KEYS as u64));
+    let (runs, _) = collector.finish(&|_| Ok(())).unwrap();
+    let mut found: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
+    for (key, state) in drain(feed(&store, &runs, 0, 1)).unwrap() {
+        let mut best = found.get(&key).map_or_else(
+            || Aggregate::Max.empty(),
+            |other| Aggregate::Max.read(other).unwrap(),
+        );
+        Aggregate::Max.merge(&mut best, &state).unwrap();
+        let written = found.entry(key).or_default();
+        written.clear();
+        Aggregate::Max.write(&best, written);
+    }
+    assert!(found == expected);
+}
+
 #[test]
 fn a_collector_that_is_dropped_leaves_nothing() {
     let store = store();

@@ -116,6 +116,8 @@ pub struct Column {
     /// Values of any width, and the offset of the first of them.
     content: Content,
     base: usize,
+    /// Whether there is a zero in the content, which an encoding escapes.
+    zeros: bool,
 }
 
 /// Text is checked once for all rows; what is none is checked row by row, to say which.
@@ -135,6 +137,7 @@ impl Default for Column {
             fixed: Vec::new(),
             content: Content::Bytes(Vec::new()),
             base: 0,
+            zeros: false,
         }
     }
 }
@@ -184,6 +187,7 @@ impl Column {
         };
         bytes.clear();
         copy(py, buffer, from..to, &mut bytes)?;
+        self.zeros = bytes.contains(&0);
         self.content = match self.layout {
             Layout::Text { .. } => match String::from_utf8(bytes) {
                 Ok(text) => Content::Text(text),
@@ -217,6 +221,70 @@ impl Column {
             Layout::Bytes { .. } => self.bytes(row).map(Cell::Bytes),
         };
         found.ok_or_else(damaged)
+    }
+
+    /// The integers of some rows, if that is what they are and none is null or above all others.
+    pub fn ints(&self, rows: Range<usize>, out: &mut Vec<i64>) -> bool {
+        out.clear();
+        if !self.valid.is_empty() {
+            return false;
+        }
+        match self.layout {
+            Layout::Int { bytes: 1 } => self.widened(rows, i8::from_ne_bytes, out),
+            Layout::Int { bytes: 2 } => self.widened(rows, i16::from_ne_bytes, out),
+            Layout::Int { bytes: 4 } => self.widened(rows, i32::from_ne_bytes, out),
+            Layout::Int { bytes: 8 } => self.widened(rows, i64::from_ne_bytes, out),
+            Layout::Unsigned { bytes: 1 } => self.widened(rows, u8::from_ne_bytes, out),
+            Layout::Unsigned { bytes: 2 } => self.widened(rows, u16::from_ne_bytes, out),
+            Layout::Unsigned { bytes: 4 } => self.widened(rows, u32::from_ne_bytes, out),
+            Layout::Unsigned { bytes: 8 } => self.widened(rows, u64::from_ne_bytes, out),
+            _ => false,
+        }
+    }
+
+    fn widened<const BYTES: usize, I: TryInto<i64>>(
+        &self,
+        rows: Range<usize>,
+        read: fn([u8; BYTES]) -> I,
+        out: &mut Vec<i64>,
+    ) -> bool {
+        let values = self.fixed.as_chunks::<BYTES>().0.get(rows);
+        let ints = values.unwrap_or_default().iter();
+        out.extend(ints.map_while(|value| read(*value).try_into().ok()));
+        values.is_some_and(|values| out.len() == values.len())
+    }
+
+    /// Appends the encoding of a row's value.
+    #[inline(always)]
+    fn write(&self, py: Python<'_>, row: usize, out: &mut Vec<u8>) -> PyResult<()> {
+        if let Some(bytes) = self.plain(row) {
+            match self.content {
+                Content::Text(_) => write::plain_text(out, bytes),
+                Content::Bytes(_) => write::plain_bytes(out, bytes),
+            }
+            return Ok(());
+        }
+        self.cell(py, row)?.write(out);
+        Ok(())
+    }
+
+    /// The bytes of a row's value, where those of the layout's type are plainly it: there is nothing to escape, and no row is null.
+    #[inline(always)]
+    fn plain(&self, row: usize) -> Option<&[u8]> {
+        if self.zeros || !self.valid.is_empty() {
+            return None;
+        }
+        match (self.layout, &self.content) {
+            (Layout::Text { .. }, Content::Text(text)) => {
+                let (from, to) = self.span(row)?;
+                text.get(from..to).map(str::as_bytes)
+            }
+            (Layout::Bytes { .. }, Content::Bytes(bytes)) => {
+                let (from, to) = self.span(row)?;
+                bytes.get(from..to)
+            }
+            _ => None,
+        }
     }
 
     #[inline]
@@ -275,13 +343,14 @@ impl Column {
 /// Rows whose keys are encoded, and looked for, before their values are added.
 pub const BLOCK_ROWS: usize = 128;
 
-/// The encoded keys of some rows, with their hashes.
+/// The encoded keys of some rows, with their hashes; their values, where all are integers.
 #[derive(Debug, Default)]
 pub struct Block {
     bytes: Vec<u8>,
     /// Where each key ends in the bytes.
     ends: Vec<usize>,
     pub hashes: Vec<u64>,
+    pub ints: Vec<i64>,
 }
 
 impl Block {
@@ -292,7 +361,7 @@ impl Block {
         self.hashes.clear();
         for row in rows {
             let start = self.bytes.len();
-            keys.cell(py, row)?.write(&mut self.bytes);
+            keys.write(py, row, &mut self.bytes)?;
             self.ends.push(self.bytes.len());
             self.hashes.push(hash(&self.bytes[start..]));
         }
@@ -311,14 +380,17 @@ impl Block {
     }
 }
 
+#[inline(always)]
 fn int<'a>(int: impl Into<i64>) -> Cell<'a> {
     Cell::Int(int.into())
 }
 
+#[inline(always)]
 fn unsigned<'a>(int: u64) -> Cell<'a> {
     i64::try_from(int).map_or(Cell::Unsigned(int), Cell::Int)
 }
 
+#[inline(always)]
 fn double<'a>(double: impl Into<f64>) -> Cell<'a> {
     Cell::Double(double.into())
 }

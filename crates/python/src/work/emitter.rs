@@ -169,21 +169,11 @@ impl Emitter {
             return Err(to_python(&bug));
         }
         let mut columns = std::mem::take(&mut self.columns);
-        let (key_column, value_column, block) = &mut *columns;
-        key_column.fill(py, rows, keys)?;
-        value_column.fill(py, rows, values)?;
-        for start in (0..rows).step_by(BLOCK_ROWS) {
-            let some = start..rows.min(start + BLOCK_ROWS);
-            block.fill(py, key_column, some.clone())?;
-            if let Sink::Table(table) = &self.sink {
-                table.touch(&block.hashes);
-            }
-            for ((key, hash), row) in block.keys().zip(some) {
-                self.take_cell(py, key, hash, value_column.cell(py, row)?)?;
-            }
-        }
+        columns.0.fill(py, rows, keys)?;
+        columns.1.fill(py, rows, values)?;
+        let taken = self.take_rows(py, rows, &mut columns);
         self.columns = columns;
-        Ok(())
+        taken
     }
 
     /// Leaves all pairs in runs; says which.
@@ -224,15 +214,16 @@ impl Emitter {
         write_key(key, &mut self.key)?;
         self.begin_pair();
         if let Sink::Table(_) = self.sink {
-            let hash = value::hash(&self.key);
-            if let Ok(int) = value.cast_exact::<PyInt>()
-                && let Ok(int) = int.extract::<i64>()
-            {
-                return self.add(py, Some(key), hash, Some(int));
+            let int = value.cast_exact::<PyInt>().ok();
+            let int = int.and_then(|int| int.extract::<i64>().ok());
+            if int.is_none() {
+                self.value.clear();
+                self.takes.write(value, &mut self.value)?;
             }
-            self.value.clear();
-            self.takes.write(value, &mut self.value)?;
-            return self.add(py, Some(key), hash, None);
+            let encoded = std::mem::take(&mut self.key);
+            let added = self.add(py, Some(key), &encoded, value::hash(&encoded), int);
+            self.key = encoded;
+            return added;
         }
         self.value.clear();
         write_value(value, &mut self.value)?;
@@ -249,11 +240,41 @@ impl Emitter {
             let order = sort_by.bind(py).call1((key, value))?;
             write_key(&order, &mut self.order)?;
         }
-        self.append(py, Some(grouped.as_ref().unwrap_or(key)))
+        let hash = match self.partitioner {
+            Partitioner::Hash => value::hash(&self.key),
+            _ => 0,
+        };
+        self.append(py, Some(grouped.as_ref().unwrap_or(key)), hash)
+    }
+
+    /// Takes the rows of some columns.
+    fn take_rows(
+        &mut self,
+        py: Python<'_>,
+        rows: usize,
+        (keys, values, block): &mut (Column, Column, Block),
+    ) -> PyResult<()> {
+        for start in (0..rows).step_by(BLOCK_ROWS) {
+            let some = start..rows.min(start + BLOCK_ROWS);
+            block.fill(py, keys, some.clone())?;
+            if let Sink::Table(table) = &self.sink {
+                table.touch(&block.hashes);
+            }
+            if values.ints(some.clone(), &mut block.ints) {
+                for ((key, hash), int) in block.keys().zip(&block.ints) {
+                    self.take_cell(py, key, hash, Cell::Int(*int))?;
+                }
+            } else {
+                for ((key, hash), row) in block.keys().zip(some) {
+                    self.take_cell(py, key, hash, values.cell(py, row)?)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Takes an encoded key and a value.
-    #[inline]
+    #[inline(always)]
     fn take_cell(
         &mut self,
         py: Python<'_>,
@@ -261,19 +282,18 @@ impl Emitter {
         hash: u64,
         value: Cell<'_>,
     ) -> PyResult<()> {
+        self.begin_pair();
+        if let (Sink::Table(_), Cell::Int(int)) = (&self.sink, value) {
+            return self.add(py, None, key, hash, Some(int));
+        }
+        self.value.clear();
+        value.write(&mut self.value);
+        if let Sink::Table(_) = self.sink {
+            return self.add(py, None, key, hash, None);
+        }
         self.key.clear();
         self.key.extend_from_slice(key);
-        self.begin_pair();
-        self.value.clear();
-        if !matches!(self.sink, Sink::Table(_)) {
-            value.write(&mut self.value);
-            return self.append(py, None);
-        }
-        if let Cell::Int(int) = value {
-            return self.add(py, None, hash, Some(int));
-        }
-        value.write(&mut self.value);
-        self.add(py, None, hash, None)
+        self.append(py, None, hash)
     }
 
     /// One pair more.
@@ -286,19 +306,20 @@ impl Emitter {
         }
     }
 
-    /// Adds the pair that is in the buffers, or the value `int`, to the table. `key` is that of the pair, if it is an object.
+    /// Adds a value to an encoded key of the table: the value `int`, or that in the buffer. `key` is the key, if it is an object.
     #[inline]
     fn add(
         &mut self,
         py: Python<'_>,
         key: Option<&Bound<'_, PyAny>>,
+        encoded: &[u8],
         hash: u64,
         int: Option<i64>,
     ) -> PyResult<()> {
         let Sink::Table(table) = &mut self.sink else {
             return Ok(());
         };
-        let (encoded, partitioner) = (&self.key, &self.partitioner);
+        let partitioner = &self.partitioner;
         let of = |hash| partitioner.of(py, key, encoded, hash, self.partitions);
         self.bytes += encoded.len() as u64;
         let added = match int {
@@ -313,13 +334,15 @@ impl Emitter {
         Ok(())
     }
 
-    /// Gives the pair that is in the buffers to where it goes. `key` is what it is grouped by, if that is an object.
+    /// Gives the pair that is in the buffers to where it goes. `key` is what it is grouped by, if that is an object; `hash`
+    /// that of the encoded key, if partitions go by it.
     #[inline]
-    fn append(&mut self, py: Python<'_>, key: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        let hash = match self.partitioner {
-            Partitioner::Hash => value::hash(&self.key),
-            _ => 0,
-        };
+    fn append(
+        &mut self,
+        py: Python<'_>,
+        key: Option<&Bound<'_, PyAny>>,
+        hash: u64,
+    ) -> PyResult<()> {
         let partition = self
             .partitioner
             .of(py, key, &self.key, hash, self.partitions);
