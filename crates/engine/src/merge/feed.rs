@@ -30,8 +30,8 @@ const WAITING: usize = 2;
 pub const FEED_BYTES: u64 = ((WAITING + 2) * BATCH_BYTES) as u64;
 
 /// A run is read through so many buffers full at least, unless they were small: 30 runs of 33 MB need not touch 480 MB of
-/// memory for the first time, as they would with two buffers of 8 MB each.
-const BUFFERS_OF_RUN: u64 = 32;
+/// memory for the first time, as they would with two buffers of 8 MB each, before there is a first record.
+const BUFFERS_OF_RUN: u64 = 128;
 const LEAST_SOURCE_BYTES: usize = 256 << 10;
 
 /// A run to be read, and its longest record in bytes.

@@ -13,14 +13,26 @@
 //! (ARCHITECTURE.md). Half of the memory is free, as eight bytes do.
 //!
 //! Where key bits tie the keys themselves decide, which costs a fetch from far away: so keys that tie often in those
-//! bits, as text does, are seen in a sample, and sorted by all sixteen bytes. The order is the same.
+//! bits, as text does, are seen in a sample, and sorted by all sixteen bytes. The order is the same. There four bits of
+//! the position say how long a key is, if it ends within the entry: two such keys that tie are equal, and nothing need be
+//! fetched to know.
+//!
+//! ```text
+//!   entry      | key, 10 bytes, zeros behind its end | 4 bits: 0 to 10, or longer | place, 44 bits |
+//! ```
 
 use super::Entry;
 use super::packed::{Frame, Packed, position_bits, resolve_ties};
-use super::refine::{Keys, Refiner, sort_entries};
+use super::refine::{Keys, Refiner, sort_entries, window};
 use super::sort::{Pieces, sort_slices};
 use crate::record::KEY_BYTES;
 use crate::storage::pages::words_of_mut;
+
+/// Bits of an entry that say where its record lies: 16 TB of memory, beyond which no chunk goes.
+pub const PLACE_BITS: u32 = 44;
+
+/// What the bits above say of a key that goes on behind the entry, and what they say of the others is its length.
+const LONGER: u64 = KEY_BYTES as u64 + 1;
 
 /// Entries of a bucket, on average over even keys: with what they are sorted to, they stay in a core's own cache.
 const BUCKET_ENTRIES: usize = 1 << 15;
@@ -37,10 +49,28 @@ const TIES_AHEAD: usize = 24;
 /// Ties in the sample at most: beyond, an entry would have one in about every other case.
 const MOST_SAMPLE_TIES: usize = 2;
 
-/// Sorts entries by (key, position), whole keys included; gives their positions, which are left of them.
+/// The entry of a record that lies at `place` and has `key`, as [`sort_compact`] takes it.
+#[inline]
+pub fn compact_entry(key: &[u8], descending: bool, place: u64) -> Entry {
+    debug_assert!(place >> PLACE_BITS == 0);
+    let (mut first, mut length) = (window(key, 0), (key.len() as u64).min(LONGER));
+    if descending {
+        // Of two keys that agree as far as the shorter one goes the longer one comes first.
+        first = first.map(|byte| !byte);
+        length = LONGER - length;
+    }
+    Entry::new(&first, length << PLACE_BITS | place)
+}
+
+#[inline]
+fn place_of(entry: Entry) -> u64 {
+    entry.position() & ((1 << PLACE_BITS) - 1)
+}
+
+/// Sorts entries by (key, place), whole keys included; gives their places, which are left of them.
 ///
 /// ```
-/// use gristmill_engine::order::{Entry, compact::sort_compact, refine::Keys};
+/// use gristmill_engine::order::{compact::{compact_entry, sort_compact}, refine::Keys};
 /// struct Lines(&'static [u8]);
 /// impl Keys for Lines {
 ///     fn key_at(&self, position: u64) -> &[u8] {
@@ -48,7 +78,7 @@ const MOST_SAMPLE_TIES: usize = 2;
 ///     }
 /// }
 /// let lines = Lines(b"keys-no-2 keys-no-1 keys-no-0 ");
-/// let mut entries = [0, 10, 20].map(|at| Entry::new(lines.key_at(at).try_into().unwrap(), at));
+/// let mut entries = [0, 10, 20].map(|at| compact_entry(lines.key_at(at), false, at));
 /// assert_eq!(sort_compact(&mut entries, &lines), [20, 10, 0]);
 /// ```
 pub fn sort_compact<'a>(entries: &'a mut [Entry], keys: &dyn Keys) -> &'a [u64] {
@@ -65,7 +95,7 @@ pub fn sort_compact<'a>(entries: &'a mut [Entry], keys: &dyn Keys) -> &'a [u64] 
     }
     let words = words_of_mut(entries);
     for i in 0..count {
-        words[i] = entry_at(words, i).position();
+        words[i] = place_of(entry_at(words, i));
     }
     &words[..count]
 }
@@ -75,24 +105,31 @@ fn entry_at(words: &[u64], number: usize) -> Entry {
     Entry::from_words([words[2 * number], words[2 * number + 1]])
 }
 
-/// Lets the keys decide where their first ten bytes tie. A key lies anywhere in the memory: it is asked for while those
-/// before it are dealt with.
+/// Lets the keys decide where their first ten bytes tie and they go on behind these. A key lies anywhere in the memory: it
+/// is asked for while those before it are dealt with.
 fn refine_ties(keys: &dyn Keys, entries: &mut [Entry]) {
+    // What stands above the place: equal only for keys that tie, and are both longer or both of one length.
+    let head = |entry: Entry| (entry.key_number(), entry.position() >> PLACE_BITS);
+    let longer = if keys.descending() { 0 } else { LONGER };
     let (mut first, mut asked, mut before) = (0, 0, None);
     while first < entries.len() {
         while asked < (first + TIES_AHEAD).min(entries.len()) {
-            let key = Some(entries[asked].key_number());
-            let after = entries.get(asked + 1).map(|entry| entry.key_number());
-            if key == before || key == after {
-                keys.prefetch(entries[asked].position());
+            let here = head(entries[asked]);
+            let after = entries.get(asked + 1).map(|entry| head(*entry));
+            if here.1 == longer && (Some(here) == before || Some(here) == after) {
+                keys.prefetch(place_of(entries[asked]));
             }
-            (before, asked) = (key, asked + 1);
+            (before, asked) = (Some(here), asked + 1);
         }
-        let key = entries[first].key_number();
-        let ties = |entry: &&Entry| entry.key_number() == key;
+        let here = head(entries[first]);
+        let ties = |entry: &&Entry| head(**entry) == here;
         let len = entries[first..].iter().take_while(ties).count();
-        if len > 1 {
-            sort_entries(keys, &mut entries[first..first + len]);
+        if len > 1 && here.1 == longer {
+            let group = &mut entries[first..first + len];
+            for entry in &mut *group {
+                *entry = Entry::new(&[0; KEY_BYTES], place_of(*entry));
+            }
+            sort_entries(keys, group);
         }
         first += len;
         asked = asked.max(first);
@@ -113,7 +150,7 @@ impl Packer {
         for entry in entries {
             low = low.min(entry.key_number());
             high = high.max(entry.key_number());
-            positions |= entry.position();
+            positions |= place_of(*entry);
         }
         let position_bits = position_bits(positions);
         let mut packer = Packer {
@@ -128,7 +165,7 @@ impl Packer {
 
     #[inline]
     fn pack(&self, entry: Entry) -> Packed {
-        (self.frame.bits(entry) << self.position_bits) | entry.position()
+        (self.frame.bits(entry) << self.position_bits) | place_of(entry)
     }
 
     /// Whether key bits tie seldom enough, by a sample.
@@ -197,7 +234,6 @@ fn distribute(packed: &[Packed], shift: u32, counts: &mut [usize], to: &mut [Pac
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::order::refine::window;
     use proptest::prelude::*;
 
     /// Keys one behind the other; a position is a key's number.
@@ -214,16 +250,8 @@ mod tests {
 
     fn entries(list: &List) -> Vec<Entry> {
         let keys = list.0.iter().zip(0..);
-        keys.map(|(key, at)| {
-            let first = window(key, 0);
-            let turned = if list.1 {
-                first.map(|byte| !byte)
-            } else {
-                first
-            };
-            Entry::new(&turned, at)
-        })
-        .collect()
+        keys.map(|(key, at)| compact_entry(key, list.1, at))
+            .collect()
     }
 
     fn stable_sort(list: &List) -> Vec<u64> {

@@ -143,11 +143,9 @@ fn sort_from(keys: &dyn Keys, entries: &mut [Entry], depth: usize) {
         group.sort_unstable();
         let mut first = 0;
         while first < group.len() {
-            let ties = |entry: &Entry| entry.key() == group[first].key();
-            let len = group[first..]
-                .iter()
-                .take_while(|entry| ties(entry))
-                .count();
+            let key = group[first].key_number();
+            let ties = |entry: &&Entry| entry.key_number() == key;
+            let len = group[first..].iter().take_while(ties).count();
             if len > 1 {
                 let ended = ended_first(keys, &mut group[first..first + len], depth + KEY_BYTES);
                 if len - ended > 1 {

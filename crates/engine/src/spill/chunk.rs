@@ -12,8 +12,8 @@
 
 use crate::error::Result;
 use crate::order::Entry;
-use crate::order::compact::sort_compact;
-use crate::order::refine::{Keys, window};
+use crate::order::compact::{PLACE_BITS, compact_entry, sort_compact};
+use crate::order::refine::Keys;
 use crate::record::shape::{RecordSum, Shape};
 use crate::storage::BLOCK_BYTES;
 use crate::storage::pages::{Pages, bytes_of, bytes_of_mut, prefetch_second, words_of};
@@ -31,7 +31,11 @@ const SUM_BYTES: usize = 16 << 10;
 #[derive(Debug, Default)]
 pub(super) struct Chunk {
     memory: Pages<Entry>,
+    /// How much of the memory may be used, in entries: all of it, unless it was narrowed.
+    window: usize,
     filled: Filled,
+    /// Bytes of records and entries that lay here before, all in all.
+    held: usize,
 }
 
 /// What a chunk holds.
@@ -64,11 +68,14 @@ impl Chunk {
         bytes: usize,
         typical_bytes: usize,
     ) -> Result<()> {
-        let len = bytes / ENTRY_BYTES;
+        let len = (bytes / ENTRY_BYTES).min((1 << PLACE_BITS) / ENTRY_BYTES);
+        self.held += self.filled.used + self.filled.records * ENTRY_BYTES;
         if self.memory.len() != len {
             self.memory = Pages::default();
             self.memory = Pages::zeroed(len)?;
+            self.held = 0;
         }
+        self.window = len;
         let filled = &mut self.filled;
         let seen = filled.bytes.checked_div(filled.records);
         let mut spans = std::mem::take(&mut filled.spans);
@@ -82,13 +89,26 @@ impl Chunk {
         Ok(())
     }
 
+    /// Leaves the empty memory `bytes` bytes, or as many as lay in it before, if that is more: what was never touched costs
+    /// more to touch than a run more costs to merge.
+    pub(super) fn narrow(&mut self, bytes: usize) {
+        debug_assert!(self.is_empty());
+        self.window = self.memory.len().min(bytes.max(self.held) / ENTRY_BYTES);
+    }
+
+    /// Gives the empty memory all of its bytes again.
+    pub(super) fn widen(&mut self) {
+        debug_assert!(self.is_empty());
+        self.window = self.memory.len();
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.filled.records == 0
     }
 
     /// Bytes of the memory.
     pub(super) fn memory_bytes(&self) -> usize {
-        self.memory.len() * ENTRY_BYTES
+        self.window * ENTRY_BYTES
     }
 
     /// Bytes of whole records.
@@ -150,7 +170,8 @@ impl Chunk {
 
     /// The memory up to `end`, to be read into, and what scans it meanwhile.
     pub(super) fn split<S: Shape>(&mut self, shape: S, end: usize) -> (&mut [u8], Scanner<'_, S>) {
-        let (low, high) = self.memory.split_at_mut(end.div_ceil(ENTRY_BYTES));
+        let memory = &mut self.memory[..self.window];
+        let (low, high) = memory.split_at_mut(end.div_ceil(ENTRY_BYTES));
         let scanner = Scanner {
             shape,
             entries: high,
@@ -163,7 +184,7 @@ impl Chunk {
     pub(super) fn settle<S: Shape>(&mut self, shape: S, used: usize) {
         let straddling = std::mem::take(&mut self.filled.straddling);
         for (start, end) in straddling {
-            let slot = self.memory.len() - 1 - self.filled.records;
+            let slot = self.window - 1 - self.filled.records;
             let (low, high) = self.memory.split_at_mut(slot);
             let record = &bytes_of(low)[start..end];
             high[0] = entry_of(shape, record, start);
@@ -176,7 +197,7 @@ impl Chunk {
     /// Ends a last line that has no newline. False where its entry has no room.
     pub(super) fn end_line<S: Shape>(&mut self, shape: S) -> bool {
         let end = self.filled.used;
-        if (end + 1).div_ceil(ENTRY_BYTES) + self.filled.records >= self.memory.len() {
+        if (end + 1).div_ceil(ENTRY_BYTES) + self.filled.records >= self.window {
             return false;
         }
         let (memory, mut scanner) = self.split(shape, end + 1);
@@ -194,10 +215,10 @@ impl Chunk {
         let start = self.filled.used;
         let bytes: usize = parts.iter().map(|part| part.len()).sum();
         let entries = self.filled.records + 1;
-        if (start + bytes).div_ceil(ENTRY_BYTES) + entries > self.memory.len() {
+        if (start + bytes).div_ceil(ENTRY_BYTES) + entries > self.window {
             return false;
         }
-        let slot = self.memory.len() - entries;
+        let slot = self.window - entries;
         let (low, high) = self.memory.split_at_mut(slot);
         let (low, mut end) = (bytes_of_mut(low), start);
         for part in parts {
@@ -218,8 +239,8 @@ impl Chunk {
 
     /// The record with this number in order, after [`sort`](Self::sort).
     pub(super) fn record<S: Shape>(&self, shape: S, number: usize) -> &[u8] {
-        let first = self.memory.len() - self.filled.records;
-        let (records, positions) = self.memory.split_at(first);
+        let first = self.window - self.filled.records;
+        let (records, positions) = self.memory[..self.window].split_at(first);
         let records = Records {
             shape,
             memory: bytes_of(records),
@@ -235,8 +256,8 @@ impl Chunk {
 
     /// Sorts the entries, of which positions stay; returns those with what finds their records.
     pub(super) fn sort<S: Shape>(&mut self, shape: S) -> Sorted<'_, S> {
-        let first = self.memory.len() - self.filled.records;
-        let (records, entries) = self.memory.split_at_mut(first);
+        let first = self.window - self.filled.records;
+        let (records, entries) = self.memory[..self.window].split_at_mut(first);
         let records = Records {
             shape,
             memory: bytes_of(records),
@@ -328,11 +349,7 @@ impl<S: Shape> Scanner<'_, S> {
 
 #[inline]
 fn entry_of<S: Shape>(shape: S, record: &[u8], at: usize) -> Entry {
-    let mut key = window(shape.key(record), 0);
-    if shape.descending() {
-        key = key.map(|byte| !byte);
-    }
-    Entry::new(&key, at as u64)
+    compact_entry(shape.key(record), shape.descending(), at as u64)
 }
 
 /// A sorted chunk.

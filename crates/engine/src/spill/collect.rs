@@ -25,6 +25,11 @@ use crate::order::borders::Border;
 use crate::record::shape::{Pairs, Shape};
 use crate::storage::Store;
 
+/// The first memories full are so small, and the next ones as large as all before: memory that is touched for the first
+/// time costs 2 ns a byte and more, so that a task of few pairs that used all of it would wait for that most of all, and
+/// runs more are few (docs/tuning.md).
+const FIRST_BYTES: usize = 32 << 20;
+
 /// How pairs are collected: the same for all tasks of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CollectPlan {
@@ -115,6 +120,7 @@ impl Collector {
         mut scratch: SpillScratch,
     ) -> Result<Self> {
         scratch.chunk.reserve(Pairs, plan.chunk_bytes, 1)?;
+        scratch.chunk.narrow(FIRST_BYTES);
         Ok(Collector {
             borders: partition_borders(plan.partitions),
             prefix_bytes: partition_bytes(plan.partitions),
@@ -147,15 +153,25 @@ impl Collector {
         }
         let header = Pairs::header(key_bytes, value.len());
         let parts = [&header[..], prefix, key, order, value];
-        if !self.scratch.chunk.append(Pairs, &parts) {
-            self.spill(progress)?;
-            if !self.scratch.chunk.append(Pairs, &parts) {
-                return Err(self.too_long(key_bytes + value.len()));
-            }
+        if !self.scratch.chunk.append(Pairs, &parts) && !self.append_to_next(&parts, progress)? {
+            return Err(self.too_long(key_bytes + value.len()));
         }
         self.records += 1;
         self.bytes += (key_bytes - prefix.len() + value.len()) as u64;
         Ok(())
+    }
+
+    /// Appends a record that has no room beside those that are there; false where it has none alone.
+    #[cold]
+    fn append_to_next(&mut self, parts: &[&[u8]], progress: Progress<'_>) -> Result<bool> {
+        if !self.scratch.chunk.is_empty() {
+            self.spill(progress)?;
+            if self.scratch.chunk.append(Pairs, parts) {
+                return Ok(true);
+            }
+        }
+        self.scratch.chunk.widen();
+        Ok(self.scratch.chunk.append(Pairs, parts))
     }
 
     /// Pairs appended so far.
@@ -203,7 +219,9 @@ impl Collector {
         written.write(&plan, &mut self.scratch, number, progress)?;
         self.runs = written.keep();
         let chunk = &mut self.scratch.chunk;
-        chunk.reserve(Pairs, self.plan.chunk_bytes, 1)
+        chunk.reserve(Pairs, self.plan.chunk_bytes, 1)?;
+        chunk.narrow(FIRST_BYTES);
+        Ok(())
     }
 
     fn too_long(&self, bytes: usize) -> Error {
@@ -291,5 +309,45 @@ impl Batch {
             .iter()
             .fold(0, |number, byte| number << 8 | u32::from(*byte));
         (partition, key, Pairs.value(record))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::memory::Memory;
+
+    /// Memories become larger with what lay in them; a pair that is longer than the first has all there is.
+    #[test]
+    fn memories_grow_and_long_pairs_fit() {
+        let store = Arc::new(Memory::with_room_for(1 << 30));
+        store.create_directory("/runs".as_ref()).unwrap();
+        let plan = CollectPlan {
+            partitions: 1,
+            chunk_bytes: 3 * FIRST_BYTES,
+            buffer_bytes: 1 << 20,
+            job_id: "a-job".into(),
+            places: vec!["/runs".into()],
+        };
+        let mut collector =
+            Collector::new(store, plan, "0-0".into(), SpillScratch::default()).unwrap();
+        let value = vec![7; 2 * FIRST_BYTES];
+        let mut append =
+            |length: usize| collector.append(0, b"key", b"", &value[..length], &|_| Ok(()));
+        for _ in 0..6 {
+            append(FIRST_BYTES / 4).unwrap(); // three fill the first memory, and the second
+        }
+        for length in [value.len(), 1, 1] {
+            append(length).unwrap();
+        }
+        let long = vec![7; 3 * FIRST_BYTES];
+        let error = collector
+            .append(0, b"key", b"", &long, &|_| Ok(()))
+            .unwrap_err();
+        assert_eq!(error.kind(), Kind::Memory);
+        let (runs, scratch) = collector.finish(&|_| Ok(())).unwrap();
+        let records: Vec<u64> = runs.iter().map(|run| run.records).collect();
+        assert_eq!(records, [3, 3, 3]);
+        assert_eq!(scratch.chunk.memory_bytes(), 3 * FIRST_BYTES);
     }
 }

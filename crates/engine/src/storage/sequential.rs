@@ -5,6 +5,9 @@
 //!   write ─▶ block, up to 1 MB ──end──▶ file, through the cache
 //!              └── more ──▶ buffers of an OverlappedWriter ─▶ thread ─▶ file, directly
 //! ```
+//!
+//! The CRC of all bytes is taken on the way, while they are in the processor's cache: whoever wants it later would have
+//! to read from the device what never was in the page cache.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -17,6 +20,18 @@ use crate::error::{Error, Result};
 
 /// What is not longer than this is written at once, and stays in the cache: somebody will read it soon.
 const SHORT_BYTES: usize = 1 << 20;
+
+/// Bytes that are summed at once: many, as pieces can be as short as a line, and still in the cache.
+const SUM_BYTES: usize = 64 << 10;
+
+/// A file that was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Whole {
+    /// Its length.
+    pub bytes: u64,
+    /// The CRC-32 of its bytes.
+    pub crc: u32,
+}
 
 /// Writes a file from front to back.
 pub struct Sequential {
@@ -33,6 +48,45 @@ pub struct Sequential {
 struct Long {
     writer: OverlappedWriter,
     thread: JoinHandle<()>,
+    sum: crc32fast::Hasher,
+    /// The last bytes in the writer's buffer that are not in the sum yet.
+    unsummed: usize,
+}
+
+impl Long {
+    #[inline]
+    fn append(&mut self, data: &[u8]) -> Result<()> {
+        if data.len() > self.writer.left() {
+            return self.append_in_parts(data);
+        }
+        self.writer.room(0)?[..data.len()].copy_from_slice(data);
+        self.writer.advance(data.len());
+        self.unsummed += data.len();
+        if self.unsummed >= SUM_BYTES {
+            self.sum_up();
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn append_in_parts(&mut self, mut data: &[u8]) -> Result<()> {
+        while !data.is_empty() {
+            if self.writer.left() == 0 {
+                self.sum_up(); // what is in the buffer leaves it now
+            }
+            let room = self.writer.room(1)?.len();
+            let (now, later) = data.split_at(data.len().min(room));
+            self.append(now)?;
+            data = later;
+        }
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn sum_up(&mut self) {
+        self.sum.update(self.writer.latest(self.unsummed));
+        self.unsummed = 0;
+    }
 }
 
 impl Sequential {
@@ -45,7 +99,7 @@ impl Sequential {
     /// let mut file = Sequential::new(store.create("/a".as_ref(), 0, Caching::Direct)?, 1 << 20);
     /// file.write_all(b"one\n")?;
     /// file.write_all(b"two\n")?;
-    /// assert_eq!(file.end()?, 8);
+    /// assert_eq!(file.end()?.bytes, 8);
     /// assert_eq!(store.bytes_of("/a".as_ref()), Some(b"one\ntwo\n".to_vec()));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -65,69 +119,63 @@ impl Sequential {
     /// The store's, of these bytes or of those before.
     #[inline]
     pub fn append(&mut self, data: &[u8]) -> Result<()> {
-        if let Some(long) = &mut self.long {
-            if data.len() <= long.writer.left() {
-                long.writer.room(data.len())?[..data.len()].copy_from_slice(data);
-                long.writer.advance(data.len());
-                self.bytes += data.len() as u64;
-                return Ok(());
+        self.bytes += data.len() as u64;
+        match &mut self.long {
+            Some(long) => long.append(data),
+            None if self.block.len() + data.len() <= SHORT_BYTES => {
+                self.block.extend_from_slice(data);
+                Ok(())
             }
-        } else if self.block.len() + data.len() <= SHORT_BYTES {
-            self.block.extend_from_slice(data);
-            self.bytes += data.len() as u64;
-            return Ok(());
+            None => self.begin_long(data),
         }
-        self.append_long(data)
     }
 
     #[cold]
-    fn append_long(&mut self, data: &[u8]) -> Result<()> {
-        let block = std::mem::take(&mut self.block);
-        self.bytes += data.len() as u64;
-        let long = match &mut self.long {
-            Some(long) => long,
-            long => {
-                let (mut writer, thread) = OverlappedWriter::detached(self.buffer_bytes)?;
-                writer.begin(Arc::clone(&self.file), 0)?;
-                long.insert(Long { writer, thread })
-            }
-        };
-        for mut rest in [&block[..], data] {
-            while !rest.is_empty() {
-                let room = long.writer.room(1)?;
-                let (now, later) = rest.split_at(rest.len().min(room.len()));
-                room[..now.len()].copy_from_slice(now);
-                long.writer.advance(now.len());
-                rest = later;
-            }
-        }
-        Ok(())
+    fn begin_long(&mut self, data: &[u8]) -> Result<()> {
+        let (mut writer, thread) = OverlappedWriter::detached(self.buffer_bytes)?;
+        writer.begin(Arc::clone(&self.file), 0)?;
+        let long = self.long.insert(Long {
+            writer,
+            thread,
+            sum: crc32fast::Hasher::new(),
+            unsummed: 0,
+        });
+        long.append(&std::mem::take(&mut self.block))?;
+        long.append(data)
     }
 
-    /// Ends the file; gives its length. All of it has been handed to the store then.
+    /// Ends the file. All of it has been handed to the store then.
     ///
     /// # Errors
     /// The store's.
-    pub fn end(mut self) -> Result<u64> {
-        match self.long.take() {
-            None => self.file.write_at(&self.block, 0)?,
-            Some(Long { writer, thread }) => {
-                writer.end()?;
-                thread
+    pub fn end(mut self) -> Result<Whole> {
+        let crc = match self.long.take() {
+            None => {
+                self.file.write_at(&self.block, 0)?;
+                crc32fast::hash(&self.block)
+            }
+            Some(mut long) => {
+                long.sum_up();
+                long.writer.end()?;
+                long.thread
                     .join()
                     .map_err(|_panic| Error::bug("write the output", "its thread panicked"))?;
+                long.sum.finalize()
             }
-        }
-        Ok(self.bytes)
+        };
+        Ok(Whole {
+            bytes: self.bytes,
+            crc,
+        })
     }
 }
 
 impl Drop for Sequential {
     /// A file that is not wanted: the thread must not outlive whoever removes it.
     fn drop(&mut self) {
-        if let Some(Long { writer, thread }) = self.long.take() {
-            drop(writer);
-            let _ = thread.join(); // what went wrong there is of no interest any more
+        if let Some(long) = self.long.take() {
+            drop(long.writer);
+            let _ = long.thread.join(); // what went wrong there is of no interest any more
         }
     }
 }
@@ -177,7 +225,9 @@ mod tests {
                 for piece in want.chunks(step) {
                     file.append(piece).unwrap();
                 }
-                assert_eq!(file.end().unwrap(), bytes as u64);
+                let crc = crc32fast::hash(&want);
+                let bytes = bytes as u64;
+                assert_eq!(file.end().unwrap(), Whole { bytes, crc });
                 assert!(std::fs::read(&path).unwrap() == want, "{bytes} by {step}");
             }
         }

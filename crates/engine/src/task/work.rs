@@ -122,7 +122,8 @@ pub struct WorkFile {
     pub bytes: u64,
     /// Records in it.
     pub records: u64,
-    /// The CRC of all of it: set by whoever had the task done, where the file must be known again.
+    /// The CRC of all of it: taken by who wrote it, or else by whoever had the task done, where the file must be known
+    /// again.
     #[serde(skip)]
     pub crc: Option<u32>,
 }
@@ -207,14 +208,14 @@ pub(super) fn run(
     let mut report = work.run(&spec, attempt)?;
     report.folder = spec.output;
     if context.remembered {
-        for file in &mut report.files {
+        for file in report.files.iter_mut().filter(|file| file.crc.is_none()) {
             file.crc = crc_of(&*context.store, &report.folder.join(&file.name))?;
         }
     }
     Ok(report)
 }
 
-/// The CRC of a file's bytes; of what is no file, none. What was just written is in the page cache.
+/// The CRC of a file's bytes; of what is no file, none. What was just written through the page cache is still there.
 pub fn crc_of(store: &dyn Store, path: &Path) -> Result<Option<u32>> {
     let found = store.stat(path)?.map(|stat| stat.kind);
     if found != Some(FileKind::File) {

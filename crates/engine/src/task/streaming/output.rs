@@ -176,12 +176,12 @@ impl Output {
             Some(Way::HadoopBlocks(encoder)) => encoder.finish(),
             Some(Way::Sequence(writer)) => writer.finish(),
         };
-        let bytes = ended.map_err(|error| self.failed(&error))?.end()?;
+        let file = ended.map_err(|error| self.failed(&error))?.end()?;
         Ok(Some(WorkFile {
             name: self.name.clone(),
-            bytes,
+            bytes: file.bytes,
             records: self.records,
-            crc: None,
+            crc: Some(file.crc),
         }))
     }
 
