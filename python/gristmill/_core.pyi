@@ -17,6 +17,7 @@ __all__ = [
     "Values",
     "Work",
     "beat",
+    "check_output",
     "commands",
     "decode",
     "device_floor",
@@ -224,7 +225,7 @@ class LineReader:
         lines: int = 1,
         whole: bool = False,
         fixed: int | None = None,
-        before: tuple[int, int, int] = (0, 0, 0),
+        before: tuple[int, int, int] = ...,
     ) -> LineReader: ...
     def __iter__(self) -> Self: ...
     def __next__(self) -> Any: ...  # noqa: ANN401 - whatever was asked for, or put in

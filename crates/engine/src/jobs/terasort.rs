@@ -40,7 +40,7 @@ fn plan_of(
 ) -> Result<(Vec<InputFile>, SortPlan, Option<SpillNumbers>)> {
     check_apart(spec)?;
     let files = input_files(job.store(), &spec.inputs)?;
-    check_whole_records(job.store(), &files, RECORD_BYTES)?;
+    check_whole_records(&files, RECORD_BYTES)?;
     let file_bytes = files.iter().map(|file| file.stat.bytes).collect();
     let plan = SortPlan::new(RECORD_BYTES, file_bytes, spec.partitions)?;
     let numbers = if plan.fits(job.memory_bytes, job.workers) {

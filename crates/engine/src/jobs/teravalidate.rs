@@ -102,7 +102,7 @@ impl Found {
 
 /// Runs the validate tasks over `files`.
 fn check(job: &mut Job<'_>, stage: &'static str, files: &[InputFile]) -> Result<Found> {
-    check_whole_records(job.store(), files, RECORD_BYTES)?;
+    check_whole_records(files, RECORD_BYTES)?;
     let sizes: Vec<u64> = files.iter().map(|file| file.stat.bytes).collect();
     let pieces = splits(&sizes, TASK_BYTES, stride(RECORD)).concat();
     let checks = vec![OrderCheck::default(); files.len()];

@@ -85,13 +85,8 @@ fn input_file(path: &Path, stat: Stat) -> Result<InputFile> {
 }
 
 /// Fails unless every file holds whole records of `record_bytes` bytes.
-pub fn check_whole_records(
-    store: &dyn Store,
-    files: &[InputFile],
-    record_bytes: usize,
-) -> Result<()> {
+pub fn check_whole_records(files: &[InputFile], record_bytes: usize) -> Result<()> {
     for InputFile { path, stat } in files {
-        check_length(store, path, stat.bytes)?;
         let rest = stat.bytes % record_bytes as u64;
         if rest != 0 {
             let message = format!(

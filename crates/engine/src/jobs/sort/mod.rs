@@ -73,7 +73,7 @@ fn run_shape<S: Shape>(job: &mut Job<'_>, spec: &SortSpec, shape: S) -> Result<(
     let store = Arc::clone(&job.environment.store);
     let input = Input::find(&*store, spec)?;
     if let ShapeKind::Fixed(fixed) = shape.kind() {
-        check_whole_records(job.store(), &input.files, fixed.record_bytes)?;
+        check_whole_records(&input.files, fixed.record_bytes)?;
     }
     if spec.check {
         return check::run(job, shape, spec, input);
