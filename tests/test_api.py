@@ -228,6 +228,18 @@ def test_ctrl_c_cancels(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_job_that_is_let_go_cleans_up_first(tmp_path: Path) -> None:
+    """As when Ctrl-C comes after it has begun, and before anybody waits for it."""
+    out = tmp_path / "out"
+    job = _core.Job(json.dumps({"teragen": {"rows": "20m", "output": str(out)}}), "job_1_1")
+    deadline_s = time.monotonic() + 20
+    while not list(tmp_path.iterdir()) and time.monotonic() < deadline_s:
+        time.sleep(0.01)
+    assert list(tmp_path.iterdir())
+    del job
+    assert list(tmp_path.iterdir()) == []
+
+
 # --- the package ---
 
 

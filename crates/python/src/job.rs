@@ -17,6 +17,9 @@ use pyo3::prelude::*;
 use crate::error::{to_exception, to_python};
 use crate::work::Work;
 
+/// The longest that a job which is dropped may take to clean up.
+const CLEANING: Duration = Duration::from_secs(30);
+
 /// What the job's thread and Python share.
 #[derive(Default)]
 struct Shared {
@@ -31,6 +34,29 @@ pub struct Job {
     shared: Arc<Shared>,
     /// How options are called where the job was begun.
     spelling: Spelling,
+    /// The process that it runs in: a fork of it has this object, but not the job.
+    process: u32,
+}
+
+/// A job that nobody waits for any more, as when Ctrl-C comes before the wait begins, ends and cleans up first.
+impl Drop for Job {
+    fn drop(&mut self) {
+        if self.process == std::process::id() && !self.shared.wait(Duration::ZERO) {
+            self.shared.control.cancel();
+            Python::try_attach(|py| py.detach(|| self.shared.wait(CLEANING)));
+        }
+    }
+}
+
+impl Shared {
+    /// Whether the job is over, within so long.
+    fn wait(&self, longest: Duration) -> bool {
+        let report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self
+            .over
+            .wait_timeout_while(report, longest, |report| report.is_none());
+        waited.unwrap_or_else(PoisonError::into_inner).0.is_some()
+    }
 }
 
 /// How options are called on the command line, or by Python's functions.
@@ -79,23 +105,16 @@ impl Job {
             *theirs.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report);
             theirs.over.notify_all();
         });
-        Ok(Job { shared, spelling })
+        Ok(Job {
+            shared,
+            spelling,
+            process: std::process::id(),
+        })
     }
 
     fn wait(&self, py: Python<'_>, timeout_s: f64) -> bool {
-        py.detach(|| {
-            let report = self
-                .shared
-                .report
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            let limit = Duration::from_secs_f64(timeout_s.clamp(0.0, 3600.0));
-            let waited = self
-                .shared
-                .over
-                .wait_timeout_while(report, limit, |report| report.is_none());
-            waited.unwrap_or_else(PoisonError::into_inner).0.is_some()
-        })
+        let limit = Duration::from_secs_f64(timeout_s.clamp(0.0, 3600.0));
+        py.detach(|| self.shared.wait(limit))
     }
 
     fn progress(&self) -> (&'static str, usize, u64, u64) {
