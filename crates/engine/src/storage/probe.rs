@@ -80,7 +80,7 @@ pub struct DeviceFloor {
 const CACHED_READ_BYTES: u64 = 1_000_000_000;
 
 /// Writes `bytes` to a new file past the cache with `streams` streams, then reads a cached file of the same size. The
-/// file is at `path` for a moment only: see [`Unnamed`].
+/// file is at `path` for a moment only: see `Unnamed`.
 ///
 /// ```
 /// use gristmill_engine::storage::{local::Local, probe::device_floor};
