@@ -266,10 +266,12 @@ impl Drop for Staging<'_> {
 /// use gristmill_engine::{Kind, commit::check_output};
 /// use gristmill_engine::storage::{Store, memory::Memory};
 /// let store = Memory::with_room_for(1000);
-/// assert!(check_output(&store, "/out".as_ref(), false).is_ok());
-/// store.create_directory("/out".as_ref())?;
-/// assert_eq!(check_output(&store, "/out".as_ref(), false).unwrap_err().kind(), Kind::Exists);
-/// assert!(check_output(&store, "/out".as_ref(), true).is_ok());
+/// assert_eq!(check_output(&store, "/jobs/out".as_ref(), false).unwrap_err().kind(), Kind::NotFound);
+/// store.create_directory("/jobs".as_ref())?;
+/// assert!(check_output(&store, "/jobs/out".as_ref(), false).is_ok());
+/// store.create_directory("/jobs/out".as_ref())?;
+/// assert_eq!(check_output(&store, "/jobs/out".as_ref(), false).unwrap_err().kind(), Kind::Exists);
+/// assert!(check_output(&store, "/jobs/out".as_ref(), true).is_ok());
 /// # Ok::<(), gristmill_engine::Error>(())
 /// ```
 pub fn check_output(store: &dyn Store, target: &Path, overwrite: bool) -> Result<()> {
