@@ -85,6 +85,9 @@ def streaming(text: Path, out: Path, mapper: str, reducer: str, *more: str) -> C
     return [GRISTMILL, "streaming", *more, "-input", text, "-output", out, *scripts]
 
 
+#: Both scripts one after the other; the reducer of pairs that were sorted before.
+ALONE = "scripts alone"
+
 #: A reducer for each core, as Hadoop is told too.
 BOTH_CORES = ("-D", "mapreduce.job.reduces=2")
 
@@ -120,11 +123,10 @@ def programs(text: Path, folder: Path, frameworks: Path | None) -> dict[str, Com
     out = folder / "out"
     sort = f"LC_ALL=C sort --parallel=2 -S {MEMORY} -T {folder}"
     pairs = folder / "pairs"
-    subprocess.run(f"{mapper} < {text} | {sort} > {pairs}", shell=True, check=True)
     found: dict[str, Command | str] = {
         "gristmill": [sys.executable, folder / "job.py", text, out],
         "gristmill streaming": streaming(text, out, str(mapper), str(reducer), *BOTH_CORES),
-        "scripts alone": f"{mapper} < {text} > /dev/null && {reducer} < {pairs} > {out}",
+        ALONE: f"{mapper} < {text} > /dev/null && {reducer} < {pairs} > {out}",
         "pipe with sort": f"{mapper} < {text} | {sort} | {reducer} > {out}",
         "Hadoop Streaming": hadoop_command(text, out, str(mapper), str(reducer), folder),
         "mrjob local": [
@@ -141,7 +143,9 @@ def throughs(text: Path, folder: Path) -> dict[str, Command | str]:
     out = folder / "out"
     return {
         "gristmill streaming": streaming(text, out, "cat", "cat", "--memory", MEMORY, *BOTH_CORES),
-        "gristmill streaming, one reducer": streaming(text, out, "cat", "cat", "--memory", MEMORY),
+        "gristmill streaming with one reducer": streaming(
+            text, out, "cat", "cat", "--memory", MEMORY
+        ),
         "cat | sort | cat": f"cat {text} | LC_ALL=C sort --parallel=2 -S {MEMORY} -T {folder}"
         f" | cat > {out}",
         "Hadoop Streaming": hadoop_command(text, out, "cat", "cat", folder),
@@ -210,6 +214,9 @@ def main() -> None:
                 cell: {n: c for n, c in found.items() if n in wanted}
                 for cell, found in cells.items()
             }
+        if ALONE in cells["words"]:
+            sort = f"LC_ALL=C sort -T {folder} > {folder / 'pairs'}"
+            subprocess.run(f"{folder / 'mapper.py'} < {words} | {sort}", shell=True, check=True)
         for number in range(given.rounds):
             for cell, commands in cells.items():
                 order = list(commands.items())
