@@ -246,6 +246,7 @@ def pair(ours: str, theirs: str, text: Path, folder: Path, *, turned: bool) -> F
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--text", type=int, default=1000, help="MB of text (1000)")
+    parser.add_argument("--natural", action="store_true", help="words of Zipf's law, none rare")
     parser.add_argument("--rounds", type=int, default=3, help="rounds (3)")
     parser.add_argument("--dir", type=Path, default=Path(), help="where the data go (.)")
     parser.add_argument("--results", type=Path, default=HERE / "results", help="raw results")
@@ -254,7 +255,8 @@ def main() -> None:
     results: Figures = {"machine": machine(), "at": at.isoformat(timespec="seconds"), "rounds": []}
     with tempfile.TemporaryDirectory(prefix="gristmill-bench-", dir=given.dir.absolute()) as folder:
         text = Path(folder, "text")
-        rare_text(text, given.text * 1_000_000)
+        (natural_text if given.natural else rare_text)(text, given.text * 1_000_000)
+        results["words"] = "natural" if given.natural else "with rare ones"
         results["bytes"] = text.stat().st_size
         for number in range(given.rounds):
             turned = bool(number % 2)

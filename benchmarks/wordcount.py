@@ -190,6 +190,7 @@ def main() -> None:
         return
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--text", type=int, default=100, help="MB of words (100)")
+    parser.add_argument("--natural", action="store_true", help="words of Zipf's law, none rare")
     parser.add_argument("--through", type=int, default=1000, help="MB through cat (1000)")
     parser.add_argument("--rounds", type=int, default=3, help="rounds (3)")
     parser.add_argument("--frameworks", type=Path, help="a Python that has PySpark")
@@ -204,7 +205,7 @@ def main() -> None:
     ) as scratch:
         folder = Path(scratch)
         words, lines = folder / "words", folder / "lines"
-        rare_text(words, given.text * 1_000_000)
+        (natural_text if given.natural else rare_text)(words, given.text * 1_000_000)
         natural_text(lines, given.through * 1_000_000)
         frameworks = given.frameworks and given.frameworks.absolute()
         cells = {"words": programs(words, folder, frameworks), "nothing": throughs(lines, folder)}
@@ -227,6 +228,7 @@ def main() -> None:
     results = {
         "machine": machine(),
         "at": at.isoformat(timespec="seconds"),
+        "words": "natural" if given.natural else "with rare ones",
         "words_bytes": given.text * 1_000_000,
         "through_bytes": given.through * 1_000_000,
         "runs": runs,
