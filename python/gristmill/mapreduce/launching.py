@@ -369,8 +369,8 @@ def side_files(job: Job) -> dict[str, str]:
 def _wait(native: "_core.Job", progress: bool | None, stop: Stop) -> None:
     from gristmill.cli.progress import progress_bar
 
-    how = {"quiet": progress is False, "anywhere": progress is True}
-    with progress_bar(**how, first_s=_BAR_AFTER_S) as bar:
+    quiet, anywhere = progress is False, progress is True
+    with progress_bar(quiet=quiet, first_s=_BAR_AFTER_S, anywhere=anywhere) as bar:
         while not native.wait(TICK_S):
             if stop():
                 native.cancel()

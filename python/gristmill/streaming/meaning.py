@@ -121,9 +121,10 @@ class _Reading(Formats, Tolerance):
 
     def refuse(self) -> None:
         arguments = self.arguments
-        for name, why in (("libjars", "there is no Java here to run classes of jars"),):
-            if arguments.has(name):
-                raise WrongCommandError(f"-{name} cannot be honoured: {why}")
+        if arguments.has("libjars"):
+            raise WrongCommandError(
+                "-libjars cannot be honoured: there is no Java here to run classes of jars"
+            )
         jobtracker = arguments.last("jt")
         if jobtracker not in (None, "local"):
             raise WrongCommandError(

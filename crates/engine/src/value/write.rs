@@ -64,10 +64,9 @@ pub fn text(out: &mut Vec<u8>, value: &str) {
 ///
 /// ```
 /// use gristmill_engine::value::write;
-/// let (mut plain, mut any) = (Vec::new(), Vec::new());
-/// write::plain_bytes(&mut plain, b"ab");
-/// write::bytes(&mut any, b"ab");
-/// assert_eq!(plain, any);
+/// let mut out = Vec::new();
+/// write::plain_bytes(&mut out, b"ab");
+/// assert_eq!(out, b"\x01ab\0");
 /// ```
 #[inline]
 pub fn plain_bytes(out: &mut Vec<u8>, value: &[u8]) {
@@ -78,10 +77,9 @@ pub fn plain_bytes(out: &mut Vec<u8>, value: &[u8]) {
 ///
 /// ```
 /// use gristmill_engine::value::write;
-/// let (mut plain, mut any) = (Vec::new(), Vec::new());
-/// write::plain_text(&mut plain, b"word");
-/// write::text(&mut any, "word");
-/// assert_eq!(plain, any);
+/// let mut out = Vec::new();
+/// write::plain_text(&mut out, b"word");
+/// assert_eq!(out, b"\x02word\0");
 /// ```
 #[inline]
 pub fn plain_text(out: &mut Vec<u8>, value: &[u8]) {
