@@ -128,6 +128,7 @@ impl<'a, S: Shape> Sources<'a, S> {
         here.records += 1;
         here.bytes += here.length as u64;
         if !here.carried {
+            here.before = here.start;
             here.start += here.length;
             let rest = &here.buffer[here.start..here.end];
             if let Some(length) = self.shape.length(rest) {
@@ -148,17 +149,18 @@ impl<'a, S: Shape> Sources<'a, S> {
         self.sources[source].leave_carry();
         loop {
             let here = &mut self.sources[source];
-            if here
+            let found = here
                 .find(shape)
-                .map_err(|error| error.with_path(run.path()))?
-            {
+                .map_err(|error| error.with_path(run.path()))?;
+            here.before = here.start;
+            if found {
                 return Ok(());
             }
             if self.next_buffer(source)? {
                 continue;
             }
             let here = &mut self.sources[source];
-            here.length = 0;
+            (here.length, here.before) = (0, here.start);
             let cut = here.carry.bytes.len();
             if cut == 0 {
                 return Ok(());
@@ -236,7 +238,7 @@ impl<'a, S: Shape> Sources<'a, S> {
     }
 }
 
-impl<S> Heads for Sources<'_, S> {
+impl<S: Shape> Heads for Sources<'_, S> {
     #[inline]
     fn head(&self, source: usize) -> Option<&[u8]> {
         let here = self.sources.get(source)?;
@@ -247,6 +249,18 @@ impl<S> Heads for Sources<'_, S> {
             return Some(&here.carry.bytes);
         }
         here.buffer.get(here.start..here.start + here.length)
+    }
+
+    /// Of records that lie next to each other in one buffer.
+    #[inline]
+    fn repeats(&self, source: usize) -> bool {
+        let here = &self.sources[source];
+        if here.carried || here.before == here.start {
+            return false;
+        }
+        let before = &here.buffer[here.before..here.start];
+        let present = &here.buffer[here.start..here.start + here.length];
+        here.length > 0 && self.shape.key(before) == self.shape.key(present)
     }
 }
 
@@ -268,6 +282,8 @@ struct Source {
     length: usize,
     start: usize,
     end: usize,
+    /// Where in `buffer` the record before it begins; `start` where it does not lie there.
+    before: usize,
     /// What was taken so far.
     records: u64,
     bytes: u64,
@@ -289,6 +305,7 @@ impl Source {
             length: 0,
             start: 0,
             end: 0,
+            before: 0,
             carried: false,
             buffer: Pages::default(),
             records: 0,

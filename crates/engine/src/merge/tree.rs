@@ -10,9 +10,10 @@
 //!           s0  s1 s2  s3
 //! ```
 //!
-//! A match compares prefixes, eight bytes of key held in the node; only where they are equal does it look at
-//! records, and where those are equal too the source with the smaller number wins: the merge is stable. A source
-//! at its end has the largest prefix and loses every tie.
+//! A match compares prefixes, eight bytes of key held in the node, then the eight behind them; only where they are equal
+//! too does it look at records, and where those are equal the source with the smaller number wins: the merge is stable. A
+//! source at its end has the largest prefix and loses every tie. A source whose next record has the key of the one before
+//! plays no match at all: it would win them again.
 //!
 //! Source: Knuth, The Art of Computer Programming, volume 3, 5.4.1, "trees of losers".
 
@@ -25,12 +26,19 @@ use crate::record::shape::Shape;
 pub trait Heads {
     /// The next record of `source`, or `None` where it has come to its end.
     fn head(&self, source: usize) -> Option<&[u8]>;
+
+    /// Whether the next record of `source` has the key of the one before it, as far as that is easy to tell.
+    fn repeats(&self, _source: usize) -> bool {
+        false
+    }
 }
 
 /// A source in a match.
 #[derive(Debug, Clone, Copy)]
 struct Player {
     prefix: u64,
+    /// The eight bytes behind it, where keys are long and often alike.
+    second: u64,
     source: usize,
 }
 
@@ -67,6 +75,7 @@ impl<S: Shape> LoserTree<S> {
     pub fn new(shape: S, sources: usize, heads: &impl Heads) -> Self {
         let nobody = Player {
             prefix: u64::MAX,
+            second: u64::MAX,
             source: usize::MAX,
         };
         let mut tree = LoserTree {
@@ -105,13 +114,18 @@ impl<S: Shape> LoserTree<S> {
     #[inline]
     pub fn replay(&mut self, heads: &impl Heads) {
         let mut here = self.player(self.winner.source, heads);
+        if here.prefix == self.winner.prefix && heads.repeats(here.source) {
+            return; // what the record before has won against, this one wins against
+        }
         let mut node = (self.losers.len() + here.source) / 2;
         while node > 0 {
             let there = self.losers[node];
-            let lost = if there.prefix == here.prefix {
-                self.wins_tie(&there, &here, heads)
-            } else {
+            let lost = if there.prefix != here.prefix {
                 there.prefix < here.prefix
+            } else if there.second != here.second {
+                there.second < here.second
+            } else {
+                self.wins_tie(&there, &here, heads)
             };
             (here, self.losers[node]) = choose(lost, there, here);
             node /= 2;
@@ -121,21 +135,26 @@ impl<S: Shape> LoserTree<S> {
 
     #[inline]
     fn player(&self, source: usize, heads: &impl Heads) -> Player {
-        let prefix = heads
-            .head(source)
-            .map_or(u64::MAX, |record| self.shape.prefix(record));
-        Player { prefix, source }
+        let (prefix, second) = heads.head(source).map_or((u64::MAX, u64::MAX), |record| {
+            (self.shape.prefix(record), self.shape.second_prefix(record))
+        });
+        Player {
+            prefix,
+            second,
+            source,
+        }
     }
 
     fn beats(&self, one: &Player, other: &Player, heads: &impl Heads) -> bool {
-        match one.prefix.cmp(&other.prefix) {
+        let prefixes = |player: &Player| (player.prefix, player.second);
+        match prefixes(one).cmp(&prefixes(other)) {
             Ordering::Less => true,
             Ordering::Greater => false,
             Ordering::Equal => self.wins_tie(one, other, heads),
         }
     }
 
-    /// Whether `one` comes before `other`, whose prefix is the same.
+    /// Whether `one` comes before `other`, whose prefixes are the same.
     #[inline(never)]
     fn wins_tie(&self, one: &Player, other: &Player, heads: &impl Heads) -> bool {
         let order = match (heads.head(one.source), heads.head(other.source)) {
@@ -153,6 +172,7 @@ impl<S: Shape> LoserTree<S> {
 fn choose(so: bool, one: Player, other: Player) -> (Player, Player) {
     let select = |yes: Player, no: Player| Player {
         prefix: select_unpredictable(so, yes.prefix, no.prefix),
+        second: select_unpredictable(so, yes.second, no.second),
         source: select_unpredictable(so, yes.source, no.source),
     };
     (select(one, other), select(other, one))
@@ -165,21 +185,32 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    struct Queues {
+    struct Queues<S> {
+        shape: S,
         records: Vec<Vec<Vec<u8>>>,
         at: Vec<usize>,
     }
 
-    impl Heads for Queues {
+    impl<S: Shape> Heads for Queues<S> {
         fn head(&self, source: usize) -> Option<&[u8]> {
             self.records[source].get(self.at[source]).map(Vec::as_slice)
+        }
+
+        fn repeats(&self, source: usize) -> bool {
+            let at = self.at[source];
+            let key = |at: usize| {
+                self.records[source]
+                    .get(at)
+                    .map(|record| self.shape.key(record))
+            };
+            at > 0 && key(at).is_some() && key(at) == key(at - 1)
         }
     }
 
     /// The records of sorted sources in merged order, each with its source.
     fn merged(shape: impl Shape, records: Vec<Vec<Vec<u8>>>) -> Vec<(usize, Vec<u8>)> {
         let at = vec![0; records.len()];
-        let mut queues = Queues { records, at };
+        let mut queues = Queues { shape, records, at };
         let mut tree = LoserTree::new(shape, queues.at.len(), &queues);
         let mut all = Vec::new();
         while let Some(record) = queues.head(tree.winner()) {

@@ -13,15 +13,16 @@
 //! (ARCHITECTURE.md). Half of the memory is free, as eight bytes do.
 //!
 //! Where key bits tie the keys themselves decide, which costs a fetch from far away: so keys that tie often in those
-//! bits, as text does, are seen in a sample, and sorted by all sixteen bytes. The order is the same. There four bits of
-//! the position say how long a key is, if it ends within the entry: two such keys that tie are equal, and nothing need be
-//! fetched to know.
+//! bits, as text does, are seen in a sample, and sorted by all sixteen bytes, or counted where whole keys repeat
+//! (`counted`). The order is the same. There four bits of the position say how long a key is, if it ends
+//! within the entry: two such keys that tie are equal, and nothing need be fetched to know.
 //!
 //! ```text
 //!   entry      | key, 10 bytes, zeros behind its end | 4 bits: 0 to 10, or longer | place, 44 bits |
 //! ```
 
 use super::Entry;
+use super::counted::sort_counted;
 use super::packed::{Frame, Packed, position_bits, resolve_ties};
 use super::refine::{Keys, Refiner, sort_entries, window};
 use super::sort::{Pieces, sort_slices};
@@ -62,9 +63,16 @@ pub fn compact_entry(key: &[u8], descending: bool, place: u64) -> Entry {
     Entry::new(&first, length << PLACE_BITS | place)
 }
 
+/// Where the record of an entry lies.
 #[inline]
-fn place_of(entry: Entry) -> u64 {
+pub(super) fn place_of(entry: Entry) -> u64 {
     entry.position() & ((1 << PLACE_BITS) - 1)
+}
+
+/// Whether a key, with its length in the lowest four bits, goes on behind the entry.
+pub(super) fn is_longer(key_and_length: u128, descending: bool) -> bool {
+    let longer = if descending { 0 } else { LONGER };
+    key_and_length & 0xF == u128::from(longer)
 }
 
 /// Sorts entries by (key, place), whole keys included; gives their places, which are left of them.
@@ -83,6 +91,9 @@ fn place_of(entry: Entry) -> u64 {
 /// ```
 pub fn sort_compact<'a>(entries: &'a mut [Entry], keys: &dyn Keys) -> &'a [u64] {
     let count = entries.len();
+    if repeat_often(entries) && sort_counted(entries, keys) {
+        return &words_of_mut(entries)[..count];
+    }
     let packer = Packer::new(entries);
     if packer.tells_apart(entries) {
         let words = words_of_mut(entries);
@@ -98,6 +109,20 @@ pub fn sort_compact<'a>(entries: &'a mut [Entry], keys: &dyn Keys) -> &'a [u64] 
         words[i] = place_of(entry_at(words, i));
     }
     &words[..count]
+}
+
+/// Whether keys come more than once each, on average, in a sample.
+fn repeat_often(entries: &[Entry]) -> bool {
+    let step = (entries.len() / SAMPLE_ENTRIES).max(1);
+    let mut sample: Vec<u128> = entries
+        .iter()
+        .step_by(step)
+        .map(|entry| entry.key_number())
+        .collect();
+    sample.sort_unstable();
+    let all = sample.len();
+    sample.dedup();
+    sample.len() <= all / 2
 }
 
 #[inline]
@@ -232,12 +257,12 @@ fn distribute(packed: &[Packed], shift: u32, counts: &mut [usize], to: &mut [Pac
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use proptest::prelude::*;
 
     /// Keys one behind the other; a position is a key's number.
-    struct List(Vec<Vec<u8>>, bool);
+    pub struct List(pub Vec<Vec<u8>>, pub bool);
 
     impl Keys for List {
         fn key_at(&self, position: u64) -> &[u8] {
@@ -248,13 +273,13 @@ mod tests {
         }
     }
 
-    fn entries(list: &List) -> Vec<Entry> {
+    pub fn entries(list: &List) -> Vec<Entry> {
         let keys = list.0.iter().zip(0..);
         keys.map(|(key, at)| compact_entry(key, list.1, at))
             .collect()
     }
 
-    fn stable_sort(list: &List) -> Vec<u64> {
+    pub fn stable_sort(list: &List) -> Vec<u64> {
         let mut want: Vec<u64> = (0..list.0.len() as u64).collect();
         want.sort_by(|a, b| {
             let order = list.key_at(*a).cmp(list.key_at(*b));

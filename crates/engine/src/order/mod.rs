@@ -4,6 +4,7 @@
 pub mod borders;
 pub mod check;
 pub mod compact;
+mod counted;
 pub mod cuts;
 pub mod entry;
 pub mod packed;

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Keys are compared as bytes, as `LC_ALL=C sort` does; one that is exhausted sorts first. The rule that must
-//! hold: a smaller prefix is a smaller key. So code that holds a prefix beside each record compares integers, and
+//! hold: a smaller prefix is a smaller key, and of equal ones a smaller second prefix is. So code that holds a prefix beside each record compares integers, and
 //! looks at records only where two prefixes are equal.
 
 use std::cmp::Ordering;
@@ -80,6 +80,17 @@ pub trait Shape: Copy + Send + Sync + Debug + 'static {
     /// assert!(down.prefix(b"a\n") > down.prefix(b"ab\n"));
     /// ```
     fn prefix(&self, record: &[u8]) -> u64;
+
+    /// The eight bytes behind those in the same way, for records whose prefixes are equal; 0 for all of a shape whose
+    /// keys hardly go on there.
+    ///
+    /// ```
+    /// use gristmill_engine::record::shape::{Lines, Shape};
+    /// let lines = Lines { descending: false };
+    /// assert!(lines.second_prefix(b"the same a\n") < lines.second_prefix(b"the same b\n"));
+    /// assert_eq!(lines.second_prefix(b"short\n"), 0);
+    /// ```
+    fn second_prefix(&self, record: &[u8]) -> u64;
 
     /// Whether larger keys come first.
     fn descending(&self) -> bool;
@@ -228,6 +239,11 @@ impl Shape for Fixed {
         directed_prefix(ascending, self.descending)
     }
 
+    #[inline]
+    fn second_prefix(&self, _record: &[u8]) -> u64 {
+        0
+    }
+
     fn descending(&self) -> bool {
         self.descending
     }
@@ -259,6 +275,11 @@ impl Shape for Lines {
             _ => padded(self.key(record)),
         };
         directed_prefix(ascending, self.descending)
+    }
+
+    #[inline]
+    fn second_prefix(&self, record: &[u8]) -> u64 {
+        directed_prefix(second(self.key(record)), self.descending)
     }
 
     fn descending(&self) -> bool {
@@ -309,6 +330,11 @@ impl Shape for Pairs {
             Some(first) => u64::from_be_bytes(*first),
             None => padded(key),
         }
+    }
+
+    #[inline]
+    fn second_prefix(&self, record: &[u8]) -> u64 {
+        second(self.key(record))
     }
 
     fn descending(&self) -> bool {
@@ -401,6 +427,19 @@ fn padded(key: &[u8]) -> u64 {
     u64::from_be_bytes(first)
 }
 
+/// The bytes of a key behind its prefix.
+#[inline]
+fn second(key: &[u8]) -> u64 {
+    match key
+        .get(PREFIX_BYTES..)
+        .map(|rest| (rest.first_chunk(), rest))
+    {
+        Some((Some(second), _)) => u64::from_be_bytes(*second),
+        Some((None, rest)) => padded(rest),
+        None => 0,
+    }
+}
+
 #[inline]
 fn directed_prefix(ascending: u64, descending: bool) -> u64 {
     if descending { !ascending } else { ascending }
@@ -424,12 +463,13 @@ mod tests {
     /// Keys of few different bytes, so that prefixes tie and keys end inside each other.
     fn key() -> impl Strategy<Value = Vec<u8>> {
         let byte = prop_oneof![Just(0_u8), Just(b'a'), Just(0xFF)];
-        let few = vec(byte, 0..12);
-        prop_oneof![few, vec(any::<u8>(), 0..12)]
+        let few = vec(byte, 0..20);
+        prop_oneof![few, vec(any::<u8>(), 0..20)]
     }
 
     fn agree(shape: impl Shape, a: &[u8], b: &[u8], want: Ordering) {
-        let prefixes = shape.prefix(a).cmp(&shape.prefix(b));
+        let both = |record| (shape.prefix(record), shape.second_prefix(record));
+        let prefixes = both(a).cmp(&both(b));
         assert_eq!(shape.compare(a, b), want);
         assert!(prefixes == want || prefixes.is_eq());
     }

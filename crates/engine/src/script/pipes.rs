@@ -9,6 +9,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use super::pace::Pace;
 use super::process::Exit;
 use crate::error::{Error, Result};
 
@@ -18,13 +19,11 @@ const WAIT_MS: i32 = 50;
 /// Bytes that a pipe may hold, where the system lets us ask: fewer switches between the script and us.
 const PIPE_BYTES: libc::c_int = 1 << 20;
 
+/// What any pipe holds: the least a system has.
+const LEAST_PIPE_BYTES: usize = 4 << 10;
+
 /// Writes are gathered to so many bytes, as Hadoop gathers them.
 const GATHER_BYTES: usize = 128 << 10;
-
-/// A script that writes so little at once writes often: what it writes next is left to gather for a moment, so that it
-/// does not wake us for each of its lines. Its pipe holds more than it can write meanwhile.
-const TRICKLE_BYTES: usize = 16 << 10;
-const TRICKLE_WAIT: Duration = Duration::from_millis(1);
 
 /// Why the waiting ends early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,6 +107,7 @@ impl<'a> Watch<'a> {
 #[derive(Debug)]
 pub(super) struct Pipe {
     file: File,
+    pace: Pace,
 }
 
 impl Pipe {
@@ -121,18 +121,32 @@ impl Pipe {
             #[cfg(target_os = "linux")]
             libc::fcntl(fd, libc::F_SETPIPE_SZ, PIPE_BYTES);
         }
-        Pipe { file }
+        #[cfg(target_os = "linux")]
+        // SAFETY: as above.
+        let holds = unsafe { libc::fcntl(fd, libc::F_GETPIPE_SZ) };
+        #[cfg(not(target_os = "linux"))]
+        let holds = -1;
+        let pace = Pace::new(usize::try_from(holds).unwrap_or(LEAST_PIPE_BYTES));
+        Pipe { file, pace }
     }
 
-    /// Waits a while until the pipe is ready, or has come to its end.
-    fn ready(&self, events: libc::c_short) -> bool {
+    /// Waits until the pipe is ready for one of `events`, or has come to its end; false after so many milliseconds.
+    fn ready(&self, events: libc::c_short, most_ms: i32) -> bool {
         let mut waiting = libc::pollfd {
             fd: self.file.as_raw_fd(),
             events,
             revents: 0,
         };
         // SAFETY: one valid descriptor, and the memory of one answer.
-        unsafe { libc::poll(&raw mut waiting, 1, WAIT_MS) > 0 }
+        unsafe { libc::poll(&raw mut waiting, 1, most_ms) > 0 }
+    }
+
+    /// Leaves the script alone for a while, unless it ends: there is nothing to do before it has read or written more.
+    fn rest(&mut self) {
+        let rest_ms = self.pace.rest_ms();
+        if rest_ms > 0 {
+            self.ready(0, rest_ms.into());
+        }
     }
 
     /// Reads what there is; 0 at the end. `halt` is asked between waits.
@@ -143,12 +157,15 @@ impl Pipe {
     ) -> Result<usize, Halt> {
         loop {
             match self.file.read(buffer) {
-                Ok(count) => return Ok(count),
+                Ok(count) => {
+                    self.pace.moved(count);
+                    return Ok(count);
+                }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(_broken) => return Ok(0),
             }
-            if !self.ready(libc::POLLIN)
+            if !self.ready(libc::POLLIN, WAIT_MS)
                 && let Some(halt) = halt()
             {
                 return Err(halt);
@@ -163,6 +180,7 @@ impl Pipe {
             match self.file.write(rest) {
                 Ok(count) => {
                     watch.moved();
+                    self.pace.moved(count);
                     rest = rest.get(count..).unwrap_or_default();
                     continue;
                 }
@@ -170,7 +188,8 @@ impl Pipe {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(_broken) => return Ok(false),
             }
-            if !self.ready(libc::POLLOUT)
+            self.rest();
+            if !self.ready(libc::POLLOUT, WAIT_MS)
                 && let Some(halt) = watch.check()
             {
                 return Err(halt);
@@ -267,8 +286,8 @@ impl<'a> Stdin<'a> {
 pub struct Stdout<'a> {
     pipe: Pipe,
     watch: &'a Watch<'a>,
-    /// How many of the last reads gave little, one after another.
-    trickles: u32,
+    /// Whether the last read left the pipe empty.
+    is_empty: bool,
     /// Why reading ended early.
     halt: Option<Halt>,
 }
@@ -278,7 +297,7 @@ impl<'a> Stdout<'a> {
         Stdout {
             pipe,
             watch,
-            trickles: 0,
+            is_empty: false,
             halt: None,
         }
     }
@@ -289,14 +308,13 @@ impl<'a> Stdout<'a> {
         if self.halt.is_some() {
             return 0;
         }
-        if self.trickles > 1 {
-            std::thread::sleep(TRICKLE_WAIT);
+        if self.is_empty {
+            self.pipe.rest();
         }
         match self.pipe.read(buffer, || self.watch.check()) {
             Ok(count) => {
                 self.watch.moved();
-                let little = count < TRICKLE_BYTES.min(buffer.len());
-                self.trickles = if little { self.trickles + 1 } else { 0 };
+                self.is_empty = count < buffer.len();
                 count
             }
             Err(halt) => {

@@ -89,11 +89,14 @@ impl Chunk {
         Ok(())
     }
 
-    /// Leaves the empty memory `bytes` bytes, or as many as lay in it before, if that is more: what was never touched costs
-    /// more to touch than a run more costs to merge.
+    /// Leaves the empty memory `bytes` bytes, or a quarter of what lay in it before, if that is more: what was never touched
+    /// costs more to touch than a run more costs to merge.
     pub(super) fn narrow(&mut self, bytes: usize) {
         debug_assert!(self.is_empty());
-        self.window = self.memory.len().min(bytes.max(self.held) / ENTRY_BYTES);
+        self.window = self
+            .memory
+            .len()
+            .min(bytes.max(self.held / 4) / ENTRY_BYTES);
     }
 
     /// Gives the empty memory all of its bytes again.
