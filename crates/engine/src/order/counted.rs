@@ -17,7 +17,7 @@ use crate::record::KEY_BYTES;
 use crate::storage::pages::{words_of, words_of_mut};
 
 /// Different keys at most, as one of so many entries and as a number: their table stays in a core's own cache.
-const ENTRIES_OF_KEY: usize = 32;
+const ENTRIES_OF_KEY: usize = 16;
 const MOST_KEYS: usize = 1 << 16;
 
 /// Entries whose key may take so many looks at most: keys that were made to collide end here.

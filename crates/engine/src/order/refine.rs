@@ -10,6 +10,7 @@
 //! stay in the cache once they were fetched, are compared as they are.
 
 use super::Entry;
+use crate::record::shape::padded;
 use crate::record::{KEY_BYTES, POSITION_LIMIT};
 
 /// Finds keys by position.
@@ -221,14 +222,15 @@ fn rest_of(key: &[u8], depth: usize) -> &[u8] {
 /// use gristmill_engine::order::refine::window;
 /// assert_eq!(&window(b"abc", 1), b"bc\0\0\0\0\0\0\0\0");
 /// ```
+#[inline]
 pub fn window(key: &[u8], depth: usize) -> [u8; KEY_BYTES] {
     let rest = rest_of(key, depth);
     if let Some(window) = rest.first_chunk() {
         return *window;
     }
-    let mut window = [0; KEY_BYTES];
-    window[..rest.len()].copy_from_slice(rest);
-    window
+    let byte = |at: usize| rest.get(at).copied().unwrap_or(0);
+    let [a, b, c, d, e, f, g, h] = padded(rest).to_be_bytes();
+    [a, b, c, d, e, f, g, h, byte(8), byte(9)]
 }
 
 #[cfg(test)]

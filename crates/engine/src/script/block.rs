@@ -5,8 +5,9 @@
 //!                            |<------------- a block ---------------->|
 //! ```
 
-use memchr::{memchr, memchr2_iter};
+use memchr::memchr;
 
+use super::marks::each_mark;
 use super::protocol::cut;
 use crate::error::Result;
 
@@ -74,18 +75,17 @@ impl<'a> Block<'a> {
         mut take: impl FnMut(&[u8], Option<&[u8]>) -> Result<()>,
     ) -> Result<()> {
         let (mut start, mut cut) = (0, None);
-        for at in memchr2_iter(separator, b'\n', self.lines) {
-            if self.lines.get(at) != Some(&b'\n') {
+        each_mark(self.lines, separator, b'\n', |at, is_end| {
+            if !is_end {
                 cut = cut.or(Some(at));
-                continue;
+                return Ok(());
             }
             let end = cut.take().unwrap_or(at);
             let key = self.lines.get(start..end).unwrap_or_default();
             let value = self.lines.get(end + 1..at).unwrap_or_default();
-            take(key, Some(value))?;
             start = at + 1;
-        }
-        Ok(())
+            take(key, Some(value))
+        })
     }
 
     /// Calls `put` with the bytes that all lines are as text whose keys and values have `separator` between them, piece
@@ -107,18 +107,16 @@ impl<'a> Block<'a> {
             return Ok(None);
         };
         let (mut count, mut from, mut separated) = (0, 0, false);
-        for at in memchr2_iter(byte, b'\n', self.lines) {
-            if self.lines.get(at) != Some(&b'\n') {
-                separated = true;
-                continue;
-            }
-            if !separated {
+        each_mark(self.lines, byte, b'\n', |at, is_end| {
+            if is_end && !separated {
                 put(self.lines.get(from..at).unwrap_or_default())?;
                 put(separator)?;
                 from = at;
             }
-            (count, separated) = (count + 1, false);
-        }
+            count += u64::from(is_end);
+            separated = !is_end;
+            Ok(())
+        })?;
         put(self.lines.get(from..).unwrap_or_default())?;
         Ok(Some(count))
     }

@@ -11,6 +11,7 @@
 pub mod block;
 pub mod input;
 pub mod lines;
+mod marks;
 mod pace;
 pub mod pipes;
 pub mod process;

@@ -89,14 +89,14 @@ impl Chunk {
         Ok(())
     }
 
-    /// Leaves the empty memory `bytes` bytes, or a quarter of what lay in it before, if that is more: what was never touched
+    /// Leaves the empty memory `bytes` bytes, or an eighth of what lay in it before, if that is more: what was never touched
     /// costs more to touch than a run more costs to merge.
     pub(super) fn narrow(&mut self, bytes: usize) {
         debug_assert!(self.is_empty());
         self.window = self
             .memory
             .len()
-            .min(bytes.max(self.held / 4) / ENTRY_BYTES);
+            .min(bytes.max(self.held / 8) / ENTRY_BYTES);
     }
 
     /// Gives the empty memory all of its bytes again.
@@ -225,7 +225,7 @@ impl Chunk {
         let (low, high) = self.memory.split_at_mut(slot);
         let (low, mut end) = (bytes_of_mut(low), start);
         for part in parts {
-            low[end..end + part.len()].copy_from_slice(part);
+            copy_short(part, &mut low[end..end + part.len()]);
             end += part.len();
         }
         high[0] = entry_of(shape, &low[start..end], start);
@@ -353,6 +353,33 @@ impl<S: Shape> Scanner<'_, S> {
 #[inline]
 fn entry_of<S: Shape>(shape: S, record: &[u8], at: usize) -> Entry {
     compact_entry(shape.key(record), shape.descending(), at as u64)
+}
+
+/// Copies what mostly is a few bytes, for which a call costs more than the copy.
+#[inline(always)]
+fn copy_short(from: &[u8], to: &mut [u8]) {
+    if from.len() > 16 {
+        to.copy_from_slice(from);
+    } else if let (Some(first), Some(last)) = (from.first_chunk::<8>(), from.last_chunk::<8>()) {
+        copy_ends(first, last, to);
+    } else if let (Some(first), Some(last)) = (from.first_chunk::<4>(), from.last_chunk::<4>()) {
+        copy_ends(first, last, to);
+    } else if let (Some(first), Some(last)) = (from.first_chunk::<2>(), from.last_chunk::<2>()) {
+        copy_ends(first, last, to);
+    } else if let (Some(from), Some(to)) = (from.first(), to.first_mut()) {
+        *to = *from;
+    }
+}
+
+/// Copies the first bytes and the last, of which some may be both.
+#[inline(always)]
+fn copy_ends<const N: usize>(first: &[u8; N], last: &[u8; N], to: &mut [u8]) {
+    if let Some(begin) = to.first_chunk_mut() {
+        *begin = *first;
+    }
+    if let Some(end) = to.last_chunk_mut() {
+        *end = *last;
+    }
 }
 
 /// A sorted chunk.

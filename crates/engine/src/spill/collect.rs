@@ -25,7 +25,7 @@ use crate::order::borders::Border;
 use crate::record::shape::{Pairs, Shape};
 use crate::storage::Store;
 
-/// The first memories full are so small, and the next ones a quarter of all before: memory that is touched for the first
+/// The first memories full are so small, and the next ones an eighth of all before: memory that is touched for the first
 /// time costs 2 ns a byte and more, so that a job of few pairs that used all of it would wait for that most of all, and
 /// runs more are few (docs/tuning.md).
 const FIRST_BYTES: usize = 32 << 20;
