@@ -3,7 +3,7 @@
     words    the same functions as a gm.Job, by gristmill streaming, in a pipe with `sort`, by
              Hadoop Streaming, mrjob and PySpark; and the CPU time of the scripts alone
     nothing  `cat` as mapper and reducer: gristmill streaming and Hadoop, with a reducer on each
-             core; gristmill streaming and `cat | sort | cat`, with one
+             core; gristmill streaming, `cat | sort | cat` and Hadoop as it comes, with one
 
     python benchmarks/wordcount.py                              100 MB of words, 1 GB through cat
     python benchmarks/wordcount.py --text 10 --through 20       a try
@@ -92,8 +92,17 @@ ALONE = "scripts alone"
 BOTH_CORES = ("-D", "mapreduce.job.reduces=2")
 
 
-def hadoop(text: Path, out: Path, mapper: str, reducer: str, folder: Path) -> None:
-    """The same by Hadoop's jar in its local runner, with both cores."""
+#: What Hadoop's local runner is told, to use both cores and to spill less.
+BOTH_CORES_OF_HADOOP = {
+    "mapreduce.job.reduces": "2",
+    "mapreduce.local.map.tasks.maximum": "2",
+    "mapreduce.local.reduce.tasks.maximum": "2",
+    "mapreduce.task.io.sort.mb": "256",
+}
+
+
+def hadoop(text: Path, out: Path, mapper: str, reducer: str, folder: Path, how: str) -> None:
+    """The same by Hadoop's jar in its local runner: with both cores, or as it comes."""
     sys.path.insert(0, str(HERE.parent / "tests"))
     from hadoop.harness import Hadoop
 
@@ -101,12 +110,7 @@ def hadoop(text: Path, out: Path, mapper: str, reducer: str, folder: Path) -> No
     quick = ("-Xmx", "-XX:TieredStop", "-XX:+UseSerial")
     jvm = tuple(flag for flag in program.jvm if not flag.startswith(quick))
     program = replace(program, jvm=(*jvm, "-Xmx4g"), timeout_s=3600.0)
-    settings = {
-        "mapreduce.job.reduces": "2",
-        "mapreduce.local.map.tasks.maximum": "2",
-        "mapreduce.local.reduce.tasks.maximum": "2",
-        "mapreduce.task.io.sort.mb": "256",
-    }
+    settings = BOTH_CORES_OF_HADOOP if how == "both" else {}
     words = [word for item in settings.items() for word in ("-D", "=".join(item))]
     words += ["-input", str(text), "-output", str(out), "-mapper", mapper, "-reducer", reducer]
     program.streaming({"job": words}, folder, folder)
@@ -149,12 +153,15 @@ def throughs(text: Path, folder: Path) -> dict[str, Command | str]:
         "cat | sort | cat": f"cat {text} | LC_ALL=C sort --parallel=2 -S {MEMORY} -T {folder}"
         f" | cat > {out}",
         "Hadoop Streaming": hadoop_command(text, out, "cat", "cat", folder),
+        "Hadoop Streaming as it comes": hadoop_command(text, out, "cat", "cat", folder, "plain"),
     }
 
 
-def hadoop_command(text: Path, out: Path, mapper: str, reducer: str, folder: Path) -> Command:
+def hadoop_command(
+    text: Path, out: Path, mapper: str, reducer: str, folder: Path, how: str = "both"
+) -> Command:
     """This program, which runs Hadoop."""
-    return [sys.executable, __file__, "--hadoop", text, out, mapper, reducer, folder]
+    return [sys.executable, __file__, "--hadoop", text, out, mapper, reducer, folder, how]
 
 
 def timed(command: Command | str, folder: Path) -> Figures:
@@ -185,8 +192,8 @@ def timed(command: Command | str, folder: Path) -> Figures:
 
 def main() -> None:
     if sys.argv[1:2] == ["--hadoop"]:
-        text, out, mapper, reducer, folder = sys.argv[2:]
-        hadoop(Path(text), Path(out), mapper, reducer, Path(folder))
+        text, out, mapper, reducer, folder, how = sys.argv[2:]
+        hadoop(Path(text), Path(out), mapper, reducer, Path(folder), how)
         return
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--text", type=int, default=100, help="MB of words (100)")
