@@ -99,6 +99,50 @@ def test_a_program_that_is_not_there(home: Path, streaming: Run) -> None:
     assert "-file path/to/mapper.py" in done.stderr
 
 
+def test_scripts_run_where_a_relative_spill_dir_is(home: Path, streaming: Run) -> None:
+    (home / "spill").mkdir()
+    text = (
+        "import os, sys\nsys.stdin.read()\n"
+        "print(os.path.isabs(os.environ['mapreduce_task_output_dir']), os.getcwd())"
+    )
+    done = streaming(*with_mapper(home, text, "--spill-dir", "spill"), cwd=home)
+    assert done.returncode == 0, done.stderr
+    said = (home / "out" / "part-00000").read_text()
+    assert said.startswith(f"True {home.resolve() / 'spill'}/"), said
+    assert not list((home / "spill").iterdir())
+    nowhere = streaming(*with_mapper(home, text, "--spill-dir", ""), "--overwrite", cwd=home)
+    assert nowhere.returncode == 2
+    assert "--spill-dir `` names nothing" in nowhere.stderr
+
+
+@pytest.mark.parametrize(
+    ("begin", "said"),
+    [
+        ("#!/usr/bin/env python3\r\n", "its first line ends in a carriage return"),
+        ("import sys\n", "its first line is no #! line"),
+        ("#!/usr/bin/env python3\n", ""),
+    ],
+)
+def test_a_first_line_that_means_something_else(
+    home: Path, streaming: Run, begin: str, said: str
+) -> None:
+    (home / "script.py").write_bytes(f"{begin}import sys\nprint(sys.stdin.read())\n".encode())
+    job = words(home, "-file", "script.py", "-mapper", "./script.py", "-reducer", "NONE")
+    done = streaming(*job, *ONCE, cwd=home)
+    assert done.returncode == (1 if said else 0), done.stderr
+    assert f"-mapper script.py: {said}" in done.stderr if said else "-mapper" not in done.stderr
+
+
+def test_an_output_below_a_file(home: Path, streaming: Run) -> None:
+    done = streaming(
+        "-input", str(home / "in.txt"), "-output", str(home / "in.txt" / "x"), "-mapper", "cat"
+    )
+    assert done.returncode == 1
+    assert "it is a file" in done.stderr
+    assert "To go on: " in done.stderr
+    assert is_clean(home)
+
+
 def test_a_script_that_hangs(home: Path, streaming: Run) -> None:
     began = time.monotonic()
     limits = defining(
