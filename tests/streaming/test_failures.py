@@ -97,6 +97,14 @@ def test_a_program_that_is_not_there(home: Path, streaming: Run) -> None:
     assert done.returncode == 1
     assert "no program `mapper.py`" in done.stderr
     assert "-file path/to/mapper.py" in done.stderr
+    done = streaming(*words(home, "-mapper", str(home)), cwd=home)
+    assert done.returncode == 1
+    assert f"it is a directory, and no program (file {home})" in done.stderr
+    (home / "plain").write_text("#!/bin/sh\ncat\n")
+    done = streaming(*words(home, "-mapper", str(home / "plain")), cwd=home)
+    assert done.returncode == 1
+    assert "permission denied" in done.stderr
+    assert "chmod +x" in done.stderr
 
 
 def test_scripts_run_where_a_relative_spill_dir_is(home: Path, streaming: Run) -> None:
@@ -140,6 +148,16 @@ def test_an_output_below_a_file(home: Path, streaming: Run) -> None:
     assert done.returncode == 1
     assert "it is a file" in done.stderr
     assert "To go on: " in done.stderr
+    assert is_clean(home)
+
+
+def test_what_holds_the_output_of_a_script_that_has_ended(home: Path, streaming: Run) -> None:
+    limits = defining(mapreduce__task__timeout=2000)
+    text = "import subprocess\nsubprocess.Popen(['sleep', '1000'])\nprint('done')"
+    done = streaming(*with_mapper(home, text, *limits, *ONCE, *ONE_SPLIT), cwd=home)
+    assert done.returncode == 1
+    assert "has ended, but something that it began holds its pipes open" in done.stderr
+    assert "for 2 s" in done.stderr
     assert is_clean(home)
 
 
