@@ -123,6 +123,18 @@ def test_scripts_run_where_a_relative_spill_dir_is(home: Path, streaming: Run) -
     assert "--spill-dir `` names nothing" in nowhere.stderr
 
 
+def test_directories_that_a_script_may_not_write_go_too(home: Path, streaming: Run) -> None:
+    text = (
+        "import os, sys\nsys.stdout.write(sys.stdin.read())\n"
+        "os.makedirs('modules/one')\nopen('modules/one/file', 'w').close()\n"
+        "os.chmod('modules/one', 0o555)\nos.chmod('modules', 0o555)"
+    )
+    done = streaming(*with_mapper(home, text, *ONE_SPLIT), cwd=home)
+    assert done.returncode == 0, done.stderr
+    assert "line 999" in (home / "out" / "part-00000").read_text()
+    assert sorted(path.name for path in home.iterdir()) == ["in.txt", "out", "script.py"]
+
+
 @pytest.mark.parametrize(
     ("begin", "said"),
     [
