@@ -97,6 +97,80 @@ def test_a_program_that_is_not_there(home: Path, streaming: Run) -> None:
     assert done.returncode == 1
     assert "no program `mapper.py`" in done.stderr
     assert "-file path/to/mapper.py" in done.stderr
+    done = streaming(*words(home, "-mapper", str(home)), cwd=home)
+    assert done.returncode == 1
+    assert f"it is a directory, and no program (file {home})" in done.stderr
+    (home / "plain").write_text("#!/bin/sh\ncat\n")
+    done = streaming(*words(home, "-mapper", str(home / "plain")), cwd=home)
+    assert done.returncode == 1
+    assert "permission denied" in done.stderr
+    assert "chmod +x" in done.stderr
+
+
+def test_scripts_run_where_a_relative_spill_dir_is(home: Path, streaming: Run) -> None:
+    (home / "spill").mkdir()
+    text = (
+        "import os, sys\nsys.stdin.read()\n"
+        "print(os.path.isabs(os.environ['mapreduce_task_output_dir']), os.getcwd())"
+    )
+    done = streaming(*with_mapper(home, text, "--spill-dir", "spill"), cwd=home)
+    assert done.returncode == 0, done.stderr
+    said = (home / "out" / "part-00000").read_text()
+    assert said.startswith(f"True {home.resolve() / 'spill'}/"), said
+    assert not list((home / "spill").iterdir())
+    nowhere = streaming(*with_mapper(home, text, "--spill-dir", ""), "--overwrite", cwd=home)
+    assert nowhere.returncode == 2
+    assert "--spill-dir `` names nothing" in nowhere.stderr
+
+
+def test_directories_that_a_script_may_not_write_go_too(home: Path, streaming: Run) -> None:
+    text = (
+        "import os, sys\nsys.stdout.write(sys.stdin.read())\n"
+        "os.makedirs('modules/one')\nopen('modules/one/file', 'w').close()\n"
+        "os.chmod('modules/one', 0o555)\nos.chmod('modules', 0o555)"
+    )
+    done = streaming(*with_mapper(home, text, *ONE_SPLIT), cwd=home)
+    assert done.returncode == 0, done.stderr
+    assert "line 999" in (home / "out" / "part-00000").read_text()
+    assert sorted(path.name for path in home.iterdir()) == ["in.txt", "out", "script.py"]
+
+
+@pytest.mark.parametrize(
+    ("begin", "said"),
+    [
+        ("#!/usr/bin/env python3\r\n", "its first line ends in a carriage return"),
+        ("import sys\n", "its first line is no #! line"),
+        ("#!/usr/bin/env python3\n", ""),
+    ],
+)
+def test_a_first_line_that_means_something_else(
+    home: Path, streaming: Run, begin: str, said: str
+) -> None:
+    (home / "script.py").write_bytes(f"{begin}import sys\nprint(sys.stdin.read())\n".encode())
+    job = words(home, "-file", "script.py", "-mapper", "./script.py", "-reducer", "NONE")
+    done = streaming(*job, *ONCE, cwd=home)
+    assert done.returncode == (1 if said else 0), done.stderr
+    assert f"-mapper script.py: {said}" in done.stderr if said else "-mapper" not in done.stderr
+
+
+def test_an_output_below_a_file(home: Path, streaming: Run) -> None:
+    done = streaming(
+        "-input", str(home / "in.txt"), "-output", str(home / "in.txt" / "x"), "-mapper", "cat"
+    )
+    assert done.returncode == 1
+    assert "it is a file" in done.stderr
+    assert "To go on: " in done.stderr
+    assert is_clean(home)
+
+
+def test_what_holds_the_output_of_a_script_that_has_ended(home: Path, streaming: Run) -> None:
+    limits = defining(mapreduce__task__timeout=2000)
+    text = "import subprocess\nsubprocess.Popen(['sleep', '1000'])\nprint('done')"
+    done = streaming(*with_mapper(home, text, *limits, *ONCE, *ONE_SPLIT), cwd=home)
+    assert done.returncode == 1
+    assert "has ended, but something that it began holds its pipes open" in done.stderr
+    assert "for 2 s" in done.stderr
+    assert is_clean(home)
 
 
 def test_a_script_that_hangs(home: Path, streaming: Run) -> None:

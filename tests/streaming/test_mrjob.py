@@ -52,6 +52,7 @@ def ran(home: Path, example: str, runner: str, *more: str) -> list[str]:
         timeout=100,
     )
     assert done.returncode == 0, done.stderr
+    assert "unexpected counter line" not in done.stderr
     # A line without a TAB is a key with an empty value to Hadoop, which writes a TAB behind it.
     return sorted(line.removesuffix("\t") for line in done.stdout.splitlines())
 

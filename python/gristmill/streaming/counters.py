@@ -17,5 +17,7 @@ def counter_lines(report: JobReport, output: object) -> list[str]:
     for group, counters in groups.items():
         lines.append(f"\t{group}")
         lines += [f"\t\t{name}={amount}" for name, amount in sorted(counters.items())]
-    lines.append(f"Output directory: {output} ({report.wall_s:.1f} s)")
+    lines.append(
+        f"{now} INFO streaming.StreamJob: Output directory: {output} ({report.wall_s:.1f} s)"
+    )
     return lines

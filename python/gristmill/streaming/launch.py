@@ -102,7 +102,7 @@ def _run(meaning: Meaning) -> int:
         "attempts": meaning.attempts,
         "overwrite": arguments.has("overwrite"),
         "no_sync": arguments.has("no-sync"),
-        "spill_dir": arguments.options.get("spill-dir", []),
+        "spill_dir": _spill_folders(arguments),
         **meaning.spared,
     }
     workers = arguments.last("workers")
@@ -112,7 +112,15 @@ def _run(meaning: Meaning) -> int:
     only = arguments.last("only-split")
     if only is not None:
         spec |= _only(only, spec, definition)
-    return _wait(arguments, spec, definition)
+    return _wait(arguments, spec, definition) if _makes_parent(meaning.output) else FAILED
+
+
+def _spill_folders(arguments: Arguments) -> list[str]:
+    """Where runs go, from the root on: scripts are run in folders there, and told of them."""
+    folders = arguments.options.get("spill-dir", [])
+    if not all(folders):
+        raise WrongCommandError("--spill-dir `` names nothing")
+    return [os.path.abspath(folder) for folder in folders]  # noqa: PTH100 - links stay
 
 
 def _code(definition: dict[str, Any]) -> list[str]:
@@ -167,9 +175,23 @@ def _json(value: object) -> str:
     return text
 
 
+def _makes_parent(output: Path) -> bool:
+    """Make the directory of the output, as Hadoop does; where that cannot be, say why."""
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        is_file = isinstance(error, FileExistsError)
+        reason = "it is a file" if is_file else (error.strerror or "").lower()
+        console.note(
+            f"gristmill streaming: cannot make the directory of -output {output}: {reason} "
+            f"(file {error.filename}). To go on: name an output in a directory that you may write."
+        )
+        return False
+    return True
+
+
 def _wait(arguments: Arguments, spec: dict[str, Any], definition: dict[str, Any]) -> int:
     told, asked = _json(definition), _json({"mapreduce": spec})
-    Path(spec["output"]).parent.mkdir(parents=True, exist_ok=True)  # as Hadoop does
     job_id = new_job_id()
     quiet = arguments.has("json")
     with signals.deferred() as pending:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
 
-from gristmill.streaming import classes
+from gristmill.streaming import classes, first_line
 from gristmill.streaming.formats import Formats
 from gristmill.streaming.inputs import local_path
 from gristmill.streaming.parse import Arguments, WrongCommandError, split_command, split_commas
@@ -99,6 +99,7 @@ class _Reading(Formats, Tolerance):
             "debug": self.debug_scripts(),
         }
         self.without_effect()
+        self.remarks += first_line.remarks(definition)
         return Meaning(
             arguments=arguments,
             inputs=inputs,
@@ -352,7 +353,8 @@ class _Reading(Formats, Tolerance):
                 if equals and name:
                     found.append((name, setting))
                 elif pair:
-                    self.remarks.append(f"-cmdenv {pair} sets nothing: there is no = in it")
+                    missing = "name before its =" if equals else "= in it"
+                    self.remarks.append(f"-cmdenv {pair} sets nothing: there is no {missing}")
         return found
 
     def truncate(self) -> int | None:

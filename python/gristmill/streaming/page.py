@@ -27,6 +27,13 @@ jar and compare bytes, counters and exit codes.
 Exit codes: 0 done, 1 failed, 5 the output exists or the input does not, as Hadoop's; 2 for an
 option that is not known or cannot be honoured (Hadoop: 1), which is named.
 
+Jobs of mrjob run with `gristmill hadoop` where its Hadoop runner calls `hadoop`. It asks for a
+jar of that name, which may be empty:
+
+    touch hadoop-streaming.jar
+    python job.py -r hadoop --hadoop-bin "gristmill hadoop" \\
+        --hadoop-streaming-jar hadoop-streaming.jar input.txt
+
 What is different:
 
 - Equal keys come in the order of the input. Hadoop gives them in no particular order.

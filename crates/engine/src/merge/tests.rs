@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::{Segment, carry_bytes, merge_bytes, merge_segments};
 use crate::budget::Budget;
 use crate::error::{Error, Kind, Result};
-use crate::record::shape::{Fixed, Lines, Shape};
+use crate::record::shape::{Fixed, Lines, Pairs, Shape};
 use crate::run::{BLOCK_BYTES, RunFile, RunHeader, RunWriter};
 use crate::storage::faulty::{Fault, Faulty, Plan};
 use crate::storage::local::Local;
@@ -168,6 +168,42 @@ proptest! {
             .into_iter()
             .map(|run| run.into_iter().take(most).map(|seed| fixed(seed, record_bytes)).collect());
         equals_the_sort(Fixed { record_bytes, key_bytes, descending }, records.collect(), &cuts);
+    }
+}
+
+/// A pair whose key is one of few and whose value tells it from others, now and then as long as a buffer.
+fn pair(seed: u32, number: u32) -> Record {
+    let key = [
+        &b"the same and more"[..8 + seed as usize % 3 * 4],
+        &b"kkk"[..seed as usize % 4],
+    ]
+    .concat();
+    let length = match seed % 61 {
+        0 => BLOCK_BYTES * 2 - 24 + seed as usize / 61 % 48,
+        _ => seed as usize / 61 % 200,
+    };
+    let mut value = number.to_be_bytes().to_vec();
+    value.resize(4 + length, seed as u8);
+    let mut record = Vec::new();
+    Pairs.write(&key, &value, &mut record);
+    record
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    /// Records that repeat their keys, within buffers and across their ends, come in the order of their runs.
+    #[test]
+    fn few_keys_come_as_a_stable_sort_puts_them(
+        runs in vec((vec(any::<u32>(), 0..400), (0.0..1.0_f64, 0.0..1.0_f64)), 1..10),
+    ) {
+        let (runs, cuts): (Vec<_>, Vec<_>) = runs.into_iter().unzip();
+        let mut number = 0;
+        let mut record = |seed| {
+            number += 1;
+            pair(seed, number)
+        };
+        let records = runs.into_iter().map(|run| run.into_iter().map(&mut record).collect());
+        equals_the_sort(Pairs, records.collect(), &cuts);
     }
 }
 

@@ -280,7 +280,9 @@ fn spawn(program: &Program) -> Result<Child> {
 fn find(name: &str, program: &Program) -> Result<PathBuf> {
     let path = Path::new(name);
     if path.is_absolute() {
-        return if path.exists() {
+        return if path.is_dir() {
+            Err(no_program(path))
+        } else if path.exists() {
             Ok(path.to_owned())
         } else {
             Err(not_found(name))
@@ -326,6 +328,16 @@ fn not_found(name: &str) -> Error {
     ))
 }
 
+fn no_program(directory: &Path) -> Error {
+    Error::new(
+        Kind::BadInput,
+        "begin a script",
+        "it is a directory, and no program",
+    )
+    .with_path(directory)
+    .advise("name the program itself, with its arguments behind it")
+}
+
 fn not_begun(path: &Path, error: &io::Error) -> Error {
     match error.raw_os_error() {
         Some(libc::ENOEXEC) => Error::new(Kind::BadInput, "begin a script", "it is no program that the system can run")
@@ -337,6 +349,9 @@ fn not_begun(path: &Path, error: &io::Error) -> Error {
         Some(libc::E2BIG) => Error::new(Kind::BadOption, "begin a script", "its environment and arguments are too long for the system")
             .with_path(path)
             .advise("cut long properties with -D stream.jobconf.truncate.limit=20000"),
+        Some(libc::EACCES) => Error::from_io("begin a script", path, error).advise(
+            "make it executable with chmod +x, or name its interpreter in the command, as in -mapper 'python3 mapper.py'",
+        ),
         _ => Error::from_io("begin a script", path, error),
     }
 }

@@ -120,7 +120,7 @@ impl Store for Local {
 
     fn remove(&self, path: &Path) -> Result<()> {
         let removed = match fs::symlink_metadata(path) {
-            Ok(found) if found.is_dir() => fs::remove_dir_all(path),
+            Ok(found) if found.is_dir() => remove_tree(path),
             Ok(_) => fs::remove_file(path),
             Err(error) => Err(error),
         };
@@ -320,6 +320,30 @@ pub fn not_there(operation: &'static str, path: &Path) -> Error {
     Error::new(Kind::NotFound, operation, "no such file or directory").with_path(path)
 }
 
+/// Removes a directory with all that is in it, also where scripts and archives left directories there that may not be
+/// written: those are ours to open.
+fn remove_tree(directory: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(directory) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            open_tree(directory)?;
+            fs::remove_dir_all(directory)
+        }
+        removed => removed,
+    }
+}
+
+/// Gives us all rights on a directory and those below it; links are not followed.
+fn open_tree(directory: &Path) -> io::Result<()> {
+    fs::set_permissions(directory, PermissionsExt::from_mode(0o700))?;
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            open_tree(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -377,5 +401,25 @@ mod tests {
         assert!(store.discard("/a".as_ref(), 0..1).is_err());
         assert!(store.discard("/a".as_ref(), 0..1).is_ok());
         assert_eq!(store.calls(), 3);
+    }
+
+    /// Whoever has root's rights sees only that all is gone.
+    #[test]
+    fn directories_that_may_not_be_written_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let outside = folder.path().join("outside");
+        fs::create_dir(&outside).unwrap();
+        fs::set_permissions(&outside, PermissionsExt::from_mode(0o555)).unwrap();
+        let tree = folder.path().join("tree");
+        fs::create_dir_all(tree.join("a/b")).unwrap();
+        fs::write(tree.join("a/b/file"), "data").unwrap();
+        std::os::unix::fs::symlink(&outside, tree.join("link")).unwrap();
+        for (directory, mode) in [("a/b", 0o000), ("a", 0o555), ("", 0o000)] {
+            fs::set_permissions(tree.join(directory), PermissionsExt::from_mode(mode)).unwrap();
+        }
+        Local.remove(&tree).unwrap();
+        assert!(!tree.exists());
+        let mode = fs::metadata(&outside).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o555);
     }
 }

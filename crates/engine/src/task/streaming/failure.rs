@@ -29,12 +29,7 @@ impl Failing<'_> {
         match ended.halt {
             Some(Halt::Stopped) => return Some(Error::cancelled()),
             Some(Halt::TimedOut) => {
-                let seconds = self.attempted.definition.timeout_ms as f64 / 1000.0;
-                let message = format!(
-                    "`{}` read nothing, wrote nothing and said nothing for {seconds} s, and was killed",
-                    self.command()
-                );
-                let advice = "give it more time with -D mapreduce.task.timeout=MILLISECONDS (0: for ever), or let it report its status";
+                let (message, advice) = self.silence(ended.exit);
                 return Some(
                     self.told(message, &ended.said.tail())
                         .advise(advice)
@@ -62,6 +57,26 @@ impl Failing<'_> {
                 .advise(advice)
                 .retryable_error(),
         )
+    }
+
+    /// What is to be said of a script that was silent for too long, and what to do.
+    fn silence(&self, exit: Exit) -> (String, &'static str) {
+        let seconds = self.attempted.definition.timeout_ms as f64 / 1000.0;
+        let command = self.command();
+        match exit {
+            Exit::Signal(_) => (
+                format!(
+                    "`{command}` read nothing, wrote nothing and said nothing for {seconds} s, and was killed"
+                ),
+                "give it more time with -D mapreduce.task.timeout=MILLISECONDS (0: for ever), or let it report its status",
+            ),
+            Exit::Code(_) => (
+                format!(
+                    "`{command}` has ended, but something that it began holds its pipes open, and moved nothing for {seconds} s"
+                ),
+                "let the script wait for what it begins, or begin that with </dev/null >/dev/null 2>&1",
+            ),
+        }
     }
 
     fn command(&self) -> String {
