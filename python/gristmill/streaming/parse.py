@@ -98,7 +98,7 @@ def _values(option: Option, word: str, rest: list[str]) -> list[str]:
     while rest and len(values) != option.values and option_named(rest[0]) is None:
         values.append(rest.pop(0))
     if option.values and not values:
-        raise WrongCommandError(f"{word} needs a value: {option.shown}")
+        raise WrongCommandError(f"{word} needs a value ({option.shown})")
     return values
 
 
