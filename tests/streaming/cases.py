@@ -112,6 +112,25 @@ CASES = (
         "-input {in}/fields.txt -mapper 'awk -F: '\"'\"'{print $2 \"x y\"}'\"'\"' \"-\"' "
         "-numReduceTasks 0",
     ),
+    # What an option says that is given twice, and what stands for a property.
+    job(
+        "options-twice",
+        "-input {in}/few.txt -mapper cat -mapper rev -reducer cat -reducer rev -numReduceTasks 2 "
+        "-numReduceTasks 3",
+    ),
+    job(
+        "placeholders",
+        "-D my.file=few -D a.long.property=a${my.file}-${nope}-${my.file} -D "
+        "my.own-property=${env.NOT_SET_HERE:-x}${file.separator}${mapreduce.job.name} -D "
+        "mapreduce.job.name=${mapred.map.tasks}${env.NOT_SET_HERE} "
+        "-D mapreduce.job.maps=${my.maps} -D my.maps=3 -cmdenv ONE=${my.maps} -cmdenv "
+        "TWO=${ONE} -input {in}/${my.file}.txt -mapper ./environment.py -numReduceTasks 0",
+    ),
+    job(
+        "numbers",
+        "-D mapreduce.job.reduces=0x3 -D mapreduce.job.maps=+4 -input {in}/few.txt -mapper cat "
+        "-reducer cat",
+    ),
     # Lines and what ends them.
     job("line-ends", "-input {in}/ends.txt -mapper cat -numReduceTasks 0"),
     job("no-newline", "-input {in}/no-newline.txt -mapper 'printf a\\tb' -numReduceTasks 0"),
@@ -176,6 +195,18 @@ CASES = (
         "-D mapreduce.input.linerecordreader.line.maxlength=30 "
         "-D textinputformat.record.delimiter=|| -D mapreduce.job.maps=3 -input "
         "{in}/delimited.txt -mapper ./length.py -numReduceTasks 0",
+    ),
+    job(
+        "gzip-cut",
+        "-D mapreduce.map.maxattempts=1 -input {in}/few.txt {in}/cut.gz -mapper cat "
+        "-numReduceTasks 0",
+        code=1,
+        counters=False,
+    ),
+    job(
+        "gzip-cut-nline",
+        "-input {in}/few.txt {in}/cut.gz -inputformat LIB.NLineInputFormat -mapper cat "
+        "-D mapreduce.input.lineinputformat.linespermap=40 -numReduceTasks 0",
     ),
     job("gzip-input", "-input {in}/words.txt.gz COUNT"),
     job(
@@ -438,6 +469,35 @@ CASES = (
         "SequenceFileInputFormat -mapper cat -reducer cat",
     ),
     job(
+        "sequence-broken",
+        "-input {in}/broken.txt -mapper cat -reducer cat -outputformat "
+        "MAPRED.SequenceFileOutputFormat",
+        decoded=True,
+    ),
+    job(
+        "sequence-broken-text",
+        "-input {hadoop}/sequence-broken/part-* -inputformat SequenceFileAsTextInputFormat "
+        "-mapper cat -numReduceTasks 0",
+    ),
+    job(
+        "typed-broken",
+        "-io typedbytes -input {in}/broken.txt -mapper cat -numReduceTasks 0",
+    ),
+    job(
+        "partition-broken",
+        "-D mapreduce.job.reduces=5 -input {in}/broken.txt -mapper cat -reducer cat "
+        "-partitioner LIB.KeyFieldBasedPartitioner",
+    ),
+    job(
+        "field-selection-broken",
+        "-D mapreduce.fieldsel.data.field.separator=: -D "
+        "mapreduce.fieldsel.map.output.key.value.fields.spec=1:0 -D "
+        "mapreduce.fieldsel.reduce.output.key.value.fields.spec=0:1- -input {in}/broken.txt "
+        "-mapper LIB.FieldSelectionMapReduce -reducer LIB.FieldSelectionMapReduce -D "
+        "mapred.output.key.class=IO.Text",
+        unordered=True,
+    ),
+    job(
         "auto-input",
         "-input {hadoop}/sequence-out/part-* -inputformat AutoInputFormat -mapper cat "
         "-numReduceTasks 0",
@@ -454,6 +514,10 @@ CASES = (
     ),
     # What scripts say and see.
     job("counters", "-input {in}/words.txt -mapper ./report.py -reducer cat", unordered=True),
+    job(
+        "counters-overflow",
+        "-D mapreduce.job.maps=4 -input {in}/few.txt -mapper ./report_big.py -numReduceTasks 0",
+    ),
     job(
         "reporter-prefix",
         "-D stream.stderr.reporter.prefix=say: -input {in}/few.txt -mapper "
@@ -516,6 +580,8 @@ CASES = (
         counters=False,
     ),
     job("no-input", "-input {in}/not-there -mapper cat", code=5, counters=False),
+    job("hidden", "-input {in}/flat/_hidden -mapper cat", code=5, counters=False),
+    job("hidden-in-glob", "-input {in}/fl*/.hidden -mapper cat", code=5, counters=False),
     job("no-match", "-input {in}/not-*-there -mapper cat", code=5, counters=False),
     job(
         "output-exists",

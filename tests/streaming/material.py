@@ -162,6 +162,12 @@ for line in sys.stdin:
              "mapreduce_job_reduces"]
     print(line.rstrip("\\n"), *(os.environ.get(name) for name in names))
 """,
+    "report_big.py": """
+import sys
+print("reporter:counter:big,most,9223372036854775807", file=sys.stderr)
+for line in sys.stdin:
+    print("reporter:counter:big,half,4611686018427387904", file=sys.stderr)
+""",
     "exit3.py": """
 import sys
 print("before")
@@ -257,6 +263,22 @@ def make_inputs(folder: Path) -> None:
         f"<page><title>{number}</title>\n<text>{lines(1)}</text></page>\n" for number in range(60)
     )
     (folder / "pages.xml").write_text(f"<pages>\n{''.join(pages)}</pages>\n", encoding="utf-8")
+    # No UTF-8: Java puts in one character for some, several for others, none for a single byte.
+    broken = (
+        b"\xff",
+        b"\xc0\x80",
+        b"\xe2\x82",
+        b"\xed\xa0\x80",
+        b"\xed\xbf",
+        b"\xf0\x9f\x98",
+        b"\xf5\x80",
+    )
+    (folder / "broken.txt").write_bytes(
+        b"".join(
+            b"%s:%sz%d\t%d%s\n" % (a, b, at, at, b) for at, a in enumerate(broken) for b in broken
+        )
+    )
+    (folder / "cut.gz").write_bytes(b"")
     (folder / "words.txt.gz").write_bytes(gzip.compress(words.encode("utf-8"), mtime=0))
     for path, count in ((flat, 5), (tree, 4), (tree / "below", 2)):
         path.mkdir()

@@ -74,7 +74,7 @@ def test_options_in_hadoops_spelling() -> None:
     )
     assert found.properties == {"a": "1", "b": "x=y", "mapreduce.job.reduces": "3"}
     assert found.options["input"] == ["p", "q", "r"]
-    assert (found.last("output"), found.last("mapper")) == ("-o-", "new")
+    assert (found.first("output"), found.first("mapper")) == ("-o-", "old")  # as in Hadoop
     assert found.options["cmdenv"] == ["X=1", "Y=2"]
     assert found.has("lazyOutput")
     assert found.remarks == []
@@ -145,7 +145,42 @@ def test_what_is_no_command_line_is_named(words: list[str], named: str) -> None:
 )
 def test_what_cannot_be_honoured_is_refused_by_name(words: list[str], named: str) -> None:
     with pytest.raises(WrongCommandError, match=re.escape(named)):
-        mean(parse([*PLAIN, *words]))
+        mean(parse([*words, *PLAIN]))  # of an option given twice, the first counts
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["-D", "mapreduce.job.reduces="], "mapreduce.job.reduces= is no whole number"),
+        (["-D", "mapreduce.job.reduces=0x"], "mapreduce.job.reduces=0x is no whole number"),
+        (["-D", "a=1${b}", "-D", "b=2${a}", "-numReduceTasks", "${a}"], "stand for each other"),
+        (["-D", "a=2", "-numReduceTasks", "${a}" * 20], "20 placeholders"),
+    ],
+)
+def test_numbers_that_hadoop_cannot_read_are_refused(words: list[str], named: str) -> None:
+    with pytest.raises(WrongCommandError, match=re.escape(named)):
+        mean(parse([*words, *PLAIN]))
+
+
+def test_placeholders(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SET", "s")
+    monkeypatch.setenv("EMPTY", "")
+    monkeypatch.delenv("UNSET", raising=False)
+    found = parse(["-D", "a=${b}${b}", "-D", "b=1", "-D", "self=x${self}", "-D", "mapred.x=2"])
+    cases = {
+        "${a}-${b}": "11-1",
+        "${nope}${b}": "${nope}${b}",  # the first that stands for nothing ends it
+        "${b}${nope}${b}": "1${nope}${b}",
+        "${self}": "${self}",
+        "${}${b $b ${ b}": "${}${b $b ${ b}",
+        "${${b}}": "${1}",
+        "${env.SET}${env.EMPTY}.": "s.",
+        "${env.UNSET:-d}${env.EMPTY:-e}${env.UNSET-f}${env.EMPTY-g}": "def",
+        "${mapred.reduce.tasks}": "1",  # the default of what it is called today
+        "${file.separator}": "/",
+        "${b}" * 19: "1" * 19,
+    }
+    assert {text: found.substituted(text) for text in cases} == cases
 
 
 def test_what_is_missing_is_named() -> None:

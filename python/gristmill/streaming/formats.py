@@ -20,22 +20,31 @@ class Settings:
         self.arguments = arguments
 
     def get(self, name: str, default: str | None = None) -> str | None:
-        """Return a property as it was set."""
-        return self.arguments.properties.get(name, default)
+        """Return a property as it was set, with what its placeholders stand for."""
+        value = self.arguments.properties.get(name)
+        return default if value is None else self.arguments.substituted(value)
 
     def text(self, name: str, default: str) -> str:
         """Return a property, or what it is by default."""
-        return self.arguments.properties.get(name, default)
+        value = self.get(name)
+        return default if value is None else value
 
     def number(self, name: str, default: int) -> int:
-        """Return a whole number, which may end with K, M, G or T."""
+        """Return a whole number, which may end with K, M, G or T, or begin with 0x."""
         text = self.get(name)
-        if text is None or not text.strip():
+        if text is None:
             return default
-        found = re.fullmatch(r"\s*(-?\d+)([kmgt]?)\s*", text, re.IGNORECASE)
+        found = re.fullmatch(
+            r"\s*(?:(-?0x[0-9a-f]+)|([+-]?\d+)([kmgt]?))\s*", text, re.IGNORECASE | re.ASCII
+        )
         if found is None:
             raise WrongCommandError(f"{self.written(name)}={text} is no whole number")
-        number = int(found[1]) << {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}[found[2].lower()]
+        hexadecimal, decimal, unit = found.groups(default="")
+        number = (
+            int(hexadecimal, 16)
+            if hexadecimal
+            else int(decimal) << {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}[unit.lower()]
+        )
         if not -_LONG <= number < _LONG:
             raise WrongCommandError(f"{self.written(name)}={text} is beyond 64 bits")
         return number
@@ -55,8 +64,8 @@ class Formats(Settings):
 
     def input_format(self) -> tuple[str, dict[str, Any]]:
         """Return the input format's name, and how the engine is to split and read."""
-        given = self.arguments.last("inputformat")
-        reader = self.arguments.last("inputreader")
+        given = self.arguments.first("inputformat")
+        reader = self.arguments.first("inputreader")
         if reader is not None:
             name, *settings = reader.split(",")
             self.arguments.set("stream.recordreader.class", name)
@@ -144,7 +153,7 @@ class Formats(Settings):
 
     def output_format(self) -> dict[str, Any]:
         """Return how the engine writes parts."""
-        given = self.arguments.last("outputformat") or "TextOutputFormat"
+        given = self.arguments.first("outputformat") or "TextOutputFormat"
         name = classes.short_name(given)
         if name not in classes.OUTPUT_FORMATS:
             known = ", ".join(classes.OUTPUT_FORMATS)

@@ -61,13 +61,16 @@ def expand(
         if not parts:
             raise WrongCommandError(f"-input `{spec}` names nothing")
         for part in parts:
-            found = list(matching(local_path(part, "-input")))
+            there = list(matching(local_path(part, "-input")))
+            found = [path for path in there if not _is_hidden(path)]
             if not found:
                 what = (
                     "Input Pattern matches 0 files"
                     if _is_glob(part)
                     else "Input path does not exist"
                 )
+                if there:
+                    what += " (names that begin with _ or . are passed over, as in Hadoop)"
                 raise InputMissingError(2, what, part)
             for path in found:
                 files.extend(_files(path, recursive=recursive, ignore_folders=ignore_folders))
@@ -97,6 +100,11 @@ def _files(path: Path, *, recursive: bool, ignore_folders: bool) -> Iterator[Pat
                 " mapreduce.input.fileinputformat.input.dir.nonrecursive.ignore.subdirs=true not "
                 "to"
             )
+
+
+def _is_hidden(path: Path) -> bool:
+    whole = os.path.abspath(path)  # noqa: PTH100 - it takes `..` away, as Hadoop does
+    return Path(whole).name.startswith(("_", "."))
 
 
 def _is_glob(text: str) -> bool:

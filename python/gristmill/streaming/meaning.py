@@ -71,10 +71,10 @@ class _Reading(Formats, Tolerance):
     def meaning(self) -> Meaning:
         arguments = self.arguments
         self.refuse()
-        inputs = list(arguments.options.get("input", []))
+        inputs = [arguments.substituted(text) for text in arguments.options.get("input", [])]
         if not inputs:
             raise WrongCommandError("-input is missing: it names the files to read")
-        output = arguments.last("output")
+        output = arguments.first("output")
         if not output:
             raise WrongCommandError("-output is missing: it names the directory to make")
         links, archives = self.files()
@@ -103,7 +103,7 @@ class _Reading(Formats, Tolerance):
         return Meaning(
             arguments=arguments,
             inputs=inputs,
-            output=local_path(output, "-output").absolute(),
+            output=local_path(arguments.substituted(output), "-output").absolute(),
             partitions=partitions,
             definition=definition,
             request=request,
@@ -126,7 +126,7 @@ class _Reading(Formats, Tolerance):
             raise WrongCommandError(
                 "-libjars cannot be honoured: there is no Java here to run classes of jars"
             )
-        jobtracker = arguments.last("jt")
+        jobtracker = arguments.first("jt")
         if jobtracker not in (None, "local"):
             raise WrongCommandError(
                 f"-jt {jobtracker} cannot be honoured: jobs run here, which is `local`"
@@ -144,26 +144,26 @@ class _Reading(Formats, Tolerance):
                 )
 
     def partitions(self) -> int:
-        given = self.arguments.last("numReduceTasks")
+        given = self.arguments.first("numReduceTasks")
         if given is not None:
             self.arguments.set("mapreduce.job.reduces", given)
         partitions = self.number("mapreduce.job.reduces", 1)
         if not 0 <= partitions < 1 << 31:
             raise WrongCommandError(f"a job cannot have {partitions} reduces")
-        return 0 if self.arguments.last("reducer") == "NONE" else partitions
+        return 0 if self.arguments.first("reducer") == "NONE" else partitions
 
     # --- what is done to records ---
 
     def steps(self, input_format: str, partitions: int) -> dict[str, Any]:
-        io = self.arguments.last("io")
+        io = self.arguments.first("io")
         if io is not None:
             for name in ("map.input", "map.output", "reduce.input", "reduce.output"):
                 self.arguments.set(f"stream.{name}", io)
-        mapper, reducer = self.arguments.last("mapper"), self.arguments.last("reducer")
+        mapper, reducer = self.arguments.first("mapper"), self.arguments.first("reducer")
         is_text = input_format == "TextInputFormat"
         map_step = self.step(mapper, "-mapper", is_text=is_text, is_map=True)
         combine: Any = None
-        combiner = self.arguments.last("combiner")
+        combiner = self.arguments.first("combiner")
         if combiner is not None:
             combine = self.step(combiner, "-combiner", is_text=is_text, is_map=False)
         reduce_step: Any = "identity"
@@ -287,7 +287,7 @@ class _Reading(Formats, Tolerance):
         return True
 
     def partitioner(self) -> Any:  # noqa: ANN401 - JSON
-        given = self.arguments.last("partitioner") or self.get("mapred.partitioner.class")
+        given = self.arguments.first("partitioner") or self.get("mapred.partitioner.class")
         match classes.short_name(given or "HashPartitioner"):
             case "HashPartitioner":
                 return "hash"
@@ -348,7 +348,7 @@ class _Reading(Formats, Tolerance):
         found = list[tuple[str, str]]()
         for value in self.arguments.options.get("cmdenv", []):
             # As Hadoop: it hands them on in one text, separated by spaces.
-            for pair in value.split(" "):
+            for pair in self.arguments.substituted(value).split(" "):
                 name, equals, setting = pair.partition("=")
                 if equals and name:
                     found.append((name, setting))

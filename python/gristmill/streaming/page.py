@@ -47,8 +47,17 @@ What is different:
 - Numbers in keys are ordered as KeyFieldBasedComparator orders them wherever it agrees with
   itself; two keys that lack a field are equal here.
 - Separators of FieldSelectionMapReduce stand for themselves. In Hadoop they are regular
-  expressions, where `.` and `|` mean something else, and bytes that are no UTF-8 are replaced.
-- A compressed file is one split, of NLineInputFormat too, which loses lines of it in Hadoop.
+  expressions, where `.` and `|` mean something else.
+- A compressed file is one split: of NLineInputFormat too, which loses lines of it in Hadoop, and of
+  bzip2 too, which Hadoop cuts. StreamXmlRecordReader reads what it holds, where Hadoop looks for
+  the marks in its compressed bytes.
+- Separators may be any characters. Hadoop fails at control characters such as `\\x01`: it cannot
+  write them down in its `job.xml`.
+- `-files` may be given more than once. Of any other option that is, the first counts, as in Hadoop.
+- `stream.num.reduce.output.fields`, as Hadoop's manual has it, has the effect that the manual
+  says. In Hadoop itself only `stream.num.reduce.output.key.fields` has.
+- `${name}` in a property stands for another one, as in Hadoop; of Hadoop's own defaults and of what
+  differs from task to task there is none to be had, and such a `${name}` stays as it is.
 - Numbers with a fraction (DoubleValueSum) are printed with the fewest digits that tell them
   apart, as Java does from version 19 on.
 - Scripts see as variables the properties that were set, those in the table below that have a

@@ -1,7 +1,8 @@
 """Hadoop's command line taken apart: options and their values, properties, remarks.
 
 As in Hadoop, one dash or two are the same, `-input` and `-file` take all words up to the next
-option, and of a single value the last one counts.
+option, of an option given twice the first counts (of the engine's own options the last), and of a
+property the last. `${name}` in a value stands for another property's.
 """
 
 import xml.etree.ElementTree as ElementTree
@@ -10,9 +11,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gristmill.streaming.options import OWN, Option, option_named
-from gristmill.streaming.properties import present_name
+from gristmill.streaming.placeholders import DepthError, substituted
+from gristmill.streaming.properties import PROPERTIES, present_name
 
 __all__ = ["Arguments", "WrongCommandError", "parse", "split_command", "split_commas"]
+
+_DEFAULTS = {known.name: known.default for known in PROPERTIES if known.default}
+_READ_AT_ONCE = (
+    "mapreduce.job.reduces",
+    "mapreduce.job.maps",
+    "mapreduce.input.fileinputformat.split.minsize",
+)
+"""Numbers that Hadoop reads before it writes the properties down, and drops those of nothing."""
 
 
 class WrongCommandError(ValueError):
@@ -32,10 +42,30 @@ class Arguments:
     """How each property was written, by its present name."""
     remarks: list[str] = field(default_factory=list[str])
 
+    def first(self, name: str) -> str | None:
+        """The first value of an option, if it was given: of Hadoop's, that one counts."""
+        values = self.options.get(name)
+        return values[0] if values else None
+
     def last(self, name: str) -> str | None:
-        """The last value of an option, if it was given."""
+        """The last value of an option, if it was given: of the engine's own, that one counts."""
         values = self.options.get(name)
         return values[-1] if values else None
+
+    def substituted(self, text: str) -> str:
+        """Put the properties' values where `${name}` stands for them, as in Hadoop.
+
+        Raises:
+            WrongCommandError: The names go on and on, or in a circle.
+        """
+        try:
+            return substituted(text, self._property)
+        except DepthError as error:
+            raise WrongCommandError(str(error)) from error
+
+    def _property(self, name: str) -> str | None:
+        present = present_name(name)
+        return self.properties.get(present, _DEFAULTS.get(present))
 
     def has(self, name: str) -> bool:
         """Whether an option was given."""
@@ -44,7 +74,7 @@ class Arguments:
     def set(self, name: str, value: str) -> None:
         """Set a property, by whichever name; to nothing, it is not set, as in Hadoop's tasks."""
         present = present_name(name)
-        if value:
+        if value or present in _READ_AT_ONCE:
             self.properties[present] = value
             self.written[present] = name
         else:
@@ -109,7 +139,7 @@ def _take(found: Arguments, option: Option, values: list[str]) -> None:
             name, equals, setting = value.partition("=")
             if equals:
                 found.set(name.strip(), setting)
-                if not setting:
+                if not setting and present_name(name.strip()) not in _READ_AT_ONCE:
                     found.remarks.append(
                         f"-{option.name} {value} sets nothing, as in Hadoop: the default stays"
                     )

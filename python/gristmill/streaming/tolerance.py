@@ -47,7 +47,7 @@ class Tolerance(Settings):
         for side in ("map", "reduce"):
             name = f"mapreduce.{side}.debug.script"
             option = f"{side}debug"
-            given = self.arguments.last(option)
+            given = self.arguments.first(option)
             if given is not None:
                 self.arguments.set(name, given)
             command = self.get(name)

@@ -43,7 +43,8 @@ def environment(meaning: Meaning, inputs: list[Path], maps: int) -> list[tuple[s
 
 def _properties(meaning: Meaning, inputs: list[Path], maps: int) -> dict[str, str]:
     values = {known.name: known.default for known in PROPERTIES if known.default}
-    values |= meaning.arguments.properties
+    arguments = meaning.arguments
+    values |= {name: arguments.substituted(value) for name, value in arguments.properties.items()}
     return values | {
         "mapreduce.job.maps": str(maps),
         "mapreduce.job.reduces": str(meaning.partitions),

@@ -11,6 +11,8 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use super::text;
+
 /// What a value could not be taken for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unreadable(pub String);
@@ -84,7 +86,7 @@ impl Aggregate {
 
     /// Adds a value.
     pub fn add(&mut self, value: &[u8]) -> Result<(), Unreadable> {
-        let text = String::from_utf8_lossy(value);
+        let text = text::decoded(value);
         match self {
             Aggregate::LongSum(sum) => *sum = sum.wrapping_add(long(&text)?),
             Aggregate::LongMax(most) => *most = (*most).max(long(&text)?),

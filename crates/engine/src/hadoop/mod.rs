@@ -9,5 +9,6 @@ pub mod comparator;
 pub mod keyfields;
 pub mod partition;
 pub mod select;
+pub mod text;
 pub mod typed;
 pub mod value;

@@ -11,6 +11,7 @@
 //! Bytes have a sign in Java; sums wrap at 32 bits; the sign bit of the hash is dropped before the remainder.
 
 use super::keyfields::KeyFields;
+use super::text;
 
 /// How keys are partitioned.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,7 +97,7 @@ const fn powers_of_31() -> [i32; 9] {
 }
 
 fn by_fields(fields: &KeyFields, key: &[u8], parts: u32) -> u32 {
-    let text = String::from_utf8_lossy(key); // Hadoop goes through a string too
+    let text = text::decoded(key); // Hadoop goes through a string too
     if fields.ranges().is_empty() {
         let add = |hash: i32, unit: u16| hash.wrapping_mul(31).wrapping_add(i32::from(unit));
         return part_of(text.encode_utf16().fold(0, add), parts);

@@ -15,7 +15,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::typed;
+use super::{text, typed};
 use crate::error::{Error, Kind, Result};
 
 /// The class of a value.
@@ -73,11 +73,19 @@ impl Class {
     /// Appends the text that `toString` gives.
     pub fn display(self, data: &[u8], out: &mut Vec<u8>) {
         match self {
-            Class::Text => out.extend_from_slice(data),
+            Class::Text => out.extend_from_slice(text::decoded(data).as_bytes()),
             Class::Bytes => hexadecimal(data, b' ', out),
             Class::Typed => typed::display(data, out),
             Class::Long | Class::Int => out.extend_from_slice(number(data).to_string().as_bytes()),
             Class::Null => out.extend_from_slice(b"(null)"),
+        }
+    }
+
+    /// Appends what `TextOutputFormat` writes of it: text as it is, all else as `toString` gives it.
+    pub fn to_file(self, data: &[u8], out: &mut Vec<u8>) {
+        match self {
+            Class::Text => out.extend_from_slice(data),
+            _ => self.display(data, out),
         }
     }
 
@@ -137,7 +145,7 @@ impl Class {
     pub fn to_typed(self, data: &[u8], out: &mut Vec<u8>) {
         match self {
             Class::Text => {
-                let text = String::from_utf8_lossy(data);
+                let text = text::decoded(data);
                 out.push(typed::STRING);
                 write_length(text.len(), out);
                 out.extend_from_slice(text.as_bytes());

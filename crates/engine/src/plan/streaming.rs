@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::codec::{SNIFF_BYTES, detect};
+use crate::codec::{Codec, SNIFF_BYTES, detect};
 use crate::error::Result;
 use crate::hadoop::value::Class;
 use crate::script::input::{FileSource, Format, Piece};
@@ -80,7 +80,11 @@ pub fn split(store: &dyn Store, request: &SplitRequest) -> Result<Splits> {
             .stat(path)?
             .ok_or_else(|| not_there("find the input", path))?;
         check_length(store, path, stat.bytes)?;
-        let coded = stat.bytes > 0 && is_coded(store, request, path)?;
+        let coded = if stat.bytes > 0 {
+            is_coded(store, request, path)?
+        } else {
+            lacks_its_data(request, path)
+        };
         files.push(Piece {
             path: path.clone(),
             start: 0,
@@ -113,6 +117,16 @@ fn is_coded(store: &dyn Store, request: &SplitRequest, path: &std::path::Path) -
     let mut first = [0; SNIFF_BYTES];
     let count = store.open(path, Caching::Cached)?.read_at(&mut first, 0)?;
     Ok(detect(path, first.get(..count).unwrap_or_default())?.is_some())
+}
+
+/// Whether an empty file is to fail the task that reads it, as in Hadoop: gzip and deflate begin with something.
+fn lacks_its_data(request: &SplitRequest, path: &std::path::Path) -> bool {
+    let lines = matches!(
+        request.format,
+        Format::Text { .. } | Format::KeyValue { .. } | Format::Auto { .. }
+    );
+    let named = Codec::by_suffix(path);
+    lines && request.lines.is_none() && matches!(named, Some(Codec::Gzip | Codec::Deflate))
 }
 
 fn by_size(request: &SplitRequest, files: &[Piece]) -> Vec<Made> {

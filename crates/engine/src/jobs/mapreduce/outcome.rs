@@ -64,7 +64,7 @@ impl Outcome {
             let sums = self.counters.entry(group.clone()).or_default();
             for (name, amount) in counters {
                 let sum = sums.entry(name.clone()).or_default();
-                *sum = sum.saturating_add(*amount);
+                *sum = sum.wrapping_add(*amount); // as within a task, and as Java's long
             }
         }
     }

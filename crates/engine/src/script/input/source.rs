@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::codec::{Coding, Reader, open};
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use crate::script::lines::Source;
 use crate::storage::{Caching, ReadFile, Store};
 
@@ -23,17 +23,25 @@ impl FileSource {
     /// Opens a file: from `start` on if it is plain, else from its beginning.
     pub fn open(store: &dyn Store, path: &Path, start: u64, coded: bool) -> Result<Self> {
         let way = if coded {
-            Way::Coded(Box::new(open(
-                store,
-                path,
-                Caching::Cached,
-                Coding::Detect,
-            )?))
+            let reader = open(store, path, Caching::Cached, Coding::Detect)?;
+            if reader.codec().is_none() {
+                return Err(cut_short(path));
+            }
+            Way::Coded(Box::new(reader))
         } else {
             Way::Plain(store.open(path, Caching::Cached)?, start)
         };
         Ok(FileSource { way })
     }
+}
+
+fn cut_short(path: &Path) -> Error {
+    let message =
+        "it is empty, where compressed data was expected: even of nothing there are bytes";
+    Error::new(Kind::BadInput, "decode the input", message)
+        .with_path(path)
+        .with("offset", 0)
+        .advise("copy the file again from where it came from; if it is to be empty, leave it out")
 }
 
 impl Source for FileSource {

@@ -125,13 +125,13 @@ impl Output {
             return written.map_err(|error| self.failed(&error));
         }
         if let Some(key) = key {
-            key_class.display(key, &mut self.line);
+            key_class.to_file(key, &mut self.line);
         }
         if let Some(value) = value {
             if key.is_some() {
                 self.line.extend_from_slice(&self.separator);
             }
-            value_class.display(value, &mut self.line);
+            value_class.to_file(value, &mut self.line);
         }
         self.line.push(b'\n');
         let written = match &mut self.way {

@@ -13,6 +13,7 @@ use crate::budget::Budget;
 use crate::error::{Error, Kind, Result};
 use crate::hadoop::aggregate::{Aggregate, split};
 use crate::hadoop::select::Selection;
+use crate::hadoop::text;
 use crate::merge::feed::{Feed, FeedRun, Partition};
 use crate::script::pipes::{Stdin, Stdout};
 use crate::script::protocol::{Protocol, Reader, Writer};
@@ -197,8 +198,9 @@ fn one_by_one(
             None => output.write(Some(key), Some(value))?,
             Some((selection, select)) => {
                 record.clear();
-                for part in [key, select.separator.as_bytes(), value] {
-                    record.extend_from_slice(part);
+                let (key, value) = (text::decoded(key), text::decoded(value));
+                for part in [&*key, &*select.separator, &*value] {
+                    record.extend_from_slice(part.as_bytes());
                 }
                 let (key, value) = selection.select(&record, false);
                 output.write(key.as_deref(), value.as_deref())?;
