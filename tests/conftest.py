@@ -3,6 +3,7 @@
 import atexit
 import os
 import shutil
+import signal
 import tempfile
 
 import pytest
@@ -12,6 +13,10 @@ from tests.optional import show_missing
 # Histories of the jobs under test stay out of the user's own.
 os.environ["GRISTMILL_HOME"] = tempfile.mkdtemp(prefix="gristmill-home-")
 atexit.register(shutil.rmtree, os.environ["GRISTMILL_HOME"], ignore_errors=True)
+
+# Whoever runs the tests by nohup has this signal ignored, here and in all that is begun here; there
+# are tests that send it.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # CI answers for a commit, so the same commit must give the same answer; at a desk, where somebody
 # is there to look at what was found, every run tries other inputs. Deadlines per example only tell
