@@ -12,7 +12,8 @@
 use crate::error::{Error, Kind, Result};
 use crate::order::check::OrderCheck;
 use crate::record::KEY_BYTES;
-use crate::record::shape::{RecordSum, Shape, ShapeKind};
+use crate::record::shape::{Shape, ShapeKind};
+use crate::record::sum::RecordSum;
 use crate::storage::overlap::OverlappedWriter;
 
 /// Pending bytes worth proving: the kernels are at full speed, and the bytes still in the first-level cache.

@@ -16,7 +16,8 @@ use super::refine::{Keys, sort_entries};
 use crate::record::KEY_BYTES;
 use crate::storage::pages::{words_of, words_of_mut};
 
-/// Different keys at most, as one of so many entries and as a number: their table stays in a core's own cache.
+/// Different keys at most, as one of so many entries and as a number: their table, of 4 MB at most, mostly stays in a
+/// core's own cache.
 const ENTRIES_OF_KEY: usize = 16;
 const MOST_KEYS: usize = 1 << 16;
 

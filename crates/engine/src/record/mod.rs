@@ -7,6 +7,7 @@ mod crc_clmul;
 pub mod layout;
 pub mod random;
 pub mod shape;
+pub mod sum;
 
 /// Bytes of a sort-benchmark record.
 pub const RECORD_BYTES: usize = 100;

@@ -16,8 +16,6 @@
 use std::cmp::Ordering;
 use std::fmt::Debug;
 
-use super::checksum::Checksum;
-
 /// Bytes of key in a prefix.
 const PREFIX_BYTES: usize = size_of::<u64>();
 
@@ -343,74 +341,6 @@ impl Shape for Pairs {
 
     fn kind(&self) -> ShapeKind {
         ShapeKind::Pairs(*self)
-    }
-}
-
-/// The sum of the CRC-32s of records of any shape; 0 for pairs, which are made anew from stage to stage, so that the
-/// sum at one end says nothing about the other.
-///
-/// ```
-/// use gristmill_engine::record::shape::{Lines, RecordSum, Shape};
-/// let mut sum = RecordSum::new(Lines { descending: false }.kind());
-/// sum.update(b"one\ntwo\n");
-/// assert_eq!(sum.value(), u128::from(crc32fast::hash(b"one\n")) + u128::from(crc32fast::hash(b"two\n")));
-/// ```
-#[derive(Debug, Clone)]
-pub enum RecordSum {
-    /// Of records of one length, by the kernel for them.
-    Fixed(Box<Checksum>),
-    /// Of lines.
-    Lines(Lines, u128),
-    /// Of pairs: none.
-    Pairs,
-}
-
-impl RecordSum {
-    /// The sum of no records.
-    pub fn new(kind: ShapeKind) -> Self {
-        match kind {
-            ShapeKind::Fixed(fixed) => {
-                RecordSum::Fixed(Box::new(Checksum::new(fixed.record_bytes)))
-            }
-            ShapeKind::Lines(lines) => RecordSum::Lines(lines, 0),
-            ShapeKind::Pairs(_) => RecordSum::Pairs,
-        }
-    }
-
-    /// Adds whole records.
-    pub fn update(&mut self, records: &[u8]) {
-        match self {
-            RecordSum::Fixed(sum) => sum.update(records),
-            RecordSum::Lines(lines, sum) => {
-                let mut rest = records;
-                while let Some(length) = lines.length(rest) {
-                    let (record, after) = rest.split_at(length);
-                    *sum += u128::from(crc32fast::hash(record));
-                    rest = after;
-                }
-            }
-            RecordSum::Pairs => {}
-        }
-    }
-
-    /// Adds one record, whose end is known: of lines this saves looking for it. Records of one length are faster
-    /// many at a time.
-    #[inline]
-    pub fn add(&mut self, record: &[u8]) {
-        match self {
-            RecordSum::Fixed(sum) => sum.update(record),
-            RecordSum::Lines(_, sum) => *sum += u128::from(crc32fast::hash(record)),
-            RecordSum::Pairs => {}
-        }
-    }
-
-    /// The sum so far.
-    pub fn value(&self) -> u128 {
-        match self {
-            RecordSum::Fixed(sum) => sum.value(),
-            RecordSum::Lines(_, sum) => *sum,
-            RecordSum::Pairs => 0,
-        }
     }
 }
 

@@ -14,7 +14,8 @@ use crate::error::Result;
 use crate::order::Entry;
 use crate::order::compact::{PLACE_BITS, compact_entry, sort_compact};
 use crate::order::refine::Keys;
-use crate::record::shape::{RecordSum, Shape};
+use crate::record::shape::Shape;
+use crate::record::sum::RecordSum;
 use crate::storage::BLOCK_BYTES;
 use crate::storage::pages::{Pages, bytes_of, bytes_of_mut, prefetch_second, words_of};
 
