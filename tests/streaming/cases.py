@@ -5,50 +5,10 @@ else is, `{hadoop}` for the folder of the outputs of Hadoop's own jobs. Scripts 
 shipped. MAPRED, LIB and IO are packages of Hadoop's; COUNT is a mapper and a reducer.
 """
 
-import shlex
-from dataclasses import dataclass
+from .case import job
+from .formats import FORMATS
 
-__all__ = ["CASES", "Case"]
-
-_SHORT = {
-    "COUNT": "-mapper ./words.py -reducer ./count.py",
-    "MAPRED.": "org.apache.hadoop.mapred.",
-    "LIB.": "org.apache.hadoop.mapred.lib.",
-    "IO.": "org.apache.hadoop.io.",
-}
-
-
-@dataclass(frozen=True)
-class Case:
-    """A job, and how the two outputs are compared."""
-
-    name: str
-    words: tuple[str, ...]
-    code: int = 0
-    unordered: bool = False
-    """Equal keys come in no particular order in Hadoop."""
-    decoded: bool = False
-    """Parts are compressed or sequence files: what is in them is compared."""
-    counters: bool = True
-
-
-def job(
-    name: str,
-    words: str,
-    *,
-    code: int = 0,
-    unordered: bool = False,
-    decoded: bool = False,
-    counters: bool = True,
-) -> Case:
-    """A case, its words written as for a shell."""
-    for short, whole in _SHORT.items():
-        words = words.replace(short, whole)
-    cut = shlex.split(words)
-    if "-output" not in cut:
-        cut += ["-output", "{out}"]
-    return Case(name, tuple(cut), code, unordered, decoded, counters)
-
+__all__ = ["CASES"]
 
 CASES = (
     # The plain ones: how records go through, and where they land.
@@ -392,126 +352,7 @@ CASES = (
         " -reducer aggregate -D mapred.output.key.class=IO.Text",
     ),
     # Other protocols and file formats.
-    job("rawbytes", "-io rawbytes -input {in}/unique.txt -mapper ./raw_keys.py -reducer cat"),
-    job("typedbytes", "-io typedbytes -input {in}/unique.txt -mapper cat -reducer cat"),
-    job(
-        "io-mixed",
-        "-D stream.map.output=typedbytes -D stream.reduce.input=typedbytes -input "
-        "{in}/unique.txt -mapper ./typed.py -reducer ./untyped.py",
-    ),
-    job("key-only", "-io keyonlytext -input {in}/unique.txt -mapper cat -reducer cat"),
-    job(
-        "compress-gzip",
-        "-D mapreduce.output.fileoutputformat.compress=true -input {in}/words.txt COUNT",
-        decoded=True,
-    ),
-    job(
-        "compress-bzip2",
-        "-D mapred.output.compress=true -D "
-        "mapred.output.compression.codec=IO.compress.BZip2Codec -input {in}/words.txt "
-        "COUNT",
-        decoded=True,
-    ),
-    job(
-        "compress-deflate",
-        "-D mapreduce.output.fileoutputformat.compress=true -D "
-        "mapreduce.output.fileoutputformat.compress.codec=IO.compress.DefaultCodec "
-        "-input {in}/words.txt COUNT",
-        decoded=True,
-    ),
-    job(
-        "sequence-out",
-        "-input {in}/unique.txt -mapper cat -reducer cat -outputformat "
-        "MAPRED.SequenceFileOutputFormat",
-        decoded=True,
-    ),
-    job(
-        "sequence-record",
-        "-D mapreduce.output.fileoutputformat.compress=true -input {in}/unique.txt "
-        "-mapper cat -reducer cat -outputformat MAPRED.SequenceFileOutputFormat",
-        decoded=True,
-    ),
-    job(
-        "sequence-block",
-        "-D mapreduce.output.fileoutputformat.compress=true -D "
-        "mapreduce.output.fileoutputformat.compress.type=BLOCK -input {in}/unique.txt "
-        "-mapper cat -reducer cat -outputformat MAPRED.SequenceFileOutputFormat",
-        decoded=True,
-    ),
-    job(
-        "sequence-in",
-        "-input {hadoop}/sequence-out/part-* -inputformat SequenceFileInputFormat "
-        "-mapper cat -reducer cat",
-    ),
-    job(
-        "sequence-in-maps",
-        "-D mapreduce.job.maps=5 -input {hadoop}/sequence-out/part-* -inputformat "
-        "SequenceFileInputFormat -mapper cat -numReduceTasks 0",
-    ),
-    job(
-        "sequence-in-block",
-        "-input {hadoop}/sequence-block/part-* -inputformat "
-        "SequenceFileAsTextInputFormat -mapper cat -reducer cat",
-    ),
-    job(
-        "sequence-in-record",
-        "-input {hadoop}/sequence-record/part-* -inputformat SequenceFileInputFormat "
-        "-mapper cat -reducer cat",
-    ),
-    job(
-        "sequence-binary",
-        "-io rawbytes -input {hadoop}/sequence-out/part-* -inputformat "
-        "MAPRED.SequenceFileAsBinaryInputFormat -mapper cat -reducer cat",
-    ),
-    job(
-        "sequence-typed",
-        "-io typedbytes -input {hadoop}/sequence-out/part-* -inputformat "
-        "SequenceFileInputFormat -mapper cat -reducer cat",
-    ),
-    job(
-        "sequence-broken",
-        "-input {in}/broken.txt -mapper cat -reducer cat -outputformat "
-        "MAPRED.SequenceFileOutputFormat",
-        decoded=True,
-    ),
-    job(
-        "sequence-broken-text",
-        "-input {hadoop}/sequence-broken/part-* -inputformat SequenceFileAsTextInputFormat "
-        "-mapper cat -numReduceTasks 0",
-    ),
-    job(
-        "typed-broken",
-        "-io typedbytes -input {in}/broken.txt -mapper cat -numReduceTasks 0",
-    ),
-    job(
-        "partition-broken",
-        "-D mapreduce.job.reduces=5 -input {in}/broken.txt -mapper cat -reducer cat "
-        "-partitioner LIB.KeyFieldBasedPartitioner",
-    ),
-    job(
-        "field-selection-broken",
-        "-D mapreduce.fieldsel.data.field.separator=: -D "
-        "mapreduce.fieldsel.map.output.key.value.fields.spec=1:0 -D "
-        "mapreduce.fieldsel.reduce.output.key.value.fields.spec=0:1- -input {in}/broken.txt "
-        "-mapper LIB.FieldSelectionMapReduce -reducer LIB.FieldSelectionMapReduce -D "
-        "mapred.output.key.class=IO.Text",
-        unordered=True,
-    ),
-    job(
-        "auto-input",
-        "-input {hadoop}/sequence-out/part-* -inputformat AutoInputFormat -mapper cat "
-        "-numReduceTasks 0",
-    ),
-    job(
-        "total-order",
-        "-D mapreduce.totalorderpartitioner.path={cuts} -D mapreduce.job.reduces=3 "
-        "-input {in}/unique.txt -mapper cat -reducer cat -partitioner "
-        "LIB.TotalOrderPartitioner",
-    ),
-    job(
-        "lazy",
-        "-D mapreduce.job.reduces=5 -input {in}/few.txt -mapper cat -reducer cat -lazyOutput",
-    ),
+    *FORMATS,
     # What scripts say and see.
     job("counters", "-input {in}/words.txt -mapper ./report.py -reducer cat", unordered=True),
     job(

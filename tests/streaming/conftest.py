@@ -15,8 +15,9 @@ import pytest
 from tests.hadoop.harness import Hadoop, HadoopMissing
 from tests.optional import missing
 
-from . import cases, material
-from .cases import CASES, Case
+from . import case, cases, formats, material
+from .case import Case
+from .cases import CASES
 from .material import make_inputs, make_scripts
 
 _SCRIPT = re.compile(r"\./(\w+\.py)")
@@ -104,7 +105,7 @@ def hadoops(
         missing(request.config, "SCRIPTS NOT COMPARED WITH HADOOP", str(problem))
     results = yard.home / "results"
     # The same jobs on the same inputs give the same: once for each version of the table.
-    sources = (cases.__file__, material.__file__)
+    sources = [module.__file__ for module in (case, cases, formats, material)]
     told = hashlib.sha256(b"".join(Path(source).read_bytes() for source in sources)).hexdigest()
     kept = hadoop.cache / f"streaming-{told[:16]}"
     if not kept.is_dir():

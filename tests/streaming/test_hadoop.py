@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from .cases import CASES, Case
+from .case import Case
+from .cases import CASES
 from .conftest import Run, Yard
 
 pytestmark = pytest.mark.timeout(600)  # the first test runs Hadoop's side of all

@@ -12,7 +12,17 @@ _LOOK_BYTES = 4096
 
 
 def remarks(definition: dict[str, Any]) -> list[str]:
-    """Return what is to be said of a job's scripts, before they run."""
+    """Return what is to be said of a job's scripts, before they run.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.NamedTemporaryFile(suffix=".py") as file:
+        ...     _, _ = file.write(b"import sys"), file.flush()
+        ...     steps = {"map": {"script": [file.name]}, "combine": None, "reduce": "identity"}
+        ...     found = remarks({"links": [], **steps})
+        >>> found[0].startswith("-mapper /"), "no #! line" in found[0]
+        (True, True)
+    """
     links: dict[str, str] = dict(definition["links"])
     found = list[str]()
     for name, option in _STEPS.items():
