@@ -31,7 +31,7 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build demo test check format check-rust check-python check-deps bench bench-all bench-floor bench-external audit lock clean
+.PHONY: help build demo test check format check-rust check-python check-deps bench bench-all bench-floor bench-external audit figures lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,8 +61,12 @@ check-python: build $(VENV)/.develop
 check-deps: $(DENY)
 	$(DENY) --locked check licenses bans sources
 
-format: $(VENV)/.develop ## format Rust and Python, and fix what the linters can fix
+format: build $(VENV)/.develop ## format Rust and Python, fix what the linters can fix, make the stub of the functions
 	cargo fmt --all
+	$(BIN)/python -c "from gristmill.functions import stub; print(stub(), end='')" > functions.pyi.new
+	mv functions.pyi.new python/gristmill/functions.pyi
+	$(BIN)/python -c "from gristmill.mapreduce.given import typed_module as made; print(made(), end='')" > typed.py.new
+	mv typed.py.new python/gristmill/mapreduce/typed.py
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
@@ -80,6 +84,9 @@ bench-floor: build ## against the floor of the device, five minutes
 
 bench-external: build ## the same for sorts beyond memory, cold ones, lines (an hour; drops the page cache: root)
 	$(BIN)/python benchmarks/external.py
+
+figures: $(VENV)/.develop ## count code lines, comments, circles of files; `tools/figures.py --sites COMMIT` counts edit sites
+	$(BIN)/python tools/figures.py
 
 audit: $(DENY) ## check the crates against the advisory database (fetches it by git)
 	$(DENY) --locked check advisories

@@ -16,7 +16,7 @@ import gristmill as gm
 from gristmill import _core
 from gristmill.cli.mapreduce.run import run as run_command
 from gristmill.job import begin, new_job_id
-from gristmill.mapreduce.launching import Options
+from gristmill.mapreduce.given import RUN
 
 JOB = """
 import gristmill as gm
@@ -105,10 +105,10 @@ def test_an_output_that_exists(folder: Path) -> None:
 def test_a_worker_that_finds_the_disk_full(folder: Path) -> None:
     """Its error comes a long way: from the engine, through the worker's Python, to the driver."""
     for_command, for_python = by_both(folder, "pairs", before=small_files)
-    advice = ". To go on: free some space, or add a {} on another file system."
+    advice = ". What to do: free some space, or add a {} on another file system."
     assert for_command.endswith(advice.format("--spill-dir"))
     assert for_python.endswith(advice.format("spill_dir"))
-    assert for_command.count("To go on") == 1
+    assert for_command.count("What to do") == 1
     assert for_command.count("(file ") == 1
     assert for_command.count("run-") == 1, "the run is named once"
 
@@ -137,7 +137,7 @@ def test_a_sort_with_too_little_memory(tmp_path: Path) -> None:
     assert report.error is not None
     assert report.error.message == for_python, "the report is for the same reader"
     explained = said(tmp_path, GRISTMILL, "explain", *command[1:])
-    assert explained.partition("To go on")[2] == for_command.partition("To go on")[2]
+    assert explained.partition("What to do")[2] == for_command.partition("What to do")[2]
 
 
 def test_a_job_says_it_as_it_was_begun(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_options_of_jobs_that_errors_advise_are_there(name: str) -> None:
     assert isinstance(option, click.Option)
     assert option.opts == [f"--{name.removesuffix('_s').replace('_', '-')}"]
     assert name in inspect.signature(gm.Job.run).parameters
-    assert name in Options.__dataclass_fields__
+    assert name in {option.name for option in RUN}
 
 
 def test_an_engine_error_comes_in_parts(tmp_path: Path) -> None:

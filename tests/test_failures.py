@@ -22,6 +22,6 @@ def test_a_paragraph(error: BaseException, says: str, capsys: pytest.CaptureFixt
         assert failures.conclude(caught) == 1
     shown = capsys.readouterr()
     assert shown.out == ""
-    assert shown.err.startswith("gristmill: cannot ")
+    assert shown.err.startswith(("gristmill: cannot ", "gristmill: a defect of Gristmill in "))
     assert says in shown.err
     assert shown.err.count("\n") == 1

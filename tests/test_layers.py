@@ -1,24 +1,35 @@
-"""The engine's layers: no arrow goes back (DESIGN, "Layers").
+"""The layers of both languages: no arrow goes back (ARCHITECTURE, "Layers").
 
 Every path in crates/engine/src that names a module of the crate is an arrow from the module it
-stands in. The tables below say which arrows there may be. Paths are found by reading, not by
-compiling: comments and literals are blanked, then `crate::…` and chains of `super::` that reach the
-crate's root are resolved. Code under `#[cfg(test)]` counts too: a unit test that needs a higher
-layer belongs in crates/engine/tests.
+stands in, and so is every import in python/gristmill, wherever it stands. The tables below say
+which arrows there may be. tools/arrows.py finds them by reading. Rust under `#[cfg(test)]` counts
+too: a unit test that needs a higher layer belongs in crates/engine/tests.
 """
 
 import re
-from collections.abc import Iterator
+import sys
 from pathlib import Path
 
 import pytest
 
-ENGINE_SRC = Path(__file__).parent.parent / "crates/engine/src"
+TOP = Path(__file__).parent.parent
+ENGINE_SRC = TOP / "crates/engine/src"
+PACKAGE = TOP / "python/gristmill"
+
+sys.path.insert(0, str(TOP / "tools"))
+from arrows import (  # noqa: E402 - a tool
+    blanked,
+    circles,
+    python_arrows,
+    rust_arrows,
+    rust_paths,
+    without_tests,
+)
 
 BASE = frozenset(
     {
         "error",
-        "lifeline",
+        "sys",
         "record",
         "order",
         "value",
@@ -27,12 +38,11 @@ BASE = frozenset(
         "budget",
         "storage",
         "codec",
-        "hadoop",
-        "sequence",
+        "names",
     },
 )
 STAGES = frozenset(
-    {"split", "map", "spill", "shuffle", "merge", "reduce", "commit", "worker", "script"}
+    {"split", "map", "spill", "shuffle", "merge", "reduce", "commit", "worker", "hadoop"}
 )
 TASKS = frozenset({"task"})
 ABOVE = frozenset({"plan", "driver", "runner", "history", "jobs"})
@@ -40,6 +50,7 @@ ABOVE = frozenset({"plan", "driver", "runner", "history", "jobs"})
 # What a module may use, besides itself. A module that is missing here has no layer: give it one.
 ALLOWED: dict[str, frozenset[str]] = {
     **dict.fromkeys(BASE, BASE),
+    "sys": frozenset({"error"}),
     **dict.fromkeys(STAGES, BASE),
     **dict.fromkeys(TASKS, BASE | STAGES),
     **dict.fromkeys(ABOVE, BASE | STAGES | TASKS | ABOVE),
@@ -53,56 +64,58 @@ FORBIDDEN: dict[str, tuple[re.Pattern[str], str]] = {
     ),
 }
 
-# Comments, string and character literals: what they hold is text, not paths. A lifetime ('a) is no
-# literal, for want of a closing quote.
-_TEXT = re.compile(
-    r"""
-      //[^\n]*
-    | /\*.*?\*/
-    | \bb?r(?P<hashes>\#*)".*?"(?P=hashes)
-    | "(?:\\.|[^"\\])*"
-    | '(?:\\[^']+|\\'|[^'\\])'
-    """,
-    re.VERBOSE | re.DOTALL,
+# A file with a plan names nothing that could do I/O: a plan knows what stands in the reports.
+_PLAN = re.compile(r"\bimpl\s+Plan\s+for\b")
+_IO = re.compile(
+    r"\b(?:Store|LocalDisk|RunFile|Instant|SystemTime|std::(?:fs|io|net|thread|process|env))\b"
 )
-_TOKEN = re.compile(r"\bmod\s+\w+\s*\{|(?P<path>\bcrate::|\b(?:self::)?(?:super::)+)|[{}]")
 
 
-def modules_used(source: str, depth: int) -> Iterator[tuple[int, str]]:
-    """Yields (line, module of the crate) for each path in `source`.
+# What only some rooms and files may name, outside unit tests.
+WALLS: dict[str, tuple[re.Pattern[str], tuple[str, ...]]] = {
+    "std::fs": (
+        re.compile(r"\bstd::(?:fs\b|\{[^;]*\bfs\b)"),
+        (
+            "sys",
+            "storage",  # files: the local disk, streams, the object store kept in a directory
+            "history",  # histories are local files, also of jobs whose data are elsewhere
+            "jobs/resume",  # which reads and locks histories
+            "task/user/streaming",  # the working folders of scripts
+        ),
+    ),
+    "std::os": (
+        re.compile(r"\bstd::os::(?:linux\b|unix::(?:fs|process)\b)"),
+        ("sys", "storage"),
+    ),
+    "libc": (re.compile(r"\blibc\b"), ("sys",)),
+    "unsafe": (
+        re.compile(r"\bunsafe\b"),
+        (
+            "sys",
+            "record/arena.rs",  # its claims
+            "record/crc_clmul.rs",  # the processor's instructions
+            "order/entry.rs",  # the promise that any bytes are an entry
+            "worker/pool.rs",  # the pool that a fork leaves behind
+        ),
+    ),
+}
 
-    `depth` says how many modules deep the file lies: 0 for lib.rs, 1 for split.rs and split/mod.rs.
-    """
-    source = _TEXT.sub(lambda text: re.sub(r"[^\n]", " ", text[0]), source)
-    braces: list[bool] = []  # for each open brace, whether it opened an inline module
-    for token in _TOKEN.finditer(source):
-        if token["path"] is not None:
-            here = depth + sum(braces)
-            reaches_root = token["path"] == "crate::" or token["path"].count("super::") == here
-            if reaches_root:
-                line = source.count("\n", 0, token.start()) + 1
-                yield from ((line, name) for name in _first_names(source, token.end()))
-        elif token[0] == "}":
-            if braces:
-                braces.pop()
-        else:
-            braces.append(token[0] != "{")
+
+def breaches(path: Path, source: str) -> list[str]:
+    """What a file names that stands behind a wall; `path` is relative to crates/engine/src."""
+    if "tests" in path.parts or path.stem == "tests":
+        return []
+    code = without_tests(blanked(source))
+    return [
+        f"{path}: `{name}` stands behind a wall: use a store, or say in tests/test_layers.py why"
+        for name, (pattern, rooms) in WALLS.items()
+        if pattern.search(code) and not any(path.is_relative_to(room) for room in rooms)
+    ]
 
 
-def _first_names(source: str, start: int) -> Iterator[str]:
-    """Yields the names that follow a path's root: one, or those at the top of a `{…}` group."""
-    if source[start] != "{":
-        if name := re.compile(r"\w+").match(source, start):
-            yield name[0]
-        return
-    nesting, at_item = 0, True
-    for part in re.finditer(r"\w+|\S", source[start:]):
-        nesting += (part[0] == "{") - (part[0] == "}")
-        if nesting == 0:
-            return
-        if nesting == 1 and at_item and part[0].isidentifier():
-            yield part[0]
-        at_item = nesting == 1 and part[0] in "{,"
+def line_of(source: str, offset: int) -> int:
+    """The number of the line in which a character stands, from 1."""
+    return source.count("\n", 0, offset) + 1
 
 
 def violations(path: Path, source: str) -> list[str]:
@@ -115,14 +128,18 @@ def violations(path: Path, source: str) -> list[str]:
     module = modules[0]
     if module not in ALLOWED:
         return [f"{path}: `{module}` has no layer: add it to tests/test_layers.py"]
+    code = blanked(source)
+    used = {(offset, names[0]) for offset, names in rust_paths(code, tuple(modules)) if names}
     found = [
-        f"{path}:{line}: `{module}` must not use `{used}`"
-        for line, used in modules_used(source, depth=len(modules))
-        if used in ALLOWED and used != module and used not in ALLOWED[module]
+        f"{path}:{line_of(source, offset)}: `{module}` must not use `{name}`"
+        for offset, name in sorted(used)
+        if name in ALLOWED and name != module and name not in ALLOWED[module]
     ]
+    if _PLAN.search(code):
+        reason = "a plan does no I/O: what it must know stands in the reports"
+        found += [f"{path}: `{name}`: {reason}" for name in sorted(set(_IO.findall(code)))]
     if module in FORBIDDEN:
         pattern, reason = FORBIDDEN[module]
-        code = _TEXT.sub(" ", source)
         found += [f"{path}: `{name}`: {reason}" for name in sorted(set(pattern.findall(code)))]
     return found
 
@@ -136,6 +153,35 @@ def test_no_arrow_goes_back() -> None:
         for line in violations(file.relative_to(ENGINE_SRC), file.read_text(encoding="utf-8"))
     ]
     assert not found, "\n" + "\n".join(found)
+
+
+def test_the_platform_stays_behind_its_walls() -> None:
+    files = sorted(ENGINE_SRC.rglob("*.rs"))
+    found = [
+        line
+        for file in files
+        for line in breaches(file.relative_to(ENGINE_SRC), file.read_text(encoding="utf-8"))
+    ]
+    assert not found, "\n" + "\n".join(found)
+    assert breaches(Path("merge/mod.rs"), "use std::fs::File;")
+    assert breaches(Path("merge/mod.rs"), "use std::{fs, io};")
+    assert len(breaches(Path("merge/mod.rs"), "unsafe { libc::poll() }")) == 2
+    assert not breaches(Path("merge/mod.rs"), "#[cfg(test)]\nmod tests { use std::fs; }")
+
+
+_KERNEL = re.compile(r'^(?!\s*//).*"/(?:proc|sys)/', re.MULTILINE)
+
+
+def test_files_of_the_kernel_are_read_behind_the_wall() -> None:
+    found = [
+        str(file.relative_to(ENGINE_SRC))
+        for file in sorted(ENGINE_SRC.rglob("*.rs"))
+        if not {"tests", "sys"} & set(file.relative_to(ENGINE_SRC).parts) and file.stem != "tests"
+        if _KERNEL.search(file.read_text(encoding="utf-8").split("#[cfg(test)]\nmod")[0])
+    ]
+    assert not found
+    assert _KERNEL.search('    read(format!("/proc/{pid}/stat"))')
+    assert not _KERNEL.search('    /// "/proc/PID/stat"')
 
 
 # The checker's own canaries: what it must find, and what it must let pass.
@@ -154,6 +200,8 @@ def test_no_arrow_goes_back() -> None:
         ("task/map.rs", "pub(crate) use crate::runner::Pool;", "runner"),
         ("helpers.rs", "", "helpers"),
         ("driver/mod.rs", "let now = std::time::Instant::now();", "Instant"),
+        ("jobs/runs.rs", "struct P(Arc<dyn Store>); impl Plan for P {}", "Store"),
+        ("jobs/runs.rs", "impl Plan for P { fn f() { RunFile::open(s, p); } }", "RunFile"),
     ],
 )
 def test_a_planted_arrow_is_found(path: str, source: str, used: str) -> None:
@@ -174,8 +222,125 @@ def test_a_planted_arrow_is_found(path: str, source: str, used: str) -> None:
         ("task/map.rs", "use crate::{map, spill, merge};"),
         ("jobs/grep.rs", "use crate::{plan, driver, runner, task, split};"),
         ("driver/mod.rs", "use std::time::Duration; // no Instant"),
+        ("jobs/sort.rs", "fn f(store: &dyn Store) {} // impl Plan for P"),
         ("order/sort.rs", "#[expect(clippy::x)] macro_rules! m { () => { $crate::Error } }"),
     ],
 )
 def test_an_allowed_arrow_passes(path: str, source: str) -> None:
     assert violations(Path(path), source) == []
+
+
+def test_memory_is_asked_of_the_engine_alone() -> None:
+    """A second rule, which read the root control group only, gave `gm.run_all` another budget."""
+    package = ENGINE_SRC.parent.parent.parent / "python/gristmill"
+    readers = [
+        path.name
+        for path in package.rglob("*.py")
+        if re.search("/proc/meminfo|/sys/fs/cgroup", path.read_text())
+    ]
+    assert readers == []
+
+
+PYTHON_BASE = frozenset(
+    {"amounts", "ending", "errors", "links", "locations", "names", "options", "report", "units"}
+    | {"signatures", "worker_failure"}
+)
+# What a module or folder of the package may use, besides itself and `_core`.
+PYTHON_ALLOWED: dict[str, frozenset[str]] = {
+    **dict.fromkeys(PYTHON_BASE, PYTHON_BASE),
+    "worker": PYTHON_BASE,
+    "terminal": PYTHON_BASE,
+    "history": PYTHON_BASE,
+    "job": PYTHON_BASE | {"history"},
+    "functions": PYTHON_BASE | {"job"},
+    "mapreduce": PYTHON_BASE | {"worker", "terminal", "history", "job"},
+    "streaming": PYTHON_BASE | {"history", "mapreduce"},
+    "cli": PYTHON_BASE | {"terminal", "history", "job", "functions", "mapreduce", "streaming"},
+    "__main__": frozenset({"cli"}),
+}
+
+
+def python_violations(package: Path) -> list[str]:
+    """The imports of a package that the table does not allow."""
+
+    def layer(path: Path) -> str:
+        return path.relative_to(package).with_suffix("").parts[0]
+
+    found: list[str] = []
+    for source, targets in sorted(python_arrows(package).items()):
+        here = layer(source)
+        if here == "__init__":
+            continue  # the package's table of contents
+        if here not in PYTHON_ALLOWED:
+            found.append(f"{source}: `{here}` has no layer: add it to tests/test_layers.py")
+            continue
+        used = {layer(target) for target in targets} - {here, "__init__"}
+        wrong = sorted(used - PYTHON_ALLOWED[here])
+        found += [f"{source}: `{here}` must not use `{name}`" for name in wrong]
+    return found
+
+
+def test_no_import_goes_back() -> None:
+    found = python_violations(PACKAGE)
+    assert not found, "\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "wrong"),
+    [
+        ("mapreduce/run.py", "def f():\n    from gristmill.cli.main import main\n", "cli"),
+        ("history/page.py", "from gristmill.mapreduce import job", "mapreduce"),
+        ("names.py", "import gristmill.job", "job"),
+        ("units.py", "from .history import home", "history"),
+        ("helpers.py", "", "helpers"),
+    ],
+)
+def test_a_planted_import_is_found(path: str, source: str, wrong: str, tmp_path: Path) -> None:
+    package = tmp_path / "gristmill"
+    for name in ("cli/main.py", "mapreduce/job.py", "job.py", "history/home.py", path):
+        file = package / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        (file.parent / "__init__.py").touch()
+        file.write_text(source if name == path else "")
+    found = python_violations(package)
+    assert len(found) == 1
+    assert f"`{wrong}`" in found[0]
+
+
+MOST_CIRCLES = 3
+MOST_FILES_OF_A_CIRCLE = 3
+
+
+def test_circles_are_found() -> None:
+    a, b, c, d = (Path(name) for name in "abcd")
+    assert circles({a: {b}, b: {c}, c: {a}, d: {a}}) == [[a, b, c]]
+    assert circles({a: {b}, b: {c}, c: set(), d: {d}}) == []
+
+
+def test_no_files_of_the_package_form_a_circle() -> None:
+    """Imports inside functions count: they hide a circle and do not break it."""
+    assert circles(python_arrows(PACKAGE)) == []
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"a/mod.rs": "mod x; mod y;", "a/x.rs": "use super::y::Y;", "a/y.rs": ""}, 0),
+        ({"a/mod.rs": "", "a/x.rs": "use super::y::Y;", "a/y.rs": "use crate::a::x::X;"}, 1),
+        ({"a/mod.rs": "pub use y::Y;", "a/x.rs": "use super::Y;", "a/y.rs": "use super::x;"}, 1),
+        ({"a/mod.rs": "", "a/x.rs": "// super::y", "a/y.rs": "use super::x;"}, 0),
+        (
+            {
+                "a/mod.rs": "",
+                "a/x.rs": "#[cfg(test)]\nmod tests { use super::super::y; }",
+                "a/y.rs": "use super::x;",
+            },
+            0,
+        ),
+    ],
+)
+def test_circles_of_rust(files: dict[str, str], expected: int, tmp_path: Path) -> None:
+    for name, source in {"lib.rs": "mod a;", **files}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(source)
+    assert len(circles(rust_arrows(tmp_path))) == expected

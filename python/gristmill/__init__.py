@@ -1,4 +1,4 @@
-"""Gristmill: sort, group, count, search and copy data that is bigger than memory.
+"""Gristmill: sort, group and count data that is bigger than memory.
 
     teragen ──▶ data/ ──▶ terasort ──▶ sorted/ ──▶ teravalidate
 
@@ -13,11 +13,12 @@ is first used, since the command line imports this package at every start.
 import warnings
 from typing import TYPE_CHECKING
 
-from gristmill._core import DEBUG_BUILD, VERSION
+from gristmill._core import DEBUG_BUILD, VERSION, command_names
 
 if TYPE_CHECKING:
+    from gristmill import functions
     from gristmill.errors import report_of
-    from gristmill.job import resume, sort, teragen, terasort, teravalidate
+    from gristmill.functions import *  # noqa: F403 - the stub says which  # pyright: ignore[reportWildcardImportFromLibrary]
     from gristmill.mapreduce.aggregates import (
         Aggregate,
         approx_distinct,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from gristmill.mapreduce.context import Context
     from gristmill.mapreduce.job import Job
     from gristmill.mapreduce.jsonlines import jsonl
+    from gristmill.mapreduce.keys import desc
     from gristmill.mapreduce.keyvalue import kv
     from gristmill.mapreduce.memory import items
     from gristmill.mapreduce.partitioners import ranges, sampled_ranges
@@ -61,6 +63,7 @@ __all__ = [
     "count",
     "csv",
     "delimited",
+    "desc",
     "distinct",
     "first",
     "fixed",
@@ -75,18 +78,18 @@ __all__ = [
     "quantiles",
     "ranges",
     "report_of",
-    "resume",
     "run_all",
     "sampled_ranges",
-    "sort",
     "sum",
-    "teragen",
-    "terasort",
-    "teravalidate",
     "text",
     "top",
     "tsv",
 ]
+
+if TYPE_CHECKING:
+    __all__ += functions.__all__
+else:
+    __all__.extend(command_names())  # each command is a function, too
 
 __version__ = VERSION
 
@@ -112,6 +115,7 @@ if not TYPE_CHECKING:  # a checker knows the names from the imports above, and r
         "count": "mapreduce.aggregates",
         "csv": "mapreduce.table_csv",
         "delimited": "mapreduce.text",
+        "desc": "mapreduce.keys",
         "distinct": "mapreduce.aggregates",
         "first": "mapreduce.aggregates",
         "fixed": "mapreduce.text",
@@ -126,17 +130,13 @@ if not TYPE_CHECKING:  # a checker knows the names from the imports above, and r
         "quantiles": "mapreduce.aggregates",
         "ranges": "mapreduce.partitioners",
         "report_of": "errors",
-        "resume": "job",
         "run_all": "mapreduce.together",
         "sampled_ranges": "mapreduce.partitioners",
-        "sort": "job",
         "sum": "mapreduce.aggregates",
-        "teragen": "job",
-        "terasort": "job",
-        "teravalidate": "job",
         "text": "mapreduce.text",
         "top": "mapreduce.aggregates",
         "tsv": "mapreduce.text",
+        **dict.fromkeys(command_names(), "functions"),
     }
 
     def __getattr__(name: str) -> object:

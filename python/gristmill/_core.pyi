@@ -11,25 +11,40 @@ __all__ = [
     "CompressedWriter",
     "Emitter",
     "Groups",
+    "History",
     "Job",
     "LineReader",
     "LineWriter",
+    "RangeReader",
     "Values",
     "Work",
     "beat",
     "check_output",
+    "clear_left",
+    "command_names",
     "commands",
     "decode",
+    "decode_key",
+    "default_memory",
+    "default_workers",
     "device_floor",
     "device_rates",
     "dismiss_workers",
     "encode",
     "encode_key",
+    "encode_order",
+    "exists",
     "explain",
+    "find_files",
+    "is_remote",
     "plan_streaming",
     "plan_text",
     "pulse",
     "pulse_open",
+    "retry_scripts",
+    "run_tasks",
+    "user_code",
+    "why_not_resumed",
 ]
 
 VERSION: Final[str]
@@ -46,8 +61,7 @@ class Job:
         spec: JSON of one command and its options, such as
             `{"teragen": {"rows": "1k", "output": "data"}}`.
         job_id: The job's name.
-        history: The folder in which the job gets one for its history; none without it.
-        keep_short: Whether it is kept of a job of less than a second, too.
+        history: Where its history goes; it has none without it.
         work: Who runs the job's own code, for jobs that have some.
         command_line: Whether errors advise options as the command line has them (`--memory 2G`)
             or as keyword arguments (`memory="2G"`).
@@ -60,9 +74,8 @@ class Job:
         cls,
         spec: str,
         job_id: str,
-        history: str | PathLike[str] | None = None,
+        history: History | None = None,
         *,
-        keep_short: bool = False,
         work: Work | None = None,
         command_line: bool = False,
     ) -> Job: ...
@@ -87,8 +100,94 @@ class Job:
         Nothing happens if it succeeded.
         """
 
+@final
+class History:
+    """Where the history of a job goes, and what it says of the job's beginning.
+
+    Args:
+        folder: The folder in which the job gets one.
+        keep_short: Whether it is kept of a job of less than a second, too.
+        argv: The command line, without secrets.
+        host: The machine's name.
+        hidden: Words of the command line that may be secret, each with what stands for it in the
+            errors that the history keeps.
+    """
+
+    def __new__(
+        cls,
+        folder: str | PathLike[str],
+        *,
+        keep_short: bool = False,
+        argv: Sequence[str] = ...,
+        host: str = ...,
+        hidden: Sequence[tuple[str, str]] = ...,
+    ) -> History: ...
+
+def is_remote(path: str | PathLike[str]) -> bool:
+    """Whether a location is `scheme://...`, not a path of this machine."""
+
+def exists(path: str | PathLike[str]) -> bool:
+    """Whether something is at a location.
+
+    Raises:
+        OSError: The store cannot be reached.
+    """
+
+def find_files(path: str | PathLike[str]) -> list[str]:
+    """Return the files that a location stands for: itself, or those in it; of an output, its parts.
+
+    Raises:
+        FileNotFoundError: Nothing is there, or no file is in it.
+    """
+
+@final
+class RangeReader:
+    """A file of any store, read in ranges.
+
+    Args:
+        path: Its location.
+
+    Raises:
+        OSError: It cannot be opened.
+    """
+
+    def __new__(cls, path: str | PathLike[str]) -> RangeReader: ...
+    @property
+    def size(self) -> int:
+        """The file's length."""
+    def read_at(self, offset: int, size: int) -> bytes:
+        """Return the bytes from `offset` on, at most `size`.
+
+        Raises:
+            OSError: They cannot be read.
+        """
+
+def clear_left(folder: str | PathLike[str], *, dry_run: bool) -> list[str]:
+    """Remove the hidden folders that a dead job left beside its output and where it spilled.
+
+    A folder goes only if it has the job's name and the lock of a job that no process holds.
+
+    Args:
+        folder: The folder of its history, whose lock the caller holds.
+        dry_run: Whether they are only looked for.
+
+    Returns:
+        The folders.
+
+    Raises:
+        ValueError: The history is damaged, or a folder has a link in it.
+        FileExistsError: A folder is in use, or holds the only copy of an output.
+        OSError: The history cannot be read, or a folder cannot be removed.
+    """
+
+def command_names() -> list[str]:
+    """Return the names of the engine's commands."""
+
 def commands() -> str:
     """Return the table of commands and their options, as JSON."""
+
+def user_code() -> str:
+    """Return the command of user code, as JSON: the options that it has in common with others."""
 
 def dismiss_workers() -> None:
     """Kill and reap the workers that wait for a task.
@@ -132,6 +231,31 @@ def pulse(record: int, offset: int, file: int, bytes_done: int) -> None:
 
 def beat() -> None:
     """Say that this worker makes progress of some kind; as `pulse` in a process that is none."""
+
+def run_tasks(pulse: str | PathLike[str]) -> None:
+    """Run tasks for the driver at the other end of stdin and stdout, until that closes stdin.
+
+    What a worker process of the runner `processes` does from its beginning to its end.
+
+    Args:
+        pulse: The page in which it shows that it lives.
+
+    Raises:
+        OSError: There is no pulse.
+        RuntimeError: The driver sent what is not a task.
+    """
+
+def default_memory() -> int:
+    """Return the memory of a job that is given none, in bytes: 60 % of what is available.
+
+    Available is what the machine has, and what every control group of this process leaves.
+    """
+
+def default_workers() -> int:
+    """Return the workers of a job that is given none: one for each core that it may use.
+
+    Control groups and the affinity of this process count.
+    """
 
 def device_rates(
     folder: str | PathLike[str], size_bytes: int, streams: int
@@ -293,6 +417,8 @@ class Emitter:
         A column is the format string that the C data interface of Arrow has for its type, how many
         values come before its first, and its buffers.
         """
+    def combining(self) -> bool:
+        """Whether it was the combiner that raised."""
     def finish(self) -> str:
         """Leave all pairs in runs.
 
@@ -308,15 +434,23 @@ class Groups:
         spec: JSON of the task.
         aggregate: JSON of the aggregate that the maps' emitters had.
         ordered: Whether they had `group_by` or `sort_by`.
+        ranked: Whether they had `cuts`.
     """
 
     def __new__(
-        cls, spec: str, *, aggregate: str | None = None, ordered: bool = False
+        cls,
+        spec: str,
+        *,
+        aggregate: str | None = None,
+        ordered: bool = False,
+        ranked: bool = False,
     ) -> Groups: ...
     def __iter__(self) -> Self: ...
     def __next__(self) -> tuple[Any, Any]: ...
     def finish(self) -> str:
         """Go through what is left; return JSON: records_in, bytes_in, groups."""
+    def begin_batch(self) -> None:
+        """Say that user code has done with all pairs so far."""
     def seen(self) -> tuple[int, int]:
         """Return the number of the group, from 1, and of pairs up to here."""
 
@@ -415,6 +549,15 @@ def check_output(folder: str | PathLike[str], *, overwrite: bool, command_line: 
         OSError: It cannot be looked at.
     """
 
+def why_not_resumed(spec: str, *, program: str, keeps_code: bool) -> str | None:
+    """Return why a dead job cannot be resumed, as far as its history tells; `None` if it can.
+
+    Args:
+        spec: The job's options as its history has them, as JSON.
+        program: The version of Gristmill that began it.
+        keeps_code: Whether what its own code is was kept.
+    """
+
 def plan_streaming(request: str) -> str:
     """Return the splits of a job with scripts, as Hadoop makes them, and the input's classes.
 
@@ -424,6 +567,17 @@ def plan_streaming(request: str) -> str:
     Raises:
         ValueError: It makes no sense, or a file is not of its format.
         OSError: A file cannot be read.
+    """
+
+def retry_scripts(task: str | PathLike[str], folder: str | PathLike[str]) -> str:
+    """Run a task with scripts again that a failed job has kept; return what it said on stderr.
+
+    Args:
+        task: The file that was kept.
+        folder: Where its files go; it exists.
+
+    Raises:
+        RuntimeError: It fails again; or another exception says why it cannot be run.
     """
 
 def plan_text(
@@ -462,7 +616,28 @@ def encode_key(key: object) -> bytes:
     """Return a key's encoding, which orders as the keys do.
 
     Raises:
-        TypeError: Keys are str, bytes, int, float, bool, None or tuples of them.
+        TypeError: Keys are str, bytes, int, float, bool, None, Decimal, date, datetime, `gm.desc`
+            of one of these, or tuples of them.
+        ValueError: A key of such a type has no encoding.
+    """
+
+def encode_order(key: object) -> bytes:
+    """Return bytes that compare as keys do by what they are worth: `1`, `1.0`, `True` are equal.
+
+    Raises:
+        TypeError: As for `encode_key`.
+        ValueError: Likewise.
+
+    Example:
+        >>> encode_order(1) == encode_order(1.0) < encode_order(1.5) < encode_order(2)
+        True
+    """
+
+def decode_key(data: bytes) -> Any:  # noqa: ANN401 - any key
+    """Return the key of an encoding, where its order is turned with `gm.desc`.
+
+    Raises:
+        ValueError: The bytes are no encoding.
     """
 
 def decode(data: bytes) -> Any:  # noqa: ANN401 - whatever was encoded

@@ -29,9 +29,9 @@ def parse_bytes(amount: int | str, name: str) -> int:
     """
     size = _written(amount) if isinstance(amount, str) else whole_number(amount)
     if size is None:
-        raise TypeError(_refusal(name, amount, "which is no size"))
+        raise TypeError(_refusal(name, amount, "which is not a size"))
     if not 1 <= size <= _MOST:
-        raise ValueError(_refusal(name, amount, "which is no size from 1 byte on"))
+        raise ValueError(_refusal(name, amount, "which is not a size from 1 byte on"))
     return size
 
 
@@ -58,4 +58,4 @@ def _written(amount: str) -> int:
 
 def _refusal(name: str, amount: object, what: str) -> str:
     shown = repr(amount)[:100]
-    return f"cannot read the options: {name} is {shown}, {what}. To go on: write for example 64M."
+    return f"cannot read the options: {name} is {shown}, {what}. What to do: write for example 64M."

@@ -5,21 +5,78 @@ crates/python/src/error.rs): `FileNotFoundError`, `FileExistsError`, `Permission
 `MemoryError`, `OSError` for other trouble with devices, `ValueError` for wrong options and for
 data that is not what it should be, `RuntimeError` where Gristmill is wrong. Code that catches these
 needs to know nothing of Gristmill; code that wants more asks `report_of`.
+
+An exception whose text is a paragraph of ours has a kind (`Kind` in crates/engine/src/error.rs), so
+that nobody has to read the text: those of the engine bring it along, others get it from `ours`.
 """
 
-from gristmill.report import JobReport
+from typing import TYPE_CHECKING, Any, TypeVar
 
-__all__ = ["attach_report", "report_of"]
+if TYPE_CHECKING:
+    from gristmill.report import JobReport
+
+__all__ = ["attach_report", "is_of_system", "kind_of", "option_of", "ours", "report_of"]
 
 _ATTRIBUTE = "gristmill_report"
+_KIND = "gristmill_kind"
+_TOLD = "gristmill_told"
+"""An error of the engine's in parts, as JSON."""
+
+_Error = TypeVar("_Error", bound=BaseException)
 
 
-def attach_report(error: BaseException, report: JobReport) -> None:
+def ours(error: _Error, kind: str) -> _Error:
+    """Mark an exception as one whose text is a paragraph of ours, and return it.
+
+    Example:
+        >>> kind_of(ours(FileNotFoundError("cannot plan the job: ..."), "not_found"))
+        'not_found'
+    """
+    setattr(error, _KIND, kind)
+    return error
+
+
+def kind_of(error: BaseException) -> str | None:
+    """Return the kind of an exception whose text is a paragraph of ours; `None` for any other.
+
+    Example:
+        >>> kind_of(ValueError("cannot be"))
+    """
+    told = _told(error)
+    kind = getattr(error, _KIND, None) if told is None else told["kind"]
+    return kind if isinstance(kind, str) else None
+
+
+def is_of_system(error: BaseException) -> bool:
+    """Whether an exception is an error of the operating system, which has a number.
+
+    Example:
+        >>> is_of_system(OSError(28, "No space left")), is_of_system(OSError("cannot plan the job"))
+        (True, False)
+    """
+    return isinstance(error, OSError) and error.errno is not None
+
+
+def option_of(error: BaseException) -> str | None:
+    """Return the name of the option whose value is wrong, if the engine says that one is."""
+    told = _told(error)
+    return None if told is None else told["option"]
+
+
+def _told(error: BaseException) -> dict[str, Any] | None:
+    """An error of the engine's in parts; `None` for any other."""
+    import json
+
+    told = getattr(error, _TOLD, None)
+    return json.loads(told) if isinstance(told, str) else None
+
+
+def attach_report(error: BaseException, report: "JobReport") -> None:
     """Let `report_of` find `report` from `error`."""
     setattr(error, _ATTRIBUTE, report)
 
 
-def report_of(error: BaseException) -> JobReport | None:
+def report_of(error: BaseException) -> "JobReport | None":
     """Return the report of the job that raised `error`; `None` if it had not begun or is not ours.
 
     Example:
@@ -30,5 +87,7 @@ def report_of(error: BaseException) -> JobReport | None:
         ...     gristmill.report_of(error).error.context
         {'file': '/no/such/folder'}
     """
+    from gristmill.report import JobReport
+
     report = getattr(error, _ATTRIBUTE, None)
     return report if isinstance(report, JobReport) else None

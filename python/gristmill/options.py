@@ -1,7 +1,8 @@
 """The engine's table of commands and options, typed; and options as the engine takes them.
 
-    crates/engine/src/plan/table.rs ──▶ COMMANDS ──▶ the command line, its help, the environment
-                                                  ──▶ checked against the functions of job.py
+    crates/engine/src/jobs/ ──▶ jobs::commands() ──▶ the command line, its help, the environment
+                            │                   └──▶ the Python functions, their docstrings, stub
+                            └─▶ jobs::user_code() ─▶ Job.run, run_all, gristmill run, streaming
 
 An option is defined there and nowhere else. Whether its value makes sense, the engine says.
 """
@@ -14,14 +15,14 @@ from functools import cache
 from typing import Any, Literal
 
 from gristmill import _core
+from gristmill.names import StrPath, as_name, to_json
 
-__all__ = ["Command", "Option", "Value", "ValueKind", "commands", "spec"]
+__all__ = ["HISTORY", "Command", "Option", "Value", "ValueKind", "commands", "spec", "user_code"]
 
 ValueKind = Literal[
-    "flag", "count", "bytes", "rows", "choice", "path", "paths", "path_list", "text"
+    "flag", "count", "bytes", "rows", "choice", "path", "paths", "path_list", "text", "seconds"
 ]
 
-StrPath = str | os.PathLike[str]
 Value = str | int | StrPath | Iterable[StrPath] | None
 
 
@@ -33,18 +34,34 @@ class Option:
     """Its name; on the command line with dashes."""
     kind: ValueKind
     """What it takes."""
-    choices: tuple[str, ...]
-    """The words of a choice."""
-    positional: bool
-    """Whether it stands by its place, without a name."""
-    short: str
-    """A letter that stands for the name on the command line; empty where none does."""
     default: str
     """What holds when it is not given, in words; empty where it must be given."""
     help: str
     """What it does."""
-    environment: str
+    choices: tuple[str, ...] = ()
+    """The words of a choice."""
+    positional: bool = False
+    """Whether it stands by its place, without a name."""
+    short: str = ""
+    """A letter that stands for the name on the command line; empty where none does."""
+    environment: str = ""
     """The variable that gives it where the command line does not; empty where none does."""
+
+    @property
+    def dashed(self) -> str:
+        """Its name on the command line, without the dashes in front.
+
+        Example:
+            >>> Option("timeout_s", "seconds", "600", "Stop a worker after this time.").dashed
+            'timeout'
+        """
+        return self.name.removesuffix("_s").replace("_", "-")
+
+
+HISTORY = Option(
+    "history", "flag", "off", "Keep the job's history also if it takes less than a second."
+)
+"""An option of every job: not of the engine, which keeps the history where it is told to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +72,14 @@ class Command:
     """Its name."""
     help: str
     """What it does."""
+    details: str
+    """What a reader of the reference should know besides; may be empty."""
     example: str
     """A command line that works."""
+    python: str
+    """An example in Python, as a doctest."""
+    explained: bool
+    """Whether `gristmill explain` says what a job of its would do."""
     options: tuple[Option, ...]
     """Its arguments and options, in the order of the help."""
 
@@ -73,9 +96,28 @@ def commands() -> dict[str, Command]:
     return {entry["name"]: _command(entry) for entry in table}
 
 
+@cache
+def user_code() -> tuple[Option, ...]:
+    """Return the options that jobs of user code have in common with the commands.
+
+    Example:
+        >>> "memory" in [option.name for option in user_code()]
+        True
+    """
+    return _command(json.loads(_core.user_code())).options
+
+
 def _command(entry: dict[str, Any]) -> Command:
     options = tuple(_option(option) for option in entry["options"])
-    return Command(entry["name"], entry["help"], entry["example"], options)
+    return Command(
+        name=entry["name"],
+        help=entry["help"],
+        details=entry["details"],
+        example=entry["example"],
+        python=entry["python"],
+        explained=entry["explained"],
+        options=options,
+    )
 
 
 def _option(entry: dict[str, Any]) -> Option:
@@ -98,7 +140,7 @@ def spec(command: str, values: Mapping[str, Value]) -> str:
     """Return a job's options as the engine takes them; those that are `None` are left out.
 
     Raises:
-        ValueError: A path is no text, which the engine could not take.
+        ValueError: No file can have the name that a path gives.
 
     Example:
         >>> from pathlib import Path
@@ -106,26 +148,14 @@ def spec(command: str, values: Mapping[str, Value]) -> str:
         '{"terasort": {"inputs": ["a", "b"], "output": "c"}}'
     """
     given = {name: _plain(value) for name, value in values.items() if value is not None}
-    return json.dumps({command: given})
+    return to_json({command: given})
 
 
 def _plain(value: Value) -> object:
     match value:
-        case str() | os.PathLike():
-            return _text(value)
+        case str() | bytes() | os.PathLike():
+            return as_name(value)
         case Iterable():
-            return [_text(item) for item in value]
+            return [as_name(item) for item in value]
         case _:  # a number, or what the engine will not take and can say so
             return value
-
-
-def _text(path: StrPath) -> str:
-    text = os.fspath(path)
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise ValueError(
-            f"cannot read the options: the name {text!a} is not UTF-8."
-            " To go on: give the file another name."
-        ) from None
-    return text

@@ -5,9 +5,10 @@ The engine's `JobReport` (crates/engine/src/jobs/report.rs) field by field: its 
 which tests/test_api.py finds before a user does.
 """
 
-import json
 from dataclasses import asdict, dataclass, field
 from typing import Literal, Self
+
+from gristmill.names import from_json, to_json
 
 __all__ = ["Failure", "JobReport", "Phase", "Status"]
 
@@ -21,13 +22,29 @@ class Phase:
     name: str
     """Its name, such as `map`."""
     tasks: int
-    """Its tasks; 0 where it is no stage of tasks."""
+    """Its tasks; 0 of a step that is not a stage of tasks."""
     wall_s: float
     """Seconds from its beginning to its end."""
     user_s: float
-    """CPU seconds in user code meanwhile."""
+    """CPU seconds in user mode: of this process, and of the workers and scripts below it."""
     sys_s: float
-    """CPU seconds in the kernel meanwhile."""
+    """CPU seconds in the kernel, likewise."""
+    own_s: float = 0.0
+    """Of both together, those of this process alone."""
+    read_bytes: int = 0
+    """Bytes that these processes read from devices."""
+    write_bytes: int = 0
+    """Bytes that they wrote to devices."""
+    machine: dict[str, float] = field(default_factory=dict[str, float])
+    """CPU seconds of the machine: user, sys, iowait, steal, idle."""
+    slots: int = 1
+    """Tasks that could run at the same time; 1 of a step."""
+    processors: int = 1
+    """Processors that these could use."""
+    running_s: float = 0.0
+    """Seconds of all attempts together."""
+    user_code: bool = False
+    """Whether tasks ran user code."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +82,7 @@ class JobReport:
     wall_s: float = 0.0
     """Seconds from beginning to end."""
     user_s: float = 0.0
-    """CPU seconds in user code: of this whole process, and of attempts in workers that count."""
+    """CPU seconds in user mode: of this process, and of the workers and scripts below it."""
     sys_s: float = 0.0
     """CPU seconds in the kernel, likewise."""
     peak_anon_bytes: int = 0
@@ -95,7 +112,7 @@ class JobReport:
     counters: dict[str, int] = field(default_factory=dict[str, int])
     """Counters by Hadoop's names."""
     user_counters: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
-    """The counters of people's own code: groups, and in them names."""
+    """The counters of user code: groups, and in them names."""
     report: tuple[str, ...] = ()
     """Lines of a validator's report."""
     misorders: int = 0
@@ -110,7 +127,7 @@ class JobReport:
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Return the report that the engine wrote as `text`."""
-        fields = json.loads(text)
+        fields = from_json(text)
         fields["phases"] = tuple(Phase(**phase) for phase in fields["phases"])
         fields["report"] = tuple(fields["report"])
         fields["warnings"] = tuple(fields["warnings"])
@@ -118,11 +135,19 @@ class JobReport:
         return cls(**fields)
 
     @classmethod
-    def refused(cls, job_id: str, command: str, message: str) -> Self:
-        """Return the report of a job that never began, for its options made no sense."""
-        error = Failure(kind="bad_option", message=message)
+    def refused(cls, job_id: str, command: str, message: str, option: str | None = None) -> Self:
+        """Return the report of a job that never began, for its options made no sense.
+
+        Args:
+            job_id: The job's name.
+            command: Its command.
+            message: What is wrong, as a paragraph.
+            option: The option that is wrong, if it is known.
+        """
+        details = {} if option is None else {"option": option}
+        error = Failure(kind="bad_option", message=message, details=details)
         return cls(job_id=job_id, command=command, status="failed", error=error)
 
     def to_json(self) -> str:
         """Return the report as one line of JSON, in the engine's form."""
-        return json.dumps(asdict(self))
+        return to_json(asdict(self))

@@ -1,6 +1,16 @@
 """Amounts for people: three digits and a unit, in powers of 1000 like the engine's messages."""
 
-__all__ = ["show_bytes", "show_count", "show_rate", "show_seconds"]
+__all__ = [
+    "WORTH_A_RATE_BYTES",
+    "show_bytes",
+    "show_count",
+    "show_cpu",
+    "show_rate",
+    "show_seconds",
+]
+
+WORTH_A_RATE_BYTES = 100_000_000
+"""Of fewer bytes, starting up is most of the CPU time: it is not said per GB."""
 
 _UNITS = (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 
@@ -36,6 +46,17 @@ def show_seconds(seconds: float) -> str:
         ('0.001 s', '1.24 s', '72.0 s')
     """
     return f"{seconds:.3f} s" if seconds < 0.1 else f"{_three_digits(seconds)} s"
+
+
+def show_cpu(cpu_s: float, work_bytes: int) -> str:
+    """CPU seconds, and how many a GB takes, where there are enough bytes to tell.
+
+    Example:
+        >>> show_cpu(3.0, 2_000_000_000), show_cpu(8.934, 171)
+        ('3.00 s, 1.50 s/GB', '8.93 s')
+    """
+    rate = f", {cpu_s / work_bytes * 1e9:.2f} s/GB" if work_bytes >= WORTH_A_RATE_BYTES else ""
+    return f"{cpu_s:.2f} s{rate}"
 
 
 def show_count(number: int, noun: str) -> str:

@@ -1,12 +1,12 @@
-"""A worker: the process in which people's own functions run, one task after another.
+"""A worker: the process in which user code runs, one task after another.
 
     driver ── frames ─▶ stdin    kind: 1 byte | payload length: u32 LE | payload
            ◀─ frames ── stdout   D definition, T task ─▶    ◀─ H hello, R report, F failure
 
 The engine's side is crates/engine/src/worker/. At its start a worker moves the two pipes to private
-descriptors and puts /dev/null and its stderr in their place, so that what user code prints goes to
-the log of the task, and nothing that it reads or closes breaks the protocol. It ends when its stdin
-does.
+descriptors and puts /dev/null and a third pipe in their place, so that what user code prints goes
+to the log of the task, apart from its stderr, and nothing that it reads or closes breaks the
+protocol. It ends when its stdin does.
 
 A definition is 32 bytes of key and a pickle; the task that follows begins with the key, then comes
 the task itself, as JSON. What the pickle holds runs it: an object that has a method
@@ -15,9 +15,9 @@ stay loaded; the engine counts them in the same way.
 
 `command` starts this file by its path, with `-P`, and with the driver's `sys.path` as arguments: so
 it finds what the driver finds, whatever lies in the current folder, and the children of user code
-inherit an environment that nobody changed. `python -m gristmill.worker PULSE` does for a Python
-that finds all by itself. Little is imported before the hello, since a job waits for it: 31 ms from
-start to hello, 14 of them Python's own.
+inherit an environment that nobody changed. `python -m gristmill.worker STDOUT PULSE` does for a
+Python that finds all by itself. Little is imported before the hello, since a job waits for it:
+31 ms from start to hello, 14 of them Python's own.
 """
 
 import os
@@ -41,7 +41,7 @@ def command() -> tuple[str, list[str], dict[str, str], str, str]:
     """Return how to start a worker that finds what this process finds.
 
     Returns:
-        The program; its arguments, to which the path of the pulse is added; its whole environment;
+        The program; its arguments, to which the engine adds two; its whole environment;
         the folder it starts in; and a folder for temporary files. Workers with equal commands are
         interchangeable: whoever changes `sys.path`, the environment or the folder gets new ones.
 
@@ -67,13 +67,13 @@ def main(arguments: list[str]) -> int:
     """Be a worker until stdin ends.
 
     Args:
-        arguments: The program's name, the entries of `sys.path` if they are to be set, and the path
-            of the pulse.
+        arguments: The program's name, the entries of `sys.path` if they are to be set, the
+            descriptor of the pipe for what is printed, and the path of the pulse.
     """
-    *path, pulse = arguments[1:]
+    *path, stdout, pulse = arguments[1:]
     if path:
         sys.path[:] = path
-    channel = _Channel.take_over()
+    channel = _Channel.take_over(int(stdout))
     home = _Home()
     _watch_signals()
     sys.argv = arguments[:1]
@@ -94,13 +94,14 @@ class _Channel:
         self._to = write_to
 
     @classmethod
-    def take_over(cls) -> "_Channel":
-        """Take the pipes away from where user code would find them."""
+    def take_over(cls, stdout: int) -> "_Channel":
+        """Take the pipes away from where user code would find them; it has `stdout` instead."""
         channel = cls(_private(0), _private(1))
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
         os.close(nothing)
-        os.dup2(2, 1)
+        os.dup2(stdout, 1)
+        os.close(stdout)
         # A log wants whole lines, as they are printed, whatever is in them.
         for stream in (sys.stdout, sys.stderr):
             reconfigure = getattr(stream, "reconfigure", None)
@@ -178,7 +179,7 @@ class _Home:
     def __init__(self) -> None:
         self._process = os.getpid()
         self._folder = os.getcwd()  # noqa: PTH109 - pathlib takes 4 ms to import
-        self._log = _private(2)
+        self._logs = (_private(2), _private(1), _private(2))
 
     def go(self) -> None:
         """Undo what the task before has done: the folder is the driver's, what is printed is log.
@@ -189,7 +190,7 @@ class _Home:
             try:
                 os.fstat(number)
             except OSError:
-                os.dup2(self._log, number)
+                os.dup2(self._logs[number], number)
         try:
             os.chdir(self._folder)
         except OSError:  # it is gone, and nobody wants it
@@ -202,7 +203,11 @@ class _Home:
         """
         if os.getpid() == self._process:
             return
-        left = None if error is None else error.__cause__ or error
+        left = error
+        while (
+            left is not None and left.__cause__ and type(left).__module__.startswith("gristmill.")
+        ):
+            left = left.__cause__  # ours only tells of the user's
         code = left.code if isinstance(left, SystemExit) else left
         if isinstance(left, Exception):
             sys.excepthook(left.__class__, left, left.__traceback__)

@@ -4,16 +4,17 @@ Imported once something failed, so that no worker starts slower for it. Nothing 
 turn: not for an exception whose `str` raises, nor for want of memory.
 """
 
-import json
 import os
 import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
+from gristmill.names import as_name, show_text, to_json
+
 __all__ = ["describe", "encoded", "of_bug"]
 
-_KINDS = frozenset({"user_code", "bad_input", "memory", "io", "bug"})
+_KINDS = frozenset({"user_code", "bad_input", "memory", "io", "disk_full", "bug"})
 _OURS = str(Path(__file__).parent) + os.sep
 _MESSAGE_MAX = 1000
 _RECORD_MAX = 300
@@ -50,13 +51,13 @@ def of_bug(message: str) -> dict[str, Any]:
 
 
 def encoded(failure: dict[str, Any]) -> bytes:
-    r"""Return a failure as the driver wants it: JSON, in which all text is text.
+    r"""Return a failure as the driver wants it: JSON with text and names only.
 
     Example:
-        >>> encoded({"record": chr(0xDCFF)})
-        b'{"record": "\\\\udcff"}'
+        >>> encoded({"record": chr(0xDCFF), "where": {"file": chr(0xDCFF)}})
+        b'{"record": "\\\\xff", "where": {"file": "\\u0000ff"}}'
     """
-    return json.dumps(_clean(failure), default=_text).encode()
+    return to_json(_clean(failure)).encode()
 
 
 def _described(error: BaseException, doing: str) -> dict[str, Any]:
@@ -135,12 +136,23 @@ def _short(text: str, longest: int) -> str:
 
 
 def _clean(value: object) -> object:
-    """Replace what is no Unicode text (half a surrogate pair): other readers of JSON refuse it."""
+    """Replace what is not Unicode text (half a surrogate pair): the engine refuses it."""
     if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode()
+        return show_text(value)
     if isinstance(value, dict):
         pairs = cast("dict[object, object]", value).items()
-        return {_clean(_text(name)): _clean(part) for name, part in pairs}
+        return {
+            _clean(_text(name)): _name(part) if name == "file" else _clean(part)
+            for name, part in pairs
+        }
     if isinstance(value, (list, tuple)):
         return [_clean(part) for part in cast("list[object]", value)]
-    return value
+    return value if value is None or isinstance(value, (int, float)) else _clean(_text(value))
+
+
+def _name(value: object) -> object:
+    """The name of a file, which goes through byte for byte; of what cannot be one, a text."""
+    try:
+        return as_name(cast("str", value))
+    except (TypeError, ValueError):
+        return _clean(value)

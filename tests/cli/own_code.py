@@ -60,6 +60,19 @@ def items(input, output):
     return gm.Job(gm.items(data), map=pairs, reduce=total, output=gm.tsv(output), parts=3)
 
 
+def tagged(record, context):
+    context.count("records", context.tag)
+    for word in split(record if context.tag == "lines" else record[0]):
+        yield word, 1
+
+
+def several(input, output):
+    inputs = [gm.text(input, tag="lines"), gm.tsv(input, tag="rows")]
+    return gm.Job(
+        inputs, map=tagged, reduce=total, output=gm.tsv(output), split_max="1M", parts=3
+    )
+
+
 def chain(input, output):
     first = gm.Job(gm.text(input), map=pairs, reduce=total, split_max="1M")
     return gm.Job(first, map=lambda pair: [pair], reduce=gm.sum(), output=gm.tsv(output))
@@ -93,7 +106,7 @@ if key is not None:
     print(f"{key}\\t{count}")
 """
 
-PYTHON = ("aggregate", "function", "named", "map_only", "items")
+PYTHON = ("aggregate", "function", "named", "map_only", "items", "several")
 
 SCRIPTS = ("scripts", "combiner", "mapper_only")
 

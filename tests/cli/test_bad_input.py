@@ -52,7 +52,7 @@ def test_a_length_that_is_no_multiple_of_100(command: str, inputs: Path, tmp_pat
     (inputs / "a").write_bytes(bytes(250))
     arguments = [command, inputs, tmp_path / "out"][: 3 if command == "terasort" else 2]
     says = failure(*arguments)
-    assert "250 bytes is no multiple of" in says
+    assert "250 bytes is not a multiple of" in says
     assert "50 bytes are left at offset 200" in says
     assert str(inputs / "a") in says
 
@@ -83,7 +83,7 @@ def test_a_pipe_as_input(command: str, inputs: Path, tmp_path: Path) -> None:
     os.mkfifo(inputs / "a")
     for name in (inputs / "a", inputs):
         arguments = [command, name, tmp_path / "out"][: 3 if command == "terasort" else 2]
-        assert "no regular file" in failure(*arguments)
+        assert "not a regular file" in failure(*arguments)
 
 
 def test_a_directory_without_files(inputs: Path) -> None:
@@ -91,8 +91,8 @@ def test_a_directory_without_files(inputs: Path) -> None:
 
 
 def test_a_name_that_is_not_utf8(tmp_path: Path) -> None:
-    says = failure("terasort", os.fsdecode(b"in\xff"), tmp_path / "out", status=2)
-    assert r"in\udcff' is not UTF-8" in says
+    says = failure("terasort", os.fsdecode(b"in\xff"), tmp_path / "out")
+    assert r"no such file or directory (file in\xff)" in says
 
 
 # --- outputs ---
@@ -180,7 +180,7 @@ def test_a_disk_that_is_too_small_is_refused_before_it_is_full(data: Path, mount
     disk = mount("size=512k")
     for command in (["terasort", data], ["teragen", "10k"]):
         says = failure(*command, disk / "out")
-        assert re.search(r"it needs 1000000 bytes and the file system has \d+ free", says)
+        assert re.search(r"it needs 1\.00 MB and the file system has [\d.]+ \w+ free", says)
     assert names(disk) == []
 
 

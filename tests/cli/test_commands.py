@@ -133,7 +133,7 @@ def test_a_wrong_command_line(arguments: list[str], says: str, tmp_path: Path) -
 
 def test_an_unknown_command() -> None:
     done = run("wings", status=2)
-    assert done.stderr == "gristmill: no such command 'wings'. To go on: see gristmill --help.\n"
+    assert done.stderr == "gristmill: no such command 'wings'. What to do: see gristmill --help.\n"
 
 
 def test_no_command_at_all() -> None:
@@ -255,7 +255,7 @@ def test_summaries(tmp_path: Path) -> None:
     assert made.stdout.startswith("10,000 records, 1.00 MB, in 1 file of ")
     assert "checksum 139abefd74b2" in made.stdout
     sorted_ = run("terasort", tmp_path / "in", tmp_path / "out")
-    assert "in order, 0 duplicate keys, checksum of input and output 139abefd74b2" in sorted_.stdout
+    assert "in order, checksum of input and output 139abefd74b2, 0 duplicate keys" in sorted_.stdout
     assert re.search(r"\d B?/s with \d+ worker|MB/s with \d+ worker", sorted_.stdout)
     assert "peak memory" in sorted_.stdout
     for done in (made, sorted_):

@@ -70,7 +70,7 @@ def test_rows_that_make_no_sense(rows: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("after_s", [0.0, 0.2, 0.5, 0.8])
 def test_ctrl_c(after_s: float, tmp_path: Path) -> None:
-    process = start("demo", "--rows", "1m", "--dir", tmp_path)
+    process = start("demo", "--rows", "5m", "--dir", tmp_path)
     while not names(tmp_path) and process.poll() is None:
         time.sleep(0.005)
     time.sleep(after_s)

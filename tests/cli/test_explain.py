@@ -1,8 +1,10 @@
 """`gristmill explain`: the plan that the job then follows; nothing is written."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from gristmill.cli.bottlenecks import bottleneck_lines
+from gristmill.options import commands
 from gristmill.report import JobReport, Phase
 
 from .harness import names, report, run
@@ -40,25 +42,50 @@ def test_a_page_for_people(data: Path, tmp_path: Path) -> None:
     assert names(tmp_path) == ["text"]
 
 
+def test_each_kind_that_says_so_is_explained() -> None:
+    listed = run("explain", "--help").stdout.partition("Commands:")[2].split()
+    kinds = [command.name for command in commands().values() if command.explained]
+    assert [name for name in kinds if name not in listed] == []
+
+
+def test_what_the_process_holds_is_listed(data: Path, tmp_path: Path) -> None:
+    for job in (("sort", data, "-o", tmp_path / "o"), ("terasort", data, tmp_path / "o")):
+        plan = report("explain", *job)
+        held = [one["bytes"] for one in plan["reservations"] if "program" in one["name"]]
+        assert 5_000_000 < held[0] < plan["memory_bytes"]
+
+
 def test_what_cannot_be_explained(tmp_path: Path) -> None:
     says = run("explain", "sort", tmp_path / "missing", status=1).stderr
     assert says.startswith("gristmill explain sort: cannot find the input: no such file")
     assert "--help" in run("explain", "teragen", status=2).stderr
     (tmp_path / "in").write_text("x")
     says = run("explain", "terasort", tmp_path / "in", tmp_path / "out", status=1).stderr
-    assert "no multiple of the record length" in says
+    assert "not a multiple of the record length" in says
     assert run("explain", "sort", "--format", "odd", tmp_path / "in", status=2).stderr
 
 
 def test_what_held_a_job_back(tmp_path: Path) -> None:
-    busy = Phase(name="map", tasks=1, wall_s=3.0, user_s=2.5, sys_s=0.3)
-    idle = Phase(name="merge", tasks=1, wall_s=3.0, user_s=0.2, sys_s=0.1)
+    machine = {"user_s": 0.3, "iowait_s": 2.6, "idle_s": 0.1}
+    busy = Phase(name="map", tasks=1, wall_s=3.0, user_s=2.5, sys_s=0.3, own_s=2.8, running_s=3.0)
+    idle = Phase(
+        name="merge",
+        tasks=1,
+        wall_s=3.0,
+        user_s=0.2,
+        sys_s=0.1,
+        own_s=0.3,
+        running_s=3.0,
+        write_bytes=10**9,
+        machine=machine,
+    )
     made = JobReport(
         job_id="j",
         command="sort",
         status="succeeded",
         wall_s=6.0,
         workers=1,
+        memory_bytes=64_000_000,
         phases=(busy, idle),
         counters={
             "DEVICE_BYTES_READ": 1000,
@@ -66,10 +93,12 @@ def test_what_held_a_job_back(tmp_path: Path) -> None:
             "FILE_BYTES_WRITTEN": 1000,
         },
     )
+    (only,) = bottleneck_lines(replace(made, memory_bytes=20_000_000), tmp_path)
+    assert "of the floor" not in only  # the try itself would not stay within the budget
     floor, limits = bottleneck_lines(made, tmp_path)
     assert "of the floor" in floor
     assert limits == (
-        "map 3.00 s: held back by the processor (cores 93 % busy);"
-        " merge 3.00 s: held back by the device (cores 10 % busy)"
+        "map 3.00 s: held back by the processors, with Gristmill's own work (processors 93 % busy);"
+        " merge 3.00 s: held back by the device: writes (processors 10 % busy)"
     )
     assert names(tmp_path) == []

@@ -36,7 +36,7 @@ job = gm.Job(
 )
 """
 
-ADVICE = "To go on: free some space there, or write to another file system."
+ADVICE = "What to do: free some space there, or write to another file system."
 
 
 def failed(folder: Path, *words: str | Path) -> dict[str, Any]:

@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from gristmill.cli import progress
+from gristmill.terminal import progress
 
 from .harness import clean_environment
 
 # The bar's first drawing is put forward, so that a small job has one.
 PROGRAM = """
 import sys
-from gristmill.cli import main, progress
+from gristmill.cli import main
+from gristmill.terminal import progress
 progress.FIRST_S = progress.EVERY_S = 0
 sys.exit(main.main())
 """

@@ -47,7 +47,7 @@ def lines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     [
         pytest.param(("--memory", "400M"), id="memory"),
         pytest.param((*RUNS, "--partitions", "3"), id="runs"),
-        pytest.param(("--memory", "12M", "--workers", "1"), id="passes"),
+        pytest.param(("--memory", "14M", "--workers", "1"), id="passes"),
         pytest.param((*RUNS, "--spill-dir", "SPILL", "--no-sync"), id="elsewhere"),
     ],
 )
@@ -123,7 +123,7 @@ def test_what_is_proved_is_not_done_again(
     (job,) = json.loads(run("jobs", "--json").stdout)
     assert (job["state"], job["resumable"]) == ("dead", True)
     assert f"gristmill resume {job['job_id']}" in run("jobs").stderr
-    assert f"gristmill resume {job['job_id']} goes on" in run("jobs", "show", "last").stdout
+    assert f"gristmill resume {job['job_id']} resumes it" in run("jobs", "show", "last").stdout
     done = report("resume", job["job_id"][4:])
     assert done["job_id"] == job["job_id"]
     assert done["counters"]["KEPT_TASKS"] >= 4

@@ -22,6 +22,8 @@ _OF_THE_PROCESS = {
     "DEVICE_BYTES_READ",
     "FAILED_TASK_ATTEMPTS",
     "KEPT_TASKS",
+    "TOTAL_LAUNCHED_MAPS",
+    "TOTAL_LAUNCHED_REDUCES",
 }
 
 
@@ -72,6 +74,21 @@ def test_killed_at_any_moment(job: str, bench: Bench, home: Path, tmp_path: Path
     if "MAP_INPUT_RECORDS" in after["counters"]:  # not where only the folder was left to remove
         assert counters(after) == counters(before)
     assert killed >= 1, "the job was over before it could be killed"
+
+
+@pytest.mark.parametrize("job", ["function", "several", "combiner"])
+def test_killed_where_names_are_not_utf8(job: str, home: Path, tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    folder.mkdir()
+    bench, wanted = Bench.made(folder), tmp_path / "wanted"
+    run(*bench.command(job, wanted))
+    shutil.rmtree(home, ignore_errors=True)
+    out = folder / os.fsdecode(b"out\xff")
+    kill_when(bench.command(job, out), home, mapped)
+    assert [name for name in names(folder) if name.startswith(".out\udcff.gristmill-")]
+    run("resume", "last")
+    assert tree(out) == tree(wanted)
+    assert not [name for name in names(folder) if name.startswith(".")]
 
 
 @pytest.mark.parametrize("job", ["function", "combiner"])

@@ -72,6 +72,51 @@ def test_what_changed_is_refused_until_it_is_back(
 
 
 @pytest.mark.parametrize(
+    ("job", "files"), [("function", ["job.py", "helper.py"]), ("combiner", ["reducer.py"])]
+)
+def test_code_is_known_by_its_content(
+    job: str, files: list[str], bench: Bench, home: Path, tmp_path: Path
+) -> None:
+    out, wanted = tmp_path / "out", tmp_path / "wanted"
+    run(*bench.command(job, wanted))
+    shutil.rmtree(home, ignore_errors=True)
+    kill_when(bench.command(job, out), home, mapped)
+    for name in files:
+        path = bench.folder / name
+        mode, data = path.stat().st_mode, path.read_bytes()
+        path.unlink()
+        path.write_bytes(data[:-2] + b"#\n")  # as long as it was
+        path.chmod(mode)
+        refused(tmp_path, "code changed")
+        path.write_bytes(data)
+    run("resume", "last")
+    assert tree(out) == tree(wanted)
+
+
+def test_a_side_file_is_known_by_its_content(bench: Bench, home: Path, tmp_path: Path) -> None:
+    side, out = tmp_path / "side", tmp_path / "out"
+    side.write_text("one")
+    job = bench.folder / "with_side.py"
+    job.write_text(
+        "import gristmill as gm\n\n\n"
+        "def with_side(line, context):\n"
+        '    yield context.file("side").read_text() + line\n\n\n'
+        f"job = gm.Job(gm.text('x'), map=with_side, output=gm.text('y'), files=[{str(side)!r}],"
+        ' split_max="1M")\n'
+    )
+    kill_when(["run", job, "--input", bench.folder / "in.txt", "--output", out], home, mapped)
+    side.write_text("two")
+    refused(tmp_path, "a side file changed")
+    side.unlink()
+    refused(tmp_path, "a side file is gone")
+    side.write_text("one")
+    run("resume", "last")
+    lines = (bench.folder / "in.txt").read_text().splitlines()
+    made = "".join(part.read_text() for part in sorted(out.glob("part-*")))
+    assert made.splitlines() == ["one" + line for line in lines]
+
+
+@pytest.mark.parametrize(
     ("harm", "words"),
     [
         ("missing", "its folder beside the output is gone"),

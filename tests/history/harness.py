@@ -86,6 +86,24 @@ class Browser:
         found.feed(self._run("--dump-dom", page))
         return Shown(found.title.strip(), " ".join(found.text), found.tags, found.attributes)
 
+    def act(self, page: Path, script: str, *, width: int = 1400) -> Any:  # noqa: ANN401
+        """Open a page of that width, run a script in it, which calls `say`; returns what it said.
+
+        The page is in a frame, since a browser's window has a least width.
+        """
+        saying = "const say = (what) => parent.postMessage(JSON.stringify(what), '*');"
+        html = page.read_text().replace("</body>", f"<script>{saying}{script}</script></body>")
+        (page.parent / "framed.html").write_text(html)
+        frame = page.parent / "frame.html"
+        frame.write_text(
+            "<!doctype html><body><script>addEventListener('message', (event) => {"
+            " document.body.dataset.said = event.data; });</script>"
+            f"<iframe src='framed.html' style='width: {width}px; height: 900px'></iframe></body>"
+        )
+        found = _Text()
+        found.feed(self._run("--dump-dom", frame, "--virtual-time-budget=3000"))
+        return json.loads(found.attributes.get("data-said") or "null")
+
     def picture(self, page: Path, png: Path, *, width: int, height: int) -> None:
         """Write a picture of a page."""
         self._run(f"--screenshot={png}", page, f"--window-size={width},{height}")

@@ -1,14 +1,19 @@
 """`gristmill jobs`: what it prints and removes."""
 
+import fcntl
 import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 from tests.cli.harness import GRISTMILL, clean_environment, run
+
+from gristmill.history import load
+from gristmill.history.brief import load_brief
 
 from .harness import submitted, write_history
 
@@ -35,7 +40,8 @@ def test_jobs_are_listed_and_chosen(home: Path, tmp_path: Path) -> None:
     write_history(home, "job_2", [submitted("job_2", version=9)])
     listed = run("jobs", **where).stdout.splitlines()
     assert len(listed) == 5
-    assert listed[0].split() == ["JOB", "COMMAND", "STATE", "BEGAN", "(UTC)", "TOOK", "DATA"]
+    head = "JOB COMMAND NAME STATE BEGAN TOOK DATA INPUT OUTPUT"
+    assert listed[0].split() == head.split()
     found = json.loads(run("jobs", "--json", **where).stdout)
     states = {job["job_id"]: job["state"] for job in found}
     made = next(name for name in states if name not in ("job_0", "job_1", "job_2"))
@@ -71,6 +77,133 @@ def test_a_job_is_shown(home: Path, tmp_path: Path) -> None:
     for wrong in (["show", "nothing"], ["watch", "nothing"]):
         failed = run("jobs", *wrong, status=1, **where)
         assert failed.stderr.startswith(f"gristmill jobs {wrong[0]}: no job 'nothing' in")
+
+
+def test_jobs_are_told_apart_by_what_they_do(home: Path) -> None:
+    """Names, inputs, output, options and local time: of a job with a name, and of any command."""
+    options = {"name": "word\x1bcount", "inputs": ["a", "b", "c"], "output": "/o", "workers": 2}
+    first = submitted(
+        "job_1", command="mapreduce", spec={"mapreduce": options}, cwd="/w", host="mill", argv=["x"]
+    )
+    write_history(home, "job_1", [first, FINISHED])
+    where = {"GRISTMILL_HOME": str(home), "TZ": "UTC-5"}
+    (line,) = run("jobs", **where).stdout.splitlines()[1:]
+    began = ["2023-11-15", "03:13:20"]  # 2023-11-14 22:13:20 UTC
+    assert line.split()[:6] == ["job_1", "mapreduce", "word\\x1bcount", "cancelled", *began]
+    assert line.split()[-5:] == ["a", "and", "2", "more", "/o"]
+    shown = run("jobs", "show", "job_1", **where).stdout
+    for expected in ("began 2023-11-15 03:13:20", "/w on mill", "a, b, c", "workers 2"):
+        assert expected in shown
+    (found,) = json.loads(run("jobs", "--json", **where).stdout)
+    assert (found["name"], found["inputs"]) == ("word\x1bcount", ["a", "b", "c"])
+
+
+def test_only_the_ends_of_a_history_are_read_for_a_list(home: Path) -> None:
+    """A gigabyte lies between them, of zeros, which are no events."""
+    folder = write_history(home, "job_1", [submitted("job_1")])
+    with (folder / "events.jsonl").open("r+b") as file:
+        file.seek(10**9)
+        file.write(b"\n" + json.dumps(FINISHED).encode() + b"\n")
+    write_history(home, "job_0", [submitted("job_0"), FINISHED])
+    where = {"GRISTMILL_HOME": str(home)}
+    (found,) = json.loads(run("jobs", "--json", "--limit", "1", **where).stdout)
+    assert (found["job_id"], found["state"], found["wall_s"]) == ("job_1", "cancelled", 1.2)
+
+
+def test_what_a_brief_says_is_what_the_whole_history_says(home: Path) -> None:
+    long = {**FINISHED, "report": {"error": {"message": "x" * 70_000}}}
+    began = {"t_ms": 2, "event": "job_began", "workers": 1, "definition": "a"}
+    other = {"t_ms": 3, "event": "tasks_began", "round": 0}
+    own = {
+        "command": "mapreduce",
+        "spec": {"mapreduce": {"inputs": [], "output": "o", "partitions": 0}},
+    }
+    cases = [[], [submitted("j")], [submitted("j"), long], [submitted("j", **own), began, other]]
+    for number, events in enumerate(cases):
+        folder = write_history(home, f"job_{number}", events)
+        for torn in ("", '{"t_ms": 9, "ev'):
+            with (folder / "events.jsonl").open("a") as file:
+                file.write(torn)
+            brief, whole = load_brief(folder), load(folder)
+            for name in ("command", "state", "end_ms", "wall_s", "report", "resumable", "name"):
+                assert getattr(brief, name) == getattr(whole, name)
+    assert load_brief(folder).resumable
+
+
+@pytest.mark.parametrize("stopped", ["spill", "merge"])
+def test_what_a_dead_job_left_goes_with_its_history(
+    home: Path, tmp_path: Path, stopped: str
+) -> None:
+    """Killed in a phase, a sort leaves hidden folders: they go, and nothing else does."""
+    where = {"GRISTMILL_HOME": str(home)}
+    run("teragen", "300k", tmp_path / "in", **where)
+    (tmp_path / "runs").mkdir()
+    command = [GRISTMILL, "terasort", tmp_path / "in", tmp_path / "out", "--memory", "15M"]
+    command += ["--history", "--workers", "1", "--spill-dir", tmp_path / "runs"]
+    with subprocess.Popen(command, env=clean_environment(**where)) as job:
+        while not list(home.glob("jobs/*/events.jsonl")):
+            time.sleep(0.005)
+        (events,) = home.glob("jobs/*/events.jsonl")
+        while f'"event":"phase_started","name":"{stopped}"' not in events.read_text():
+            time.sleep(0.005)
+        job.send_signal(signal.SIGKILL)
+    job_id = events.parent.name
+    left = [tmp_path / f".out.gristmill-{job_id}", tmp_path / f"runs/.gristmill-spill-{job_id}"]
+    other = tmp_path / ".out.gristmill-job_1"
+    other.mkdir()
+    assert [folder.is_dir() for folder in left] == [True, True]
+    for more in (["--dry-run"], []):
+        assert all(folder.is_dir() for folder in left)
+        told = run("jobs", "prune", "--older-than", "0", "--json", *more, **where).stdout
+        assert json.loads(told)["removed"] == [job_id]
+        assert json.loads(told)["folders"] == list(map(str, left))
+    assert not any(folder.exists() for folder in left)
+    assert not events.exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [other.name, "home", "in", "runs"]
+
+
+def test_what_a_dead_chain_kept_goes_too(home: Path, tmp_path: Path) -> None:
+    """Killed in its third job; what looks like it and is of another process stays."""
+    (tmp_path / "in").write_text("a b\n" * 100)
+    (tmp_path / "job.py").write_text(
+        "import time\nimport gristmill as gm\n"
+        "def slow(pair):\n    time.sleep(30)\n"
+        "def same(pair):\n    yield pair\n"
+        "first = gm.Job(gm.text('in'), map=lambda line: [(line, 1)], reduce=gm.sum())\n"
+        "first.then(map=same, reduce=gm.sum()).then(map=slow, output=gm.tsv('out')).run("
+        "history=True, workers=1)\n"
+    )
+    where = {"GRISTMILL_HOME": str(home)}
+    command = [sys.executable, tmp_path / "job.py"]
+    with subprocess.Popen(command, env=clean_environment(**where), cwd=tmp_path) as job:
+        while len(list(home.glob("jobs/*/events.jsonl"))) < 3:
+            time.sleep(0.02)
+        time.sleep(0.2)
+        job.send_signal(signal.SIGKILL)
+    kept = sorted(path for path in tmp_path.glob(".out.job_*") if "gristmill" not in path.name)
+    assert len(kept) == 2
+    other = tmp_path / f".out.job_20260101000000_{job.pid + 1}-0"
+    other.mkdir()
+    (tmp_path / f".out.job_20260101000000_{job.pid}-1").mkdir()  # no output of a job
+    told = run("jobs", "prune", "--older-than", "0", "--json", **where).stdout
+    assert set(map(str, kept)) < set(json.loads(told)["folders"])
+    assert sorted(path.name for path in tmp_path.glob(".*")) == sorted(
+        [f".out.job_20260101000000_{job.pid}-1", other.name]
+    )
+
+
+def test_a_history_stays_whose_folder_somebody_uses(home: Path, tmp_path: Path) -> None:
+    spec = {"teragen": {"rows": "1", "output": str(tmp_path / "out")}}
+    first = submitted("job_1", command="teragen", spec=spec, cwd=str(tmp_path))
+    history = write_history(home, "job_1", [first])
+    left = tmp_path / ".out.gristmill-job_1"
+    left.mkdir()
+    with (left / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        pruned = run("jobs", "prune", "--older-than", "0", GRISTMILL_HOME=str(home))
+    assert "job_1 stays" in pruned.stderr
+    assert history.exists()
+    assert left.exists()
 
 
 def test_a_job_is_watched_and_its_death_noticed(home: Path, tmp_path: Path) -> None:
@@ -121,4 +254,40 @@ def test_old_jobs_are_removed_and_links_are_not_followed(home: Path, tmp_path: P
     [["--state", "odd"], ["--limit", "0"], ["prune", "--older-than", "x"], ["show"], ["none"]],
 )
 def test_wrong_command_lines(wrong: list[str]) -> None:
-    assert "To go on: see gristmill jobs" in run("jobs", *wrong, status=2).stderr
+    assert "What to do: see gristmill jobs" in run("jobs", *wrong, status=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (["--limit", "0"], "'0' is not a whole number from 1 on. What to do: see gristmill jobs"),
+        (["--limit"], "requires an argument. What to do: see gristmill jobs --help"),
+        (["prune", "--older-than", "x"], "'x' is not a number of days, from 0 on"),
+        (["prune", "--older-than", "-1"], "'-1' is not a number of days, from 0 on"),
+        (["prune", "--older-than", "nan"], "'nan' is not a number of days, from 0 on"),
+        (["prune", "--older-than"], "see gristmill jobs prune --help"),
+    ],
+)
+def test_wrong_values_are_said_plainly(wrong: list[str], says: str) -> None:
+    assert says in run("jobs", *wrong, status=2).stderr
+
+
+def test_what_a_killed_job_failed_at_is_pruned_without_a_history(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    process = subprocess.run(
+        ["/bin/sh", "-c", "echo $$"], capture_output=True, text=True, check=True
+    )
+    dead, alive = (
+        f"job_20260101120000_{number}" for number in (process.stdout.strip(), os.getpid())
+    )
+    other = "notes"
+    for name in (dead, alive, other):
+        (home / "jobs" / name / "failed" / "0").mkdir(parents=True)
+    where = {"GRISTMILL_HOME": str(home)}
+    told = run("jobs", "prune", "--json", **where).stdout
+    assert json.loads(told)["removed"] == []  # too young
+    told = run("jobs", "prune", "--older-than", "0", "--dry-run", "--json", **where).stdout
+    assert json.loads(told)["removed"] == [dead]
+    assert (home / "jobs" / dead).exists()
+    run("jobs", "prune", "--older-than", "0", **where)
+    assert sorted(path.name for path in (home / "jobs").iterdir()) == [alive, other]

@@ -37,6 +37,143 @@ def test_a_report_shows_what_the_job_did(browser: Browser, tmp_path: Path) -> No
     for expected in ("in order, checksum", "spill", "merge", "MAP_INPUT_RECORDS", "200,000"):
         assert expected in found.text
     assert run("report", "last", "-o", "-", **where).stdout == page + "\n"
+    said = browser.act(tmp_path / "page.html", _WIDTHS, width=420)
+    assert said == [420, []]
+    facts = browser.act(tmp_path / "page.html", "say(document.getElementById('facts').innerText)")
+    for expected in ("gristmill terasort", "--memory 20M", str(Path.cwd()), str(tmp_path / "out")):
+        assert expected in facts
+    inputs = browser.act(tmp_path / "page.html", "say(attempts.map((a) => [a.input, a.bytes]))")
+    assert all(name and size for name, size in inputs[1:])
+
+
+_WIDTHS = """
+const wide = [...document.querySelectorAll("body *")].filter(
+  (e) => e.getBoundingClientRect().right > innerWidth && !e.closest(".wide, pre"));
+say([document.documentElement.scrollWidth, wide.map((e) => e.id || e.className)]);"""
+"""How wide the page is, and what reaches beyond its edge but scrolls in no box of its own."""
+
+_POINT = """
+const point = (chart, kind, share, target) => {
+  const over = document.querySelector(`#${chart} .u-over`), box = over.getBoundingClientRect();
+  const at = {clientX: box.left + box.width * share, clientY: box.top + 5, movementX: 1};
+  const made = kind.startsWith("pointer") ? PointerEvent : MouseEvent;
+  (target || over).dispatchEvent(new made(kind, {...at, bubbles: true, button: 0}));
+};
+"""
+
+
+def _long_job(*, tasks: int = 2, failing: str = "") -> list[Event]:
+    """Of ten seconds, with two lanes, that reserved a hundred times the memory that it used."""
+    options = {"name": "my job", "inputs": ["a" * 300], "output": "out"}
+    events = [
+        submitted("job_1", command="mapreduce", spec={"mapreduce": options}),
+        {"t_ms": 0, "event": "phase_started", "name": "map", "tasks": tasks, "bytes": 7},
+    ]
+    for task in range(tasks):
+        fields: Event = {"task": task, "attempt": 0}
+        begun = {**fields, "phase": "map", "input": f"in/{'b' * 99}.txt, bytes {task}000 to 9000"}
+        ended = {**fields, "outcome": "succeeded", "bytes": 10**6 + task}
+        ended["counters"] = {"MAP_INPUT_RECORDS": 1234 + task}
+        if failing and task == 1:
+            ended |= {"outcome": "failed", "error": failing}
+        events.append({"t_ms": 5000 * (task // 2), "event": "attempt_started", **begun})
+        events.append({"t_ms": 5000 * (task // 2 + 1), "event": "attempt_finished", **ended})
+    for t_ms in range(0, 10_001, 500):
+        memory = {"anon_bytes": 10**7 + t_ms, "budget_bytes": 10**9, "mapped_bytes": 10**6}
+        events.append({"t_ms": t_ms, "event": "sample", "user_s": t_ms / 2000, **memory})
+    return sorted(events, key=lambda event: event["t_ms"])
+
+
+def _page(tmp_path: Path, events: list[Event]) -> Path:
+    page = tmp_path / "page.html"
+    page.write_text(render(load(write_history(tmp_path, "job_1", events))))
+    return page
+
+
+@pytest.mark.parametrize("width", [420, 1400])
+def test_no_page_is_wider_than_its_window(browser: Browser, tmp_path: Path, width: int) -> None:
+    """Nor does a heading break, whatever its table holds."""
+    error = {"message": "e" * 400, "details": {"traceback": "t" * 400}}
+    end = {"t_ms": 10_000, "event": "job_finished", "status": "failed", "report": {"error": error}}
+    page = _page(tmp_path, [*_long_job(failing="f" * 400), end])
+    assert browser.act(page, _WIDTHS, width=width) == [width, []]
+    heads = "say([...document.querySelectorAll('th')].map((e) => e.getClientRects().length &&"
+    heads += " e.offsetHeight).filter((height) => height > 40))"
+    assert browser.act(page, heads, width=width) == []
+
+
+def test_a_failed_job_shows_what_is_known_of_it(browser: Browser, tmp_path: Path) -> None:
+    details = {"stderr": "it said\nthis", "traceback": "at line 3", "retry": "0"}
+    report = {"error": {"message": "it broke", "details": details}}
+    end = {"t_ms": 10_000, "event": "job_finished", "status": "failed", "report": report}
+    page = _page(tmp_path, [*_long_job(failing="why " * 100), end])
+    script = "say([...document.querySelectorAll('#attempts details')].map((e) => e.textContent))"
+    (folded,) = browser.act(page, script)
+    assert folded.count("why") == 100 + 30
+    failure = browser.act(page, "say(document.getElementById('failure').innerText)")
+    shown = [line for line in failure.splitlines() if line]
+    assert shown[:3] == ["it broke", "Traceback", "at line 3"]
+    assert shown[3:6] == ["The end of its stderr", "it said", "this"]
+    assert shown[6] == "To try it again alone"
+    assert shown[7].startswith("gristmill retry job_")
+
+
+def test_a_dead_job_says_that_it_is(browser: Browser, tmp_path: Path) -> None:
+    said = browser.act(
+        _page(tmp_path, [submitted("job_1", spec={"sort": {"inputs": ["a"], "output": "b"}})]),
+        "say([document.getElementById('failure').innerText, charts.length])",
+    )
+    assert said == ["Its process died. What to do: gristmill resume job_1.", 2]
+
+
+def test_legends_hold_values_and_axes_fit_them(browser: Browser, tmp_path: Path) -> None:
+    page = _page(tmp_path, _long_job(tasks=4))
+    said = browser.act(
+        page,
+        "say([document.querySelector('#chart-memory .u-legend').innerText,"
+        " document.querySelector('#chart-running .u-legend').innerText,"
+        " charts[3].plot.scales.y.max, charts[0].plot.axes[1]._splits])",
+    )
+    memory, running, most_bytes, ticks = said
+    for expected in ("anonymous", "10.0 MB", "reserved", "1.00 GB"):
+        assert expected in memory
+    assert "".join(running.split()) == "highest:map2"
+    assert 10**7 < most_bytes < 2 * 10**7
+    assert all(tick == int(tick) for tick in ticks)
+
+
+def test_an_attempt_is_told_of_under_the_pointer(browser: Browser, tmp_path: Path) -> None:
+    page = _page(tmp_path, _long_job(tasks=4))
+    tip = "document.querySelector('.tip')"
+    script = f"point('chart-lanes', 'pointermove', 0.75); const shown = {tip}.innerText;"
+    script += f"point('chart-lanes', 'pointerleave', 0.75); say([shown, {tip}.hidden]);"
+    shown, hidden = browser.act(page, _POINT + script)
+    for expected in ("2, attempt 1", "bytes 2,000 to 9,000", "1.00 MB", "1,236", "succeeded"):
+        assert expected in shown
+    assert hidden
+
+
+def test_a_part_of_the_time_is_shown_by_all_charts(browser: Browser, tmp_path: Path) -> None:
+    page = _page(tmp_path, _long_job(tasks=4))
+    views = "charts.filter((c) => c.timed).map((c) => [c.plot.scales.x.min, c.plot.scales.x.max])"
+    script = """
+      const drag = (chart, from, to) => {
+        point(chart, "mousemove", from); point(chart, "mousedown", from);
+        point(chart, "mousemove", to); point(chart, "mouseup", to, document);
+      };
+      const seen = [];
+      const look = () => seen.push(VIEWS);
+      setTimeout(() => { drag("chart-cpu", 0.2, 0.4); });
+      setTimeout(() => { look(); document.getElementById("zoom-out").click(); }, 300);
+      setTimeout(() => { look(); document.getElementById("zoom-all").click(); }, 600);
+      setTimeout(() => { look(); say(seen); }, 900);"""
+    dragged, wider, whole = browser.act(page, _POINT + script.replace("VIEWS", views))
+    for views_of_charts in (dragged, wider, whole):
+        assert len(views_of_charts) == 5
+        assert all(view == views_of_charts[0] for view in views_of_charts)
+    assert dragged[0] == pytest.approx([2, 4], abs=0.1)
+    assert wider[0] == pytest.approx([1, 5], abs=0.1)
+    assert whole[0] == [0, 10]
 
 
 def test_the_picture_is_no_blank(browser: Browser, tmp_path: Path) -> None:
@@ -87,12 +224,36 @@ def test_a_hundred_thousand_tasks(browser: Browser, tmp_path: Path) -> None:
     for task in range(100_000):
         begun = task * 10
         name = {"task": task, "attempt": 0}
-        events.append({"t_ms": begun, "event": "attempt_started", "phase": "map", **name})
+        works_on = {"phase": "map", "input": f"in/a.txt, bytes {task * 10**6} to {task * 10**7}"}
+        events.append({"t_ms": begun, "event": "attempt_started", **works_on, **name})
         ended = begun + numbers.randrange(200)
         outcome = "failed" if task % 1000 == 7 else "succeeded"
-        events.append({"t_ms": ended, "event": "attempt_finished", "outcome": outcome, **name})
+        made = {"outcome": outcome, "bytes": 10**6, "counters": {"MAP_INPUT_RECORDS": 10**4}}
+        events.append({"t_ms": ended, "event": "attempt_finished", **made, **name})
     events.sort(key=lambda event: event["t_ms"])
-    found = shown(browser, tmp_path, events)
-    assert found.body.get("data-drawn") == "yes"
-    assert "100,000" in found.text
-    print(f"drawn after {found.body.get('data-milliseconds')} ms")
+    page = _page(tmp_path, events)
+    assert page.stat().st_size < 8_000_000
+    script = """
+      const cells = (row) => row.innerText.split("\\t");
+      const rows = () => [...$("attempts").tBodies[0].rows].map(cells);
+      const set = (id, value) => { $(id).value = value; $(id).dispatchEvent(new Event("input")); };
+      const said = [document.body.dataset.drawn, $("attempts-count").textContent, rows().length];
+      $("attempts-after").click();
+      said.push(rows()[0][0]);
+      const buttons = [...document.querySelectorAll("th button")];
+      const took = buttons.find((button) => button.textContent === "Took");
+      took.click(); took.click();
+      said.push(rows()[0][5], took.parentNode.ariaSort);
+      set("attempts-outcome", "failed");
+      said.push($("attempts-count").textContent, $("attempts-outcome").selectedOptions[0].text);
+      set("attempts-filter", "5007");
+      said.push(rows().map((row) => row[0]));
+      set("attempts-filter", "in/a.txt 5007 NOT");
+      said.push($("attempts-count").textContent, document.body.dataset.milliseconds);
+      say(said);"""
+    *said, milliseconds = browser.act(page, script)
+    assert said == [
+        *("yes", "1 to 50 of 100,000", 50, "50", "0.199 s", "descending"),
+        *("1 to 50 of 100", "failed (100)", ["5,007"], "no such attempts"),
+    ]
+    print(f"drawn after {milliseconds} ms, {page.stat().st_size / 1e6:.1f} MB")

@@ -58,7 +58,7 @@ CODECS: dict[str, tuple[str, Callable[[Path, bytes], None]]] = {
 
 
 def gristmill(
-    *arguments: str | Path, cwd: Path, status: int = 0
+    *arguments: str | Path, cwd: Path, status: int = 0, **environment: str
 ) -> subprocess.CompletedProcess[str]:
     """Run the program, in a folder."""
     from tests.cli.harness import GRISTMILL, clean_environment
@@ -68,7 +68,7 @@ def gristmill(
         capture_output=True,
         encoding="utf-8",
         cwd=cwd,
-        env=clean_environment(),
+        env=clean_environment(**environment),
         timeout=60,
         check=False,
     )

@@ -78,7 +78,7 @@ def left_by(emitter: "_core.Emitter", take: Callable[[], None]) -> Any:
         report = json.loads(emitter.finish())
     except Exception as error:  # noqa: BLE001 - how it fails is compared
         return type(error), str(error)
-    runs = [Path(run.pop("path")).read_bytes() for run in report["runs"]]
+    runs = [Path(run.pop("name")).read_bytes() for run in report["runs"]]
     return report, runs
 
 

@@ -69,9 +69,9 @@ def test_a_division_by_zero(numbers: Path, split_max: int | None) -> None:
     assert frames.startswith("In your code:")
     assert "yield line, 1 / (int(line) - BAD)" in frames
     assert "gristmill/mapreduce" not in frames
-    assert log.startswith("The last lines of its stderr:")
+    assert log.startswith("The last lines of its stdout:")
     assert log.endswith(f"at {BAD}")
-    assert again.endswith(f"gristmill run job.py --only {numbers}:{offset}")
+    assert again.startswith("To try it again alone: ")
     report = gm.report_of(error)
     assert report is not None
     assert report.error is not None
@@ -152,6 +152,56 @@ def test_a_wrong_reduction(numbers: Path, function: Callable[..., Any]) -> None:
     error = failed(of(numbers, map=lambda line: [(len(line), 1)], reduce=function))
     assert "reduce <lambda>" in str(error)
     assert "at the key 1" in str(error)
+
+
+def combined(key: int, values: Iterable[int]) -> Iterator[int]:
+    if key == 3:
+        raise LookupError("no such luck")
+    yield sum(values)
+
+
+@pytest.mark.parametrize("count", [1, 40])
+def test_a_failing_combiner(tmp_path: Path, count: int) -> None:
+    job = gm.Job(
+        gm.items(list(range(count * 10))),
+        map=lambda n: [(n % 7, n)],
+        combine=combined,
+        reduce=lambda key, values: [(key, sum(values))],
+        output=gm.kv(tmp_path / "out"),
+    )
+    with pytest.raises(RuntimeError, match=r"combine combined: LookupError: .*, at the key 3\b"):
+        job.run(workers=1)
+
+
+@pytest.mark.parametrize(
+    ("function", "advice"),
+    [
+        (lambda _line: 5, "yield each of them, or return a list"),
+        (lambda _line: [({1}, 1)], "make a key of one of these types from it"),
+    ],
+)
+def test_the_place_comes_before_the_advice(
+    numbers: Path, function: Callable[..., Any], advice: str
+) -> None:
+    job = gm.Job(
+        gm.text(numbers),
+        map=function,
+        reduce=gm.sum(),
+        output=gm.kv(numbers.with_name("out")),
+    )
+    with pytest.raises(RuntimeError) as caught:
+        job.run(workers=1)
+    assert str(caught.value).endswith(f". What to do: {advice}.")
+    assert str(caught.value).count("What to do") == 1
+    assert "offset 0" in str(caught.value)
+
+
+def test_a_column_that_is_not_there_has_its_place_before_the_advice(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("a,b,c\n1,2,3\n")
+    source = gm.csv(tmp_path / "in.csv", columns=["zz"])
+    job = gm.Job(source, map=lambda row: [row], output=gm.jsonl(tmp_path / "out"))
+    with pytest.raises(ValueError, match=r"(?m)in.csv.*\. What to do: take some of a, b, c\.$"):
+        job.run(workers=1)
 
 
 def test_a_failing_reduction(numbers: Path) -> None:
@@ -262,10 +312,10 @@ def test_a_damaged_input(tmp_path: Path) -> None:
     job = gm.Job(gm.text(tmp_path / "a.gz"), map=lambda line: [], output=gm.text(tmp_path / "out"))
     error = failed(job, ValueError)
     text = paragraph(error)
-    assert text.count(f"(file {tmp_path}/a.gz, offset 0, compressed offset ") == 1
+    assert text.count(f"(file {tmp_path}/a.gz, compressed offset ") == 1
     assert text.count("file ") - text.count("the file ") == 1, "it is named once"
     assert text.endswith(
-        "To go on: copy the file again from where it came from, or compress it anew."
+        "What to do: copy the file again from where it came from, or compress it anew."
     )
 
 
@@ -319,7 +369,7 @@ def test_batches_of_what_is_no_text(tmp_path: Path) -> None:
     job = gm.Job(
         gm.text(tmp_path / "a"), map_batches=lambda batch: [], output=gm.text(tmp_path / "out")
     )
-    assert "the byte at offset 6 is no UTF-8 text" in str(failed(job, ValueError))
+    assert "the byte at offset 6 is not UTF-8 text" in str(failed(job, ValueError))
 
 
 def test_a_batch_that_fails(tmp_path: Path) -> None:

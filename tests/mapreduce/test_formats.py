@@ -13,6 +13,9 @@ from tests.mapreduce.harness import CODECS
 
 import gristmill as gm
 
+ONE_FILE: dict[str, Any] = {"split_min": "1M"}
+"""Of items: their number makes the splits otherwise, and each writes a file of its own."""
+
 
 def itself(record: Any) -> Iterator[Any]:
     yield record
@@ -142,7 +145,7 @@ def test_tsv_keeps_what_is_in_fields(tmp_path: Path) -> None:
         (("", -1), None),
         (("ä", True), b"\xc3\xa4"),
     ]
-    job = gm.Job(gm.items(pairs), map=itself, output=gm.tsv(tmp_path / "out"))
+    job = gm.Job(gm.items(pairs), map=itself, output=gm.tsv(tmp_path / "out"), **ONE_FILE)
     result = job.run()
     assert list(result.read()) == [
         ("a\tb", "1", "x\ny"),
@@ -166,14 +169,40 @@ def test_jsonl(tmp_path: Path, codec: str) -> None:
 
 def test_no_json(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"a": 1}\n{"a": \n')
-    with pytest.raises(ValueError, match=r"the line is no JSON.*a.jsonl, offset 9"):
+    with pytest.raises(ValueError, match=r"the line is not JSON.*a.jsonl, offset 9"):
         copied(gm.jsonl(tmp_path / "a.jsonl"), tmp_path)
+
+
+@pytest.mark.parametrize("split_max", [3, None])
+def test_blank_lines_of_json(tmp_path: Path, split_max: int | None) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'\n{"a": 1}\n\n \t\r\n[2]\r\n\nnull\n\n')
+    assert copied(gm.jsonl(path, skip_blank=True), tmp_path, split_max=split_max) == [
+        {"a": 1},
+        [2],
+        None,
+    ]
+    job = gm.Job(
+        gm.jsonl(path, skip_blank=True),
+        map=lambda value: [("n", 1)],
+        reduce=gm.sum(),
+        output=gm.kv(tmp_path / "n"),
+    )
+    result = job.run()
+    assert list(result) == [("n", 3)]
+    assert result.counters["MAP_INPUT_RECORDS"] == 3
+    with pytest.raises(ValueError, match=r"not JSON.*offset 0.*skip_blank=True"):
+        copied(gm.jsonl(path), tmp_path)
+    path.write_bytes(b"1\n\n{\n2\n")  # other lines are bad as before, and the reader goes on
+    assert copied(gm.jsonl(path, skip_blank=True), tmp_path, skip_bad=1) == [1, 2]
+    with pytest.raises(ValueError, match=r"not JSON.*offset 3"):
+        copied(gm.jsonl(path, skip_blank=True), tmp_path)
 
 
 @pytest.mark.parametrize("value", [b"bytes", float("nan"), {1, 2}])
 def test_no_json_out(tmp_path: Path, value: object) -> None:
     job = gm.Job(gm.items([value]), map=itself, output=gm.jsonl(tmp_path / "out"))
-    with pytest.raises(ValueError, match="the record has no JSON"):
+    with pytest.raises(ValueError, match="has no JSON"):
         job.run()
 
 
@@ -222,9 +251,59 @@ def test_csv_out(tmp_path: Path) -> None:
     rows = [{"x": 1, "y": "a\nb"}, {"x": 2, "y": ""}]
     job = gm.Job(gm.items(rows), map=itself, output=gm.csv(tmp_path / "rows"))
     assert list(job.run().read()) == [{"x": "1", "y": "a\nb"}, {"x": "2", "y": ""}]
-    job = gm.Job(gm.items([{"x": 1}, {"z": 1}]), map=itself, output=gm.csv(tmp_path / "odd"))
+    job = gm.Job(
+        gm.items([{"x": 1}, {"z": 1}]), map=itself, output=gm.csv(tmp_path / "odd"), **ONE_FILE
+    )
     with pytest.raises(ValueError, match=r"\{'z': 1\} has not the columns x"):
         job.run()
+
+
+@pytest.mark.parametrize("header", [True, False])
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_columns_mean_the_same_on_both_sides(tmp_path: Path, form: str, *, header: bool) -> None:
+    rows = [{"a": "1", "b": "x", "c": "p"}, {"c": "q", "b": "y", "a": "2"}]
+    options = {"columns": ["c", "a"], **({"header": header} if form == "csv" else {})}
+    made = getattr(gm, form)
+    job = gm.Job(gm.items(rows), map=itself, output=made(tmp_path / "out", **options), **ONE_FILE)
+    result = job.run()
+    picked = [{"c": "p", "a": "1"}, {"c": "q", "a": "2"}]
+    assert [list(row.items()) for row in result] == [list(row.items()) for row in picked]
+    read = copied(made(tmp_path / "out", **options), tmp_path)
+    assert [list(row.items()) for row in read] == [list(row.items()) for row in picked]
+    if form == "csv":
+        lines = result.files()[0].read_bytes().splitlines()
+        assert lines == [b"c,a"] * header + [b"p,1", b"q,2"]
+    # Tuples have no names: the columns name their fields.
+    pairs = [("p", "1"), ("q", "2")]
+    job = gm.Job(gm.items(pairs), map=itself, output=made(tmp_path / "pairs", **options))
+    assert list(job.run()) == picked
+    job = gm.Job(gm.items([{"a": 1}]), map=itself, output=made(tmp_path / "odd", **options))
+    with pytest.raises(
+        ValueError, match=r"\{'a': 1\} has not the columns c, a, which columns= names"
+    ):
+        job.run()
+
+
+@pytest.mark.parametrize("split_max", [4, None])
+def test_columns_of_csv_files(tmp_path: Path, split_max: int | None) -> None:
+    (tmp_path / "a.csv").write_text("x,y,z\n1,2,3\n4,5,6\n")
+    (tmp_path / "b.csv").write_text("z,x\n9,7\n")
+    source = gm.csv(tmp_path / "*.csv", columns=["z", "x"], multiline=False)
+    found = copied(source, tmp_path, split_max=split_max)
+    assert found == [{"z": "3", "x": "1"}, {"z": "6", "x": "4"}, {"z": "9", "x": "7"}]
+    source = gm.csv(tmp_path / "*.csv", columns=["y"], multiline=False)
+    with pytest.raises(ValueError, match=r"the file has no column 'y'.*take some of z, x"):
+        copied(source, tmp_path, split_max=split_max)
+    source = gm.csv(tmp_path / "a.csv", columns=["k", "l"], header=False)
+    with pytest.raises(ValueError, match=r"the row has 3 fields, and columns= names 2"):
+        copied(source, tmp_path, split_max=split_max)
+
+
+@pytest.mark.parametrize("form", [gm.csv, gm.parquet])
+@pytest.mark.parametrize("columns", ["ab", [], ["a", "b", "a"]])
+def test_columns_that_make_no_table(form: Any, columns: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match=r"cannot read the options: .*columns"):
+        form("a", columns=columns)
 
 
 # --- tables ---
@@ -267,7 +346,7 @@ def test_columns_and_batches(tmp_path: Path) -> None:
 
 def test_mixed_types_name_the_record(tmp_path: Path) -> None:
     pairs = [("a", 1), ("b", 2.5), ("c", "three")]
-    job = gm.Job(gm.items(pairs), map=itself, output=gm.parquet(tmp_path / "out"))
+    job = gm.Job(gm.items(pairs), map=itself, output=gm.parquet(tmp_path / "out"), **ONE_FILE)
     with pytest.raises(ValueError, match=r"column value .*'c'.*of type str.*schema="):
         job.run()
 
@@ -288,7 +367,9 @@ def test_kv(tmp_path: Path, codec: str | None, split_max: int | None) -> None:
     pairs = [
         ((n, f"k{n}", None, 2.5), {"v": n} if n % 2 else (n, b"x" * 50)) for n in range(10_000)
     ]
-    made = gm.Job(gm.items(pairs), map=itself, output=gm.kv(tmp_path / "a", codec=codec)).run()
+    made = gm.Job(
+        gm.items(pairs), map=itself, output=gm.kv(tmp_path / "a", codec=codec), **ONE_FILE
+    ).run()
     assert list(made.read()) == pairs
     again = gm.Job(
         gm.kv(tmp_path / "a"), map=itself, split_max=split_max, output=gm.kv(tmp_path / "b")
@@ -301,7 +382,9 @@ def test_kv(tmp_path: Path, codec: str | None, split_max: int | None) -> None:
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "magic"])
 def test_damaged_kv(tmp_path: Path, damage: str) -> None:
-    made = gm.Job(gm.items([(1, "x" * 100)] * 9), map=itself, output=gm.kv(tmp_path / "a")).run()
+    made = gm.Job(
+        gm.items([(1, "x" * 100)] * 9), map=itself, output=gm.kv(tmp_path / "a"), **ONE_FILE
+    ).run()
     (file,) = made.files()
     data = bytearray(file.read_bytes())
     if damage == "cut":
@@ -315,12 +398,12 @@ def test_damaged_kv(tmp_path: Path, damage: str) -> None:
 
 def test_a_kv_file_holds_pairs(tmp_path: Path) -> None:
     job = gm.Job(gm.items([1]), map=itself, output=gm.kv(tmp_path / "a"))
-    with pytest.raises(ValueError, match="holds pairs of a key and a value, and 1 is none"):
+    with pytest.raises(ValueError, match="holds pairs of a key and a value, and 1 is not one"):
         job.run()
 
 
 def test_text_out(tmp_path: Path) -> None:
     records = ["line", ("k", 1), 2.5, b"\xff", None]
-    job = gm.Job(gm.items(records), map=itself, output=gm.text(tmp_path / "out"))
+    job = gm.Job(gm.items(records), map=itself, output=gm.text(tmp_path / "out"), **ONE_FILE)
     (file,) = job.run().files()
     assert file.read_bytes() == b"line\nk\t1\n2.5\n\xff\nNone\n"

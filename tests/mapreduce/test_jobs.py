@@ -329,7 +329,7 @@ def test_jobs_that_make_no_sense(options: Any, kind: type[Exception], says: str)
     with pytest.raises(kind, match=says) as caught:
         gm.Job(gm.text("a"), **options)
     assert str(caught.value).startswith("cannot ")
-    assert "To go on: " in str(caught.value)
+    assert "What to do: " in str(caught.value)
 
 
 def test_no_output(tmp_path: Path) -> None:
@@ -362,7 +362,7 @@ def test_no_output(tmp_path: Path) -> None:
     ],
 )
 def test_options_that_make_no_sense(make: Any) -> None:
-    with pytest.raises(ValueError, match=r"^cannot .* To go on: "):
+    with pytest.raises(ValueError, match=r"^cannot .* What to do: "):
         make()
 
 

@@ -1,5 +1,6 @@
 """Options that make no sense: each is refused by its name, as it was typed, with what it takes."""
 
+import inspect
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +11,11 @@ import pytest
 from tests.mapreduce.harness import gristmill, total
 
 import gristmill as gm
+from gristmill.cli.mapreduce.run import run as run_command
+from gristmill.mapreduce import typed
+from gristmill.mapreduce.given import typed_module
+from gristmill.options import HISTORY, Option, user_code
+from gristmill.streaming.options import option_named
 
 NAN, FOREVER = float("nan"), float("inf")
 
@@ -19,7 +25,7 @@ WRONG_TYPES: dict[str, list[Any]] = {
     "timeout_s": ["5", True, [1], b"1"],
     "memory": [True, 1.5, NAN, b"1G", [1]],
     "worker_memory": [True, 1.5, b"1G"],
-    "spill_dir": [5, [5], b"/tmp", [b"/tmp"]],
+    "spill_dir": [5, [5]],
     "overwrite": ["yes", 1],
     "no_sync": ["no", 0],
     "history": ["x"],
@@ -57,7 +63,7 @@ def refused(kind: type[Exception], name: str, run: Callable[[], object]) -> None
     with pytest.raises(kind) as caught:
         run()
     said = str(caught.value)
-    assert re.match(rf"cannot [a-z ]+: {re.escape(name)}\b.* To go on: .+\.$", said), said
+    assert re.match(rf"cannot [a-z ]+: {re.escape(name)}\b.* What to do: .+\.$", said), said
     assert "\n" not in said
     assert len(said) < 400
 
@@ -111,7 +117,6 @@ def test_what_is_no_list_of_jobs(given: Any) -> None:
         (TypeError, "name", 5),
         (TypeError, "files", 5),
         (TypeError, "files", [5]),
-        (TypeError, "files", [b"x"]),
         (TypeError, "outputs", 5),
         (TypeError, "outputs", ["a"]),
         (TypeError, "the name of an output", {3: gm.kv()}),
@@ -128,8 +133,8 @@ def test_what_a_job_cannot_be_made_with(
 
 
 def test_paths_that_are_none() -> None:
-    for given in (5, [5], b"x"):
-        with pytest.raises(TypeError, match=r"^cannot make the job: the path is .* To go on: give"):
+    for given in (5, [5]):
+        with pytest.raises(TypeError, match=r"^cannot make the job: the path is .* to do: give"):
             gm.text(given)  # type: ignore[arg-type] - that is the test
 
 
@@ -147,17 +152,79 @@ def test_numbers_of_numpy_and_folders_that_come_one_by_one(tmp_path: Path) -> No
     assert len(result.files()) == 2
 
 
+@pytest.mark.parametrize("option", (*user_code(), HISTORY), ids=lambda option: option.name)
+def test_an_option_of_the_table_is_everywhere(option: Option) -> None:
+    for function in (gm.Job.run, gm.Job.explain, gm.run_all):
+        found = inspect.signature(function).parameters[option.name]
+        assert found.kind is inspect.Parameter.KEYWORD_ONLY
+        assert f"    {option.name}: {option.help.split()[0]}" in (function.__doc__ or "")
+    assert f"--{option.dashed}" in {word for param in run_command.params for word in param.opts}
+    of_streaming = option_named(f"--{option.dashed}")
+    assert of_streaming is not None
+    assert of_streaming.values == (option.kind != "flag")
+
+
+def test_an_option_that_there_is_not(tmp_path: Path) -> None:
+    job = make(tmp_path)
+    for call in (job.run, job.explain, lambda **options: gm.run_all([job], **options)):
+        with pytest.raises(TypeError, match="got an unexpected keyword argument 'wings'"):
+            call(wings=2)
+
+
+def test_the_types_of_options_are_those_of_the_table() -> None:
+    written = Path(typed.__file__).read_text(encoding="utf-8")
+    assert written == typed_module(), "run `make format`"
+
+
+def test_jobs_side_by_side_take_the_options_of_one(tmp_path: Path) -> None:
+    jobs = [make(tmp_path, output=gm.kv(tmp_path / name)) for name in "ab"]
+    with pytest.raises(ValueError, match="runner"):
+        gm.run_all(jobs, runner="wings")  # type: ignore[arg-type] - that is the test
+    with pytest.raises(FileNotFoundError, match="spill directory"):
+        gm.run_all(jobs, spill_dir=tmp_path / "nowhere")
+    results = gm.run_all(jobs, runner="processes", workers=2, spill_dir=tmp_path)
+    assert [dict(result) for result in results] == [{1: 1, 2: 1}] * 2
+
+
+def test_variables_of_the_machine_give_options(tmp_path: Path) -> None:
+    (tmp_path / "job.py").write_text(
+        "import gristmill as gm\n"
+        "job = gm.Job(gm.items([1]), map=lambda n: [(n, n)], output=gm.kv('out'))\n"
+    )
+    done = gristmill("run", "job.py", cwd=tmp_path, status=1, GRISTMILL_MEMORY="1k")
+    assert "The environment sets GRISTMILL_MEMORY to '1k'." in done.stderr
+    done = gristmill("run", "job.py", "--explain", cwd=tmp_path, GRISTMILL_WORKERS="3")
+    assert "for 3 workers" in done.stdout
+
+
 def test_the_command_line_names_options_as_it_has_them(tmp_path: Path) -> None:
     (tmp_path / "job.py").write_text(
         "import gristmill as gm\n"
         "job = gm.Job(gm.items([1]), map=lambda n: [(n, n)], output=gm.kv('out'))\n"
     )
     for words, says in [
-        (["--workers", "-1"], "--workers is -1"),
+        (["--workers", "-1"], "'--workers': '-1' is not a whole number from 1 on"),
+        (["--workers", "1025"], "--workers is 1025"),
+        (["--runner", "wings"], "'--runner': 'wings' is not one of"),
         (["--timeout", "nan"], "--timeout is nan"),
         (["--worker-memory", "x"], "--worker-memory is 'x'"),
-        (["--attempts", "0"], "--attempts is 0"),
+        (["--attempts", "1001"], "--attempts is 1001"),
     ]:
         done = gristmill("run", "job.py", *words, cwd=tmp_path, status=2)
         assert says in done.stderr
-        assert "To go on: " in done.stderr
+        assert "What to do: " in done.stderr
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: gm.quantiles(0.5),  # pyright: ignore[reportArgumentType]
+        lambda: gm.quantiles(["a"]),  # pyright: ignore[reportArgumentType]
+        lambda: gm.top("a"),  # pyright: ignore[reportArgumentType]
+        lambda: gm.top(1.5),  # pyright: ignore[reportArgumentType]
+        lambda: gm.sum(skip_none="yes"),  # pyright: ignore[reportArgumentType]
+    ],
+)
+def test_reductions_that_cannot_be_made(made: Callable[[], object]) -> None:
+    with pytest.raises(TypeError, match=r"^cannot make gm\.\w+\(.*What to do: give"):
+        made()

@@ -59,7 +59,11 @@ def _plain(value: Any) -> Any:
     "value", [Decimal("1.1"), Fraction(1, 3), np.datetime64("2020-01-01"), np.array([1, 2]), object]
 )
 def test_values_without_an_order_are_refused(tmp_path: Path, reduction: Any, value: Any) -> None:
-    with pytest.raises(RuntimeError, match=rf"gm.{reduction.name}\(\) .* is of type .* To go on:"):
+    if isinstance(value, Decimal) and reduction.name not in ("sum", "mean"):
+        made = run([1], tmp_path, map=lambda _: [("k", value)], reduce=reduction)
+        assert dict(made.read())["k"] in (value, (value,))  # it can be compared, and not added up
+        return
+    with pytest.raises(RuntimeError, match=rf"gm.{reduction.name}\(\) .* is of type .* to do:"):
         run([1], tmp_path, map=lambda _: [("k", value)], reduce=reduction)
 
 
@@ -80,6 +84,6 @@ def test_keys_of_numpy_are_pythons(tmp_path: Path) -> None:
     found = dict(made.read())
     assert found == {3: 2, 0.5: 1, True: 1, "a": 2, b"b": 1, (1, "c"): 1}
     assert {type(key) for key in found} == {int, float, bool, str, bytes, tuple}
-    for key in (Decimal("1.1"), np.datetime64("2020-01-01"), np.array([1, 2])):
+    for key in (Fraction(1, 3), np.datetime64("2020-01-01"), np.array([1, 2])):
         with pytest.raises(RuntimeError, match=r"a key must be str, bytes, int.* is of type"):
             run([1], tmp_path / "no", map=lambda _, key=key: [(key, 1)], reduce=gm.sum())

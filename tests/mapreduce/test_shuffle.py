@@ -188,8 +188,8 @@ def test_a_function_that_gives_no_partition(tmp_path: Path, given_back: object) 
 
 
 def test_the_default_number_of_parts_is_a_function_of_the_input() -> None:
-    from gristmill.mapreduce.launching import partitions_of
     from gristmill.mapreduce.plan import PARTITION_BYTES, Plan, Split
+    from gristmill.mapreduce.preparing import partitions_of
 
     job = gm.Job(gm.items([]), map=itself, reduce=gm.sum())
     for size, parts in ((0, 1), (PARTITION_BYTES, 1), (PARTITION_BYTES + 1, 2)):
@@ -229,7 +229,7 @@ def test_more_pairs_than_memory(tmp_path: Path) -> None:
     lines = "".join(f"{'x' * 200}{n % 5000}\n" for n in range(60_000))
     (tmp_path / "a").write_text(lines)
     outputs: list[list[Any]] = []
-    for memory in ("20M", "500M"):
+    for memory in ("32M", "500M"):
         job = gm.Job(
             gm.text(tmp_path / "a"),
             map=lambda line: [(line, len(line))],

@@ -5,7 +5,7 @@ import os
 import subprocess
 import threading
 from pathlib import Path
-from typing import Any, Self
+from typing import IO, Any, Self
 
 import cloudpickle
 
@@ -15,23 +15,31 @@ KEY = b"k" * 32
 
 
 class Worker:
-    """A worker process, and what it wrote to its stderr."""
+    """A worker process, and what it printed and wrote to its stderr."""
 
     def __init__(self, folder: Path, *more: str) -> None:
         program, arguments, environment, _, _ = command()
         self.pulse = folder / "pulse"
         self.pulse.write_bytes(bytes(4096))
+        printed, stdout = os.pipe()
         self.process = subprocess.Popen(
-            [program, *arguments, *more, str(self.pulse)],
+            [program, *arguments, *more, str(stdout), str(self.pulse)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=environment,
             process_group=0,
+            pass_fds=[stdout],
         )
+        os.close(stdout)
+        assert self.process.stderr is not None
         self._stderr: list[bytes] = []
-        self._reader = threading.Thread(target=self._read_stderr)
-        self._reader.start()
+        self._readers = [
+            threading.Thread(target=self._read, args=[pipe])
+            for pipe in (os.fdopen(printed, "rb"), self.process.stderr)
+        ]
+        for reader in self._readers:
+            reader.start()
 
     def __enter__(self) -> Self:
         return self
@@ -40,10 +48,10 @@ class Worker:
         self.process.kill()
         self.end()
 
-    def _read_stderr(self) -> None:
-        assert self.process.stderr is not None
-        while piece := os.read(self.process.stderr.fileno(), 1 << 16):
-            self._stderr.append(piece)
+    def _read(self, pipe: IO[bytes]) -> None:
+        with pipe:
+            while piece := os.read(pipe.fileno(), 1 << 16):
+                self._stderr.append(piece)
 
     def send(self, kind: bytes, payload: bytes) -> None:
         assert self.process.stdin is not None
@@ -71,13 +79,14 @@ class Worker:
         return json.loads(payload)
 
     def end(self) -> tuple[int, str]:
-        """End its stdin and wait; the exit code and all of its stderr."""
+        """End its stdin and wait; the exit code and all that it printed and wrote to stderr."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         if not self.process.stdin.closed:
             self.process.stdin.close()
         code = self.process.wait(timeout=30)
-        self._reader.join()
+        for reader in self._readers:
+            reader.join()
         self.process.stdout.close()
         if self.process.stderr is not None:
             self.process.stderr.close()

@@ -78,7 +78,9 @@ def test_one_split_runs_again_alone(home: Path, streaming: Run) -> None:
     done = streaming(*words(home, "-files", name, "-cmdenv", "X=y", "-mapper", name), cwd=home)
     assert done.returncode == 1
     again = re.search(
-        r"see it fail alone with (gristmill streaming .* --only-split \d)\.", done.stderr
+        r"^To try it again alone: cd .* && .*(gristmill streaming .* --only-split \d)$",
+        done.stderr,
+        re.MULTILINE,
     )
     assert again is not None, done.stderr
     repeated = shlex.split(again[1])[2:]
@@ -159,7 +161,7 @@ def test_an_output_below_a_file(home: Path, streaming: Run) -> None:
     )
     assert done.returncode == 1
     assert "it is a file" in done.stderr
-    assert "To go on: " in done.stderr
+    assert "What to do: " in done.stderr
     assert is_clean(home)
 
 
@@ -302,7 +304,7 @@ def test_a_part_is_its_tasks_alone(home: Path, streaming: Run, act: str, said: s
     done = streaming(*with_mapper(home, text, *ONE_SPLIT, *ONCE), cwd=home)
     assert done.returncode == 1
     assert said in done.stderr
-    assert "To go on: let no script or function write to the task's own part" in done.stderr
+    assert "What to do: let no script or function write to the task's own part" in done.stderr
     assert is_clean(home)
 
 

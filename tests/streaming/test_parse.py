@@ -151,8 +151,8 @@ def test_what_cannot_be_honoured_is_refused_by_name(words: list[str], named: str
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        (["-D", "mapreduce.job.reduces="], "mapreduce.job.reduces= is no whole number"),
-        (["-D", "mapreduce.job.reduces=0x"], "mapreduce.job.reduces=0x is no whole number"),
+        (["-D", "mapreduce.job.reduces="], "mapreduce.job.reduces= is not a whole number"),
+        (["-D", "mapreduce.job.reduces=0x"], "mapreduce.job.reduces=0x is not a whole number"),
         (["-D", "a=1${b}", "-D", "b=2${a}", "-numReduceTasks", "${a}"], "stand for each other"),
         (["-D", "a=2", "-numReduceTasks", "${a}" * 20], "20 placeholders"),
     ],

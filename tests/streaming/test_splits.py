@@ -67,7 +67,7 @@ def test_globs_of_uris_and_of_odd_names(tmp_path: Path) -> None:
             if scheme or "%20b" not in pattern:
                 found = expand([f"{scheme}{tmp_path}/{pattern}"])
                 assert [path.name for path in found] == names, scheme
-    with pytest.raises(WrongCommandError, match=r"`\[b-a\]` is no glob"):
+    with pytest.raises(WrongCommandError, match=r"`\[b-a\]` is not a pattern"):
         expand([f"{tmp_path}/[b-a]"])
 
 
@@ -90,7 +90,7 @@ def test_what_cannot_be_an_input_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for spec in (f"{tmp_path}/pipe", "/dev/zero"):
         # Of a pipe only the first line would be read: its length is 0.
-        with pytest.raises(WrongCommandError, match="no regular file"):
+        with pytest.raises(WrongCommandError, match="not a regular file"):
             expand([spec])
     assert expand(["/dev/null"]) == [Path("/dev/null")]
 

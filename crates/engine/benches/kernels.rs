@@ -26,7 +26,7 @@ use gristmill_engine::record::{KEY_BYTES, RECORD_BYTES};
 use gristmill_engine::run::{RunFile, RunHeader, RunWriter};
 use gristmill_engine::storage::memory::Memory;
 use gristmill_engine::storage::overlap::OverlappedWriter;
-use gristmill_engine::storage::{Caching, Store};
+use gristmill_engine::storage::{Caching, Output};
 use gristmill_engine::value::{hash, partition, skip, write};
 
 fn main() {

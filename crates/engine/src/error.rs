@@ -9,19 +9,28 @@
 //! on the command line.
 
 mod advice;
+mod units;
 
 use std::borrow::Cow;
 use std::fmt;
 use std::io;
 use std::path::Path;
 
+use serde::de::IntoDeserializer;
+use serde::de::value::Error as UnknownName;
+use serde::{Deserialize, Serialize};
+
+use crate::names::show_path;
+
 pub use advice::{Advice, JobOption, NamedOption, Spelling};
+pub use units::show_bytes;
 
 /// The engine's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What kind of thing went wrong. Stable names: `Kind::name` is part of the interface.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// The input's bytes are not what the job was told they are.
     BadInput,
@@ -80,10 +89,27 @@ impl Kind {
             Kind::Bug => "bug",
         }
     }
+
+    /// The kind of this name, if there is one.
+    ///
+    /// ```
+    /// use gristmill_engine::Kind;
+    /// assert_eq!(Kind::from_name("disk_full"), Some(Kind::DiskFull));
+    /// assert_eq!(Kind::from_name("disk full"), None);
+    /// ```
+    pub fn from_name(name: &str) -> Option<Self> {
+        let name = IntoDeserializer::<UnknownName>::into_deserializer(name);
+        Kind::deserialize(name).ok()
+    }
 }
 
 /// What to do about a disk that is full.
 pub const MAKE_ROOM: &str = "free some space there, or write to another file system";
+
+/// The detail that names an option.
+const OPTION: &str = "option";
+/// The detail that names what is equal in two failures.
+const FINGERPRINT: &str = "fingerprint";
 
 fn is_full(error: &io::Error) -> bool {
     matches!(
@@ -93,16 +119,16 @@ fn is_full(error: &io::Error) -> bool {
 }
 
 /// What went wrong, where, and what to do about it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Error {
     kind: Kind,
     retryable: bool,
     own_work: bool,
-    operation: &'static str,
+    operation: Cow<'static, str>,
     message: String,
     context: Vec<(Cow<'static, str>, String)>,
-    /// What is too long for a paragraph: a traceback, the end of a log.
-    details: Vec<(&'static str, String)>,
+    /// What is not in the paragraph: a traceback, the end of a log, what only programs look at.
+    details: Vec<(Cow<'static, str>, String)>,
     /// Apart: every result would be the larger for it.
     advice: Option<Box<Advice>>,
 }
@@ -112,20 +138,24 @@ impl Error {
     ///
     /// ```
     /// use gristmill_engine::{Error, Kind};
-    /// let error = Error::new(Kind::BadInput, "read input", "its length is no multiple of 100")
+    /// let error = Error::new(Kind::BadInput, "read input", "its length is not a multiple of 100")
     ///     .with("file", "data/a")
     ///     .advise("cut the file");
     /// assert_eq!(
     ///     error.to_string(),
-    ///     "cannot read input: its length is no multiple of 100 (file data/a). To go on: cut the file."
+    ///     "cannot read input: its length is not a multiple of 100 (file data/a). What to do: cut the file."
     /// );
     /// ```
-    pub fn new(kind: Kind, operation: &'static str, message: impl Into<String>) -> Self {
+    pub fn new(
+        kind: Kind,
+        operation: impl Into<Cow<'static, str>>,
+        message: impl Into<String>,
+    ) -> Self {
         Error {
             kind,
             retryable: false,
             own_work: false,
-            operation,
+            operation: operation.into(),
             message: message.into(),
             context: Vec::new(),
             details: Vec::new(),
@@ -167,7 +197,7 @@ impl Error {
     }
 
     /// A bug of Gristmill's: a state that cannot be.
-    pub fn bug(operation: &'static str, message: impl Into<String>) -> Self {
+    pub fn bug(operation: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
         Error::new(Kind::Bug, operation, message)
             .advise("report this as a defect of Gristmill, with the command that led here")
     }
@@ -193,30 +223,89 @@ impl Error {
         self
     }
 
-    /// Adds what is too long for a paragraph; `Display` leaves it out.
+    /// The same error of another operation: that of whoever asked for what failed.
+    ///
+    /// ```
+    /// use gristmill_engine::{Error, Kind};
+    /// let error = Error::new(Kind::Memory, "sort the input", "64M is too small").during("run the job");
+    /// assert_eq!(error.to_string(), "cannot run the job: 64M is too small.");
+    /// ```
+    #[must_use]
+    pub fn during(mut self, operation: impl Into<Cow<'static, str>>) -> Self {
+        self.operation = operation.into();
+        self
+    }
+
+    /// Adds what does not belong in a paragraph; `Display` leaves it out.
     ///
     /// ```
     /// use gristmill_engine::{Error, Kind};
     /// let error = Error::new(Kind::UserCode, "map a record", "it raised").detail("traceback", "line 1\nline 2");
-    /// assert_eq!(error.details(), [("traceback", "line 1\nline 2".to_owned())]);
+    /// assert_eq!(error.detail_of("traceback"), Some("line 1\nline 2"));
     /// assert_eq!(error.to_string(), "cannot map a record: it raised.");
     /// ```
     #[must_use]
-    pub fn detail(mut self, name: &'static str, text: impl Into<String>) -> Self {
-        self.details.push((name, text.into()));
+    pub fn detail(mut self, name: impl Into<Cow<'static, str>>, text: impl Into<String>) -> Self {
+        self.details.push((name.into(), text.into()));
         self
     }
 
+    /// With what is equal if the same thing fails in the same way again: a third attempt would not help then.
+    ///
+    /// ```
+    /// use gristmill_engine::{Error, Kind};
+    /// let mut error = Error::new(Kind::UserCode, "map a record", "it raised").recurring("record 7");
+    /// assert_eq!(error.take_fingerprint().as_deref(), Some("record 7"));
+    /// assert_eq!(error.take_fingerprint(), None);
+    /// ```
+    #[must_use]
+    pub fn recurring(self, fingerprint: impl Into<String>) -> Self {
+        self.detail(FINGERPRINT, fingerprint)
+    }
+
+    /// Takes what was given to [`Error::recurring`]; nothing where that was empty.
+    pub fn take_fingerprint(&mut self) -> Option<String> {
+        let found = self
+            .details
+            .iter()
+            .position(|(name, _)| name == FINGERPRINT)?;
+        Some(self.details.remove(found).1).filter(|fingerprint| !fingerprint.is_empty())
+    }
+
     /// What was added by [`Error::detail`].
-    pub fn details(&self) -> &[(&'static str, String)] {
+    pub fn details(&self) -> &[(Cow<'static, str>, String)] {
         &self.details
+    }
+
+    /// The first text that was added under this name.
+    pub fn detail_of(&self, name: &str) -> Option<&str> {
+        let mut details = self.details.iter();
+        let found = details.find(|(known, _)| known == name);
+        found.map(|(_, text)| text.as_str())
+    }
+
+    /// Names the option whose value is wrong, for those who know where the value came from: the command line says so of
+    /// a variable in the environment.
+    ///
+    /// ```
+    /// use gristmill_engine::{Error, Kind};
+    /// let error = Error::new(Kind::BadOption, "read the options", "memory is 0").of_option("memory");
+    /// assert_eq!(error.option(), Some("memory"));
+    /// ```
+    #[must_use]
+    pub fn of_option(self, name: &str) -> Self {
+        self.detail(OPTION, name)
+    }
+
+    /// The option whose value is wrong, if that is what is wrong.
+    pub fn option(&self) -> Option<&str> {
+        self.detail_of(OPTION)
     }
 
     /// Adds the file it happened in.
     #[must_use]
     pub fn with_path(self, path: &Path) -> Self {
-        let shown = path.display().to_string();
-        self.with("file", shown)
+        self.with("file", show_path(path))
     }
 
     /// Adds what a person can do about it (an imperative without a full stop).
@@ -231,8 +320,8 @@ impl Error {
     /// use gristmill_engine::{Error, Kind, error::{JobOption, Spelling}};
     /// let error = Error::new(Kind::Exists, "write the output", "it exists")
     ///     .advise_options("give {} to replace it", [JobOption::Overwrite.named()]);
-    /// assert!(error.to_string().ends_with("To go on: give --overwrite to replace it."));
-    /// assert!(error.spelled(Spelling::Python).ends_with("To go on: give overwrite=True to replace it."));
+    /// assert!(error.to_string().ends_with("What to do: give --overwrite to replace it."));
+    /// assert!(error.spelled(Spelling::Python).ends_with("What to do: give overwrite=True to replace it."));
     /// ```
     #[must_use]
     pub fn advise_options(
@@ -255,6 +344,23 @@ impl Error {
         self.advice.as_deref()
     }
 
+    /// What happened and what to do about it, without what was being done: for an error that becomes a part of another.
+    ///
+    /// ```
+    /// use gristmill_engine::{Error, Kind};
+    /// let error = Error::new(Kind::BadOption, "read the options", "\"x\" is not a size").advise("write it like 8G");
+    /// assert_eq!(error.says(), "\"x\" is not a size. What to do: write it like 8G");
+    /// ```
+    pub fn says(&self) -> String {
+        match &self.advice {
+            Some(advice) => {
+                let advice = advice.spelled(Spelling::CommandLine);
+                format!("{}. What to do: {advice}", self.message)
+            }
+            None => self.message.clone(),
+        }
+    }
+
     /// What was being done, and what happened, without the rest.
     pub fn what(&self) -> String {
         format!("{}: {}", self.operation, self.message)
@@ -272,18 +378,14 @@ impl Error {
         }
         paragraph.push('.');
         if let Some(advice) = &self.advice {
-            paragraph.extend([" To go on: ", advice.spelled(spelling).as_str(), "."]);
+            paragraph.extend([" What to do: ", advice.spelled(spelling).as_str(), "."]);
         }
         paragraph
     }
 
     /// The error of an output whose reader has gone away: no fault of the job's, which ends quietly.
     pub fn reader_gone() -> Self {
-        Error::new(
-            Kind::ReaderGone,
-            "write the output",
-            "nobody reads it any more",
-        )
+        Error::new(Kind::ReaderGone, "write the output", "its reader has gone")
     }
 
     /// Marks that trying the same task again cannot help.

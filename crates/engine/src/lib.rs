@@ -4,9 +4,9 @@
 //! arrow back (`tests/test_layers.py` reads the `use crate::` lines):
 //!
 //! ```text
-//!  base    error  record  order  value  run  aggregate  budget  storage  codec
-//!          hadoop  sequence  lifeline                                 know no stage
-//!  stages  split  map  spill  merge  reduce  commit  worker  script       know the base, and no other stage
+//!  base    error  sys  record  order  value  run  aggregate  budget  storage  codec
+//!          names                                                     know no stage
+//!  stages  split  map  spill  merge  reduce  commit  worker  hadoop       know the base, and no other stage
 //!  above   task  plan  driver  runner  history  jobs                      put stages together
 //! ```
 //!
@@ -17,20 +17,19 @@ pub mod error;
 pub mod aggregate;
 pub mod budget;
 pub mod codec;
-pub mod hadoop;
-mod lifeline;
+pub mod names;
 pub mod order;
 pub mod record;
 pub mod run;
-pub mod sequence;
 pub mod storage;
+pub mod sys;
 pub mod value;
 
 pub mod commit;
+pub mod hadoop;
 pub mod map;
 pub mod merge;
 pub mod reduce;
-pub mod script;
 pub mod spill;
 pub mod split;
 pub mod worker;

@@ -14,14 +14,16 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
 use std::sync::Arc;
 
+use gristmill_engine::budget::Process;
 use gristmill_engine::history;
+use gristmill_engine::jobs::JobSpec;
 use gristmill_engine::jobs::{self, JobReport, Status, Success};
-use gristmill_engine::plan::JobSpec;
-use gristmill_engine::runner::threads::Control;
+use gristmill_engine::runner::Control;
 use gristmill_engine::storage::faulty::{Fault, Faulty, Plan};
 use gristmill_engine::storage::local::Local;
 use gristmill_engine::storage::probe::resident_share;
-use gristmill_engine::storage::{Caching, Store};
+use gristmill_engine::storage::stores::Stores;
+use gristmill_engine::storage::{Caching, LocalDisk, Store};
 use serde_json::{Value, json};
 
 const ROWS: u64 = 600_000;
@@ -30,14 +32,16 @@ const BYTES: u64 = ROWS * 100;
 /// What a process maps beside its input: its program and libraries.
 const PROGRAM_BYTES: u64 = 16 << 20;
 
-fn run(store: Arc<dyn Store>, spec: &Value) -> JobReport {
+fn run(store: Arc<dyn LocalDisk>, spec: &Value) -> JobReport {
     let job_id = "job_1".to_owned();
     let environment = jobs::Environment {
-        store,
+        store: Stores::new(store),
         job_id,
         history: history::Place::default(),
         work: None,
         host: String::new(),
+        process: Process::Shared,
+        worker: None,
     };
     let spec = JobSpec::from_json(&spec.to_string()).unwrap();
     let report = jobs::run(&spec, &environment, &Control::default());
@@ -46,7 +50,7 @@ fn run(store: Arc<dyn Store>, spec: &Value) -> JobReport {
 }
 
 /// The local file system, behind a store that could fail and does not, and that cannot be mapped.
-fn unmappable() -> Arc<dyn Store> {
+fn unmappable() -> Arc<dyn LocalDisk> {
     let plan = Plan {
         fault: Fault::Code(5),
         from: u64::MAX,
@@ -116,7 +120,7 @@ fn tasks(report: &JobReport, stage: &str) -> usize {
 fn mapped_or_read_the_output_is_the_same() {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let (input, output) = (folder.path().join("in"), folder.path().join("out"));
-    let local = || -> Arc<dyn Store> { Arc::new(Local) };
+    let local = || -> Arc<dyn LocalDisk> { Arc::new(Local) };
     let made =
         json!({"rows": ROWS, "output": input, "files": 3, "layout": "gensort", "skew": true});
     let made = run(local(), &json!({"teragen": made}));

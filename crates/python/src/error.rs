@@ -6,7 +6,7 @@ use gristmill_engine::error::{Advice, Spelling};
 use gristmill_engine::{Error, Kind};
 use pyo3::exceptions::{
     PyBrokenPipeError, PyFileExistsError, PyFileNotFoundError, PyKeyboardInterrupt, PyMemoryError,
-    PyOSError, PyPermissionError, PyRuntimeError, PyValueError,
+    PyOSError, PyPermissionError, PyRuntimeError, PyTypeError, PyValueError,
 };
 use pyo3::prelude::*;
 use serde::Serialize;
@@ -22,6 +22,8 @@ struct Told<'a> {
     context: &'a [(Cow<'static, str>, String)],
     advice: Option<&'a Advice>,
     own_work: bool,
+    /// The option whose value is wrong.
+    option: Option<&'a str>,
 }
 
 /// The exception for an engine error; its text is the error's paragraph, in which options are keyword arguments.
@@ -51,8 +53,28 @@ pub fn to_exception(error: &Error, spelling: Spelling) -> PyErr {
         context: error.context(),
         advice: error.advice(),
         own_work: error.is_of_own_work(),
+        option: error.option(),
     };
-    if let Ok(told) = serde_json::to_string(&told) {
+    with_parts(raised, &told)
+}
+
+/// The exception of what user code gave and cannot be taken; a worker's driver puts the place before the advice.
+pub fn type_error(what: &str, advice: &str) -> PyErr {
+    let raised = PyTypeError::new_err(format!("{what}. What to do: {advice}."));
+    let error = Error::new(Kind::UserCode, "take what user code gave", what).advise(advice);
+    let told = Told {
+        kind: error.kind().name(),
+        what: what.to_owned(),
+        context: &[],
+        advice: error.advice(),
+        own_work: false,
+        option: None,
+    };
+    with_parts(raised, &told)
+}
+
+fn with_parts(raised: PyErr, told: &Told<'_>) -> PyErr {
+    if let Ok(told) = serde_json::to_string(told) {
         // Without it the exception has its text all the same.
         let _ = Python::attach(|py| raised.value(py).setattr(TOLD, told));
     }

@@ -1,20 +1,23 @@
 //! A job, run on a thread of its own so that Python stays free to show progress and take Ctrl-C.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use gristmill_engine::budget::Process;
 use gristmill_engine::error::Spelling;
 use gristmill_engine::history::Place;
-use gristmill_engine::jobs::{self, Environment, JobReport};
-use gristmill_engine::plan::{COMMANDS, JobSpec};
-use gristmill_engine::runner::threads::Control;
-use gristmill_engine::storage::local::Local;
+use gristmill_engine::jobs::{self, Environment, JobReport, JobSpec};
+use gristmill_engine::names::spell;
+use gristmill_engine::runner::Control;
 use gristmill_engine::{Error, Kind};
 use pyo3::prelude::*;
 
 use crate::error::{to_exception, to_python};
+use crate::history::History;
+use crate::stores::stores_of_job;
+use crate::tasks::worker_command;
 use crate::work::Work;
 
 /// The longest that a job which is dropped may take to clean up.
@@ -68,38 +71,45 @@ pub fn spelling_of(command_line: bool) -> Spelling {
     }
 }
 
+/// Whose process a job runs in: `gristmill`'s own, or that of a program which uses the package.
+fn process_of(command_line: bool) -> Process {
+    if command_line {
+        Process::Own
+    } else {
+        Process::Host
+    }
+}
+
 #[pymethods]
 impl Job {
     #[new]
-    #[pyo3(signature = (spec, job_id, history = None, *, keep_short = false, work = None, command_line = false))]
+    #[pyo3(signature = (spec, job_id, history = None, *, work = None, command_line = false))]
     fn new(
         py: Python<'_>,
         spec: &str,
         job_id: String,
-        history: Option<PathBuf>,
-        keep_short: bool,
+        history: Option<&History>,
         work: Option<&Work>,
         command_line: bool,
     ) -> PyResult<Self> {
         let spelling = spelling_of(command_line);
         let options = kept_options(spec);
         let spec = JobSpec::from_json(spec).map_err(|error| to_exception(&error, spelling))?;
-        let history = Place {
-            jobs: history,
-            keep_short,
-            options,
-        };
+        let store = stores_of_job().map_err(|error| to_exception(&error, spelling))?;
+        let history = history.map_or_else(Place::default, |history| history.place(options));
         let work = work.map(Work::to_engine);
-        let host = host(py)?;
+        let (host, worker) = (host(py)?, worker_command(py)?);
         let shared = Arc::new(Shared::default());
         let theirs = Arc::clone(&shared);
         thread::spawn(move || {
             let environment = Environment {
-                store: Arc::new(Local),
+                store,
                 job_id,
                 history,
                 work,
                 host,
+                process: process_of(command_line),
+                worker,
             };
             let report = jobs::run(&spec, &environment, &theirs.control);
             *theirs.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report);
@@ -159,11 +169,11 @@ impl Job {
 
 /// Which Python runs people's functions: a job that is killed goes on with the same.
 fn host(py: Python<'_>) -> PyResult<String> {
-    let program: Option<String> = py.import("sys")?.getattr("executable")?.extract()?;
+    let program: Option<OsString> = py.import("sys")?.getattr("executable")?.extract()?;
     let version = Python::version_str();
     Ok(format!(
         "Python {version} at {}",
-        program.unwrap_or_default()
+        spell(program.unwrap_or_default())
     ))
 }
 
@@ -174,17 +184,30 @@ fn kept_options(spec: &str) -> serde_json::Value {
         .get_mut("mapreduce")
         .and_then(|job| job.as_object_mut())
     {
-        for long in ["splits", "files", "code"] {
+        for long in ["splits", "files", "side_files", "code"] {
             job.remove(long);
         }
     }
     options
 }
 
+/// The names of the commands: without their options, since every import asks for them.
+#[pyfunction]
+pub fn command_names() -> Vec<&'static str> {
+    let commands = jobs::commands().into_iter();
+    commands.map(|command| command.name).collect()
+}
+
 /// The table of commands and their options, as JSON.
 #[pyfunction]
 pub fn commands() -> PyResult<String> {
-    to_json(&COMMANDS)
+    to_json(&jobs::commands())
+}
+
+/// The command of user code, as JSON: its options are those that it has in common with others.
+#[pyfunction]
+pub fn user_code() -> PyResult<String> {
+    to_json(jobs::user_code())
 }
 
 fn to_json<T: serde::Serialize>(value: &T) -> PyResult<String> {
@@ -192,18 +215,28 @@ fn to_json<T: serde::Serialize>(value: &T) -> PyResult<String> {
         .map_err(|error| to_python(&Error::bug("write JSON", error.to_string())))
 }
 
+/// Why a dead job cannot be resumed, if it cannot.
+#[pyfunction]
+#[pyo3(signature = (spec, *, program, keeps_code))]
+pub fn why_not_resumed(spec: &str, program: &str, keeps_code: bool) -> Option<String> {
+    jobs::why_not_resumed(spec, program, keeps_code)
+}
+
 /// What a job would do, as JSON.
 #[pyfunction]
 #[pyo3(signature = (spec, *, command_line = false))]
 pub fn explain(py: Python<'_>, spec: &str, command_line: bool) -> PyResult<String> {
+    let worker = worker_command(py)?;
     let explained = py.detach(|| {
         let spec = JobSpec::from_json(spec)?;
         let environment = Environment {
-            store: Arc::new(Local),
+            store: stores_of_job()?,
             job_id: String::new(),
             history: Place::default(),
             work: None,
             host: String::new(),
+            process: process_of(command_line),
+            worker,
         };
         jobs::explain(&spec, &environment)
     });

@@ -4,10 +4,13 @@
 //! engine and wraps the result. The stubs, with the docstrings, are `python/gristmill/_core.pyi`.
 
 mod error;
+mod history;
 mod job;
 mod output;
 mod probe;
 mod pulse;
+mod stores;
+mod tasks;
 mod work;
 
 use pyo3::prelude::*;
@@ -16,17 +19,24 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use crate::job::{Job, commands, explain};
+    use crate::history::{History, clear_left};
+    #[pymodule_export]
+    use crate::job::{Job, command_names, commands, explain, user_code, why_not_resumed};
     #[pymodule_export]
     use crate::output::check_output;
     #[pymodule_export]
-    use crate::probe::{device_floor, device_rates};
+    use crate::probe::{default_memory, default_workers, device_floor, device_rates};
     #[pymodule_export]
     use crate::pulse::{beat, pulse, pulse_open};
     #[pymodule_export]
+    use crate::stores::{RangeReader, exists, find_files, is_remote};
+    #[pymodule_export]
+    use crate::tasks::run_tasks;
+    #[pymodule_export]
     use crate::work::{
         CompressedReader, CompressedWriter, Emitter, Groups, LineReader, LineWriter, Values, Work,
-        decode, dismiss_workers, encode, encode_key, plan_streaming, plan_text,
+        decode, decode_key, dismiss_workers, encode, encode_key, encode_order, plan_streaming,
+        plan_text, retry_scripts,
     };
 
     /// The version of the engine, which is that of the package.

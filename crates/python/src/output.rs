@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use gristmill_engine::commit;
-use gristmill_engine::storage::local::Local;
 use pyo3::prelude::*;
 
 use crate::error::to_exception;
 use crate::job::spelling_of;
+use crate::stores::stores;
 
 /// Refuses an output that no job could begin to write now.
 #[pyfunction]
@@ -19,6 +19,6 @@ pub fn check_output(
     overwrite: bool,
     command_line: bool,
 ) -> PyResult<()> {
-    py.detach(|| commit::check_output(&Local, &folder, overwrite))
+    py.detach(|| commit::check_output(&stores(), &folder, overwrite))
         .map_err(|error| to_exception(&error, spelling_of(command_line)))
 }

@@ -1,12 +1,25 @@
-//! The device's floor, measured.
+//! What the machine has: memory that a job may use, and the device's floor, measured.
 
 use std::path::PathBuf;
 
 use gristmill_engine::storage::local::Local;
 use gristmill_engine::storage::probe;
+use gristmill_engine::{budget, plan};
 use pyo3::prelude::*;
 
 use crate::error::to_python;
+
+/// The memory of a job that is given none.
+#[pyfunction]
+pub fn default_memory() -> u64 {
+    plan::sort::memory(None, budget::available_bytes())
+}
+
+/// The workers of a job that is given none.
+#[pyfunction]
+pub fn default_workers() -> PyResult<usize> {
+    plan::sort::workers(None).map_err(|error| to_python(&error))
+}
 
 /// Bytes per second of writing, reading and reading from the page cache below `folder`.
 #[pyfunction]

@@ -1,49 +1,45 @@
-"""What held a sort back: the share of the device's floor that it reached, and each phase's limit.
+"""What held a job back, at its end: each phase's limit; of a sort, the device's floor as well.
 
-    bytes that went to and from the device (the kernel's count) ─┐
-    a try of the device, now ────────────────────────────────────┴──▶ seconds that those take alone
-    CPU seconds of a phase, against its wall time and the cores ────▶ processor, or device
-
-A phase whose cores were busy was held back by the processor; one whose cores waited, by the device.
+bytes that went to and from the device (the kernel's count) ─┐
+a try of the device, now ────────────────────────────────────┴──▶ seconds that those take alone
+what each phase used (the report) ──▶ history/causes.py ─────────▶ what held it back
 """
 
-import os
 from pathlib import Path
 
 from gristmill import _core
-from gristmill.report import JobReport, Phase
+from gristmill.history.causes import use_of
+from gristmill.report import JobReport
 from gristmill.units import show_rate, show_seconds
 
-__all__ = ["bottleneck_lines", "limit_of"]
+__all__ = ["bottleneck_lines", "limit_lines"]
 
 _PROBE_BYTES = 128_000_000
+#: Of the budget, for each stream of the try: its buffer, beside the process and what it imports.
+_STREAM_NEEDS_BYTES = 24_000_000
 _LEAST_JOB_S = 2.0
 _LEAST_PHASE_S = 0.1
-_BUSY = 0.8
 
 
 def bottleneck_lines(report: JobReport, folder: Path) -> list[str]:
-    """Return what to say of a job that took a while; nothing of a short one."""
+    """Return what to say of a sort that took a while; nothing of a short one."""
     if report.wall_s < _LEAST_JOB_S:
         return []
-    cores = min(report.workers, os.cpu_count() or 1)
-    phases = [phase for phase in report.phases if phase.wall_s >= _LEAST_PHASE_S]
-    limits = "; ".join(
-        f"{phase.name} {show_seconds(phase.wall_s)}: {limit_of(phase, cores)}" for phase in phases
-    )
-    return [*_floor(report, folder), limits]
+    return [*_floor(report, folder), *limit_lines(report)]
 
 
-def limit_of(phase: Phase, cores: int) -> str:
-    """Return which resource held a phase back.
-
-    Example:
-        >>> limit_of(Phase(name="merge", tasks=9, wall_s=2.0, user_s=1.0, sys_s=0.2), cores=2)
-        'held back by the device (cores 30 % busy)'
-    """
-    busy = (phase.user_s + phase.sys_s) / (phase.wall_s * cores)
-    limit = "processor" if busy >= _BUSY else "device"
-    return f"held back by the {limit} (cores {min(busy, 1.0):.0%} busy)".replace("%", " %")
+def limit_lines(report: JobReport) -> list[str]:
+    """Return what held each phase of a job back that took a while; nothing of a short job."""
+    if report.wall_s < _LEAST_JOB_S:
+        return []
+    limits = [
+        f"{use.name} {show_seconds(use.seconds)}: held back by {use.told}"
+        if use.cause != "not_clear"
+        else f"{use.name} {show_seconds(use.seconds)}: what held it back is {use.told}"
+        for use in map(use_of, report.phases)
+        if use.seconds >= _LEAST_PHASE_S
+    ]
+    return ["; ".join(limits)] if limits else []
 
 
 def _floor(report: JobReport, folder: Path) -> list[str]:
@@ -52,8 +48,11 @@ def _floor(report: JobReport, folder: Path) -> list[str]:
     device_read = counters.get("DEVICE_BYTES_READ")
     if device_read is None:
         return []
+    streams = min(report.workers, report.memory_bytes // _STREAM_NEEDS_BYTES)
+    if streams == 0:
+        return []
     try:
-        write, read, cached = _core.device_rates(folder, _PROBE_BYTES, report.workers)
+        write, read, cached = _core.device_rates(folder, _PROBE_BYTES, streams)
     except OSError:
         return []
     cached_bytes = max(counters.get("FILE_BYTES_READ", 0) - device_read, 0)

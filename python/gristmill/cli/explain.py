@@ -1,4 +1,4 @@
-"""`gristmill explain sort …` and `gristmill explain terasort …`: the plan, without doing it.
+"""`gristmill explain COMMAND …`: the plan of a job, without doing it.
 
     command line of the job ──▶ engine's plan ─┐
     a try of the output's device, a second ────┴──▶ a page for people, or --json
@@ -6,7 +6,7 @@
 The plan comes from the same code that the job follows; what the device gives is measured now.
 """
 
-import json
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,61 +14,81 @@ from typing import Any
 import click
 
 from gristmill import _core
-from gristmill.cli import console
-from gristmill.cli.failures import DONE, FAILED, WRONG, fail
-from gristmill.cli.generated import HISTORY, JobCommand, command_of
-from gristmill.options import Value, commands, spec
+from gristmill.cli.environment import environment_note
+from gristmill.cli.failures import DONE, FAILED, WRONG, Refused, fail
+from gristmill.cli.generated import JobCommand, command_of, help_options
+from gristmill.cli.groups import CommandGroup
+from gristmill.cli.runner import check_paths
+from gristmill.errors import is_of_system, kind_of, option_of
+from gristmill.names import from_json, to_json
+from gristmill.options import HISTORY, Value, commands, spec
+from gristmill.terminal import console
 from gristmill.units import show_bytes, show_count, show_rate, show_seconds
 
 __all__ = ["Explain"]
 
-_EXPLAINED = ("sort", "terasort")
+_ELSEWHERE = {
+    "run": "gristmill run FILE --explain says what a job of your own functions would do",
+    "streaming": "add --explain to the command line of gristmill streaming",
+}
+"""Commands that explain their jobs themselves."""
 _PROBE_BYTES = 128_000_000
-_MODES = {"memory": "memory", "runs": "runs on disk"}
+_MODES = {"memory": "in memory", "runs": "in runs on disk", "maps": "by maps alone"}
 
 Plan = dict[str, Any]
 
 
-class Explain(click.Group):
+class Explain(CommandGroup):
     """A group with the commands that have a plan; they take the options of the job."""
 
     def __init__(self) -> None:
         super().__init__(
             name="explain",
-            help="Say what a sort would do: passes, memory, disk space, time; without doing it.",
+            help="Say what a job would do: stages, memory, disk space, time; without doing it.",
         )
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """Return the names of the commands that have a plan."""
-        return list(_EXPLAINED)
+        return [command.name for command in commands().values() if command.explained]
+
+    def advice(self, name: str) -> str:
+        """Return how other jobs are explained."""
+        return _ELSEWHERE.get(name, "")
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Return the command that explains `cmd_name`."""
-        found = commands().get(cmd_name) if cmd_name in _EXPLAINED else None
-        if found is None:
+        found = commands().get(cmd_name)
+        if found is None or not found.explained:
             return None
         job = command_of(found)
         return JobCommand(
             name=cmd_name,
             help=f"Say what the same {cmd_name} would do, without doing it.",
-            params=[option for option in job.params if option is not HISTORY],
+            params=[option for option in job.params if option.name != HISTORY.name],
             callback=partial(_explain, cmd_name),
             example=found.example.replace("gristmill ", "gristmill explain ", 1),
             arguments=job.arguments,
+            context_settings=help_options(cmd_name),
         )
 
 
 def _explain(command: str, *, as_json: bool, **values: Value) -> int:
+    check_paths(command, values)
+    if values.get("check"):
+        raise Refused("a check has no plan: it reads the input once", "leave -c out")
     try:
-        plan: Plan = json.loads(_core.explain(spec(command, values), command_line=True))
+        plan: Plan = from_json(_core.explain(spec(command, values), command_line=True))
     except (ValueError, OSError, MemoryError) as error:
-        fail(f"explain {command}", str(error))
-        return WRONG if "cannot read the options" in str(error) else FAILED
-    plan["rates"] = _rates(Path(plan["disks"][0]["path"]))
+        if is_of_system(error):
+            raise
+        kind = kind_of(error)
+        fail(f"explain {command}", f"{error}{environment_note(kind, option_of(error))}")
+        return WRONG if kind in (None, "bad_option") else FAILED
+    plan["rates"] = None if plan["streams"] else _rates(Path(plan["disks"][0]["path"]))
     plan["floor_s"] = _floor_s(plan)
     plan["refusal"] = _refusal(plan)
     if as_json:
-        console.say(json.dumps(plan))
+        console.put(to_json(plan))
     else:
         console.say(*_page(plan))
     return FAILED if plan["refusal"] else DONE
@@ -84,11 +104,14 @@ def _rates(folder: Path) -> dict[str, float] | None:
 
 
 def _floor_s(plan: Plan) -> float | None:
-    """Seconds for the plan's reads and writes alone, one after another, at the device's rates."""
+    """Seconds for the plan's reads and writes alone, one after another, at the device's rates.
+
+    Of a job that user code decides about, as far as they are known.
+    """
     if plan["rates"] is None:
         return None
-    reads = sum(stage["reads"] for stage in plan["stages"])
-    writes = sum(stage["writes"] for stage in plan["stages"])
+    reads = sum(stage["reads"] or 0 for stage in plan["stages"])
+    writes = sum(stage["writes"] or 0 for stage in plan["stages"])
     return reads / plan["rates"]["read"] + writes / plan["rates"]["write"]
 
 
@@ -98,7 +121,8 @@ def _refusal(plan: Plan) -> str | None:
     spills = [disk for disk in plan["disks"] if disk["purpose"] != "output"]
     for disks in (outputs, spills):
         frees = [disk["free"] for disk in disks]
-        if disks and None not in frees and sum(frees) < disks[0]["needs"]:
+        known = disks and disks[0]["needs"] is not None
+        if known and None not in frees and sum(frees) < disks[0]["needs"]:
             first = disks[0]
             needs = f"{first['purpose']} needs {show_bytes(first['needs'])} in {first['path']}"
             return f"{needs}, and {show_bytes(sum(frees))} are free"
@@ -107,14 +131,15 @@ def _refusal(plan: Plan) -> str | None:
 
 def _page(plan: Plan) -> list[str]:
     return [
-        f"{plan['command']} in {_MODES[plan['mode']]}: {plan['reason']}",
+        f"{plan['command']} {_MODES[plan['mode']]}: {plan['reason']}",
         "",
         *_facts(plan),
         "",
         f"  {'stage':<12} {'tasks':>6} {'reads':>10} {'writes':>10}",
         *(
-            f"  {stage['name']:<12} {stage['tasks']:>6} {show_bytes(stage['reads']):>10}"
-            f" {show_bytes(stage['writes']):>10}"
+            f"  {stage['name']:<12} {_cell(plan, stage['tasks'], str):>6}"
+            f" {_cell(plan, stage['reads'], show_bytes):>10}"
+            f" {_cell(plan, stage['writes'], show_bytes):>10}"
             for stage in plan["stages"]
         ),
         "",
@@ -122,7 +147,7 @@ def _page(plan: Plan) -> list[str]:
         *(f"  {part['name']:<46} {show_bytes(part['bytes']):>10}" for part in plan["reservations"]),
         "",
         f"  {'disk for':<46} {'needs':>10} {'free':>10}",
-        *(_disk(disk) for disk in plan["disks"]),
+        *(_disk(plan, disk) for disk in plan["disks"]),
         "",
         _time(plan),
         *([f"It would be refused: {plan['refusal']}."] if plan["refusal"] else []),
@@ -132,14 +157,17 @@ def _page(plan: Plan) -> list[str]:
 def _facts(plan: Plan) -> list[str]:
     records = "" if plan["records"] is None else f", {show_count(plan['records'], 'record')}"
     files, parts = show_count(plan["files"], "file"), show_count(plan["parts"], "file")
-    ranges, workers = show_count(plan["buckets"], "range"), show_count(plan["workers"], "worker")
+    ranges = f", {show_count(plan['buckets'], 'range')} of keys" if plan["buckets"] else ""
+    workers = show_count(plan["workers"], "worker")
+    known = f"{show_bytes(plan['input_bytes'])} in {files}{records}"
+    streams = [f"{name}, whose length is not known" for name in plan["streams"]]
     lines = [
-        f"  input        {show_bytes(plan['input_bytes'])} in {files}{records}",
-        f"  output       {parts}, {ranges} of keys",
-        f"  budget       {show_bytes(plan['memory_bytes'])} for {workers}",
+        f"  input        {'; '.join([known] * (plan['files'] > 0) + streams)}",
+        f"  output       {parts}{ranges}",
+        f"  budget       {show_bytes(plan['memory_bytes'])} for {workers} in {plan['runner']}",
     ]
-    if plan["runs"]:
-        passes = show_count(plan["passes"], "pass").replace("passs", "passes")
+    if plan["runs"] and not plan["streams"]:
+        passes = f"{plan['passes']:,} pass{'' if plan['passes'] == 1 else 'es'}"
         lines.append(
             f"  runs         {plan['runs']:,}, merged {plan['fan_in']} at once at most,"
             f" {passes} before the last merge"
@@ -147,18 +175,27 @@ def _facts(plan: Plan) -> list[str]:
     return lines
 
 
-def _disk(disk: dict[str, Any]) -> str:
+def _cell(plan: Plan, number: int | None, show: Callable[[int], str]) -> str:
+    """A number that follows from the length of the input, if that is known."""
+    return "?" if plan["streams"] or number is None else show(number)
+
+
+def _disk(plan: Plan, disk: dict[str, Any]) -> str:
     free = "unknown" if disk["free"] is None else show_bytes(disk["free"])
     label = f"{disk['purpose']} ({disk['path']})"
-    return f"  {label:<46} {show_bytes(disk['needs']):>10} {free:>10}"
+    return f"  {label:<46} {_cell(plan, disk['needs'], show_bytes):>10} {free:>10}"
 
 
 def _time(plan: Plan) -> str:
+    if plan["streams"]:
+        return "No time is predicted: the length of the input is not known."
     if plan["rates"] is None:
         return "The output's device could not be tried: no time is predicted."
     rates = plan["rates"]
+    unknown = any(stage["writes"] is None for stage in plan["stages"])
+    what = "the reads of the input" if unknown else "reads and writes one after another"
     return (
-        f"At least {show_seconds(plan['floor_s'])} for reads and writes one after another:"
+        f"At least {show_seconds(plan['floor_s'])} for {what}:"
         f" the device reads {show_rate(rates['read'], 1)} and writes {show_rate(rates['write'], 1)}"
         f" now (the page cache gives {show_rate(rates['cached_read'], 1)})."
     )

@@ -7,15 +7,55 @@ here; its report says all that this file would (runner.py).
 """
 
 import sys
+from collections.abc import Sequence
 
 import click
 
-from gristmill.cli import console
-from gristmill.cli.signals import Interrupted, deferred, exit_code
+from gristmill.errors import kind_of
+from gristmill.terminal import console
+from gristmill.terminal.signals import Interrupted, deferred, exit_code
 
-__all__ = ["DONE", "FAILED", "WRONG", "conclude", "fail", "paragraph_of"]
+__all__ = [
+    "DASH",
+    "DONE",
+    "FAILED",
+    "WRONG",
+    "HelpWanted",
+    "Refused",
+    "conclude",
+    "fail",
+    "paragraph_of",
+]
 
 DONE, FAILED, WRONG = 0, 1, 2
+
+
+DASH = "name a directory; ./- if that is to be its name"
+"""What to do where `-` is not standard output."""
+
+
+class Refused(click.UsageError):
+    """A wrong command line, with what to do about it if that is more than to read the help."""
+
+    def __init__(
+        self,
+        what: str,
+        advice: str = "",
+        ctx: click.Context | None = None,
+        *,
+        near: Sequence[str] = (),
+    ) -> None:
+        super().__init__(what, ctx)
+        self.advice = advice
+        self.near = near
+        """Names that are much like one that is unknown."""
+
+
+class HelpWanted(click.UsageError):
+    """A command line that stops where the help is what is needed."""
+
+    def __init__(self, ctx: click.Context) -> None:
+        super().__init__(ctx.get_help(), ctx)
 
 
 def fail(command: str, paragraph: str) -> None:
@@ -52,12 +92,36 @@ def _conclude(error: BaseException) -> int:
 
 
 def _wrong_command_line(error: click.ClickException) -> int:
+    if isinstance(error, HelpWanted):
+        console.note(*error.message.splitlines())
+        return WRONG
     context = error.ctx if isinstance(error, click.UsageError) else None
     path = context.command_path if context is not None else "gristmill"
-    message = error.format_message()
-    message = message[:1].lower() + message[1:].rstrip(".")
-    console.note(f"{path}: {message}{_origin(error)}. To go on: see {path} --help.")
+    advice = error.advice if isinstance(error, Refused) else ""
+    what = f"{_what(error)}{_origin(error)}.{_meant(error)}"
+    console.note(f"{path}: {what} What to do: {advice or f'see {path} --help'}.")
     return WRONG
+
+
+def _what(error: click.ClickException) -> str:
+    """Click's sentence as the beginning of one of ours, without its guess of what was meant."""
+    guesses = isinstance(error, click.NoSuchOption)
+    message = error.message if guesses else error.format_message()
+    return (message[:1].lower() + message[1:]).rstrip(".")
+
+
+def _meant(error: click.ClickException) -> str:
+    """A question: whether another name was meant, which is much like one that is unknown."""
+    match error:
+        case click.NoSuchOption(option_name="--version"):
+            near: Sequence[str] = ["gristmill --version"]
+        case click.NoSuchOption():
+            near = error.possibilities or ()
+        case Refused():
+            near = error.near
+        case _:
+            near = ()
+    return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
 def _origin(error: click.ClickException) -> str:
@@ -75,12 +139,14 @@ def _origin(error: click.ClickException) -> str:
 def paragraph_of(error: OSError | MemoryError) -> str:
     """Return in the engine's style what the system refused to this program itself."""
     match error:
+        case _ if kind_of(error) is not None:
+            return str(error)
         case OSError(strerror=str(words), filename=str(name)):
             return f"cannot use {name}: {words.lower()}."
         case OSError(strerror=str(words)):
             return f"cannot write what there is to say: {words.lower()}."
         case _:
-            return "cannot go on: the system gives no more memory."
+            return "cannot run: the system gives no more memory."
 
 
 def _defect(error: BaseException) -> str:
@@ -90,6 +156,6 @@ def _defect(error: BaseException) -> str:
     place = f" in {frames[-1].filename}, line {frames[-1].lineno}" if frames else ""
     command = " ".join(sys.argv[1:])
     return (
-        f"cannot go on, for a defect of Gristmill{place}: {type(error).__name__}: {error}."
-        f" To go on: please report this, with the command that led here ({command})."
+        f"a defect of Gristmill{place}: {type(error).__name__}: {error}."
+        f" What to do: please report this, with the command that led here ({command})."
     )

@@ -4,15 +4,16 @@ from pathlib import Path
 
 import click
 
-from gristmill.cli import console
 from gristmill.cli.failures import DONE
+from gristmill.cli.groups import PlainCommand
 from gristmill.cli.jobs import failing
 from gristmill.history import find_job, load
+from gristmill.terminal import console
 
 __all__ = ["report"]
 
 
-@click.command()
+@click.command(cls=PlainCommand)
 @click.argument("job_id", metavar="ID")
 @click.option(
     "-o",
@@ -32,7 +33,7 @@ def report(job_id: str, output: Path | None) -> int:
     history = load(find_job(job_id))
     page = render(history)
     if output == Path("-"):
-        console.say(page)
+        console.put(page)
         return DONE
     path = output or Path(f"{find_job(job_id).name}.html")
     path.write_text(page, encoding="utf-8")

@@ -13,17 +13,26 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import click
 
-from gristmill.cli import console
+from gristmill import _core
 from gristmill.cli.failures import DONE, FAILED, fail
+from gristmill.cli.generated import count
+from gristmill.cli.groups import CommandGroup
 from gristmill.history import Follower, JobHistory, find_job, job_folders, load
-from gristmill.history.home import EVENTS, NoSuchJobError
+from gristmill.history.brief import load_brief
+from gristmill.history.chains import kept_for_chain
+from gristmill.history.home import EVENTS, NoSuchJobError, newest_first, without_history
 from gristmill.history.limits import uses
+from gristmill.history.logs import printed
+from gristmill.history.proof import proved
+from gristmill.names import quote, show_text, show_texts, to_json
+from gristmill.terminal import console
 from gristmill.units import show_bytes, show_count, show_rate, show_seconds
 
 __all__ = ["failing", "jobs"]
@@ -31,9 +40,21 @@ __all__ = ["failing", "jobs"]
 _STATES = ("running", "succeeded", "failed", "cancelled", "dead")
 _EVERY_S = 0.5
 _DAY_S = 86_400
+_MOST_INPUTS = 5
 
-JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 ID = click.argument("job_id", metavar="ID")
+
+
+def _days(value: str | float) -> float:
+    """A number of days; click would say what it calls the type of it."""
+    try:
+        days = float(value)
+    except ValueError:
+        days = -1.0
+    if not days >= 0:
+        raise click.BadParameter(f"{str(value)!r} is not a number of days, from 0 on")
+    return days
 
 
 def failing(run: Callable[..., int]) -> Callable[..., int]:
@@ -52,10 +73,10 @@ def failing(run: Callable[..., int]) -> Callable[..., int]:
     return command
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=CommandGroup, invoke_without_command=True)
 @click.option("--state", type=click.Choice(_STATES), help="Only jobs in this state.")
 @click.option("--command", "of_command", metavar="NAME", help="Only jobs of this command.")
-@click.option("--limit", metavar="N", type=click.IntRange(1), help="Only the N latest.")
+@click.option("--limit", metavar="N", type=count, help="Only the N latest.")
 @JSON
 @click.pass_context
 def jobs(
@@ -71,21 +92,23 @@ def jobs(
     """
     if context.invoked_subcommand is not None:
         return DONE
-    found = [
+    chosen = (
         (folder, history)
-        for folder, history in map(_loaded, job_folders())
+        for folder, history in map(_loaded, newest_first())
         if (state is None or _state(history) == state)
         and (of_command is None or _command(history) == of_command)
-    ][-(limit or 0) :]
+    )
+    found = list(islice(chosen, limit))[::-1]
     if as_json:
-        console.say(json.dumps([_brief(folder, history) for folder, history in found]))
+        console.put(to_json([_brief(folder, history) for folder, history in found]))
     elif found:
-        console.say(*_table([_line(folder, history) for folder, history in found]))
+        table = _table([_line(folder, history) for folder, history in found])
+        console.say(*(_cut(line) for line in table))
         dead = [job for _, job in found if isinstance(job, JobHistory) and job.resumable]
         if dead:
             count = "dead job" if len(dead) == 1 else f"{len(dead)} dead jobs"
             name = dead[-1].job_id if len(dead) == 1 else "ID"
-            console.note(f"{count} can go on: gristmill resume {name}")
+            console.note(f"{count} can be resumed: gristmill resume {name}")
     else:
         console.note("no such jobs")
     return DONE
@@ -93,19 +116,39 @@ def jobs(
 
 @jobs.command()
 @ID
+@click.option("--logs", is_flag=True, help="Show what its tasks printed instead.")
 @JSON
 @failing
-def show(job_id: str, as_json: bool) -> int:
+def show(job_id: str, *, logs: bool, as_json: bool) -> int:
     """Show a job: what it did, what held each phase back, its counters."""
-    history = load(find_job(job_id))
-    if as_json:
+    folder = find_job(job_id)
+    history = load(folder)
+    if logs:
+        _say_logs(folder, history, as_json)
+    elif as_json:
         fields = asdict(history)
-        fields["uses"] = [{**asdict(use), "limit": use.limit} for use in uses(history)]
+        fields["uses"] = [use.fields() for use in uses(history)]
         fields["counters"] = history.counters()
-        console.say(json.dumps(fields))
+        fields |= {"name": history.name, "inputs": history.inputs, "output": history.output}
+        console.put(to_json(fields))
     else:
         console.say(*_shown(history))
     return DONE
+
+
+def _say_logs(folder: Path, history: JobHistory, as_json: bool) -> None:
+    """Each attempt's stdout and stderr, apart."""
+    if as_json:
+        console.say(to_json([asdict(found) for found in printed(folder)]))
+        return
+    phases = {(at.task, at.attempt): (at.phase, at.outcome) for at in history.attempts}
+    for found in printed(folder):
+        phase, outcome = phases.get((found.task, found.attempt), ("", None))
+        for name, text in (("stdout", found.stdout), ("stderr", found.stderr)):
+            if text:
+                title = f"{phase} task {found.task}, attempt {found.attempt + 1}".strip()
+                console.say(f"{title} ({outcome or 'running'}), {name}:")
+                console.say(*(f"  {line}" for line in text.splitlines()))
 
 
 @jobs.command()
@@ -128,42 +171,80 @@ def watch(job_id: str) -> int:
     "--older-than",
     "days",
     metavar="DAYS",
-    type=click.FloatRange(0),
+    type=_days,
     default=30.0,
     show_default=True,
     help="Only jobs that have been over for so many days; 0 for all that are over.",
 )
-@click.option("--dry-run", is_flag=True, help="Only say which.")
+@click.option("--dry-run", is_flag=True, help="Print what would be removed, and remove nothing.")
 @JSON
 @failing
 def prune(days: float, dry_run: bool, as_json: bool) -> int:
-    """Remove the histories of jobs that are over, dead ones too."""
+    """Remove the histories of jobs that are over, and what dead jobs left.
+
+    A dead job leaves a hidden folder beside its output and where it spilled. It goes with the job's
+    history, since nothing can be resumed without that.
+    """
     gone: list[str] = []
+    left: list[str] = []
     for folder in job_folders():
-        if time.time() - (folder / EVENTS).stat().st_mtime >= days * _DAY_S and (
-            _remove(folder, dry_run=dry_run)
-        ):
+        if time.time() - (folder / EVENTS).stat().st_mtime >= days * _DAY_S:
+            try:
+                of_job = _remove(folder, dry_run=dry_run)
+            except (OSError, ValueError) as error:
+                console.note(f"gristmill jobs prune: {folder.name} stays: {error}")
+                continue
+            if of_job is not None:
+                gone.append(folder.name)
+                left += of_job
+    for folder in without_history():
+        if time.time() - folder.stat().st_mtime >= days * _DAY_S:
+            if not dry_run:
+                shutil.rmtree(folder)
             gone.append(folder.name)
     if as_json:
-        console.say(json.dumps({"removed": gone, "dry_run": dry_run}))
+        console.put(to_json({"removed": gone, "folders": left, "dry_run": dry_run}))
     else:
-        console.say(*gone)
-        console.note(f"{show_count(len(gone), 'job')} {'would go' if dry_run else 'removed'}")
+        console.say(*gone, *left)
+        amount = show_count(len(gone), "job")
+        amount += f" and {show_count(len(left), 'hidden folder')}" if left else ""
+        console.note(f"{amount} {'would go' if dry_run else 'removed'}")
     return DONE
 
 
-def _remove(folder: Path, *, dry_run: bool) -> bool:
-    """Remove a job's folder unless the job is alive; links are not followed."""
+def _remove(folder: Path, *, dry_run: bool) -> list[str] | None:
+    """Remove a job's history and what the job left, unless it is alive; links are not followed.
+
+    Returns:
+        The hidden folders that it had left; None if all stays.
+    """
     if folder.is_symlink():
-        return False
+        return None
     with (folder / EVENTS).open("rb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            return False
+            return None
+        left = _left_by(folder, dry_run=dry_run)
         if not dry_run:
             shutil.rmtree(folder)
-    return True
+    return left
+
+
+def _left_by(folder: Path, *, dry_run: bool) -> list[str]:
+    """The hidden folders of a job that died, whose history the caller has locked."""
+    try:
+        history = load_brief(folder, live=False)
+    except ValueError:
+        return _core.clear_left(folder, dry_run=dry_run)
+    if history.state != "dead":
+        return []
+    left = _core.clear_left(folder, dry_run=dry_run)
+    for kept in kept_for_chain(history):
+        if not dry_run:
+            shutil.rmtree(kept)
+        left.append(str(kept))
+    return left
 
 
 # --- lines ---
@@ -171,7 +252,7 @@ def _remove(folder: Path, *, dry_run: bool) -> bool:
 
 def _loaded(folder: Path) -> tuple[Path, JobHistory | str]:
     try:
-        return folder, load(folder)
+        return folder, load_brief(folder)
     except (ValueError, OSError) as error:
         return folder, str(error)
 
@@ -190,6 +271,9 @@ def _brief(folder: Path, history: JobHistory | str) -> dict[str, Any]:
     return {
         "job_id": history.job_id,
         "command": history.command,
+        "name": history.name,
+        "inputs": history.inputs,
+        "output": history.output,
         "state": history.state,
         "resumable": history.resumable,
         "began_unix_ms": history.unix_ms,
@@ -201,24 +285,49 @@ def _brief(folder: Path, history: JobHistory | str) -> dict[str, Any]:
 
 def _line(folder: Path, history: JobHistory | str) -> list[str]:
     if isinstance(history, str):
-        return [folder.name, "", "unreadable", "", "", ""]
+        return [folder.name, "", "", "unreadable", "", "", "", "", ""]
     report = history.report
     return [
         history.job_id,
         history.command,
+        _printable(history.name),
         history.state,
         _began(history),
         show_seconds(history.wall_s),
         show_bytes(history.work_bytes) if report else "",
+        _few(history.inputs, 1),
+        _printable(history.output),
     ]
 
 
 def _began(history: JobHistory) -> str:
-    return f"{datetime.fromtimestamp(history.unix_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}"
+    """When it began, by the clock of this machine."""
+    return f"{datetime.fromtimestamp(history.unix_ms / 1000):%Y-%m-%d %H:%M:%S}"
+
+
+def _few(names: list[str], most: int) -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(map(_printable, names[:most])) + more
+
+
+def _printable(text: str) -> str:
+    """The text on one line: what a terminal would obey is shown as an escape."""
+    text = show_text(text)
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def _cut(line: str) -> str:
+    """The line as it fits on a terminal; whole where it goes to a file or a pipe."""
+    if not console.is_terminal(sys.stdout):
+        return line
+    columns = shutil.get_terminal_size().columns
+    return line if len(line) <= columns else f"{line[: columns - 1]}…"
 
 
 def _table(rows: list[list[str]]) -> list[str]:
-    rows = [["JOB", "COMMAND", "STATE", "BEGAN (UTC)", "TOOK", "DATA"], *rows]
+    head = ["JOB", "COMMAND", "NAME", "STATE", "BEGAN", "TOOK", "DATA", "INPUT", "OUTPUT"]
+    rows = [head, *rows]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     return [
         "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows
@@ -229,8 +338,9 @@ def _shown(history: JobHistory) -> list[str]:
     report = history.report
     lines = [
         f"{history.command} {history.job_id}: {history.state}",
-        f"began {_began(history)} UTC, took {show_seconds(history.wall_s)},"
+        f"began {_began(history)}, took {show_seconds(history.wall_s)},"
         f" Gristmill {history.program}",
+        *_what_it_was(history),
     ]
     if history.error:
         lines.append(history.error)
@@ -239,16 +349,17 @@ def _shown(history: JobHistory) -> list[str]:
         kept = sum(phase.kept for phase in history.phases)
         lines.append(f"resumed after {times}; {show_count(kept, 'task')} not done again")
     if history.resumable:
-        lines.append(f"its process died; gristmill resume {history.job_id} goes on with it")
+        lines.append(f"its process died; gristmill resume {history.job_id} resumes it")
     if report:
         work = history.work_bytes
         lines.append(
             f"{show_count(history.number('records'), 'record')}, {show_bytes(work)},"
             f" {show_rate(work, history.wall_s)}"
             f" with {show_count(history.number('workers'), 'worker')},"
-            f" peak memory {show_bytes(history.number('peak_anon_bytes'))},"
-            f" checksum {report.get('checksum')}"
+            f" peak memory {show_bytes(history.number('peak_anon_bytes'))}"
         )
+    if history.state == "succeeded":
+        lines.append(f"proved: {proved(history.command, report)}")
     if history.plan:
         lines.append(f"plan: {history.plan.get('mode')}: {history.plan.get('reason')}")
     lines += ["", "phases, and what held each back:"]
@@ -266,10 +377,31 @@ def _shown(history: JobHistory) -> list[str]:
     if counters:
         lines += ["", f"{'counter':<28}{'map':>16}{'reduce':>16}{'total':>16}"]
         lines += [
-            f"{name:<28}{on_map:>16,}{on_reduce:>16,}{total:>16,}"
-            for name, (on_map, on_reduce, total) in counters.items()
+            f"{name:<28}" + "".join(f"{'-' if n is None else f'{n:,}':>16}" for n in sides)
+            for name, sides in counters.items()
         ]
     return lines
+
+
+def _what_it_was(history: JobHistory) -> list[str]:
+    """What the user asked for, and where."""
+    host = f" on {history.host}" if history.host else ""
+    facts = {
+        "name": history.name,
+        "command": " ".join(map(quote, history.argv)),
+        "directory": f"{history.cwd}{host}" if history.cwd else "",
+        "inputs": _few(history.inputs, _MOST_INPUTS),
+        "output": history.output,
+        "options": ", ".join(
+            name if value is True else f"{name} {_option(value)}"
+            for name, value in history.other_options().items()
+        ),
+    }
+    return [f"  {name:<10} {_printable(fact)}" for name, fact in facts.items() if fact]
+
+
+def _option(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(show_texts(value), ensure_ascii=False)
 
 
 # --- watching ---

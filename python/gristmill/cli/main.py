@@ -12,7 +12,8 @@ __all__ = ["main"]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line, by default this process's, and return its exit code."""
     try:
-        from gristmill.cli import console, failures, signals
+        from gristmill.cli import failures
+        from gristmill.terminal import console, signals
 
         signals.install()
         try:
@@ -26,6 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         finally:
             signals.ignore()
         console.settle()
+        signals.leave()
         return code
     except KeyboardInterrupt:  # before `install`
         return 130

@@ -5,29 +5,29 @@ from collections.abc import Sequence
 import click
 
 from gristmill import __version__
-from gristmill.cli import console
-from gristmill.cli.failures import DONE, WRONG
+from gristmill.cli.failures import DONE
+from gristmill.cli.groups import CommandGroup
 
 __all__ = ["run"]
 
-_ABOUT = "Sort, group, count, search and copy data that is bigger than memory."
+_ABOUT = "Sort, group and count data that is bigger than memory."
 _EXAMPLE = """\b
 Begin with:
-  gristmill demo                       make, sort and prove a gigabyte here
-  gristmill sort big.txt -o done.txt     sort lines
-  gristmill terasort data/ sorted/     sort 100-byte records
-  gristmill run job.py                 run MapReduce of your own functions
-  gristmill terasort --help            what else it can do"""
+  gristmill demo                      make, sort and prove a gigabyte here
+  gristmill sort big.txt -o done.txt  sort lines
+  gristmill terasort data/ sorted/    sort 100-byte records
+  gristmill run job.py                run MapReduce of your own functions
+  gristmill terasort --help           what else it can do"""
 
 
-class Program(click.Group):
+class Program(CommandGroup):
     """A group that reads the engine's table only when it is asked for one of its commands."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """Return the names of all commands, in the order of the help."""
         from gristmill.options import commands
 
-        ours = ["run", "check", "streaming", "hadoop", "explain", "jobs", "report", "demo"]
+        ours = ["run", "check", "retry", "streaming", "hadoop", "explain", "jobs", "report", "demo"]
         return [*commands(), *ours]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
@@ -44,6 +44,10 @@ class Program(click.Group):
             from gristmill.cli.mapreduce.check import check
 
             return check
+        if cmd_name == "retry":
+            from gristmill.cli.mapreduce.retry import retry
+
+            return retry
         if cmd_name in ("streaming", "hadoop"):
             from gristmill.cli import streaming
 
@@ -73,9 +77,6 @@ def run(arguments: Sequence[str]) -> int:
     Not `Program.main`, which has its own ideas of how a program ends.
     """
     program = _program()
-    if not arguments:
-        console.note(program.get_help(click.Context(program, info_name="gristmill")))
-        return WRONG
     with program.make_context("gristmill", list(arguments)) as context:
         code = program.invoke(context)
     return code if isinstance(code, int) else DONE

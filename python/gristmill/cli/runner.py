@@ -11,32 +11,37 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gristmill import job
-from gristmill.cli import console, signals
-from gristmill.cli.failures import DONE, FAILED, WRONG, fail
-from gristmill.cli.progress import progress_bar
-from gristmill.options import Value
+from gristmill.cli.environment import environment_note
+from gristmill.cli.failures import DASH, DONE, FAILED, WRONG, Refused, fail
+from gristmill.errors import option_of
+from gristmill.options import Option, Value, commands
 from gristmill.report import JobReport
+from gristmill.terminal import console, signals
+from gristmill.terminal.progress import progress_bar
 
-__all__ = ["run_command", "run_job"]
+__all__ = ["check_paths", "run_command", "run_job"]
 
 
-def run_command(command: str, *, as_json: bool, keep_history: bool = False, **values: Value) -> int:
+def run_command(command: str, *, as_json: bool, history: bool = False, **values: Value) -> int:
     """Run a command of the table as the user asked; returns the exit code.
 
     How the job ended decides, not whether a signal came: a job that was asked to end when its
     output had its name already has succeeded.
     """
+    check_paths(command, values)
     to_stdout = command == "sort" and not values["check"] and values["output"] in (None, "-")
     if to_stdout and as_json:
         fail(command, "cannot read the options: --json and the records both want standard output.")
         return WRONG
     with signals.deferred() as pending:
-        report = run_job(command, values, pending, quiet=as_json, history=keep_history)
+        report = run_job(command, values, pending, quiet=as_json, history=history)
         signals.ignore()
     for warning in report.warnings:
         console.note(f"gristmill: {warning}")
     if as_json:
-        console.say(report.to_json())
+        from gristmill.cli.summary import json_of
+
+        console.put(json_of(report))
     else:
         from gristmill.cli.summary import say_outcome
 
@@ -45,10 +50,32 @@ def run_command(command: str, *, as_json: bool, keep_history: bool = False, **va
         return DONE
     if report.error.kind == "reader_gone":
         return signals.exit_code(signal.SIGPIPE)  # quietly, as others do that write to a pipe
-    fail(command, report.error.message)
+    kind = report.error.kind
+    fail(command, report.error.message + environment_note(kind, report.error.details.get("option")))
     if report.status == "cancelled" and pending.signum is not None:
         return signals.exit_code(pending.signum)
-    return WRONG if report.error.kind == "bad_option" else FAILED
+    if command == "sort" and values["check"] and kind != "disorder":
+        return WRONG  # as GNU sort has it: 1 says that the input is not in order
+    return WRONG if kind == "bad_option" else FAILED
+
+
+def check_paths(command: str, values: Mapping[str, Value]) -> None:
+    """Refuse paths that can only be a mistake: an empty one stands for the current directory."""
+    for option in commands()[command].options:
+        value = values[option.name]
+        if value == "" and option.kind == "path":
+            raise Refused(f"the path of {_shown(option)} is empty", "name a file or a directory")
+        if isinstance(value, tuple) and "" in value:
+            raise Refused(f"a path of {_shown(option)} is empty", "name a file or a directory")
+    if command != "sort" and values.get("output") == "-":
+        raise Refused("the output is a directory, not standard output (-)", DASH)
+
+
+def _shown(option: Option) -> str:
+    if option.positional:
+        name = option.name.upper()
+        return name.removesuffix("S") if option.kind == "paths" else name
+    return f"--{option.dashed}"
 
 
 def _options_of(report: JobReport) -> Mapping[str, Value]:
@@ -74,7 +101,7 @@ def run_job(
     try:
         running = job.begin(command, values, job_id, history=history, command_line=True)
     except ValueError as error:
-        return JobReport.refused(job_id, command, str(error))
+        return JobReport.refused(job_id, command, str(error), option_of(error))
     with progress_bar(quiet=quiet) as progress:
         while not running.wait(job.TICK_S):
             if pending.signum is not None:

@@ -2,24 +2,22 @@
 
 Of teragen and terasort: on stdout, a few lines for people. Of teravalidate: on stdout, its report,
 line for line as Hadoop's TeraValidate writes it, and on stderr one line that says how things stand.
-Of sort: nothing but to a person at a terminal, on stderr. Of people's own code: what it did, and
+Of sort: nothing but to a person at a terminal, on stderr. Of user code: what it did, and
 its counters; of scripts, on stderr, as Hadoop does.
 """
 
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 
-from gristmill.cli import console
+from gristmill.names import to_json
 from gristmill.options import Value
 from gristmill.report import JobReport
-from gristmill.units import show_bytes, show_count, show_rate, show_seconds
+from gristmill.terminal import console
+from gristmill.units import WORTH_A_RATE_BYTES, show_bytes, show_count, show_rate, show_seconds
 
-__all__ = ["cost_lines", "say_done", "say_outcome"]
-
-
-_WORTH_A_RATE_BYTES = 100_000_000
-"""Below this, CPU seconds are not said per GB."""
+__all__ = ["cost_lines", "json_of", "say_done", "say_outcome"]
 
 
 def say_outcome(report: JobReport, values: Mapping[str, Value]) -> None:
@@ -27,7 +25,7 @@ def say_outcome(report: JobReport, values: Mapping[str, Value]) -> None:
     if report.command in ("mapreduce", "streaming"):
         _say_own_code(report, values)
     elif report.command == "teravalidate":
-        console.say(*report.report)
+        console.say(*(line for entry in report.report for line in entry.split("\n")))
         if report.error is None:
             console.note(_verdict(report))
     elif report.command == "sort":
@@ -44,12 +42,23 @@ def say_outcome(report: JobReport, values: Mapping[str, Value]) -> None:
         )
 
 
+def json_of(report: JobReport) -> str:
+    """Return a job's report as `--json` prints it: the engine's, with what held each phase back."""
+    from gristmill.history.causes import use_of
+
+    fields = asdict(report)
+    for phase, use in zip(fields["phases"], map(use_of, report.phases), strict=True):
+        phase |= {"busy": round(use.busy, 3), "cause": use.cause}
+    return to_json(fields)
+
+
 def _say_own_code(report: JobReport, values: Mapping[str, Value]) -> None:
-    """As `gristmill run` and `gristmill streaming` say it; here the job is one that went on."""
+    """As `gristmill run` and `gristmill streaming` say it; here the job was resumed."""
     if report.error is not None:
         from gristmill.mapreduce.telling import failure_notes
 
-        console.note(*failure_notes(report.error))
+        for note in failure_notes(report.error, report.job_id):
+            console.note(*note.split("\n"))
     elif report.command == "streaming":
         from gristmill.streaming.counters import counter_lines
 
@@ -59,12 +68,15 @@ def _say_own_code(report: JobReport, values: Mapping[str, Value]) -> None:
 
 
 def say_done(report: JobReport, output: object) -> None:
-    """Say what a job of people's own functions did."""
+    """Say what a job of Python functions did."""
     console.say(
         f"{show_count(report.records, 'record')}, {show_bytes(report.output_bytes)},"
         f" in {show_count(report.parts, 'file')} of {output}",
         *cost_lines(report),
     )
+    from gristmill.cli.bottlenecks import limit_lines
+
+    console.say(*limit_lines(report))
     skipped = report.counters.get("MAP_SKIPPED_RECORDS", 0)
     skipped += report.counters.get("REDUCE_SKIPPED_GROUPS", 0)
     if skipped:
@@ -94,7 +106,7 @@ def cost_lines(report: JobReport) -> list[str]:
     """Return what the job took: time and CPU time, memory."""
     work_bytes = max(report.input_bytes, report.output_bytes)
     cpu_s = report.user_s + report.sys_s
-    if work_bytes < _WORTH_A_RATE_BYTES:  # starting up is most of it
+    if work_bytes < WORTH_A_RATE_BYTES:  # starting up is most of it
         cpu = f", {cpu_s:.2f} CPU seconds"
     else:
         cpu = f", {cpu_s / work_bytes * 1e9:.2f} CPU seconds per GB"
@@ -109,12 +121,11 @@ def cost_lines(report: JobReport) -> list[str]:
 
 
 def _proof(report: JobReport) -> str:
+    from gristmill.history.proof import proved
+
     if report.command == "teragen":
         return f"checksum {report.checksum}"
-    return (
-        f"proved: in order, {show_count(report.duplicate_keys, 'duplicate key')},"
-        f" checksum of input and output {report.checksum}"
-    )
+    return f"proved: {proved(report.command, asdict(report))}"
 
 
 def _verdict(report: JobReport) -> str:

@@ -1,9 +1,21 @@
 """Where histories are: `$GRISTMILL_HOME/jobs`, or in the platform's folder for data of programs."""
 
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["EVENTS", "NoSuchJobError", "find_job", "job_folders", "jobs_folder"]
+__all__ = [
+    "EVENTS",
+    "NoSuchJobError",
+    "find_job",
+    "job_folders",
+    "jobs_folder",
+    "newest_first",
+    "without_history",
+]
+
+_OURS = "gristmill/jobs"
 
 EVENTS = "events.jsonl"
 """The file in a job's folder."""
@@ -25,18 +37,61 @@ def jobs_folder() -> Path:
     home = os.environ.get("GRISTMILL_HOME")
     if home:
         return Path(home).absolute() / "jobs"
-    from platformdirs import user_data_path  # what `--version` does not need
+    if sys.platform == "linux":  # platformdirs takes 0.9 MB and 13 ms, of every job
+        return Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share").expanduser() / _OURS
+    from platformdirs import user_data_path
 
     return user_data_path("gristmill", appauthor=False) / "jobs"
 
 
 def job_folders() -> list[Path]:
     """Return the folders of all jobs, oldest first."""
+    return list(newest_first())[::-1]
+
+
+def newest_first() -> Iterator[Path]:
+    """Yield the folders of jobs, newest first: a job's name begins with the time when it began."""
+    home = jobs_folder()
     try:
-        found = [path for path in jobs_folder().iterdir() if (path / EVENTS).is_file()]
+        names = sorted((path.name for path in home.iterdir()), reverse=True)
+    except FileNotFoundError:
+        return
+    for name in names:
+        if (home / name / EVENTS).is_file():
+            yield home / name
+
+
+def without_history() -> list[Path]:
+    """Return the folders of jobs that have no history, and whose processes are over.
+
+    A job writes what its user code fails at before its history is worth keeping; killed then, it
+    leaves that. The name of a job has the number of its process.
+    """
+    home = jobs_folder()
+    try:
+        folders = [path for path in home.iterdir() if path.name.startswith("job_")]
     except FileNotFoundError:
         return []
-    return sorted(found, key=lambda path: path.name)
+    return sorted(
+        path
+        for path in folders
+        if path.is_dir() and not path.is_symlink() and not (path / EVENTS).exists()
+        if not _runs(path.name)
+    )
+
+
+def _runs(job_id: str) -> bool:
+    _, _, process = job_id.partition("_")[2].partition("_")
+    number = process.partition("_")[0]
+    if not number.isdecimal():
+        return False
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
 
 
 def find_job(name: str) -> Path:

@@ -1,72 +1,68 @@
-"""What held each phase of a job back, from what it and the machine used meanwhile."""
+"""What each phase of a history used; `causes.py` decides from it what held the phase back.
 
-from dataclasses import dataclass
+The engine counts it at the end of a phase. Where a history lacks that (an earlier version wrote it,
+or the process died meanwhile), it is what samples and attempts tell.
+"""
 
+from gristmill.history.causes import PhaseUse, use_of
 from gristmill.history.reader import JobHistory, PhaseSpan, Sample
 
 __all__ = ["PhaseUse", "uses"]
 
-_BUSY = 0.8
-_STOLEN = 0.15
-_LEAST_MS = 100
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PhaseUse:
-    """What a phase used."""
-
-    name: str
-    """The phase."""
-    seconds: float
-    """How long it took."""
-    busy: float
-    """Share of the workers' processors that was busy with the job."""
-    steal: float
-    """Share of the machine's processors that its host took for others."""
-    read_rate: float
-    """Bytes per second from devices."""
-    write_rate: float
-    """Bytes per second to devices."""
-
-    @property
-    def limit(self) -> str:
-        """What held the phase back, in words."""
-        if self.seconds * 1000 < _LEAST_MS:
-            return "too short to tell"
-        if self.busy + self.steal >= _BUSY:
-            if self.steal >= _STOLEN:
-                return f"the host, which took {self.steal:.0%} of the processors".replace("%", " %")
-            return "the processors"
-        if self.read_rate + self.write_rate > 0:
-            return "the device: reads" if self.read_rate > self.write_rate else "the device: writes"
-        return "waiting"
-
 
 def uses(history: JobHistory) -> list[PhaseUse]:
-    """Return what each phase that is over used."""
+    """Return what each phase that is over used.
+
+    Example:
+        >>> phases = [PhaseSpan(name="map", tasks=1, bytes=9, start_ms=0, end_ms=2000)]
+        >>> [use.limit for use in uses(JobHistory(job_id="job_1", phases=phases))]
+        ['idle slots: fewer tasks than slots']
+    """
     workers = history.report.get("workers") or history.plan.get("workers") or 1
     return [
-        _use(history, phase, phase.end_ms, workers)
+        use_of(phase.used) if phase.used else _sampled(history, phase, phase.end_ms, workers)
         for phase in history.phases
         if phase.end_ms is not None
     ]
 
 
-def _use(history: JobHistory, phase: PhaseSpan, end_ms: int, workers: int) -> PhaseUse:
-    seconds = (end_ms - phase.start_ms) / 1000
+def _sampled(history: JobHistory, phase: PhaseSpan, end_ms: int, workers: int) -> PhaseUse:
+    """Of a phase of an earlier version, whose samples do not know workers and scripts."""
     first, last = (_at(history.samples, t_ms) for t_ms in (phase.start_ms, end_ms))
     cpu_s = last.user_s + last.sys_s - first.user_s - first.sys_s
-    all_s = sum(last.machine.values()) - sum(first.machine.values())
-    stolen_s = last.machine.get("steal_s", 0.0) - first.machine.get("steal_s", 0.0)
-    between = max(seconds, 0.001)
+    user_code = history.runs_user_code and phase.name in ("map", "reduce")
     return PhaseUse(
         name=phase.name,
-        seconds=seconds,
-        busy=min(max(cpu_s, 0.0) / (between * workers), 1.0),
-        steal=stolen_s / all_s if all_s > 0 else 0.0,
-        read_rate=max(last.disk_read_bytes - first.disk_read_bytes, 0) / between,
-        write_rate=max(last.disk_write_bytes - first.disk_write_bytes, 0) / between,
+        seconds=(end_ms - phase.start_ms) / 1000,
+        cpu_s=max(cpu_s, 0.0),
+        own_s=_own_s(history, first, last, cpu_s),
+        processors=workers if phase.tasks else 1,
+        slots=workers if phase.tasks else 1,
+        running_s=_running_s(history, phase, end_ms) if phase.tasks else None,
+        user_code=user_code,
+        read_bytes=max(last.disk_read_bytes - first.disk_read_bytes, 0),
+        write_bytes=max(last.disk_write_bytes - first.disk_write_bytes, 0),
+        machine={
+            name: max(value - first.machine.get(name, value), 0.0)
+            for name, value in last.machine.items()
+        },
     )
+
+
+def _own_s(history: JobHistory, first: Sample, last: Sample, cpu_s: float) -> float | None:
+    if first.own_s is not None and last.own_s is not None:
+        return last.own_s - first.own_s
+    return None if history.runs_user_code else cpu_s
+
+
+def _running_s(history: JobHistory, phase: PhaseSpan, end_ms: int) -> float:
+    """Seconds of all attempts of a phase."""
+    spans = (
+        min(end_ms if attempt.end_ms is None else attempt.end_ms, end_ms) - attempt.start_ms
+        for attempt in history.attempts
+        if attempt.phase == phase.name and phase.start_ms <= attempt.start_ms <= end_ms
+    )
+    return sum(spans) / 1000
 
 
 def _at(samples: list[Sample], t_ms: int) -> Sample:
@@ -80,10 +76,13 @@ def _at(samples: list[Sample], t_ms: int) -> Sample:
     def mix(a: float, b: float) -> float:
         return a + (b - a) * share
 
+    own = before.own_s, after.own_s
+
     return Sample(
         t_ms=t_ms,
         user_s=mix(before.user_s, after.user_s),
         sys_s=mix(before.sys_s, after.sys_s),
+        own_s=None if own[0] is None or own[1] is None else mix(own[0], own[1]),
         machine={name: mix(s, after.machine.get(name, s)) for name, s in before.machine.items()},
         disk_read_bytes=int(mix(before.disk_read_bytes, after.disk_read_bytes)),
         disk_write_bytes=int(mix(before.disk_write_bytes, after.disk_write_bytes)),

@@ -5,15 +5,18 @@ not ended has no end. Events and fields of later minor versions are left alone.
 """
 
 import fcntl
-import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
+from gristmill import _core
 from gristmill.history.home import EVENTS
+from gristmill.names import from_json, to_json
+from gristmill.report import Phase
 
 __all__ = [
+    "OWN_CODE",
     "Attempt",
     "Follower",
     "JobHistory",
@@ -22,6 +25,7 @@ __all__ = [
     "Sample",
     "is_live",
     "load",
+    "take_line",
 ]
 
 VERSION = 1
@@ -29,9 +33,11 @@ VERSION = 1
 
 JobState = Literal["running", "succeeded", "failed", "cancelled", "dead"]
 
-_RESUMABLE = frozenset({"sort", "teragen", "terasort"})
+OWN_CODE = frozenset({"mapreduce", "streaming"})
+"""The commands of jobs with user code."""
 
-_OWN_CODE = frozenset({"mapreduce", "streaming"})
+_RECORDS = ("MAP_INPUT_RECORDS", "REDUCE_INPUT_RECORDS", "MAP_OUTPUT_RECORDS", "SPILLED_RECORDS")
+"""The counters of an attempt that say how many records it worked on: the first that it has."""
 
 _REDUCE_PHASES = frozenset({"merge runs", "merge", "reduce"})
 
@@ -51,7 +57,9 @@ class PhaseSpan:
     kept: int = 0
     """Tasks that were over already, as a process that was killed had done them."""
     end_ms: int | None = None
-    """When the next one began, or the job ended."""
+    """When it ended."""
+    used: Phase | None = None
+    """What it used, as the job's report says it; earlier versions did not keep it."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -64,6 +72,8 @@ class Attempt:
     """0 for the first try."""
     phase: str
     """The phase it belongs to."""
+    input: str = ""
+    """What it works on, in words; empty where that is not known."""
     start_ms: int
     """When it began."""
     end_ms: int | None = None
@@ -72,8 +82,15 @@ class Attempt:
     """How: `succeeded`, `failed`, `killed`."""
     error: str | None = None
     """Why it failed."""
+    bytes: int = 0
+    """Bytes that it has worked on; 0 where that is not known."""
     counters: dict[str, int] = field(default_factory=dict[str, int])
     """What it did, by Hadoop's names."""
+
+    @property
+    def records(self) -> int | None:
+        """Records that it has worked on, or made out of nothing, where its counters tell."""
+        return next((self.counters[name] for name in _RECORDS if name in self.counters), None)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -83,9 +100,11 @@ class Sample:
     t_ms: int
     """When."""
     user_s: float = 0.0
-    """CPU seconds of the process in user code."""
+    """CPU seconds in user mode: of the process, and of the workers and scripts below it."""
     sys_s: float = 0.0
-    """CPU seconds of the process in the kernel."""
+    """CPU seconds in the kernel, likewise."""
+    own_s: float | None = None
+    """Of both together, those of the process; None of earlier versions, which knew no others."""
     machine: dict[str, float] = field(default_factory=dict[str, float])
     """CPU seconds of the machine: user, sys, iowait, steal, idle."""
     anon_bytes: int = 0
@@ -95,7 +114,7 @@ class Sample:
     budget_bytes: int = 0
     """What is reserved of the budget."""
     disk_read_bytes: int = 0
-    """Bytes read from devices."""
+    """Bytes that these processes read from devices."""
     disk_write_bytes: int = 0
     """Bytes written to them."""
     net_rx_bytes: int = 0
@@ -120,6 +139,12 @@ class JobHistory:
     """When it began, in milliseconds since 1970."""
     program: str = ""
     """The version of Gristmill."""
+    argv: list[str] = field(default_factory=list[str])
+    """The command line, without secrets; empty where that is not known."""
+    host: str = ""
+    """The machine that it was begun on."""
+    cwd: str = ""
+    """The directory that it was begun in."""
     state: JobState = "running"
     """How it stands."""
     end_ms: int = 0
@@ -137,25 +162,45 @@ class JobHistory:
     keeps_code: bool = False
     """Whether what its own code is, if it has some, is kept as long as it runs."""
     resumed_ms: list[int] = field(default_factory=list[int])
-    """When other processes went on with it."""
+    """When other processes resumed it."""
     report: dict[str, Any] = field(default_factory=dict[str, Any])
     """Its report, once it is over."""
 
     @property
+    def name(self) -> str:
+        """The user's name for it, if it has one."""
+        return str(self.options.get("name") or "")
+
+    @property
+    def inputs(self) -> list[str]:
+        """What it reads, as the user gave it."""
+        given: list[str] = self.options.get("inputs") or []
+        one: str | None = self.options.get("input")
+        return [str(name) for name in ([one] if one else given)]
+
+    @property
+    def output(self) -> str:
+        """What it writes, as the user gave it; empty where it has no output."""
+        return str(self.options.get("output") or "")
+
+    def other_options(self) -> dict[str, Any]:
+        """Return the options that were given beside name, inputs and output."""
+        return {
+            name: value
+            for name, value in self.options.items()
+            if name not in ("name", "command", "inputs", "input", "output")
+            and value not in (None, False, [], "")
+        }
+
+    @property
     def resumable(self) -> bool:
-        """Whether `gristmill resume` can go on with it, as far as its options tell."""
+        """Whether `gristmill resume` can resume it, as far as its options tell."""
         if self.state != "dead":
             return False
-        if self.command in _OWN_CODE:
-            return self.keeps_code
-        if self.command not in _RESUMABLE:
-            return False
-        streams = (None, "-")
-        return self.command != "sort" or (
-            self.options.get("output") not in streams
-            and "-" not in (self.options.get("inputs") or ["-"])
-            and not self.options.get("check")
-        )
+        name = "mapreduce" if self.command in OWN_CODE else self.command
+        spec = to_json({name: self.options})
+        program, keeps = self.program, self.keeps_code
+        return _core.why_not_resumed(spec, program=program, keeps_code=keeps) is None
 
     @property
     def wall_s(self) -> float:
@@ -177,21 +222,29 @@ class JobHistory:
         failure: dict[str, Any] | None = self.report.get("error")
         return failure.get("message") if failure else None
 
-    def counters(self) -> dict[str, tuple[int, int, int]]:
+    @property
+    def runs_user_code(self) -> bool:
+        """Whether it is a job of user code, in workers or scripts."""
+        return self.command in OWN_CODE
+
+    def counters(self) -> dict[str, tuple[int | None, int | None, int]]:
         """Return each counter as Hadoop lays them out: map, reduce, total.
 
-        A counter that no task has, but the job as a whole, has a total only.
+        Map and reduce are None where it is not known which had how much: they add up to the total,
+        or they are not told.
         """
         found: dict[str, list[int]] = {}
         for attempt in self.attempts:
             side = 1 if attempt.phase in _REDUCE_PHASES else 0
             for name, amount in attempt.counters.items():
                 found.setdefault(name, [0, 0])[side] += amount
-        table = {name: (a, b, a + b) for name, (a, b) in found.items()}
-        for name, total in self.report.get("counters", {}).items():
-            on_map, on_reduce = found.get(name, [0, 0])
-            table[name] = (on_map, on_reduce, max(total, on_map + on_reduce))
-        return dict(sorted(table.items()))
+        totals: dict[str, int] = {name: sum(sides) for name, sides in found.items()}
+        totals |= self.report.get("counters", {})
+        table: dict[str, tuple[int | None, int | None, int]] = {}
+        for name, total in sorted(totals.items()):
+            on_map, on_reduce = _sides(name, total, found.get(name))
+            table[name] = (on_map, on_reduce, total)
+        return table
 
 
 def is_live(folder: Path) -> bool:
@@ -223,12 +276,7 @@ class Follower:
         """Return the history as it stands now."""
         live = is_live(self._folder)  # before the events: the job may end meanwhile
         for line in self._lines():
-            try:
-                _take(self.history, self._running, json.loads(line))
-            except KeyError as error:
-                raise ValueError(self._damage(f"no {error}")) from error
-            except (ValueError, TypeError, AttributeError) as error:
-                raise ValueError(self._damage(str(error))) from error
+            take_line(self.history, line, f"line {self._line}", self._folder, self._running)
         if self.history.state == "running" and not live:
             self.history.state = "dead"
         return self.history
@@ -242,9 +290,6 @@ class Follower:
                 self._offset += len(line)
                 self._line += 1
                 yield line
-
-    def _damage(self, what: str) -> str:
-        return f"cannot read a history: line {self._line}: {what} (file {self._folder / EVENTS})"
 
 
 def load(folder: Path) -> JobHistory:
@@ -267,6 +312,26 @@ def load(folder: Path) -> JobHistory:
     return Follower(folder).update()
 
 
+def take_line(
+    history: JobHistory,
+    line: bytes,
+    where: str,
+    folder: Path,
+    running: dict[tuple[int, int], Attempt] | None = None,
+) -> None:
+    """Add the event of a line to a history; `running` are the attempts that have not ended.
+
+    Raises:
+        ValueError: It is damaged, or a later version wrote it; says where.
+    """
+    try:
+        _take(history, {} if running is None else running, from_json(line))
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
+        what = f"no {error}" if isinstance(error, KeyError) else f"{error}"
+        message = f"cannot read a history: {where}: {what} (file {folder / EVENTS})"
+        raise ValueError(message) from error
+
+
 def _take(
     history: JobHistory, running: dict[tuple[int, int], Attempt], event: dict[str, Any]
 ) -> None:
@@ -280,33 +345,42 @@ def _take(
         case "phase_started":
             _begin_phase(history, event, t_ms)
         case "attempt_started":
-            fields = {name: event[name] for name in ("task", "attempt", "phase")}
-            attempt = Attempt(start_ms=t_ms, **fields)
+            attempt = _begun(event, t_ms)
             history.attempts.append(attempt)
             running[attempt.task, attempt.attempt] = attempt
         case "attempt_finished":
             _ended(running.pop((event["task"], event["attempt"]), None), event, t_ms)
         case "job_resumed":
             _resumed(history, running, t_ms)
-        case "run_spilled":
-            history.runs.append(
-                {name: event[name] for name in ("task", "path", "records", "bytes")}
-            )
-        case "sample":
-            known = {name: event[name] for name in Sample.__slots__ if name in event}
-            history.samples.append(Sample(**known))
+        case "phase_finished":
+            _phase_used(history, event, t_ms)
         case "job_finished":
             _end_phase(history, t_ms)
             history.state = event["status"]
             history.report = event["report"]
         case _:
-            pass  # of a later version
+            _noted(history, event)
+
+
+def _noted(history: JobHistory, event: dict[str, Any]) -> None:
+    """Take what changes nothing of how the job stands; what a later version added is left alone."""
+    if event["event"] == "run_spilled":
+        history.runs.append({name: event[name] for name in ("task", "path", "records", "bytes")})
+    elif event["event"] == "sample":
+        known = {name: event[name] for name in Sample.__slots__ if name in event}
+        history.samples.append(Sample(**known))
+
+
+def _begun(event: dict[str, Any], t_ms: int) -> Attempt:
+    fields = {name: event[name] for name in ("task", "attempt", "phase")}
+    return Attempt(start_ms=t_ms, input=event.get("input", ""), **fields)
 
 
 def _ended(attempt: Attempt | None, event: dict[str, Any], t_ms: int) -> None:
     if attempt is not None:
         attempt.end_ms, attempt.outcome = t_ms, event["outcome"]
         attempt.error = event.get("error")
+        attempt.bytes = event.get("bytes", 0)
         attempt.counters = event.get("counters", {})
 
 
@@ -330,6 +404,9 @@ def _submitted(history: JobHistory, event: dict[str, Any]) -> None:
     history.options = given.get(history.command) or given.get("mapreduce") or {}
     history.unix_ms = event["unix_ms"]
     history.program = event["program"]
+    history.argv = list(map(str, event.get("argv", [])))
+    history.host = str(event.get("host", ""))
+    history.cwd = str(event.get("cwd", ""))
 
 
 def _begin_phase(history: JobHistory, event: dict[str, Any], t_ms: int) -> None:
@@ -340,5 +417,32 @@ def _begin_phase(history: JobHistory, event: dict[str, Any], t_ms: int) -> None:
 
 
 def _end_phase(history: JobHistory, t_ms: int) -> None:
-    if history.phases:
+    if history.phases and history.phases[-1].end_ms is None:
         history.phases[-1].end_ms = t_ms
+
+
+def _phase_used(history: JobHistory, event: dict[str, Any], t_ms: int) -> None:
+    """Take what a phase used, as its process counted it at its end."""
+    if not history.phases or history.phases[-1].name != event["name"]:
+        return
+    _end_phase(history, t_ms)
+    phase = history.phases[-1]
+    known: dict[str, Any] = {
+        one.name: event[one.name] for one in fields(Phase) if one.name in event
+    }
+    known["tasks"] = phase.tasks
+    phase.used = Phase(**known)
+
+
+def _sides(name: str, total: int, found: list[int] | None) -> tuple[int, int] | tuple[None, None]:
+    """What of a counter belongs to maps, and what to reduces, if they add up to the total."""
+    if found is not None and sum(found) == total:
+        return found[0], found[1]
+    if total == 0:
+        return 0, 0
+    of_reduces = name.startswith("REDUCE_") or name.endswith("_REDUCES")
+    if of_reduces:
+        return 0, total
+    if name.startswith("MAP_") or name.endswith("_MAPS"):
+        return total, 0
+    return None, None

@@ -1,4 +1,4 @@
-"""MapReduce of people's own functions: `gm.Job`, `gm.text`, `gm.sum` and so on.
+"""MapReduce of Python functions: `gm.Job`, `gm.text`, `gm.sum` and so on.
 
 formats  text, fixed, delimited, tsv, jsonl, csv, parquet, arrow, kv, items
 job      Job ─▶ launching ─▶ engine, workers ─▶ running: mapping, reducing ─▶ Result

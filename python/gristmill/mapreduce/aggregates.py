@@ -6,6 +6,11 @@
 A worker keeps one state for each key while it maps, so that a key that comes a million times
 crosses the shuffle once for each task. No result depends on how the input was cut: sums of floats
 are exact before they are rounded once, and the approximate ones are deterministic.
+
+One rule for missing values: with `skip_none=True` a `None` is no value for any of them. A key of
+which all values are missing stays, with what the reduction makes of no values: 0 for sums and
+counts, an empty tuple for `top`, `distinct` and `collect`, otherwise `None`. Without it, `None` is
+a value like others: the least of all, and nothing that can be added up.
 """
 
 import json
@@ -37,115 +42,139 @@ class Aggregate:
     """What it is called."""
     spec: str
     """What the engine calls it; JSON."""
+    skip_none: bool = False
+    """Whether `None` is no value for it."""
 
     def __repr__(self) -> str:
-        return f"gm.{self.name}()"
+        return f"gm.{self.name}({'skip_none=True' if self.skip_none else ''})"
 
 
-def _plain(name: str) -> Aggregate:
-    return Aggregate(name, json.dumps(name))
+def _made(name: str, spec: object, skip_none: object) -> Aggregate:
+    if not isinstance(skip_none, bool):
+        raise TypeError(
+            f"cannot make gm.{name}(): skip_none is {skip_none!r}."
+            " What to do: give skip_none=True or skip_none=False."
+        )
+    return Aggregate(name, json.dumps({"skip_none": spec} if skip_none else spec), skip_none)
 
 
-def sum() -> Aggregate:  # noqa: A001 - as the builtin that it stands for
+def sum(*, skip_none: bool = False) -> Aggregate:  # noqa: A001 - as the builtin that it stands for
     """Add up the values of a key: ints without limit, floats exactly (rounded once, at the end).
 
+    With `skip_none=True` values that are `None` are passed over, as in all reductions here.
     Numbers of numpy count as Python's. Of other types, such as `Decimal`, a value is refused, since
     their sums would be rounded: give `float(...)`, or whole units as `int`, or write a function.
 
     Example:
-        >>> sum()
-        gm.sum()
+        >>> sum(), sum(skip_none=True)
+        (gm.sum(), gm.sum(skip_none=True))
     """
-    return _plain("sum")
+    return _made("sum", "sum", skip_none)
 
 
-def count() -> Aggregate:
+def count(*, skip_none: bool = False) -> Aggregate:
     """Count the values of a key, whatever they are."""
-    return _plain("count")
+    return _made("count", "count", skip_none)
 
 
-def min() -> Aggregate:  # noqa: A001 - as the builtin that it stands for
+def min(*, skip_none: bool = False) -> Aggregate:  # noqa: A001 - as the builtin that it stands for
     """Keep the least value of a key; numbers compare by what they are worth.
 
     Values are of the types that keys are of; others, which have no order here, are refused.
     """
-    return _plain("min")
+    return _made("min", "min", skip_none)
 
 
-def max() -> Aggregate:  # noqa: A001 - as the builtin that it stands for
+def max(*, skip_none: bool = False) -> Aggregate:  # noqa: A001 - as the builtin that it stands for
     """Keep the greatest value of a key; numbers compare by what they are worth.
 
     Values are of the types that keys are of; others, which have no order here, are refused.
     """
-    return _plain("max")
+    return _made("max", "max", skip_none)
 
 
-def mean() -> Aggregate:
+def mean(*, skip_none: bool = False) -> Aggregate:
     """Return the mean of a key's numbers, as a float: their exact sum, divided once."""
-    return _plain("mean")
+    return _made("mean", "mean", skip_none)
 
 
-def first() -> Aggregate:
+def first(*, skip_none: bool = False) -> Aggregate:
     """Keep the value of a key that comes first in the input."""
-    return _plain("first")
+    return _made("first", "first", skip_none)
 
 
-def last() -> Aggregate:
+def last(*, skip_none: bool = False) -> Aggregate:
     """Keep the value of a key that comes last in the input."""
-    return _plain("last")
+    return _made("last", "last", skip_none)
 
 
-def top(n: int) -> Aggregate:
+def top(n: int, *, skip_none: bool = False) -> Aggregate:
     """Keep the `n` largest values of a key, largest first.
 
     Args:
         n: How many, from 1 on.
+        skip_none: Whether `None` is no value.
 
     Raises:
+        TypeError: `n` is no whole number.
         ValueError: `n` is less than 1.
 
     Example:
         >>> top(3).spec
         '{"top": 3}'
     """
+    if not isinstance(n, int):  # pyright: ignore[reportUnnecessaryIsInstance] - not all check
+        raise TypeError(
+            f"cannot make gm.top({n!r}): it takes a whole number. What to do: give for example 10."
+        )
     if n < 1:
-        raise ValueError(f"cannot make gm.top({n}): it keeps at least one. To go on: give n >= 1.")
-    return Aggregate("top", json.dumps({"top": n}))
+        raise ValueError(
+            f"cannot make gm.top({n}): it keeps at least one. What to do: give n >= 1."
+        )
+    return _made("top", {"top": n}, skip_none)
 
 
-def distinct() -> Aggregate:
+def distinct(*, skip_none: bool = False) -> Aggregate:
     """Keep the different values of a key, in the order of keys: 1, 1.0 and True are three."""
-    return _plain("distinct")
+    return _made("distinct", "distinct", skip_none)
 
 
-def approx_distinct() -> Aggregate:
+def approx_distinct(*, skip_none: bool = False) -> Aggregate:
     """Count the different values of a key to about one per cent, in 16 kB at most (HyperLogLog)."""
-    return _plain("approx_distinct")
+    return _made("approx_distinct", "approx_distinct", skip_none)
 
 
-def collect() -> Aggregate:
+def collect(*, skip_none: bool = False) -> Aggregate:
     """Collect the values of a key into a tuple, in the order of the input."""
-    return _plain("collect")
+    return _made("collect", "collect", skip_none)
 
 
-def quantiles(ranks: Iterable[float]) -> Aggregate:
+def quantiles(ranks: Iterable[float], *, skip_none: bool = False) -> Aggregate:
     """Return quantiles of a key's values, as a tuple: each is one of the values.
 
     Args:
         ranks: Which, each from 0 to 1: 0.5 is the median.
+        skip_none: Whether `None` is no value; of no values each quantile is `None`.
 
     Raises:
+        TypeError: They are not numbers, or not a list of them.
         ValueError: A rank is not from 0 to 1, or there is none.
 
     Example:
         >>> quantiles([0.5, 0.99]).spec
         '{"quantiles": [0.5, 0.99]}'
     """
-    wanted = [float(rank) for rank in ranks]
+    try:
+        wanted = [float(rank) for rank in ranks]
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"cannot make gm.quantiles({ranks!r}): it takes a list of numbers."
+            " What to do: give for example [0.5, 0.99]."
+        ) from None
     wrong = [rank for rank in wanted if not 0 <= rank <= 1]
     if wrong or not wanted:
         raise ValueError(
             f"cannot make gm.quantiles({wanted}): each rank is from 0 to 1, and there is one at"
-            " least. To go on: give for example [0.5, 0.99]."
+            " least. What to do: give for example [0.5, 0.99]."
         )
-    return Aggregate("quantiles", json.dumps({"quantiles": wanted}))
+    return _made("quantiles", {"quantiles": wanted}, skip_none)

@@ -42,8 +42,8 @@ class TextBatches:
         rows, offsets, data, no_text = found
         if no_text is not None:
             raise BadRecord(
-                f"the byte at offset {no_text} is no UTF-8 text. To go on: give gm.text"
-                " encoding=None, which makes the column binary."
+                f"the byte at offset {no_text} is not UTF-8 text",
+                "give gm.text encoding=None, which makes the column binary",
             )
         arrow = pyarrow()
         kind = arrow.string() if self.as_text else arrow.binary()

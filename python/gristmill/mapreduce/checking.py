@@ -1,39 +1,98 @@
-"""`gristmill check`: is a job's output a function of its input?
+"""`gristmill check`: is a job's output a function of its input, and if not, which function is why?
 
-    the job as planned ──────────────┐
-    other splits                     │
-    0, 1, 2 passes of the combiner   ├─▶ the same records in the same parts? else: which, and when
-    values of a key in another order │
-    attempts broken off, begun again │
-    the engine itself                ┘
+    the job as planned ────────────────────┐
+    other splits                           │
+    random groups of a key's values        ├─▶ the same pairs, partitions, records? else: the first
+    combined, never and twice              │   stage at which they differ names the function
+    values of a key in another order       │
+    attempts broken off, begun again       │
+    partitions of another interpreter      │
+    the engine itself                      ┘
 
-All but the last trial run the functions in this process, simply; so the input has to fit in memory.
+All but the last two trials run the functions in this process, simply; so the input has to fit in
+memory.
 """
 
 import io
+import math
 import pickle
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 from gristmill import _core
 from gristmill.mapreduce.aggregates import Aggregate
+from gristmill.mapreduce.elsewhere import partitions_elsewhere
 from gristmill.mapreduce.failures import shown
 from gristmill.mapreduce.formats import Output, Writer
+from gristmill.mapreduce.functions import name_of
+from gristmill.mapreduce.given import Options
 from gristmill.mapreduce.job import Job
 from gristmill.mapreduce.keyvalue import KeyValues
-from gristmill.mapreduce.launching import Options, run_one, source_of
+from gristmill.mapreduce.launching import run_one
 from gristmill.mapreduce.naive import Circumstances, Outcome, run_naively
+from gristmill.mapreduce.plain_order import plain_key
+from gristmill.mapreduce.preparing import source_of
+from gristmill.mapreduce.spec import Spec
+from gristmill.mapreduce.streams import standing
 
 __all__ = ["Difference", "Verdict", "check_output"]
+
+Advice = dict[str, str]
+
+SAME = "the same circumstances"
+WORKERS = "workers"
+INTERPRETER = "another interpreter"
+
+ROLES = ("map", "group_by", "sort_by", "partition_by", "combine", "reduce")
+
+_CHANGES = (
+    "It changes from run to run: look for time, random numbers, the order of sets, and state that"
+    " functions keep in globals."
+)
+_CUT = (
+    "It sees where the input was cut: look for state that it keeps from one record to the next, and"
+    " for the number of the task or record."
+)
+_STATE = "Look for state that it keeps from one call to the next."
+_ORDER = (
+    "It depends on the order of a key's values, which is that of the input unless sort_by says"
+    " more: lists of values do, and so do first and last values."
+)
+_COMBINE = (
+    "It is not associative: what reduce gives must not depend on which of a key's values were"
+    " combined together, once, twice or never. A mean of means does; combine sums and counts."
+)
+_COMMUTES = (
+    "It is not commutative: what reduce gives must not depend on the order in which values are"
+    " combined."
+)
+_KILLED = (
+    "What a killed attempt did is still seen: look for state in globals, for the number of the"
+    " attempt, and for files that functions write themselves."
+)
+_MACHINE = (
+    "In workers the functions see something else than here: look for the order of sets, the"
+    " environment, and other state of the machine."
+)
+_HASHES = (
+    "In another process it sends the same key elsewhere: look for hash() of text, which differs"
+    " from process to process; zlib.crc32(key.encode()) does not."
+)
+_ROUNDED = (
+    "Only the last digits of floats differ, as a sum of floats depends on the order in which they"
+    " are added: gm.sum, gm.mean and math.fsum are exact."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
     """What two trials do not agree about."""
 
+    function: str
+    """The function to blame, such as `combine mean`."""
     trial: str
     """The trial that differs from the job as planned."""
     place: str
@@ -47,8 +106,8 @@ class Difference:
 
     def __str__(self) -> str:
         return (
-            f"the output differs with {self.trial}: {self.place} is {self.found}, and"
-            f" {self.planned} as planned. {self.advice}"
+            f"{self.function}: the output differs with {self.trial}: {self.place} is {self.found},"
+            f" and {self.planned} as planned. {self.advice}"
         )
 
 
@@ -82,100 +141,221 @@ def check_output(job: Job, *, rounds: int = 3, seed: int = 0, engine: bool = Tru
     Raises:
         Exception: Whatever a function of the job raises.
     """
-    job = replace(job, skip_bad=0)
+    with standing(replace(job, skip_bad=0), tempfile.gettempdir()) as read:
+        return _checked(read, rounds, seed, engine=engine)
+
+
+def _checked(job: Spec, rounds: int, seed: int, *, engine: bool) -> Verdict:
     planned = run_naively(job)
     verdict = Verdict()
-    for trial, advice in _trials(job, rounds, Random(seed)):  # noqa: S311 - nothing is secret
-        verdict.trials.append(trial.name)
-        _compare(verdict, trial.name, advice, planned, run_naively(job, trial))
+    for trial in _trials(job, rounds, Random(seed)):  # noqa: S311 - nothing is secret
+        if trial.if_none_differed and not verdict.deterministic:
+            continue
+        verdict.trials.append(trial.how.name)
+        expected = planned if trial.against is None else run_naively(job, trial.against)
+        _compare(verdict, job, trial, expected, run_naively(job, trial.how))
+        if trial.how.name == SAME and not verdict.deterministic:
+            return verdict  # whatever else is tried differs for this reason alone
     if engine:
-        verdict.trials.append("workers")
+        if callable(job.partition_by) and job.reduces:
+            verdict.trials.append(INTERPRETER)
+            _compare_partitions(verdict, job, planned)
+        verdict.trials.append(WORKERS)
         _compare_engine(verdict, job, planned)
     return verdict
 
 
-def _trials(job: Job, rounds: int, random: Random) -> Iterator[tuple[Circumstances, str]]:
-    yield (
-        Circumstances(name="the same circumstances"),
-        "It changes from run to run: look for time, random numbers, the order of sets, state that"
-        " functions keep in globals.",
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Trial:
+    how: Circumstances
+    advice: Advice
+    """What it means, of each role whose function may be to blame."""
+    suspect: str = "reduce"
+    """The role to blame where all stages before the reduce agree."""
+    against: Circumstances | None = None
+    """What it is compared with in the place of the plan."""
+    if_none_differed: bool = False
+    """Whether it says nothing once another trial has differed."""
+
+    @property
+    def same_groups(self) -> bool:
+        """Whether the same values are combined as in the plan."""
+        how = self.how
+        return how.split_max is None and how.regroup is None and how.combine_passes == 1
+
+
+def _trials(job: Spec, rounds: int, random: Random) -> Iterator[_Trial]:
+    yield _Trial(how=Circumstances(name=SAME), advice=dict.fromkeys(ROLES, _CHANGES))
+    combines = job.combine is not None
+    suspect = "combine" if combines else "reduce"
     size = max(source_of(job).plan(*job.split_sizes()).bytes, 1)
     for _ in range(rounds):
         most = random.randrange(max(size // 20, 1), size + 1)
-        yield (
-            Circumstances(name=f"splits of {most} bytes", split_max=most, order=_fork(random)),
-            "The functions know where the input was cut: look for state that they keep from one"
-            " record to the next.",
-        )
-    if job.combine is not None:
-        for passes in (0, 2):
-            yield (
-                Circumstances(name=f"{passes} passes of combine", combine_passes=passes),
-                "combine has to give values such that reduce gives the same whether they were"
-                " combined never, once or twice.",
-            )
+        how = Circumstances(name=f"splits of {most} bytes", split_max=most, order=_fork(random))
+        advice = dict.fromkeys(ROLES, _STATE) | {"combine": _COMBINE, "map": _CUT}
+        yield _Trial(how=how, advice=advice, suspect=suspect)
     if job.reduces and not isinstance(job.reduce, Aggregate):
         for _ in range(rounds):
-            yield (
-                Circumstances(name="values in another order", permute=_fork(random)),
-                "reduce depends on the order of a key's values, which is that of the input unless"
-                " sort_by says more: sums of floats do, and lists of values.",
-            )
+            permute, plain = _fork(random), Circumstances(combine_passes=0)
+            how = replace(plain, name="values in another order", permute=permute)
+            yield _Trial(how=how, advice={"reduce": _ORDER}, against=plain)
+    if combines:
+        yield from _of_combine(rounds, random)
     for _ in range(rounds):
-        yield (
-            Circumstances(name="attempts killed and begun again", kill=_fork(random)),
-            "What an attempt did that was killed is still seen: look for state in globals, and"
-            " for files that functions write themselves.",
+        how = Circumstances(name="attempts killed and begun again", kill=_fork(random))
+        yield _Trial(how=how, advice=dict.fromkeys(ROLES, _KILLED))
+
+
+def _of_combine(rounds: int, random: Random) -> Iterator[_Trial]:
+    for passes in (0, 2):
+        how = Circumstances(name=f"{passes} passes of combine", combine_passes=passes)
+        yield _Trial(how=how, advice={"combine": _COMBINE}, suspect="combine")
+    for _ in range(rounds):
+        how = Circumstances(name="random groups of values combined", regroup=_fork(random))
+        yield _Trial(how=how, advice={"combine": _COMBINE}, suspect="combine")
+    for _ in range(rounds):
+        how = Circumstances(
+            name="random groups of values combined, in random orders",
+            regroup=_fork(random),
+            shuffle=True,
         )
+        advice = {"combine": _COMMUTES}
+        yield _Trial(how=how, advice=advice, suspect="combine", if_none_differed=True)
 
 
 def _fork(random: Random) -> Random:
     return Random(random.random())  # noqa: S311 - nothing is secret
 
 
-def _compare(verdict: Verdict, trial: str, advice: str, planned: Outcome, found: Outcome) -> None:
+def _compare(verdict: Verdict, job: Spec, trial: _Trial, planned: Outcome, found: Outcome) -> None:
     outputs = [(f"part {at}", part) for at, part in enumerate(planned.parts)]
     outputs += [(f"output {name}", records) for name, records in planned.named.items()]
     others = [*found.parts, *found.named.values()]
     for (name, expected), got in zip(outputs, others, strict=True):
-        difference = _first_difference(expected, got)
-        if difference is not None:
-            at, mine, theirs = difference
+        at = _first_difference(expected, got)
+        if at is None:
+            continue
+        at_work = trial.how.name != WORKERS  # there only the output is seen
+        role = _blamed(planned, found, trial) if at_work else "map"
+        mine, theirs = (records[at] if at < len(records) else _NONE for records in (expected, got))
+        rounded = _nearly(mine, theirs)
+        verdict.differences.append(
+            Difference(
+                function=_named(job, role) if at_work else "the job",
+                trial=trial.how.name,
+                place=f"record {at} of {name}",
+                planned=shown(mine),
+                found=shown(theirs),
+                advice=_ROUNDED if rounded else trial.advice.get(role, _STATE),
+            )
+        )
+        return
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "none"
+
+
+_NONE = _Missing()
+
+
+def _blamed(planned: Outcome, found: Outcome, trial: _Trial) -> str:
+    """The role of the first function whose result differs between the plan and a trial."""
+    pairs = [(pair.key, pair.value) for pair in planned.mapped]
+    others = [(pair.key, pair.value) for pair in found.mapped]
+    if not (planned.mapped or found.mapped) or _first_difference(pairs, others) is not None:
+        return "map"
+    for name, records in planned.named_by_map.items():
+        if _first_difference(records, found.named_by_map[name]) is not None:
+            return "map"
+    for mine, theirs in zip(planned.mapped, found.mapped, strict=True):
+        if mine.order[0] != theirs.order[0]:
+            return "group_by"
+        if mine.order[2] != theirs.order[2]:
+            return "sort_by"
+    if planned.partition != found.partition:
+        return "partition_by"
+    if trial.same_groups:
+        pairs, others = (
+            [(pair.key, pair.value) for pair in outcome.combined] for outcome in (planned, found)
+        )
+        return "reduce" if _first_difference(pairs, others) is None else "combine"
+    return trial.suspect
+
+
+def _named(job: Spec, role: str) -> str:
+    """A role and the function that the job has for it."""
+    if role in ("map", "reduce") and getattr(job, role) is None:
+        role += "_batches"
+    function = getattr(job, role)
+    if isinstance(function, Aggregate):
+        return f"{role} {function.name}"
+    return role if function is None else f"{role} {name_of(function)}"
+
+
+def _first_difference(expected: list[Any], got: list[Any]) -> int | None:
+    for at in range(max(len(expected), len(got))):
+        mine, theirs = (
+            _settled(records[at]) if at < len(records) else b"" for records in (expected, got)
+        )
+        if mine != theirs:
+            return at
+    return None
+
+
+def _nearly(mine: Any, theirs: Any) -> bool:  # noqa: ANN401 - any record
+    """Whether two records are the same but for the last digits of floats."""
+    if isinstance(mine, float) and isinstance(theirs, float):
+        return math.isclose(mine, theirs, rel_tol=1e-9)
+    if type(mine) is not type(theirs):
+        return False
+    if isinstance(mine, (list, tuple)):
+        parts, others = cast("list[Any]", mine), cast("list[Any]", theirs)
+        return len(parts) == len(others) and all(map(_nearly, parts, others))
+    if isinstance(mine, dict):
+        known, found = cast("dict[Any, Any]", mine), cast("dict[Any, Any]", theirs)
+        return known.keys() == found.keys() and all(_nearly(known[k], found[k]) for k in known)
+    return _settled(mine) == _settled(theirs)
+
+
+def _compare_partitions(verdict: Verdict, job: Spec, planned: Outcome) -> None:
+    """Whether the partitioner sends each key where it does in an interpreter with other hashes."""
+    function = job.partition_by
+    assert callable(function)
+    at = {pair.order[0]: number for number, pair in enumerate(planned.mapped)}
+    keys = [plain_key(planned.mapped[number].group) for number in at.values()]
+    others = partitions_elsewhere(function, keys, len(planned.parts))
+    if others is None:
+        return  # it raises there: the workers will say so
+    for key, number, other in zip(keys, at.values(), others, strict=True):
+        if planned.partition[number] != other:
             verdict.differences.append(
                 Difference(
-                    trial=trial,
-                    place=f"record {at} of {name}",
-                    planned=mine,
-                    found=theirs,
-                    advice=advice,
+                    function=_named(job, "partition_by"),
+                    trial=INTERPRETER,
+                    place=f"the partition of key {shown(key)}",
+                    planned=shown(planned.partition[number]),
+                    found=shown(other),
+                    advice=_HASHES,
                 )
             )
             return
 
 
-def _first_difference(expected: list[Any], got: list[Any]) -> tuple[int, str, str] | None:
-    for at in range(max(len(expected), len(got))):
-        mine, theirs = (
-            (shown(records[at]), _settled(records[at])) if at < len(records) else ("none", b"")
-            for records in (expected, got)
-        )
-        if mine != theirs:
-            return at, mine[0], theirs[0]
-    return None
-
-
-def _compare_engine(verdict: Verdict, job: Job, planned: Outcome) -> None:
+def _compare_engine(verdict: Verdict, job: Spec, planned: Outcome) -> None:
     """Against the engine; whose hash is another one, so that parts are put together first."""
     with tempfile.TemporaryDirectory(prefix="gristmill-check-") as folder:
         job = replace(job, output=_Anything((f"{folder}/out",)), outputs=_anything(job.outputs))
-        result = run_one(job, Options(progress=False, no_sync=True), once="it was a check")
+        result = run_one(
+            job, Options(given={"no_sync": True}, progress=False), once="it was a check"
+        )
         found = Outcome([_ordered(result.read())])
         found.named.update((name, _ordered(result.read(name))) for name in job.outputs)
     mine = Outcome([_ordered(record for part in planned.parts for record in part)])
     mine.named.update((name, _ordered(records)) for name, records in planned.named.items())
-    advice = "In workers the functions see something else than here: look for state of the machine."
-    _compare(verdict, "workers", advice, mine, found)
+    trial = _Trial(how=Circumstances(name=WORKERS), advice={"map": _MACHINE})
+    _compare(verdict, job, trial, mine, found)
 
 
 def _ordered(records: Iterable[Any]) -> list[Any]:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gristmill import _core
 from gristmill.amounts import whole_number
@@ -11,9 +11,8 @@ from gristmill.mapreduce.aggregates import Aggregate
 from gristmill.mapreduce.formats import Input, Output
 from gristmill.mapreduce.keyvalue import kv
 from gristmill.mapreduce.partitioners import Ranges, SampledRanges
-
-if TYPE_CHECKING:
-    from gristmill.mapreduce.job import Job
+from gristmill.mapreduce.spec import Spec
+from gristmill.names import as_name
 
 __all__ = ["check_job"]
 
@@ -27,7 +26,7 @@ _MOST_PARTS = 100_000
 _MOST_BAD = 2**63 - 1
 
 
-def check_job(job: "Job") -> None:
+def check_job(job: Spec) -> None:
     """Refuse a job whose options contradict each other.
 
     Raises:
@@ -49,12 +48,10 @@ def check_job(job: "Job") -> None:
         )
 
 
-def _check_types(job: "Job") -> None:
-    from gristmill.mapreduce.job import Job
-
+def _check_types(job: Spec) -> None:
     _is_a(job.name, (str,), "name", "text")
     _is_a(job.outputs, (Mapping,), "outputs", 'outputs by their names: {"errors": gm.jsonl()}')
-    _is_a(job.input, (Input, Job), "the input", 'an input such as gm.text("books/"), or a job')
+    _is_a(job.input, (Input, Spec), "the input", 'an input such as gm.text("books/"), or a job')
     if job.output is not None:
         _is_a(job.output, (Output,), "output", 'an output such as gm.tsv("counts/")')
     for name in (*_FUNCTIONS, *_KEY_FUNCTIONS):
@@ -99,7 +96,7 @@ def _one_of(first: object, second: object, names: str) -> None:
         raise _wrong(f"{names} exclude each other", "give one of them")
 
 
-def _check_map(job: "Job") -> None:
+def _check_map(job: Spec) -> None:
     if job.map is None and job.map_batches is None:
         keyed = not isinstance(job.input, Input) or job.input.keyed
         if job.reduces and not keyed:
@@ -108,7 +105,7 @@ def _check_map(job: "Job") -> None:
                 "give map=, a function that yields (key, value)",
             )
     if job.map_batches is not None:
-        source = job.input if isinstance(job.input, Input) else job.input.output or kv()
+        source = job.input.output or kv() if isinstance(job.input, Spec) else job.input
         if not (isinstance(source, Input) and source.batched):
             raise _wrong(
                 f"map_batches takes lines of text, parquet and arrow, and {source} is none of them",
@@ -116,7 +113,7 @@ def _check_map(job: "Job") -> None:
             )
 
 
-def _check_shuffle(job: "Job") -> None:
+def _check_shuffle(job: Spec) -> None:
     if not job.reduces:
         for name in ("combine", "sort_by", "group_by", "parts"):
             if getattr(job, name) is not None:
@@ -139,18 +136,19 @@ def _check_shuffle(job: "Job") -> None:
 
 def _check_cuts(cuts: tuple[Any, ...]) -> None:
     try:
-        encoded = list(map(_core.encode_key, cuts))
+        encoded = list(map(_core.encode_order, cuts))
     except (TypeError, ValueError) as error:
-        raise TypeError(_refusal(f"a cut of gm.ranges is no key: {error}", "give keys")) from None
+        what = f"a cut of gm.ranges is not a key: {error}"
+        raise TypeError(_refusal(what, "give keys")) from None
     for before, after, cut in zip(encoded, encoded[1:], cuts[1:], strict=False):
         if before >= after:
             raise _wrong(
                 f"the cut {cut!r} of gm.ranges does not come after the one before it",
-                "give the cuts in the order of keys, each once",
+                "give the cuts in ascending order, each once",
             )
 
 
-def _check_order(job: "Job") -> None:
+def _check_order(job: Spec) -> None:
     aggregate = isinstance(job.reduce, Aggregate)
     for name in ("combine", "sort_by", "group_by"):
         if getattr(job, name) is None:
@@ -164,7 +162,7 @@ def _check_order(job: "Job") -> None:
             raise _wrong(f"combine= and {name}= exclude each other", "leave one of them out")
 
 
-def _check_outputs(job: "Job") -> None:
+def _check_outputs(job: Spec) -> None:
     for output in (job.output, *job.outputs.values()):
         if isinstance(output, Output) and not output.written:
             raise _wrong(f"{output} is an input only", "write for example gm.tsv or gm.kv")
@@ -176,7 +174,7 @@ def _check_outputs(job: "Job") -> None:
                 "take letters and digits, and another name than part",
             )
         _is_a(output, (Output,), f"the output {name}", "an output such as gm.jsonl()")
-    names = [Path(path).name for path in job.files]
+    names = [Path(as_name(path)).name for path in job.files]
     twice = {name for name in names if names.count(name) > 1}
     if twice:
         raise _wrong(
@@ -190,4 +188,4 @@ def _wrong(what: str, advice: str) -> ValueError:
 
 
 def _refusal(what: str, advice: str) -> str:
-    return f"cannot make the job: {what}. To go on: {advice}."
+    return f"cannot make the job: {what}. What to do: {advice}."

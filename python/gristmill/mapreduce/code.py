@@ -1,7 +1,7 @@
 """The files that a job's code is in, as far as they are the user's own.
 
-A job that is killed goes on with the functions that it was begun with, but workers import modules
-anew: so whoever resumes it looks whether these files are what they were. What is installed is left
+A resumed job runs the functions that it was begun with, but workers import modules anew: so resume
+checks that these files are what they were. What is installed is left
 out: the version of Python and of Gristmill stand for it.
 """
 

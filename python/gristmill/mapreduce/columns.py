@@ -90,8 +90,8 @@ def _pieces(table: Any) -> Iterator[Any]:  # noqa: ANN401 - batches of a batch o
     if table.num_columns != 2:
         names = ", ".join(table.schema.names)
         raise ContractError(
-            f"map_batches gave a table with the columns {names}: two are expected, keys and values."
-            " To go on: select them."
+            f"map_batches gave a table with the columns {names}: two are expected, keys and values",
+            "select them",
         )
     if hasattr(table, "to_batches"):
         yield from table.to_batches(max_chunksize=PIECE_ROWS)

@@ -57,6 +57,8 @@ class Context:
     """The partition; `None` in a map."""
     partitions: int = 0
     """How many partitions there are; 0 where nothing is reduced."""
+    tag: str = ""
+    """The `tag` of the input that is read, where a job has several; empty in a reduce."""
     state: SimpleNamespace = field(default_factory=SimpleNamespace)
     """For what `setup` prepares: `context.state.model = ...`."""
     counters: defaultdict[str, defaultdict[str, int]] = field(
@@ -74,12 +76,12 @@ class Context:
         """Add to a counter; the job's result has the sum over all tasks.
 
         Raises:
-            TypeError: The amount is no whole number.
+            TypeError: The amount is not a whole number.
         """
         self.counters[group][name] += index(amount)
 
     def status(self, text: str) -> None:
-        """Say what goes on: shown with the job, and a sign of life where one record takes long."""
+        """Say what the task does now: shown with the job, and a sign of life in long records."""
         self._status = str(text)
         self._tell(self._status)
 
@@ -91,7 +93,7 @@ class Context:
         """
         if name not in self._files:
             raise KeyError(
-                f"the job has no side file {name!r}. To go on: give it, as Job(files=[...])."
+                f"the job has no side file {name!r}. What to do: give it, as Job(files=[...])."
             )
         return Path(self._files[name])
 
@@ -103,7 +105,7 @@ class Context:
         """
         if self._open_output is None:
             raise KeyError(
-                f"the job has no output {name!r}. To go on: give it, as Job(outputs={{...}})."
+                f"the job has no output {name!r}. What to do: give it, as Job(outputs={{...}})."
             )
         return self._open_output(name)
 
@@ -132,7 +134,7 @@ def counted(counters: Mapping[Any, Mapping[Any, Any]]) -> dict[str, dict[str, in
     """Return counters as a report has them, whatever user code put there.
 
     Raises:
-        TypeError: One is no whole number.
+        TypeError: One is not a whole number.
         OverflowError: One does not fit 64 bits.
 
     Example:

@@ -19,6 +19,7 @@ from gristmill.mapreduce.aggregates import Aggregate
 from gristmill.mapreduce.formats import Input, Output
 from gristmill.mapreduce.functions import name_of
 from gristmill.mapreduce.pickling import by_value, dumps, loads
+from gristmill.mapreduce.source import Source
 
 __all__ = ["JOB_FILE", "Definition", "Functions", "pickled", "record_classes"]
 
@@ -69,6 +70,10 @@ class Definition:
     """Where the driver looks for modules."""
     classes: tuple[bytes, ...] = ()
     """Pickled classes of records, see `record_classes`."""
+    names: dict[str, str] = field(default_factory=dict[str, str])
+    """What users call files whose paths say nothing to them: copies of streams."""
+    source: Source | None = None
+    """The file that defines it."""
     record_limit: int | None = None
     """How many records of a split are mapped at most; all of them if it is `None`."""
 
@@ -144,7 +149,7 @@ def _unpicklable(functions: Functions, error: Exception) -> TypeError:
             return TypeError(
                 f"cannot send {role} {name_of(function)} to the workers:"
                 f" {cause}{_holder(function)}."
-                " To go on: make it in setup, and keep it in context.state."
+                " What to do: make it in setup, and keep it in context.state."
             )
     return TypeError(f"cannot send the functions to the workers: {error}.")
 

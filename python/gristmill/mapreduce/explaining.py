@@ -1,33 +1,54 @@
 """`Job.explain`: the plan of a job, for people."""
 
-import json
+from typing import Any
 
 from gristmill import _core
-from gristmill.mapreduce.job import Job
-from gristmill.mapreduce.launching import Options, chained, prepare
+from gristmill.mapreduce.given import Options
+from gristmill.mapreduce.launching import chained
+from gristmill.mapreduce.preparing import prepare
+from gristmill.mapreduce.spec import Spec
+from gristmill.mapreduce.streams import redirected, streams_of, unread
+from gristmill.names import from_json, show_path, to_json
 from gristmill.units import show_bytes, show_count
 
 __all__ = ["explain"]
 
+_UNKNOWN = "a stream of unknown length"
 
-def explain(job: Job, options: Options) -> str:
+
+def explain(job: Spec, options: Options) -> str:
     """Return a page about a job; of a chain, about what can be planned before it runs."""
-    with chained(job) as jobs:
+    with chained(job, options) as jobs:
         pages = [_page(jobs[0], options)]
         pages += [f"{after.name}\n  after that, from {after.input}" for after in jobs[1:]]
     return "\n\n".join(pages)
 
 
-def _page(job: Job, options: Options) -> str:
-    prepared = prepare(job, options)
-    spec = json.dumps({"mapreduce": prepared.spec})
-    plan = json.loads(_core.explain(spec, command_line=options.command_line))
+def _page(job: Spec, options: Options) -> str:
+    job = redirected(job)
+    streams = streams_of(job.input)
+    prepared = prepare(unread(job), options)
+    spec = to_json({"mapreduce": prepared.spec})
+    plan = from_json(_core.explain(spec, command_line=options.command_line))
     splits = prepared.plan.splits
     longest = max((split.bytes for split in splits), default=0)
     tasks = "; ".join(
         show_count(stage["tasks"], f"{stage['name']} task") for stage in plan["stages"]
     )
     parts = prepared.spec["partitions"] or len(splits)
+    if streams:  # what depends on their length is known when they have been read
+        size = " and ".join([show_bytes(prepared.plan.bytes)] * bool(splits) + [_UNKNOWN])
+        rest = "known when the stream has been read, which explain does not do"
+        given = show_count(job.parts, "file") if job.reduces and job.parts else "files"
+        return "\n".join(
+            [
+                job.name,
+                f"  input        {size}, of {job.input}",
+                f"  splits       {rest}",
+                f"  output       {given} in {job.output}",
+                *_resources(plan),
+            ]
+        )
     return "\n".join(
         [
             job.name,
@@ -35,7 +56,21 @@ def _page(job: Job, options: Options) -> str:
             f"  splits       {len(splits):,}, of {show_bytes(longest)} at most",
             f"  tasks        {tasks}",
             f"  output       {show_count(parts, 'file')} in {job.output}",
-            f"  budget       {show_bytes(plan['memory_bytes'])}"
-            f" for {show_count(plan['workers'], 'worker')}",
+            *_resources(plan),
         ]
     )
+
+
+def _resources(plan: dict[str, Any]) -> list[str]:
+    """Memory by its uses, and what is free where the job writes."""
+    memory, workers = show_bytes(plan["memory_bytes"]), show_count(plan["workers"], "worker")
+    uses = [f"{show_bytes(one['bytes'])} for {one['name']}" for one in plan["reservations"]]
+    return [
+        f"  budget       {memory} for {workers} in {plan['runner']}: {', '.join(uses)}",
+        *(f"  disk         {_disk(disk)}" for disk in plan["disks"]),
+    ]
+
+
+def _disk(disk: dict[str, Any]) -> str:
+    free = "" if disk["free"] is None else f", {show_bytes(disk['free'])} free"
+    return f"{disk['purpose']} in {show_path(disk['path'])}{free}"

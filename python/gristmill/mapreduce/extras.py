@@ -6,6 +6,8 @@
 from importlib import import_module
 from typing import Any
 
+from gristmill.errors import ours
+
 __all__ = ["pandas", "polars", "pyarrow"]
 
 
@@ -44,6 +46,7 @@ def _library(name: str, module: str, extra: str) -> Any:  # noqa: ANN401 - a mod
     try:
         return import_module(f"{name}.{module}" if module else name)
     except ImportError as error:
-        raise ImportError(
-            f"cannot use {name}: it is not installed. To go on: pip install gristmill[{extra}]."
-        ) from error
+        message = (
+            f"cannot use {name}: it is not installed. What to do: pip install gristmill[{extra}]."
+        )
+        raise ours(ImportError(message), "bad_option") from error

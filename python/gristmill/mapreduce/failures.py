@@ -8,18 +8,22 @@ the place of trying the rest of its attempts.
 
 import errno
 import json
+import re
 import reprlib
 import traceback
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from gristmill.errors import kind_of
 from gristmill.mapreduce.formats import BadRecord, Where
 from gristmill.mapreduce.functions import ContractError
+from gristmill.mapreduce.kinds import is_dict, is_list, is_tuple
 from gristmill.mapreduce.table_writer import is_batch
 
-__all__ = ["Failure", "TaskFailure", "describe", "shown", "text_of", "user_frames"]
+__all__ = ["Failure", "TaskFailure", "describe", "renamed", "shown", "text_of", "user_frames"]
 
 _PACKAGE = str(Path(__file__).parent.parent)
 _RECORD_CHARACTERS = 200
@@ -60,6 +64,10 @@ class Failure:
     def to_dict(self) -> dict[str, Any]:
         """Return the fields by name, as JSON has them."""
         return asdict(self)
+
+    def renamed(self, names: Mapping[str, str]) -> "Failure":
+        """Return the failure with the names of files that users know, by their paths."""
+        return Failure(**renamed(self.to_dict(), names)) if names else self
 
 
 class TaskFailure(Exception):
@@ -115,6 +123,7 @@ def describe(
     )
     line = f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
     what = more or (told["what"] if told else _sentence(error))
+    where, context = _one_place(where, told["context"] if told else [])
     about = shown(key) if has_key else "" if where is None else shown(record)
     at_key = f", at the key {about}" if has_key else ""
     place = where[:2] if where is not None and where[0] else None
@@ -124,21 +133,74 @@ def describe(
         traceback="".join(traceback.format_list(frames[-_FRAMES:])),
         where=None if where is None or place is None else _named(where),
         record=about,
-        context=told["context"] if told else [],
-        advice=told["advice"] if told else None,
+        context=context,
+        advice=told["advice"] if told else _advice(error),
         own_work=told is not None and told["own_work"],
         fingerprint=f"{type(error).__qualname__}|{what[:200]}|{place}|{about}|{line}",
         retryable=kind in ("user_code", "io", "memory") and not isinstance(error, ContractError),
     )
 
 
+def _one_place(
+    where: Where | None, context: list[tuple[str, str]]
+) -> tuple[Where | None, list[tuple[str, str]]]:
+    """Where the reader stood and what the engine says of the place, as one place, not as two.
+
+    Where the engine names the record at which the reader stood, that is it, by the name that the
+    user gave. Any other place that it names is the better one: of a file that ends too early, the
+    reader knows only the last record that was whole.
+    """
+    said = dict(context)
+    if where is None or "file" not in said:
+        return where, context
+    file = where[0] if Path(where[0]).absolute() == Path(said["file"]) else said["file"]
+    if file == where[0] and said.get("offset") == str(where[1]):
+        return where, [(name, value) for name, value in context if name not in ("file", "offset")]
+    return None, [("file", file), *((name, value) for name, value in context if name != "file")]
+
+
+def _advice(error: BaseException) -> dict[str, Any] | None:
+    """What a format advises, or who calls user code, in the engine's form."""
+    if isinstance(error, (BadRecord, ContractError)) and error.advice:
+        return {"text": error.advice, "options": []}
+    return None
+
+
+def renamed(told: Any, names: Mapping[str, str]) -> Any:  # noqa: ANN401 - as JSON has it
+    """Return texts, or what holds texts, with other names in the place of paths.
+
+    Example:
+        >>> renamed(["at offset 5 of /proc/1/fd/3"], {"/proc/1/fd/3": "standard input"})
+        ['at offset 5 of standard input']
+    """
+    if isinstance(told, str):
+        for path, name in names.items():  # a path may begin as another one does
+            told = name.join(re.split(rf"{re.escape(path)}(?!\d)", told))
+        return told
+    if is_dict(told):
+        return {key: renamed(value, names) for key, value in told.items()}
+    if is_list(told):
+        return [renamed(value, names) for value in told]
+    return tuple(renamed(value, names) for value in told) if is_tuple(told) else told
+
+
 def user_frames(trace: TracebackType | None) -> list[traceback.FrameSummary]:
-    """Return the frames of a traceback that are not ours, from the first that is the user's."""
+    """Return the frames of a traceback that are not ours, from the first that is the user's.
+
+    Methods that dataclasses generate for our own classes count as ours.
+    """
+    frames = traceback.extract_tb(trace)
+    beside = [*frames[1:], None]
     return [
         frame
-        for frame in traceback.extract_tb(trace)
-        if not frame.filename.startswith((_PACKAGE, "<frozen "))
+        for frame, inner in zip(frames, beside, strict=True)
+        if not _is_ours(frame)
+        and not (frame.filename == "<string>" and inner is not None and _is_ours(inner))
     ]
+
+
+def _is_ours(frame: traceback.FrameSummary) -> bool:
+    return frame.filename.startswith((_PACKAGE, "<frozen "))
 
 
 def _kind(error: BaseException, *, of_engine: bool) -> str:
@@ -187,8 +249,9 @@ def _printable(character: str) -> str:
 
 
 def _sentence(error: BaseException) -> str:
-    text = text_of(error)
-    if isinstance(error, (BadRecord, ContractError)) or text.startswith("cannot "):
+    advised = isinstance(error, (BadRecord, ContractError))
+    text = text_of(ValueError(error.what) if advised else error)
+    if kind_of(error) is not None:
         return text.removeprefix("cannot ").rstrip(".")
     return f"{type(error).__name__}: {text}".rstrip(".: ")
 

@@ -9,7 +9,7 @@ time where it is: file, offset, number of the record and of the line, which is w
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol, Self
 
 from gristmill.mapreduce.paths import StrPath, as_paths, find_files
@@ -33,6 +33,15 @@ CODECS = {
 
 class BadRecord(ValueError):
     """A record that is not what its format says, or that a format cannot hold."""
+
+    gristmill_kind = "bad_input"
+
+    def __init__(self, what: str, advice: str = "") -> None:
+        super().__init__(f"{what}. What to do: {advice}." if advice else what)
+        self.what = what
+        """What is wrong with it."""
+        self.advice = advice
+        """What to do about it, if there is something."""
 
 
 class Reader(Protocol):
@@ -80,15 +89,20 @@ class Input(ABC):
 
     @abstractmethod
     def open(self, what: dict[str, Any], *, tolerant: bool = False) -> Reader:
-        """Open a split; a `tolerant` reader goes on after a bad record, if the format allows."""
+        """Open a split; a `tolerant` reader passes over a bad record, if the format allows."""
 
     def open_batches(self, what: dict[str, Any]) -> Reader:
         """Open a split, for `map_batches`."""
         del what
         raise ValueError(
             f"cannot read {self} in batches: map_batches takes lines of text, parquet and arrow."
-            " To go on: give the job map= in place of map_batches=."
+            " What to do: give the job map= in place of map_batches=."
         )
+
+    def tag_of(self, what: dict[str, Any]) -> str:
+        """Return what the user calls the input that a split is from; see `context.tag`."""
+        del what
+        return ""
 
     @property
     def keyed(self) -> bool:
@@ -141,16 +155,24 @@ class Format(Input, Output):
     """Files, directories and patterns; as an output, one directory."""
     codec: str | None = None
     """How its output is compressed; inputs tell by themselves."""
+    tag: str = field(default="", kw_only=True)
+    """What the user calls it, where a job has several inputs."""
 
     def __post_init__(self) -> None:
         if self.codec is not None and self.codec not in CODECS:
             raise ValueError(
                 f"cannot read the options: gm.{self.NAME} has no codec {self.codec!r}."
-                f" To go on: take one of {', '.join(CODECS)}."
+                f" What to do: take one of {', '.join(CODECS)}."
             )
 
     def __str__(self) -> str:
-        return f"gm.{self.NAME}({', '.join(map(repr, self.paths))})"
+        tag = [f"tag={self.tag!r}"] if self.tag else []
+        return f"gm.{self.NAME}({', '.join([*map(repr, self.paths), *tag])})"
+
+    def tag_of(self, what: dict[str, Any]) -> str:
+        """Return its tag."""
+        del what
+        return self.tag
 
     def at(self, paths: StrPath | tuple[StrPath, ...]) -> Self:
         """Return the same format with other paths."""
@@ -161,7 +183,7 @@ class Format(Input, Output):
         """The directory to write to."""
         if len(self.paths) != 1:
             raise ValueError(
-                f"cannot write to {self}: an output is one directory. To go on: name one."
+                f"cannot write to {self}: an output is one directory. What to do: name one."
             )
         return self.paths[0].rstrip("/") or "/"
 
@@ -189,6 +211,6 @@ class Format(Input, Output):
         """Make a file, in the worker."""
         del path
         raise ValueError(
-            f"cannot write to {self}: gm.{self.NAME} is an input only. To go on: take for example"
+            f"cannot write to {self}: gm.{self.NAME} is an input only. What to do: take for example"
             " gm.tsv or gm.kv."
         )

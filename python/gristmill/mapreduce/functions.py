@@ -25,6 +25,15 @@ _SINGLE = (str, bytes, bytearray, dict, tuple)
 class ContractError(TypeError):
     """A user function gave something else than what is expected of it."""
 
+    gristmill_kind = "user_code"
+
+    def __init__(self, what: str, advice: str = "") -> None:
+        super().__init__(f"{what}. What to do: {advice}." if advice else what)
+        self.what = what
+        """What is wrong with it."""
+        self.advice = advice
+        """What to do about it, if there is something."""
+
 
 def name_of(function: object) -> str:
     """Return how a user would call a function.
@@ -89,8 +98,8 @@ def records_of(
         if isinstance(found, _SINGLE) or not isinstance(found, Iterable):
             raise ContractError(
                 f"{role} {name_of(function)} returned {_short(found)}, a"  # pyright: ignore[reportUnknownArgumentType]
-                f" {type(found).__name__}: {expected} are expected."  # pyright: ignore[reportUnknownArgumentType]
-                " To go on: yield each of them, or return a list."
+                f" {type(found).__name__}: {expected} are expected",  # pyright: ignore[reportUnknownArgumentType]
+                "yield each of them, or return a list",
             )
         return found  # pyright: ignore[reportUnknownVariableType]
 

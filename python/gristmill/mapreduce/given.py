@@ -1,63 +1,154 @@
-"""The values that options of a job are given: those that make no sense are refused by name.
+"""Run options, which say how a job is run: values that make no sense are refused by name.
+
+    user_code(), the engine's ─┬─▶ RUN ──▶ Job.run, Job.explain, gm.run_all;  `gristmill run`
+    those of worker processes ─┘      └──▶ typed.py, for type checkers
 
 A wrong type is a TypeError, a wrong value a ValueError; either says which option, what it was given
 and what it takes. What only the engine can know (whether memory is enough) it says itself.
 """
 
 import math
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, NoReturn
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NoReturn
 
 from gristmill.amounts import parse_bytes, whole_number
 from gristmill.mapreduce.paths import StrPath, as_paths
+from gristmill.mapreduce.source import Source
+from gristmill.options import HISTORY, Option, user_code
+from gristmill.signatures import typed_dict
 
-if TYPE_CHECKING:
-    from gristmill.mapreduce.launching import Options
+__all__ = ["RUN", "Options", "typed_module"]
 
-__all__ = ["check_options"]
+_ATTEMPTS = Option("attempts", "count", "4", "How often a task is tried before the job fails.")
 
-_MOST_WORKERS = 1024
-_MOST_ATTEMPTS = 1000
+_OF_WORKERS = (
+    Option("timeout_s", "seconds", "600", "Stop a worker if one record takes longer than this."),
+    Option(
+        "worker_memory", "bytes", "not limited", "Most memory of one worker process, such as 2G."
+    ),
+)
+
+_OF_ENGINE = (*user_code(), _ATTEMPTS)
+
+RUN = (*_OF_ENGINE, *_OF_WORKERS, HISTORY)
+"""The options of a job of user code that is run."""
+
+_KINDS = {option.name: option for option in RUN}
+_MOST = {"workers": 1024, "attempts": 1000}
 _LEAST_SECONDS, _MOST_SECONDS = 0.001, 1e9
-_FLAGS = ("overwrite", "no_sync", "history", "command_line")
 
 Spell = Callable[[str], str]
 
 
-def check_options(options: "Options") -> dict[str, Any]:
-    """Return what options stand for that were given in another way, such as numbers of numpy.
+def _nothing() -> dict[str, Any]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How a job is run, whatever it is; see `Job.run`."""
+
+    given: Mapping[str, Any] = field(default_factory=_nothing)
+    """Those of `RUN` that were given, by their names."""
+    progress: bool | None = None
+    command_line: bool = False
+    """Whether errors name options as the command line does."""
+    source: Source | None = None
+    """The file that defines the job, where that is not the script that runs."""
+
+    def __post_init__(self) -> None:
+        if self.progress is not None:
+            _flag(self.progress, "progress")
+        checked = {name: _checked(name, value, self.spell) for name, value in self.given.items()}
+        given = {name: value for name, value in checked.items() if not _is_left_out(value)}
+        object.__setattr__(self, "given", given)
+
+    def get(self, name: str) -> Any:  # noqa: ANN401 - the option's
+        """Return the value of an option, if it was given."""
+        return self.given.get(name)
+
+    def spell(self, name: str) -> str:
+        """Return the name of an option as errors have it."""
+        return f"--{_KINDS[name].dashed}" if self.command_line else name
+
+    def but(self, **changed: Any) -> "Options":  # noqa: ANN401 - the options'
+        """Return the same options with some of `RUN` changed."""
+        return replace(self, given={**self.given, **changed})
+
+    @property
+    def spill_dirs(self) -> list[str]:
+        """Where runs go, if that was given."""
+        return self.spec().get("spill_dir", [])
+
+    def spec(self) -> dict[str, Any]:
+        """Return those that were given, as the engine takes them."""
+        return {
+            option.name: _for_engine(option, self.given[option.name])
+            for option in _OF_ENGINE
+            if option.name in self.given
+        }
+
+
+def _is_left_out(value: object) -> bool:
+    return value is None or value is False
+
+
+def _for_engine(option: Option, value: Any) -> object:  # noqa: ANN401 - the option's
+    match option.kind:
+        case "bytes":
+            return f"{value}"
+        case "path_list":
+            return [os.path.abspath(folder) for folder in value]  # noqa: PTH100 - links stay
+        case _:
+            return value
+
+
+def _checked(name: str, value: Any, spell: Spell) -> Any:  # noqa: ANN401 - what was given
+    """What a value stands for that may have been given in another way, such as a number of numpy.
 
     Raises:
-        TypeError: One is of a wrong type.
-        ValueError: One makes no sense.
+        TypeError: It is of a wrong type.
+        ValueError: It makes no sense.
     """
-    spell = _dashed if options.command_line else str
-    _check_flags(options, spell)
-    if options.worker_memory is not None:
-        parse_bytes(options.worker_memory, spell("worker_memory"))
-    if options.memory is not None and not isinstance(options.memory, str):
-        parse_bytes(options.memory, spell("memory"))
-    return {
-        "workers": _count(options.workers, spell("workers"), _MOST_WORKERS),
-        "attempts": _count(options.attempts, spell("attempts"), _MOST_ATTEMPTS),
-        "spill_dir": _folders(options.spill_dir, spell("spill_dir")),
-        "timeout_s": _seconds(options.timeout_s, spell("timeout_s")),
-    }
-
-
-def _count(value: object, name: str, most: int) -> int | None:
+    option = _KINDS.get(name)
+    if option is None:
+        raise TypeError(f"got an unexpected keyword argument {name!r}")
     if value is None:
         return None
+    match option.kind:
+        case "flag":
+            return _flag(value, spell(name))
+        case "count":
+            return _count(value, spell(name), _MOST.get(name))
+        case "bytes":
+            if option in _OF_WORKERS or not isinstance(value, str):  # text the engine reads
+                parse_bytes(value, spell(name))
+            return value
+        case "path_list":
+            return _folders(value, spell(name))
+        case "seconds":
+            return _seconds(value, spell(name))
+        case _:  # the engine's to say
+            return value
+
+
+def _flag(value: object, name: str) -> bool:
+    if not isinstance(value, bool):
+        _refuse(name, value, "give True or False", wrong_type=True)
+    return value
+
+
+def _count(value: object, name: str, most: int | None) -> int:
     number = whole_number(value)
-    if number is None or not 1 <= number <= most:
-        advice = f"give a whole number from 1 to {most}"
+    if number is None or number < 1 or (most is not None and number > most):
+        advice = f"give a whole number from 1 {'on' if most is None else f'to {most}'}"
         _refuse(name, value, advice, wrong_type=number is None)
     return number
 
 
-def _seconds(value: Any, name: str) -> float | None:  # noqa: ANN401 - what was given
-    if value is None:
-        return None
+def _seconds(value: Any, name: str) -> float:  # noqa: ANN401 - what was given
     advice = "give seconds, from 0.001 to a billion"
     if isinstance(value, (bool, str, bytes)):
         _refuse(name, value, advice, wrong_type=True)
@@ -67,33 +158,37 @@ def _seconds(value: Any, name: str) -> float | None:  # noqa: ANN401 - what was 
         seconds = math.inf
     except TypeError:
         _refuse(name, value, advice, wrong_type=True)
-    if not _LEAST_SECONDS <= seconds <= _MOST_SECONDS:  # nor is it, where it is no number
+    if not _LEAST_SECONDS <= seconds <= _MOST_SECONDS:  # nor is it, where it is not a number
         _refuse(name, value, advice, wrong_type=False)
     return seconds
 
 
-def _check_flags(options: "Options", spell: Spell) -> None:
-    named: dict[str, object] = {name: getattr(options, name) for name in _FLAGS}
-    for name, value in {**named, "progress": options.progress}.items():
-        if value is not None and not isinstance(value, bool):
-            _refuse(spell(name), value, "give True or False", wrong_type=True)
-
-
-def _folders(value: StrPath | Iterable[StrPath] | None, name: str) -> tuple[str, ...] | None:
-    if value is None:
-        return None
+def _folders(value: StrPath | Iterable[StrPath], name: str) -> tuple[str, ...] | None:
     folders = as_paths(value, name)
     if not all(folders):
         _refuse(name, value, "give a directory, or a list of them", wrong_type=False)
-    return folders
-
-
-def _dashed(name: str) -> str:
-    return f"--{name.removesuffix('_s').replace('_', '-')}"
+    return folders or None
 
 
 def _refuse(name: str, value: object, advice: str, *, wrong_type: bool) -> NoReturn:
     shown = repr(value)
     shown = shown if len(shown) <= 100 else f"{shown[:97]}..."
-    message = f"cannot read the options: {name} is {shown}. To go on: {advice}."
+    message = f"cannot read the options: {name} is {shown}. What to do: {advice}."
     raise TypeError(message) if wrong_type else ValueError(message)
+
+
+def typed_module() -> str:
+    """Return the text of typed.py.
+
+    Example:
+        >>> "class RunOptions(TypedDict" in typed_module()
+        True
+    """
+    head = (
+        '"""The types of run options; made by `make format` from given.py, not to be edited."""\n\n'
+        "from collections.abc import Iterable\nfrom typing import Literal, TypedDict\n\n"
+        "from gristmill.names import StrPath\n\n"
+        '__all__ = ["RunOptions"]\n'
+    )
+    options = typed_dict("RunOptions", "Options of a job of user code that is run.", RUN)
+    return f"{head}\n\n{options}\n"

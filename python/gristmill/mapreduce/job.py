@@ -8,35 +8,30 @@
 A job that makes no sense is refused when it is made, not when it has run for an hour.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
-from gristmill.amounts import parse_bytes, whole_number
-from gristmill.mapreduce.aggregates import Aggregate
-from gristmill.mapreduce.formats import Format, Input, Output
-from gristmill.mapreduce.functions import name_of
-from gristmill.mapreduce.partitioners import Partitioner
-from gristmill.mapreduce.paths import StrPath
-from gristmill.mapreduce.plan import NO_MAX
+from gristmill.amounts import whole_number
+from gristmill.mapreduce.checks import check_job
+from gristmill.mapreduce.given import RUN, Options
+from gristmill.mapreduce.spec import Spec
+from gristmill.mapreduce.typed import RunOptions
+from gristmill.signatures import takes
 
 if TYPE_CHECKING:
     from gristmill.mapreduce.result import Result
 
 __all__ = ["Job"]
 
-Function = Callable[..., Any]
 
-
-@dataclass(frozen=True, eq=False)
-class Job:
+class Job(Spec):
     r"""A job of your own functions.
 
     A function that has a parameter `context` gets the task's `Context`.
 
     Args:
         input: What to read, such as `gm.text("books/*.txt")`; or a job, to read what that one
-            writes (`kv` in a folder of its own, if it has no output).
+            writes (`kv` in a folder of its own, if it has no output). Or a list of inputs of
+            any formats, each with a `tag=`, which `context.tag` is while it is read.
         map: Called with each record; yields pairs of a key and a value (without a reduction:
             records of the output), or returns a list of them, or `None`. Without a map, records
             must be pairs.
@@ -67,7 +62,7 @@ class Job:
             not what the format says); they are put into files `_bad-*` of the output.
         split_min: The least bytes of input for a map task, such as `"1M"`.
         split_max: The most; by default a 32nd of the input, within 4 and 64 MiB. Small files are
-            combined up to it.
+            combined up to it. Of items and whole files a task has at most a 128th of them.
         name: What the job is called where jobs are listed; by default as its functions.
 
     Raises:
@@ -84,74 +79,26 @@ class Job:
         <Job words, gm.sum(): gm.text('books/*.txt') to gm.tsv('out/')>
     """
 
-    input: "Input | Job"
-    map: Function | None = field(default=None, kw_only=True)
-    map_batches: Function | None = field(default=None, kw_only=True)
-    setup: Function | None = field(default=None, kw_only=True)
-    teardown: Function | None = field(default=None, kw_only=True)
-    combine: Function | None = field(default=None, kw_only=True)
-    reduce: Function | Aggregate | None = field(default=None, kw_only=True)
-    reduce_batches: Function | None = field(default=None, kw_only=True)
-    sort_by: Function | None = field(default=None, kw_only=True)
-    group_by: Function | None = field(default=None, kw_only=True)
-    partition_by: Partitioner = field(default="hash", kw_only=True)
-    parts: int | None = field(default=None, kw_only=True)
-    output: Output | None = field(default=None, kw_only=True)
-    outputs: Mapping[str, Output] = field(default_factory=dict[str, Output], kw_only=True)
-    files: Iterable[StrPath] = field(default=(), kw_only=True)
-    skip_bad: int = field(default=0, kw_only=True)
-    split_min: int | str | None = field(default=None, kw_only=True)
-    split_max: int | str | None = field(default=None, kw_only=True)
-    name: str = field(default="", kw_only=True)
-
     def __post_init__(self) -> None:
-        from gristmill.mapreduce.checks import check_job
-        from gristmill.mapreduce.paths import as_paths
-
-        object.__setattr__(self, "files", as_paths(self.files, "files"))
+        super().__post_init__()
         check_job(self)
         for name in ("parts", "skip_bad"):
             object.__setattr__(self, name, whole_number(getattr(self, name)))
         if not self.name:
             object.__setattr__(self, "name", self._named())
 
-    def __repr__(self) -> str:
-        source = self.input.name if isinstance(self.input, Job) else str(self.input)
-        target = "nowhere" if self.output is None else str(self.output)
-        return f"<Job {self.name}: {source} to {target}>"
-
-    def run(
-        self,
-        *,
-        memory: int | str | None = None,
-        workers: int | None = None,
-        attempts: int | None = None,
-        timeout_s: float | None = None,
-        worker_memory: int | str | None = None,
-        spill_dir: StrPath | Iterable[StrPath] | None = None,
-        overwrite: bool = False,
-        no_sync: bool = False,
-        progress: bool | None = None,
-        history: bool = False,
-    ) -> "Result":
+    @takes(RUN)
+    def run(self, *, progress: bool | None = None, **options: Unpack[RunOptions]) -> "Result":
         r"""Run the job, after the job that it reads from, if it does.
 
+        `memory` is for sorting and merging, in all workers together; what functions take is beside
+        it. An exception that comes twice at the same record ends the job, whatever `attempts` says.
+
         Args:
-            memory: Most memory for sorting and merging in all workers, in bytes or as `"8G"`; by
-                default 60 % of what is available.
-            workers: How many tasks run at once; by default one for each core. The output does
-                not depend on it.
-            attempts: How often a task is tried, when something fails that a retry can help; by
-                default four times. An exception that comes twice at the same record ends the job.
-            timeout_s: How long a function may take for one record, in seconds, before its worker
-                is killed; by default 600.
-            worker_memory: Most memory of a worker's process, beyond which it is killed.
-            spill_dir: Where runs go; by default beside the output.
-            overwrite: Replace the output if it exists, in one exchange of names.
-            no_sync: Do not wait until the output is durable.
             progress: Draw a bar, after two seconds; by default where stderr is a terminal or a
-                notebook, and if True, elsewhere as well, as lines.
-            history: Keep the job's history also if the job takes less than a second.
+                notebook, and if True, elsewhere as well, as lines. With False, warnings such as one
+                of idle workers are not printed to stderr either; they are in the report.
+            options: Those of `gristmill run`.
 
         Returns:
             What the job did, and where its output is.
@@ -184,28 +131,25 @@ class Job:
             ...     sorted(result.read())
             [('be', '2'), ('not', '1'), ('or', '1'), ('to', '2')]
         """
-        from gristmill.mapreduce.launching import Options, run
+        from gristmill.mapreduce.launching import run
+        from gristmill.mapreduce.telling import tell_warnings
+        from gristmill.mapreduce.tracebacks import without_our_frames
 
-        options = Options(
-            memory=memory,
-            workers=workers,
-            attempts=attempts,
-            timeout_s=timeout_s,
-            worker_memory=worker_memory,
-            spill_dir=spill_dir,
-            overwrite=overwrite,
-            no_sync=no_sync,
-            progress=progress,
-            history=history,
-        )
-        return run(self, options)
+        given = Options(given=options, progress=progress)
+        try:
+            result = run(self, given)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is raised again
+            raise without_our_frames(error)  # noqa: B904 - it is the same one
+        if progress is not False:
+            tell_warnings(result.report)
+        return result
 
-    def explain(self, *, memory: int | str | None = None, workers: int | None = None) -> str:
+    @takes(RUN)
+    def explain(self, **options: Unpack[RunOptions]) -> str:
         """Return what the job would do, for people: splits, partitions, memory; nothing is run.
 
         Args:
-            memory: As for `run`.
-            workers: As for `run`.
+            options: As for `run`.
 
         Raises:
             ValueError: An option makes no sense.
@@ -213,9 +157,12 @@ class Job:
             MemoryError: `memory` is too small.
         """
         from gristmill.mapreduce.explaining import explain
-        from gristmill.mapreduce.launching import Options
+        from gristmill.mapreduce.tracebacks import without_our_frames
 
-        return explain(self, Options(memory=memory, workers=workers))
+        try:
+            return explain(self, Options(given=options))
+        except Exception as error:  # noqa: BLE001 - as above
+            raise without_our_frames(error)  # noqa: B904
 
     def then(self, **options: Any) -> "Job":  # noqa: ANN401 - those of Job
         """Return a job that reads what this one writes; `run` runs both.
@@ -230,55 +177,3 @@ class Job:
             <Job <lambda>: <lambda>, gm.sum() to gm.tsv('by-count/')>
         """
         return Job(self, **options)
-
-    def with_input(self, paths: StrPath | Iterable[StrPath]) -> "Job":
-        """Return the same job with other files to read.
-
-        Raises:
-            TypeError: Its input is no files.
-        """
-        from gristmill.mapreduce.paths import as_paths
-
-        if isinstance(self.input, Job):
-            return replace(self, input=self.input.with_input(paths))
-        if not isinstance(self.input, Format):
-            raise TypeError(f"cannot read files in the place of {self.input}: it is none.")
-        return replace(self, input=self.input.at(as_paths(paths)))
-
-    def with_output(self, path: StrPath) -> "Job":
-        """Return the same job with another directory to write.
-
-        Raises:
-            TypeError: It has no output.
-        """
-        if not isinstance(self.output, Format):
-            raise TypeError("cannot name another output: the job has none, so no format either.")
-        return replace(self, output=self.output.at(path))
-
-    def chain(self) -> list["Job"]:
-        """Return the jobs that must run, in order; the last is this one."""
-        before = self.input.chain() if isinstance(self.input, Job) else []
-        return [*before, self]
-
-    @property
-    def reduces(self) -> bool:
-        """Whether there is anything to shuffle."""
-        return self.reduce is not None or self.reduce_batches is not None
-
-    def split_sizes(self) -> tuple[int, int]:
-        """Return the least and the most bytes of a split."""
-        least, most = self.split_min, self.split_max
-        return (
-            0 if least is None else parse_bytes(least, "split_min"),
-            NO_MAX if most is None else parse_bytes(most, "split_max"),
-        )
-
-    def _named(self) -> str:
-        return ", ".join(self._names()) or "job"
-
-    def _names(self) -> Iterator[str]:
-        for function in (self.map, self.map_batches, self.reduce, self.reduce_batches):
-            if isinstance(function, Aggregate):
-                yield repr(function)
-            elif function is not None:
-                yield name_of(function)

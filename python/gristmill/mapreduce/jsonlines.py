@@ -2,19 +2,26 @@
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from operator import is_not
 from typing import Any, ClassVar
 
 from gristmill import _core
+from gristmill.mapreduce.failures import shown
 from gristmill.mapreduce.formats import BadRecord, Format, Reader, Writer
+from gristmill.mapreduce.keys import Desc
 from gristmill.mapreduce.kinds import is_pair
-from gristmill.mapreduce.lines import NativeReader, lines_of, plan_lines
+from gristmill.mapreduce.lines import Lines, NativeReader, lines_of, plan_lines
 from gristmill.mapreduce.paths import StrPath, as_paths
 from gristmill.mapreduce.plan import Plan
 
 __all__ = ["Jsonl", "jsonl"]
 
+_ADVICE = (
+    "make the record of dicts, lists, str, finite numbers, bool and None, or write another format"
+)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -25,6 +32,8 @@ class Jsonl(Format):
     NAME: ClassVar[str] = "jsonl"
     SUFFIX: ClassVar[str] = ".jsonl"
 
+    skip_blank: bool = False
+
     def plan(self, split_min: int, split_max: int) -> Plan:
         """Cut the files at line ends, which JSON has nowhere else."""
         return plan_lines(self, split_min, split_max)
@@ -32,14 +41,21 @@ class Jsonl(Format):
     def open(self, what: dict[str, Any], *, tolerant: bool = False) -> Reader:
         """Open a split."""
         del tolerant  # bytes are read, and each line is parsed by itself
-        return NativeReader(lines_of(what, text=False), _value)
+        lines = lines_of(what, text=False)
+        return _Values(lines) if self.skip_blank else NativeReader(lines, _value)
 
     def writer(self, path: str) -> Writer:
         """Make a file of lines."""
         return _core.LineWriter(path, self.codec, line_of=_line)
 
 
-def jsonl(paths: StrPath | Iterable[StrPath] = (), *, codec: str | None = None) -> Jsonl:
+def jsonl(
+    paths: StrPath | Iterable[StrPath] = (),
+    *,
+    skip_blank: bool = False,
+    codec: str | None = None,
+    tag: str = "",
+) -> Jsonl:
     """JSON values, one a line.
 
     As an output, a key with its value becomes `{"key": ..., "value": ...}`, any other record what
@@ -47,31 +63,80 @@ def jsonl(paths: StrPath | Iterable[StrPath] = (), *, codec: str | None = None) 
 
     Args:
         paths: As an input files, directories, patterns; as an output a directory.
+        skip_blank: Pass over lines of an input that are empty or hold white space alone;
+            otherwise such a line is an error.
         codec: How the output is compressed: `gzip`, `bzip2`, `zstd`, `lz4`, `xz` or `snappy`.
+        tag: A name for the input, which `context.tag` is, where a job has several inputs.
 
     Example:
         >>> jsonl("log/*.jsonl.gz").suffix
         '.jsonl'
     """
-    return Jsonl(as_paths(paths), codec)
+    return Jsonl(as_paths(paths), codec, skip_blank, tag=tag)
+
+
+_BLANK = object()
+"""In the place of a line that is passed over."""
+
+
+class _Values(NativeReader):
+    """A reader that passes over blank lines, and does not count them."""
+
+    def __init__(self, lines: Lines) -> None:
+        super().__init__(lines, self._value)
+        self._blank = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        # `filter` and `map` go on after an exception, which a generator would not.
+        return filter(partial(is_not, _BLANK), super().__iter__())
+
+    def records_read(self) -> int:
+        """Return how many values have come."""
+        return super().records_read() - self._blank
+
+    def _value(self, line: bytes) -> object:
+        try:
+            return _value(line)
+        except BadRecord:  # asked only then, so that other lines cost nothing
+            if line.strip():
+                raise
+            self._blank += 1
+            return _BLANK
 
 
 def _value(line: bytes) -> object:
     try:
         return json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise BadRecord(f"the line is no JSON: {error}") from None
+        if not line.strip():
+            advice = "give gm.jsonl skip_blank=True to pass over blank lines"
+            raise BadRecord("the line is not JSON: it is blank", advice) from None
+        raise BadRecord(f"the line is not JSON: {error}") from None
 
 
 def _line(record: object) -> str:
-    shown = {"key": record[0], "value": record[1]} if is_pair(record) else record
+    plain = {"key": record[0], "value": record[1]} if is_pair(record) else record
     try:
-        line = json.dumps(shown, ensure_ascii=False, allow_nan=False)
+        line = json.dumps(plain, ensure_ascii=False, allow_nan=False, default=_inside)
         if not line.isascii() and _SURROGATE.search(line):
-            line = json.dumps(shown)  # half a surrogate pair has no UTF-8, but an escape
+            line = json.dumps(
+                plain, default=_inside
+            )  # half a surrogate pair has no UTF-8, but an escape
         return line
     except (TypeError, ValueError, RecursionError) as error:
-        raise BadRecord(
-            f"the record has no JSON: {error}. To go on: make it of dicts, lists, str, int, float,"
-            " bool and None, or write another format."
-        ) from None
+        raise BadRecord(f"{shown(record)} has no JSON: {_why(error)}", _ADVICE) from None
+
+
+def _inside(value: object) -> object:
+    """What JSON has of a value that it does not know: of a descending key, the key."""
+    if isinstance(value, Desc):
+        return value.key
+    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    if isinstance(error, ValueError):
+        return "it holds NaN, an infinity, or itself"
+    return str(error)

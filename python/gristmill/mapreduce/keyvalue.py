@@ -10,21 +10,21 @@ Keys and values keep their types, in the encoding of the shuffle. A file that is
 cut between blocks. Described in docs/internals/kv-file.md.
 """
 
-import os
 import struct
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from reprlib import repr as short
 from typing import Any, BinaryIO, ClassVar
 
 from gristmill import _core
+from gristmill.locations import absolute, open_read, size_of
 from gristmill.mapreduce.formats import CODECS, BadRecord, Format, Reader, Where, Writer
 from gristmill.mapreduce.kinds import is_pair
 from gristmill.mapreduce.paths import StrPath, as_paths
 from gristmill.mapreduce.plan import Plan, Split, split_bytes
 from gristmill.mapreduce.sharing import Before, Several, before_of, is_shared, shared
+from gristmill.names import show_path
 
 __all__ = ["KeyValues", "kv"]
 
@@ -42,6 +42,9 @@ class KeyValues(Format):
     NAME: ClassVar[str] = "kv"
     SUFFIX: ClassVar[str] = ".kv"
 
+    turned: bool = False
+    """Whether keys in descending order are read as `gm.desc` of them; otherwise as they were."""
+
     @property
     def keyed(self) -> bool:
         """Its records are pairs."""
@@ -51,11 +54,11 @@ class KeyValues(Format):
         """Cut the files between blocks; compressed ones are a split each."""
         files = self.files()
         splits: list[Split] = []
-        total = sum(Path(path).stat().st_size for path in files)
+        total = sum(size_of(path) for path in files)
         size = split_bytes(total, split_min, split_max)
         for path in files:
             if path.endswith(tuple(CODECS.values())):
-                length = Path(path).stat().st_size
+                length = size_of(path)
                 splits.append(Split(length, {"path": path, "start": None, "bytes": length}))
             else:
                 splits.extend(_cut(path, size))
@@ -66,14 +69,19 @@ class KeyValues(Format):
         if is_shared(what):
             return Several(what, self.open, tolerant=tolerant)
         # A damaged block has no records to go on with.
-        return _PairReader(what["path"], what["start"], what["bytes"], before_of(what))
+        pairs = _PairReader(what["path"], what["start"], what["bytes"], before_of(what))
+        if self.turned:
+            pairs.decode_key = _core.decode_key
+        return pairs
 
     def writer(self, path: str) -> Writer:
         """Make a file of pairs."""
         return _PairWriter(path, self.codec)
 
 
-def kv(paths: StrPath | Iterable[StrPath] = (), *, codec: str | None = None) -> KeyValues:
+def kv(
+    paths: StrPath | Iterable[StrPath] = (), *, codec: str | None = None, tag: str = ""
+) -> KeyValues:
     """Keys and values in Gristmill's own encoding: they come back as they were, types and all.
 
     As an output, every record must be a tuple of a key and a value.
@@ -81,18 +89,19 @@ def kv(paths: StrPath | Iterable[StrPath] = (), *, codec: str | None = None) -> 
     Args:
         paths: As an input files, directories, patterns; as an output a directory.
         codec: How the output is compressed: `gzip`, `bzip2`, `zstd`, `lz4`, `xz` or `snappy`.
+        tag: A name for the input, which `context.tag` is, where a job has several inputs.
 
     Example:
         >>> kv("counts/").suffix
         '.kv'
     """
-    return KeyValues(as_paths(paths), codec)
+    return KeyValues(as_paths(paths), codec, tag=tag)
 
 
 def _cut(path: str, size: int) -> Iterator[Split]:
     """Splits of about `size` bytes: whole blocks, whose headers are all that is read."""
-    length = Path(path).stat().st_size
-    with Path(path).open("rb") as file:
+    length = size_of(path)
+    with open_read(path) as file:
         _check_magic(file.read(len(MAGIC)), path)
         start, at, block_bytes = 0, len(MAGIC), -1
         while at < length:
@@ -116,18 +125,19 @@ class _PairReader:
     def __init__(self, path: str, start: int | None, size: int, before: Before) -> None:
         self._path = path
         self._before = before
-        self._found = os.path.abspath(path)  # noqa: PTH100 - user code may go elsewhere
+        self._found = absolute(path)  # user code may go elsewhere
         self._start = start
         self._size = size
         self._at = start or 0
         self._count = 0
         self._last: object = None
+        self.decode_key: Callable[[bytes], Any] = _core.decode
 
     def __iter__(self) -> Iterator[Any]:
         if self._start is None:
             yield from self._pairs(_core.CompressedReader(self._found), None)
         else:
-            with Path(self._found).open("rb") as file:
+            with open_read(self._found) as file:
                 file.seek(self._start)
                 yield from self._pairs(file, self._start + self._size)
 
@@ -155,7 +165,7 @@ class _PairReader:
             in_file += records
             files, records, done = self._before
             _core.pulse(records + self._count, at, files, done + at - begun)
-            for pair in _unpacked(payload):
+            for pair in _unpacked(payload, self.decode_key):
                 self._count += 1
                 self._last = pair
                 yield pair
@@ -193,8 +203,8 @@ class _PairWriter:
         """Write a key with its value."""
         if not is_pair(record):
             raise BadRecord(
-                f"gm.kv holds pairs of a key and a value, and {short(record)} is none."
-                " To go on: yield (key, value)."
+                f"gm.kv holds pairs of a key and a value, and {short(record)} is not one",
+                "yield (key, value)",
             )
         encoded = _core.encode_key(record[0]), _core.encode(record[1])
         lengths = tuple(map(len, encoded))
@@ -221,23 +231,23 @@ class _PairWriter:
         self._held_bytes = self._in_block = 0
 
 
-def _unpacked(payload: bytes) -> Iterator[tuple[Any, Any]]:
+def _unpacked(payload: bytes, decode_key: Callable[[bytes], Any]) -> Iterator[tuple[Any, Any]]:
     at = 0
     while at < len(payload):
         key_bytes, value_bytes = _PAIR.unpack_from(payload, at)
         key_at = at + _PAIR.size
         value_at = key_at + key_bytes
         at = value_at + value_bytes
-        yield _core.decode(payload[key_at:value_at]), _core.decode(payload[value_at:at])
+        yield decode_key(payload[key_at:value_at]), _core.decode(payload[value_at:at])
 
 
 def _check_magic(found: bytes, path: str) -> None:
     if found != MAGIC:
         raise BadRecord(
-            f"cannot read {path}: it does not begin as a key/value file does."
-            " To go on: read it in the format that it was written in."
+            f"cannot read {show_path(path)}: it does not begin as a key/value file does",
+            "read it in the format that it was written in",
         )
 
 
 def _damaged(path: str, offset: int, what: str) -> BadRecord:
-    return BadRecord(f"cannot read {path}: at offset {offset}, {what}. To go on: write it again.")
+    return BadRecord(f"cannot read {show_path(path)}: at offset {offset}, {what}", "write it again")

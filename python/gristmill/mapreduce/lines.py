@@ -6,19 +6,24 @@ A line belongs to the split in which it begins. Compressed files are told by the
 bytes, and are one split each; small files are combined.
 """
 
-import json
-import os
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import codecs
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from encodings.aliases import aliases
 from functools import partial
 from typing import Any
 
 from gristmill import _core
+from gristmill.locations import absolute
 from gristmill.mapreduce.formats import Format, Where
-from gristmill.mapreduce.plan import Plan, Split
+from gristmill.mapreduce.plan import Plan, Split, split_bytes, split_records
 from gristmill.mapreduce.sharing import before_of
+from gristmill.names import from_json, to_json
 
-__all__ = ["Lines", "NativeReader", "decoder", "lines_of", "plan_lines"]
+__all__ = ["Lines", "NativeReader", "decoder", "lines_of", "plan_lines", "plan_whole"]
+
+_ERRORS = ("strict", "ignore", "replace", "backslashreplace", "surrogateescape")
 
 Parse = Callable[[Any], Any]
 
@@ -83,7 +88,7 @@ def plan_lines(
 ) -> Plan:
     """Cut the files of `source` at line ends, or at multiples of `stride`."""
     files = source.files()
-    found = json.loads(
+    found = from_json(
         _core.plan_text(
             files,
             split_min=split_min,
@@ -97,13 +102,38 @@ def plan_lines(
     return Plan(splits, files, list(source.paths))
 
 
+def plan_whole(source: Format, split_min: int, split_max: int) -> Plan:
+    """Share the files of `source`, each a record, by their number and by their bytes."""
+    plan = plan_lines(source, split_min, split_max, cut=False, combine=False)
+    most_files = split_records(len(plan.splits))
+    most_bytes = split_bytes(plan.bytes, split_min, split_max)
+    shared: list[Split] = []
+    held: list[Split] = []
+    held_bytes = 0
+    for split in plan.splits:
+        full = len(held) >= most_files and held_bytes >= split_min
+        if held and (full or held_bytes + split.bytes > most_bytes):
+            shared.append(_together(held))
+            held, held_bytes = [], 0
+        held.append(split)
+        held_bytes += split.bytes
+    if held:
+        shared.append(_together(held))
+    return replace(plan, splits=shared)
+
+
+def _together(splits: list[Split]) -> Split:
+    pieces = [piece for split in splits for piece in split.what["pieces"]]
+    return Split(sum(split.bytes for split in splits), {"pieces": pieces})
+
+
 def lines_of(what: dict[str, Any], **options: Any) -> Lines:  # noqa: ANN401
     """Open the lines of a split, natively."""
     pieces: list[dict[str, Any]] = what["pieces"]
-    paths = [os.path.abspath(piece["path"]) for piece in pieces]  # noqa: PTH100 - links stay
+    paths = [absolute(piece["path"]) for piece in pieces]
     given = {path: piece["path"] for path, piece in zip(paths, pieces, strict=True)}
     found = [{**piece, "path": path} for path, piece in zip(paths, pieces, strict=True)]
-    reader = _core.LineReader(json.dumps(found), before=before_of(what), **options)
+    reader = _core.LineReader(to_json(found), before=before_of(what), **options)
     return Lines(reader, given)
 
 
@@ -111,7 +141,8 @@ def decoder(encoding: str, errors: str) -> Callable[[bytes], str]:
     r"""Return what makes text of a line's bytes.
 
     Raises:
-        ValueError: There is no such encoding, or its lines do not end with the byte 10.
+        ValueError: There is no such encoding, or its lines do not end with the byte 10; or there
+            is no such way to handle errors.
 
     Example:
         >>> decoder("latin-1", "strict")(b"caf\xe9") == "caf\u00e9"
@@ -119,14 +150,29 @@ def decoder(encoding: str, errors: str) -> Callable[[bytes], str]:
     """
     try:
         newline = "\n".encode(encoding)
+    except (LookupError, ValueError):  # the name is unknown, or not one at all
+        raise ValueError(
+            f"cannot read the options: there is no text encoding {encoding!r}."
+            f" What to do: {_advice(encoding, set(aliases) | set(aliases.values()), 'utf-8')}."
+        ) from None
+    try:
+        codecs.lookup_error(errors)
     except LookupError:
-        newline = b""
+        raise ValueError(
+            f"cannot read the options: there is no way {errors!r} to handle errors."
+            f" What to do: {_advice(errors, _ERRORS, 'strict')}."
+        ) from None
     if newline != b"\n":
         raise ValueError(
             f"cannot read the options: lines cannot be told apart in the encoding {encoding!r}."
-            " To go on: convert the files to UTF-8, for example with iconv."
+            " What to do: convert the files to UTF-8, for example with iconv."
         )
     return partial(_decode, encoding=encoding, errors=errors)
+
+
+def _advice(name: str, known: Iterable[str], example: str) -> str:
+    near = get_close_matches(name, known, 1, 0.7)
+    return f"give for example {near[0] if near else example!r}"
 
 
 def _decode(line: bytes, *, encoding: str, errors: str) -> str:

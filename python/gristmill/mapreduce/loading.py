@@ -9,18 +9,22 @@ from beside itself, workers find there too.
 
 import inspect
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import traceback
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from gristmill.links import why_missing
 from gristmill.mapreduce.definition import JOB_FILE
-from gristmill.mapreduce.failures import user_frames
+from gristmill.mapreduce.failures import shown, text_of, user_frames
 from gristmill.mapreduce.job import Job
 from gristmill.mapreduce.pickling import by_value
 
 __all__ = ["load_job"]
+
+_FRAMES = 20
 
 
 def load_job(
@@ -52,16 +56,13 @@ def load_job(
         if given:
             raise ValueError(
                 f"cannot set {', '.join(given)}: {path} defines a job, not a function that makes"
-                f" one. To go on: write def {name}({', '.join(given)}): return gm.Job(...)."
+                f" one. What to do: write def {name}({', '.join(given)}): return gm.Job(...)."
             )
         job = found
     elif callable(found):
         job, inputs, output = _made(found, path, given, inputs, output)
     else:
-        raise ValueError(
-            f"cannot run {path}: it defines no {name}. To go on: write {name} = gm.Job(...), or"
-            " name another with --job."
-        )
+        raise ValueError(f"cannot run {path}: {_no_job(module, name)}.")
     if inputs:
         job = job.with_input(list(inputs))
     return job if output is None else job.with_output(output)
@@ -79,10 +80,10 @@ def _made(
     any_name = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
     unknown = [name for name in given if name not in parameters and not any_name]
     if unknown:
-        known = ", ".join(parameters) or "none"
+        known = f"it has {', '.join(parameters)}" if parameters else "it has none"
         raise ValueError(
-            f"cannot set {', '.join(unknown)}: the job of {path} has no such settings."
-            f" To go on: it has {known}."
+            f"cannot set {', '.join(unknown)}: the function {make.__name__} of {path} has no such"
+            f" settings. What to do: {known}."
         )
     if "input" in parameters and inputs:
         given["input"] = inputs[0] if len(inputs) == 1 else list(inputs)
@@ -90,28 +91,61 @@ def _made(
     if "output" in parameters and output is not None:
         given["output"] = output
         output = None
+    missing = [name for name in _needed(parameters.values()) if name not in given]
+    if missing:
+        raise ValueError(
+            f"cannot run {path}: the function {make.__name__} needs a value for"
+            f" {' and '.join(missing)}. What to do: give {' '.join(map(_how_given, missing))}."
+        )
     try:
         job = make(**given)
     except (Exception, SystemExit) as error:
         raise _unloadable(path, error) from error
     if not isinstance(job, Job):
         raise ValueError(
-            f"cannot run {path}: what should make a job returned {job!r}."
-            " To go on: return gm.Job(...)."
+            f"cannot run {path}: the function {make.__name__} returned {shown(job)}, not a gm.Job."
+            " What to do: return gm.Job(...)."
         )
     return job, inputs, output
 
 
+def _needed(parameters: Iterable[inspect.Parameter]) -> list[str]:
+    """The names of the parameters without which a function cannot be called."""
+    several = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    return [
+        one.name
+        for one in parameters
+        if one.default is inspect.Parameter.empty and one.kind not in several
+    ]
+
+
+def _how_given(name: str) -> str:
+    return f"--{name} PATH" if name in ("input", "output") else f"--set {name}=VALUE"
+
+
+def _no_job(module: ModuleType, name: str) -> str:
+    """What a file has in the place of a job, and what to do about it."""
+    jobs = [other for other, value in vars(module).items() if isinstance(value, Job)]
+    advice = f"write {name} = gm.Job(...), or name another with --job"
+    if jobs:
+        advice = f"give --job {jobs[0]}" if len(jobs) == 1 else f"give --job: {', '.join(jobs)}"
+    if not hasattr(module, name):
+        return f"it does not define {name}. What to do: {advice}"
+    found = getattr(module, name)
+    return f"{name} is {shown(found)}, not a gm.Job. What to do: {advice}"
+
+
 def _module(path: Path) -> ModuleType:
-    if not path.is_file():
-        raise FileNotFoundError(f"cannot run {path}: there is no such file.")
+    _check_file(path)
     folder = str(path.absolute().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)
     name = f"{JOB_FILE}{path.stem}"
     spec = spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise ValueError(f"cannot run {path}: it is no Python file. To go on: name a .py file.")
+        raise ValueError(
+            f"cannot run {path}: it is not a Python file. What to do: name a .py file."
+        )
     module = module_from_spec(spec)
     sys.modules[name] = module  # as dataclasses and pickle expect
     try:
@@ -122,11 +156,41 @@ def _module(path: Path) -> ModuleType:
     return module
 
 
+def _check_file(path: Path) -> None:
+    """Refuse what cannot be a file that defines a job.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        ValueError: It is something else than a file.
+    """
+    if path.is_file():
+        return
+    if path.is_dir():
+        jobs = sorted(file.name for file in path.glob("*.py"))
+        name = jobs[0] if len(jobs) == 1 else "job.py"
+        raise ValueError(
+            f"cannot run {path}: it is a directory. What to do: name a Python file in it, such as"
+            f" {path / name}."
+        )
+    if path.exists():
+        raise ValueError(
+            f"cannot run {path}: it is not a regular file. What to do: name a .py file."
+        )
+    raise FileNotFoundError(
+        f"cannot run {path}: it {why_missing(path)}. What to do: check the name."
+    )
+
+
 def _unloadable(path: Path, error: BaseException) -> ValueError:
+    """What is wrong, and as a note the way there: from the file through the modules it imports."""
     frames = user_frames(error.__traceback__)
     frames = [frame for frame in frames if "importlib" not in frame.filename]
     place = f" (line {frames[-1].lineno} of {frames[-1].filename})" if frames else ""
     if isinstance(error, SyntaxError) and error.lineno is not None:
         place = f" (line {error.lineno} of {error.filename})"
-    text = " ".join(str(error).split())
-    return ValueError(f"cannot load {path}: {type(error).__name__}: {text}{place}.")
+    called = f"{type(error).__name__}: {text_of(error)}".rstrip(".: ")
+    found = ValueError(f"cannot load {path}{place}: {called}.")
+    if frames:
+        way = "".join(traceback.format_list(frames[-_FRAMES:]))
+        found.add_note(f"In your code:\n{way.rstrip()}")
+    return found

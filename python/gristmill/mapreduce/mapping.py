@@ -53,6 +53,8 @@ class Mapper:
     skipping: Skipping | None = None
     keyed: bool = True
     """Whether what is consumed are pairs."""
+    of_combiner: Callable[[BaseException, str], Failure | None] = lambda _error, _more: None
+    """The failure, if it was the combiner that raised: of what it got no record is to blame."""
 
     def run(self) -> None:
         """Map all records.
@@ -140,6 +142,9 @@ class Mapper:
             raise TaskFailure(self._failure(error, record, more=str(many))) from many
 
     def _failure(self, error: BaseException, record: object, more: str = "") -> Failure:
+        failure = self.of_combiner(error, more)
+        if failure is not None:
+            return failure
         where = self.reader.where()
         return describe(error, doing=self.doing, where=where, record=record, more=more)
 

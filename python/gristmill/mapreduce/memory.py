@@ -1,4 +1,10 @@
-"""`gm.items`: data that a program has already."""
+"""`gm.items`: data that a program has already.
+
+    items ─pickled, up to 256 at a time─▶ chunks ─▶ splits, which take their chunks with them
+
+A split ends after its share of the items (`split_records`) or the bytes of `split_max`, whichever
+comes first, but not before `split_min`.
+"""
 
 import base64
 import pickle
@@ -9,7 +15,7 @@ from typing import Any
 from gristmill import _core
 from gristmill.mapreduce.formats import Input, Reader, Where
 from gristmill.mapreduce.pickling import dumps
-from gristmill.mapreduce.plan import Plan, Split
+from gristmill.mapreduce.plan import Plan, Split, split_records
 
 __all__ = ["Items", "items"]
 
@@ -22,9 +28,15 @@ class Items(Input):
     """Items of a list; see `items`."""
 
     data: tuple[Any, ...]
+    tag: str = ""
 
     def __str__(self) -> str:
         return f"gm.items({len(self.data)} items)" if self.data else "gm.items"
+
+    def tag_of(self, what: dict[str, Any]) -> str:
+        """Return its tag."""
+        del what
+        return self.tag
 
     @property
     def keyed(self) -> bool:
@@ -32,27 +44,37 @@ class Items(Input):
         return True
 
     def plan(self, split_min: int, split_max: int) -> Plan:
-        """Pickle the items, some hundred at a time, into splits that take their data with them."""
+        """Pickle the items, into splits that take their data with them."""
         splits: list[Split] = []
         held: list[bytes] = []
-        begun = 0
+        held_bytes = count = begun = 0
+        most_bytes = max(split_min, min(split_max, _SPLIT_BYTES))
+        most_items = split_records(len(self.data))
 
-        def cut(end: int) -> None:
-            nonlocal begun
-            size = sum(map(len, held))
-            chunks = [base64.b64encode(chunk).decode() for chunk in held]
-            splits.append(Split(size, {"first": begun, "chunks": chunks}))
-            held.clear()
-            begun = end
+        def cut() -> None:
+            nonlocal held_bytes, count, begun
+            if held:
+                chunks = [base64.b64encode(chunk).decode() for chunk in held]
+                splits.append(Split(held_bytes, {"first": begun, "chunks": chunks}))
+                begun += count
+                held.clear()
+                held_bytes = count = 0
 
-        size = max(split_min, min(split_max, _SPLIT_BYTES))
-        for first in range(0, len(self.data), _CHUNK_ITEMS):
-            held.append(_pickled(self.data[first : first + _CHUNK_ITEMS], first))
-            if sum(map(len, held)) >= size:
-                cut(min(first + _CHUNK_ITEMS, len(self.data)))
-        if held:
-            cut(len(self.data))
+        for items_of, chunk in self._chunks(min(most_items, _CHUNK_ITEMS), most_bytes):
+            if held_bytes + len(chunk) > most_bytes and held_bytes >= split_min:
+                cut()
+            held.append(chunk)
+            held_bytes += len(chunk)
+            count += items_of
+            if count >= most_items and held_bytes >= split_min:
+                cut()
+        cut()
         return Plan(splits, [], [str(self)])
+
+    def _chunks(self, items_of: int, most_bytes: int) -> Iterator[tuple[int, bytes]]:
+        """Chunks of so many items, or of fewer where they have more bytes than a split has."""
+        for first in range(0, len(self.data), items_of):
+            yield from _pickled(self.data[first : first + items_of], first, most_bytes)
 
     def open(self, what: dict[str, Any], *, tolerant: bool = False) -> Reader:
         """Open a split."""
@@ -60,17 +82,18 @@ class Items(Input):
         return _ItemReader(what["first"], what["chunks"])
 
 
-def items(data: Iterable[Any]) -> Items:
+def items(data: Iterable[Any], *, tag: str = "") -> Items:
     """Objects that the program has in memory; each is a record.
 
     Args:
         data: Objects that can be pickled; read once, when the function is called.
+        tag: A name for the input, which `context.tag` is, where a job has several inputs.
 
     Example:
         >>> str(items(range(3)))
         'gm.items(3 items)'
     """
-    return Items(tuple(data))
+    return Items(tuple(data), tag=tag)
 
 
 class _ItemReader:
@@ -89,7 +112,7 @@ class _ItemReader:
             for item in pickle.loads(data):  # noqa: S301 - the job's own data
                 self._last = item
                 self._count += 1
-                _core.pulse(self._count, self._first + self._count - 1, 0, self._bytes)
+                _core.pulse(self._count - 1, self._first + self._count - 1, 0, self._bytes)
                 yield item
             self._bytes += len(data)
 
@@ -111,11 +134,17 @@ class _ItemReader:
         return self._count
 
 
-def _pickled(chunk: tuple[Any, ...], first: int) -> bytes:
+def _pickled(chunk: tuple[Any, ...], first: int, most_bytes: int) -> Iterator[tuple[int, bytes]]:
     try:
-        return dumps(list(chunk))
+        data = dumps(list(chunk))
     except Exception as error:  # pickling runs the objects' own code, which may raise anything
         raise TypeError(
             f"cannot plan the job: gm.items cannot pickle the items from {first} on ({error})."
-            " To go on: give plain data, and open files or connections in setup."
+            " What to do: give plain data, and open files or connections in setup."
         ) from error
+    if len(data) > most_bytes and len(chunk) > 1:
+        half = len(chunk) // 2
+        yield from _pickled(chunk[:half], first, most_bytes)
+        yield from _pickled(chunk[half:], first + half, most_bytes)
+    else:
+        yield len(chunk), data

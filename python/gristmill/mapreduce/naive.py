@@ -3,15 +3,15 @@
     splits ─map─▶ pairs ─[combine]─▶ sorted by (group, key, sort key, position) ─reduce─▶ records
 
 It is what the engine is compared with, and what `check` runs a job on under circumstances that
-change from trial to trial: other splits, more or fewer passes of the combiner, values of a key in
-another order, attempts that are broken off and begun again. Only "hash" partitions differ from the
-engine's.
+change from trial to trial: other splits, more or fewer passes of the combiner, random groups of a
+key's values combined, values of a key in another order, attempts that are broken off and begun
+again. Only "hash" partitions differ from the engine's.
 """
 
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import groupby, islice
+from itertools import groupby, islice, pairwise
 from random import Random
 from typing import Any
 
@@ -21,16 +21,17 @@ from gristmill.mapreduce.columns import unpacked
 from gristmill.mapreduce.context import Context
 from gristmill.mapreduce.definition import Functions, pickled
 from gristmill.mapreduce.functions import bound, records_of
-from gristmill.mapreduce.job import Job
-from gristmill.mapreduce.launching import functions_of, partitions_of, side_files, source_of
 from gristmill.mapreduce.mapping import batch_function
 from gristmill.mapreduce.pickling import as_it_is, loads
 from gristmill.mapreduce.plain_aggregates import aggregated
+from gristmill.mapreduce.plain_order import by_worth, plain_key
 from gristmill.mapreduce.plan import Split
+from gristmill.mapreduce.preparing import functions_of, partitions_of, side_files, source_of
 from gristmill.mapreduce.reducing import batches_of
+from gristmill.mapreduce.spec import Spec
 from gristmill.mapreduce.table_writer import is_batch, rows_of
 
-__all__ = ["Circumstances", "Outcome", "run_naively"]
+__all__ = ["Circumstances", "Outcome", "Pair", "run_naively"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +44,10 @@ class Circumstances:
     """Splits of at most so many bytes, instead of those of the job."""
     combine_passes: int = 1
     """How often pairs are combined."""
+    regroup: Random | None = None
+    """Combines random groups of a key's values, wherever they come from, in place of the passes."""
+    shuffle: bool = False
+    """Whether `regroup` also changes the order of the values."""
     permute: Random | None = None
     """Shuffles the values of a key, as far as no sort says how they come."""
     kill: Random | None = None
@@ -59,14 +64,28 @@ class Outcome:
     """The records of each part; a job without a reduction has one."""
     named: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
     """Those of named outputs, in the order of the tasks."""
+    mapped: "list[Pair]" = field(default_factory=list["Pair"])
+    """What the maps gave, in the order of the input; nothing where nothing is reduced."""
+    combined: "list[Pair]" = field(default_factory=list["Pair"])
+    """What combine made of that."""
+    named_by_map: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
+    """Those of `named` that the maps wrote."""
+    partition: list[int] = field(default_factory=list[int])
+    """The partition of each pair of `mapped`."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Pair:
-    order: tuple[bytes, bytes, bytes]
-    """Encodings of the group, the key and what it is sorted by."""
+class Pair:
+    """A pair that a map gave."""
+
+    order: tuple[Any, ...]
+    """What the group, the key and what it is sorted by compare by; the first tells groups apart."""
+    group: Any
+    """The key that it is reduced by, as the functions gave it."""
     key: Any
+    """Its key."""
     value: Any
+    """Its value."""
 
 
 @dataclass(slots=True)
@@ -77,7 +96,7 @@ class _Collected:
         self.records.extend(rows_of(record) if is_batch(record) else [as_it_is(record)])
 
 
-def run_naively(job: Job, how: Circumstances | None = None) -> Outcome:
+def run_naively(job: Spec, how: Circumstances | None = None) -> Outcome:
     """Run a job simply; nothing is written.
 
     Args:
@@ -91,7 +110,7 @@ def run_naively(job: Job, how: Circumstances | None = None) -> Outcome:
 
 
 class _Run:
-    def __init__(self, job: Job, how: Circumstances) -> None:
+    def __init__(self, job: Spec, how: Circumstances) -> None:
         self.job = job
         self.how = how
         self.source = source_of(job)
@@ -101,6 +120,7 @@ class _Run:
         self.named: dict[str, dict[tuple[str, int], _Collected]] = {
             name: {} for name in job.outputs
         }
+        self.contexts: dict[int, Context] = {}
 
     def outcome(self) -> Outcome:
         least, most = self.job.split_sizes()
@@ -111,15 +131,29 @@ class _Run:
             self.how.order.shuffle(splits)
         mapped = {number: self._attempts(number, split) for number, split in splits}
         lists = [mapped[number] for number in sorted(mapped)]
+        found = Outcome([])
         if self.functions.reduces:
-            parts = [self._reduced(number, lists) for number in range(self.partitions)]
+            found.mapped = [pair for pairs in lists for pair in pairs]
+            found.partition = [self._partition(pair) for pair in found.mapped]
+            found.combined = [pair for pairs in self._combined(lists) for pair in pairs]
+            numbers = range(self.partitions)
+            found.parts = [self._reduced(number, found.combined) for number in numbers]
         else:
-            parts = [[record for records in lists for record in records]]
-        named = {
-            name: [record for task in sorted(tasks) for record in tasks[task].records]
+            found.parts = [[record for records in lists for record in records]]
+        found.named = self._written("map", "reduce")
+        found.named_by_map = self._written("map")
+        return found
+
+    def _written(self, *kinds: str) -> dict[str, list[Any]]:
+        return {
+            name: [
+                record
+                for kind, task in sorted(tasks)
+                if kind in kinds
+                for record in tasks[kind, task].records
+            ]
             for name, tasks in self.named.items()
         }
-        return Outcome(parts, named)
 
     def _attempts(self, number: int, split: Split) -> list[Any]:
         if self.how.kill is None:
@@ -135,8 +169,9 @@ class _Run:
             reader = self.source.open_batches(split.what)
         else:
             reader = self.source.open(split.what)
-        context = self._context("map", number, attempt)
+        context = self.contexts[number] = self._context("map", number, attempt)
         context.place = reader.where
+        context.tag = self.source.tag_of(split.what)
         if functions.setup is not None:
             functions.setup(context)
         if functions.map_batches is not None:
@@ -155,43 +190,88 @@ class _Run:
             found.extend(records_of(functions.teardown, "teardown", "records")(context))
         if not pairs:
             return [row for record in found for row in _rows(record)]
-        paired = [self._pair(key, value) for key, value in found]
-        return self._combined(paired, context)
+        return [self._pair(key, value) for key, value in found]
 
-    def _pair(self, key: Any, value: Any) -> _Pair:  # noqa: ANN401 - the user's
+    def _pair(self, key: Any, value: Any) -> Pair:  # noqa: ANN401 - the user's
         group_by, sort_by = self.functions.group_by, self.functions.sort_by
-        encoded = _core.encode_key(key)
-        group = encoded if group_by is None else _core.encode_key(group_by(key))
-        sort = b"" if sort_by is None else _core.encode_key(sort_by(key, value))
-        return _Pair((group, encoded, sort), key, value)
+        plain = plain_key(key)
+        group = key if group_by is None else group_by(plain)
+        first: tuple[Any, ...] = (_core.encode_key(group),)
+        if self.functions.cuts is not None:  # then parts are in order by what keys are worth
+            first = (by_worth(group), *first)
+        within = () if group_by is None else by_worth(key)
+        sort = () if sort_by is None else by_worth(sort_by(plain, value))
+        return Pair((first, within, sort), group, plain, value)
 
-    def _combined(self, pairs: list[_Pair], context: Context) -> list[_Pair]:
-        combine = self.functions.combine
+    def _combined(self, lists: list[list[Pair]]) -> list[list[Pair]]:
+        """What becomes of the pairs of each map before they are reduced."""
+        combine, random = self.functions.combine, self.how.regroup
         if combine is None:
-            return pairs
-        function = records_of(bound(combine, context), "combine", "values")
-        for _ in range(self.how.combine_passes):
-            pairs = [
-                self._pair(together[0].key, as_it_is(value))
-                for together in _runs(sorted(pairs, key=_by_order), lambda pair: pair.order)
-                for value in function(together[0].key, (pair.value for pair in together))
-            ]
-        return pairs
+            return lists
+        if random is not None:
+            lists = [[pair for pairs in lists for pair in pairs]]
+        found: list[list[Pair]] = []
+        for number, pairs in enumerate(lists if self.contexts else ()):
+            context = self.contexts[number]
+            function = records_of(bound(combine, context), "combine", "values")
+            if random is not None:
+                found.append(self._regrouped(pairs, function, random))
+                continue
+            left = pairs
+            for _ in range(self.how.combine_passes):
+                ordered = _runs(sorted(left, key=_by_order), _by_order)
+                left = [pair for same in ordered for pair in self._once(same, function)]
+            found.append(left)
+        return found
 
-    def _reduced(self, partition: int, lists: list[list[_Pair]]) -> list[Any]:
+    def _once(self, pairs: list[Pair], combine: Callable[..., Any]) -> list[Pair]:
+        """Pairs of a key, combined."""
+        key = pairs[0].key
+        values = combine(key, (pair.value for pair in pairs))
+        return [self._pair(pairs[0].group, as_it_is(value)) for value in values]
+
+    def _regrouped(
+        self, pairs: list[Pair], combine: Callable[..., Any], random: Random
+    ) -> list[Pair]:
+        """Some of a key's values combined with some others, a few times; others never."""
+        found: list[Pair] = []
+        for same in _runs(sorted(pairs, key=_by_order), _by_order):
+            left = same
+            for _ in range(random.randint(1, 3)):
+                if self.how.shuffle:
+                    random.shuffle(left)
+                left = [
+                    pair
+                    for together in _groups_of(left, random)
+                    for pair in (together if len(together) == 1 else self._once(together, combine))
+                ]
+            found += left
+        return found
+
+    def _reduced(self, partition: int, pairs: list[Pair]) -> list[Any]:
+        mine = [pair for pair in pairs if self._partition(pair) == partition]
+        if self.how.permute is not None and not isinstance(self.functions.reduce, Aggregate):
+            self.how.permute.shuffle(mine)
+        mine.sort(key=_by_order)
+        if self.how.kill is None:
+            return self._reduce(partition, mine, attempt=0, limit=None)
+        self._reduce(partition, mine, attempt=0, limit=self.how.kill.randrange(0, 20))
+        for tasks in self.named.values():  # what a killed attempt wrote is not seen
+            tasks.pop(("reduce", partition), None)
+        return self._reduce(partition, mine, attempt=1, limit=None)
+
+    def _reduce(
+        self, partition: int, pairs: list[Pair], *, attempt: int, limit: int | None
+    ) -> list[Any]:
         functions = self.functions
-        context = self._context("reduce", partition, 0)
-        pairs = [pair for pairs in lists for pair in pairs if self._partition(pair) == partition]
-        if self.how.permute is not None and not isinstance(functions.reduce, Aggregate):
-            self.how.permute.shuffle(pairs)
-        pairs.sort(key=_by_order)
+        context = self._context("reduce", partition, attempt)
         groups = _groups(pairs, grouped=functions.group_by)
         if functions.setup is not None:
             functions.setup(context)
         found = _Collected()
-        for record in self._records(groups, context):
+        for record in islice(self._records(groups, context), limit):
             found.write(record)
-        if functions.teardown is not None:
+        if limit is None and functions.teardown is not None:
             for record in records_of(functions.teardown, "teardown", "records")(context):
                 found.write(record)
         return found.records
@@ -208,14 +288,13 @@ class _Run:
         reduce = records_of(bound(functions.reduce, context), "reduce", "records")
         return (record for key, values in groups for record in reduce(key, iter(values)))
 
-    def _partition(self, pair: _Pair) -> int:
+    def _partition(self, pair: Pair) -> int:
         functions = self.functions
-        group = pair.order[0]
         if functions.partition is not None:
-            return functions.partition(_core.decode(group), self.partitions)
+            return functions.partition(plain_key(pair.group), self.partitions)
         if functions.cuts is not None:
-            return sum(_core.encode_key(cut) <= group for cut in functions.cuts)
-        return zlib.crc32(group) % self.partitions
+            return sum(by_worth(cut) <= by_worth(pair.group) for cut in functions.cuts)
+        return zlib.crc32(_core.encode_key(pair.group)) % self.partitions
 
     def _context(self, kind: str, number: int, attempt: int) -> Context:
         def output(name: str) -> _Collected:
@@ -235,18 +314,30 @@ class _Run:
 
 
 def _groups(
-    pairs: list[_Pair], *, grouped: Callable[..., Any] | None
+    pairs: list[Pair], *, grouped: Callable[..., Any] | None
 ) -> Iterator[tuple[Any, list[Any]]]:
     for together in _runs(pairs, lambda pair: pair.order[0]):
         key = together[0].key
-        yield key if grouped is None else grouped(key), [pair.value for pair in together]
+        yield (
+            key if grouped is None else plain_key(together[0].group),
+            [pair.value for pair in together],
+        )
 
 
-def _runs(pairs: list[_Pair], key: Callable[[_Pair], Any]) -> Iterator[list[_Pair]]:
+def _runs(pairs: list[Pair], key: Callable[[Pair], Any]) -> Iterator[list[Pair]]:
     return (list(together) for _, together in groupby(pairs, key))
 
 
-def _by_order(pair: _Pair) -> tuple[bytes, bytes, bytes]:
+def _groups_of(pairs: list[Pair], random: Random) -> Iterator[list[Pair]]:
+    """Cut a list at random places; of three pairs or more, neither all together nor each alone."""
+    count = len(pairs)
+    most = min(max(count - 2, 1), 8)
+    cuts = random.sample(range(1, count), random.randint(1, most)) if count > 1 else []
+    ends = [0, *sorted(cuts), count]
+    return (pairs[start:end] for start, end in pairwise(ends))
+
+
+def _by_order(pair: Pair) -> tuple[Any, ...]:
     return pair.order
 
 

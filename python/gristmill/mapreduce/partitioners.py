@@ -5,7 +5,8 @@
     gm.sampled_ranges()    the same, with cuts from a sample of the map's keys
     a function             f(key, partitions) -> a number from 0 to partitions - 1
 
-With ranges the part files are in order one after another: the whole output is sorted by key.
+With ranges the part files are in order one after another: the whole output is sorted by key, and
+numbers by value whatever their type. A cut may be `gm.desc(key)`, for keys that are.
 """
 
 from collections.abc import Callable, Iterable
@@ -61,5 +62,5 @@ def sampled_ranges(records: int = 100_000) -> SampledRanges:
         SampledRanges(records=1000)
     """
     if records < 1:
-        raise ValueError("cannot sample 0 records. To go on: give records >= 1.")
+        raise ValueError("cannot sample 0 records. What to do: give records >= 1.")
     return SampledRanges(records)

@@ -11,42 +11,78 @@ always; the error names it.
 
 import glob
 import os
+import re
+import stat
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-__all__ = ["StrPath", "as_paths", "find_files"]
+from gristmill import _core
+from gristmill.links import why_missing
+from gristmill.locations import is_remote
+from gristmill.names import StrPath, as_name, show_path
 
-StrPath = str | os.PathLike[str]
+__all__ = ["StrPath", "as_paths", "descriptor_of", "find_files", "is_stream"]
+
+
+_DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/([0-9]{1,9})")
 
 
 def as_paths(given: Any, name: str = "the path") -> tuple[str, ...]:  # noqa: ANN401 - checked here
     """Return one path, or several, as a tuple of texts; `name` is what they were given as.
 
     Raises:
-        TypeError: They are no paths, or paths of bytes.
+        TypeError: They are not paths.
+        ValueError: No file can have one of these names.
 
     Example:
         >>> as_paths("a"), as_paths(["a", Path("b")])
         (('a',), ('a', 'b'))
     """
-    texts: list[Any] = []
+    texts: list[str] = []
     shown = repr(given)
     try:
         if isinstance(given, (str, bytes, os.PathLike)):
-            texts = [os.fspath(given)]
+            texts = [as_name(cast("StrPath", given))]
         else:
-            texts = [os.fspath(path) for path in given]
+            texts = [as_name(path) for path in given]
     except TypeError:
         raise TypeError(_no_path(name, shown)) from None
-    if not all(isinstance(text, str) for text in texts):
-        raise TypeError(_no_path(name, shown))
     return tuple(texts)
 
 
 def _no_path(name: str, shown: str) -> str:
     advice = "give a path as text or pathlib.Path, or a list of them"
-    return f"cannot make the job: {name} is {shown}. To go on: {advice}."
+    return f"cannot make the job: {name} is {shown}. What to do: {advice}."
+
+
+def descriptor_of(path: str) -> int | None:
+    """Return the number of the open file of this process that a path stands for.
+
+    Example:
+        >>> descriptor_of("-"), descriptor_of("/dev/fd/63"), descriptor_of("a.txt")
+        (0, 63, None)
+    """
+    if path in ("-", "/dev/stdin"):
+        return 0
+    found = _DESCRIPTOR.fullmatch(path)
+    return None if found is None else int(found[1])
+
+
+def is_stream(path: str) -> bool:
+    """Whether a path is no file, but what can only be read once, such as `-`, a FIFO, a terminal.
+
+    Example:
+        >>> is_stream("-"), is_stream("/dev/fd/63"), is_stream("a.txt")
+        (True, True, False)
+    """
+    if descriptor_of(path) is not None:
+        return True
+    try:
+        mode = Path(path).stat().st_mode
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)
 
 
 def find_files(paths: Iterable[str]) -> list[str]:
@@ -66,23 +102,14 @@ def find_files(paths: Iterable[str]) -> list[str]:
     """
     found: list[str] = []
     for path in paths:
+        if is_remote(path):
+            found.extend(_core.find_files(path))
+            continue
         files = _pattern(path) if _is_pattern(path) else _plain(path)
-        found.extend(map(_named, files))
+        found.extend(files)
     if not found:
-        raise ValueError("cannot plan the job: it has no input. To go on: name a file.")
+        raise ValueError("cannot plan the job: it has no input. What to do: name a file.")
     return found
-
-
-def _named(file: str) -> str:
-    """Refuse a name that is no text: plans and failures are, and the engine reads them as such."""
-    try:
-        file.encode()
-    except UnicodeEncodeError:
-        raise ValueError(
-            f"cannot plan the job: the name {os.fsencode(file)!r} is no UTF-8. To go on: rename the"
-            " file."
-        ) from None
-    return file
 
 
 def _is_pattern(path: str) -> bool:
@@ -96,7 +123,8 @@ def _plain(path: str) -> list[str]:
         return _directory(where)
     if not where.exists():
         raise FileNotFoundError(
-            f"cannot plan the job: {path} does not exist. To go on: check the name."
+            f"cannot plan the job: {show_path(path)} {why_missing(path)}."
+            " What to do: check the name."
         )
     return [path]
 
@@ -108,8 +136,8 @@ def _directory(folder: Path) -> list[str]:
     files = [str(entry) for entry in entries if not _is_hidden(entry.name)]
     if not files:
         raise FileNotFoundError(
-            f"cannot plan the job: the directory {folder} holds no files"
-            " (names that begin with _ or . do not count). To go on: name the files."
+            f"cannot plan the job: the directory {show_path(folder)} holds no files"
+            " (names that begin with _ or . do not count). What to do: name the files."
         )
     return files
 
@@ -124,12 +152,12 @@ def _pattern(pattern: str) -> list[str]:
             if not pattern.rstrip("/").endswith("**"):  # else its files match themselves
                 inside = [entry for entry in Path(match).iterdir() if entry.is_file()]
                 files.extend(sorted(str(entry) for entry in inside if not _is_hidden(entry.name)))
-        else:
+        elif not is_stream(match):  # as in directories
             files.append(match)
     if not files:
         raise FileNotFoundError(
-            f"cannot plan the job: the pattern {pattern} matches no file."
-            " To go on: check it (** stands for directories of any depth)."
+            f"cannot plan the job: the pattern {show_path(pattern)} matches no file."
+            " What to do: check it (** stands for directories of any depth)."
         )
     return files
 

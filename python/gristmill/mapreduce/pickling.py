@@ -46,7 +46,7 @@ def by_value(module: ModuleType) -> None:
 
 
 def as_it_is(found: object) -> object:
-    """Return what user code has yielded, as it is now: it may go on with the same list or dict.
+    """Return what user code has yielded, as it is now: it may change the same list or dict later.
 
     Example:
         >>> seen = [1]

@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from gristmill import _core
+from gristmill.mapreduce.plain_order import by_worth
 
 __all__ = ["aggregated"]
 
@@ -22,6 +23,9 @@ def aggregated(spec: str, values: list[Any]) -> Any:  # noqa: ANN401 - what the 
         (1.0, (3, 2))
     """
     found: str | dict[str, Any] = json.loads(spec)
+    if isinstance(found, dict) and "skip_none" in found:
+        there = [value for value in values if value is not None]
+        return aggregated(json.dumps(found["skip_none"]), there)
     name, argument = next(iter(found.items())) if isinstance(found, dict) else (found, None)
     plain = values if name in _ANY else [_as_compared(value) for value in values]
     return _FUNCTIONS[name](plain, argument)
@@ -50,8 +54,8 @@ def _mean(values: list[Any]) -> float:
 
 
 def _rank(value: Any) -> Any:  # noqa: ANN401 - something to sort by
-    kind = 2 if isinstance(value, bool) else 1 if isinstance(value, float) else 0
-    return (value, kind)
+    """Of values that are worth the same the types decide, as in encodings."""
+    return (by_worth(value), _core.encode_key(value))
 
 
 def _distinct(values: list[Any]) -> tuple[Any, ...]:
@@ -61,12 +65,14 @@ def _distinct(values: list[Any]) -> tuple[Any, ...]:
 
 def _quantiles(values: list[Any], ranks: list[float]) -> tuple[Any, ...]:
     ordered = sorted(values, key=_rank)
+    if not ordered:
+        return tuple(None for _ in ranks)
     places = (max(math.ceil(Fraction(rank) * len(ordered)) - 1, 0) for rank in ranks)
     return tuple(ordered[place] for place in places)
 
 
 def _top(values: list[Any], most: int) -> tuple[Any, ...]:
-    return tuple(sorted(values, reverse=True)[:most])
+    return tuple(sorted(values, key=by_worth, reverse=True)[:most])
 
 
 _ANY = frozenset({"count", "first", "last", "collect"})
@@ -74,11 +80,11 @@ _ANY = frozenset({"count", "first", "last", "collect"})
 _FUNCTIONS: dict[str, Callable[[list[Any], Any], Any]] = {
     "sum": lambda values, _: _sum(values),
     "count": lambda values, _: len(values),
-    "min": lambda values, _: min(values, key=_rank),
-    "max": lambda values, _: max(values, key=lambda value: (value, -_rank(value)[1])),
-    "mean": lambda values, _: _mean(values),
-    "first": lambda values, _: values[0],
-    "last": lambda values, _: values[-1],
+    "min": lambda values, _: min(values, key=_rank, default=None),
+    "max": lambda values, _: max(sorted(values, key=_core.encode_key), key=by_worth, default=None),
+    "mean": lambda values, _: _mean(values) if values else None,
+    "first": lambda values, _: values[0] if values else None,
+    "last": lambda values, _: values[-1] if values else None,
     "top": _top,
     "distinct": lambda values, _: _distinct(values),
     "approx_distinct": lambda values, _: len(_distinct(values)),

@@ -62,7 +62,7 @@ class Reducer:
         doing = f"reduce_batches {name_of(function)}"
         reduce = records_of(function, "reduce_batches", "records or tables")
         try:
-            self.consume(reduce(batches_of(self.groups)))
+            self.consume(reduce(batches_of(self.groups, self.groups.begin_batch)))
         except (Exception, SystemExit) as error:
             raise TaskFailure(describe(error, doing=doing)) from error
 
@@ -81,10 +81,11 @@ class Reducer:
             self.consume(records)
 
 
-def batches_of(groups: Iterator[Group]) -> Iterator[Any]:
+def batches_of(groups: Iterator[Group], begin: Callable[[], None] = lambda: None) -> Iterator[Any]:
     """Return groups as batches with the columns `key` and `value`.
 
-    A key's rows are in one batch, unless there are more than a million of them.
+    A key's rows are in one batch, unless there are more than a million of them. `begin` is called
+    before each batch.
 
     Example:
         >>> [batch.to_pylist() for batch in batches_of(iter([("a", iter([1, 2])), ("b", [3])]))]
@@ -92,14 +93,17 @@ def batches_of(groups: Iterator[Group]) -> Iterator[Any]:
     """
     keys: list[Any] = []
     values: list[Any] = []
+    begin()
     for key, of_key in groups:
         for value in of_key:
             keys.append(key)
             values.append(value)
             if len(keys) >= BATCH_ROWS_MAX:
                 yield _batch(keys, values)
+                begin()
         if len(keys) >= BATCH_ROWS:
             yield _batch(keys, values)
+            begin()
     if keys:
         yield _batch(keys, values)
 
@@ -111,8 +115,8 @@ def _batch(keys: list[Any], values: list[Any]) -> Any:  # noqa: ANN401 - a Recor
         batch = arrow.RecordBatch.from_pydict({"key": keys, "value": values})
     except (arrow.ArrowInvalid, arrow.ArrowTypeError, OverflowError) as error:
         raise BadRecord(
-            f"keys and values from {keys[0]!r} on make no columns: {error}."
-            " To go on: make each of one type, or give the job reduce= in place of reduce_batches=."
+            f"keys and values from {keys[0]!r} on make no columns: {error}",
+            "make each of one type, or give the job reduce= in place of reduce_batches=",
         ) from None
     keys.clear()
     values.clear()

@@ -1,21 +1,52 @@
-"""What a job has done, and its output as records, as a table, as a frame."""
+"""What a job has done, and its output as records, as a table, as a frame.
+
+The rule that must hold: what is read is all that the job wrote, or an error. The job's `_SUCCESS`
+names its files, and a `Result` keeps these names, so that a file that is gone is missed.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gristmill import _core
+from gristmill.errors import ours
+from gristmill.locations import is_remote, open_read
 from gristmill.mapreduce.extras import pandas, polars, pyarrow
 from gristmill.mapreduce.formats import Output
 from gristmill.mapreduce.table_writer import to_rows
+from gristmill.names import from_json
 from gristmill.report import JobReport
 
-__all__ = ["Result"]
+__all__ = ["Part", "Result", "parts_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A file that a job wrote."""
+
+    name: str
+    """Its name in the output."""
+    records: int
+    """How many records it holds."""
+    bytes: int
+    """Its length."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A job that has succeeded."""
+    """A job that has succeeded; iterating over it reads its output.
+
+    `len(result)` is the number of its records. As a list, a result is true if it holds any.
+
+    Example:
+        >>> import tempfile, gristmill as gm
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     job = gm.Job(gm.items([("a", 1)]), reduce=gm.sum(), output=gm.kv(f"{folder}/out"))
+        ...     result = job.run(workers=1)
+        ...     list(result), len(result), repr(result).replace(folder, "...")
+        ([('a', 1)], 1, "<Result: 1 record in 1 file of gm.kv('.../out')>")
+    """
 
     report: JobReport
     """What it did, used and proved."""
@@ -23,6 +54,20 @@ class Result:
     """The output's format."""
     outputs: dict[str, Output]
     """The formats of its named outputs."""
+    parts: tuple[Part, ...]
+    """All files of the output, those of named outputs too."""
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.read()
+
+    def __len__(self) -> int:
+        return sum(part.records for part in self._parts(None))
+
+    def __repr__(self) -> str:
+        records, files = len(self), len(self._parts(None))
+        return (
+            f"<Result: {_counted(records, 'record')} in {_counted(files, 'file')} of {self.form}>"
+        )
 
     @property
     def counters(self) -> dict[str, int]:
@@ -35,18 +80,25 @@ class Result:
         return self.report.user_counters
 
     @property
-    def output(self) -> Path:
-        """The directory of the output."""
-        return Path(self.form.folder)
+    def output(self) -> "Path | Any":  # noqa: ANN401 - for checkers a path, which it nearly always is
+        """The directory of the output: a `Path`; in an object store its location, a `str`."""
+        return _place(self.form.folder)
 
     @property
     def history(self) -> Path | None:
         """The folder of the job's history, if one is kept: `gristmill report` draws it."""
         return None if self.report.history is None else Path(self.report.history)
 
-    def files(self, name: str | None = None) -> list[Path]:
-        """Return the files of the output, or of a named one, in order."""
-        return sorted(self.output.glob(f"{name or 'part'}-[mr]-*"))
+    def files(self, name: str | None = None) -> "list[Path | Any]":
+        """Return the files of the output, or of a named one, in order, as `output` has them.
+
+        Args:
+            name: Of a named output; by default the main one.
+
+        Raises:
+            KeyError: There is no such output.
+        """
+        return [_place(file) for file in self._files(name)]
 
     def read(self, name: str | None = None) -> Iterator[Any]:
         """Yield the records of the output, in order, as its format reads them.
@@ -59,11 +111,59 @@ class Result:
 
         Raises:
             KeyError: There is no such output.
-            OSError: A file is not there, or cannot be read.
+            FileNotFoundError: The output, or a file of it, was removed since the job.
+            ValueError: A file of it was changed since the job.
+            OSError: A file cannot be read.
         """
-        form = self.form if name is None else self.outputs[name]
-        for path in self.files(name):
-            yield from form.open_file(str(path))
+        parts = self._parts(name)
+        for part in parts:
+            self._check(part)
+        return self._records(self._form(name), parts)
+
+    def _records(self, form: Output, parts: list[Part]) -> Iterator[Any]:
+        for part in parts:
+            # Once more: reading the files before it may have taken hours.
+            yield from form.open_file(self._check(part))
+
+    def _check(self, part: Part) -> str:
+        """The path of a file that is there, and as long as it was."""
+        path = f"{self.form.folder}/{part.name}"
+        if _exists(path):
+            found = part.bytes if is_remote(path) else Path(path).stat().st_size
+            if found == part.bytes:
+                return path
+            raise ours(
+                ValueError(
+                    f"cannot read the output of job {self.report.job_id}: {path} has {found:,}"
+                    f" bytes and had {part.bytes:,}. It was changed after the job had written it."
+                    " What to do: run the job again, or restore it."
+                ),
+                "bad_input",
+            )
+        gone = path if _exists(self.form.folder) else self.form.folder
+        raise FileNotFoundError(
+            f"cannot read the output of job {self.report.job_id}: {gone} does not exist."
+            " It was removed or renamed after the job had written it."
+            " What to do: run the job again, or restore it."
+        )
+
+    def _form(self, name: str | None) -> Output:
+        if name is None:
+            return self.form
+        if name not in self.outputs:
+            known = ", ".join(sorted(self.outputs)) or "none"
+            raise KeyError(f"the job has no output {name!r}; its named outputs: {known}")
+        return self.outputs[name]
+
+    def _files(self, name: str | None) -> list[str]:
+        return [f"{self.form.folder}/{part.name}" for part in self._parts(name)]
+
+    def _parts(self, name: str | None) -> list[Part]:
+        self._form(name)
+        begin = f"{name or 'part'}-"  # names of outputs hold letters and digits alone
+        return sorted(
+            (part for part in self.parts if part.name.startswith(begin)), key=lambda part: part.name
+        )
 
     def to_arrow(self, name: str | None = None) -> Any:  # noqa: ANN401 - a pyarrow.Table
         """Return the output as a `pyarrow.Table`; pairs are the columns `key` and `value`.
@@ -73,6 +173,7 @@ class Result:
 
         Raises:
             ImportError: pyarrow is not installed; says how to install it.
+            FileNotFoundError: The output, or a file of it, was removed since the job.
             ValueError: The values of a column are of several types.
         """
         arrow = pyarrow()
@@ -84,9 +185,9 @@ class Result:
                 table[column] = arrow.array([row.get(column) for row in rows])
             except (ValueError, TypeError, OverflowError) as error:
                 raise ValueError(
-                    f"cannot make a table of {self.output}: the values of its column {column} are"
-                    f" not of one type: {error}. To go on: use read(), or let the job give values"
-                    " of one type."
+                    f"cannot make a table of {self.form.folder}: the values of its column {column}"
+                    f" are not of one type: {error}. What to do: use read(), or let the job give"
+                    " values of one type."
                 ) from None
         return arrow.table(table)
 
@@ -113,3 +214,30 @@ class Result:
         """
         frames = polars()
         return frames.from_arrow(self.to_arrow(name))
+
+
+def parts_of(folder: str) -> tuple[Part, ...]:
+    """Return the files that the `_SUCCESS` of a job's output names.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    found = from_json(_read(f"{folder}/_SUCCESS"))
+    return tuple(Part(part["name"], part["records"], part["bytes"]) for part in found["parts"])
+
+
+def _read(path: str) -> bytes:
+    with open_read(path) as file:
+        return file.read()
+
+
+def _place(location: str) -> Path | str:
+    return location if is_remote(location) else Path(location)
+
+
+def _exists(path: str) -> bool:
+    return bool(_core.exists(path)) if is_remote(path) else Path(path).exists()
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

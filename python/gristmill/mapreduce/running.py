@@ -3,27 +3,28 @@
     spec ─▶ map:     reader ─▶ the user's map ─▶ Emitter ─▶ runs       or, without a reduce, files
          ─▶ reduce:  Groups ─▶ the user's reduce ─▶ writer ─▶ files
 
-The spec and the report are the engine's WorkSpec and WorkReport (task/work.rs). What goes wrong
-comes out as `TaskFailure`.
+The spec and the report are the engine's WorkSpec and WorkReport (task/user/spec.rs). What goes
+wrong comes out as `TaskFailure`.
 """
 
-import json
 import os
-from collections.abc import Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator
+from functools import partial
 from typing import Any
 
 from gristmill import _core
 from gristmill.mapreduce.columns import Columns
 from gristmill.mapreduce.context import Context, counted, plain_text
 from gristmill.mapreduce.definition import Definition, Functions
-from gristmill.mapreduce.failures import TaskFailure, describe
+from gristmill.mapreduce.failures import Failure, TaskFailure, describe
 from gristmill.mapreduce.functions import ContractError, bound, name_of, records_of
 from gristmill.mapreduce.mapping import Consume, Mapper, batch_function, map_function
 from gristmill.mapreduce.reducing import Reducer
 from gristmill.mapreduce.skipping import Skipping
 from gristmill.mapreduce.task_files import TaskFiles
+from gristmill.names import from_json, to_json
 
-__all__ = ["run_task"]
+__all__ = ["Task", "run_task"]
 
 
 def run_task(definition: Definition, spec_json: str) -> str:
@@ -44,45 +45,23 @@ def run_task(definition: Definition, spec_json: str) -> str:
     except Exception as error:  # whatever the import of a user's module raises
         failure = describe(error, doing=f"load the functions of {definition.name} in a worker")
         raise TaskFailure(failure) from error
-    spec: dict[str, Any] = json.loads(spec_json)
-    ((kind, work),) = spec["work"].items()
-    task = _Task(definition, functions, spec, spec_json, kind, work)
-    before = os.times()
-    try:
-        report = task.mapped() if kind == "map" else task.reduced()
-        return json.dumps({**report, **_spent(before)})
-    except TaskFailure:
-        raise
-    except BaseException as error:
-        raise TaskFailure(describe(error, doing=f"finish a {kind} task")) from error
+    return to_json(Task(definition, functions, spec_json).run())
 
 
-def _spent(before: os.times_result) -> dict[str, int]:
-    """CPU milliseconds since then, of this process and the children that it waited for."""
-    now = os.times()
-    user = now.user - before.user + now.children_user - before.children_user
-    system = now.system - before.system + now.children_system - before.children_system
-    return {"user_ms": round(user * 1e3), "sys_ms": round(system * 1e3)}
-
-
-class _Task:
+class Task:
     """An attempt, and what it works with."""
 
-    def __init__(
-        self,
-        definition: Definition,
-        functions: Functions,
-        spec: dict[str, Any],
-        spec_json: str,
-        kind: str,
-        work: dict[str, Any],
-    ) -> None:
+    def __init__(self, definition: Definition, functions: Functions, spec_json: str) -> None:
         self._process = os.getpid()
+        spec: dict[str, Any] = from_json(spec_json)
+        ((kind, work),) = spec["work"].items()
+        self.kind: str = kind
         self.definition = definition
         self.functions = functions
+        self._combined: object = None
         self.spec = spec
         self.spec_json = spec_json
-        self.work = work
+        self.work: dict[str, Any] = work
         self.number: int = work["number"] if kind == "map" else work["partition"]
         label = f"{kind[0]}-{self.number:05}"
         self.files = TaskFiles(spec["output"], label, definition.output, definition.outputs)
@@ -102,6 +81,20 @@ class _Task:
             _tell=_sign_of_life,
         )
 
+    def run(self) -> dict[str, Any]:
+        """Do it; return the report by the names of its fields.
+
+        Raises:
+            TaskFailure: The user's code, the input or a device failed.
+        """
+        try:
+            return self.mapped() if self.kind == "map" else self.reduced()
+        except TaskFailure as error:
+            raise TaskFailure(error.failure.renamed(self.definition.names)) from error
+        except BaseException as error:
+            failure = describe(error, doing=f"finish a {self.kind} task")
+            raise TaskFailure(failure.renamed(self.definition.names)) from error
+
     def mapped(self) -> dict[str, Any]:
         """Map a split."""
         functions, definition, what = self.functions, self.definition, self.work["what"]
@@ -110,17 +103,39 @@ class _Task:
         else:
             reader = definition.input.open(what, tolerant=self.skipping is not None)
         self.context.place = reader.where
+        self.context.tag = definition.input.tag_of(what)
         self._hook("setup", functions.setup, None)
         emitter = self._emitter() if functions.reduces else None
         consume: Consume = self.files.main().consume if emitter is None else emitter.consume
-        self._mapper(reader, self._tables_too(emitter) or consume).run()
+        mapper = self._mapper(reader, self._tables_too(emitter) or consume)
+        if emitter is not None:
+            mapper.of_combiner = partial(self._of_combiner, emitter)
+        mapper.run()
         self._hook("teardown", functions.teardown, consume)
         report = self._report(reader.records_read(), reader.bytes_read())
         if definition.record_limit is not None:
             report["bytes_in"] = self.work["bytes"]
         if emitter is not None:
-            report.update(json.loads(emitter.finish()))
+            report.update(from_json(self._finished(emitter)))
         return self._with_files(report, emitter is None)
+
+    def _finished(self, emitter: "_core.Emitter") -> str:
+        try:
+            return emitter.finish()
+        except BaseException as error:
+            failure = self._of_combiner(emitter, error)
+            if failure is None:
+                raise
+            raise TaskFailure(failure) from error
+
+    def _of_combiner(
+        self, emitter: "_core.Emitter", error: BaseException, more: str = ""
+    ) -> Failure | None:
+        """The failure, if it was the combiner that raised."""
+        if not emitter.combining():
+            return None
+        doing = f"combine {name_of(self.functions.combine)}"
+        return describe(error, doing=doing, key=self._combined, has_key=True, more=more)
 
     def _tables_too(self, emitter: "_core.Emitter | None") -> Consume | None:
         """What takes pairs and tables of them, for a map that may give both."""
@@ -161,8 +176,17 @@ class _Task:
             partition=functions.partition,
             group_by=functions.group_by,
             sort_by=functions.sort_by,
-            combine=None if combine is None else bound(combine, self.context),
+            combine=None if combine is None else self._keyed(bound(combine, self.context)),
         )
+
+    def _keyed(self, combine: Callable[..., Any]) -> Callable[..., Any]:
+        """The combiner, but that the key is known that it fails at."""
+
+        def keyed(key: Any, values: Any) -> Any:  # noqa: ANN401 - the user's
+            self._combined = key
+            return combine(key, values)
+
+        return keyed
 
     def reduced(self) -> dict[str, Any]:
         """Reduce a partition."""
@@ -172,6 +196,7 @@ class _Task:
             self.spec_json,
             aggregate=None if aggregate is None else aggregate.spec,
             ordered=functions.group_by is not None or functions.sort_by is not None,
+            ranked=functions.cuts is not None,
         )
         main = self.files.main()
         reducer = Reducer(groups, main.consume)
@@ -184,7 +209,7 @@ class _Task:
             reducer.each(bound(functions.reduce, self.context), self.skipping)
         self._hook("teardown", functions.teardown, main.consume)
         report = self._report(0, 0)
-        report.update(json.loads(groups.finish()))
+        report.update(from_json(groups.finish()))
         return self._with_files(report, True)
 
     def _hook(self, role: str, function: Any, consume: Consume | None) -> None:  # noqa: ANN401
@@ -197,7 +222,8 @@ class _Task:
                 if isinstance(given, (Generator, Coroutine)):
                     raise ContractError(
                         f"{role} {name_of(function)} has a yield or an await in it, so that nothing"
-                        " of it runs. To go on: make it a plain function."
+                        " of it runs",
+                        "make it a plain function",
                     )
             else:
                 consume(records_of(function, role, "records")(self.context))

@@ -2,37 +2,37 @@
 
     even splits, the first records of each ─map, in workers─▶ keys ─sort─▶ cuts at even ranks
 
-The sample is a job of its own, since people's code runs in workers only; and it is the same
+The sample is a job of its own, since user code runs in workers only; and it is the same
 whatever the workers are, so that the output is.
 """
 
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gristmill import _core
-from gristmill.mapreduce.job import Job
+from gristmill.locations import workplace
+from gristmill.mapreduce.given import Options
 from gristmill.mapreduce.keyvalue import kv
 from gristmill.mapreduce.partitioners import Ranges, SampledRanges
-
-if TYPE_CHECKING:
-    from gristmill.mapreduce.launching import Options, Stop
+from gristmill.mapreduce.plain_order import plain_key
+from gristmill.mapreduce.preparing import partitions_of, prepare, source_of
+from gristmill.mapreduce.spec import Spec
+from gristmill.mapreduce.submitting import Stop, run_prepared
 
 __all__ = ["cuts_of", "sampled"]
 
 _SPLITS = 10
 
 
-def sampled(job: Job, ranges: SampledRanges, options: "Options", stop: "Stop") -> Job:
+def sampled(job: Spec, ranges: SampledRanges, options: Options, stop: Stop) -> Spec:
     """Return the job with cut points; `stop` says whether to end before they are found."""
-    from gristmill.mapreduce.launching import partitions_of, source_of
-
     partitions = partitions_of(job, source_of(job).plan(*job.split_sizes()))
     if partitions == 1:
         return replace(job, partition_by=Ranges(()), parts=None)
     assert job.output is not None
-    parent = Path(job.output.folder).absolute().parent
+    parent = workplace(job.output.folder, options.spill_dirs)
     parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".sample-", dir=parent) as folder:
         keys = _keys(job, ranges.records, f"{folder}/keys", options, stop)
@@ -48,17 +48,15 @@ def cuts_of(keys: list[Any], partitions: int) -> tuple[Any, ...]:
         >>> cuts_of([1, 1, 1, 1], 3)
         (1,)
     """
-    found = sorted((_core.encode_key(key), at) for at, key in enumerate(keys))
+    found = sorted((_core.encode_order(key), at) for at, key in enumerate(keys))
     ranks = [rank * len(found) // partitions for rank in range(1, partitions)] if found else []
     cuts = {found[rank][0]: keys[found[rank][1]] for rank in ranks}
     return tuple(cuts[encoded] for encoded in sorted(cuts))
 
 
-def _keys(job: Job, records: int, folder: str, options: "Options", stop: "Stop") -> list[Any]:
-    from gristmill.mapreduce.launching import prepare, run_prepared
-
+def _keys(job: Spec, records: int, folder: str, options: Options, stop: Stop) -> list[Any]:
     grouped = job.group_by
-    plain = Job(
+    plain = Spec(
         job.input,
         map=job.map,
         map_batches=job.map_batches,
@@ -71,7 +69,7 @@ def _keys(job: Job, records: int, folder: str, options: "Options", stop: "Stop")
         output=kv(folder),
         name=f"{job.name} (sample)",
     )
-    options = replace(options, history=False, overwrite=False, no_sync=True)
+    options = replace(options.but(history=False, overwrite=False, no_sync=True), source=None)
     prepared = prepare(plain, options, once="it only took a sample of its input")
     splits = prepared.spec["splits"]
     step = max(len(splits) // _SPLITS, 1)
@@ -81,5 +79,6 @@ def _keys(job: Job, records: int, folder: str, options: "Options", stop: "Stop")
     prepared = replace(prepared, definition=replace(prepared.definition, record_limit=limit))
     run_prepared(prepared, progress=False, stop=stop)
     files = sorted(Path(folder).glob("part-*"))
-    keys = [key for file in files for key, _ in kv(folder).open_file(str(file))]
-    return keys if grouped is None else [grouped(key) for key in keys]
+    turned = replace(kv(folder), turned=True)  # which cuts must be, too
+    keys = [key for file in files for key, _ in turned.open_file(str(file))]
+    return keys if grouped is None else [grouped(plain_key(key)) for key in keys]

@@ -14,7 +14,9 @@ from gristmill.mapreduce.context import Context
 from gristmill.mapreduce.formats import Input, Where
 from gristmill.mapreduce.functions import bound, records_of
 from gristmill.mapreduce.job import Job
-from gristmill.mapreduce.launching import side_files, source_of
+from gristmill.mapreduce.preparing import side_files, source_of
+from gristmill.mapreduce.spec import Spec
+from gristmill.mapreduce.streams import redirected, saved_as
 
 __all__ = ["Single", "map_single", "parse_place"]
 
@@ -57,8 +59,8 @@ def map_single(job: Job, file: str, offset: int) -> Single:
     Raises:
         ValueError: The input has no record there.
     """
-    source = source_of(job.chain()[0])
-    where, record = _find(source, job.chain()[0], file, offset)
+    first = saved_as(redirected(job.chain()[0]), file)
+    where, record, tag = _find(source_of(first), first, file, offset)
     named: dict[str, list[Any]] = {name: [] for name in job.outputs}
     context = Context(
         job_id="single",
@@ -66,10 +68,11 @@ def map_single(job: Job, file: str, offset: int) -> Single:
         kind="map",
         partitions=job.parts or int(job.reduces),
         _files=side_files(job),
+        tag=tag,
         place=lambda: where,
         _open_output=lambda name: _Kept(named[name]),
     )
-    return Single(where, record, lambda: _mapped(job.chain()[0], record, context), named, context)
+    return Single(where, record, lambda: _mapped(first, record, context), named, context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,7 @@ class _Kept:
         self.records.append(record)
 
 
-def _mapped(job: Job, record: object, context: Context) -> Iterator[Any]:
+def _mapped(job: Spec, record: object, context: Context) -> Iterator[Any]:
     if job.setup is not None:
         job.setup(context)
     function = job.map if job.map_batches is None else job.map_batches
@@ -90,7 +93,7 @@ def _mapped(job: Job, record: object, context: Context) -> Iterator[Any]:
         yield from records_of(bound(function, context), "map", "pairs")(record)
 
 
-def _find(source: Input, job: Job, file: str, offset: int) -> tuple[Where, Any]:
+def _find(source: Input, job: Spec, file: str, offset: int) -> tuple[Where, Any, str]:
     wanted = Path(file).absolute()
     last: Where | None = None
     for split in source.plan(*job.split_sizes()).splits:
@@ -103,13 +106,13 @@ def _find(source: Input, job: Job, file: str, offset: int) -> tuple[Where, Any]:
             if Path(where[0]).absolute() != wanted and where[0] != file:
                 continue
             if where[1] == offset:
-                return where, record
+                return where, record, source.tag_of(split.what)
             if where[1] > offset and last is not None and last[0] == where[0]:
                 break
             last = where
     raise ValueError(
         f"cannot find the record: none of {source} begins at offset {offset} of {file}."
-        " To go on: take file and offset from the failure."
+        " What to do: take file and offset from the failure."
     )
 
 

@@ -13,6 +13,7 @@ from reprlib import repr as short
 from typing import Any, ClassVar
 
 from gristmill import _core
+from gristmill.mapreduce.column_names import as_columns, check_columns, check_has
 from gristmill.mapreduce.fields import fields_of
 from gristmill.mapreduce.formats import BadRecord, Format, Reader, Where, Writer
 from gristmill.mapreduce.kinds import is_dict, is_list, is_pair
@@ -46,11 +47,12 @@ class Csv(Format):
     def __post_init__(self) -> None:
         super().__post_init__()
         decoder(self.encoding, "strict")
+        check_columns(self, self.columns)
         try:
             self.rows(iter(()))
         except (TypeError, ValueError) as error:
             raise ValueError(
-                f"cannot read the options: {error}. To go on: give gm.csv a delimiter and a"
+                f"cannot read the options: {error}. What to do: give gm.csv a delimiter and a"
                 " quotechar of one character each."
             ) from None
 
@@ -101,12 +103,13 @@ def csv(
     encoding: str = "utf-8",
     columns: Iterable[str] | None = None,
     codec: str | None = None,
+    tag: str = "",
 ) -> Csv:
     """Rows of fields, as the `csv` module of Python reads and writes them.
 
-    As an input, a record is a dict by the names of the file's first row, or without `header` a
-    tuple; all values are texts. As an output, dicts are rows by their names, a key and its value
-    are columns `key` and `value` (numbered where they are tuples), any other tuple is
+    As an input, a record is a dict by the names of the file's first row, or without `header` and
+    `columns` a tuple; all values are texts. As an output, dicts are rows by their names, a key and
+    its value are columns `key` and `value` (numbered where they are tuples), any other tuple is
     `column_1`, `column_2` and so on.
 
     Args:
@@ -117,8 +120,11 @@ def csv(
         multiline: Whether a quoted field may hold a newline. Then files are not cut: say `False`
             to let large files be read by several workers.
         encoding: Of the input; the output is UTF-8.
-        columns: The names of the output's columns, where the records do not give them.
+        columns: The columns of the table, in this order, both to read and to write. Of rows that
+            have names (a header, dicts) these columns are taken, and each must be there; of rows
+            without names (`header=False`, tuples) they name all fields.
         codec: How the output is compressed: `gzip`, `bzip2`, `zstd`, `lz4`, `xz` or `snappy`.
+        tag: A name for the input, which `context.tag` is, where a job has several inputs.
 
     Raises:
         ValueError: An option makes no sense.
@@ -127,8 +133,10 @@ def csv(
         >>> csv("sales/*.csv.gz", delimiter=";").delimiter
         ';'
     """
-    names = None if columns is None else tuple(columns)
-    return Csv(as_paths(paths), codec, header, delimiter, quotechar, multiline, encoding, names)
+    names = as_columns(columns)
+    return Csv(
+        as_paths(paths), codec, header, delimiter, quotechar, multiline, encoding, names, tag=tag
+    )
 
 
 class _RowReader:
@@ -144,6 +152,9 @@ class _RowReader:
         self._source = source
         self._rows = source.rows(self._lines())
         self._names: list[str] | None = what.get("header")
+        self._wanted = source.columns
+        if not source.header and source.columns is not None:
+            self._names, self._wanted = list(source.columns), None
         if python_csv.field_size_limit() < _FIELD_BYTES_MAX:
             python_csv.field_size_limit(_FIELD_BYTES_MAX)
 
@@ -160,16 +171,18 @@ class _RowReader:
                 raise ValueError(f"the first row names no columns: {error}") from None
             if not names:
                 raise ValueError(
-                    "the first line is empty, and should name the columns. To go on: remove it, or"
+                    "the first line is empty, and should name the columns."
+                    " What to do: remove it, or"
                     " say header=False."
                 )
             twice = {name for name in names if names.count(name) > 1}
             if twice:
                 raise ValueError(
-                    f"two columns are named {min(twice)!r}. To go on: rename one of them, or say"
+                    f"two columns are named {min(twice)!r}. What to do: rename one of them, or say"
                     " header=False, and leave the first row out."
                 )
             self._names = names
+            check_has(names, self._wanted)
         return self._names
 
     def __iter__(self) -> Iterator[Any]:
@@ -186,10 +199,10 @@ class _RowReader:
         if self._names is None:
             return tuple(row)
         if len(row) != len(self._names):
-            raise BadRecord(
-                f"the row has {len(row)} fields, and the header names {len(self._names)}"
-            )
-        return dict(zip(self._names, row, strict=True))
+            by = "the header names" if source.header else "columns= names"
+            raise BadRecord(f"the row has {len(row)} fields, and {by} {len(self._names)}")
+        record = dict(zip(self._names, row, strict=True))
+        return record if self._wanted is None else {name: record[name] for name in self._wanted}
 
     def _row(self) -> list[str]:
         self._at = None
@@ -199,7 +212,7 @@ class _RowReader:
         except (python_csv.Error, UnicodeDecodeError) as error:
             self._rows = self._source.rows(self._lines())  # it goes on with the next line
             self._count += 1
-            raise BadRecord(f"the row is no csv: {error}") from None
+            raise BadRecord(f"the row is not CSV: {error}") from None
 
     def _lines(self) -> Iterator[str]:
         for line in self._native.native:
@@ -252,17 +265,22 @@ class _RowWriter:
                 self._row(self._names)
         names = self._names
         if is_dict(row):
-            if row.keys() != set(names):
-                raise BadRecord(
-                    f"the record {short(row)} has not the columns {', '.join(names)},"
-                    " as those before"
-                )
-            values: list[object] = [row[name] for name in names]
+            values = self._selected(row, names)
         elif len(values) != len(names):
-            raise BadRecord(
-                f"the record {short(row)} has not {len(names)} columns, as those before"
-            )
+            raise BadRecord(f"the record {short(row)} has not {len(names)} columns, {self._as()}")
         self._row(values)
+
+    def _selected(self, row: dict[str, Any], names: tuple[str, ...]) -> list[object]:
+        """The row's values by the names of the columns; only `columns=` may leave some out."""
+        selects = self._form.columns is not None
+        if not (row.keys() >= set(names) if selects else row.keys() == set(names)):
+            raise BadRecord(
+                f"the record {short(row)} has not the columns {', '.join(names)}, {self._as()}"
+            )
+        return [row[name] for name in names]
+
+    def _as(self) -> str:
+        return "as those before" if self._form.columns is None else "which columns= names"
 
     def close(self) -> int:
         """Finish the file; returns how many bytes it has."""
@@ -284,7 +302,7 @@ def _field(value: object) -> object:
         return value.decode()
     except UnicodeDecodeError as error:
         raise BadRecord(
-            f"bytes that are no text have no csv: {error}. To go on: decode them, or write gm.kv."
+            f"bytes that are not text have no csv: {error}", "decode them, or write gm.kv"
         ) from None
 
 

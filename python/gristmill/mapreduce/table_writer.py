@@ -6,13 +6,15 @@ column has one type, and says how to give the types beforehand.
 
 import os
 from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from reprlib import repr as short
 from typing import Any
 
+from gristmill.mapreduce.column_names import check_has
 from gristmill.mapreduce.extras import pyarrow
 from gristmill.mapreduce.formats import BadRecord
+from gristmill.mapreduce.keys import without_order
 from gristmill.mapreduce.kinds import is_dict, is_pair, is_tuple, settled
 
 __all__ = ["TableWriter", "is_batch", "rows_of", "to_rows"]
@@ -23,11 +25,18 @@ _GROUP_ROWS = 65_536
 class TableWriter:
     """A file of a table."""
 
-    def __init__(self, path: str, begin: Callable[[Any], Any], schema: Any) -> None:  # noqa: ANN401
+    def __init__(
+        self,
+        path: str,
+        begin: Callable[[Any], Any],
+        schema: Any,  # noqa: ANN401 - a pyarrow.Schema
+        columns: tuple[str, ...] | None = None,
+    ) -> None:
         self._arrow = pyarrow()
         self._path = path
         self._begin = begin
         self._schema = schema
+        self._columns = columns
         self._file: Any = None
         self._rows: list[dict[str, Any]] = []
         self._names: set[str] | None = None if schema is None else set(schema.names)
@@ -36,14 +45,36 @@ class TableWriter:
         """Write a record, or all rows of a batch or table."""
         if is_batch(record):
             self._flush()
-            self._put(self._arrow.table(record) if _is_record_batch(record) else record)
+            self._put(
+                self._selected(self._arrow.table(record) if _is_record_batch(record) else record)
+            )
             return
-        row = settled(to_rows(record))  # as it is now: user code may go on with what it yielded
+        row = settled(self._row(record))  # as it is now: user code may change what it yielded
         if self._names is not None and not self._names.issuperset(row):
             raise self._unknown(row)
         self._rows.append(row)
         if len(self._rows) >= _GROUP_ROWS:
             self._flush()
+
+    def _row(self, record: Any) -> dict[str, Any]:  # noqa: ANN401 - any record
+        """The record as a row of the columns that the output names, or else of all."""
+        names = self._columns
+        if names is None:
+            return to_rows(record)
+        if is_tuple(record) and len(record) == len(names):
+            return {name: _value(value) for name, value in zip(names, record, strict=True)}
+        if not is_dict(record) or not record.keys() >= set(names):
+            raise BadRecord(
+                f"the record {short(record)} has not the columns {', '.join(names)},"
+                " which columns= names"
+            )
+        return {name: record[name] for name in names}
+
+    def _selected(self, table: Any) -> Any:  # noqa: ANN401 - a pyarrow.Table
+        if self._columns is None:
+            return table
+        check_has(table.schema.names, self._columns)
+        return table.select(list(self._columns))
 
     def close(self) -> int:
         """Finish the file; returns how many bytes it has."""
@@ -58,21 +89,26 @@ class TableWriter:
     def _flush(self) -> None:
         if not self._rows:
             return
-        if self._schema is None:
-            names = dict.fromkeys(name for row in self._rows for name in row)
-            columns = {name: [row.get(name) for row in self._rows] for name in names}
-            table = self._table(lambda: self._arrow.table(columns))
-        else:
-            schema = self._schema
-            table = self._table(lambda: self._arrow.Table.from_pylist(self._rows, schema=schema))
+        table = self._table(self._of_rows)
         self._rows.clear()
         self._put(table)
 
+    def _of_rows(self) -> Any:  # noqa: ANN401 - a pyarrow.Table
+        if self._schema is not None:
+            return self._arrow.Table.from_pylist(self._rows, schema=self._schema)
+        names = dict.fromkeys(name for row in self._rows for name in row)
+        return self._arrow.table({name: [row.get(name) for row in self._rows] for name in names})
+
     def _table(self, make: Callable[[], Any]) -> Any:  # noqa: ANN401 - a pyarrow.Table
         arrow = self._arrow
+        wrong = (arrow.ArrowInvalid, arrow.ArrowTypeError, OverflowError, TypeError)
         try:
+            with suppress(*wrong):
+                return make()
+            # Keys in descending order are not Arrow's: only now, as a look at each row takes time.
+            self._rows[:] = map(without_order, self._rows)
             return make()
-        except (arrow.ArrowInvalid, arrow.ArrowTypeError, OverflowError, TypeError) as error:
+        except wrong as error:
             raise self._mixed(error) from None
 
     def _put(self, table: Any) -> None:  # noqa: ANN401 - a pyarrow.Table
@@ -86,7 +122,7 @@ class TableWriter:
                 table = table.select(self._schema.names).cast(self._schema)
             except (KeyError, self._arrow.ArrowInvalid) as error:
                 raise BadRecord(
-                    f"rows do not have the columns of those before: {error}. {_ADVICE}"
+                    f"rows do not have the columns of those before: {error}", _ADVICE
                 ) from None
         if self._file is not None and hasattr(self._file, "write_table"):
             with self._named():
@@ -113,8 +149,8 @@ class TableWriter:
         names = self._names or set[str]()
         more = ", ".join(str(name) for name in columns if name not in names)
         return BadRecord(
-            f"a row has the columns {more}, and the table has {', '.join(sorted(names))}."
-            " To go on: give every row the same columns, or the output schema= with all of them."
+            f"a row has the columns {more}, and the table has {', '.join(sorted(names))}",
+            "give every row the same columns, or the output schema= with all of them",
         )
 
     def _mixed(self, error: Exception) -> BadRecord:
@@ -129,14 +165,14 @@ class TableWriter:
                 if kind != before and {kind, before} != {"int", "float"}:
                     return BadRecord(
                         f"the column {name} holds values of type {before}, and the record"
-                        f" {short(row)} one of type {kind}: a table has one type in a column."
-                        f" {_ADVICE}"
+                        f" {short(row)} one of type {kind}: a table has one type in a column",
+                        _ADVICE,
                     )
                 seen[name] = kind
-        return BadRecord(f"the records make no table: {error}. {_ADVICE}")
+        return BadRecord(f"the records make no table: {error}", _ADVICE)
 
 
-_ADVICE = "To go on: make the types equal, or give the output schema=."
+_ADVICE = "make the types equal, or give the output schema="
 
 
 def is_batch(record: object) -> bool:

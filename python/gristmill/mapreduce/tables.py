@@ -10,16 +10,18 @@ import os
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 from gristmill import _core
+from gristmill.locations import absolute, is_remote, open_read, size_of
+from gristmill.mapreduce.column_names import as_columns, check_columns
 from gristmill.mapreduce.extras import pyarrow
 from gristmill.mapreduce.formats import BadRecord, Format, Reader, Where, Writer
 from gristmill.mapreduce.paths import StrPath, as_paths
 from gristmill.mapreduce.plan import Plan, Split, split_bytes
 from gristmill.mapreduce.sharing import Before, Several, before_of, is_shared, shared
 from gristmill.mapreduce.table_writer import TableWriter
+from gristmill.names import show_path
 
 __all__ = ["Arrow", "Parquet", "arrow", "parquet"]
 
@@ -39,6 +41,7 @@ class Parquet(Format):
     def __post_init__(self) -> None:
         super().__post_init__()
         _check_codec(self, ("snappy", "zstd", "gzip", "lz4"))
+        check_columns(self, self.columns)
 
     @property
     def suffix(self) -> str:
@@ -58,7 +61,7 @@ class Parquet(Format):
         splits: list[Split] = []
         for path in files:
             with _reading(path):
-                found = reading.read_metadata(path)
+                found = reading.read_metadata(_opened(path))
                 names = found.schema.to_arrow_schema().names
             self._check_columns(path, names)
             groups = [found.row_group(number) for number in range(found.num_row_groups)]
@@ -80,11 +83,11 @@ class Parquet(Format):
         return self._opened(what)
 
     def _opened(self, what: dict[str, Any]) -> "_Batches":
-        path = os.path.abspath(what["path"])  # noqa: PTH100 - user code may go elsewhere
+        path = absolute(what["path"])  # user code may go elsewhere
         return _Batches(what, self._batches(path, what))
 
     def _batches(self, path: str, what: dict[str, Any]) -> Iterator[Any]:
-        with _reading(path), pyarrow("parquet").ParquetFile(path) as file:
+        with _reading(path), pyarrow("parquet").ParquetFile(_opened(path)) as file:
             # One group at a time: the borders of batches are then a function of the file alone.
             for group in range(what["first"], what["last"]):
                 yield from file.iter_batches(
@@ -96,8 +99,8 @@ class Parquet(Format):
         for name in self.columns or ():
             if name not in names and name.split(".")[0] not in names:
                 raise BadRecord(
-                    f"cannot read {path}: it has no column {name!r}."
-                    f" To go on: take some of {', '.join(names)}."
+                    f"cannot read {show_path(path)}: it has no column {name!r}",
+                    f"take some of {', '.join(names)}",
                 )
 
     def _wanted(self) -> list[str] | None:
@@ -109,9 +112,9 @@ class Parquet(Format):
         codec = self.codec or "snappy"
 
         def begin(schema: Any) -> Any:  # noqa: ANN401 - pyarrow's
-            return reading.ParquetWriter(path, schema, compression=codec)
+            return reading.ParquetWriter(_opened(path, "wb"), schema, compression=codec)
 
-        return TableWriter(path, begin, self.schema)
+        return TableWriter(path, begin, self.schema, self.columns)
 
 
 @dataclass(frozen=True)
@@ -146,7 +149,7 @@ class Arrow(Format):
         for path in files:
             with (
                 _reading(path),
-                pyarrow().memory_map(path) as source,
+                _mapped(path) as source,
                 ipc.open_file(source) as file,
             ):
                 batches = [file.get_batch(number) for number in range(file.num_record_batches)]
@@ -168,12 +171,16 @@ class Arrow(Format):
         return self._opened(what)
 
     def _opened(self, what: dict[str, Any]) -> "_Batches":
-        path = os.path.abspath(what["path"])  # noqa: PTH100 - user code may go elsewhere
+        path = absolute(what["path"])  # user code may go elsewhere
         return _Batches(what, self._batches(path, what))
 
     def _batches(self, path: str, what: dict[str, Any]) -> Iterator[Any]:
         ipc = pyarrow("ipc")
-        with _reading(path), pyarrow().memory_map(path) as source, ipc.open_file(source) as file:
+        with (
+            _reading(path),
+            _mapped(path) as source,
+            ipc.open_file(source) as file,
+        ):
             for number in range(what["first"], what["last"]):
                 yield file.get_batch(number)
 
@@ -183,7 +190,7 @@ class Arrow(Format):
         options = ipc.IpcWriteOptions(compression=self.codec)
 
         def begin(schema: Any) -> Any:  # noqa: ANN401 - pyarrow's
-            return ipc.new_file(path, schema, options=options)
+            return ipc.new_file(_opened(path, "wb"), schema, options=options)
 
         return TableWriter(path, begin, self.schema)
 
@@ -194,6 +201,7 @@ def parquet(
     columns: Iterable[str] | None = None,
     codec: str | None = None,
     schema: Any = None,  # noqa: ANN401 - a pyarrow.Schema, which need not be installed
+    tag: str = "",
 ) -> Parquet:
     """Parquet files: a record is a row as a dict; `map_batches` gets `pyarrow.RecordBatch`es.
 
@@ -202,17 +210,18 @@ def parquet(
 
     Args:
         paths: As an input files, directories, patterns; as an output a directory.
-        columns: Those to read; by default all.
+        columns: The columns to read, or to write, in this order; by default all. Each must be
+            there.
         codec: How pages of the output are compressed: `snappy` (the default), `zstd`, `gzip`,
             `lz4`.
         schema: The `pyarrow.Schema` of the output; by default as the first records have it.
+        tag: A name for the input, which `context.tag` is, where a job has several inputs.
 
     Example:
         >>> parquet("trips/*.parquet", columns=["fare"]).columns
         ('fare',)
     """
-    wanted = None if columns is None else tuple(columns)
-    return Parquet(as_paths(paths), codec, wanted, schema)
+    return Parquet(as_paths(paths), codec, as_columns(columns), schema, tag=tag)
 
 
 def arrow(
@@ -220,6 +229,7 @@ def arrow(
     *,
     codec: str | None = None,
     schema: Any = None,  # noqa: ANN401 - a pyarrow.Schema, which need not be installed
+    tag: str = "",
 ) -> Arrow:
     """Arrow IPC files (also called feather): as `parquet`, but without decoding.
 
@@ -227,12 +237,13 @@ def arrow(
         paths: As an input files, directories, patterns; as an output a directory.
         codec: How buffers of the output are compressed: `zstd` or `lz4`; by default not.
         schema: The `pyarrow.Schema` of the output; by default as the first records have it.
+        tag: A name for the input, which `context.tag` is, where a job has several inputs.
 
     Example:
         >>> arrow("trips/").suffix
         '.arrow'
     """
-    return Arrow(as_paths(paths), codec, schema)
+    return Arrow(as_paths(paths), codec, schema, tag=tag)
 
 
 def _check_codec(form: Format, known: tuple[str, ...]) -> None:
@@ -240,7 +251,7 @@ def _check_codec(form: Format, known: tuple[str, ...]) -> None:
     if form.codec is not None and form.codec not in known:
         raise ValueError(
             f"cannot read the options: gm.{form.NAME} has no codec {form.codec!r}."
-            f" To go on: take one of {', '.join(known)}."
+            f" What to do: take one of {', '.join(known)}."
         )
 
 
@@ -254,12 +265,29 @@ def _reading(path: str) -> Generator[None]:
             raise
         text = " ".join(str(error).split()).rstrip(".")
         raise BadRecord(
-            f"cannot read {path}: {text}. To go on: look whether it is whole, and of this format."
+            f"cannot read {show_path(path)}: {text}",
+            "check that it is whole, and of this format",
         ) from None
 
 
+def _opened(path: str, mode: str = "rb") -> Any:  # noqa: ANN401 - pyarrow's
+    """What pyarrow takes for a file: its name, or the file where that is not UTF-8 or not local."""
+    if is_remote(path):
+        return open_read(path)
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return pyarrow().OSFile(os.fsencode(path), mode)
+    return path
+
+
+def _mapped(path: str) -> Any:  # noqa: ANN401 - pyarrow's
+    """A file to read batches from: in memory where that takes nothing."""
+    return open_read(path) if is_remote(path) else pyarrow().memory_map(os.fsencode(path))
+
+
 def _total(files: list[str]) -> int:
-    return sum(Path(file).stat().st_size for file in files)
+    return sum(map(size_of, files))
 
 
 def _group_bytes(group: Any) -> int:  # noqa: ANN401 - pyarrow's
@@ -297,7 +325,7 @@ class _Batches:
             self._last_rows = batch.num_rows
             self._count += 1
             files, records, done = self._before
-            _core.pulse(records + self._count, self._row, files, done)
+            _core.pulse(records + self._count - 1, self._row, files, done)
             yield batch
 
     @property

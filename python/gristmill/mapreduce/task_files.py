@@ -41,7 +41,7 @@ class TaskFiles:
         form = self._named.get(name)
         if form is None:
             raise KeyError(
-                f"the job has no output {name!r}. To go on: give it, as Job(outputs={{...}})."
+                f"the job has no output {name!r}. What to do: give it, as Job(outputs={{...}})."
             )
         return self._file(name, form)
 

@@ -2,15 +2,18 @@
 
 RuntimeError: cannot map words: ZeroDivisionError: … at offset 812 of a.txt; the record is '…'.
 the frames of the user's code
-the last lines of what the worker wrote to stderr
-To try that record again: gristmill run job.py --only a.txt:812
+the last lines of what the worker wrote to stdout, and to stderr
+To try it again alone: gristmill retry job_20260101_120000_123_4
 """
 
-from shlex import quote
+import shutil
+import sys
+from pathlib import Path
 
+from gristmill.names import quote
 from gristmill.report import Failure, JobReport
 
-__all__ = ["failure_notes", "tell_failure"]
+__all__ = ["failure_notes", "program", "retry_note", "tell_failure", "tell_warnings"]
 
 _LINES = 40
 _LINE_CHARACTERS = 400
@@ -18,6 +21,7 @@ _LINE_CHARACTERS = 400
 _DETAILS = {
     "traceback": "In your code:",
     "stack": "Where it stood:",
+    "stdout": "The last lines of its stdout:",
     "stderr": "The last lines of its stderr:",
 }
 
@@ -25,36 +29,52 @@ _DETAILS = {
 def tell_failure(error: BaseException, report: JobReport) -> None:
     """Add to an exception what is known of the failure beside its paragraph."""
     if report.error is not None:
-        for note in failure_notes(report.error):
+        for note in failure_notes(report.error, report.job_id):
             error.add_note(note)
 
 
-def failure_notes(failure: Failure, program: str = "job.py") -> list[str]:
+def tell_warnings(report: JobReport) -> None:
+    """Print what did not go as it should in a job that succeeded, a line each, to stderr."""
+    for warning in report.warnings:
+        sys.stderr.write(f"gristmill: {warning}\n")
+
+
+def failure_notes(failure: Failure, job_id: str) -> list[str]:
     """Return what is known of a failure beside its paragraph, a note for each kind of thing.
 
     Args:
         failure: Of a report.
-        program: The file that `gristmill run` was given.
+        job_id: The job's name.
 
     Example:
-        >>> place, details = {"file": "a.txt", "offset": "812"}, {"traceback": "  File ..."}
-        >>> failure = Failure(kind="user_code", message="", context=place, details=details)
-        >>> for note in failure_notes(failure):
+        >>> failure = Failure(kind="user_code", message="", details={"traceback": "  File ..."})
+        >>> for note in failure_notes(failure, "job_1"):
         ...     print(note)
         In your code:
           File ...
-        To try that record again: gristmill run job.py --only a.txt:812
     """
-    context, details = failure.context, failure.details
+    details = failure.details
     notes: list[str] = []
     for name, title in _DETAILS.items():
         lines = [_shorter(line) for line in details.get(name, "").rstrip().splitlines()[-_LINES:]]
         if lines:
             notes.append("\n".join([title, *lines]))
-    if context.get("file") and context.get("offset"):
-        place = quote(f"{context['file']}:{context['offset']}")
-        notes.append(f"To try that record again: gristmill run {program} --only {place}")
+    if "retry" in details:
+        notes.append(retry_note(job_id))
     return notes
+
+
+def retry_note(job_id: str) -> str:
+    """Return the line that says how what a job failed at is tried again."""
+    return f"To try it again alone: {program()} retry {job_id}"
+
+
+def program() -> str:
+    """Return this Gristmill, as the user's shell finds it."""
+    found = shutil.which("gristmill")
+    if found is not None and Path(found).parent == Path(sys.executable).parent:
+        return "gristmill"
+    return f"{quote(sys.executable)} -m gristmill"
 
 
 def _shorter(line: str) -> str:

@@ -9,7 +9,7 @@ from gristmill import _core
 from gristmill.mapreduce import batches
 from gristmill.mapreduce.fields import tsv_fields
 from gristmill.mapreduce.formats import Format, Reader, Writer
-from gristmill.mapreduce.lines import NativeReader, decoder, lines_of, plan_lines
+from gristmill.mapreduce.lines import NativeReader, decoder, lines_of, plan_lines, plan_whole
 from gristmill.mapreduce.paths import StrPath, as_paths
 from gristmill.mapreduce.plan import Plan
 
@@ -36,14 +36,15 @@ class Text(Format):
         if self.lines < 1 or (self.whole and self.lines != 1):
             raise ValueError(
                 f"cannot read the options: lines={self.lines}, whole={self.whole} says not what a"
-                " record is. To go on: give lines from 1 on, or whole=True alone."
+                " record is. What to do: give lines from 1 on, or whole=True alone."
             )
         if self.encoding is not None:
             decoder(self.encoding, self.errors)
 
     def plan(self, split_min: int, split_max: int) -> Plan:
         """Cut the files at line ends; a file that is one record is never cut."""
-        return plan_lines(self, split_min, split_max, cut=not self.whole)
+        plan = plan_whole if self.whole else plan_lines
+        return plan(self, split_min, split_max)
 
     def open(self, what: dict[str, Any], *, tolerant: bool = False) -> Reader:
         """Open a split; the engine decodes what is UTF-8, and Python anything else."""
@@ -92,7 +93,7 @@ class Fixed(Format):
         if self.length < 1:
             raise ValueError(
                 f"cannot read the options: records of length {self.length} are none."
-                " To go on: give a length from 1 byte on."
+                " What to do: give a length from 1 byte on."
             )
 
     def plan(self, split_min: int, split_max: int) -> Plan:
@@ -119,7 +120,7 @@ class Delimited(Format):
         if not self.separator:
             raise ValueError(
                 "cannot read the options: the separator of gm.delimited is empty."
-                ' To go on: give for example separator="\\t".'
+                ' What to do: give for example separator="\\t".'
             )
 
     @property
@@ -177,6 +178,7 @@ def text(
     errors: str = "strict",
     strip_cr: bool = False,
     codec: str | None = None,
+    tag: str = "",
 ) -> Text:
     r"""Lines of text: as an input, a record is a line without its end.
 
@@ -192,6 +194,7 @@ def text(
         errors: What to do with bytes that are no text, as for `bytes.decode`.
         strip_cr: Take a carriage return before the line's end away, too.
         codec: How the output is compressed: `gzip`, `bzip2`, `zstd`, `lz4`, `xz` or `snappy`.
+        tag: A name for the input, which `context.tag` is, where a job has several inputs.
 
     Raises:
         ValueError: An option makes no sense.
@@ -200,15 +203,16 @@ def text(
         >>> text("books/**/*.txt*", encoding="latin-1").paths
         ('books/**/*.txt*',)
     """
-    return Text(as_paths(paths), codec, lines, whole, encoding, errors, strip_cr)
+    return Text(as_paths(paths), codec, lines, whole, encoding, errors, strip_cr, tag=tag)
 
 
-def fixed(paths: Paths, length: int) -> Fixed:
+def fixed(paths: Paths, length: int, *, tag: str = "") -> Fixed:
     """Records of `length` bytes each, as `bytes`.
 
     Args:
         paths: Files, directories, patterns.
         length: Bytes of a record.
+        tag: A name for the input, which `context.tag` is, where a job has several inputs.
 
     Raises:
         ValueError: `length` is less than 1.
@@ -217,16 +221,17 @@ def fixed(paths: Paths, length: int) -> Fixed:
         >>> fixed("data/", 100).length
         100
     """
-    return Fixed(as_paths(paths), None, length)
+    return Fixed(as_paths(paths), None, length, tag=tag)
 
 
-def delimited(paths: Paths, separator: str | bytes = "\t") -> Delimited:
+def delimited(paths: Paths, separator: str | bytes = "\t", *, tag: str = "") -> Delimited:
     r"""Lines that are a key and a value: a record is a tuple, cut at the first separator.
 
     Args:
         paths: Files, directories, patterns.
         separator: What stands between them; `bytes` give keys and values that are bytes. A line
             without it is a key with an empty value.
+        tag: A name for the input, which `context.tag` is, where a job has several inputs.
 
     Raises:
         ValueError: The separator is empty.
@@ -235,10 +240,10 @@ def delimited(paths: Paths, separator: str | bytes = "\t") -> Delimited:
         >>> delimited("log/*.txt", separator=" ").keyed
         True
     """
-    return Delimited(as_paths(paths), None, separator)
+    return Delimited(as_paths(paths), None, separator, tag=tag)
 
 
-def tsv(paths: Paths = (), *, codec: str | None = None) -> Tsv:
+def tsv(paths: Paths = (), *, codec: str | None = None, tag: str = "") -> Tsv:
     r"""Lines of fields with tabs in between.
 
     As an output, key and value become fields, and tuples one field each of what they hold; tab,
@@ -248,12 +253,13 @@ def tsv(paths: Paths = (), *, codec: str | None = None) -> Tsv:
     Args:
         paths: As an input files, directories, patterns; as an output a directory.
         codec: How the output is compressed: `gzip`, `bzip2`, `zstd`, `lz4`, `xz` or `snappy`.
+        tag: A name for the input, which `context.tag` is, where a job has several inputs.
 
     Example:
         >>> tsv("counts/", codec="gzip").suffix
         '.tsv.gz'
     """
-    return Tsv(as_paths(paths), codec)
+    return Tsv(as_paths(paths), codec, tag=tag)
 
 
 def _whole(

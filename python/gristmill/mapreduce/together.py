@@ -7,40 +7,40 @@ it has nothing to do with. A job that reads from another of them waits for that 
 once.
 """
 
-import os
 import threading
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
+from gristmill import _core
 from gristmill.amounts import parse_bytes
+from gristmill.ending import ending_with_signals
 from gristmill.mapreduce.formats import Input
+from gristmill.mapreduce.given import RUN, Options
 from gristmill.mapreduce.job import Job
-from gristmill.mapreduce.launching import Options, check_outputs, run
+from gristmill.mapreduce.launching import check_outputs, run
 from gristmill.mapreduce.result import Result
-from gristmill.memory import available_bytes
+from gristmill.mapreduce.spec import Spec
+from gristmill.mapreduce.streams import check_streams
+from gristmill.mapreduce.telling import tell_warnings
+from gristmill.mapreduce.tracebacks import without_our_frames
+from gristmill.mapreduce.typed import RunOptions
+from gristmill.signatures import takes
 
 __all__ = ["run_all"]
 
 
-def run_all(
-    jobs: Iterable[Job],
-    *,
-    memory: int | str | None = None,
-    workers: int | None = None,
-    overwrite: bool = False,
-    no_sync: bool = False,
-) -> list[Result]:
+@takes(RUN)
+def run_all(jobs: Iterable[Job], **options: Unpack[RunOptions]) -> list[Result]:
     """Run jobs side by side; those that read from others of them, after these.
+
+    Memory and workers are those of all jobs together.
 
     Args:
         jobs: Each with an output of its own.
-        memory: Most memory of all of them together; by default 60 % of what is available.
-        workers: How many tasks run at once, in all jobs together; by default one for each core.
-        overwrite: Replace outputs that exist.
-        no_sync: Do not wait until outputs are durable.
+        options: Those of `Job.run`.
 
     Returns:
         The results, in the order of the jobs.
@@ -55,21 +55,24 @@ def run_all(
     """
     given = _listed(jobs)
     _check(given)
-    asked = Options(memory=memory, workers=workers, overwrite=overwrite, no_sync=no_sync)
+    asked = Options(given=options, progress=False)
     check_outputs(_writing(given), asked)
+    check_streams({id(job.chain()[0]): job.chain()[0] for job in given}.values())
     if not given:
         return []
-    cores = asked.workers or os.cpu_count() or 1
+    cores = asked.get("workers") or _core.default_workers()
     at_once = min(len(given), cores)
-    whole = available_bytes() * 6 // 10 if memory is None else parse_bytes(memory, "memory")
-    options = Options(
-        memory=whole // at_once,
-        workers=max(cores // at_once, 1),
-        overwrite=overwrite,
-        no_sync=no_sync,
-        progress=False,
-    )
-    return _Crowd(given, options, at_once).results()
+    memory = asked.get("memory")
+    whole = _core.default_memory() if memory is None else parse_bytes(memory, "memory")
+    share = asked.but(memory=whole // at_once, workers=max(cores // at_once, 1))
+    try:
+        with ending_with_signals():
+            results = _Crowd(given, share, at_once).results()
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is raised again
+        raise without_our_frames(error)  # noqa: B904 - it is the same one
+    for result in results:
+        tell_warnings(result.report)
+    return results
 
 
 def _listed(jobs: Any) -> list[Job]:  # noqa: ANN401 - what was given
@@ -79,17 +82,17 @@ def _listed(jobs: Any) -> list[Job]:  # noqa: ANN401 - what was given
         listed = [jobs]
     for job in listed:
         if job is jobs or not isinstance(job, Job):
-            raise TypeError(f"cannot run {job!r}. To go on: give a list of jobs, each a gm.Job.")
+            raise TypeError(f"cannot run {job!r}. What to do: give a list of jobs, each a gm.Job.")
     return listed
 
 
 def _check(jobs: list[Job]) -> None:
     for job in jobs:
         if job.output is None:
-            raise ValueError(f"cannot run {job.name}: it has no output. To go on: give output=.")
+            raise ValueError(f"cannot run {job.name}: it has no output. What to do: give output=.")
 
 
-def _writing(jobs: list[Job]) -> list[Job]:
+def _writing(jobs: list[Job]) -> list[Spec]:
     """The jobs that will run and have outputs, each once: those of the list, and what they read."""
     return list({id(one): one for job in jobs for one in job.chain() if one.output}.values())
 

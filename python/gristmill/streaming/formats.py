@@ -38,7 +38,7 @@ class Settings:
             r"\s*(?:(-?0x[0-9a-f]+)|([+-]?\d+)([kmgt]?))\s*", text, re.IGNORECASE | re.ASCII
         )
         if found is None:
-            raise WrongCommandError(f"{self.written(name)}={text} is no whole number")
+            raise WrongCommandError(f"{self.written(name)}={text} is not a whole number")
         hexadecimal, decimal, unit = found.groups(default="")
         number = (
             int(hexadecimal, 16)

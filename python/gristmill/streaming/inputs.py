@@ -81,8 +81,8 @@ def _files(path: Path, *, recursive: bool, ignore_folders: bool) -> Iterator[Pat
     if not path.is_dir():
         if not path.is_file() and path.exists() and not path.samefile(os.devnull):
             raise WrongCommandError(
-                f"-input {path} is no regular file, and cannot be cut into splits: let its data be"
-                " written to a file first"
+                f"-input {path} is not a regular file, and cannot be cut into splits: write its"
+                " data to a file first"
             )
         yield path
         return
@@ -176,7 +176,7 @@ def _compiled(part: str) -> re.Pattern[str]:
     try:
         return re.compile(_regex(part), re.DOTALL)
     except re.error as error:
-        raise WrongCommandError(f"-input: `{part}` is no glob: {error.msg}") from error
+        raise WrongCommandError(f"-input: `{part}` is not a pattern: {error.msg}") from error
 
 
 def _regex(part: str) -> str:

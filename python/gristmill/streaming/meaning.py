@@ -6,11 +6,12 @@ ship: `inputs.expand` and the engine do that when the job begins.
 
 import os
 import re
-import shlex
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
 
+from gristmill.mapreduce.telling import program
+from gristmill.names import quote
 from gristmill.streaming import classes, first_line
 from gristmill.streaming.formats import Formats
 from gristmill.streaming.inputs import local_path
@@ -383,8 +384,10 @@ class _Reading(Formats, Tolerance):
             self.remarks.append("-debug has no effect here: there is no jar to keep")
 
     def again(self) -> str:
+        """The command that runs a split alone, from whatever folder; the split's number follows."""
         words = [word for word in self.arguments.words if word not in ("-background", "--explain")]
-        return shlex.join(["gristmill", "streaming", *words]) + " --only-split {}"
+        command = " ".join(map(quote, ["streaming", *words, "--only-split"]))
+        return f"cd {quote(str(Path.cwd()))} && {program()} {command}"
 
 
 def _check_names(links: list[tuple[str, str]], archives: list[tuple[str, str]]) -> None:

@@ -1,10 +1,15 @@
 """The options of Hadoop Streaming, each once: parsing, help and docs/streaming.md follow.
 
+Those that all jobs have come from the engine's table.
+
 `values` says how many words belong to an option: 0, 1, or many (-1: all up to the next option).
 """
 
 from dataclasses import dataclass
 from typing import Literal
+
+from gristmill import options
+from gristmill.options import HISTORY, user_code
 
 __all__ = ["GENERIC", "OPTIONS", "OWN", "STREAMING", "Option", "option_named"]
 
@@ -252,6 +257,33 @@ STREAMING = (
     ),
 )
 
+_METAVARS = {"bytes": "SIZE", "count": "N", "choice": "NAME", "path_list": "DIR"}
+
+_MORE = {"memory": " The memory of the scripts is beside it."}
+"""What is so for scripts alone."""
+
+_SHOWN_BY = {
+    "overwrite": "test_command.py::test_an_output_is_replaced_only_when_asked",
+    "runner": "test_command.py::test_worker_processes_give_the_same_output",
+    "no_sync": "test_command.py::test_json_is_the_report",
+    "history": "test_command.py::test_json_is_the_report",
+}
+
+
+def _of_table(option: options.Option) -> Option:
+    """An option of all jobs."""
+    is_flag = option.kind == "flag"
+    what = option.help if is_flag else f"{option.help.rstrip('.')}. By default {option.default}."
+    return Option(
+        option.dashed,
+        0 if is_flag else 1,
+        _METAVARS.get(option.kind, "" if is_flag else "VALUE"),
+        what + _MORE.get(option.name, ""),
+        "yes",
+        _SHOWN_BY.get(option.name, "test_command.py::test_little_memory_gives_the_same_output"),
+    )
+
+
 OWN = (
     Option(
         "explain",
@@ -270,54 +302,7 @@ OWN = (
         "yes",
         "test_failures.py::test_one_split_runs_again_alone",
     ),
-    Option(
-        "overwrite",
-        0,
-        "",
-        "Replaces the output if it exists.",
-        "yes",
-        "test_command.py::test_an_output_is_replaced_only_when_asked",
-    ),
-    Option(
-        "memory",
-        1,
-        "SIZE",
-        "Most memory of the job, beside that of the scripts.",
-        "yes",
-        "test_command.py::test_little_memory_gives_the_same_output",
-    ),
-    Option(
-        "workers",
-        1,
-        "N",
-        "Tasks at once; by default one for each core.",
-        "yes",
-        "test_command.py::test_little_memory_gives_the_same_output",
-    ),
-    Option(
-        "spill-dir",
-        1,
-        "DIR",
-        "Where sorted runs go; by default beside the output. Repeatable.",
-        "yes",
-        "test_command.py::test_little_memory_gives_the_same_output",
-    ),
-    Option(
-        "no-sync",
-        0,
-        "",
-        "Does not wait until the output is durable.",
-        "yes",
-        "test_command.py::test_json_is_the_report",
-    ),
-    Option(
-        "history",
-        0,
-        "",
-        "Keeps the job's history also if it takes less than a second.",
-        "yes",
-        "test_command.py::test_json_is_the_report",
-    ),
+    *map(_of_table, (*user_code(), HISTORY)),
     Option(
         "json",
         0,

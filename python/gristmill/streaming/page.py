@@ -1,5 +1,7 @@
 """Help, and docs/streaming.md: both made of the tables, so that neither can say what is not so."""
 
+import textwrap
+
 from gristmill.streaming import classes
 from gristmill.streaming.options import GENERIC, OPTIONS, OWN, STREAMING, Option
 from gristmill.streaming.properties import PROPERTIES
@@ -40,9 +42,10 @@ What is different:
 - A mapper that stops reading, and ends with exit code 0, has succeeded, however much input was
   left. In Hadoop that depends on buffers: with much input left it fails with "Broken pipe".
 - A task that fails is tried again, and when that does not help, the report names file, offset,
-  number of records and the script's last lines, with a command that runs that split alone
-  (`--only-split`).
-- A job that is killed goes on with `gristmill resume last`, from the tasks that are proved done, in
+  number of records and the script's last lines, with a command that runs that split alone,
+  from any folder (`--only-split`); of a reducer, or where there is a combiner, `gristmill retry
+  JOB` runs the task again, with what it was given.
+- `gristmill resume last` resumes a job that was killed, from the tasks that are proved done, in
   the environment it was begun in; if an input or a shipped file changed, it is refused.
 - Numbers in keys are ordered as KeyFieldBasedComparator orders them wherever it agrees with
   itself; two keys that lack a field are equal here.
@@ -79,9 +82,14 @@ def help_text() -> str:
         lines += ["", f"{title}:"]
         for option in options:
             lines.append(f"  {option.shown}")
-            lines.append(f"      {option.what.replace('`', '')}")
+            lines += _wrapped(option.what.replace("`", ""))
     lines += ["", "Properties and classes: see docs/streaming.md."]
     return "\n".join(lines)
+
+
+def _wrapped(text: str) -> list[str]:
+    indent = " " * 6
+    return textwrap.wrap(text, 80, initial_indent=indent, subsequent_indent=indent)
 
 
 def page() -> str:

@@ -167,7 +167,7 @@ def _configured(path: str) -> list[tuple[str, str]]:
 
 def _unknown(word: str) -> str:
     if word.startswith("-"):
-        return f"{word} is no option of Hadoop Streaming"
+        return f"{word} is not an option of Hadoop Streaming"
     return f"`{word}` stands where an option is expected"
 
 

@@ -81,7 +81,12 @@ pub enum Aggregate {
     /// For each q from 0 to 1 the quantile, which is one of the values: the inverse of the empirical distribution (`inverted_cdf` in numpy).
     /// Compared as for `Min`.
     Quantiles(Vec<f64>),
+    /// Another one, for which nulls are no values.
+    SkipNone(Box<Aggregate>),
 }
+
+/// The encoding of a null.
+const NULL: &[u8] = &[0];
 
 /// What has been seen of a key's values: at most 32 bytes, and whatever does not fit in them.
 #[derive(Debug, Clone)]
@@ -141,6 +146,21 @@ impl Aggregate {
             Aggregate::ApproxDistinct => "approx_distinct",
             Aggregate::Collect => "collect",
             Aggregate::Quantiles(_) => "quantiles",
+            Aggregate::SkipNone(inner) => inner.name(),
+        }
+    }
+
+    /// The aggregate, and whether nulls are no values for it.
+    ///
+    /// ```
+    /// use gristmill_engine::aggregate::Aggregate;
+    /// let skipping = Aggregate::SkipNone(Box::new(Aggregate::Sum));
+    /// assert_eq!(skipping.plain(), (&Aggregate::Sum, true));
+    /// ```
+    pub fn plain(&self) -> (&Aggregate, bool) {
+        match self {
+            Aggregate::SkipNone(inner) => (inner.plain().0, true),
+            _ => (self, false),
         }
     }
 
@@ -152,7 +172,7 @@ impl Aggregate {
     /// assert!(Aggregate::Quantiles(vec![50.0]).check().is_err());
     /// ```
     pub fn check(&self) -> Result<()> {
-        let Aggregate::Quantiles(quantiles) = self else {
+        let Aggregate::Quantiles(quantiles) = self.plain().0 else {
             return Ok(());
         };
         match quantiles.iter().find(|q| !(0.0..=1.0).contains(*q)) {
@@ -189,6 +209,7 @@ impl Aggregate {
             | Aggregate::Collect
             | Aggregate::Quantiles(_) => Inner::Log(Log::default()),
             Aggregate::ApproxDistinct => Inner::Sketch(Sketch::default()),
+            Aggregate::SkipNone(inner) => return inner.empty(),
         })
     }
 
@@ -209,6 +230,8 @@ impl Aggregate {
             (Inner::Sum(sum), Aggregate::Sum) => sum.add(value, self.name()),
             (Inner::Count(count), Aggregate::Count) => add_counts(count, 1),
             (Inner::Mean(mean), Aggregate::Mean) => mean.add(value, self.name()),
+            (_, Aggregate::SkipNone(_)) if value == NULL => Ok(()),
+            (_, Aggregate::SkipNone(inner)) => inner.add(state, value, position),
             (Inner::Extreme(extreme), _) => extreme.add(self, value, position),
             (Inner::Log(log), _) => log.add(self, value, position),
             (Inner::Sketch(sketch), Aggregate::ApproxDistinct) => sketch.add(value),
@@ -236,6 +259,7 @@ impl Aggregate {
                 Ok(())
             }
             (Inner::Count(count), Aggregate::Count) => add_counts(count, 1),
+            (_, Aggregate::SkipNone(inner)) => inner.add_int(state, value, position),
             _ => {
                 let mut encoded = Vec::new();
                 write::int(&mut encoded, value);
@@ -265,6 +289,7 @@ impl Aggregate {
             (Inner::Sum(sum), Aggregate::Sum) => sum.merge(other),
             (Inner::Count(count), Aggregate::Count) => merge_counts(count, other),
             (Inner::Mean(mean), Aggregate::Mean) => mean.merge(other),
+            (_, Aggregate::SkipNone(inner)) => return inner.merge(state, other),
             (Inner::Extreme(extreme), _) => extreme.merge(self, other),
             (Inner::Log(log), _) => log.merge(self, other),
             (Inner::Sketch(sketch), Aggregate::ApproxDistinct) => sketch.merge(other),
@@ -308,7 +333,7 @@ impl Aggregate {
             Inner::Sum(sum) => sum.write(out),
             Inner::Mean(mean) => mean.write(out),
             Inner::Extreme(extreme) => extreme.write(out),
-            Inner::Log(log) => log.write(self, out),
+            Inner::Log(log) => log.write(self.plain().0, out),
             Inner::Sketch(sketch) => sketch.write(out),
         }
     }
@@ -336,8 +361,8 @@ impl Aggregate {
             (Inner::Count(count), _) => write::unsigned(out, *count),
             (Inner::Sum(sum), _) => sum.finish(out)?,
             (Inner::Mean(mean), _) => mean.finish(out),
-            (Inner::Extreme(extreme), _) => extreme.finish(self, out),
-            (Inner::Log(log), _) => log.finish(self, out)?,
+            (Inner::Extreme(extreme), _) => extreme.finish(self.plain().0, out),
+            (Inner::Log(log), _) => log.finish(self.plain().0, out)?,
             (Inner::Sketch(sketch), _) => write::unsigned(out, sketch.estimate()),
         }
         Ok(())
@@ -411,6 +436,7 @@ fn no_number(aggregate: &str, value: &[u8]) -> Error {
     let shown = display(value, SHOWN_MAX);
     let message = format!("{aggregate} takes numbers (int, float, bool), not {shown}");
     Error::new(Kind::BadInput, "aggregate values", message).advise(
-        "turn the values into numbers, or aggregate them by count, min, max, collect or the like",
+        "turn the values into numbers, pass over missing ones with skip_none=True, or aggregate them by count, min, \
+         max, collect or the like",
     )
 }

@@ -156,7 +156,7 @@ impl Sum {
         let mut reader = Reader::new(other);
         match reader.token()? {
             Some(token) if reader.position() == other.len() && self.add_token(&token) => Ok(()),
-            _ => Err(bad_state("a sum is no number")),
+            _ => Err(bad_state("a sum is not a number")),
         }
     }
 

@@ -6,17 +6,20 @@
 //! ```
 //!
 //! An integer and a double compare exactly, however large they are. The two zeros are equal; NaNs compare by encoding.
-//! Numbers inside tuples compare by their encodings.
+//! What holds numbers (tuples, descending values), and decimals, compares by the bytes of `value/order.rs`.
 
 use std::cmp::Ordering;
 
 use super::exact::{Exact, UNIT_LIMB};
+use crate::value::order::ordered;
 use crate::value::{Reader, Token};
 
 /// The order of two encoded values, in which `1`, `1.0` and `True` are equal.
 pub(super) fn by_worth(a: &[u8], b: &[u8]) -> Ordering {
     match (class(a), class(b)) {
         (Class::Number, Class::Number) => numbers(a, b),
+        (Class::Other(TUPLE), Class::Other(TUPLE)) => tuples(a, b).unwrap_or_else(|| a.cmp(b)),
+        (Class::Other(DESCENDING), Class::Other(DESCENDING)) => by_bytes(a, b),
         (Class::Other(a_code), Class::Other(b_code)) => a_code.cmp(&b_code).then_with(|| a.cmp(b)),
         (Class::Number, Class::Other(code)) => NUMBERS.cmp(&code),
         (Class::Other(code), Class::Number) => code.cmp(&NUMBERS),
@@ -31,6 +34,46 @@ pub(super) fn by_type(a: &[u8], b: &[u8]) -> Ordering {
 /// Where numbers stand among the codes of types.
 const NUMBERS: u8 = 0x0b;
 
+/// The code of decimals.
+const DECIMAL: u8 = 0x44;
+
+const TUPLE: u8 = 0x05;
+const DESCENDING: u8 = 0x45;
+
+/// Element by element; nothing where the bytes are no tuples.
+fn tuples(a: &[u8], b: &[u8]) -> Option<Ordering> {
+    let (mut first, mut second) = (Reader::new(a), Reader::new(b));
+    loop {
+        let (from, also_from) = (first.position(), second.position());
+        let tokens = (first.token().ok()??, second.token().ok()??);
+        match tokens {
+            (Token::End, Token::End) if first.depth() == 0 => return Some(Ordering::Equal),
+            (Token::Begin, Token::Begin) | (Token::End, Token::End) => continue,
+            (Token::End, _) => return Some(Ordering::Less),
+            (_, Token::End) => return Some(Ordering::Greater),
+            _ => {}
+        }
+        let one = a.get(from..first.position())?;
+        let other = b.get(also_from..second.position())?;
+        let order = by_worth(one, other);
+        if order.is_ne() {
+            return Some(order);
+        }
+    }
+}
+
+/// Values that were checked when they came have such bytes.
+fn by_bytes(a: &[u8], b: &[u8]) -> Ordering {
+    if a == b {
+        return Ordering::Equal;
+    }
+    let (mut first, mut second) = (Vec::new(), Vec::new());
+    match (ordered(a, &mut first), ordered(b, &mut second)) {
+        (Ok(()), Ok(())) => first.cmp(&second),
+        _ => a.cmp(b),
+    }
+}
+
 enum Class {
     Number,
     Other(u8),
@@ -38,7 +81,7 @@ enum Class {
 
 fn class(encoded: &[u8]) -> Class {
     match encoded.first() {
-        Some(0x0b..=0x1d | 0x21 | 0x26 | 0x27) => Class::Number,
+        Some(&(0x0b..=0x1d | 0x21 | 0x26 | 0x27 | DECIMAL)) => Class::Number,
         code => Class::Other(code.copied().unwrap_or(0)),
     }
 }
@@ -50,6 +93,9 @@ fn is_int(encoded: &[u8]) -> bool {
 fn numbers(a: &[u8], b: &[u8]) -> Ordering {
     if is_int(a) && is_int(b) {
         return a.cmp(b);
+    }
+    if a.first() == Some(&DECIMAL) || b.first() == Some(&DECIMAL) {
+        return by_bytes(a, b);
     }
     match (number(a), number(b)) {
         (Token::Double(x), Token::Double(y)) => match x.partial_cmp(&y) {

@@ -3,14 +3,57 @@
 //! One hard limit for the whole job. A reservation that does not fit is refused, and the refusal says who holds
 //! what. Mapped input is counted apart: the operating system can take it back at any time.
 
-mod available;
+mod process;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-pub use available::available_bytes;
+pub use process::Process;
 
-use crate::error::{Error, JobOption, Kind, Result};
+use crate::error::{Error, JobOption, Kind, Result, show_bytes};
+pub use crate::sys::available::available_bytes;
+pub use crate::sys::memory::resident_bytes;
+
+/// The budget of a job, and what of it the process holds whatever the job does.
+///
+/// ```
+/// use gristmill_engine::budget::Room;
+/// let room = Room { budget_bytes: 64_000_000, held_bytes: 10_000_000 };
+/// assert_eq!((room.free_bytes(), room.less(4_000_000).free_bytes()), (54_000_000, 50_000_000));
+/// assert_eq!(Room::from(5).free_bytes(), 5);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// What the user allows.
+    pub budget_bytes: u64,
+    /// What the process holds, which is part of it.
+    pub held_bytes: u64,
+}
+
+impl Room {
+    /// What is left for the job's work.
+    pub fn free_bytes(self) -> u64 {
+        self.budget_bytes.saturating_sub(self.held_bytes)
+    }
+
+    /// The same with so much less for another purpose.
+    #[must_use]
+    pub fn less(self, bytes: u64) -> Self {
+        Room {
+            budget_bytes: self.budget_bytes.saturating_sub(bytes),
+            ..self
+        }
+    }
+}
+
+impl From<u64> for Room {
+    fn from(budget_bytes: u64) -> Self {
+        Room {
+            budget_bytes,
+            held_bytes: 0,
+        }
+    }
+}
 
 /// A limit on memory, shared by all tasks of a job.
 ///
@@ -52,6 +95,18 @@ impl Budget {
         }
     }
 
+    /// The budget of a job; what the process holds is taken from the beginning.
+    pub fn of(room: Room) -> Self {
+        let budget = Budget::new(room.budget_bytes);
+        {
+            let mut ledger = budget.lock();
+            ledger.used_bytes = room.held_bytes;
+            ledger.peak_bytes = room.held_bytes;
+            ledger.by_name.insert("the process itself", room.held_bytes);
+        }
+        budget
+    }
+
     /// Reserves `bytes` for `name`, or says who holds the memory.
     pub fn reserve(&self, name: &'static str, bytes: u64) -> Result<Reservation> {
         let mut ledger = self.lock();
@@ -66,6 +121,12 @@ impl Budget {
             name,
             bytes,
         })
+    }
+
+    /// Counts what was reserved at once of a share of the budget that another process keeps.
+    pub fn count_elsewhere(&self, bytes: u64) {
+        let mut ledger = self.lock();
+        ledger.peak_bytes = ledger.peak_bytes.max(ledger.used_bytes + bytes);
     }
 
     /// The limit.
@@ -94,12 +155,13 @@ impl Ledger {
         let holders: Vec<String> = self
             .by_name
             .iter()
-            .map(|(name, bytes)| format!("{name} {bytes}"))
+            .map(|(name, bytes)| format!("{name} {}", show_bytes(*bytes)))
             .collect();
         let message = format!(
-            "{name} needs {bytes} bytes; {} of {} are taken ({})",
-            self.used_bytes,
-            self.limit_bytes,
+            "{name} needs {}; {} of {} are taken ({})",
+            show_bytes(bytes),
+            show_bytes(self.used_bytes),
+            show_bytes(self.limit_bytes),
             holders.join(", ")
         );
         Error::new(Kind::Memory, "reserve memory", message)

@@ -12,34 +12,10 @@ use std::path::{Path, PathBuf};
 use super::frames::{Lz4Frame, Skipped, SnappyFraming};
 use super::hadoop::{self, HadoopBlocks};
 use super::input::Input;
+use super::member::{Member, Trouble};
 use super::steps::{self, Stepped};
 use super::{Codec, LZ4, SNAPPY, SNIFF_BYTES, foreign, shown};
 use crate::error::{Error, Kind, Result};
-
-/// One member of a stream.
-pub(super) trait Member: Send {
-    /// Decodes into `out`, which is not empty: `Some` bytes, which may be none yet, or `None` behind the end.
-    fn read(&mut self, input: &mut Input, out: &mut [u8]) -> Result<Option<usize>, Trouble>;
-}
-
-/// Why a member cannot be decoded.
-#[derive(Debug)]
-pub(super) enum Trouble {
-    /// Its bytes could not be read.
-    Input(io::Error),
-    /// They end before it does.
-    Truncated,
-    /// They are not what the codec wrote: why.
-    Damaged(String),
-    /// They may be good, and are not decoded here: why, and what to do.
-    Refused(String, &'static str),
-}
-
-impl From<io::Error> for Trouble {
-    fn from(error: io::Error) -> Self {
-        Trouble::Input(error)
-    }
-}
 
 /// The decoded bytes of a compressed stream, as a reader.
 ///

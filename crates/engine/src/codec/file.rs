@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::decode::{Decoder, decoder, error_of, wrapped};
 use super::{Codec, SNIFF_BYTES, detect};
 use crate::error::Result;
-use crate::storage::pages::Pages;
 use crate::storage::{Caching, ReadFile, Store};
+use crate::sys::pages::Pages;
 
 /// How much of the file is read at once.
 pub(super) const BLOCK_BYTES: usize = 1 << 20;
@@ -48,6 +48,7 @@ enum Way {
 /// The store's, and those of [`detect`].
 ///
 /// ```
+/// use gristmill_engine::storage::{LocalDisk as _, Output as _};
 /// use std::io::{Read, Write};
 /// use gristmill_engine::codec::{Codec, Coding, encoder, open};
 /// use gristmill_engine::storage::{Caching, Store, memory::Memory};

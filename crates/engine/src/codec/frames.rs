@@ -4,8 +4,8 @@
 
 use std::io::{self, Read};
 
-use super::decode::{Member, Trouble};
 use super::input::Input;
+use super::member::{Member, Trouble};
 
 /// One lz4 frame. Checksums of header, blocks and content are the library's to compare.
 pub(super) struct Lz4Frame {

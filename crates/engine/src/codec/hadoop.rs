@@ -8,8 +8,8 @@
 //! No magic number, no checksum, no end mark. Hadoop's buffer makes chunks of 256 kB at most, unless it was
 //! configured larger.
 
-use super::decode::{Member, Trouble};
 use super::input::Input;
+use super::member::{Member, Trouble};
 
 /// The largest decoded chunk that is accepted: 32 times Hadoop's default.
 const CHUNK_BYTES: usize = 8 << 20;

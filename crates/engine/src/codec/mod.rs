@@ -23,6 +23,7 @@ pub mod file;
 mod frames;
 mod hadoop;
 mod input;
+mod member;
 mod steps;
 #[cfg(test)]
 mod tests;

@@ -4,8 +4,8 @@ use flate2::{Decompress, FlushDecompress};
 use liblzma::stream::{Action, Stream};
 use zstd::stream::raw::{DParameter, InBuffer, Operation, OutBuffer};
 
-use super::decode::{Member, Trouble};
 use super::input::Input;
+use super::member::{Member, Trouble};
 use super::{WINDOW_LOG, XZ_BYTES};
 
 /// What one step did.
@@ -54,7 +54,7 @@ impl<S: Steps> Member for Stepped<S> {
             if !step.ended && used == 0 {
                 return Err(match had {
                     0 => Trouble::Truncated,
-                    _ => Trouble::Damaged("decoding does not go on".to_owned()),
+                    _ => Trouble::Damaged("decoding does not advance".to_owned()),
                 });
             }
         }

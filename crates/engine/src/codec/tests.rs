@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::error::Kind;
 use crate::storage::memory::Memory;
-use crate::storage::{Caching, Store};
+use crate::storage::{Caching, Output};
 
 mod damage;
 mod hadoop_framing;

@@ -7,13 +7,16 @@
 //!   parent/name                           ◀── one rename, also over a file that is an input
 //! ```
 
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use super::folder::{create, lock, remove_folder, sweep};
-use super::{OUTPUT, Taken, adopt};
+use super::adopt::{Taken, may_go, take};
+use super::folder::{create, is_there, job_folder, lock, prefix_of, remove_folder, sweep};
+use super::{Committer, Made};
 use crate::error::{Error, Kind, Result};
-use crate::storage::local::parent_of;
-use crate::storage::{Caching, FileKind, Lock, Store};
+use crate::storage::location::parent_of;
+use crate::storage::{Caching, FileKind, LocalDisk, Lock};
 
 /// How much of the output's name its job folder has: both have to fit in what a file system takes.
 const MOST_NAME_CHARS: usize = 40;
@@ -21,23 +24,23 @@ const MOST_NAME_CHARS: usize = 40;
 /// An output file in the making.
 #[derive(Debug)]
 pub struct FileStaging<'a> {
-    pub(super) store: &'a dyn Store,
-    pub(super) target: PathBuf,
-    pub(super) folder: PathBuf,
-    pub(super) sync: bool,
-    pub(super) _lock: Box<dyn Lock>,
-    pub(super) published: bool,
+    store: &'a dyn LocalDisk,
+    target: PathBuf,
+    folder: PathBuf,
+    sync: bool,
+    _lock: Box<dyn Lock>,
+    published: bool,
     /// The folder was a dead job's.
-    pub(super) adopted: Option<Taken>,
+    adopted: Option<Taken>,
 }
 
 impl<'a> FileStaging<'a> {
     /// Begins an output that will be `target`: a name that is free, or a regular file's.
-    pub fn begin(store: &'a dyn Store, target: &Path, job: &str, sync: bool) -> Result<Self> {
+    pub fn begin(store: &'a dyn LocalDisk, target: &Path, job: &str, sync: bool) -> Result<Self> {
         let (target, prefix) = Self::names(store, target)?;
         let parent = parent_of(&target);
         sweep(store, parent, &prefix, &target, None)?;
-        let folder = parent.join(format!("{prefix}{job}"));
+        let folder = parent.join(job_folder(&prefix, job));
         create(store, &folder)?;
         match lock(store, &folder) {
             Ok(lock) => Ok(FileStaging {
@@ -57,7 +60,7 @@ impl<'a> FileStaging<'a> {
     }
 
     /// The file that is meant, where a link leads to it; and how the names of job folders beside it begin.
-    pub(super) fn names(store: &dyn Store, target: &Path) -> Result<(PathBuf, String)> {
+    pub(super) fn names(store: &dyn LocalDisk, target: &Path) -> Result<(PathBuf, OsString)> {
         let target = store.resolve(target)?;
         let refuse = |what: &str| {
             Error::new(Kind::BadOption, "write the output", what)
@@ -70,29 +73,63 @@ impl<'a> FileStaging<'a> {
         match store.stat(&target)?.map(|stat| stat.kind) {
             None | Some(FileKind::File) => {}
             Some(FileKind::Directory) => return Err(refuse("it is a directory")),
-            Some(FileKind::Other) => return Err(refuse("it is no regular file")),
+            Some(FileKind::DanglingLink) => {
+                return Err(refuse("it is a dangling link to another link"));
+            }
+            Some(FileKind::Other) => return Err(refuse("it is not a regular file")),
         }
-        let name: String = name
-            .to_string_lossy()
-            .chars()
-            .take(MOST_NAME_CHARS)
-            .collect();
-        Ok((target, format!(".{name}.gristmill-")))
+        let prefix = prefix_of(&beginning_of(name));
+        Ok((target, prefix))
+    }
+}
+
+impl<'a> FileStaging<'a> {
+    /// Takes over the folder of the dead job `job`; begins anew where there is none.
+    ///
+    /// # Errors
+    /// As those of [`super::Staging::adopt`].
+    pub fn adopt(
+        store: &'a dyn LocalDisk,
+        target: &Path,
+        job: &str,
+        sync: bool,
+        taken: &Taken,
+    ) -> Result<Self> {
+        let (target, prefix) = FileStaging::names(store, target)?;
+        let folder = parent_of(&target).join(job_folder(&prefix, job));
+        if !is_there(store, &folder)? {
+            return FileStaging::begin(store, &target, job, sync);
+        }
+        let lock = take(store, &folder)?;
+        sweep(store, parent_of(&target), &prefix, &target, Some(&folder))?;
+        Ok(FileStaging {
+            store,
+            target,
+            folder,
+            sync,
+            _lock: lock,
+            published: false,
+            adopted: Some(taken.clone()),
+        })
+    }
+}
+
+impl Committer for FileStaging<'_> {
+    fn disk(&self) -> &dyn LocalDisk {
+        self.store
     }
 
-    /// Where the file is written.
-    pub fn path(&self) -> PathBuf {
-        self.folder.join(OUTPUT)
+    fn folder(&self) -> &Path {
+        &self.folder
     }
 
-    /// A place for runs, on the output's file system; gone with the job.
-    pub fn spill_place(&self) -> Result<PathBuf> {
-        adopt::spill_place(self.store, &self.folder)
+    fn path_of(&self, _name: &Path) -> PathBuf {
+        self.staged()
     }
 
     /// Gives the file its name, with the permissions of the file that had it.
-    pub fn publish(mut self) -> Result<()> {
-        let path = self.path();
+    fn publish(mut self: Box<Self>, _made: &Made<'_>) -> Result<()> {
+        let path = self.staged();
         let file = self.store.create(&path, 0, Caching::Cached)?;
         if self.sync {
             file.sync()?;
@@ -109,9 +146,24 @@ impl<'a> FileStaging<'a> {
     }
 }
 
+/// So much of a name that the name of a job folder is not too long.
+fn beginning_of(name: &OsStr) -> OsString {
+    match name.to_str() {
+        Some(text) => text
+            .chars()
+            .take(MOST_NAME_CHARS)
+            .collect::<String>()
+            .into(),
+        None => {
+            let bytes = name.as_bytes();
+            OsString::from_vec(bytes.get(..MOST_NAME_CHARS).unwrap_or(bytes).to_vec())
+        }
+    }
+}
+
 impl Drop for FileStaging<'_> {
     fn drop(&mut self) {
-        if !self.published && adopt::may_go(self.adopted.as_ref()) {
+        if !self.published && may_go(self.adopted.as_ref()) {
             // The job's own error is what the user needs to see; the next job removes what stays.
             let _ = remove_folder(self.store, &self.folder);
         }
@@ -132,9 +184,14 @@ mod tests {
         std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o640)).unwrap();
         symlink("real", &link).unwrap();
         let staging = FileStaging::begin(&Local, &link, "j", false).unwrap();
-        std::fs::write(staging.path(), "new").unwrap();
+        std::fs::write(staging.staged(), "new").unwrap();
         assert_eq!(std::fs::read(&real).unwrap(), b"old");
-        staging.publish().unwrap();
+        let made = Made {
+            names: &[],
+            uploads: &[],
+            success: b"",
+        };
+        Box::new(staging).publish(&made).unwrap();
         assert_eq!(std::fs::read(&real).unwrap(), b"new");
         assert_eq!(
             std::fs::metadata(&real).unwrap().permissions().mode() & 0o777,

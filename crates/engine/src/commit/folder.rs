@@ -3,15 +3,33 @@
 //! The rule that must hold: while anything is in a folder its lock is there, so that whoever finds it knows whether
 //! its job lives. Only between two calls, at both ends of its life, is a folder empty and without one.
 
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use super::{LOCK, OLD, SUCCESS};
 use crate::error::{Error, Kind, Result};
-use crate::storage::local::parent_of;
-use crate::storage::{Lock, Store};
+use crate::names::show_path;
+use crate::storage::location::parent_of;
+use crate::storage::{LocalDisk, Lock};
+
+/// The file with what a job of user code needs to be resumed.
+pub(super) const DEFINITION: &str = "definition";
+
+/// Beside the runs of a job with scripts: its archives, unpacked.
+pub const ARCHIVES: &str = "archives";
+
+/// And how the names of the working directories of its attempts begin.
+pub const SCRIPT_FOLDER: &str = "task-";
+
+/// Whether what lies beside the runs is a folder for scripts: there are links in it, and no job goes on from it.
+pub fn is_of_scripts(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name == ARCHIVES || name.starts_with(SCRIPT_FOLDER)
+}
 
 /// Makes a job folder: the error says what is missing above it.
-pub(super) fn create(store: &dyn Store, folder: &Path) -> Result<bool> {
+pub(super) fn create(store: &dyn LocalDisk, folder: &Path) -> Result<bool> {
     store
         .create_directory(folder)
         .map(|()| true)
@@ -28,7 +46,7 @@ pub(super) fn no_parent(parent: &Path) -> Error {
         .advise("make that directory first")
 }
 
-pub(super) fn lock(store: &dyn Store, folder: &Path) -> Result<Box<dyn Lock>> {
+pub(super) fn lock(store: &dyn LocalDisk, folder: &Path) -> Result<Box<dyn Lock>> {
     store.lock(&folder.join(LOCK))?.ok_or_else(|| {
         Error::new(
             Kind::Exists,
@@ -39,11 +57,24 @@ pub(super) fn lock(store: &dyn Store, folder: &Path) -> Result<Box<dyn Lock>> {
     })
 }
 
+/// How the names of job folders beside an output of this name begin.
+pub(super) fn prefix_of(name: &OsStr) -> OsString {
+    let parts = [b".", name.as_bytes(), b".gristmill-"];
+    OsString::from_vec(parts.concat())
+}
+
+/// The name of a job's folder.
+pub(super) fn job_folder(prefix: &OsStr, job: &str) -> OsString {
+    let mut name = prefix.to_owned();
+    name.push(job);
+    name
+}
+
 /// Removes the job folders in `directory` whose jobs are dead, but `own`; fails where one is alive.
 pub(super) fn sweep(
-    store: &dyn Store,
+    store: &dyn LocalDisk,
     directory: &Path,
-    prefix: &str,
+    prefix: &OsStr,
     target: &Path,
     own: Option<&Path>,
 ) -> Result<()> {
@@ -53,17 +84,14 @@ pub(super) fn sweep(
     for folder in store.list(directory)? {
         let is_job = folder
             .file_name()
-            .is_some_and(|n| n.to_string_lossy().starts_with(prefix));
+            .is_some_and(|name| name.as_bytes().starts_with(prefix.as_bytes()));
         // A folder without a lock file was made a moment ago, by a job that is about to lock it.
         if !is_job || Some(&*folder) == own || store.stat(&folder.join(LOCK))?.is_none() {
             continue;
         }
         match store.lock(&folder.join(LOCK))? {
             Some(_free) if holds_old(store, &folder, target)? => {
-                let message = "the folder of a job that was killed holds the old output";
-                return Err(Error::new(Kind::Exists, "write the output", message)
-                    .with("job folder", folder.display())
-                    .advise("move what is in its folder \"old\" back, or remove it"));
+                return Err(only_copy(&folder));
             }
             Some(_free) => remove_folder(store, &folder)?,
             None => {
@@ -72,7 +100,7 @@ pub(super) fn sweep(
                     "write the output",
                     "another job is writing this output now",
                 )
-                .with("job folder", folder.display())
+                .with("job folder", show_path(&folder))
                 .advise("wait for it, or name another output"));
             }
         }
@@ -82,12 +110,42 @@ pub(super) fn sweep(
 
 /// Removes a job's folder, its lock last: what a kill in between leaves has a lock that is free, by which the next job
 /// knows it for a dead one's. (Behind the lock nothing is left but an empty folder.)
-pub(super) fn remove_folder(store: &dyn Store, folder: &Path) -> Result<()> {
+pub(super) fn remove_folder(store: &dyn LocalDisk, folder: &Path) -> Result<()> {
     store.remove_with_last(folder, LOCK)
 }
 
+/// The error of a folder that has to stay.
+pub(super) fn only_copy(folder: &Path) -> Error {
+    let message = "the folder of a job that was killed holds the old output";
+    Error::new(Kind::Exists, "write the output", message)
+        .with("job folder", show_path(folder))
+        .advise("move what is in its folder \"old\" back, or remove it")
+}
+
 /// Whether a dead job's folder holds an old output that nothing has taken the place of.
-fn holds_old(store: &dyn Store, folder: &Path, target: &Path) -> Result<bool> {
+pub(super) fn holds_old(store: &dyn LocalDisk, folder: &Path, target: &Path) -> Result<bool> {
     let there = |path: PathBuf| Ok::<_, Error>(store.stat(&path)?.is_some());
     Ok(there(folder.join(OLD))? && !there(target.join(SUCCESS))?)
+}
+
+/// Where a job to an output directory may have its folder; and whether that lies inside the output.
+pub(super) fn folders_of(target: &Path, job: &str) -> [(PathBuf, bool); 2] {
+    let prefix = prefix_of(target.file_name().unwrap_or_default());
+    let beside = parent_of(target).join(job_folder(&prefix, job));
+    [
+        (beside, false),
+        (target.join(format!(".gristmill-{job}")), true),
+    ]
+}
+
+pub(super) fn is_there(store: &dyn LocalDisk, path: &Path) -> Result<bool> {
+    Ok(store.stat(path)?.is_some())
+}
+
+pub(super) fn make(store: &dyn LocalDisk, directory: &Path) -> Result<()> {
+    if is_there(store, directory)? {
+        Ok(())
+    } else {
+        store.create_directory(directory)
+    }
 }

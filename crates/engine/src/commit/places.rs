@@ -9,29 +9,18 @@
 
 use std::path::{Path, PathBuf};
 
-use super::folder::remove_folder;
-use super::{LOCK, Taken, adopt};
-use crate::error::{Error, JobOption, Kind, Result};
-use crate::storage::{FileKind, Lock, Store};
+use super::LOCK;
+use super::adopt::{Taken, may_go, take};
+use super::folder::{is_there, remove_folder};
+use crate::error::{Error, JobOption, Kind, Result, show_bytes};
+use crate::storage::{FileKind, LocalDisk, Lock};
 
 const PREFIX: &str = ".gristmill-spill-";
-
-/// Beside the runs of a job with scripts: its archives, unpacked.
-pub const ARCHIVES: &str = "archives";
-
-/// And how the names of the working directories of its attempts begin.
-pub const SCRIPT_FOLDER: &str = "task-";
-
-/// Whether what lies beside the runs is a folder for scripts: there are links in it, and no job goes on from it.
-pub fn is_of_scripts(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    name == ARCHIVES || name.starts_with(SCRIPT_FOLDER)
-}
 
 /// The folders of one job; removed with all in them when dropped.
 #[derive(Debug)]
 pub struct SpillPlaces<'a> {
-    store: &'a dyn Store,
+    store: &'a dyn LocalDisk,
     folders: Vec<PathBuf>,
     locks: Vec<Box<dyn Lock>>,
     /// The folders were a dead job's.
@@ -40,13 +29,26 @@ pub struct SpillPlaces<'a> {
 
 impl<'a> SpillPlaces<'a> {
     /// Makes a folder for `job` in each of `directories`, which exist.
-    pub fn begin(store: &'a dyn Store, directories: &[PathBuf], job: &str) -> Result<Self> {
+    pub fn begin(store: &'a dyn LocalDisk, directories: &[PathBuf], job: &str) -> Result<Self> {
         Self::make(store, directories, job, None)
     }
 
-    /// The same; takes over the folders that are there, where it is said by when.
-    pub(super) fn make(
-        store: &'a dyn Store,
+    /// Takes over the folders of the dead job `job`, and makes those that are missing.
+    ///
+    /// # Errors
+    /// A directory is not there, or is of no use; a folder's owner is alive, or there is a link in it.
+    pub fn adopt(
+        store: &'a dyn LocalDisk,
+        directories: &[PathBuf],
+        job: &str,
+        taken: &Taken,
+    ) -> Result<Self> {
+        SpillPlaces::make(store, directories, job, Some(taken))
+    }
+
+    /// Makes the folders; takes over those that are there, where it is said by when.
+    fn make(
+        store: &'a dyn LocalDisk,
         directories: &[PathBuf],
         job: &str,
         adopted: Option<&Taken>,
@@ -58,13 +60,13 @@ impl<'a> SpillPlaces<'a> {
             adopted: adopted.cloned(),
         };
         for directory in directories {
-            check(store, directory)?;
+            check_directory(store, directory)?;
             let folder = directory.join(Self::folder_name(job));
             if places.folders.contains(&folder) {
                 continue; // named twice
             }
-            if adopted.is_some() && adopt::is_there(store, &folder)? {
-                places.locks.push(adopt::take(store, &folder)?);
+            if adopted.is_some() && is_there(store, &folder)? {
+                places.locks.push(take(store, &folder)?);
                 places.folders.push(folder);
                 continue;
             }
@@ -91,7 +93,7 @@ impl<'a> SpillPlaces<'a> {
 
 impl Drop for SpillPlaces<'_> {
     fn drop(&mut self) {
-        if !adopt::may_go(self.adopted.as_ref()) {
+        if !may_go(self.adopted.as_ref()) {
             return;
         }
         for folder in &self.folders {
@@ -101,21 +103,25 @@ impl Drop for SpillPlaces<'_> {
     }
 }
 
-fn check(store: &dyn Store, directory: &Path) -> Result<()> {
+/// Fails where a spill directory that was given is none.
+pub(super) fn check_directory(store: &dyn LocalDisk, directory: &Path) -> Result<()> {
     let wrong = |kind, what| {
         Error::new(kind, "use a spill directory", what)
             .with_path(directory)
-            .advise("name a directory that exists, on a file system with room")
+            .advise_options(
+                "give {} a directory that exists, on a file system with room",
+                [JobOption::SpillDir.named()],
+            )
     };
     match store.stat(directory)?.map(|stat| stat.kind) {
         Some(FileKind::Directory) => Ok(()),
-        Some(_) => Err(wrong(Kind::BadOption, "it is no directory")),
+        Some(_) => Err(wrong(Kind::BadOption, "it is not a directory")),
         None => Err(wrong(Kind::NotFound, "it does not exist")),
     }
 }
 
 /// Removes what killed jobs left.
-fn sweep(store: &dyn Store, directory: &Path) -> Result<()> {
+fn sweep(store: &dyn LocalDisk, directory: &Path) -> Result<()> {
     for folder in store.list(directory)? {
         let name = folder.file_name().map(|name| name.to_string_lossy());
         let ours = name.is_some_and(|name| name.starts_with(PREFIX));
@@ -131,7 +137,7 @@ fn sweep(store: &dyn Store, directory: &Path) -> Result<()> {
 }
 
 /// Fails with the numbers where `bytes` of runs cannot have room in `folders`, each on a file system of its own or not.
-pub fn check_room(store: &dyn Store, folders: &[PathBuf], bytes: u64) -> Result<()> {
+pub fn check_room(store: &dyn LocalDisk, folders: &[PathBuf], bytes: u64) -> Result<()> {
     let (mut free, mut devices) = (0_u64, Vec::new());
     for folder in folders {
         let device = store.stat(folder)?.map(|stat| stat.identity.0);
@@ -146,7 +152,11 @@ pub fn check_room(store: &dyn Store, folders: &[PathBuf], bytes: u64) -> Result<
     if free >= bytes {
         return Ok(());
     }
-    let message = format!("runs need {bytes} bytes of disk, and {free} are free");
+    let message = format!(
+        "runs need {} of disk, and {} are free",
+        show_bytes(bytes),
+        show_bytes(free)
+    );
     let error = Error::new(Kind::DiskFull, "spill", message);
     let error = folders
         .iter()
@@ -226,6 +236,6 @@ mod tests {
         let error = SpillPlaces::begin(&Local, &[missing], "j").unwrap_err();
         assert_eq!(error.kind(), Kind::NotFound);
         let error = check_room(&Local, &[directory.path().to_owned()], 1 << 60).unwrap_err();
-        assert!(error.to_string().contains("1152921504606846976"), "{error}");
+        assert!(error.to_string().contains("1152921.50 TB"), "{error}");
     }
 }

@@ -1,21 +1,45 @@
 //! Folders within an output: `_logs/skip/` for records that were left out, as in Hadoop.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
-use super::Staging;
-use crate::error::Result;
-use crate::storage::Store;
+use super::SUCCESS;
+use crate::error::{Error, Kind, Result};
+use crate::names::show_path;
+use crate::storage::LocalDisk;
 
-impl Staging<'_> {
-    /// Makes the folders within the output that a file's name begins with.
-    pub fn make_folders_of(&self, name: &str) -> Result<()> {
-        make_above(self.store, &self.path_of(name))
+/// The one folder within an output, for records that were left out.
+const LEFT_OUT: &[u8] = b"_logs/skip/";
+
+/// Whether a task's file may have this name in the output: it lies there itself, or among what was left out. This is
+/// the one rule, for what tasks report and for what a history says that they reported.
+///
+/// ```
+/// use gristmill_engine::commit::is_file_name;
+/// assert!(is_file_name("part-r-00000".as_ref()) && is_file_name("_logs/skip/attempt_1_m_000000_2".as_ref()));
+/// assert!(!is_file_name("../x".as_ref()) && !is_file_name("_logs/skip/../x".as_ref()) && !is_file_name("_SUCCESS".as_ref()));
+/// ```
+pub fn is_file_name(name: &Path) -> bool {
+    let name = name.as_os_str().as_bytes();
+    let own = name.strip_prefix(LEFT_OUT).unwrap_or(name);
+    let is_plain = !own.is_empty() && !own.contains(&b'/') && !own.contains(&0);
+    is_plain && !own.starts_with(b".") && own != SUCCESS.as_bytes()
+}
+
+/// Fails unless a task's file may have this name.
+pub fn check_file_name(name: &Path) -> Result<()> {
+    if is_file_name(name) {
+        return Ok(());
     }
+    let message = "a task wrote a file that no output may have";
+    Err(Error::new(Kind::BadInput, "collect the output", message)
+        .with("name", show_path(name))
+        .advise("give it a name without \"/\" that does not begin with a dot"))
 }
 
 /// Makes the folders that are missing above a file.
-pub(super) fn make_above(store: &dyn Store, file: &Path) -> Result<()> {
+pub fn make_above(store: &dyn LocalDisk, file: &Path) -> Result<()> {
     let Some(folder) = file.parent() else {
         return Ok(());
     };
@@ -27,7 +51,7 @@ pub(super) fn make_above(store: &dyn Store, file: &Path) -> Result<()> {
 }
 
 /// Makes the names of these files durable in a folder, and in the folders within it.
-pub(super) fn sync(store: &dyn Store, folder: &Path, names: &[String]) -> Result<()> {
+pub(super) fn sync(store: &dyn LocalDisk, folder: &Path, names: &[PathBuf]) -> Result<()> {
     let paths = names.iter().map(|name| folder.join(name));
     let above: BTreeSet<_> = paths
         .flat_map(|path| {
@@ -47,6 +71,7 @@ pub(super) fn sync(store: &dyn Store, folder: &Path, names: &[String]) -> Result
 mod tests {
     use super::*;
     use crate::storage::Caching;
+    use crate::storage::Output as _;
     use crate::storage::memory::Memory;
 
     #[test]
@@ -60,7 +85,7 @@ mod tests {
             sync(
                 &store,
                 "/out".as_ref(),
-                &["part-0".to_owned(), "_logs/skip/a".to_owned()],
+                &["part-0".into(), "_logs/skip/a".into()],
             )
             .unwrap();
         }

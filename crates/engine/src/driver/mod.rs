@@ -1,156 +1,48 @@
 //! The driver: a deterministic state machine that brings a job's stages to their end.
 //!
 //! No clock, no I/O, no threads: events come in with their time, actions go out, and the same events give the same
-//! actions. Retries and cancellation live here and nowhere else. The runner does what the actions say.
+//! actions. Retries, cancellation, second attempts and lost outputs live here and nowhere else. The runner does what
+//! the actions say.
 //!
 //! ```text
 //!              events                                   actions
 //!   Started ─────────▶ ┌───────────────────────┐ ─────▶ BeginStage
-//!   Finished, Failed ─▶│ stages ▸ tasks ▸      │ ─────▶ Launch, Abort
-//!   Lost, OutputLost ─▶│ attempts              │ ─────▶ WakeAt
+//!   Finished, Failed ─▶│ plan ▸ stages ▸       │ ─────▶ Launch, Abort
+//!   Lost, OutputLost ─▶│ tasks ▸ attempts      │ ─────▶ GiveBack
+//!   Straggles ────────▶│                       │ ─────▶ WakeAt
 //!   Woken, Cancel ────▶└───────────────────────┘ ─────▶ Complete
 //! ```
 //!
-//! What a task made may be lost after the task is over, with the worker that kept it: then the task is done again, and
-//! tasks of later stages wait for it.
+//! A task starts when all tasks that it needs are done ([`Needs`]). Its attempts may run side by side: the first to
+//! succeed counts, the others are told to stop, and what they report later is discarded (`attempts.rs`).
 //!
-//! A driver may go on with a job that another process began: it is told what that job's history proves done
-//! ([`Replay`]), brings its own plan to where that one was, and launches none of these tasks again.
+//! What a task made may be lost after the task is done, with the worker that kept it: then the task is done again, and
+//! tasks that need it wait. If the task had used up what it was made of, those tasks are done again, too.
 //!
-//! The rules that must hold: a stage's reports are those of exactly one attempt for each of its tasks; no task has two
-//! attempts at once; nothing of the job runs when it is complete.
+//! A driver may resume a job that another process began: it is told what that job's history proves done ([`Replay`]),
+//! brings its own plan to where that one was, and launches none of these tasks again.
+//!
+//! The rules that must hold: a plan gets the report of exactly one attempt for each of its tasks; no task starts
+//! before what it needs is there; nothing is given back before the report of the task that used it up is in the
+//! history; nothing of the job runs when it is complete.
 
+mod attempts;
+mod messages;
+mod plan;
 mod replay;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+pub use attempts::RetryPolicy;
+pub use messages::{Action, Event};
+pub use plan::{Needs, Plan, Stage};
 pub use replay::Replay;
 
-use crate::error::{Error, Result};
-use crate::task::{AttemptId, TaskReport, TaskSpec};
+use plan::Begun;
 
-/// Tasks that may run at once, for they need nothing of each other.
-#[derive(Debug)]
-pub struct Stage {
-    /// What the stage does, for progress and reports.
-    pub name: &'static str,
-    /// Bytes that its tasks will note as done, in all.
-    pub bytes: u64,
-    /// Its tasks.
-    pub tasks: Vec<TaskSpec>,
-}
-
-/// What a job is, to the driver: stages, each made from the reports of the one before.
-pub trait Plan: Send {
-    /// The stage after the one that gave `reports` (in order of its tasks; empty at first), or `None` at the end.
-    /// A function of its arguments and of what it was called with before.
-    fn next_stage(&mut self, reports: Vec<TaskReport>) -> Result<Option<Stage>>;
-
-    /// What stands in the reports for a task that failed for good, where the job is to be done without it.
-    fn without(&mut self, _task: &TaskSpec, _error: &Error) -> Option<TaskReport> {
-        None
-    }
-}
-
-/// What happened.
-#[derive(Debug)]
-pub enum Event {
-    /// The runner is ready, with room for so many attempts at once.
-    Started {
-        /// How many attempts may run at once.
-        slots: usize,
-    },
-    /// An attempt is through.
-    Finished {
-        /// Which.
-        id: AttemptId,
-        /// With what.
-        report: TaskReport,
-    },
-    /// An attempt ended without a result.
-    Failed {
-        /// Which.
-        id: AttemptId,
-        /// Why.
-        error: Error,
-    },
-    /// An attempt is gone with its worker, or what it needed is gone. It is no fault of the task, and not counted as
-    /// a failure.
-    Lost {
-        /// Which.
-        id: AttemptId,
-    },
-    /// What a task that is over had made is gone.
-    OutputLost {
-        /// The task's number.
-        task: u32,
-    },
-    /// A time that was asked for has come.
-    Woken,
-    /// The user wants the job to end.
-    Cancel,
-}
-
-/// What the runner is to do.
-#[derive(Debug)]
-pub enum Action {
-    /// A stage begins.
-    BeginStage {
-        /// Its name.
-        name: &'static str,
-        /// Bytes that its tasks will note as done.
-        bytes: u64,
-        /// How many tasks it has.
-        tasks: usize,
-        /// How many of them are known to be over, and will not be launched.
-        kept: usize,
-    },
-    /// Run this attempt.
-    Launch {
-        /// Which.
-        id: AttemptId,
-        /// What it is to do.
-        spec: Arc<TaskSpec>,
-    },
-    /// Stop this attempt, which still reports its end.
-    Abort {
-        /// Which.
-        id: AttemptId,
-    },
-    /// Send `Woken` at this time.
-    WakeAt {
-        /// Milliseconds on the clock of the events.
-        at_ms: u64,
-    },
-    /// The job is over; nothing of it runs any more.
-    Complete {
-        /// How it ended.
-        outcome: Result<()>,
-    },
-}
-
-/// How often a task may be tried again, and when.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RetryPolicy {
-    /// Tries after the first.
-    pub retries: u32,
-    /// Wait before the first retry; doubled for each further one.
-    pub first_wait_ms: u64,
-}
-
-impl Default for RetryPolicy {
-    /// Four retries within three quarters of a second: a device's hiccup is over by then, its death is not.
-    fn default() -> Self {
-        RetryPolicy {
-            retries: 4,
-            first_wait_ms: 50,
-        }
-    }
-}
-
-/// How often a task may be lost before the job gives up: workers that take it along each time are no accident.
-const MOST_LOSSES: u32 = 100;
+use crate::error::Error;
+use crate::task::{AttemptId, Side, Spent, TaskReport, TaskSpec};
 
 #[derive(Debug)]
 struct Task {
@@ -158,8 +50,9 @@ struct Task {
     attempts: u32,
     failures: u32,
     losses: u32,
-    /// Whether it is over, and what it made is there.
-    done: bool,
+    /// The last attempt that counted.
+    winner: Option<u32>,
+    /// What the plan has not taken yet.
     report: Option<TaskReport>,
 }
 
@@ -176,24 +69,51 @@ pub struct Driver {
     plan: Box<dyn Plan>,
     policy: RetryPolicy,
     slots: usize,
-    /// The number of the current stage's first task.
-    first_task: usize,
+    stages: Vec<Begun>,
+    /// How many of them the runner was told of.
+    told_stages: usize,
     /// The tasks of all stages so far.
     tasks: Vec<Task>,
-    /// Tasks to launch; those of earlier stages first.
-    ready: VecDeque<usize>,
-    /// Tasks of earlier stages whose outputs are gone, until they are there again.
-    lost: BTreeSet<usize>,
+    /// The first task whose report the plan has not taken.
+    first_open: u32,
+    /// Tasks that are not done, or whose outputs are gone.
+    undone: BTreeSet<u32>,
+    /// Tasks to launch when there is room; those of earlier stages first, since others wait for them.
+    ready: BTreeSet<u32>,
+    /// Tasks that wait for another, by that one.
+    blocked: BTreeMap<u32, BTreeSet<u32>>,
     /// Tasks that wait for another try, by the time of it.
-    waiting: BTreeSet<(u64, usize)>,
-    running: BTreeSet<AttemptId>,
+    waiting: BTreeSet<(u64, u32)>,
+    /// What runs, and whether it was told to stop since another attempt was first.
+    running: BTreeMap<AttemptId, bool>,
     /// How the job is ending, once it is.
     ending: Option<Ending>,
     complete: bool,
     failed_attempts: u64,
+    launched: Launched,
     /// What another process did of this job.
     replay: Replay,
     kept_tasks: u64,
+}
+
+/// Attempts that a driver began, as Hadoop counts them: of maps and of reduces. Samples are neither, nor are merges of
+/// runs to longer ones.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Launched {
+    /// At the tasks that take the input.
+    pub maps: u64,
+    /// At those that give the output, where there are two stages.
+    pub reduces: u64,
+}
+
+impl Launched {
+    fn count(&mut self, spec: &TaskSpec) {
+        match spec.side() {
+            Some(Side::Map) => self.maps += 1,
+            Some(Side::Reduce) => self.reduces += 1,
+            None => {}
+        }
+    }
 }
 
 impl Driver {
@@ -203,15 +123,19 @@ impl Driver {
             plan,
             policy,
             slots: 0,
-            first_task: 0,
+            stages: Vec::new(),
+            told_stages: 0,
             tasks: Vec::new(),
-            ready: VecDeque::new(),
-            lost: BTreeSet::new(),
+            first_open: 0,
+            undone: BTreeSet::new(),
+            ready: BTreeSet::new(),
+            blocked: BTreeMap::new(),
             waiting: BTreeSet::new(),
-            running: BTreeSet::new(),
+            running: BTreeMap::new(),
             ending: None,
             complete: false,
             failed_attempts: 0,
+            launched: Launched::default(),
             replay: Replay::default(),
             kept_tasks: 0,
         }
@@ -235,6 +159,17 @@ impl Driver {
         self.failed_attempts
     }
 
+    /// Attempts that were begun.
+    pub fn launched(&self) -> Launched {
+        self.launched
+    }
+
+    /// Whether a report of this attempt would be the one that counts for its task. A runner that asks before it tells
+    /// of the attempt's end records one success of each task, and no other.
+    pub fn awaits(&self, id: AttemptId) -> bool {
+        self.running.get(&id) == Some(&false) && !self.is_done(id.task)
+    }
+
     /// Takes one event that happened at `at_ms`; returns what to do, in order.
     pub fn handle(&mut self, at_ms: u64, event: Event) -> Vec<Action> {
         let mut actions = Vec::new();
@@ -244,12 +179,13 @@ impl Driver {
         match event {
             Event::Started { slots } => {
                 self.slots = slots.max(1);
-                self.begin_stage(Vec::new(), &mut actions);
+                self.next_stage(Vec::new(), &mut actions);
             }
             Event::Finished { id, report } => self.finished(id, report, &mut actions),
             Event::Failed { id, error } => self.failed(at_ms, id, error, &mut actions),
             Event::Lost { id } => self.lost(id, &mut actions),
-            Event::OutputLost { task } => self.output_lost(task as usize),
+            Event::OutputLost { task } => self.output_lost(task),
+            Event::Straggles { task } => self.straggles(task),
             Event::Woken => {}
             Event::Cancel => self.end(Ending::Badly(Error::cancelled()), &mut actions),
         }
@@ -259,157 +195,99 @@ impl Driver {
         actions
     }
 
-    fn begin_stage(&mut self, reports: Vec<TaskReport>, actions: &mut Vec<Action>) {
-        self.first_task = self.tasks.len();
+    /// Asks the plan how to go on.
+    fn next_stage(&mut self, reports: Vec<TaskReport>, actions: &mut Vec<Action>) {
+        self.first_open = self.tasks.len() as u32;
+        self.tell_stages(self.stages.len(), actions);
         match self.plan.next_stage(reports) {
-            Ok(Some(Stage { name, bytes, tasks })) => {
-                let count = tasks.len();
-                tasks.into_iter().for_each(|spec| self.add_task(spec));
-                let begun = self.first_task..self.tasks.len();
-                let left: Vec<usize> = begun.filter(|task| !self.tasks[*task].done).collect();
-                let kept = count - left.len();
-                self.ready.extend(left);
-                self.kept_tasks += kept as u64;
-                actions.push(Action::BeginStage {
-                    name,
-                    bytes,
-                    tasks: count,
-                    kept,
-                });
-                self.end_stage_if_over(actions);
-            }
+            Ok(Some(stage)) => self.begin(stage, actions),
             Ok(None) => self.end(Ending::Well, actions),
             Err(error) => self.end(Ending::Badly(error), actions),
         }
     }
 
-    /// A task of the stage that begins: over already, if that is known.
-    fn add_task(&mut self, spec: TaskSpec) {
+    /// Begins a stage, and those that begin with it.
+    fn begin(&mut self, stage: Stage, actions: &mut Vec<Action>) {
+        let first_stage = self.stages.len();
+        let mut spent = Vec::new();
+        let mut next = Some(Box::new(stage));
+        while let Some(mut stage) = next {
+            let begun = Begun::new(&mut stage, self.tasks.len() as u32);
+            match begun {
+                Ok(begun) => self.stages.push(begun),
+                Err(error) => return self.end(Ending::Badly(error), actions),
+            }
+            for spec in stage.tasks {
+                spent.extend(self.add_task(spec));
+            }
+            next = stage.then;
+        }
+        self.tell_stages(first_stage + 1, actions);
+        give_back(spent, actions);
+        self.next_stage_if_over(actions);
+    }
+
+    /// A task of the stage that begins: over already, if that is known. Returns what it used up then.
+    fn add_task(&mut self, spec: TaskSpec) -> Vec<Spent> {
         let number = self.tasks.len() as u32;
         let report = self.replay.take(number, &spec);
+        let spent = report.as_ref().map(|report| spec.used_up(report));
+        if report.is_none() {
+            self.undone.insert(number);
+            self.ready.insert(number);
+        } else if let Some(stage) = self.stages.last_mut() {
+            stage.kept += 1;
+            self.kept_tasks += 1;
+        }
         self.tasks.push(Task {
             spec: Arc::new(spec),
             attempts: self.replay.first_attempt(number),
             failures: 0,
             losses: 0,
-            done: report.is_some(),
+            winner: None,
             report,
         });
+        spent.unwrap_or_default()
     }
 
-    fn end_stage_if_over(&mut self, actions: &mut Vec<Action>) {
-        let stage = &mut self.tasks[self.first_task..];
-        if stage.iter().all(|task| task.done) {
-            let reports = stage.iter_mut().filter_map(|task| task.report.take());
+    fn next_stage_if_over(&mut self, actions: &mut Vec<Action>) {
+        if self.undone.range(self.first_open..).next().is_none() {
+            let open = &mut self.tasks[self.first_open as usize..];
+            let reports = open.iter_mut().filter_map(|task| task.report.take());
             let reports = reports.collect();
-            self.begin_stage(reports, actions);
+            self.next_stage(reports, actions);
         }
     }
 
-    fn finished(&mut self, id: AttemptId, report: TaskReport, actions: &mut Vec<Action>) {
-        if !self.running.remove(&id) || self.ending.is_some() {
-            return;
+    /// Tells the runner of the first `count` stages, as far as it does not know of them.
+    fn tell_stages(&mut self, count: usize, actions: &mut Vec<Action>) {
+        for stage in self.stages.iter().take(count).skip(self.told_stages) {
+            actions.push(Action::BeginStage {
+                name: stage.name,
+                bytes: stage.bytes,
+                tasks: stage.tasks,
+                kept: stage.kept,
+            });
         }
-        let number = id.task as usize;
-        let task = &mut self.tasks[number];
-        task.done = true;
-        if self.lost.remove(&number) {
-            return; // its report was used when it was over for the first time
-        }
-        task.report = Some(report);
-        self.end_stage_if_over(actions);
+        self.told_stages = self.told_stages.max(count);
     }
 
-    fn failed(&mut self, at_ms: u64, id: AttemptId, error: Error, actions: &mut Vec<Action>) {
-        if !self.running.remove(&id) {
-            return;
-        }
-        self.failed_attempts += 1;
-        if self.ending.is_some() {
-            return;
-        }
-        let task = &mut self.tasks[id.task as usize];
-        task.failures += 1;
-        let tries = task.failures;
-        if !error.retryable() || tries > self.policy.retries {
-            let error = if tries > 1 {
-                error.with("tries", tries)
-            } else {
-                error
-            };
-            self.given_up(id.task as usize, error, actions);
-            return;
-        }
-        let at_ms = at_ms + (self.policy.first_wait_ms << (tries - 1));
-        self.waiting.insert((at_ms, id.task as usize));
-        actions.push(Action::WakeAt { at_ms });
+    fn is_done(&self, task: u32) -> bool {
+        (task as usize) < self.tasks.len() && !self.undone.contains(&task)
     }
 
-    /// A task failed for good: the job ends with it, unless the plan can do without.
-    fn given_up(&mut self, number: usize, error: Error, actions: &mut Vec<Action>) {
-        let task = &mut self.tasks[number];
-        // What was made once and is to be made again was used already: nothing can stand for it.
-        let made_before = number < self.first_task;
-        let without = (!made_before).then(|| self.plan.without(&task.spec, &error));
-        match without.flatten() {
-            Some(report) => {
-                task.done = true;
-                task.report = Some(report);
-                self.end_stage_if_over(actions);
-            }
-            None => self.end(Ending::Badly(error), actions),
-        }
+    /// The number of a task's stage.
+    fn stage_of(&self, task: u32) -> usize {
+        let after = self.stages.partition_point(|stage| stage.is_before(task));
+        after.saturating_sub(1)
     }
 
-    fn lost(&mut self, id: AttemptId, actions: &mut Vec<Action>) {
-        if !self.running.remove(&id) || self.ending.is_some() {
-            return;
-        }
-        let task = &mut self.tasks[id.task as usize];
-        task.losses += 1;
-        if task.losses > MOST_LOSSES {
-            let message = format!("the workers of {MOST_LOSSES} attempts at a task were lost");
-            let error = Error::new(crate::Kind::Io, "run a task", message)
-                .with("task", id.task)
-                .advise("look why workers end: their memory, their machines");
-            self.end(Ending::Badly(error), actions);
-            return;
-        }
-        self.ready.push_front(id.task as usize);
-        self.sort_ready();
-    }
-
-    fn output_lost(&mut self, number: usize) {
-        let Some(task) = self.tasks.get_mut(number).filter(|task| task.done) else {
-            return; // it is being done, or will be
-        };
-        if self.ending.is_some() {
-            return;
-        }
-        task.done = false;
-        task.report = None;
-        if number < self.first_task {
-            self.lost.insert(number);
-        }
-        self.ready.push_front(number);
-        self.sort_ready();
-    }
-
-    /// What was lost of earlier stages comes first: the others need it.
-    fn sort_ready(&mut self) {
-        let first = self.first_task;
-        let ready = self.ready.make_contiguous();
-        ready.sort_by_key(|number| *number >= first);
-    }
-
-    /// Begins the end: what runs is told to stop, nothing is begun any more.
-    fn end(&mut self, ending: Ending, actions: &mut Vec<Action>) {
-        if self.ending.is_none() {
-            self.ending = Some(ending);
-            self.ready.clear();
-            self.waiting.clear();
-            actions.extend(self.running.iter().map(|id| Action::Abort { id: *id }));
-        }
+    /// A task that `task` needs, and that is not done. The last one: it is likely to be done last, so that the task
+    /// is looked at a few times and not each time that one of a thousand is done.
+    fn missing(&self, task: u32) -> Option<u32> {
+        let needs = self.stages[self.stage_of(task)].needs_of(task).iter();
+        let mut missing = needs.map(|range| self.undone.range(range.clone()).next_back());
+        missing.find_map(|task| task.copied())
     }
 
     fn wake(&mut self, at_ms: u64) {
@@ -417,31 +295,49 @@ impl Driver {
             && due_ms <= at_ms
         {
             self.waiting.pop_first();
-            self.ready.push_back(task);
-            self.sort_ready();
+            if !self.is_done(task) && !self.runs(task) {
+                self.ready.insert(task);
+            }
         }
     }
 
     fn launch(&mut self, actions: &mut Vec<Action>) {
         while self.running.len() < self.slots {
-            let Some(&number) = self.ready.front() else {
+            let Some(number) = self.ready.pop_first() else {
                 return;
             };
-            if number >= self.first_task && !self.lost.is_empty() {
-                return; // it would miss what is being made again
+            if self.is_done(number) {
+                continue; // a second attempt was asked for, and had to wait
             }
-            self.ready.pop_front();
-            let task = &mut self.tasks[number];
+            if let Some(missing) = self.missing(number) {
+                self.blocked.entry(missing).or_default().insert(number);
+                continue;
+            }
+            self.tell_stages(self.stage_of(number) + 1, actions);
+            let task = &mut self.tasks[number as usize];
             let id = AttemptId {
-                task: number as u32,
+                task: number,
                 attempt: task.attempts,
             };
             task.attempts = task.attempts.saturating_add(1);
-            self.running.insert(id);
+            self.running.insert(id, false);
+            self.launched.count(&task.spec);
             actions.push(Action::Launch {
                 id,
                 spec: task.spec.clone(),
             });
+        }
+    }
+
+    /// Begins the end: what runs is told to stop, nothing is begun any more.
+    fn end(&mut self, ending: Ending, actions: &mut Vec<Action>) {
+        if self.ending.is_none() {
+            self.ending = Some(ending);
+            self.ready.clear();
+            self.blocked.clear();
+            self.waiting.clear();
+            let going_on = self.running.iter().filter(|(_, stops)| !**stops);
+            actions.extend(going_on.map(|(id, _)| Action::Abort { id: *id }));
         }
     }
 
@@ -456,6 +352,12 @@ impl Driver {
             };
             actions.push(Action::Complete { outcome });
         }
+    }
+}
+
+fn give_back(spent: Vec<Spent>, actions: &mut Vec<Action>) {
+    if !spent.is_empty() {
+        actions.push(Action::GiveBack { spent });
     }
 }
 

@@ -1,12 +1,15 @@
 //! The driver against a naive model of a cluster: attempts end in any order, fail and are late.
 
-use std::collections::BTreeMap;
+mod needs;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 use std::sync::Mutex;
 
 use proptest::prelude::*;
 
 use super::*;
-use crate::error::Kind;
+use crate::error::{Kind, Result};
 use crate::task::SampleSpec;
 
 /// A plan of stages with so many tasks each; keeps the reports it was given.
@@ -41,11 +44,8 @@ impl Plan for Counted {
             .unwrap()
             .push(reports.iter().map(number_of).collect());
         let tasks = |count| (0..count).map(|_| spec()).collect();
-        Ok(self.stages.pop_front().map(|count| Stage {
-            name: "stage",
-            bytes: 0,
-            tasks: tasks(count),
-        }))
+        let stage = |count| Stage::new("stage", 0, tasks(count));
+        Ok(self.stages.pop_front().map(stage))
     }
 }
 
@@ -269,11 +269,8 @@ impl Plan for Tolerant {
             return Ok(None);
         }
         self.begun = true;
-        Ok(Some(Stage {
-            name: "stage",
-            bytes: 0,
-            tasks: (0..10).map(|_| spec()).collect(),
-        }))
+        let tasks = (0..10).map(|_| spec()).collect();
+        Ok(Some(Stage::new("stage", 0, tasks)))
     }
 
     fn without(&mut self, _task: &TaskSpec, error: &Error) -> Option<TaskReport> {

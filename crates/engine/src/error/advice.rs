@@ -177,12 +177,12 @@ mod tests {
         );
         assert_eq!(
             error.to_string(),
-            "cannot sort: it is too small. To go on: give --memory 64M or --workers 1, or --overwrite, add a \
+            "cannot sort: it is too small. What to do: give --memory 64M or --workers 1, or --overwrite, add a \
              --spill-dir, --timeout or --worker-memory."
         );
         assert_eq!(
             error.spelled(Spelling::Python),
-            "cannot sort: it is too small. To go on: give memory=\"64M\" or workers=1, or overwrite=True, add a \
+            "cannot sort: it is too small. What to do: give memory=\"64M\" or workers=1, or overwrite=True, add a \
              spill_dir, timeout_s or worker_memory."
         );
     }

@@ -182,12 +182,12 @@ fn histogram(mut counts: Vec<i64>) -> String {
 /// `Long.parseLong`: no blanks, a sign or none.
 fn long(text: &str) -> Result<i64, Unreadable> {
     text.parse()
-        .map_err(|_not| Unreadable(format!("{text:?} is no whole number of 64 bits")))
+        .map_err(|_not| Unreadable(format!("{text:?} is not a whole number of 64 bits")))
 }
 
 /// `Double.parseDouble`: blanks around it, and a type's letter behind it, are allowed.
 fn double(text: &str) -> Result<f64, Unreadable> {
-    let wrong = || Unreadable(format!("{text:?} is no number"));
+    let wrong = || Unreadable(format!("{text:?} is not a number"));
     let trimmed = text.trim_matches(|letter: char| letter <= ' ');
     let digits = trimmed
         .strip_suffix(['d', 'D', 'f', 'F'])

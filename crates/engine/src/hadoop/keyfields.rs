@@ -211,7 +211,7 @@ fn wrong(option: &str, range: &str) -> Error {
     Error::new(
         Kind::BadOption,
         "read the key fields",
-        format!("`{range}` in `{option}` is no range of fields"),
+        format!("`{range}` in `{option}` is not a range of fields"),
     )
     .advise("write -k pos1[,pos2], each pos a field, such as 2, or a field and a byte, such as 2.3, then n or r or both")
 }

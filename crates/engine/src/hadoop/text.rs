@@ -32,6 +32,18 @@ pub fn decoded(data: &[u8]) -> Cow<'_, str> {
     }
 }
 
+/// Appends pairs of hexadecimal digits.
+pub fn hexadecimal(data: &[u8], separator: u8, out: &mut Vec<u8>) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    for (i, &byte) in data.iter().enumerate() {
+        if i > 0 && separator != 0 {
+            out.push(separator);
+        }
+        out.push(DIGITS[usize::from(byte >> 4)]);
+        out.push(DIGITS[usize::from(byte & 15)]);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

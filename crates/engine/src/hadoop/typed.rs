@@ -9,7 +9,7 @@
 //!
 //! Format: the package documentation of `org.apache.hadoop.typedbytes`.
 
-use super::value::hexadecimal;
+use super::text::hexadecimal;
 
 /// A sequence of bytes.
 pub const BYTES: u8 = 0;

@@ -74,7 +74,7 @@ impl Class {
     pub fn display(self, data: &[u8], out: &mut Vec<u8>) {
         match self {
             Class::Text => out.extend_from_slice(text::decoded(data).as_bytes()),
-            Class::Bytes => hexadecimal(data, b' ', out),
+            Class::Bytes => text::hexadecimal(data, b' ', out),
             Class::Typed => typed::display(data, out),
             Class::Long | Class::Int => out.extend_from_slice(number(data).to_string().as_bytes()),
             Class::Null => out.extend_from_slice(b"(null)"),
@@ -200,18 +200,6 @@ pub fn number(data: &[u8]) -> i64 {
         (Some(long), _) => i64::from_be_bytes(*long),
         (None, Some(int)) => i64::from(i32::from_be_bytes(*int)),
         _ => 0,
-    }
-}
-
-/// Appends pairs of hexadecimal digits.
-pub fn hexadecimal(data: &[u8], separator: u8, out: &mut Vec<u8>) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    for (i, &byte) in data.iter().enumerate() {
-        if i > 0 && separator != 0 {
-            out.push(separator);
-        }
-        out.push(DIGITS[usize::from(byte >> 4)]);
-        out.push(DIGITS[usize::from(byte & 15)]);
     }
 }
 

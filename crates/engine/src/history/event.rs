@@ -1,7 +1,7 @@
 //! What happens in a job, as values: one event to a line of JSON.
 //!
 //! ```text
-//!   job_submitted  job_planned  job_began  (phase_started (attempt_started run_spilled* attempt_finished)*)*
+//!   job_submitted  job_planned  job_began  (phase_started (attempt_started run_spilled* attempt_finished)* phase_finished)*
 //!                                     ... sample, twice a second ...              output_publishing  job_finished
 //!   after a kill:  job_resumed  job_planned  job_began ...
 //! ```
@@ -10,13 +10,15 @@
 //! leaves alone; an event of a kind that it does not know is [`Event::Unknown`].
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::storage::Stat;
-use crate::task::Kept;
+pub use crate::sys::machine::MachineCpu;
+use crate::task::Checkpoint;
 
 /// The version of the format that this program writes.
 pub const VERSION: u32 = 1;
@@ -52,8 +54,15 @@ pub enum Event {
         /// The program's version.
         program: String,
         /// The directory that relative paths among the options begin in.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(
+            default,
+            skip_serializing_if = "Option::is_none",
+            with = "crate::names"
+        )]
         cwd: Option<PathBuf>,
+        /// Who asked for it, and where.
+        #[serde(flatten)]
+        origin: Origin,
     },
     /// What the job goes by, found once and held to by whoever resumes it.
     JobBegan(Began),
@@ -93,6 +102,16 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "is_zero")]
         kept: u64,
     },
+    /// A phase ended.
+    PhaseFinished {
+        /// Its name.
+        name: String,
+        /// Seconds that it took.
+        wall_s: f64,
+        /// What was used meanwhile.
+        #[serde(flatten)]
+        used: PhaseUse,
+    },
     /// An attempt at a task began.
     AttemptStarted {
         /// The task's number in the job.
@@ -101,6 +120,9 @@ pub enum Event {
         attempt: u32,
         /// The phase it belongs to.
         phase: String,
+        /// What it works on, in words for people.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        input: String,
     },
     /// An attempt ended.
     AttemptFinished {
@@ -113,6 +135,9 @@ pub enum Event {
         /// Why, if it failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
+        /// Bytes that it has worked on.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        bytes: u64,
         /// What it did, by Hadoop's names.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         counters: BTreeMap<String, u64>,
@@ -121,14 +146,15 @@ pub enum Event {
         fingerprint: Option<String>,
         /// What it made.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        kept: Option<Kept>,
+        kept: Option<Checkpoint>,
     },
     /// An attempt that succeeded wrote a run.
     RunSpilled {
         /// The task's number in the job.
         task: u32,
         /// Where.
-        path: String,
+        #[serde(with = "crate::names")]
+        path: PathBuf,
         /// Records in it.
         records: u64,
         /// Their bytes.
@@ -153,6 +179,17 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
+/// Where a job was begun. Secrets have been taken out of it by who says so.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// The command line.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "crate::names")]
+    pub argv: Vec<OsString>,
+    /// The machine's name.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub host: String,
+}
+
 /// What a job goes by.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Began {
@@ -160,6 +197,9 @@ pub struct Began {
     pub workers: usize,
     /// The budget.
     pub memory_bytes: u64,
+    /// What the process held of it when the job was planned.
+    #[serde(default)]
+    pub held_bytes: u64,
     /// The files that are read, in order.
     pub inputs: Vec<Known>,
     /// The SHA-256 of what a job of people's own code is, in hexadecimal, where that is kept beside its output.
@@ -171,6 +211,7 @@ pub struct Began {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Known {
     /// Its name when it was looked at, for people.
+    #[serde(with = "crate::names")]
     pub path: PathBuf,
     /// Its length.
     pub bytes: u64,
@@ -189,6 +230,11 @@ impl Known {
             modified_ns: stat.modified_ns.to_string(),
             identity: stat.identity,
         }
+    }
+
+    /// Whether that input is what `other` stands for, as far as length and time stamp tell: a copy that keeps both is.
+    pub fn is_unchanged(&self, other: &Known) -> bool {
+        (self.bytes, &self.modified_ns) == (other.bytes, &other.modified_ns)
     }
 
     /// Whether that file, unchanged, is what `other` stands for. Names do not count: they may be given from elsewhere.
@@ -214,10 +260,13 @@ pub enum Outcome {
 /// differences between samples are what counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// CPU seconds of the process in user code.
+    /// CPU seconds in user mode: of the process, and of those below it which run user code.
     pub user_s: f64,
-    /// CPU seconds of the process in the kernel.
+    /// CPU seconds in the kernel, likewise.
     pub sys_s: f64,
+    /// Of both together, those of the process alone. Samples that lack it know no others.
+    #[serde(default)]
+    pub own_s: f64,
     /// CPU seconds of the machine: user code, kernel, waiting for devices, taken by the host, idle.
     pub machine: MachineCpu,
     /// The process's anonymous and shared memory now, with that of the processes below it which run people's code.
@@ -226,9 +275,9 @@ pub struct Sample {
     pub mapped_bytes: u64,
     /// What is reserved of the budget now.
     pub budget_bytes: u64,
-    /// Bytes that the process has had read from devices.
+    /// Bytes that these processes have had read from devices.
     pub disk_read_bytes: u64,
-    /// Bytes that it has had written to them.
+    /// Bytes that they have had written to them.
     pub disk_write_bytes: u64,
     /// Bytes that the machine received from other machines.
     pub net_rx_bytes: u64,
@@ -238,17 +287,28 @@ pub struct Sample {
     pub done_bytes: u64,
 }
 
-/// CPU seconds of all of a machine's processors.
+/// What a phase used: CPU seconds, bytes, and how many of its slots were taken. `python/gristmill/history/causes.py` tells
+/// from it what held the phase back.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct MachineCpu {
-    /// In user code.
+pub struct PhaseUse {
+    /// CPU seconds in user mode: of the process, and of those below it which run user code.
     pub user_s: f64,
-    /// In the kernel.
+    /// CPU seconds in the kernel, likewise.
     pub sys_s: f64,
-    /// Idle, with a device at work.
-    pub iowait_s: f64,
-    /// Taken by the host for other machines.
-    pub steal_s: f64,
-    /// Idle.
-    pub idle_s: f64,
+    /// Of both together, those of the process alone.
+    pub own_s: f64,
+    /// Bytes that these processes had read from devices.
+    pub read_bytes: u64,
+    /// Bytes that they had written to them.
+    pub write_bytes: u64,
+    /// CPU seconds of the machine.
+    pub machine: MachineCpu,
+    /// Tasks that could run at the same time; 1 for a step that is not a stage of tasks.
+    pub slots: usize,
+    /// Processors that these could use.
+    pub processors: usize,
+    /// Seconds of all attempts together.
+    pub running_s: f64,
+    /// Whether tasks ran user code.
+    pub user_code: bool,
 }

@@ -35,11 +35,11 @@ pub struct Held {
 /// There is no history, its job is alive, it is damaged, or a later version wrote it.
 pub fn hold(folder: &Path) -> Result<Held> {
     let path = folder.join(EVENTS);
-    let failed = |error| Error::from_io("go on with a job", &path, &error);
+    let failed = |error| Error::from_io("resume the job", &path, &error);
     let is_plain = |path: &Path| fs::symlink_metadata(path).map(|found| !found.is_symlink());
     if !is_plain(folder).map_err(failed)? || !is_plain(&path).map_err(failed)? {
         let message = "its history is a symbolic link, which might lead anywhere";
-        return Err(Error::new(Kind::BadInput, "go on with a job", message).with_path(&path));
+        return Err(Error::new(Kind::BadInput, "resume the job", message).with_path(&path));
     }
     let mut file = File::options()
         .read(true)
@@ -68,12 +68,12 @@ fn lock(file: &File, path: &Path) -> Result<()> {
             Ok(()) => return Ok(()),
             Err(TryLockError::WouldBlock) => thread::sleep(LOCK_WAIT),
             Err(TryLockError::Error(error)) => {
-                return Err(Error::from_io("go on with a job", path, &error));
+                return Err(Error::from_io("resume the job", path, &error));
             }
         }
     }
-    let message = "it is alive: its process, or one that goes on with it, has its history";
-    Err(Error::new(Kind::Exists, "go on with a job", message)
+    let message = "it is alive: its process, or one that resumed it, has its history";
+    Err(Error::new(Kind::Exists, "resume the job", message)
         .with_path(path)
         .advise("wait for it; `gristmill jobs watch` shows how far it is"))
 }

@@ -2,25 +2,36 @@
 //!
 //! ```text
 //!   <home>/jobs/<job>/events.jsonl     one event to a line; locked as long as the job lives
+//!                    /logs.jsonl       what attempts printed: a line for each that did
+//!                    /failed/          what user code failed at (task/user/failed.rs)
 //! ```
 //!
-//! Jobs of less than a second leave nothing, unless they are asked to: events wait in memory until then. A history
-//! that cannot be written is no reason for a job to fail; the reason is kept for a warning.
+//! Jobs of less than a second leave nothing, unless they are asked to, have printed something, or failed in user code:
+//! events wait in memory until then. A history that cannot be written is no reason for a job to fail; the reason is
+//! kept for a warning. A job that leaves a history removes old ones at its end.
 
 pub mod event;
 mod held;
+mod hidden;
+mod logs;
+mod old;
 mod reader;
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 pub use self::held::{Held, hold};
+pub use self::hidden::Hidden;
+pub use self::old::remove_old;
 pub use self::reader::{is_live, read};
 
-use self::event::{Event, Timed};
+use self::event::{Event, Origin, Timed};
+use self::logs::Logs;
+use crate::names::show_path;
+use crate::sys::files::create_private_directory;
 
 /// The file in a job's folder.
 pub const EVENTS: &str = "events.jsonl";
@@ -37,6 +48,10 @@ pub struct Place {
     pub keep_short: bool,
     /// The job's options as they were given, to be kept with it.
     pub options: serde_json::Value,
+    /// Where it was begun.
+    pub origin: Origin,
+    /// What of the command line may be secret, and must not come back in an error.
+    pub hidden: Hidden,
 }
 
 /// Writes a job's history.
@@ -47,7 +62,9 @@ pub struct Recorder {
     before_ms: u64,
     folder: PathBuf,
     worth_ms: u64,
+    hidden: OnceLock<Hidden>,
     state: Mutex<State>,
+    logs: Mutex<Logs>,
 }
 
 #[derive(Debug)]
@@ -88,7 +105,9 @@ impl Recorder {
             before_ms: 0,
             folder: place.jobs.clone().unwrap_or_default().join(job_id),
             worth_ms: if place.keep_short { 0 } else { WORTH_MS },
+            hidden: OnceLock::from(place.hidden.clone()),
             state: Mutex::new(state),
+            logs: Mutex::default(),
         }
     }
 
@@ -100,7 +119,9 @@ impl Recorder {
             before_ms: held.events.last().map_or(0, |event| event.t_ms),
             folder: held.folder,
             worth_ms: 0,
+            hidden: OnceLock::new(),
             state: Mutex::new(State::Held(Vec::new(), held.file)),
+            logs: Mutex::default(),
         }
     }
 
@@ -129,12 +150,20 @@ impl Recorder {
     }
 
     fn failed(&self, error: &io::Error) -> State {
-        let place = self.folder.display();
+        let place = show_path(&self.folder);
         State::Failed(format!("cannot keep the job's history in {place}: {error}"))
     }
 
+    /// From now on these words are not written. Of a job that goes on, whose first process knew them.
+    pub fn hide(&self, hidden: Hidden) {
+        let _ = self.hidden.set(hidden); // a recorder of its own job has them from the beginning
+    }
+
     /// Appends what has just happened.
-    pub fn record(&self, event: Event) {
+    pub fn record(&self, mut event: Event) {
+        if let Some(hidden) = self.hidden.get() {
+            hidden.take_out_of(&mut event);
+        }
         let t_ms = self.before_ms + self.began.elapsed().as_millis() as u64;
         let mut state = self.lock();
         if matches!(*state, State::Off | State::Failed(_)) {
@@ -143,6 +172,36 @@ impl Recorder {
         let written = self.append(&mut state, &Timed { t_ms, event });
         if let Err(error) = written {
             *state = self.failed(&error);
+        }
+    }
+
+    /// Keeps what an attempt printed; a job that prints is worth a history.
+    pub fn log(&self, task: u32, attempt: u32, stdout: &str, stderr: &str) {
+        if stdout.is_empty() && stderr.is_empty() {
+            return;
+        }
+        self.keep();
+        if let Some(folder) = self.folder() {
+            let [stdout, stderr] = [stdout, stderr].map(|text| {
+                let mut text = text.to_owned();
+                if let Some(hidden) = self.hidden.get() {
+                    hidden.take_out_of_text(&mut text);
+                }
+                text
+            });
+            let mut logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
+            logs.append(&folder, task, attempt, &stdout, &stderr);
+        }
+    }
+
+    /// Keeps the history, however short the job will be.
+    pub fn keep(&self) {
+        let mut state = self.lock();
+        if let State::Waiting(earlier) = &*state {
+            *state = match self.write_first(earlier) {
+                Ok(file) => State::Writing(file),
+                Err(error) => self.failed(&error),
+            };
         }
     }
 
@@ -182,12 +241,18 @@ impl Recorder {
                 if event.t_ms < self.worth_ms {
                     return Ok(());
                 }
-                let mut file = begin(&self.folder)?;
-                file.write_all(earlier)?;
+                let file = self.write_first(earlier)?;
                 *state = State::Writing(file);
                 Ok(())
             }
         }
+    }
+
+    /// The file, with what waited.
+    fn write_first(&self, earlier: &[u8]) -> io::Result<File> {
+        let mut file = begin(&self.folder)?;
+        file.write_all(earlier)?;
+        Ok(file)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -198,11 +263,7 @@ impl Recorder {
 
 /// Makes the folder, for nobody else to look into, and the file, locked.
 fn begin(folder: &Path) -> io::Result<File> {
-    let mut make = fs::DirBuilder::new();
-    make.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut make, 0o700);
-    make.create(folder)?;
+    create_private_directory(folder)?;
     let file = File::options()
         .append(true)
         .create_new(true)

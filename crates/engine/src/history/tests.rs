@@ -1,3 +1,5 @@
+use std::fs;
+
 use super::event::{MachineCpu, Outcome, Sample, VERSION};
 use super::*;
 use proptest::prelude::*;
@@ -13,6 +15,10 @@ fn submitted() -> Event {
         pid: 2,
         program: "0.1.0".into(),
         cwd: None,
+        origin: Origin {
+            argv: vec!["gristmill".into(), "sort".into()],
+            host: "here".into(),
+        },
     }
 }
 
@@ -45,6 +51,7 @@ fn any_event() -> impl Strategy<Value = Event> {
         (any::<u32>(), text()).prop_map(|(task, phase)| Event::AttemptStarted {
             task,
             attempt: 0,
+            input: format!("{phase}, bytes 0 to 3"),
             phase
         }),
         (
@@ -58,6 +65,7 @@ fn any_event() -> impl Strategy<Value = Event> {
                 attempt: 1,
                 outcome,
                 error,
+                bytes: read / 2,
                 counters: [("MAP_INPUT_RECORDS".to_owned(), read)].into(),
                 fingerprint: None,
                 kept: None,

@@ -7,15 +7,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{Error, Kind, Result, Spelling};
-use crate::runner::threads::Phase;
+use crate::runner::phases::Phase;
 
 /// How a job ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     /// It did what it was asked.
     Succeeded,
     /// It did not; the report's error says why.
+    #[default]
     Failed,
     /// The user ended it.
     Cancelled,
@@ -42,11 +43,11 @@ pub struct Failure {
     /// File, offset, record and the like, by name.
     pub context: BTreeMap<Cow<'static, str>, String>,
     /// What is too long for the paragraph, such as a traceback.
-    pub details: BTreeMap<&'static str, String>,
+    pub details: BTreeMap<Cow<'static, str>, String>,
 }
 
 /// Everything about a job that is over.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct JobReport {
     /// The job's name.
     pub job_id: String,
@@ -56,13 +57,13 @@ pub struct JobReport {
     pub status: Status,
     /// Seconds from beginning to end.
     pub wall_s: f64,
-    /// CPU seconds in user code: of this process all of them, of workers and scripts those of attempts that count, as
-    /// in Hadoop's counters.
+    /// CPU seconds in user mode: of this process, and of all below it that ran while the job did (workers, scripts, and
+    /// what they began).
     pub user_s: f64,
     /// CPU seconds in the kernel, likewise.
     pub sys_s: f64,
     /// Peak of the anonymous and shared memory of this process, and of the anonymous memory of those below it (workers,
-    /// scripts, and what they began), looked at ten times a second, if the job has people's code.
+    /// scripts, and what they began), looked at ten times a second, if the job has user code.
     pub peak_anon_bytes: u64,
     /// Peak of its mapped files.
     pub peak_mapped_bytes: u64,
@@ -88,7 +89,7 @@ pub struct JobReport {
     pub phases: Vec<Phase>,
     /// Counters by Hadoop's names.
     pub counters: BTreeMap<&'static str, u64>,
-    /// The counters of people's own code: groups, and in them names.
+    /// The counters of user code: groups, and in them names.
     pub user_counters: BTreeMap<String, BTreeMap<String, i64>>,
     /// Lines of a validator's report.
     pub report: Vec<String>,
@@ -110,30 +111,8 @@ impl JobReport {
         JobReport {
             job_id: job_id.to_owned(),
             command,
-            status: Status::Failed,
-            wall_s: 0.0,
-            user_s: 0.0,
-            sys_s: 0.0,
-            peak_anon_bytes: 0,
-            peak_mapped_bytes: 0,
-            budget_peak_bytes: 0,
-            memory_bytes: 0,
-            workers: 0,
-            input_bytes: 0,
-            output_bytes: 0,
-            records: 0,
-            duplicate_keys: 0,
             checksum: "0".to_owned(),
-            parts: 0,
-            phases: Vec::new(),
-            counters: BTreeMap::new(),
-            user_counters: BTreeMap::new(),
-            report: Vec::new(),
-            misorders: 0,
-            history: None,
-            warnings: Vec::new(),
-            error: None,
-            failure: None,
+            ..JobReport::default()
         }
     }
 
@@ -160,6 +139,8 @@ impl JobReport {
             "CPU_MILLISECONDS",
             "DEVICE_BYTES_READ",
             "FAILED_TASK_ATTEMPTS",
+            "TOTAL_LAUNCHED_MAPS",
+            "TOTAL_LAUNCHED_REDUCES",
         ] {
             self.count(name, first.counters.get(name).copied().unwrap_or(0));
         }

@@ -6,23 +6,18 @@
 //!
 //! Which stages there are follows from how many runs come out and how many can be merged at once.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use super::Job;
-use super::passes::{self, Next, Pass, longest_of, wrong_report};
-use crate::driver::{Plan, Stage};
+use super::passes::{MadeRun, Next, Passes, longest_of, makers};
+use super::steps::{Job, lock, wrong_report};
+use crate::driver::{Needs, Plan, Stage};
 use crate::error::{Error, Kind, Result};
 use crate::merge::output::MergeProof;
 use crate::order::borders::Border;
-use crate::plan::spill::SpillNumbers;
 use crate::record::shape::Shape;
-use crate::run::RunFile;
 use crate::spill::SpilledRun;
-use crate::storage::Store;
 use crate::storage::layered::MEMORY_PLACE;
-use crate::task::{
-    MergeRun, MergeSpec, MergeTarget, RunPlan, SpillInput, SpillSpec, TaskReport, TaskSpec,
-};
+use crate::task::{MergeSpec, MergeTarget, SpillInput, SpillSpec, TaskReport, TaskSpec};
 
 /// What was read, spilled and merged.
 #[derive(Debug, Default)]
@@ -57,14 +52,11 @@ pub(super) type Borders = Box<dyn FnMut(Vec<TaskReport>) -> Result<Vec<Border>> 
 
 /// The stages of a sort by runs.
 pub(super) struct RunSort {
-    /// Where the runs are.
-    pub(super) store: Arc<dyn Store>,
-    pub(super) numbers: SpillNumbers,
     pub(super) input_bytes: u64,
     /// The stage that samples; none where there is nothing to cut.
     pub(super) sample: Option<Stage>,
     pub(super) borders: Borders,
-    pub(super) run_plan: Arc<RunPlan>,
+    pub(super) passes: Passes,
     pub(super) inputs: Vec<SpillInput>,
     pub(super) targets: Targets,
     pub(super) outcome: Arc<Mutex<RunOutcome>>,
@@ -81,52 +73,47 @@ pub(super) enum Step {
     Sample,
     /// The spill's.
     Spill,
-    /// Those of this pass.
-    Pass(Pass),
+    /// Those of a pass.
+    Pass,
     /// The last merge's.
     Merge(Vec<MergeTarget>),
 }
 
 impl RunSort {
     fn spill(&mut self, reports: Vec<TaskReport>) -> Result<Stage> {
-        let borders = (self.borders)(reports)?;
-        let mut run_plan = (*self.run_plan).clone();
-        run_plan.borders = borders;
-        self.run_plan = Arc::new(run_plan);
+        let Passes { plan, numbers, .. } = &mut self.passes;
+        Arc::make_mut(plan).borders = (self.borders)(reports)?;
         self.step = Step::Spill;
         let task = |input: &SpillInput| {
             TaskSpec::Spill(SpillSpec {
                 input: input.clone(),
-                runs: Arc::clone(&self.run_plan),
-                chunk_bytes: self.numbers.chunk_bytes,
-                typical_bytes: self.numbers.typical_bytes as usize,
+                runs: Arc::clone(plan),
+                chunk_bytes: numbers.chunk_bytes,
+                typical_bytes: numbers.typical_bytes as usize,
             })
         };
-        Ok(Stage {
-            name: "spill",
-            bytes: self.input_bytes,
-            tasks: self.inputs.iter().map(task).collect(),
-        })
+        let tasks = self.inputs.iter().map(task).collect();
+        Ok(Stage::new("spill", self.input_bytes, tasks))
     }
 
     fn spilled(&mut self, reports: Vec<TaskReport>) -> Result<Option<Stage>> {
         let mut runs = Vec::new();
-        for (report, input) in reports.into_iter().zip(&self.inputs) {
+        for ((by, report), input) in (self.passes.tasks.first..).zip(reports).zip(&self.inputs) {
             let TaskReport::Spill(of_task) = report else {
                 return Err(wrong_report());
             };
-            runs.extend(of_task.into_iter().map(|run| (input, run)));
+            runs.extend(of_task.into_iter().map(|run| (input, run, by)));
         }
         // In input order: the tasks of a stream, which stand together, took turns.
-        for same in runs.chunk_by_mut(|(a, _), (b, _)| matches!(a, SpillInput::Stream(_)) && a == b)
+        for same in
+            runs.chunk_by_mut(|(a, ..), (b, ..)| matches!(a, SpillInput::Stream(_)) && a == b)
         {
-            same.sort_by_key(|(_, run)| run.number);
+            same.sort_by_key(|(_, run, _)| run.number);
         }
-        let runs: Vec<SpilledRun> = runs.into_iter().map(|(_, run)| run).collect();
         {
             let mut outcome = lock(&self.outcome);
             outcome.runs = runs.len() as u64;
-            for run in &runs {
+            for (_, run, _) in &runs {
                 outcome.records_read += run.records_read;
                 outcome.first_records += run.records;
                 outcome.bytes_read += run.bytes_read;
@@ -134,48 +121,40 @@ impl RunSort {
                 outcome.count_spilled(run);
             }
         }
-        self.merge(runs.into_iter().map(MergeRun::from).collect())
+        let made = |(_, run, by)| MadeRun::new(run, by);
+        self.merge(runs.into_iter().map(made).collect())
     }
 
     /// The next stage, whichever it is.
-    fn merge(&mut self, runs: Vec<MergeRun>) -> Result<Option<Stage>> {
-        let pass = match passes::next(runs, &self.numbers)? {
-            Next::Last(runs) => return self.last_merge(runs).map(Some),
-            Next::Pass(pass) => pass,
+    fn merge(&mut self, runs: Vec<MadeRun>) -> Result<Option<Stage>> {
+        let bytes = lock(&self.outcome).bytes_read;
+        let stage = match self.passes.next(runs, bytes)? {
+            Next::Last(runs) => self.last_merge(runs)?,
+            Next::Pass(stage) => {
+                lock(&self.outcome).passes += 1;
+                self.step = Step::Pass;
+                stage
+            }
         };
-        let bytes = {
-            let mut outcome = lock(&self.outcome);
-            outcome.passes += 1;
-            outcome.bytes_read
-        };
-        let stage = pass.stage(&self.run_plan, &self.numbers, bytes);
-        self.step = Step::Pass(pass);
         Ok(Some(stage))
     }
 
-    fn passed(&mut self, reports: Vec<TaskReport>, pass: Pass) -> Result<Option<Stage>> {
+    fn passed(&mut self, reports: Vec<TaskReport>) -> Result<Option<Stage>> {
         let count = |run: &SpilledRun| lock(&self.outcome).count_spilled(run);
-        let runs = pass.over(reports, &*self.store, count)?;
+        let runs = self.passes.over(reports, count)?;
         self.merge(runs)
     }
 
-    fn last_merge(&mut self, runs: Vec<MergeRun>) -> Result<Stage> {
-        let buckets = self.run_plan.borders.len() + 1;
-        let mut sizes = vec![(0, 0); buckets];
-        for run in &runs {
-            let run = RunFile::open(&*self.store, &run.path)?;
-            let mut before = (0, 0);
-            for (size, end) in sizes.iter_mut().zip(&run.index().ends) {
-                *size = (size.0 + end.0 - before.0, size.1 + end.1 - before.1);
-                before = *end;
-            }
-        }
+    fn last_merge(&mut self, runs: Vec<MadeRun>) -> Result<Stage> {
+        let mut sizes = vec![(0, 0); self.passes.plan.borders.len() + 1];
+        runs.iter().for_each(|made| made.buckets.add_to(&mut sizes));
         let targets = (self.targets)(&sizes)?;
-        let source_bytes = self.numbers.source_bytes(&longest_of(&runs));
-        let runs = Arc::new(runs);
+        let source_bytes = self.passes.numbers.source_bytes(&longest_of(&runs));
+        let needs = Needs::All(makers(&runs));
+        let runs = Arc::new(runs.into_iter().map(|made| made.run).collect());
         let task = |target: &MergeTarget| {
             TaskSpec::Merge(MergeSpec {
-                plan: Arc::clone(&self.run_plan),
+                plan: Arc::clone(&self.passes.plan),
                 runs: Arc::clone(&runs),
                 source_bytes,
                 target: target.clone(),
@@ -185,20 +164,16 @@ impl RunSort {
         self.step = Step::Merge(targets);
         lock(&self.outcome).merging = true;
         let bytes = sizes.iter().map(|size| size.0).sum();
-        Ok(Stage {
-            name: "merge",
-            bytes,
-            tasks,
-        })
+        Ok(Stage::new("merge", bytes, tasks).needing(needs))
     }
 
     fn merged(&mut self, reports: Vec<TaskReport>, targets: Vec<MergeTarget>) -> Result<()> {
         let mut outcome = lock(&self.outcome);
         for (report, target) in reports.into_iter().zip(targets) {
-            let TaskReport::Merge(proofs) = report else {
+            let TaskReport::Merge(report) = report else {
                 return Err(wrong_report());
             };
-            outcome.merged.push((target, proofs));
+            outcome.merged.push((target, report.proofs));
         }
         Ok(())
     }
@@ -206,19 +181,21 @@ impl RunSort {
 
 impl Plan for RunSort {
     fn next_stage(&mut self, reports: Vec<TaskReport>) -> Result<Option<Stage>> {
-        match std::mem::take(&mut self.step) {
+        let stage = match std::mem::take(&mut self.step) {
             Step::Begin => match self.sample.take() {
                 Some(stage) => {
                     self.step = Step::Sample;
-                    Ok(Some(stage))
+                    Some(stage)
                 }
-                None => self.spill(reports).map(Some),
+                None => Some(self.spill(reports)?),
             },
-            Step::Sample => self.spill(reports).map(Some),
-            Step::Spill => self.spilled(reports),
-            Step::Pass(pass) => self.passed(reports, pass),
-            Step::Merge(targets) => self.merged(reports, targets).map(|()| None),
-        }
+            Step::Sample => Some(self.spill(reports)?),
+            Step::Spill => self.spilled(reports)?,
+            Step::Pass => self.passed(reports)?,
+            Step::Merge(targets) => self.merged(reports, targets).map(|()| None)?,
+        };
+        self.passes.tasks.count(stage.as_ref());
+        Ok(stage)
     }
 }
 
@@ -280,9 +257,4 @@ pub(super) fn count_runs(job: &mut Job<'_>, input_bytes: u64, outcome: &RunOutco
     report.count("MERGE_PASSES", outcome.passes);
     report.count("FILE_BYTES_READ", input_bytes + outcome.disk_bytes);
     report.count("FILE_BYTES_WRITTEN", written + outcome.disk_bytes);
-}
-
-/// What `outcome` holds. A panic elsewhere leaves it whole enough: the job fails then.
-pub(super) fn lock(outcome: &Mutex<RunOutcome>) -> std::sync::MutexGuard<'_, RunOutcome> {
-    outcome.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,11 +1,15 @@
 //! `_SUCCESS`: the proof that a finished job leaves with its output, as JSON (docs/internals/success.md).
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Kind, Result};
+use crate::names::spell;
 use crate::order::check::OrderCheck;
 use crate::record::checksum::Hex;
 use crate::reduce::RangeProof;
+use crate::storage::objects::Upload;
 
 /// What a part file holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,18 +61,15 @@ pub(super) struct OutputProof {
     /// Over all parts.
     pub(super) whole: OrderCheck,
     pub(super) checksum: u128,
+    /// The parts that were uploaded.
+    pub(super) uploads: Vec<Upload>,
 }
 
 impl OutputProof {
     /// A proof over `parts` empty parts.
     pub(super) fn new(parts: usize) -> Self {
-        let empty = || RangeProof {
-            check: OrderCheck::default(),
-            checksum: 0,
-        };
-        let parts = (0..parts).map(|_| empty()).collect();
         OutputProof {
-            parts,
+            parts: vec![RangeProof::default(); parts],
             ..OutputProof::default()
         }
     }
@@ -79,6 +80,7 @@ impl OutputProof {
         self.parts[part].checksum += range.checksum;
         self.whole.join(&range.check);
         self.checksum += range.checksum;
+        self.uploads.extend(range.upload.clone());
         match self.whole.first_misorders.first() {
             Some(misorder) => Err(failed(format!(
                 "record {} of the output is smaller than the record before it",
@@ -113,11 +115,11 @@ impl OutputProof {
         &self,
         job_id: &str,
         command: &str,
-        names: &[String],
+        names: &[PathBuf],
         record_bytes: u64,
     ) -> Success {
-        let part = |(name, proof): (&String, &RangeProof)| PartProof {
-            name: name.clone(),
+        let part = |(name, proof): (&PathBuf, &RangeProof)| PartProof {
+            name: spell(name),
             bytes: proof.check.records * record_bytes,
             records: proof.check.records,
             checksum: Hex(proof.checksum).to_string(),
@@ -139,14 +141,12 @@ impl OutputProof {
     }
 }
 
-impl Success {
-    /// The file's bytes.
-    pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        let mut bytes = serde_json::to_vec_pretty(self)
-            .map_err(|error| Error::bug("write the proof", error.to_string()))?;
-        bytes.push(b'\n');
-        Ok(bytes)
-    }
+/// The bytes of a `_SUCCESS`, whatever it says.
+pub(super) fn success_bytes(proof: &impl Serialize) -> Result<Vec<u8>> {
+    let mut bytes = serde_json::to_vec_pretty(proof)
+        .map_err(|error| Error::bug("write the proof", error.to_string()))?;
+    bytes.push(b'\n');
+    Ok(bytes)
 }
 
 fn hex(key: &[u8]) -> String {
@@ -165,7 +165,11 @@ mod tests {
     fn range(keys: &[u8], checksum: u128) -> RangeProof {
         let mut check = OrderCheck::default();
         keys.iter().for_each(|key| check.update(&[*key; 10], 10));
-        RangeProof { check, checksum }
+        RangeProof {
+            check,
+            checksum,
+            upload: None,
+        }
     }
 
     #[test]

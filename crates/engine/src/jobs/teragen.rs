@@ -1,23 +1,26 @@
 //! `teragen`: makes records of the sort benchmark.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
 
-use super::Job;
-use super::resume::Places;
-use super::success::OutputProof;
-use crate::commit::CommitOptions;
-use crate::driver::{Plan, Stage};
+use super::kind::{Described, JobKind};
+use super::report::JobReport;
+use super::steps::{Directory, Job, Output, Proven, wrong_report};
+use super::success::{OutputProof, success_bytes};
+use crate::driver::Stage;
 use crate::error::{Error, Kind, Result};
-use crate::order::check::OrderCheck;
-use crate::plan::options::{TeragenSpec, check_count};
+use crate::plan::amount::{Rows, check_count};
 use crate::plan::sort::{default_parts, part_name};
+use crate::plan::table::{CommandSpec, argument, option, options};
 use crate::record::RECORD_BYTES;
 use crate::record::checksum::Hex;
+use crate::record::layout::Layout;
 use crate::record::shape::Shape;
 use crate::split::{splits, stride};
+use crate::storage::input::Piece;
+use crate::storage::{Caps, Output as _};
 use crate::task::{
-    GENERATE_WORKER_BYTES, GenerateSpec, OutputFile, TaskContext, TaskReport, TaskSpec,
+    GENERATE_WORKER_BYTES, GenerateSpec, InProcess, Node, OutputFile, TaskContext, TaskReport,
+    TaskSpec,
 };
 
 const RECORD: u64 = RECORD_BYTES as u64;
@@ -28,9 +31,102 @@ const TASK_BYTES: u64 = 64 << 20;
 /// Part files at most: as many as five digits number.
 const MOST_FILES: usize = 100_000;
 
-pub(super) fn run(job: &mut Job<'_>, spec: &TeragenSpec) -> Result<()> {
-    check_count("files", spec.files, MOST_FILES)?;
-    job.check_worker_memory(GENERATE_WORKER_BYTES)?;
+options! {
+    /// Options of `teragen`, as given.
+    pub(in crate::jobs) struct TeragenSpec {
+        rows: Rows = argument("How many records; k, m, b, t stand for 10^3, 10^6, 10^9, 10^12."),
+        output: PathBuf = argument("The directory to make."),
+        layout: Layout = option(
+            "hadoop",
+            "Bytes after the key: as Hadoop's TeraGen, as gensort 1.5 (incompressible), or as gensort -a (text).",
+        ),
+        skew: bool = option("off", "Let keys share prefixes, as gensort -s does."),
+        start: Rows = option("0", "The number of the first record."),
+        files: Option<usize> = option("one for each 256 MB", "How many part files."),
+    }
+}
+
+impl Described for TeragenSpec {
+    const COMMAND: CommandSpec = CommandSpec {
+        name: "teragen",
+        help: "Make records of the sort benchmark: 100 bytes each, the first ten the key.",
+        details: "",
+        example: "gristmill teragen 10m data/",
+        python: r#"
+>>> import tempfile, gristmill
+>>> with tempfile.TemporaryDirectory() as folder:
+...     report = gristmill.teragen("1k", f"{folder}/data")
+>>> report.records, report.checksum
+(1000, '1f9ffe645ec')
+"#,
+        explained: false,
+        own: Self::OPTIONS,
+        common: &["memory", "workers", "runner", "overwrite", "no_sync"],
+    };
+}
+
+impl JobKind for TeragenSpec {
+    fn output(&self) -> Option<Output<'_>> {
+        Some(Output::Directory(&self.output))
+    }
+
+    fn run(&self, job: &mut Job<'_>) -> Result<()> {
+        check_count("files", self.files, MOST_FILES)?;
+        job.check_worker_memory(GENERATE_WORKER_BYTES)?;
+        let bytes = bytes_of(self)?;
+        let files = self
+            .files
+            .unwrap_or_else(|| default_parts(bytes).min(MOST_FILES));
+        let names: Vec<PathBuf> = (0..files).map(|file| part_name('m', file).into()).collect();
+        let directory = Directory {
+            path: &self.output,
+            names: &names,
+            bytes,
+            inputs: &[],
+            shape: super::terasort::SHAPE.kind(),
+            by_runs: false,
+        };
+        directory.make(job, |job, committer, places| {
+            let store = job.environment.store.clone();
+            let task_bytes = match store.caps(&self.output) {
+                Caps::Ranges => TASK_BYTES,
+                Caps::Whole => u64::MAX / 2, // of a file, all: a target is rounded down, and has a tenth of slop
+            };
+            let paths = names.iter().map(|name| committer.path_of(name));
+            let tasks = tasks(self, bytes / RECORD, task_bytes, paths);
+            let specs = tasks
+                .iter()
+                .map(|(_, spec)| TaskSpec::Generate(spec.clone()));
+            let stage = Stage::new("generate", bytes, specs.collect());
+            let node = Node::new(store, job.budget());
+            let context = TaskContext::new(job.shared(Vec::new()), node, InProcess::Nothing);
+            let reports = job.run_stage(stage, &context, Some(places))?;
+            let mut proof = OutputProof::new(files);
+            for ((file, _), report) in tasks.iter().zip(reports) {
+                let TaskReport::Generate(range) = report else {
+                    return Err(wrong_report());
+                };
+                let part = &mut proof.parts[*file]; // whose keys have no order
+                part.check.records += range.check.records;
+                part.checksum += range.checksum;
+                proof.whole.records += range.check.records;
+                proof.checksum += range.checksum;
+                proof.uploads.extend(range.upload);
+            }
+            job.begin_commit()?;
+            fill_report(&mut job.report, bytes, files, &proof);
+            let mut success = proof.success(&job.environment.job_id, "teragen", &names, RECORD);
+            success.sorted = false;
+            Ok(Proven {
+                success: success_bytes(&success)?,
+                uploads: proof.uploads,
+            })
+        })
+    }
+}
+
+/// Bytes of all records.
+fn bytes_of(spec: &TeragenSpec) -> Result<u64> {
     let rows = spec.rows.0;
     let bytes = u64::try_from(rows)
         .ok()
@@ -48,133 +144,48 @@ pub(super) fn run(job: &mut Job<'_>, spec: &TeragenSpec) -> Result<()> {
         let message = "row numbers end at 2^128 - 1";
         return Err(Error::new(Kind::BadOption, "make records", message));
     }
-    let files = spec
-        .files
-        .unwrap_or_else(|| default_parts(bytes).min(MOST_FILES));
-    let names: Vec<String> = (0..files).map(|file| part_name('m', file)).collect();
-    let options = CommitOptions {
-        overwrite: spec.overwrite,
-        sync: !spec.no_sync,
-    };
-    let environment = job.environment;
-    let store = &*environment.store;
-    job.take_inputs(&[], None)?;
-    let staging = job.staging(store, &spec.output, (&names, bytes), options)?;
-    let places = Places {
-        runs: Vec::new(),
-        output: staging.staged(),
-        names: names.clone(),
-        shape: super::terasort::SHAPE.kind(),
-        unique: false,
-        attempts: None,
-    };
-    let paths = names.iter().map(|name| staging.path_of(name)).collect();
-    let proof = Arc::new(Mutex::new(OutputProof::new(files)));
-    let plan = Generate::new(spec, bytes / RECORD, paths, Arc::clone(&proof));
-    let context = TaskContext::new(environment.store.clone(), job.budget(), Vec::new(), None);
-    job.run_kept(Box::new(plan), &context, &places)?;
+    Ok(bytes)
+}
 
-    job.begin_phase("commit");
-    job.check_cancelled()?;
-    let proof = proof.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut success = proof.success(&environment.job_id, "teragen", &names, RECORD);
-    success.sorted = false;
-    let report = &mut job.report;
+fn fill_report(report: &mut JobReport, bytes: u64, files: usize, proof: &OutputProof) {
     (report.records, report.output_bytes, report.parts) = (bytes / RECORD, bytes, files);
     report.checksum = Hex(proof.checksum).to_string();
     report.count("MAP_OUTPUT_RECORDS", bytes / RECORD);
     report.count("FILE_BYTES_WRITTEN", bytes);
     report.count("CHECKSUM", proof.checksum as u64); // TeraGen's counter has 64 bits, and wraps
-    job.publishing(&staging.staged())?;
-    staging.publish(&names, &success.to_bytes()?)
 }
 
-/// One stage: every file in ranges.
-struct Generate {
-    tasks: Vec<(usize, GenerateSpec)>,
-    proof: Arc<Mutex<OutputProof>>,
-    begun: bool,
-}
-
-impl Generate {
-    fn new(
-        spec: &TeragenSpec,
-        rows: u64,
-        paths: Vec<PathBuf>,
-        proof: Arc<Mutex<OutputProof>>,
-    ) -> Self {
-        let files = paths.len() as u128;
-        // As Hadoop divides rows over maps: file i ends at row ceil(rows * (i + 1) / files).
-        let end_of = |file: u128| (u128::from(rows) * file).div_ceil(files) as u64;
-        let mut tasks = Vec::new();
-        for (number, path) in paths.into_iter().enumerate() {
-            let first = end_of(number as u128);
-            let file = OutputFile {
-                path,
-                bytes: (end_of(number as u128 + 1) - first) * RECORD,
-            };
-            let task = |offset, bytes| GenerateSpec {
-                file: file.clone(),
-                offset,
-                start: spec.start.0 + u128::from(first + offset / RECORD),
-                records: bytes / RECORD,
-                layout: spec.layout,
-                skew: spec.skew,
-            };
-            let ranges = splits(&[file.bytes], TASK_BYTES, stride(RECORD)).concat();
-            if ranges.is_empty() {
-                tasks.push((number, task(0, 0))); // the file is there, if only empty
-            }
-            tasks.extend(
-                ranges
-                    .iter()
-                    .map(|range| (number, task(range.offset, range.bytes))),
-            );
+/// A task for each range of every file, with the file's number.
+fn tasks(
+    spec: &TeragenSpec,
+    rows: u64,
+    task_bytes: u64,
+    paths: impl ExactSizeIterator<Item = PathBuf>,
+) -> Vec<(usize, GenerateSpec)> {
+    let files = paths.len() as u128;
+    // As Hadoop divides rows over maps: file i ends at row ceil(rows * (i + 1) / files).
+    let end_of = |file: u128| (u128::from(rows) * file).div_ceil(files) as u64;
+    let mut tasks = Vec::new();
+    for (number, path) in paths.enumerate() {
+        let first = end_of(number as u128);
+        let file = OutputFile {
+            path,
+            bytes: (end_of(number as u128 + 1) - first) * RECORD,
+        };
+        let task = |offset, bytes| GenerateSpec {
+            file: file.clone(),
+            offset,
+            start: spec.start.0 + u128::from(first + offset / RECORD),
+            records: bytes / RECORD,
+            layout: spec.layout,
+            skew: spec.skew,
+        };
+        let ranges = splits(&[file.bytes], task_bytes, stride(RECORD)).concat();
+        if ranges.is_empty() {
+            tasks.push((number, task(0, 0))); // the file is there, if only empty
         }
-        Generate {
-            tasks,
-            proof,
-            begun: false,
-        }
+        let of_range = |range: &Piece| (number, task(range.offset, range.bytes));
+        tasks.extend(ranges.iter().map(of_range));
     }
-}
-
-impl Plan for Generate {
-    fn next_stage(&mut self, reports: Vec<TaskReport>) -> Result<Option<Stage>> {
-        if !self.begun {
-            self.begun = true;
-            let tasks: Vec<TaskSpec> = self
-                .tasks
-                .iter()
-                .map(|(_, spec)| TaskSpec::Generate(spec.clone()))
-                .collect();
-            let bytes = self
-                .tasks
-                .iter()
-                .map(|(_, spec)| spec.records * RECORD)
-                .sum();
-            return Ok(Some(Stage {
-                name: "generate",
-                bytes,
-                tasks,
-            }));
-        }
-        let mut proof = self.proof.lock().unwrap_or_else(PoisonError::into_inner);
-        for ((file, _), report) in self.tasks.iter().zip(reports) {
-            let TaskReport::Generate(mut range) = report else {
-                return Err(Error::bug("make records", "a report of another kind"));
-            };
-            let check = OrderCheck {
-                records: range.check.records,
-                ..OrderCheck::default()
-            };
-            range.check = check;
-            let part = &mut proof.parts[*file];
-            part.check.records += range.check.records;
-            part.checksum += range.checksum;
-            proof.whole.records += range.check.records;
-            proof.checksum += range.checksum;
-        }
-        Ok(None)
-    }
+    tasks
 }

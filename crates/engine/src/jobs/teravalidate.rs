@@ -4,83 +4,121 @@
 //! files, in the order of their names, no first key below the last key before it. Duplicates are counted as valsort
 //! does. Other than Hadoop's, the job fails where it finds an error.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
 
-use super::Job;
-use crate::driver::{Plan, Stage};
+use super::kind::{Described, JobKind};
+use super::steps::{Job, wrong_report};
+use crate::driver::Stage;
 use crate::error::{Error, Kind, Result};
+use crate::names::show_path;
 use crate::order::check::{KEPT_MISORDERS, Key, Misorder, OrderCheck, key_text};
-use crate::plan::options::TeravalidateSpec;
+use crate::plan::table::{CommandSpec, argument, option, options};
 use crate::record::RECORD_BYTES;
 use crate::record::checksum::Hex;
 use crate::split::{check_unchanged, check_whole_records, input_files, splits, stride};
-use crate::storage::input::{InputFile, Piece};
-use crate::task::{TaskContext, TaskReport, TaskSpec, VALIDATE_WORKER_BYTES, ValidateSpec};
+use crate::storage::Store;
+use crate::storage::input::InputFile;
+use crate::task::{
+    InProcess, Node, TaskContext, TaskReport, TaskSpec, VALIDATE_WORKER_BYTES, ValidateSpec,
+};
 
 const RECORD: u64 = RECORD_BYTES as u64;
 
 /// Bytes of a task.
 const TASK_BYTES: u64 = 64 << 20;
 
-pub(super) fn run(job: &mut Job<'_>, spec: &TeravalidateSpec) -> Result<()> {
-    job.check_worker_memory(VALIDATE_WORKER_BYTES)?;
-    let against = spec
-        .against
-        .as_deref()
-        .map(|against| Against::resolve(job, against))
-        .transpose()?;
-    let files = in_order_of_names(input_files(job.store(), std::slice::from_ref(&spec.input))?);
-    if files.is_empty() {
-        return Err(Error::new(
-            Kind::NotFound,
-            "find records",
-            "the directory holds no part files",
-        )
-        .with_path(&spec.input)
-        .advise("name the directory that a sort has written"));
+options! {
+    /// Options of `teravalidate`, as given.
+    pub(in crate::jobs) struct TeravalidateSpec {
+        input: PathBuf = argument("The directory to check."),
+        against: Option<PathBuf> = option(
+            "nothing",
+            "Check that the records are those of this file or directory, or have this checksum in hexadecimal.",
+        ),
     }
-    let found = check(job, "validate", &files)?;
-    let report = &mut job.report;
-    report.records = found.records();
-    report.input_bytes = found.records() * RECORD;
-    report.parts = files.len();
-    report.checksum = Hex(found.checksum).to_string();
-    report.duplicate_keys = found.duplicates();
-    report.count("MAP_INPUT_RECORDS", found.records());
-    report.count("FILE_BYTES_READ", found.records() * RECORD);
-    let errors = Disorder::of(&files, &found.checks);
-    report.misorders = errors.count;
-    if found.records() > 0 {
-        report
-            .report
-            .push(format!("checksum\t{}", Hex(found.checksum)));
-    }
-    report.report.extend(errors.lines);
-    if let Some(first) = errors.first {
-        return Err(first);
-    }
-    match against {
-        Some(against) => against.compare(job, &found),
-        None => Ok(()),
+}
+
+impl Described for TeravalidateSpec {
+    const COMMAND: CommandSpec = CommandSpec {
+        name: "teravalidate",
+        help: "Check that the files of a directory are in order, and sum the checksums of their records.",
+        details: "The `report` of the job's report holds the lines that Hadoop's TeraValidate writes. A failure raises ValueError, from which `report_of` gets the report.",
+        example: "gristmill teravalidate sorted/ --against data/",
+        python: r#"
+>>> import tempfile, gristmill
+>>> with tempfile.TemporaryDirectory() as folder:
+...     made = gristmill.teragen("1k", f"{folder}/data")
+...     try:
+...         gristmill.teravalidate(f"{folder}/data")
+...     except ValueError as error:
+...         gristmill.report_of(error).misorders
+483
+"#,
+        explained: false,
+        own: Self::OPTIONS,
+        common: &["memory", "workers", "runner"],
+    };
+}
+
+impl JobKind for TeravalidateSpec {
+    fn run(&self, job: &mut Job<'_>) -> Result<()> {
+        job.check_worker_memory(VALIDATE_WORKER_BYTES)?;
+        let against = self
+            .against
+            .as_ref()
+            .map(|against| Against::resolve(job, against))
+            .transpose()?;
+        let files = in_order_of_names(input_files(job.store(), std::slice::from_ref(&self.input))?);
+        if files.is_empty() {
+            return Err(Error::new(
+                Kind::NotFound,
+                "find records",
+                "the directory holds no part files",
+            )
+            .with_path(&self.input)
+            .advise("name the directory that a sort has written"));
+        }
+        let found = check(job, "validate", &files)?;
+        let report = &mut job.report;
+        report.records = found.records();
+        report.input_bytes = found.records() * RECORD;
+        report.parts = files.len();
+        report.checksum = Hex(found.checksum).to_string();
+        report.duplicate_keys = found.duplicates();
+        report.count("MAP_INPUT_RECORDS", found.records());
+        report.count("FILE_BYTES_READ", found.records() * RECORD);
+        let errors = Disorder::of(&files, &found.checks);
+        report.misorders = errors.count;
+        if found.records() > 0 {
+            report
+                .report
+                .push(format!("checksum\t{}", Hex(found.checksum)));
+        }
+        report.report.extend(errors.lines);
+        if let Some(first) = errors.first {
+            return Err(first);
+        }
+        match against {
+            Some(against) => against.compare(job, &found),
+            None => Ok(()),
+        }
     }
 }
 
 /// Hadoop's order of files: that of their names with ":begin" behind them, byte by byte.
 fn in_order_of_names(mut files: Vec<InputFile>) -> Vec<InputFile> {
-    let key = |path: &Path| [name_of(path).as_bytes(), b":begin"].concat();
+    let key = |path: &Path| [path.file_name().unwrap_or_default().as_bytes(), b":begin"].concat();
     files.sort_by_key(|file| key(&file.path));
     files
 }
 
 fn name_of(path: &Path) -> String {
-    path.file_name()
-        .map(|name| name.to_string_lossy().into_owned())
-        .unwrap_or_default()
+    path.file_name().map(show_path).unwrap_or_default()
 }
 
 /// What the files hold.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Found {
     /// Of each file.
     checks: Vec<OrderCheck>,
@@ -100,61 +138,30 @@ impl Found {
     }
 }
 
-/// Runs the validate tasks over `files`.
+/// Runs the validate tasks over `files`: every file in ranges, whose reports are joined in order.
 fn check(job: &mut Job<'_>, stage: &'static str, files: &[InputFile]) -> Result<Found> {
     check_whole_records(files, RECORD_BYTES)?;
     let sizes: Vec<u64> = files.iter().map(|file| file.stat.bytes).collect();
     let pieces = splits(&sizes, TASK_BYTES, stride(RECORD)).concat();
-    let checks = vec![OrderCheck::default(); files.len()];
-    let found = Arc::new(Mutex::new(Found {
-        checks,
-        checksum: 0,
-    }));
-    let plan = Validate {
-        stage,
-        pieces,
-        found: Arc::clone(&found),
-        begun: false,
-    };
-    let store = job.environment.store.clone();
-    let context = TaskContext::new(store, job.budget(), files.to_vec(), None);
-    job.run_plan(Box::new(plan), &context)?;
+    let task = |piece| TaskSpec::Validate(ValidateSpec { piece });
+    let tasks = pieces.into_iter().map(task).collect();
+    let stage = Stage::new(stage, sizes.iter().sum(), tasks);
+    let node = Node::new(job.environment.store.clone(), job.budget());
+    let context = TaskContext::new(job.shared(files.to_vec()), node, InProcess::Nothing);
+    let reports = job.run_stage(stage, &context, None)?;
     check_unchanged(job.store(), files)?;
-    let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
-    Ok(std::mem::take(&mut *found))
-}
-
-/// One stage: every file in ranges, joined in order.
-struct Validate {
-    stage: &'static str,
-    pieces: Vec<Piece>,
-    found: Arc<Mutex<Found>>,
-    begun: bool,
-}
-
-impl Plan for Validate {
-    fn next_stage(&mut self, reports: Vec<TaskReport>) -> Result<Option<Stage>> {
-        if !self.begun {
-            self.begun = true;
-            let task = |piece: &Piece| TaskSpec::Validate(ValidateSpec { piece: *piece });
-            let bytes = self.pieces.iter().map(|piece| piece.bytes).sum();
-            let tasks = self.pieces.iter().map(task).collect();
-            return Ok(Some(Stage {
-                name: self.stage,
-                bytes,
-                tasks,
-            }));
-        }
-        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        for report in reports {
-            let TaskReport::Validate(report) = report else {
-                return Err(Error::bug("check records", "a report of another kind"));
-            };
-            found.checks[report.piece.file].join(&report.check);
-            found.checksum += report.checksum;
-        }
-        Ok(None)
+    let mut found = Found {
+        checks: vec![OrderCheck::default(); files.len()],
+        checksum: 0,
+    };
+    for report in reports {
+        let TaskReport::Validate(report) = report else {
+            return Err(wrong_report());
+        };
+        found.checks[report.piece.file].join(&report.check);
+        found.checksum += report.checksum;
     }
+    Ok(found)
 }
 
 /// What is out of order.
@@ -266,12 +273,12 @@ enum Against {
 
 impl Against {
     /// A path that exists, or else a checksum.
-    fn resolve(job: &Job<'_>, text: &str) -> Result<Self> {
-        let path = PathBuf::from(text);
-        if job.store().stat(&path)?.is_some() {
-            let files = input_files(job.store(), std::slice::from_ref(&path))?;
-            return Ok(Against::Files(path, files));
+    fn resolve(job: &Job<'_>, given: &PathBuf) -> Result<Self> {
+        if job.store().stat(given)?.is_some() {
+            let files = input_files(job.store(), std::slice::from_ref(given))?;
+            return Ok(Against::Files(given.clone(), files));
         }
+        let text = show_path(given);
         match text.parse::<Hex>() {
             Ok(Hex(checksum)) => Ok(Against::Checksum(checksum)),
             Err(_) => Err(Error::new(
@@ -280,33 +287,52 @@ impl Against {
                 format!(
                     "{text:?} is neither a file or directory that exists nor a hexadecimal checksum"
                 ),
+            )
+            .advise(
+                "name the input of the sort, or the checksum that teragen or terasort printed",
             )),
         }
     }
 
     fn compare(&self, job: &mut Job<'_>, found: &Found) -> Result<()> {
-        let (name, records, checksum) = match self {
-            Against::Checksum(checksum) => {
-                ("the checksum given".to_owned(), found.records(), *checksum)
-            }
+        let (same, other) = match self {
+            Against::Checksum(checksum) => (
+                *checksum == found.checksum,
+                format!("the checksum to compare with is {}", Hex(*checksum)),
+            ),
             Against::Files(path, files) => {
                 let input = check(job, "compare", files)?;
-                (path.display().to_string(), input.records(), input.checksum)
+                let (records, checksum) = (input.records(), input.checksum);
+                (
+                    (records, checksum) == (found.records(), found.checksum),
+                    format!(
+                        "{} holds {} with checksum {}",
+                        show_path(path),
+                        counted(records),
+                        Hex(checksum)
+                    ),
+                )
             }
         };
-        if (records, checksum) == (found.records(), found.checksum) {
+        if same {
             return Ok(());
         }
         let message = format!(
-            "the files hold {} records with checksum {}, {name} has {records} with checksum {}",
-            found.records(),
+            "the files hold {} with checksum {}, and {other}",
+            counted(found.records()),
             Hex(found.checksum),
-            Hex(checksum)
         );
         Err(Error::new(
             Kind::Disorder,
             "call the files a permutation of the input",
             message,
         ))
+    }
+}
+
+fn counted(records: u64) -> String {
+    match records {
+        1 => "1 record".to_owned(),
+        _ => format!("{records} records"),
     }
 }

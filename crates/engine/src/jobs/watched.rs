@@ -8,18 +8,20 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 
-use super::{Environment, JobReport};
+use super::environment::Environment;
+use super::report::JobReport;
 use crate::budget::Budget;
 use crate::error::Result;
-use crate::history::Recorder;
 use crate::history::event::{Event, Known, Sample, VERSION};
-use crate::plan::JobSpec;
+use crate::history::{Recorder, remove_old};
+use crate::names::spell;
 use crate::plan::explain::Explanation;
-use crate::runner::machine::{device_bytes, machine_cpu, network_bytes};
-use crate::runner::threads::Control;
-use crate::runner::usage::{cpu_seconds, resident_bytes};
+use crate::plan::table::Common;
+use crate::runner::Control;
+use crate::runner::tree::Tree;
 use crate::storage::Stat;
-use crate::worker::descendants_bytes;
+use crate::sys::machine::{machine_cpu, network_bytes};
+use crate::sys::memory::{descendants_bytes, resident_bytes};
 
 const SAMPLE_EVERY: Duration = Duration::from_millis(500);
 
@@ -28,32 +30,34 @@ const SAMPLE_EVERY: Duration = Duration::from_millis(500);
 pub(super) struct Watched {
     recorder: Recorder,
     budget: Mutex<Option<Budget>>,
-    /// Whether people's code runs in processes below this one, whose memory counts.
+    /// Whether tasks run in processes below this one, whose memory counts.
     below: bool,
+    tree: Tree,
 }
 
 impl Watched {
-    pub(super) fn new(environment: &Environment) -> Self {
+    pub(super) fn new(environment: &Environment, common: &Common) -> Self {
         let recorder = Recorder::new(&environment.history, &environment.job_id);
-        Watched::by(recorder, environment)
+        Watched::by(recorder, environment.has_processes(common))
     }
 
-    fn by(recorder: Recorder, environment: &Environment) -> Self {
+    fn by(recorder: Recorder, below: bool) -> Self {
         Watched {
             recorder,
             budget: Mutex::default(),
-            below: environment.work.is_some(),
+            below,
+            tree: Tree::of_job(below),
         }
     }
 
-    /// Of a job that goes on.
-    pub(super) fn resumed(recorder: Recorder, environment: &Environment) -> Self {
-        let watched = Watched::by(recorder, environment);
+    /// Of a resumed job.
+    pub(super) fn resumed(recorder: Recorder, environment: &Environment, common: &Common) -> Self {
+        let watched = Watched::by(recorder, environment.has_processes(common));
         watched.resumes();
         watched
     }
 
-    /// What runs is over, and the job goes on from its beginning.
+    /// What ran is over, and the job is resumed.
     pub(super) fn resumes(&self) {
         self.recorder.record(Event::JobResumed {
             unix_ms: unix_ms(),
@@ -65,21 +69,27 @@ impl Watched {
         &self.recorder
     }
 
+    /// The processes of the job.
+    pub(super) fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
     /// From now on it is this budget that samples tell of.
     pub(super) fn look_at(&self, budget: &Budget) {
         *self.budget.lock().unwrap_or_else(PoisonError::into_inner) = Some(budget.clone());
     }
 
-    pub(super) fn submitted(&self, spec: &JobSpec, environment: &Environment) {
+    pub(super) fn submitted(&self, command: &str, environment: &Environment) {
         self.recorder.record(Event::JobSubmitted {
             version: VERSION,
             job_id: environment.job_id.clone(),
-            command: spec.command().to_owned(),
+            command: command.to_owned(),
             spec: environment.history.options.clone(),
             unix_ms: unix_ms(),
             pid: std::process::id(),
             program: crate::VERSION.to_owned(),
             cwd: std::env::current_dir().ok(),
+            origin: environment.history.origin.clone(),
         });
     }
 
@@ -91,7 +101,7 @@ impl Watched {
         });
     }
 
-    /// Keeps what `explain` says, if anybody wants to know; a job does not fail for want of an explanation.
+    /// Keeps what `explain` says, if a history is kept; a job does not fail for want of an explanation.
     pub(super) fn planned(&self, plan: impl FnOnce() -> Result<Explanation>) {
         if self.recorder.is_on()
             && let Ok(plan) = plan()
@@ -119,21 +129,21 @@ impl Watched {
     }
 
     fn sample(&self, control: &Control) {
-        let cpu = cpu_seconds();
+        let used = self.tree.used();
         let (own_bytes, mapped_bytes) = resident_bytes();
         let below_bytes = if self.below { descendants_bytes() } else { 0 };
-        let (disk_read_bytes, disk_write_bytes) = device_bytes();
         let (net_rx_bytes, net_tx_bytes) = network_bytes();
         let budget = self.budget.lock().unwrap_or_else(PoisonError::into_inner);
         self.recorder.record(Event::Sample(Sample {
-            user_s: cpu.user_s,
-            sys_s: cpu.sys_s,
+            user_s: used.user_s,
+            sys_s: used.sys_s,
+            own_s: used.own_s,
             machine: machine_cpu(),
             anon_bytes: own_bytes + below_bytes,
             mapped_bytes,
             budget_bytes: budget.as_ref().map_or(0, Budget::used_bytes),
-            disk_read_bytes,
-            disk_write_bytes,
+            disk_read_bytes: used.read_bytes,
+            disk_write_bytes: used.write_bytes,
             net_rx_bytes,
             net_tx_bytes,
             done_bytes: control.progress().done_bytes,
@@ -146,10 +156,12 @@ impl Watched {
             status: report.status.name().to_owned(),
             report: json(&report),
         });
-        report.history = self
-            .recorder
-            .folder()
-            .map(|folder| folder.display().to_string());
+        if let Some(folder) = self.recorder.folder() {
+            if let Some(jobs) = folder.parent() {
+                remove_old(jobs);
+            }
+            report.history = Some(spell(&folder));
+        }
         report.warnings.extend(self.recorder.failure());
         report
     }

@@ -218,6 +218,7 @@ impl Filler {
 /// One partition of some runs, opened: for whoever takes pairs as they come, without a thread between.
 ///
 /// ```
+/// use gristmill_engine::storage::{LocalDisk as _, Output as _};
 /// use std::sync::Arc;
 /// use gristmill_engine::budget::Budget;
 /// use gristmill_engine::merge::feed::{FeedRun, Partition};

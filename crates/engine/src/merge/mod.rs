@@ -11,6 +11,7 @@
 //! and bytes that its run's index says, or the merge fails.
 
 pub mod feed;
+pub mod groups;
 pub mod output;
 mod sources;
 pub mod tree;
@@ -79,6 +80,7 @@ fn whole_blocks(bytes: usize) -> usize {
 /// [`merge_bytes`]; `budget` is asked only where a record of more than 4096 bytes lies in two buffers.
 ///
 /// ```
+/// use gristmill_engine::storage::{LocalDisk as _, Output as _};
 /// use std::sync::Arc;
 /// use gristmill_engine::budget::Budget;
 /// use gristmill_engine::merge::{Segment, merge_segments};

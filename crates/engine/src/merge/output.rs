@@ -9,18 +9,21 @@
 //! Order is checked against the last key before, within and across buffers. The rule that must hold: no byte leaves
 //! the buffer before it is proved.
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Kind, Result};
 use crate::order::check::OrderCheck;
 use crate::record::KEY_BYTES;
 use crate::record::shape::{Shape, ShapeKind};
 use crate::record::sum::RecordSum;
+use crate::storage::objects::Upload;
 use crate::storage::overlap::OverlappedWriter;
 
 /// Pending bytes worth proving: the kernels are at full speed, and the bytes still in the first-level cache.
 const PROVE_BYTES: usize = 8 << 10;
 
 /// What was written.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MergeProof {
     /// Records written.
     pub records: u64,
@@ -34,6 +37,8 @@ pub struct MergeProof {
     pub ends: Option<(Vec<u8>, Vec<u8>)>,
     /// Order of ten-byte keys with its numbers, where the records have such.
     pub check: Option<OrderCheck>,
+    /// What completes the file, where it was uploaded.
+    pub upload: Option<Upload>,
 }
 
 /// Takes records in order, and writes and proves them.
@@ -213,7 +218,7 @@ mod tests {
     use super::*;
     use crate::record::shape::{Fixed, Lines};
     use crate::storage::memory::Memory;
-    use crate::storage::{Caching, Store};
+    use crate::storage::{Caching, Output};
     use proptest::collection::vec;
     use proptest::prelude::*;
     use std::sync::Arc;

@@ -26,7 +26,7 @@ use crate::error::{Error, JobOption, Kind, Result};
 use crate::record::shape::Shape;
 use crate::run::{BLOCK_BYTES, RunFile};
 use crate::storage::overlap::Buffers;
-use crate::storage::pages::{self, Pages};
+use crate::sys::pages::{self, Pages};
 
 /// Buffers of a source: one being merged, one being filled.
 pub(super) const BUFFERS: usize = 2;

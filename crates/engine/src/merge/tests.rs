@@ -15,7 +15,7 @@ use crate::storage::faulty::{Fault, Faulty, Plan};
 use crate::storage::local::Local;
 use crate::storage::memory::Memory;
 use crate::storage::overlap::OverlappedWriter;
-use crate::storage::{Caching, Store};
+use crate::storage::{Caching, LocalDisk, Output};
 
 const LINES: Lines = Lines { descending: false };
 
@@ -23,7 +23,7 @@ type Record = Vec<u8>;
 
 /// Writes one run, a bucket for each record.
 fn write(
-    store: &dyn Store,
+    store: &dyn LocalDisk,
     number: usize,
     shape: impl Shape,
     records: &[Record],
@@ -38,7 +38,7 @@ fn write(
 }
 
 fn write_to(
-    store: &dyn Store,
+    store: &dyn LocalDisk,
     path: &Path,
     number: usize,
     shape: impl Shape,
@@ -217,7 +217,7 @@ fn nothing_merges_to_nothing() {
 }
 
 /// Three runs of five buffers each, in lines of 1000 bytes.
-fn lines_of_1000(store: &dyn Store) -> Result<Vec<RunFile>> {
+fn lines_of_1000(store: &dyn LocalDisk) -> Result<Vec<RunFile>> {
     let record = |i: usize| [vec![b'a' + (i / 16) as u8; 999], vec![b'\n']].concat();
     let records: Vec<Record> = (0..320).map(record).collect();
     (0..3)

@@ -5,11 +5,13 @@
 
 use std::cmp::Ordering;
 
+use serde::{Deserialize, Serialize};
+
 use super::CutPoints;
 use crate::record::shape::Shape;
 
 /// Where one bucket ends and the next begins: the latter holds this key at this position.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Border {
     /// The key, or as much of its beginning as is kept.
     pub key: Vec<u8>,

@@ -3,13 +3,15 @@
 //! Records go by in the order of the output; every key is compared with the one before it. Checks over pieces
 //! that follow each other join into the check of the whole, so that pieces can be checked anywhere.
 
+use serde::{Deserialize, Serialize};
+
 use crate::record::KEY_BYTES;
 
 /// A key.
 pub type Key = [u8; KEY_BYTES];
 
 /// A record whose key is smaller than that of the record before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Misorder {
     /// The number of the record, from 0, in what was checked.
     pub record: u64,
@@ -23,7 +25,7 @@ pub struct Misorder {
 pub const KEPT_MISORDERS: usize = 1000;
 
 /// What a run of records showed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderCheck {
     /// Records seen.
     pub records: u64,

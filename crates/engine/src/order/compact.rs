@@ -15,25 +15,16 @@
 //! Where key bits tie the keys themselves decide, which costs a fetch from far away: so keys that tie often in those
 //! bits, as text does, are seen in a sample, and sorted by all sixteen bytes, or counted where whole keys repeat
 //! (`counted`). The order is the same. There four bits of the position say how long a key is, if it ends
-//! within the entry: two such keys that tie are equal, and nothing need be fetched to know.
-//!
-//! ```text
-//!   entry      | key, 10 bytes, zeros behind its end | 4 bits: 0 to 10, or longer | place, 44 bits |
-//! ```
+//! within the entry (`placed`): two such keys that tie are equal, and nothing need be fetched to know.
 
 use super::Entry;
 use super::counted::sort_counted;
 use super::packed::{Frame, Packed, position_bits, resolve_ties};
-use super::refine::{Keys, Refiner, sort_entries, window};
+use super::placed::{LONGER, PLACE_BITS, place_of};
+use super::refine::{Keys, Refiner, sort_entries};
 use super::sort::{Pieces, sort_slices};
 use crate::record::KEY_BYTES;
-use crate::storage::pages::words_of_mut;
-
-/// Bits of an entry that say where its record lies: 16 TB of memory, beyond which no chunk goes.
-pub const PLACE_BITS: u32 = 44;
-
-/// What the bits above say of a key that goes on behind the entry, and what they say of the others is its length.
-const LONGER: u64 = KEY_BYTES as u64 + 1;
+use crate::sys::pages::words_of_mut;
 
 /// Entries of a bucket, on average over even keys: with what they are sorted to, they stay in a core's own cache.
 const BUCKET_ENTRIES: usize = 1 << 15;
@@ -50,35 +41,10 @@ const TIES_AHEAD: usize = 24;
 /// Ties in the sample at most: beyond, an entry would have one in about every other case.
 const MOST_SAMPLE_TIES: usize = 2;
 
-/// The entry of a record that lies at `place` and has `key`, as [`sort_compact`] takes it.
-#[inline]
-pub fn compact_entry(key: &[u8], descending: bool, place: u64) -> Entry {
-    debug_assert!(place >> PLACE_BITS == 0);
-    let (mut first, mut length) = (window(key, 0), (key.len() as u64).min(LONGER));
-    if descending {
-        // Of two keys that agree as far as the shorter one goes the longer one comes first.
-        first = first.map(|byte| !byte);
-        length = LONGER - length;
-    }
-    Entry::new(&first, length << PLACE_BITS | place)
-}
-
-/// Where the record of an entry lies.
-#[inline]
-pub(super) fn place_of(entry: Entry) -> u64 {
-    entry.position() & ((1 << PLACE_BITS) - 1)
-}
-
-/// Whether a key, with its length in the lowest four bits, goes on behind the entry.
-pub(super) fn is_longer(key_and_length: u128, descending: bool) -> bool {
-    let longer = if descending { 0 } else { LONGER };
-    key_and_length & 0xF == u128::from(longer)
-}
-
 /// Sorts entries by (key, place), whole keys included; gives their places, which are left of them.
 ///
 /// ```
-/// use gristmill_engine::order::{compact::{compact_entry, sort_compact}, refine::Keys};
+/// use gristmill_engine::order::{compact::sort_compact, placed::compact_entry, refine::Keys};
 /// struct Lines(&'static [u8]);
 /// impl Keys for Lines {
 ///     fn key_at(&self, position: u64) -> &[u8] {
@@ -259,6 +225,7 @@ fn distribute(packed: &[Packed], shift: u32, counts: &mut [usize], to: &mut [Pac
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::order::placed::compact_entry;
     use proptest::prelude::*;
 
     /// Keys one behind the other; a position is a key's number.

@@ -11,10 +11,10 @@
 //! of some twenty comparisons, 43 ns. Of too many different keys nothing is sorted, and the entries are as they were.
 
 use super::Entry;
-use super::compact::{PLACE_BITS, is_longer, place_of};
+use super::placed::{PLACE_BITS, is_longer, place_of};
 use super::refine::{Keys, sort_entries};
 use crate::record::KEY_BYTES;
-use crate::storage::pages::{words_of, words_of_mut};
+use crate::sys::pages::{words_of, words_of_mut};
 
 /// Different keys at most, as one of so many entries and as a number: their table, of 4 MB at most, mostly stays in a
 /// core's own cache.

@@ -12,6 +12,8 @@
 //!
 //! An entry equal to a cut goes right of it, as in Hadoop's TotalOrderPartitioner.
 
+use serde::{Deserialize, Serialize};
+
 use super::Entry;
 
 /// The cut points between buckets, ascending.
@@ -24,7 +26,7 @@ use super::Entry;
 /// assert_eq!(cuts.bucket_of(entry(25)), 1); // one key, cut by position
 /// assert_eq!(cuts.buckets(), 4);
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CutPoints {
     cuts: Vec<Entry>,
 }

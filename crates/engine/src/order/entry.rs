@@ -9,12 +9,14 @@
 //! positions: every two entries differ, and any sort of them is stable. The position is the record's place in
 //! the job's address space, which is laid out in input order; 48 bits reach 256 TB.
 
+use serde::{Deserialize, Serialize};
+
 use crate::record::{KEY_BYTES, POSITION_BITS, POSITION_LIMIT};
-use crate::storage::pages::Plain;
+use crate::sys::pages::Plain;
 
 /// Key and position of one record; orders by key, then by position.
 #[repr(transparent)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Entry(u128);
 
 impl Entry {

@@ -8,6 +8,7 @@ mod counted;
 pub mod cuts;
 pub mod entry;
 pub mod packed;
+pub mod placed;
 pub mod refine;
 pub mod scatter;
 pub mod sort;

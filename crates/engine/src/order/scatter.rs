@@ -16,7 +16,7 @@ use super::packed::{Packed, Packing};
 use super::{Classifier, Entry};
 use crate::error::Result;
 use crate::record::KEY_BYTES;
-use crate::storage::pages::Pages;
+use crate::sys::pages::Pages;
 
 /// Entries of a block.
 const BLOCK_ENTRIES: usize = 1 << 17;

@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use serde::de::{Deserialize, Deserializer, Error as _};
 
+pub use crate::error::show_bytes;
 use crate::error::{Error, Kind, Result};
 
 /// Bytes. `K`, `M`, `G`, `T` are powers of 1000, `KiB`, `MiB`, `GiB`, `TiB` of 1024; a `B` may follow.
@@ -55,7 +56,7 @@ impl FromStr for Bytes {
 /// assert_eq!(("10m".parse(), "1t".parse()), (Ok(Rows(10_000_000)), Ok(Rows(1_000_000_000_000))));
 /// assert!("1.5k".parse::<Rows>().is_err() && "-1".parse::<Rows>().is_err());
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rows(pub u128);
 
 impl FromStr for Rows {
@@ -92,6 +93,19 @@ fn wrong(what: &str, text: &str, examples: &str) -> Error {
     .advise(format!("write it like {examples}"))
 }
 
+/// A count within its limits.
+pub fn check_count(name: &str, given: Option<usize>, most: usize) -> Result<()> {
+    match given {
+        Some(count) if count == 0 || count > most => Err(Error::new(
+            Kind::BadOption,
+            "read the options",
+            format!("{name} must be from 1 to {most}, and {count} was given"),
+        )
+        .of_option(name)),
+        _ => Ok(()),
+    }
+}
+
 /// Takes a number or text.
 fn from_json<'de, T, D>(deserializer: D) -> Result<T, D::Error>
 where
@@ -108,7 +122,8 @@ where
         Amount::Number(number) => number.to_string(),
         Amount::Text(text) => text,
     };
-    text.parse().map_err(D::Error::custom)
+    text.parse()
+        .map_err(|error: Error| D::Error::custom(error.says()))
 }
 
 impl<'de> Deserialize<'de> for Bytes {
@@ -120,19 +135,5 @@ impl<'de> Deserialize<'de> for Bytes {
 impl<'de> Deserialize<'de> for Rows {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         from_json(deserializer)
-    }
-}
-
-/// Bytes for people: three digits and a unit.
-///
-/// ```
-/// use gristmill_engine::plan::amount::show_bytes;
-/// assert_eq!((show_bytes(999), show_bytes(5_000_000_000)), ("999 B".into(), "5.00 GB".into()));
-/// ```
-pub fn show_bytes(bytes: u64) -> String {
-    let units = [("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)];
-    match units.iter().find(|(_, factor)| bytes as f64 >= *factor) {
-        Some((unit, factor)) => format!("{:.2} {unit}", bytes as f64 / factor),
-        None => format!("{bytes} B"),
     }
 }

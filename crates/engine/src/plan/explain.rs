@@ -9,10 +9,10 @@ pub struct PlannedStage {
     pub name: &'static str,
     /// Its tasks; runs and ranges may still change how many there are of the later ones.
     pub tasks: u64,
-    /// Bytes that it reads.
-    pub reads: u64,
-    /// Bytes that it writes.
-    pub writes: u64,
+    /// Bytes that it reads; nothing where user code decides.
+    pub reads: Option<u64>,
+    /// Bytes that it writes, likewise.
+    pub writes: Option<u64>,
 }
 
 /// Memory that is asked for, by name.
@@ -31,8 +31,8 @@ pub struct PlannedDisk {
     pub path: String,
     /// What for: output, or runs.
     pub purpose: &'static str,
-    /// Bytes that will be needed there at the same time.
-    pub needs: u64,
+    /// Bytes that will be needed there at the same time; nothing where user code decides.
+    pub needs: Option<u64>,
     /// Bytes that are free there, where the file system says.
     pub free: Option<u64>,
 }
@@ -46,6 +46,8 @@ pub struct Explanation {
     pub mode: &'static str,
     /// Why, in a sentence.
     pub reason: String,
+    /// Where tasks run: `threads`, or `processes`.
+    pub runner: &'static str,
     /// Tasks at once.
     pub workers: usize,
     /// The budget.
@@ -56,11 +58,13 @@ pub struct Explanation {
     pub files: usize,
     /// Their bytes.
     pub input_bytes: u64,
+    /// Pipes and devices of the input: their length is not known, so that the plan counts the files' bytes alone.
+    pub streams: Vec<String>,
     /// Records, where their length is known.
     pub records: Option<u64>,
     /// Output files.
     pub parts: usize,
-    /// Ranges of keys that are sorted or merged on their own.
+    /// Ranges of keys that are sorted or merged on their own; none where a hash divides them.
     pub buckets: usize,
     /// Runs that are spilled.
     pub runs: u64,
@@ -75,17 +79,17 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    /// The bytes that are read and written, over all stages.
+    /// The bytes that are read and written, over all stages, as far as they are known.
     ///
     /// ```
     /// use gristmill_engine::plan::explain::{Explanation, PlannedStage};
-    /// let stage = |reads, writes| PlannedStage { name: "spill", tasks: 1, reads, writes };
+    /// let stage = |reads, writes| PlannedStage { name: "spill", tasks: 1, reads: Some(reads), writes: Some(writes) };
     /// let plan = Explanation { stages: vec![stage(5, 5), stage(5, 4)], ..Explanation::default() };
     /// assert_eq!(plan.traffic(), (10, 9));
     /// ```
     pub fn traffic(&self) -> (u64, u64) {
-        let add =
-            |(reads, writes), stage: &PlannedStage| (reads + stage.reads, writes + stage.writes);
-        self.stages.iter().fold((0, 0), add)
+        let sum =
+            |bytes: fn(&PlannedStage) -> Option<u64>| self.stages.iter().filter_map(bytes).sum();
+        (sum(|stage| stage.reads), sum(|stage| stage.writes))
     }
 }

@@ -84,6 +84,7 @@ impl fmt::Display for Format {
 impl<'de> Deserialize<'de> for Format {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
+        text.parse()
+            .map_err(|error: Error| serde::de::Error::custom(error.says()))
     }
 }

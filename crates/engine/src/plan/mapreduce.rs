@@ -1,20 +1,25 @@
-//! A job of people's own code: what it was given, and how its memory is shared.
+//! A job of user code: what it was given, and how its memory is shared.
 //!
-//! The splits are made by whoever knows the input's format (`split::text`, or the reader of another format); the
+//! The splits are made by the code that knows the input's format (`split::text`, or the reader of another format); the
 //! engine sees how many bytes each has, and hands the rest through.
 
 use std::path::PathBuf;
 
 use serde::Deserialize;
 
-use super::amount::{Bytes, show_bytes};
+use super::amount::check_count;
 use super::spill::SpillNumbers;
+use crate::budget::Room;
 use crate::error::{Error, Kind, Result};
-use crate::plan::options::check_count;
+use crate::merge::feed::FEED_BYTES;
 use crate::task::WorkSplit;
 
 /// Most partitions of a job: each is a file, and a bucket of every run.
 pub const MOST_PARTITIONS: usize = 100_000;
+
+/// What a native task has in this process beside the pairs: a block of lines, or of the file that a reduce begins, as it
+/// grows.
+const BLOCK_BYTES: u64 = 3 << 19;
 
 /// The length of a pair to reckon with.
 const TYPICAL_PAIR_BYTES: u64 = 64;
@@ -28,10 +33,12 @@ pub enum Command {
     Mapreduce,
     /// Scripts that read and write lines.
     Streaming,
+    /// Code of our own, on the threads of the job.
+    Native,
 }
 
-/// Options of a job of people's own code, as given.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+/// Options of a job of user code, as given.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MapReduceSpec {
     /// What runs it.
@@ -45,9 +52,14 @@ pub struct MapReduceSpec {
     pub inputs: Vec<String>,
     /// The files that must not change while the job runs; the history keeps their state, but not as options.
     #[serde(default)]
+    #[serde(with = "crate::names")]
     pub files: Vec<PathBuf>,
-    /// The files that the job's code is in: if one changed, a job that was killed is not gone on with.
+    /// Other files that must not change while the job runs; a resumed job compares their content.
+    #[serde(default, with = "crate::names")]
+    pub side_files: Vec<PathBuf>,
+    /// The files that the job's code is in: if the content of one changed, a job that was killed is not resumed.
     #[serde(default)]
+    #[serde(with = "crate::names")]
     pub code: Vec<PathBuf>,
     /// Why the job could not be gone on with if it were killed, if there is a reason.
     #[serde(default)]
@@ -58,22 +70,8 @@ pub struct MapReduceSpec {
     /// How many partitions are reduced; 0 where the maps' output is the job's.
     pub partitions: u32,
     /// The directory to make.
+    #[serde(with = "crate::names")]
     pub output: PathBuf,
-    /// Most memory.
-    #[serde(default)]
-    pub memory: Option<Bytes>,
-    /// Tasks at once.
-    #[serde(default)]
-    pub workers: Option<usize>,
-    /// Where runs go; beside the output where empty.
-    #[serde(default)]
-    pub spill_dir: Vec<PathBuf>,
-    /// Replace the output.
-    #[serde(default)]
-    pub overwrite: bool,
-    /// Do not make it durable.
-    #[serde(default)]
-    pub no_sync: bool,
     /// Tries of a task.
     #[serde(default)]
     pub attempts: Option<usize>,
@@ -91,6 +89,7 @@ impl MapReduceSpec {
         match self.command {
             Command::Mapreduce => "mapreduce",
             Command::Streaming => "streaming",
+            Command::Native => "native",
         }
     }
 
@@ -120,19 +119,25 @@ impl MapReduceSpec {
         self.attempts.map_or(3, |attempts| attempts as u32 - 1)
     }
 
-    /// How so much memory is shared.
-    pub fn numbers(&self, memory_bytes: u64, workers: usize) -> Result<SpillNumbers> {
-        SpillNumbers::new(memory_bytes, workers, TYPICAL_PAIR_BYTES, 0).map_err(|error| {
-            let needed = error.context().iter().find(|(name, _)| *name == "needed");
-            let needed =
-                needed.map_or_else(String::new, |(_, bytes)| format!(": it needs {bytes}"));
-            let message = format!(
-                "a memory budget of {} is too small for {workers} workers{needed}",
-                show_bytes(memory_bytes)
-            );
-            Error::new(Kind::Memory, "run the job", message)
-                .advise("give it more memory, or fewer workers")
-        })
+    /// How so much memory is shared by tasks, and by passes over their runs. Tasks of Python functions have processes of
+    /// their own, where what this process holds takes no room; the passes are done here.
+    ///
+    /// # Errors
+    /// It is too little.
+    pub fn numbers(&self, room: Room, workers: usize) -> Result<(SpillNumbers, SpillNumbers)> {
+        let of_tasks = match self.command {
+            Command::Mapreduce => Room::from(room.budget_bytes),
+            Command::Streaming => room,
+            Command::Native => Room {
+                held_bytes: room.held_bytes + workers as u64 * (FEED_BYTES + BLOCK_BYTES),
+                ..room
+            },
+        };
+        let tasks = SpillNumbers::new(of_tasks, workers, TYPICAL_PAIR_BYTES, 0);
+        let passes = SpillNumbers::to_merge(room, workers);
+        tasks
+            .and_then(|tasks| Ok((tasks, passes?)))
+            .map_err(|error| error.during("run the job"))
     }
 }
 

@@ -7,11 +7,7 @@ pub mod amount;
 pub mod explain;
 pub mod format;
 pub mod mapreduce;
-pub mod options;
 pub mod sort;
 pub mod spill;
 pub mod streaming;
 pub mod table;
-
-pub use options::JobSpec;
-pub use table::COMMANDS;

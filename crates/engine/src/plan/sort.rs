@@ -7,6 +7,7 @@
 
 use std::ops::Range;
 
+use crate::budget::Room;
 use crate::error::Result;
 use crate::order::cuts::MOST_BUCKETS;
 use crate::order::packed::{Packed, Packing};
@@ -42,8 +43,8 @@ const BATCH_BYTES: usize = 16 << 20;
 /// Bytes of a bucket of a run: small enough that ranges of them make even tasks.
 const RUN_BUCKET_BYTES: u64 = 16 << 20;
 
-/// What all that a job holds beside its data needs: the interpreter is not counted, channels and lists are.
-const FIXED_BYTES: u64 = 16 << 20;
+/// What a job holds beside its data: channels, lists, stacks of threads.
+const FIXED_BYTES: u64 = 8 << 20;
 
 /// Bytes of a task's work: small enough that workers end together, large enough that starting a task, and waiting for
 /// its last write, is little.
@@ -83,6 +84,8 @@ pub struct SortPlan {
     pub buckets_per_part: usize,
     /// What the map tasks read.
     pub splits: Vec<Split>,
+    /// Whether one task writes a part: its store takes no ranges.
+    pub whole: bool,
 }
 
 impl SortPlan {
@@ -95,7 +98,7 @@ impl SortPlan {
     /// # Ok::<(), gristmill_engine::Error>(())
     /// ```
     pub fn new(record_bytes: usize, file_bytes: Vec<u64>, parts: Option<usize>) -> Result<Self> {
-        super::options::check_count("partitions", parts, MOST_BUCKETS)?;
+        super::amount::check_count("partitions", parts, MOST_BUCKETS)?;
         let input_bytes: u64 = file_bytes.iter().sum();
         let parts = parts.unwrap_or_else(|| default_parts(input_bytes).min(MOST_BUCKETS));
         let records = input_bytes / record_bytes as u64;
@@ -112,6 +115,7 @@ impl SortPlan {
             parts,
             buckets_per_part,
             splits,
+            whole: false,
         })
     }
 
@@ -137,7 +141,7 @@ impl SortPlan {
         (self.records() as usize / 64).clamp(least, most)
     }
 
-    /// Memory that the job needs with so many workers.
+    /// Memory that the job needs with so many workers, beside what the process holds.
     pub fn memory_bytes(&self, workers: usize) -> u64 {
         let entries = self.records() * size_of::<Packed>() as u64;
         let indexes =
@@ -148,9 +152,9 @@ impl SortPlan {
         arena::layout_bytes(&self.file_bytes) + entries + indexes + each + FIXED_BYTES
     }
 
-    /// Whether the job fits in `budget` bytes; what does not is spilled. A matter of sizes and options alone.
-    pub fn fits(&self, budget: u64, workers: usize) -> bool {
-        self.memory_bytes(workers) <= budget
+    /// Whether the job has room; what has not is spilled.
+    pub fn fits(&self, room: impl Into<Room>, workers: usize) -> bool {
+        self.memory_bytes(workers) <= room.into().free_bytes()
     }
 
     /// The same parts in fewer buckets, for runs: each run's index has an entry for each of them.
@@ -245,7 +249,7 @@ impl SortPlan {
             for bucket in all.clone() {
                 size += bytes_of(bucket..bucket + 1);
                 let last = bucket + 1 == all.end;
-                if last || task_size + size >= target {
+                if last || !self.whole && task_size + size >= target {
                     task.push(RangeSpec {
                         file: file.clone(),
                         offset,
@@ -254,7 +258,7 @@ impl SortPlan {
                     (start, offset, task_size) = (bucket + 1, offset + size, task_size + size);
                     size = 0;
                 }
-                if task_size >= target {
+                if task_size >= target && (last || !self.whole) {
                     tasks.push(std::mem::take(&mut task));
                     task_size = 0;
                 }
@@ -274,7 +278,7 @@ pub fn part_name(kind: char, number: usize) -> String {
 
 /// The workers to use: what was given, or one for each core.
 pub fn workers(given: Option<usize>) -> Result<usize> {
-    super::options::check_count("workers", given, 1024)?;
+    super::amount::check_count("workers", given, 1024)?;
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     Ok(given.unwrap_or_else(cores))
 }

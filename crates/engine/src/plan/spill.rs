@@ -9,6 +9,7 @@
 //! A pass merges so many neighbouring runs into one that the last merge, which writes the output, has room for
 //! all that are left. One spill and one merge is the aim; more only where memory or open files force it.
 
+use crate::budget::Room;
 use crate::error::{Error, JobOption, Kind, Result};
 use crate::merge::carry_bytes;
 use crate::order::Entry;
@@ -17,20 +18,27 @@ use crate::run;
 use crate::spill::Needed;
 use crate::storage::overlap::writer_bytes;
 
-/// What a job holds beside its workers' memory.
-const FIXED_BYTES: u64 = 8 << 20;
+/// What a job holds beside its workers' memory, once it is planned: tasks, reports, history, the line of progress.
+const FIXED_BYTES: u64 = 1 << 20;
+
+/// What a worker holds beside its buffers: stacks and allocations of its threads.
+const WORKER_BYTES: u64 = 192 << 10;
 
 /// Records and entries that a worker must be able to hold: less makes runs too many and too short.
-const LEAST_CHUNK_BYTES: u64 = 2 << 20;
+const LEAST_CHUNK_BYTES: u64 = 1 << 20;
 
 /// A writer's buffers: a share of the worker's memory, within what a device needs and can use.
 const BUFFER_SHARE: u64 = 32;
-const LEAST_BUFFER_BYTES: u64 = 256 << 10;
+const LEAST_BUFFER_BYTES: u64 = 128 << 10;
 const MOST_BUFFER_BYTES: u64 = 4 << 20;
 
-/// Buffers of a run that is merged: below the first devices become slow, beyond the second they gain nothing.
+/// Buffers of a run that is merged: below the first devices become slow, beyond the second they gain nothing. Where
+/// memory is little, half of the first has to do: a pass more costs more than slow reads.
 const GOOD_SOURCE_BYTES: u64 = 256 << 10;
 const MOST_SOURCE_BYTES: u64 = 8 << 20;
+
+/// The part of a worker's memory that one good buffer may be.
+const GOOD_SOURCE_SHARE: u64 = 8;
 
 /// What a merge holds for a run beside its buffers.
 const SOURCE_STATE_BYTES: u64 = 8 << 10;
@@ -71,25 +79,58 @@ impl SpillNumbers {
     /// # Ok::<(), gristmill_engine::Error>(())
     /// ```
     pub fn new(
-        memory_bytes: u64,
+        room: impl Into<Room>,
         workers: usize,
         typical_bytes: u64,
         longest: u64,
     ) -> Result<Self> {
+        SpillNumbers::with(
+            room.into(),
+            workers,
+            typical_bytes,
+            longest,
+            LEAST_CHUNK_BYTES,
+        )
+    }
+
+    /// The numbers of passes over runs that other processes made: this one sorts nothing.
+    ///
+    /// # Errors
+    /// Memory does not hold two runs.
+    ///
+    /// ```
+    /// use gristmill_engine::plan::spill::SpillNumbers;
+    /// assert!(SpillNumbers::new(3_200_000, 2, 100, 0).is_err());
+    /// assert!(SpillNumbers::to_merge(3_200_000, 2)?.groups(&[100; 9]).is_ok());
+    /// # Ok::<(), gristmill_engine::Error>(())
+    /// ```
+    pub fn to_merge(room: impl Into<Room>, workers: usize) -> Result<Self> {
+        SpillNumbers::with(room.into(), workers, 1, 0, 0)
+    }
+
+    /// `chunk_bytes` at least are for records and entries.
+    fn with(
+        room: Room,
+        workers: usize,
+        typical_bytes: u64,
+        longest: u64,
+        chunk_bytes: u64,
+    ) -> Result<Self> {
+        let fixed_bytes = room.held_bytes + FIXED_BYTES;
         let needed = Needed {
-            fixed_bytes: FIXED_BYTES,
+            fixed_bytes,
             workers: workers as u64,
+            worker_fixed_bytes: WORKER_BYTES,
             buffer_bytes: LEAST_BUFFER_BYTES as usize,
             buffer_share: BUFFER_SHARE,
         };
-        let share = memory_bytes.saturating_sub(FIXED_BYTES) / workers as u64;
-        let least = (LEAST_CHUNK_BYTES + writer_bytes(LEAST_BUFFER_BYTES as usize))
+        let least = (WORKER_BYTES + chunk_bytes + writer_bytes(LEAST_BUFFER_BYTES as usize))
             .max(needed.worker_bytes(longest));
+        let share = room.budget_bytes.saturating_sub(fixed_bytes) / workers as u64;
         if share < least {
-            let alone = FIXED_BYTES + least <= memory_bytes;
-            let needed = FIXED_BYTES + workers as u64 * least;
-            return Err(too_small(memory_bytes, needed, workers, alone));
+            return Err(too_small(room, fixed_bytes, least, workers));
         }
+        let share = share - WORKER_BYTES;
         let buffer = (share / BUFFER_SHARE).clamp(LEAST_BUFFER_BYTES, MOST_BUFFER_BYTES);
         let own_bytes = (share - writer_bytes(buffer as usize)) / ENTRY_BYTES * ENTRY_BYTES;
         Ok(SpillNumbers {
@@ -142,7 +183,7 @@ impl SpillNumbers {
 
     /// Runs of short records that are merged at once at most.
     pub fn fan_in(&self) -> usize {
-        let fan_in = (self.merge_bytes / source_cost(0)) as usize;
+        let fan_in = (self.merge_bytes / self.source_cost(0)) as usize;
         fan_in.clamp(2, MOST_FAN_IN)
     }
 
@@ -162,10 +203,10 @@ impl SpillNumbers {
     /// ```
     /// use gristmill_engine::plan::spill::SpillNumbers;
     /// let numbers = SpillNumbers::new(22_000_000, 2, 100, 100)?;
-    /// assert_eq!(numbers.fan_in(), 11);
-    /// assert_eq!(numbers.groups(&[100; 25])?, [9, 8, 8]);
+    /// assert_eq!(numbers.fan_in(), 17);
+    /// assert_eq!(numbers.groups(&[100; 40])?, [14, 13, 13]);
     /// assert!(numbers.groups(&[100; 10])?.is_empty());
-    /// assert_eq!(numbers.groups(&[100, 2_500_000, 2_500_000, 100])?, [2, 2]);
+    /// assert_eq!(numbers.groups(&[100, 4_000_000, 4_000_000, 100])?, [2, 2]);
     /// # Ok::<(), gristmill_engine::Error>(())
     /// ```
     pub fn groups(&self, longest: &[u64]) -> Result<Vec<usize>> {
@@ -173,7 +214,7 @@ impl SpillNumbers {
         if self.fit(longest) && runs <= MOST_FAN_IN {
             return Ok(Vec::new());
         }
-        let cost: u64 = longest.iter().map(|bytes| source_cost(*bytes)).sum();
+        let cost: u64 = longest.iter().map(|bytes| self.source_cost(*bytes)).sum();
         let least = (cost.div_ceil(self.merge_bytes) as usize)
             .max(runs.div_ceil(self.fan_in()))
             .max(1);
@@ -209,30 +250,44 @@ impl SpillNumbers {
     fn fit(&self, longest: &[u64]) -> bool {
         let cost = |bytes: &u64| match longest.len() {
             ..=2 => carry_bytes(*bytes) + 2 * run::BLOCK_BYTES as u64 + SOURCE_STATE_BYTES,
-            _ => source_cost(*bytes),
+            _ => self.source_cost(*bytes),
         };
         longest.iter().map(cost).sum::<u64>() <= self.merge_bytes
+    }
+
+    /// What it takes to merge a run with such a longest record, beside others.
+    fn source_cost(&self, longest: u64) -> u64 {
+        let block = run::BLOCK_BYTES as u64;
+        let share = self.merge_bytes / GOOD_SOURCE_SHARE / block * block;
+        let buffer = share.clamp(GOOD_SOURCE_BYTES / 2, GOOD_SOURCE_BYTES);
+        2 * buffer + SOURCE_STATE_BYTES + carry_bytes(longest)
     }
 }
 
 const ENTRY_BYTES: u64 = size_of::<Entry>() as u64;
 
-/// What it takes to merge a run with such a longest record, beside others.
-fn source_cost(longest: u64) -> u64 {
-    2 * GOOD_SOURCE_BYTES + SOURCE_STATE_BYTES + carry_bytes(longest)
-}
-
-/// `alone`: whether one worker would do.
-fn too_small(memory_bytes: u64, needed: u64, workers: usize, alone: bool) -> Error {
+/// `fixed_bytes` beside the workers, each of which needs `worker_bytes`.
+fn too_small(room: Room, fixed_bytes: u64, worker_bytes: u64, workers: usize) -> Error {
+    let memory_bytes = room.budget_bytes;
+    let alone = fixed_bytes + worker_bytes <= memory_bytes;
+    let needed = fixed_bytes + workers as u64 * worker_bytes;
+    let held = match room.held_bytes {
+        0 => String::new(),
+        bytes => format!(", of which the process itself holds {}", show_bytes(bytes)),
+    };
     let message = format!(
-        "a memory budget of {} is too small to sort with {workers} workers: it needs {}",
+        "a memory budget of {} is too small for {}: {} needed{held}",
         show_bytes(memory_bytes),
+        if workers == 1 {
+            "1 worker".to_owned()
+        } else {
+            format!("{workers} workers")
+        },
         show_bytes(needed)
     );
     let memory = JobOption::Memory.at_least(needed);
     let error = Error::new(Kind::Memory, "sort the input", message)
-        .with("budget", format!("{memory_bytes} bytes"))
-        .with("needed", format!("{needed} bytes"));
+        .detail("needed_bytes", needed.to_string());
     if alone {
         error.advise_options(
             "give {} or more or {}",
@@ -313,8 +368,7 @@ mod tests {
         #[test]
         fn the_memory_that_is_named_works(workers in 1_usize..9, longest in 0_u64..50_000_000) {
             let error = SpillNumbers::new(1, workers, 100, longest).unwrap_err();
-            let needed = error.context().iter().find(|(name, _)| *name == "needed").unwrap();
-            let needed: u64 = needed.1.split(' ').next().unwrap().parse().unwrap();
+            let needed: u64 = error.detail_of("needed_bytes").unwrap().parse().unwrap();
             let numbers = SpillNumbers::new(needed, workers, 100, longest).unwrap();
             prop_assert!(numbers.chunk_bytes as u64 > longest + 2 * ENTRY_BYTES);
             prop_assert!(numbers.groups(&[longest; 5]).is_ok());

@@ -15,19 +15,20 @@ use serde_json::json;
 
 use crate::codec::{Codec, SNIFF_BYTES, detect};
 use crate::error::Result;
+use crate::hadoop::script::input::{FileSource, Format, Piece};
+use crate::hadoop::script::lines::Lines;
 use crate::hadoop::value::Class;
-use crate::script::input::{FileSource, Format, Piece};
-use crate::script::lines::Lines;
 use crate::split::check_length;
 use crate::storage::local::not_there;
 use crate::storage::{Caching, Store};
-use crate::task::WorkSplit;
+use crate::task::{SplitData, WorkSplit};
 
 /// What to split, and how.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SplitRequest {
     /// The files, in input order.
+    #[serde(with = "crate::names")]
     pub files: Vec<PathBuf>,
     /// How they are read.
     pub format: Format,
@@ -63,6 +64,7 @@ struct Made {
 /// Cuts the input.
 ///
 /// ```
+/// use gristmill_engine::storage::{LocalDisk as _, Output as _};
 /// use gristmill_engine::plan::streaming::{SplitRequest, split};
 /// use gristmill_engine::storage::{Caching, Store, memory::Memory};
 /// let store = Memory::with_room_for(1000);
@@ -100,12 +102,14 @@ pub fn split(store: &dyn Store, request: &SplitRequest) -> Result<Splits> {
     made.sort_by_key(|split| {
         std::cmp::Reverse(split.pieces.iter().map(|piece| piece.length).sum::<u64>())
     });
-    let splits = made.into_iter().map(|split| WorkSplit {
-        bytes: split.bytes,
-        what: json!({ "pieces": split.pieces }),
+    let splits = made.into_iter().map(|split| {
+        Ok(WorkSplit {
+            bytes: split.bytes,
+            what: SplitData::of(&json!({ "pieces": split.pieces }))?,
+        })
     });
     Ok(Splits {
-        splits: splits.collect(),
+        splits: splits.collect::<Result<_>>()?,
         classes: request.format.classes(store, files.first())?,
     })
 }
@@ -250,6 +254,7 @@ fn combined(files: &[Piece], most: u64) -> Vec<Made> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::storage::Output as _;
     use crate::storage::memory::Memory;
 
     fn pieces(files: &[(&str, &[u8])], more: &str) -> Vec<Vec<(String, u64, u64)>> {
@@ -283,7 +288,10 @@ mod tests {
                 .map(|piece| (piece.path.display().to_string(), piece.start, piece.length))
                 .collect()
         };
-        splits.iter().map(|split| shown(&split.what)).collect()
+        splits
+            .iter()
+            .map(|split| shown(&split.what.value()))
+            .collect()
     }
 
     #[test]

@@ -1,11 +1,26 @@
-//! The table of commands: each option defined once, with its help, its default and its name in the environment. The
-//! command line, its help, the Python functions and the names in the environment follow from [`COMMANDS`]; what was
-//! given comes back as a [`JobSpec`](super::JobSpec).
+//! What an option is, and how a command gets its own: each is one line, from which everything else follows.
+//!
+//! ```text
+//!   options! { struct TerasortSpec { partitions: Option<usize> = option("one for each 256 MB", "How many ..."), } }
+//!        ├──▶ the field that the job reads      (its type says which values there are, and which paths are in them)
+//!        └──▶ the row of the command's table ──▶ command line, help, environment, Python functions
+//! ```
+//!
+//! Options that several kinds of jobs have are those of [`Common`]: a command names the ones that it takes.
 
-use serde::Serialize;
+use std::path::PathBuf;
+
+use serde::de::{Deserialize, Deserializer};
+use serde::ser::{Serialize, SerializeStruct, Serializer};
+
+use super::amount::{Bytes, Rows};
+use super::format::Format;
+use crate::names;
+use crate::record::layout::Layout;
+use crate::runner::RunnerKind;
 
 /// What an option's value is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ValueKind {
     /// Given or not.
@@ -29,9 +44,9 @@ pub enum ValueKind {
 }
 
 /// An argument or option of a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct OptionSpec {
-    /// Its name, as in [`JobSpec`](super::JobSpec); on the command line with dashes.
+    /// Its name, the field of the job; on the command line with dashes.
     pub name: &'static str,
     /// What it takes.
     pub kind: ValueKind,
@@ -48,23 +63,111 @@ pub struct OptionSpec {
     pub help: &'static str,
 }
 
+/// A type that an option's value may have.
+pub trait OptionValue: Sized {
+    /// What a person gives.
+    const KIND: ValueKind;
+
+    /// Reads a value that was given.
+    ///
+    /// # Errors
+    /// It is no such value.
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error>;
+
+    /// The paths in it.
+    fn paths(&mut self) -> &mut [PathBuf] {
+        &mut []
+    }
+}
+
+/// The options of a command, as given.
+pub trait Options {
+    /// The paths among them.
+    fn paths(&mut self) -> Vec<&mut PathBuf>;
+}
+
+/// Gives types their kinds, says what reads their values, and which paths are in them.
+macro_rules! values {
+    ($read:path: $($type:ty: $kind:expr $(, $paths:path)?;)*) => {
+        $(impl OptionValue for $type {
+            const KIND: ValueKind = $kind;
+
+            fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                $read(deserializer)
+            }
+
+            $(fn paths(&mut self) -> &mut [PathBuf] {
+                $paths(self)
+            })?
+        })*
+    };
+}
+
+values! { Deserialize::deserialize:
+    bool: ValueKind::Flag;
+    Option<usize>: ValueKind::Count;
+    Option<Bytes>: ValueKind::Bytes;
+    Rows: ValueKind::Rows;
+    Layout: ValueKind::Choice(&["hadoop", "gensort", "ascii"]);
+    RunnerKind: ValueKind::Choice(RunnerKind::NAMES);
+    Format: ValueKind::Text;
+    String: ValueKind::Text;
+}
+
+values! { names::deserialize:
+    PathBuf: ValueKind::Path, std::slice::from_mut;
+    Option<PathBuf>: ValueKind::Path, Option::as_mut_slice;
+    Vec<PathBuf>: ValueKind::PathList, Vec::as_mut_slice;
+}
+
 /// A command: its name, what it does, and its options.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommandSpec {
     /// Its name.
     pub name: &'static str,
     /// What it does.
     pub help: &'static str,
-    /// A command line that works.
+    /// What a reader of the reference should know besides; may be empty.
+    pub details: &'static str,
+    /// A command line that works; empty for a command that is not listed, as Python code begins its jobs.
     pub example: &'static str,
-    /// Its options, in the order of the help.
-    pub options: &'static [OptionSpec],
+    /// An example in Python, as a doctest.
+    pub python: &'static str,
+    /// Whether `explain` says what a job of its would do.
+    pub explained: bool,
+    /// The options that it alone has, in the order of the help.
+    pub own: &'static [OptionSpec],
+    /// The names of those that it has in common with others.
+    pub common: &'static [&'static str],
 }
 
-const fn argument(name: &'static str, kind: ValueKind, help: &'static str) -> OptionSpec {
+impl CommandSpec {
+    /// All its options, in the order of the help.
+    pub fn options(&self) -> impl Iterator<Item = &'static OptionSpec> {
+        let named = |name: &&str| Common::OPTIONS.iter().find(|option| option.name == *name);
+        self.own.iter().chain(self.common.iter().filter_map(named))
+    }
+}
+
+impl Serialize for CommandSpec {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut command = serializer.serialize_struct("CommandSpec", 7)?;
+        command.serialize_field("name", self.name)?;
+        command.serialize_field("help", self.help)?;
+        command.serialize_field("details", self.details)?;
+        command.serialize_field("example", self.example)?;
+        command.serialize_field("python", self.python)?;
+        command.serialize_field("explained", &self.explained)?;
+        command.serialize_field("options", &self.options().collect::<Vec<_>>())?;
+        command.end()
+    }
+}
+
+/// An argument: it stands by its place, and must be given.
+pub(crate) const fn argument(help: &'static str) -> OptionSpec {
     OptionSpec {
-        name,
-        kind,
+        name: "",
+        kind: ValueKind::Text,
         positional: true,
         short: "",
         default: "",
@@ -73,243 +176,114 @@ const fn argument(name: &'static str, kind: ValueKind, help: &'static str) -> Op
     }
 }
 
-const fn option(
-    name: &'static str,
-    kind: ValueKind,
-    default: &'static str,
-    help: &'static str,
-) -> OptionSpec {
+/// An option: it has a name, and need not be given.
+pub(crate) const fn option(default: &'static str, help: &'static str) -> OptionSpec {
     OptionSpec {
-        name,
-        kind,
         positional: false,
-        short: "",
         default,
-        environment: "",
-        help,
+        ..argument(help)
     }
 }
 
-/// The option, with a letter of its own.
-const fn short(letter: &'static str, option: OptionSpec) -> OptionSpec {
-    OptionSpec {
-        short: letter,
-        ..option
-    }
-}
-
-const MEMORY: OptionSpec = OptionSpec {
-    environment: "GRISTMILL_MEMORY",
-    ..option(
-        "memory",
-        ValueKind::Bytes,
-        "60 % of what is available",
-        "Most memory that the job may use, such as 512M, 8G or 1GiB.",
-    )
-};
-const WORKERS: OptionSpec = OptionSpec {
-    environment: "GRISTMILL_WORKERS",
-    ..option(
-        "workers",
-        ValueKind::Count,
-        "one for each core",
-        "How many tasks run at once. The output does not depend on it.",
-    )
-};
-const SPILL_DIR: OptionSpec = option(
-    "spill_dir",
-    ValueKind::PathList,
-    "beside the output",
-    "Where sorted runs go when the input is larger than memory; may be given again, the first with room is used.",
-);
-const OVERWRITE: OptionSpec = option(
-    "overwrite",
-    ValueKind::Flag,
-    "off",
-    "Replace OUTPUT if it exists, in one exchange of names.",
-);
-const NO_SYNC: OptionSpec = option(
-    "no_sync",
-    ValueKind::Flag,
-    "off",
-    "Do not wait until the output is durable. Faster; a power failure can lose it.",
-);
-
-/// All commands that run jobs.
-pub const COMMANDS: &[CommandSpec] = &[
-    CommandSpec {
-        name: "sort",
-        help: "Sort lines, or records of one length, as LC_ALL=C sort does; files of any size.",
-        example: "gristmill sort big.txt -o sorted.txt --memory 4G",
-        options: &[
-            OptionSpec {
-                default: "standard input",
-                ..argument(
-                    "inputs",
-                    ValueKind::Paths,
-                    "Files, or directories whose files are read; - is standard input.",
-                )
-            },
-            short(
-                "o",
-                option(
-                    "output",
-                    ValueKind::Path,
-                    "standard output",
-                    "The file to write; replaced at once if it exists, also if it is an input.",
-                ),
-            ),
-            option(
-                "format",
-                ValueKind::Text,
-                "lines",
-                "What a record is: lines, fixed:LEN or fixed:LEN:KEYLEN (bytes).",
-            ),
-            short(
-                "r",
-                option("reverse", ValueKind::Flag, "off", "Larger keys first."),
-            ),
-            short(
-                "u",
-                option(
-                    "unique",
-                    ValueKind::Flag,
-                    "off",
-                    "Of records with equal keys, only the first.",
-                ),
-            ),
-            short(
-                "s",
-                option(
-                    "stable",
-                    ValueKind::Flag,
-                    "off",
-                    "Leave records with equal keys in input order; else all their bytes decide.",
-                ),
-            ),
-            short(
-                "c",
-                option(
-                    "check",
-                    ValueKind::Flag,
-                    "off",
-                    "Sort nothing: say whether the input is in order, by the exit code.",
-                ),
-            ),
-            MEMORY,
-            WORKERS,
-            SPILL_DIR,
-            NO_SYNC,
-        ],
-    },
-    CommandSpec {
-        name: "teragen",
-        help: "Make records of the sort benchmark: 100 bytes each, the first ten the key.",
-        example: "gristmill teragen 10m data/",
-        options: &[
-            argument(
-                "rows",
-                ValueKind::Rows,
-                "How many records; k, m, b, t stand for 10^3, 10^6, 10^9, 10^12.",
-            ),
-            argument("output", ValueKind::Path, "The directory to make."),
-            option(
-                "layout",
-                ValueKind::Choice(&["hadoop", "gensort", "ascii"]),
-                "hadoop",
-                "Bytes after the key: as Hadoop's TeraGen, as gensort 1.5 (incompressible), or as gensort -a (text).",
-            ),
-            option(
-                "skew",
-                ValueKind::Flag,
-                "off",
-                "Let keys share prefixes, as gensort -s does.",
-            ),
-            option(
-                "start",
-                ValueKind::Rows,
-                "0",
-                "The number of the first record.",
-            ),
-            option(
-                "files",
-                ValueKind::Count,
-                "one for each 256 MB",
-                "How many part files.",
-            ),
-            MEMORY,
-            WORKERS,
-            OVERWRITE,
-            NO_SYNC,
-        ],
-    },
-    CommandSpec {
-        name: "terasort",
-        help: "Sort 100-byte records by their first ten bytes, and prove the result.",
-        example: "gristmill terasort data/ sorted/ --memory 8G",
-        options: &[
-            argument(
-                "inputs",
-                ValueKind::Paths,
-                "Files, or directories whose files are read (not those whose names begin with _ or .).",
-            ),
-            argument("output", ValueKind::Path, "The directory to make."),
-            option(
-                "partitions",
-                ValueKind::Count,
-                "one for each 256 MB",
-                "How many part files the output is cut into.",
-            ),
-            MEMORY,
-            WORKERS,
-            SPILL_DIR,
-            OVERWRITE,
-            NO_SYNC,
-        ],
-    },
-    CommandSpec {
-        name: "teravalidate",
-        help: "Check that the files of a directory are in order, and sum the checksums of their records.",
-        example: "gristmill teravalidate sorted/ --against data/",
-        options: &[
-            argument("input", ValueKind::Path, "The directory to check."),
-            option(
-                "against",
-                ValueKind::Text,
-                "nothing",
-                "What it must be a permutation of: a file, a directory, or a checksum in hexadecimal.",
-            ),
-            MEMORY,
-            WORKERS,
-        ],
-    },
-    CommandSpec {
-        name: "resume",
-        help: "Go on with a job whose process was killed, from what it had done; the output is the same.",
-        example: "gristmill resume last",
-        options: &[argument(
-            "job_id",
-            ValueKind::Text,
-            "The job's name, a part of it that no other job has, or last; `gristmill jobs` lists them.",
-        )],
-    },
-];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::error::JobOption;
-
-    /// Those of people's own code alone are not in the table: `gristmill run` defines them.
-    #[test]
-    fn options_that_errors_advise_are_in_the_table() {
-        let ours = [JobOption::Timeout, JobOption::WorkerMemory];
-        for advised in JobOption::ALL {
-            let mut options = COMMANDS.iter().flat_map(|command| command.options);
-            let found = options.find(|option| option.name == advised.name());
-            let is_flag = found.map(|option| option.kind == ValueKind::Flag);
-            let expected = (!ours.contains(&advised)).then_some(advised.is_flag());
-            assert_eq!(is_flag, expected, "{advised:?}");
+impl OptionSpec {
+    /// With a letter of its own.
+    pub(crate) const fn short(self, letter: &'static str) -> Self {
+        OptionSpec {
+            short: letter,
+            ..self
         }
     }
+
+    /// An argument that may be left out: then this holds.
+    pub(crate) const fn or(self, default: &'static str) -> Self {
+        OptionSpec { default, ..self }
+    }
+
+    /// With a variable of the environment that gives it.
+    pub(crate) const fn environment(self, environment: &'static str) -> Self {
+        OptionSpec {
+            environment,
+            ..self
+        }
+    }
+
+    /// The option of a field.
+    pub(crate) const fn of_field(self, name: &'static str, kind: ValueKind) -> Self {
+        let kind = match kind {
+            ValueKind::PathList if self.positional => ValueKind::Paths,
+            kind => kind,
+        };
+        OptionSpec { name, kind, ..self }
+    }
+}
+
+/// A struct whose fields are options: `field: Type = option("default", "help")`. What has no default must be given,
+/// which [`JobSpec::from_json`](crate::jobs::JobSpec::from_json) checks.
+macro_rules! options {
+    ($(#[$meta:meta])* $visible:vis struct $spec:ident { $($field:ident: $type:ty = $option:expr,)* }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
+        #[serde(deny_unknown_fields, default)]
+        $visible struct $spec {
+            $(
+                #[doc = concat!("The option `", stringify!($field), "`.")]
+                #[serde(deserialize_with = "crate::plan::table::OptionValue::read")]
+                $visible $field: $type,
+            )*
+        }
+
+        impl $spec {
+            /// The fields as options.
+            pub(crate) const OPTIONS: &'static [$crate::plan::table::OptionSpec] = &[$(
+                $option.of_field(stringify!($field), <$type as $crate::plan::table::OptionValue>::KIND),
+            )*];
+        }
+
+        impl $crate::plan::table::Options for $spec {
+            fn paths(&mut self) -> Vec<&mut std::path::PathBuf> {
+                let fields = [$($crate::plan::table::OptionValue::paths(&mut self.$field),)*];
+                fields.into_iter().flatten().collect()
+            }
+        }
+    };
+}
+pub(crate) use options;
+
+options! {
+    /// Options that several kinds of jobs have: what belongs to the machine, and how the output appears.
+    pub struct Common {
+        memory: Option<Bytes> = option(
+            "60 % of what is available",
+            "Most memory that the job may use, such as 512M, 8G or 1GiB.",
+        ).environment("GRISTMILL_MEMORY"),
+        workers: Option<usize> = option(
+            "one for each core",
+            "How many tasks run at once. The output does not depend on it.",
+        ).environment("GRISTMILL_WORKERS"),
+        runner: RunnerKind = option(
+            "threads",
+            "Where tasks run: in threads of this process, or in worker processes. The output does not depend on it.",
+        ),
+        spill_dir: Vec<PathBuf> = option(
+            "beside the output",
+            "Where sorted runs go when the input is larger than memory; repeatable: the first with room is used.",
+        ),
+        overwrite: bool = option("off", "Replace the output if it exists, in one step."),
+        no_sync: bool = option(
+            "off",
+            "Do not wait until the output is durable. Faster; a power failure can lose it.",
+        ),
+    }
+}
+
+impl Common {
+    /// The names of all of them, for a command that takes all.
+    pub(crate) const NAMES: &'static [&'static str] = &[
+        "memory",
+        "workers",
+        "runner",
+        "spill_dir",
+        "overwrite",
+        "no_sync",
+    ];
 }

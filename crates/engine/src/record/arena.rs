@@ -16,15 +16,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
-use std::os::fd::{AsRawFd, BorrowedFd};
-use std::ptr::NonNull;
+use std::os::fd::BorrowedFd;
 use std::sync::Mutex;
 
 use crate::error::{Error, Kind, Result};
 use crate::record::POSITION_LIMIT;
-use crate::storage::BLOCK_BYTES;
-use crate::storage::pages::{self, HUGE_PAGE_BYTES};
-use crate::storage::shrink::ShrinkGuard;
+use crate::sys::BLOCK_BYTES;
+use crate::sys::mapping::Reservation;
+use crate::sys::pages::HUGE_PAGE_BYTES;
 
 /// One file's place in the arena.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,20 +49,10 @@ impl Claims {
 
 /// A job's input in memory.
 pub struct Arena {
-    /// What the operating system gave; the arena begins at the first huge-page boundary inside.
-    reserved: NonNull<u8>,
-    reserved_bytes: usize,
-    base: NonNull<u8>,
-    bytes: usize,
+    space: Reservation,
     regions: Vec<Region>,
-    guard: Option<ShrinkGuard>,
     claims: Mutex<Claims>,
 }
-
-// SAFETY: the memory is owned; `Claims` admits one writer to a range, and readers only where nobody writes.
-unsafe impl Send for Arena {}
-// SAFETY: as above.
-unsafe impl Sync for Arena {}
 
 impl Arena {
     /// Address space for files of these sizes. No memory is used yet: it reads as zeros.
@@ -85,41 +74,16 @@ impl Arena {
                 format!("one job sorts at most {POSITION_LIMIT} bytes"),
             ));
         }
-        let bytes = (end as usize).max(HUGE_PAGE_BYTES);
-        let reserved_bytes = bytes + HUGE_PAGE_BYTES;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: a new private mapping, touching nothing that exists.
-        let start = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                reserved_bytes,
-                libc::PROT_READ,
-                flags,
-                -1,
-                0,
-            )
-        };
-        let reserved = match NonNull::new(start.cast::<u8>()) {
-            Some(reserved) if start != libc::MAP_FAILED => reserved,
-            _ => return Err(pages::out_of_memory(reserved_bytes)),
-        };
-        let skip = reserved.as_ptr().align_offset(HUGE_PAGE_BYTES);
-        // SAFETY: `skip` is less than a huge page, by which the reservation is longer.
-        let base = unsafe { reserved.add(skip) };
         Ok(Arena {
-            reserved,
-            reserved_bytes,
-            base,
-            bytes,
+            space: Reservation::new((end as usize).max(HUGE_PAGE_BYTES))?,
             regions,
-            guard: None,
             claims: Mutex::new(Claims::default()),
         })
     }
 
     /// Positions are below this.
     pub fn addresses(&self) -> u64 {
-        self.bytes as u64
+        self.space.bytes() as u64
     }
 
     /// Where file `file` begins.
@@ -139,28 +103,12 @@ impl Arena {
 
     /// Maps file `file` at its place. False where it cannot be mapped, or is too small to be worth it: then read it.
     pub fn map(&mut self, file: usize, descriptor: BorrowedFd<'_>) -> bool {
-        if self.guard.is_none() {
-            self.guard = ShrinkGuard::register(self.base.as_ptr(), self.bytes);
-        }
         let region = self.regions[file];
-        if self.guard.is_none() || region.bytes < HUGE_PAGE_BYTES as u64 {
+        if region.bytes < HUGE_PAGE_BYTES as u64 {
             return false; // small files are read: mappings are counted, and 65,530 are all that Linux gives
         }
-        let bytes = region.bytes as usize;
-        // SAFETY: the target lies inside our own reservation and nobody has been given a reference to it, since
-        // `self` is borrowed exclusively and regions do not overlap.
-        let (at, mapped) = unsafe {
-            let at = self.base.as_ptr().add(region.start as usize);
-            let flags = libc::MAP_SHARED | libc::MAP_FIXED;
-            let fd = descriptor.as_raw_fd();
-            (
-                at,
-                libc::mmap(at.cast(), bytes, libc::PROT_READ, flags, fd, 0) != libc::MAP_FAILED,
-            )
-        };
-        if mapped {
-            pages::advise_huge(at, bytes); // what is not cached yet will be read in huge pages
-        }
+        let range = region.start as usize..(region.start + region.bytes) as usize;
+        let mapped = self.space.map(range, descriptor);
         self.regions[file].mapped = mapped;
         mapped
     }
@@ -173,16 +121,8 @@ impl Arena {
         }
         // Whole blocks, so that direct reads may end behind the file's last byte.
         let bytes = region.bytes.next_multiple_of(alignment(region.bytes)) as usize;
-        // SAFETY: inside our own reservation, where every region has this room.
-        let start = unsafe { self.base.as_ptr().add(region.start as usize) };
-        // SAFETY: as above; only the protection changes.
-        let done =
-            unsafe { libc::mprotect(start.cast(), bytes, libc::PROT_READ | libc::PROT_WRITE) == 0 };
-        if !done {
-            return Err(pages::out_of_memory(bytes));
-        }
-        pages::advise_huge(start, bytes);
-        Ok(())
+        let start = region.start as usize;
+        self.space.make_writable(start..start + bytes)
     }
 
     /// The bytes at `range` where they are mapped; `None` where they must be claimed and read.
@@ -243,15 +183,13 @@ impl Arena {
             return Err(Error::bug("read the input", "it is not sealed"));
         }
         // SAFETY: sealed, so nobody writes; the whole reservation is readable (gaps as zeros).
-        Ok(unsafe { self.slice(0..self.bytes as u64) })
+        Ok(unsafe { self.slice(0..self.addresses()) })
     }
 
     /// Where a mapped file has lost pages since it was mapped: the file's number and the offset in it.
     pub fn lost_at(&self) -> Option<(usize, u64)> {
-        self.guard
-            .as_ref()?
-            .first_gone()
-            .map(|position| self.file_at(position))
+        let position = self.space.first_gone();
+        position.map(|position| self.file_at(position))
     }
 
     /// Bytes of input that are mapped.
@@ -268,7 +206,7 @@ impl Arena {
     unsafe fn slice(&self, range: Range<u64>) -> &[u8] {
         let bytes = (range.end - range.start) as usize;
         // SAFETY: inside the reservation, which is readable as a whole.
-        unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(range.start as usize), bytes) }
+        unsafe { std::slice::from_raw_parts(self.space.at(range.start as usize), bytes) }
     }
 
     fn lock_claims(&self) -> std::sync::MutexGuard<'_, Claims> {
@@ -279,20 +217,12 @@ impl Arena {
     }
 }
 
-impl Drop for Arena {
-    fn drop(&mut self) {
-        self.guard = None; // before the addresses can belong to somebody else
-        // SAFETY: our own reservation, with all that was mapped into it; claims and slices borrow `self`.
-        unsafe { libc::munmap(self.reserved.as_ptr().cast(), self.reserved_bytes) };
-    }
-}
-
 impl fmt::Debug for Arena {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
             "Arena({} bytes, {} files)",
-            self.bytes,
+            self.addresses(),
             self.regions.len()
         )
     }
@@ -345,7 +275,7 @@ impl Claim<'_> {
         let bytes = (self.range.end - self.range.start) as usize;
         // SAFETY: inside a writable region, and no other open or filled claim overlaps it.
         unsafe {
-            let start = self.arena.base.as_ptr().add(self.range.start as usize);
+            let start = self.arena.space.at(self.range.start as usize);
             std::slice::from_raw_parts_mut(start, bytes)
         }
     }

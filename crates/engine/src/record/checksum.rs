@@ -85,7 +85,7 @@ impl FromStr for Hex {
             Error::new(
                 Kind::BadOption,
                 "read a checksum",
-                format!("{text:?} is no hexadecimal number: {error}"),
+                format!("{text:?} is not a hexadecimal number: {error}"),
             )
         })
     }
@@ -94,6 +94,35 @@ impl FromStr for Hex {
 impl fmt::Display for Hex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:x}", self.0)
+    }
+}
+
+/// A checksum in specs, reports and histories: in JSON the text of [`Hex`], elsewhere a number.
+pub mod hex {
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::Hex;
+
+    /// What `#[serde(with = "crate::record::checksum::hex")]` writes.
+    pub fn serialize<S: Serializer>(sum: &u128, serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            serializer.collect_str(&Hex(*sum))
+        } else {
+            sum.serialize(serializer)
+        }
+    }
+
+    /// What `#[serde(with = "crate::record::checksum::hex")]` reads.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u128, D::Error> {
+        if deserializer.is_human_readable() {
+            let text = String::deserialize(deserializer)?;
+            text.parse::<Hex>()
+                .map(|hex| hex.0)
+                .map_err(D::Error::custom)
+        } else {
+            u128::deserialize(deserializer)
+        }
     }
 }
 

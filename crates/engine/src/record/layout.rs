@@ -15,10 +15,11 @@ use super::random::Random;
 use super::{KEY_BYTES, RECORD_BYTES};
 
 /// How the bytes of a record follow from its number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Layout {
     /// Hadoop's TeraGen, and gensort up to 1.1. Compresses well.
+    #[default]
     Hadoop,
     /// gensort 1.5, binary. Does not compress.
     Gensort,

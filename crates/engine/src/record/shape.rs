@@ -16,6 +16,8 @@
 use std::cmp::Ordering;
 use std::fmt::Debug;
 
+use serde::{Deserialize, Serialize};
+
 /// Bytes of key in a prefix.
 const PREFIX_BYTES: usize = size_of::<u64>();
 
@@ -120,7 +122,7 @@ pub trait Shape: Copy + Send + Sync + Debug + 'static {
 }
 
 /// Any of the shapes there are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ShapeKind {
     /// Records of one length.
     Fixed(Fixed),
@@ -131,7 +133,7 @@ pub enum ShapeKind {
 }
 
 /// Records of one length, whose key comes first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fixed {
     /// Bytes of a record, at least one.
     pub record_bytes: usize,
@@ -142,7 +144,7 @@ pub struct Fixed {
 }
 
 /// Lines: all bytes up to and including a newline. The key is the line without it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lines {
     /// Whether larger keys come first.
     pub descending: bool,
@@ -150,7 +152,7 @@ pub struct Lines {
 
 /// Pairs of a key and a value, any bytes both, their lengths before them: what tasks with people's own code put
 /// out. They are made in memory, and never looked for in a file that somebody else wrote.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pairs;
 
 /// Bytes of the two lengths before a pair.

@@ -7,15 +7,13 @@
 //! Buckets are cut from a sample, to hold about 32,768 entries. One that is too large for a batch, as the sample
 //! missed what the data are like, goes its own way ([`super::oversized`]).
 
+use super::Take;
 use super::oversized::Oversized;
 use crate::error::Result;
 use crate::order::packed::{Packed, Packing, resolve_ties};
 use crate::order::refine::{Keys, Refiner};
 use crate::order::sort::{Pieces, sort_slices};
-use crate::storage::pages::Pages;
-
-/// Takes a batch: the positions of its records, in order (whatever key bits stand before them).
-pub(super) type Take<'a> = &'a mut dyn FnMut(&[Packed]) -> Result<()>;
+use crate::sys::pages::Pages;
 
 /// Memory for one batch, reused.
 #[derive(Debug, Default)]

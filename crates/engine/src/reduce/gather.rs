@@ -18,7 +18,7 @@
 use crate::error::Result;
 use crate::order::packed::{Packed, Packing};
 use crate::record::RECORD_BYTES;
-use crate::storage::pages::{self, Pages};
+use crate::sys::pages::{self, Pages};
 
 /// Bits of a visit that hold the rank; the rest holds the position.
 const RANK_BITS: u32 = 18;

@@ -17,7 +17,9 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use self::bucket::{Batch, Take};
+use serde::{Deserialize, Serialize};
+
+use self::bucket::Batch;
 use self::gather::Gather;
 use crate::error::{Error, Result};
 use crate::order::check::OrderCheck;
@@ -26,11 +28,15 @@ use crate::order::refine::{Keys, Refiner};
 use crate::order::scatter::Scattered;
 use crate::record::KEY_BYTES;
 use crate::record::checksum::Checksum;
+use crate::storage::objects::Upload;
 use crate::storage::overlap::{Buffers, OverlappedWriter, writer_bytes};
-use crate::storage::{Caching, Store};
+use crate::storage::{Caching, Caps, Output as Place, WriteFile};
 
 /// Records that are checked and summed at a time: they stay in the first-level cache between the two.
 const BLOCK_RECORDS: usize = 128;
+
+/// Takes a batch: the positions of its records, in order (whatever key bits stand before them).
+type Take<'a> = &'a mut dyn FnMut(&[Packed]) -> Result<()>;
 
 /// A range of an output file.
 #[derive(Debug)]
@@ -70,12 +76,14 @@ impl Keys for Source<'_> {
 }
 
 /// What was written to one range.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RangeProof {
     /// Order, count, ends and duplicates.
     pub check: OrderCheck,
     /// The sum of the CRCs of the range's records.
     pub checksum: u128,
+    /// What completes the file, where it was uploaded.
+    pub upload: Option<Upload>,
 }
 
 /// What one worker reuses from task to task.
@@ -98,7 +106,7 @@ pub fn worker_bytes(batch_records: usize, record_bytes: usize) -> u64 {
 /// Writes the ranges, one after another, in batches of up to `batch_records` records (at most [`MOST_BATCH_RECORDS`]).
 /// `progress` is told of bytes as they are done, and may stop the task.
 pub fn reduce_ranges(
-    store: &dyn Store,
+    store: &dyn Place,
     source: &Source<'_>,
     ranges: &[PartRange<'_>],
     batch_records: usize,
@@ -112,12 +120,17 @@ pub fn reduce_ranges(
     } = scratch;
     batch.begin(batch_records)?;
     gather.begin(batch_records)?;
+    let mut files: Vec<Arc<dyn WriteFile>> = Vec::new();
+    let mut proofs = Vec::with_capacity(ranges.len());
     OverlappedWriter::run(buffers, batch_records * source.record_bytes, |writer| {
-        let mut proofs = Vec::with_capacity(ranges.len());
         let mut slices = Vec::new();
         for range in ranges {
             let file = store.create(range.path, range.file_bytes, Caching::Direct)?;
-            writer.begin(Arc::from(file), range.offset)?;
+            let file: Arc<dyn WriteFile> = Arc::from(file);
+            writer.begin(Arc::clone(&file), range.offset)?;
+            if store.caps(range.path) == Caps::Whole {
+                files.push(file);
+            }
             let mut output = Output::new(writer, source, gather);
             let take: Take<'_> = &mut |entries| {
                 output.append(entries)?;
@@ -136,8 +149,12 @@ pub fn reduce_ranges(
             batch.flush(take)?;
             proofs.push(output.proof()?);
         }
-        Ok(proofs)
-    })
+        Ok(())
+    })?;
+    for (proof, file) in proofs.iter_mut().zip(files) {
+        proof.upload = file.finish()?;
+    }
+    Ok(proofs)
 }
 
 /// The output side of a range: gathers, checks, sums.
@@ -194,6 +211,7 @@ impl<'a> Output<'a> {
         Ok(RangeProof {
             check: self.check,
             checksum: self.checksum.value(),
+            upload: None,
         })
     }
 }

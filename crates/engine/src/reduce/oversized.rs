@@ -9,7 +9,7 @@
 //! Memory is a batch's whatever the data; time is what they cost. Cuts may part equal keys by position only where
 //! the ten bytes end the keys: else the order is not decided there.
 
-use super::bucket::Take;
+use super::Take;
 use crate::error::Result;
 use crate::order::packed::{Packed, Packing};
 use crate::order::refine::{Keys, Refiner, window};

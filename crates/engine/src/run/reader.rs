@@ -16,8 +16,8 @@ use super::format::{
 };
 use crate::error::{Error, Result};
 use crate::storage::local::not_there;
-use crate::storage::pages::Pages;
 use crate::storage::{self, Caching, ReadFile, Store};
+use crate::sys::pages::Pages;
 
 const BLOCK: u64 = BLOCK_BYTES as u64;
 

@@ -17,8 +17,8 @@ use crate::storage::faulty::{Fault, Faulty, Plan};
 use crate::storage::local::Local;
 use crate::storage::memory::Memory;
 use crate::storage::overlap::OverlappedWriter;
-use crate::storage::pages::Pages;
-use crate::storage::{self, Caching, ReadFile, Store};
+use crate::storage::{self, Caching, LocalDisk, Output, ReadFile, Store};
+use crate::sys::pages::Pages;
 
 const BYTES: ShapeKind = ShapeKind::Fixed(Fixed {
     record_bytes: 1,
@@ -50,7 +50,7 @@ fn noise(bytes: usize) -> Vec<u8> {
 
 /// Writes `data` in pieces of these lengths, over and over.
 fn write(
-    store: &dyn Store,
+    store: &dyn LocalDisk,
     path: &Path,
     header: &RunHeader,
     data: &[u8],
@@ -87,7 +87,7 @@ fn read(run: &RunFile, bytes: std::ops::Range<u64>) -> Result<Vec<u8>> {
 }
 
 /// Everything a reader of a whole run sees.
-fn read_all(store: &dyn Store, path: &Path) -> Result<(RunHeader, RunIndex, Vec<u8>)> {
+fn read_all(store: &dyn LocalDisk, path: &Path) -> Result<(RunHeader, RunIndex, Vec<u8>)> {
     let run = RunFile::open(store, path)?;
     let data = read(&run, 0..run.index().data_bytes)?;
     Ok((run.header().clone(), run.index().clone(), data))
@@ -124,7 +124,7 @@ proptest! {
     ) {
         let folder = tempfile::tempdir().unwrap();
         let memory = Memory::with_room_for(1 << 24);
-        let store: &dyn Store = if on_disk { &Local } else { &memory };
+        let store: &dyn LocalDisk = if on_disk { &Local } else { &memory };
         let path = folder.path().join("run");
         let data = noise(bytes);
         let mut ends: Vec<u64> = cuts.iter().map(|cut| (cut * bytes as f64) as u64).collect();

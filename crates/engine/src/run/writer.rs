@@ -38,6 +38,7 @@ impl<'w> RunWriter<'w> {
     /// with 0 where it is not known yet. The writer's buffers have at least 4096 bytes.
     ///
     /// ```
+    /// use gristmill_engine::storage::{LocalDisk as _, Output as _};
     /// use std::sync::Arc;
     /// use gristmill_engine::record::shape::{Lines, Shape};
     /// use gristmill_engine::run::{RunFile, RunHeader, RunWriter};

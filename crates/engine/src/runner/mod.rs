@@ -1,5 +1,124 @@
-//! Runners: where tasks run. Threads of this process here; the same tasks elsewhere later.
+//! Runners: where tasks run. A runner does what the driver's actions say, and never looks into a task.
+//!
+//! ```text
+//!   slots.rs       the loop between driver and slots, which all runners share
+//!   threads.rs     a slot is a thread of this process
+//!   processes.rs   a slot has a worker process, whose side is worker.rs
+//! ```
+//!
+//! Adding one costs its file: what a slot is (`slots::Slot`), and a [`Runner`] that makes some.
 
-pub mod machine;
+mod attempts;
+mod control;
+mod messages;
+pub mod phases;
+pub mod processes;
+mod shared;
+mod slots;
 pub mod threads;
+pub mod tree;
 pub mod usage;
+pub mod worker;
+
+use std::fmt::Debug;
+
+use serde::Deserialize;
+
+pub use control::{Control, StageProgress};
+pub use shared::NativeExecutors;
+
+use self::phases::PhaseClock;
+use self::processes::Processes;
+use self::threads::Threads;
+use self::usage::PeakMemory;
+use crate::driver::Driver;
+use crate::error::{Error, Kind, Result};
+use crate::history::Recorder;
+use crate::task::TaskContext;
+use crate::worker::Command;
+
+/// Who hears of a job while it runs.
+#[derive(Debug)]
+pub struct RunnerHooks<'a, 'c> {
+    /// What the outside may know and ask.
+    pub control: &'a Control,
+    /// What phases take.
+    pub clock: &'a mut PhaseClock<'c>,
+    /// What memory was used at most.
+    pub memory: &'a PeakMemory,
+    /// What happens.
+    pub recorder: &'a Recorder,
+}
+
+/// The runners that a job may ask for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RunnerKind {
+    /// Threads of this process.
+    #[default]
+    Threads,
+    /// Worker processes.
+    Processes,
+}
+
+impl RunnerKind {
+    /// Their names, as options have them.
+    pub const NAMES: &'static [&'static str] = &["threads", "processes"];
+
+    /// Its name.
+    ///
+    /// ```
+    /// assert_eq!(gristmill_engine::runner::RunnerKind::default().name(), "threads");
+    /// ```
+    pub fn name(self) -> &'static str {
+        match self {
+            RunnerKind::Threads => "threads",
+            RunnerKind::Processes => "processes",
+        }
+    }
+
+    /// The runner; `worker` begins a process that runs tasks.
+    ///
+    /// # Errors
+    /// It wants worker processes, and nothing says how they are begun.
+    pub fn runner(self, worker: Option<&Command>) -> Result<Box<dyn Runner>> {
+        match (self, worker) {
+            (RunnerKind::Threads, _) => Ok(Box::new(Threads)),
+            (RunnerKind::Processes, Some(worker)) => Ok(Box::new(Processes::new(worker.clone()))),
+            (RunnerKind::Processes, None) => {
+                let message = "this program does not know which Python interpreter it runs in";
+                Err(
+                    Error::new(Kind::BadOption, "start worker processes", message)
+                        .of_option("runner")
+                        .advise(
+                            "run the job in threads, or from a Python whose sys.executable is set",
+                        ),
+                )
+            }
+        }
+    }
+}
+
+/// Runs the tasks of jobs.
+pub trait Runner: Send + Sync + Debug {
+    /// Whether tasks see what other tasks leave in the memory of this process: plans ask before they keep anything there.
+    fn shares_memory(&self) -> bool;
+
+    /// What `workers` processes of the runner hold before they do anything: part of the budget.
+    ///
+    /// # Errors
+    /// They cannot be started.
+    fn held_bytes(&self, workers: usize) -> Result<u64>;
+
+    /// Runs the driver's job to its end, with `workers` attempts at once.
+    ///
+    /// # Errors
+    /// The job failed, or was cancelled.
+    fn run(
+        &self,
+        driver: &mut Driver,
+        context: &TaskContext,
+        workers: usize,
+        hooks: RunnerHooks<'_, '_>,
+    ) -> Result<()>;
+}

@@ -12,12 +12,13 @@
 
 use crate::error::Result;
 use crate::order::Entry;
-use crate::order::compact::{PLACE_BITS, compact_entry, sort_compact};
+use crate::order::compact::sort_compact;
+use crate::order::placed::{PLACE_BITS, compact_entry};
 use crate::order::refine::Keys;
 use crate::record::shape::Shape;
 use crate::record::sum::RecordSum;
 use crate::storage::BLOCK_BYTES;
-use crate::storage::pages::{Pages, bytes_of, bytes_of_mut, prefetch_second, words_of};
+use crate::sys::pages::{Pages, bytes_of, bytes_of_mut, prefetch_second, words_of};
 
 const ENTRY_BYTES: usize = size_of::<Entry>();
 

@@ -23,7 +23,7 @@ use super::{Needed, Progress, SpillPlan, SpillScratch, SpilledRun, Written};
 use crate::error::{Error, Kind, Result};
 use crate::order::borders::Border;
 use crate::record::shape::{Pairs, Shape};
-use crate::storage::Store;
+use crate::storage::LocalDisk;
 
 /// The first memories full are so small, and the next ones an eighth of all before: memory that is touched for the first
 /// time costs 2 ns a byte and more, so that a job of few pairs that used all of it would wait for that most of all, and
@@ -78,7 +78,7 @@ pub fn partition_borders(partitions: u32) -> Vec<Border> {
 
 /// Collects pairs of one attempt, and leaves them in sorted runs.
 pub struct Collector {
-    store: Arc<dyn Store>,
+    store: Arc<dyn LocalDisk>,
     plan: CollectPlan,
     borders: Vec<Border>,
     prefix_bytes: usize,
@@ -96,7 +96,7 @@ impl Collector {
     /// ```
     /// use std::sync::Arc;
     /// use gristmill_engine::spill::collect::{CollectPlan, Collector};
-    /// use gristmill_engine::storage::{Store, memory::Memory};
+    /// use gristmill_engine::storage::{LocalDisk, memory::Memory};
     /// let store = Arc::new(Memory::with_room_for(1 << 20));
     /// store.create_directory("/runs".as_ref())?;
     /// let plan = CollectPlan {
@@ -114,7 +114,7 @@ impl Collector {
     /// # Ok::<(), gristmill_engine::Error>(())
     /// ```
     pub fn new(
-        store: Arc<dyn Store>,
+        store: Arc<dyn LocalDisk>,
         plan: CollectPlan,
         name: String,
         mut scratch: SpillScratch,
@@ -206,6 +206,7 @@ impl Collector {
             needed: Needed {
                 fixed_bytes: 0,
                 workers: 1,
+                worker_fixed_bytes: 0,
                 buffer_bytes: self.plan.buffer_bytes,
                 buffer_share: 1,
             }, // of input that is read: there is none

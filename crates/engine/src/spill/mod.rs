@@ -11,6 +11,7 @@
 
 mod chunk;
 pub mod collect;
+mod sizes;
 mod source;
 pub mod table;
 
@@ -20,14 +21,15 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use self::chunk::{Chunk, Sorted};
-pub use self::source::{Needed, Pieces, Progress, Stream, wait_for};
+pub use self::sizes::BucketSizes;
+pub use self::source::{Needed, Pieces, Progress, Stream};
 use crate::error::{Error, JobOption, Result};
 use crate::order::borders::{Border, compare};
 use crate::record::shape::Shape;
 use crate::record::sum::RecordSum;
 use crate::run::{RunHeader, RunIndex, RunWriter, file_bytes};
 use crate::storage::overlap::{Buffers, OverlappedWriter, writer_bytes};
-use crate::storage::{Caching, Store};
+use crate::storage::{Caching, LocalDisk};
 
 /// How many records ahead of the copy the prefetch runs.
 const AHEAD: usize = 40;
@@ -56,9 +58,10 @@ pub struct SpillPlan<'a, S> {
 }
 
 /// A run that was written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpilledRun {
-    /// Where it is.
+    /// Where it is; in a checkpoint, its name alone.
+    #[serde(rename = "name", with = "crate::names")]
     pub path: PathBuf,
     /// Its place among the runs of its task, or of the stream.
     pub number: u64,
@@ -73,9 +76,13 @@ pub struct SpilledRun {
     /// Their bytes, newlines included that were added to last lines.
     pub bytes_read: u64,
     /// The sum of the CRCs of the records read.
+    #[serde(with = "crate::record::checksum::hex")]
     pub checksum_read: u128,
     /// The CRC of its index, by which it is known again.
     pub index_crc: u32,
+    /// What lies in each bucket. A history leaves it out: the index of the run says the same.
+    #[serde(default)]
+    pub buckets: BucketSizes,
 }
 
 /// What one worker reuses from task to task.
@@ -93,7 +100,7 @@ pub fn spill_bytes(chunk_bytes: usize, buffer_bytes: usize) -> u64 {
 /// Spills all of `pieces`. The runs are named `name`-0000 and so on.
 pub fn spill_pieces<S: Shape>(
     plan: &SpillPlan<'_, S>,
-    store: &dyn Store,
+    store: &dyn LocalDisk,
     mut pieces: Pieces<'_>,
     name: &str,
     scratch: &mut SpillScratch,
@@ -110,7 +117,7 @@ pub fn spill_pieces<S: Shape>(
 /// Spills what a stream still has, beside other workers. Runs carry their numbers in the stream.
 pub fn spill_stream<S: Shape>(
     plan: &SpillPlan<'_, S>,
-    store: &dyn Store,
+    store: &dyn LocalDisk,
     stream: &Stream,
     name: &str,
     scratch: &mut SpillScratch,
@@ -125,13 +132,13 @@ pub fn spill_stream<S: Shape>(
 
 /// The runs of an attempt; removed with it unless kept.
 struct Written<'a> {
-    store: &'a dyn Store,
+    store: &'a dyn LocalDisk,
     name: &'a str,
     runs: Vec<SpilledRun>,
 }
 
 impl<'a> Written<'a> {
-    fn new(store: &'a dyn Store, name: &'a str) -> Self {
+    fn new(store: &'a dyn LocalDisk, name: &'a str) -> Self {
         let runs = Vec::new();
         Written { store, name, runs }
     }
@@ -183,13 +190,11 @@ impl<'a> Written<'a> {
         self.runs.push(SpilledRun {
             path,
             number,
-            records: 0,
-            bytes: 0,
             longest,
             records_read: sorted.positions.len() as u64,
             bytes_read: bytes,
             checksum_read: checksum,
-            index_crc: 0,
+            ..SpilledRun::default()
         });
         let header = RunHeader {
             shape: plan.shape.kind(),
@@ -203,6 +208,7 @@ impl<'a> Written<'a> {
         if let Some(run) = self.runs.last_mut() {
             (run.records, run.bytes) = (index.records, index.data_bytes);
             run.index_crc = index.crc();
+            run.buckets = BucketSizes::of_run(plan.shape.kind(), &index);
         }
         Ok(())
     }
@@ -219,7 +225,7 @@ impl Drop for Written<'_> {
 
 /// Creates a run file with its space reserved, in the first place that has room.
 pub fn create_run(
-    store: &dyn Store,
+    store: &dyn LocalDisk,
     places: &[PathBuf],
     name: &str,
     bytes: u64,

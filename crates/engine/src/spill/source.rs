@@ -1,12 +1,11 @@
 //! Where chunks are filled from: ranges of files, or a stream that is read once.
 
 use std::collections::VecDeque;
-use std::fs::File;
-use std::io::{ErrorKind, Read};
 use std::ops::Range;
-use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
 
 use super::chunk::Chunk;
 use crate::error::{Error, JobOption, Kind, Result};
@@ -15,7 +14,12 @@ use crate::run;
 use crate::storage::direct::ended_early;
 use crate::storage::input::{InputFile, Piece};
 use crate::storage::overlap::{TRANSFER_BYTES, WRITER_BUFFERS, read_into, writer_bytes};
+use crate::storage::stream::{File, read_some};
 use crate::storage::{BLOCK_BYTES, Caching, ReadFile, Store};
+
+/// Pieces up to this are read at once, through the page cache, and lie next to each other in memory: for a small file
+/// a thread that reads ahead, a second descriptor for direct I/O and whole blocks cost more than its bytes.
+const SMALL_BYTES: u64 = 64 << 10;
 
 /// Notes bytes as done, and says whether to stop.
 pub type Progress<'a> = &'a dyn Fn(u64) -> Result<()>;
@@ -79,6 +83,10 @@ impl<'a> Pieces<'a> {
         piece: Piece,
         progress: Progress<'_>,
     ) -> Result<u64> {
+        let place = chunk.used();
+        if piece.bytes <= SMALL_BYTES && piece.bytes <= chunk.room(shape, place) as u64 {
+            return self.read_small(shape, chunk, piece, place, progress);
+        }
         let path = &self.files[piece.file].path;
         let file = self.store.open(path, Caching::Direct)?;
         let lead = (piece.offset % BLOCK_BYTES as u64) as usize;
@@ -112,6 +120,37 @@ impl<'a> Pieces<'a> {
             stopped = stopped.or(chunk.open());
         }
         Ok((stopped.map_or(end, |at| at - place) - lead) as u64)
+    }
+
+    /// The same of a small piece that has room, behind what is there: one open, one read.
+    fn read_small<S: Shape>(
+        &self,
+        shape: S,
+        chunk: &mut Chunk,
+        piece: Piece,
+        place: usize,
+        progress: Progress<'_>,
+    ) -> Result<u64> {
+        let path = &self.files[piece.file].path;
+        let file = self.store.open(path, Caching::Cached)?;
+        chunk.begin_piece(place, self.starts[piece.file] + piece.offset);
+        let end = place + piece.bytes as usize;
+        let (memory, mut scanner) = chunk.split(shape, end);
+        let memory = &mut memory[place..end];
+        let read = file.read_at(memory, piece.offset)?;
+        if read < memory.len() {
+            let wanted = piece.offset + piece.bytes;
+            return Err(ended_early(path, wanted, piece.offset + read as u64));
+        }
+        let stop = scanner.scan(memory, place);
+        chunk.settle(shape, end);
+        progress(piece.bytes)?;
+        let stopped = if stop < end {
+            Some(stop)
+        } else {
+            end_of_input(shape, chunk)
+        };
+        Ok((stopped.unwrap_or(end) - place) as u64)
     }
 
     /// The error of a record that no chunk holds: how long it is, and the memory that is needed for such.
@@ -231,12 +270,14 @@ fn too_long(chunk: &Chunk, record: Option<(u64, &Needed)>) -> Error {
 }
 
 /// What memory a job needs for a record that is longer than a worker has room for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Needed {
     /// Beside the workers.
     pub fixed_bytes: u64,
     /// How many share the memory.
     pub workers: u64,
+    /// What each holds beside its buffers.
+    pub worker_fixed_bytes: u64,
     /// Bytes of each buffer of a writer, at least.
     pub buffer_bytes: usize,
     /// The part of a worker's memory that such a buffer may grow to: one in so many.
@@ -255,7 +296,8 @@ impl Needed {
         let merge = 2 * (longest + 2 * run::BLOCK_BYTES as u64 + SLACK_BYTES);
         let own = merge.max(longest + SLACK_BYTES);
         let buffers = WRITER_BUFFERS as u64;
-        own + own * buffers / (self.buffer_share - buffers) + writer_bytes(self.buffer_bytes)
+        let beside = self.worker_fixed_bytes + writer_bytes(self.buffer_bytes);
+        own + own * buffers / (self.buffer_share - buffers) + beside
     }
 }
 
@@ -276,20 +318,6 @@ struct State {
     bytes: u64,
     ended: bool,
 }
-
-/// Waits until a stream has something to read, or has ended; false after a while without.
-pub fn wait_for(file: &File) -> bool {
-    let mut waiting = libc::pollfd {
-        fd: file.as_raw_fd(),
-        events: libc::POLLIN,
-        revents: 0,
-    };
-    // SAFETY: one valid descriptor, and the memory of one answer.
-    unsafe { libc::poll(&raw mut waiting, 1, WAIT_MS) != 0 }
-}
-
-/// How long to wait for a stream before looking whether the job was cancelled.
-const WAIT_MS: i32 = 50;
 
 impl Stream {
     /// All that is still to come from `file`, which errors call `name`.
@@ -331,7 +359,7 @@ impl Stream {
             return Err(Error::new(Kind::BadInput, "read the input", message)
                 .with("file", &state.name)
                 .with("offset", state.bytes - left)
-                .advise("look whether it was written whole, and whether it holds such records"));
+                .advise("check that it was written whole, and that it holds such records"));
         }
         if chunk.is_empty() && left > 0 {
             return Err(too_long(chunk, None)
@@ -395,17 +423,7 @@ impl State {
 
     /// Reads what there is; `None` where nothing came in time.
     fn read(&mut self, memory: &mut [u8]) -> Result<Option<usize>> {
-        if !wait_for(&self.file) {
-            return Ok(None);
-        }
-        match self.file.read(memory) {
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(None),
-            Err(error) => Err(Error::from_io(
-                "read the input",
-                Path::new(&self.name),
-                &error,
-            )),
-        }
+        let failed = |error| Error::from_io("read the input", Path::new(&self.name), &error);
+        read_some(&mut self.file, memory).map_err(failed)
     }
 }

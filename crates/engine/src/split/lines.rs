@@ -105,6 +105,7 @@ impl LineReader {
     /// The store's, a delimiter of no bytes, a file that has become shorter.
     ///
     /// ```
+    /// use gristmill_engine::storage::{LocalDisk as _, Output as _};
     /// use gristmill_engine::split::lines::{LineOptions, LineReader};
     /// use gristmill_engine::storage::{Caching, Store, memory::Memory};
     /// let (store, path) = (Memory::with_room_for(100), "/a".as_ref());
@@ -303,7 +304,7 @@ impl LineReader {
         Error::new(Kind::BadInput, "read lines", message)
             .with_path(&self.path)
             .with("offset", self.offset - self.mark_bytes)
-            .advise("look whether these are lines of text; of other files, gm.text(paths, whole=True) makes records of whole files, and gm.fixed(paths, length) records of one length")
+            .advise("check that these are lines of text; of other files, gm.text(paths, whole=True) makes records of whole files, and gm.fixed(paths, length) records of one length")
     }
 }
 
@@ -380,7 +381,7 @@ impl Source {
                     let message = format!("it ends at {at}; it had {file_bytes} bytes");
                     return Err(Error::new(Kind::InputChanged, "read lines", message)
                         .with_path(path)
-                        .advise("let nobody write to the input, then run again"));
+                        .advise("let no program write to the input, then run again"));
                 }
                 Ok(read)
             }

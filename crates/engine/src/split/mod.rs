@@ -16,13 +16,14 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Kind, Result};
 use crate::storage::input::{InputFile, Piece};
-use crate::storage::local::not_there;
+use crate::storage::local::{dangling, not_there};
 use crate::storage::{BLOCK_BYTES, Caching, FileKind, Stat, Store};
 
 /// The files that `names` stand for: a file is itself; a directory is the files in it, in the order of their
 /// names, without those that begin with `_` or `.`.
 ///
 /// ```
+/// use gristmill_engine::storage::{LocalDisk as _, Output as _};
 /// use gristmill_engine::{split::input_files, storage::{Caching, Store, memory::Memory}};
 /// let store = Memory::with_room_for(100);
 /// store.create_directory("/in".as_ref())?;
@@ -36,25 +37,67 @@ use crate::storage::{BLOCK_BYTES, Caching, FileKind, Stat, Store};
 pub fn input_files(store: &dyn Store, names: &[PathBuf]) -> Result<Vec<InputFile>> {
     let mut files = Vec::new();
     for name in names {
-        let stat = store
-            .stat(name)?
-            .ok_or_else(|| not_there("find the input", name))?;
-        if stat.kind != FileKind::Directory {
-            files.push(input_file(name, stat)?);
-            continue;
-        }
-        for path in store
-            .list(name)?
-            .into_iter()
-            .filter(|path| !is_hidden(path))
-        {
-            let stat = store
-                .stat(&path)?
-                .ok_or_else(|| not_there("find the input", &path))?;
-            files.push(input_file(&path, stat)?);
+        match files_of(store, name)? {
+            Named::Files(found) => files.extend(found),
+            Named::Other => return Err(not_a_file(name)),
         }
     }
     Ok(files)
+}
+
+/// What a name stands for.
+#[derive(Debug)]
+pub enum Named {
+    /// A file, or those of a directory.
+    Files(Vec<InputFile>),
+    /// Something that is neither.
+    Other,
+}
+
+/// The files that one name stands for: each is asked once for its state.
+///
+/// ```
+/// use gristmill_engine::split::{Named, files_of};
+/// use gristmill_engine::storage::{Caching, LocalDisk, Output, memory::Memory};
+/// let store = Memory::with_room_for(1 << 20);
+/// store.create_directory("/in".as_ref())?;
+/// for name in ["/in/a", "/in/_b"] {
+///     store.create(name.as_ref(), 1, Caching::Cached)?;
+/// }
+/// assert!(matches!(files_of(&store, "/in".as_ref())?, Named::Files(files) if files.len() == 1));
+/// # Ok::<(), gristmill_engine::Error>(())
+/// ```
+pub fn files_of(store: &dyn Store, name: &Path) -> Result<Named> {
+    let stat = |path: &Path| {
+        let found = store.stat(path)?;
+        found.ok_or_else(|| not_there("find the input", path))
+    };
+    let found = stat(name)?;
+    match found.kind {
+        FileKind::Other => return Ok(Named::Other),
+        FileKind::File | FileKind::DanglingLink => {
+            return Ok(Named::Files(vec![input_file(name.to_owned(), found)?]));
+        }
+        FileKind::Directory => {}
+    }
+    let paths = store.list(name)?.into_iter();
+    let files = paths.filter(|path| !is_hidden(path)).map(|path| {
+        let found = stat(&path)?;
+        input_file(path, found)
+    });
+    Ok(Named::Files(files.collect::<Result<_>>()?))
+}
+
+/// The error of an input that is neither file nor directory.
+///
+/// ```
+/// let error = gristmill_engine::split::not_a_file("/dev/tty".as_ref());
+/// assert!(error.to_string().starts_with("cannot read the input: it is not a regular file"));
+/// ```
+pub fn not_a_file(path: &Path) -> Error {
+    Error::new(Kind::BadInput, "read the input", "it is not a regular file")
+        .with_path(path)
+        .advise("copy its bytes to a file first")
 }
 
 /// Whether a file in a directory is passed over, as Hadoop does: its name begins with `_` or `.`.
@@ -65,22 +108,20 @@ pub fn is_hidden(path: &Path) -> bool {
     })
 }
 
-fn input_file(path: &Path, stat: Stat) -> Result<InputFile> {
-    let refuse = |what: &str, advice: &str| {
-        Err(Error::new(Kind::BadInput, "read the input", what)
-            .with_path(path)
-            .advise(advice))
-    };
+fn input_file(path: PathBuf, stat: Stat) -> Result<InputFile> {
     match stat.kind {
-        FileKind::File => Ok(InputFile {
-            path: path.to_owned(),
-            stat,
-        }),
-        FileKind::Directory => refuse(
-            "it is a directory inside an input directory",
-            "name it as an input of its own, or give it a name that begins with \"_\"",
-        ),
-        FileKind::Other => refuse("it is no regular file", "copy its bytes to a file first"),
+        FileKind::File => Ok(InputFile { path, stat }),
+        FileKind::Directory => {
+            let what = "it is a directory inside an input directory";
+            let advice = "name it as an input of its own, or give it a name that begins with \"_\"";
+            Err(Error::new(Kind::BadInput, "read the input", what)
+                .with_path(&path)
+                .advise(advice))
+        }
+        FileKind::DanglingLink => {
+            Err(dangling("read the input", &path).advise("mend the link, or name another file"))
+        }
+        FileKind::Other => Err(not_a_file(&path)),
     }
 }
 
@@ -90,7 +131,7 @@ pub fn check_whole_records(files: &[InputFile], record_bytes: usize) -> Result<(
         let rest = stat.bytes % record_bytes as u64;
         if rest != 0 {
             let message = format!(
-                "its length of {} bytes is no multiple of the record length {record_bytes}: behind {} whole \
+                "its length of {} bytes is not a multiple of the record length {record_bytes}: behind {} whole \
                  record(s), {rest} bytes are left at offset {}",
                 stat.bytes,
                 stat.bytes / record_bytes as u64,
@@ -98,9 +139,7 @@ pub fn check_whole_records(files: &[InputFile], record_bytes: usize) -> Result<(
             );
             return Err(Error::new(Kind::BadInput, "read the input", message)
                 .with_path(path)
-                .advise(
-                    "look whether the file was copied whole, and whether it holds such records",
-                ));
+                .advise("check that the file was copied whole, and that it holds such records"));
         }
     }
     Ok(())
@@ -142,7 +181,7 @@ pub fn check_unchanged(store: &dyn Store, files: &[InputFile]) -> Result<()> {
             );
             return Err(Error::new(Kind::InputChanged, "read the input", message)
                 .with_path(path)
-                .advise("let nobody write to the input, then run again"));
+                .advise("let no program write to the input, then run again"));
         }
     }
     Ok(())

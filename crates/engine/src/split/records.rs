@@ -41,6 +41,7 @@ pub fn record_start<S: Shape>(
 /// Moves the borders of splits to where records begin.
 ///
 /// ```
+/// use gristmill_engine::storage::{LocalDisk as _, Output as _};
 /// use gristmill_engine::record::shape::Lines;
 /// use gristmill_engine::split::{input_files, records::at_records, splits};
 /// use gristmill_engine::storage::{Caching, Store, memory::Memory};
@@ -91,6 +92,7 @@ mod tests {
     use super::*;
     use crate::record::shape::{Fixed, Lines};
     use crate::split::{input_files, splits};
+    use crate::storage::Output as _;
     use crate::storage::memory::Memory;
     use proptest::collection::vec;
     use proptest::prelude::*;

@@ -14,7 +14,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::check_length;
-use crate::codec::{Codec, SNIFF_BYTES, detect};
+use super::lines::{LineOptions, LineReader};
+use crate::codec::{self, Codec, Coding, SNIFF_BYTES, detect};
 use crate::error::Result;
 use crate::storage::input::InputFile;
 use crate::storage::{Caching, Store};
@@ -23,6 +24,7 @@ use crate::storage::{Caching, Store};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextPiece {
     /// The file.
+    #[serde(with = "crate::names")]
     pub path: PathBuf,
     /// Where the range begins.
     pub start: u64,
@@ -78,6 +80,7 @@ pub fn split_bytes(input_bytes: u64, split_min: u64, split_max: u64) -> u64 {
 /// A file cannot be read, or is not compressed as its name says.
 ///
 /// ```
+/// use gristmill_engine::storage::{LocalDisk as _, Output as _};
 /// use gristmill_engine::split::{input_files, text::{TextSplits, text_splits}};
 /// use gristmill_engine::storage::{Caching, Store, memory::Memory};
 /// let store = Memory::with_room_for(1000);
@@ -143,6 +146,42 @@ pub fn text_splits(
     Ok(splits)
 }
 
+/// Opens the lines of a piece, decoded where the file is compressed.
+///
+/// # Errors
+/// The file cannot be read, or is shorter than it was.
+///
+/// ```
+/// use gristmill_engine::split::lines::LineOptions;
+/// use gristmill_engine::split::text::{TextPiece, open_lines};
+/// use gristmill_engine::storage::{Caching, Output, memory::Memory};
+/// let store = Memory::with_room_for(1 << 20);
+/// store.create("/text".as_ref(), 4, Caching::Cached)?.write_at(b"a\nb\n", 0)?;
+/// let piece = TextPiece { path: "/text".into(), start: 2, bytes: 2, file_bytes: 4, codec: None };
+/// let mut lines = open_lines(&store, &piece, &LineOptions::default())?;
+/// assert_eq!(lines.next_line()?.map(|line| (line.bytes, line.offset)), Some((b"b".as_slice(), 2)));
+/// # Ok::<(), gristmill_engine::Error>(())
+/// ```
+pub fn open_lines(
+    store: &dyn Store,
+    piece: &TextPiece,
+    options: &LineOptions,
+) -> Result<LineReader> {
+    let path = &piece.path;
+    match piece.codec {
+        None => {
+            let file = store.open(path, Caching::Cached)?;
+            let range = piece.start..piece.start + piece.bytes;
+            LineReader::of_range(file, path, piece.file_bytes, range, options)
+        }
+        Some(codec) => {
+            let coding = Coding::Coded(codec);
+            let reader = codec::open(store, path, Caching::Cached, coding)?;
+            LineReader::of_stream(reader, path, options)
+        }
+    }
+}
+
 /// How a file is compressed, by its name and its first bytes.
 fn codec_of(store: &dyn Store, file: &InputFile) -> Result<Option<Codec>> {
     let mut first = vec![0; SNIFF_BYTES];
@@ -156,6 +195,7 @@ fn codec_of(store: &dyn Store, file: &InputFile) -> Result<Option<Codec>> {
 mod tests {
     use super::*;
     use crate::split::input_files;
+    use crate::storage::Output as _;
     use crate::storage::memory::Memory;
     use proptest::prelude::*;
 

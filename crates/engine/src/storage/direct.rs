@@ -14,12 +14,13 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::{BLOCK_BYTES, Caching, ReadFile, WriteFile};
 use crate::error::{Error, Kind, Result};
+use crate::sys::files;
 
 /// A local file open for reading.
 #[derive(Debug)]
@@ -160,21 +161,11 @@ fn edges(data: &[u8], offset: u64) -> (usize, usize) {
     (head, (data.len() - head) / BLOCK_BYTES * BLOCK_BYTES)
 }
 
-#[cfg(target_os = "linux")]
 fn open_direct(options: &mut OpenOptions, path: &Path, caching: Caching) -> Option<File> {
     match caching {
         Caching::Cached => None,
-        Caching::Direct => options
-            .create(false)
-            .custom_flags(libc::O_DIRECT)
-            .open(path)
-            .ok(),
+        Caching::Direct => files::open_direct(options.create(false), path),
     }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn open_direct(_options: &mut OpenOptions, _path: &Path, _caching: Caching) -> Option<File> {
-    None
 }
 
 /// Whether an error says that the file system wants no direct I/O of this shape.
@@ -183,27 +174,11 @@ fn refused_direct(error: &io::Error) -> bool {
 }
 
 /// Gives the file its length and, where the file system can, its blocks: a full disk is found here, not later.
-#[cfg(target_os = "linux")]
 fn reserve_space(file: &File, bytes: u64) -> io::Result<()> {
-    let Ok(length) = libc::off_t::try_from(bytes) else {
-        return Err(io::ErrorKind::FileTooLarge.into());
-    };
-    if length == 0 {
-        return Ok(());
+    match files::allocate(file, bytes) {
+        Err(error) if files::not_supported(&error) => set_length(file, bytes),
+        done => done,
     }
-    // SAFETY: a valid descriptor, and no memory involved.
-    if unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, length) } == 0 {
-        return Ok(());
-    }
-    match io::Error::last_os_error() {
-        error if error.raw_os_error() == Some(libc::EOPNOTSUPP) => set_length(file, bytes),
-        error => Err(error),
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn reserve_space(file: &File, bytes: u64) -> io::Result<()> {
-    set_length(file, bytes)
 }
 
 /// Lengthens only: other writers may be at work in the same file.
@@ -223,13 +198,13 @@ pub fn ended_early(path: &Path, wanted: u64, found: u64) -> Error {
         format!("it became shorter while it was read: {found} bytes where {wanted} were"),
     )
     .with_path(path)
-    .advise("let nobody write to the input, then run again")
+    .advise("let no program write to the input, then run again")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::storage::pages::Pages;
+    use crate::sys::pages::Pages;
     use proptest::prelude::*;
 
     proptest! {

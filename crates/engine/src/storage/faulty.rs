@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Caching, Lock, ReadFile, Stat, Store, WriteFile, remove_in_order};
+use super::{Caching, LocalDisk, Lock, Output, ReadFile, Stat, Store, WriteFile, remove_in_order};
 use crate::error::{Error, Result};
+use crate::sys::codes;
 
 /// What goes wrong at a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +60,7 @@ impl Counter {
 fn failure(fault: Fault, operation: &'static str, path: &Path) -> Error {
     let code = match fault {
         Fault::Code(code) => code,
-        Fault::Short | Fault::BitFlip => libc::EIO,
+        Fault::Short | Fault::BitFlip => codes::EIO,
     };
     Error::from_io(operation, path, &io::Error::from_raw_os_error(code))
 }
@@ -67,7 +68,7 @@ fn failure(fault: Fault, operation: &'static str, path: &Path) -> Error {
 /// Another store with faults.
 ///
 /// ```
-/// use gristmill_engine::storage::{Store, faulty::{Fault, Faulty, Plan}, memory::Memory};
+/// use gristmill_engine::storage::{LocalDisk, faulty::{Fault, Faulty, Plan}, memory::Memory};
 /// let plan = Plan { fault: Fault::Code(28), from: 1, to: 2 };
 /// let store = Faulty::new(Memory::with_room_for(100), plan);
 /// assert!(store.create_directory("/a".as_ref()).is_ok());
@@ -83,7 +84,7 @@ pub struct Faulty<S> {
     dies: bool,
 }
 
-impl<S: Store> Faulty<S> {
+impl<S: LocalDisk> Faulty<S> {
     /// `inner`, with the faults of `plan`.
     pub fn new(inner: S, plan: Plan) -> Self {
         Faulty {
@@ -100,7 +101,7 @@ impl<S: Store> Faulty<S> {
     /// killed. The errors are of a kind that no retry helps.
     pub fn dying(inner: S, at_call: u64) -> Self {
         let plan = Plan {
-            fault: Fault::Code(libc::ENOSPC),
+            fault: Fault::Code(codes::ENOSPC),
             from: at_call,
             to: u64::MAX,
         };
@@ -127,7 +128,7 @@ impl<S: Store> Faulty<S> {
     }
 }
 
-impl<S: Store> Store for Faulty<S> {
+impl<S: LocalDisk> Store for Faulty<S> {
     fn stat(&self, path: &Path) -> Result<Option<Stat>> {
         self.counter.check("look at a file", path)?;
         self.inner.stat(path)
@@ -147,7 +148,9 @@ impl<S: Store> Store for Faulty<S> {
             counter: self.counter.clone(),
         }))
     }
+}
 
+impl<S: LocalDisk> Output for Faulty<S> {
     fn create(&self, path: &Path, bytes: u64, caching: Caching) -> Result<Box<dyn WriteFile>> {
         self.counter.check("create the output", path)?;
         let inner = self.inner.create(path, bytes, caching)?;
@@ -157,7 +160,9 @@ impl<S: Store> Store for Faulty<S> {
             counter: self.counter.clone(),
         }))
     }
+}
 
+impl<S: LocalDisk> LocalDisk for Faulty<S> {
     fn create_directory(&self, path: &Path) -> Result<()> {
         self.counter.check("create a directory", path)?;
         self.inner.create_directory(path)

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::memory::Memory;
-use super::{Caching, Lock, ReadFile, Stat, Store, WriteFile};
+use super::{Caching, LocalDisk, Lock, Output, ReadFile, Stat, Store, WriteFile};
 use crate::error::Result;
 
 /// The directory that is in memory: no path of a file system begins like this.
@@ -17,7 +17,7 @@ pub const MEMORY_PLACE: &str = "memory:";
 #[derive(Debug)]
 pub struct Layered {
     memory: Memory,
-    below: Arc<dyn Store>,
+    below: Arc<dyn LocalDisk>,
 }
 
 impl Layered {
@@ -25,7 +25,7 @@ impl Layered {
     ///
     /// ```
     /// use std::sync::Arc;
-    /// use gristmill_engine::storage::{Caching, Store, memory::Memory};
+    /// use gristmill_engine::storage::{Caching, Output, memory::Memory};
     /// use gristmill_engine::storage::layered::{Layered, MEMORY_PLACE};
     /// let below = Memory::with_room_for(10);
     /// let store = Layered::new(Arc::new(below.clone()), 5);
@@ -34,12 +34,12 @@ impl Layered {
     /// assert_eq!(below.paths(), ["/b"].map(Into::<std::path::PathBuf>::into));
     /// # Ok::<(), gristmill_engine::Error>(())
     /// ```
-    pub fn new(below: Arc<dyn Store>, limit_bytes: u64) -> Self {
+    pub fn new(below: Arc<dyn LocalDisk>, limit_bytes: u64) -> Self {
         let memory = Memory::with_room_for(limit_bytes);
         Layered { memory, below }
     }
 
-    fn of(&self, path: &Path) -> &dyn Store {
+    fn of(&self, path: &Path) -> &dyn LocalDisk {
         if path.starts_with(MEMORY_PLACE) {
             &self.memory
         } else {
@@ -61,12 +61,24 @@ impl Store for Layered {
         self.of(path).open(path, caching)
     }
 
+    fn check_readable(&self, path: &Path) -> Result<()> {
+        self.of(path).check_readable(path)
+    }
+}
+
+impl Output for Layered {
     fn create(&self, path: &Path, bytes: u64, caching: Caching) -> Result<Box<dyn WriteFile>> {
         self.of(path).create(path, bytes, caching)
     }
+}
 
+impl LocalDisk for Layered {
     fn create_private(&self, path: &Path, data: &[u8]) -> Result<()> {
         self.of(path).create_private(path, data)
+    }
+
+    fn create_private_directory(&self, path: &Path) -> Result<()> {
+        self.of(path).create_private_directory(path)
     }
 
     fn read_private(&self, path: &Path) -> Result<Vec<u8>> {

@@ -1,22 +1,25 @@
 //! The local file system as a store.
 
-use std::ffi::CString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::ops::Range;
-use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::direct::{LocalReader, LocalWriter};
-use super::{Caching, FileKind, Lock, ReadFile, Stat, Store, WriteFile, private, whole_blocks};
+use super::location::parent_of;
+use super::{
+    Caching, FileKind, LocalDisk, Lock, Output, ReadFile, Stat, Store, WriteFile, private,
+    whole_blocks,
+};
 use crate::error::{Error, Kind, Result};
+use crate::sys::files;
 
 /// Files of this machine, network mounts included.
 ///
 /// ```
-/// use gristmill_engine::storage::{Caching, Store, local::Local};
+/// use gristmill_engine::storage::{Caching, Output, Store, local::Local};
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("a");
 /// Local.create(&path, 5, Caching::Direct)?.write_at(b"hello", 0)?;
@@ -49,7 +52,8 @@ impl Store for Local {
         for entry in fs::read_dir(directory).map_err(failed)? {
             paths.push(entry.map_err(failed)?.path());
         }
-        paths.sort();
+        // By bytes: paths compare by their parts, which takes longer, and these differ in the last one only.
+        paths.sort_unstable_by(|a, b| a.as_os_str().as_bytes().cmp(b.as_os_str().as_bytes()));
         Ok(paths)
     }
 
@@ -57,10 +61,18 @@ impl Store for Local {
         Ok(Box::new(LocalReader::open(path, caching)?))
     }
 
+    fn check_readable(&self, path: &Path) -> Result<()> {
+        files::check_readable(path).map_err(|error| Error::from_io("open the input", path, &error))
+    }
+}
+
+impl Output for Local {
     fn create(&self, path: &Path, bytes: u64, caching: Caching) -> Result<Box<dyn WriteFile>> {
         Ok(Box::new(LocalWriter::create(path, bytes, caching)?))
     }
+}
 
+impl LocalDisk for Local {
     fn create_private(&self, path: &Path, data: &[u8]) -> Result<()> {
         private::create(path, data)
     }
@@ -69,13 +81,17 @@ impl Store for Local {
         private::read(path)
     }
 
+    fn create_private_directory(&self, path: &Path) -> Result<()> {
+        private::create_directory(path)
+    }
+
     fn create_directory(&self, path: &Path) -> Result<()> {
         fs::create_dir(path).map_err(|error| Error::from_io("create a directory", path, &error))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
-        match rename_with(from, to, Rename::NoReplace) {
-            Err(error) if not_supported(&error) => rename_checked(from, to),
+        match files::rename_new(from, to) {
+            Err(error) if refused(&error) => rename_checked(from, to),
             done => done,
         }
         .map_err(|error| Error::from_io("rename", to, &error))
@@ -111,9 +127,9 @@ impl Store for Local {
     }
 
     fn exchange(&self, one: &Path, other: &Path) -> Result<bool> {
-        match rename_with(one, other, Rename::Exchange) {
+        match files::exchange(one, other) {
             Ok(()) => Ok(true),
-            Err(error) if not_supported(&error) => Ok(false),
+            Err(error) if refused(&error) => Ok(false),
             Err(error) => Err(Error::from_io("exchange names", other, &error)),
         }
     }
@@ -147,27 +163,16 @@ impl Store for Local {
         if blocks.is_empty() {
             return Ok(());
         }
-        match punch_hole(&file, &blocks) {
-            Err(error) if not_supported(&error) => Ok(()),
+        match files::punch_hole(&file, &blocks) {
+            Err(error) if refused(&error) => Ok(()),
             done => done.map_err(failed),
         }
     }
 
     fn free_bytes(&self, path: &Path) -> Result<Option<u64>> {
-        let Ok(name) = CString::new(path.as_os_str().as_bytes()) else {
-            return Ok(None);
-        };
-        // SAFETY: `name` ends with NUL, and `found` is written by the call before it is read.
-        let (code, found) = unsafe {
-            let mut found: libc::statvfs = std::mem::zeroed();
-            (libc::statvfs(name.as_ptr(), &raw mut found), found)
-        };
-        if code != 0 {
-            let error = io::Error::last_os_error();
-            return Err(Error::from_io("ask for free space", path, &error));
-        }
-        #[allow(clippy::unnecessary_cast, reason = "narrower on some Unixes")]
-        Ok(Some(found.f_bavail as u64 * found.f_frsize as u64))
+        let free = files::free_bytes(path);
+        free.map(Some)
+            .map_err(|error| Error::from_io("ask for free space", path, &error))
     }
 
     fn lock(&self, path: &Path) -> Result<Option<Box<dyn Lock>>> {
@@ -175,13 +180,10 @@ impl Store for Local {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
         let file = options.open(path).map_err(failed)?;
-        // SAFETY: a valid descriptor; the lock goes with it.
-        if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
-            return Ok(Some(Box::new(FileLock { _file: file })));
-        }
-        match io::Error::last_os_error() {
-            error if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-            error => Err(failed(error)),
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Box::new(FileLock { _file: file }))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(failed(error)),
         }
     }
 }
@@ -197,6 +199,8 @@ fn stat_of(found: &fs::Metadata) -> Stat {
     let kind = match found.file_type() {
         kind if kind.is_file() => FileKind::File,
         kind if kind.is_dir() => FileKind::Directory,
+        // Links are followed where they lead to something.
+        kind if kind.is_symlink() => FileKind::DanglingLink,
         _ => FileKind::Other,
     };
     Stat {
@@ -205,64 +209,6 @@ fn stat_of(found: &fs::Metadata) -> Stat {
         modified_ns: i128::from(found.mtime()) * 1_000_000_000 + i128::from(found.mtime_nsec()),
         identity: (found.dev(), found.ino()),
     }
-}
-
-#[derive(Clone, Copy)]
-enum Rename {
-    NoReplace,
-    Exchange,
-}
-
-/// The renames that only Linux has; elsewhere, and on file systems without them, an "unsupported" error.
-#[cfg(target_os = "linux")]
-fn rename_with(from: &Path, to: &Path, how: Rename) -> io::Result<()> {
-    let from = CString::new(from.as_os_str().as_bytes())?;
-    let to = CString::new(to.as_os_str().as_bytes())?;
-    let flags = match how {
-        Rename::NoReplace => libc::RENAME_NOREPLACE,
-        Rename::Exchange => libc::RENAME_EXCHANGE,
-    };
-    let here = libc::AT_FDCWD;
-    // SAFETY: both names end with NUL.
-    let code = unsafe {
-        libc::syscall(
-            libc::SYS_renameat2,
-            here,
-            from.as_ptr(),
-            here,
-            to.as_ptr(),
-            flags,
-        )
-    };
-    if code == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn rename_with(_from: &Path, _to: &Path, _how: Rename) -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
-}
-
-/// Takes the blocks of a range from a file; they read as zeros, and the length stays.
-#[cfg(target_os = "linux")]
-fn punch_hole(file: &File, blocks: &Range<u64>) -> io::Result<()> {
-    let convert = |bytes| libc::off_t::try_from(bytes).map_err(io::Error::other);
-    let (start, bytes) = (convert(blocks.start)?, convert(blocks.end - blocks.start)?);
-    let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-    // SAFETY: a valid descriptor, and no memory involved.
-    if unsafe { libc::fallocate(file.as_raw_fd(), mode, start, bytes) } == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn punch_hole(_file: &File, _blocks: &Range<u64>) -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// Rename where the system cannot refuse an existing target: looks first. `rename` itself refuses a directory
@@ -274,11 +220,9 @@ fn rename_checked(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(from, to)
 }
 
-fn not_supported(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::Unsupported | io::ErrorKind::InvalidInput
-    ) || matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EOPNOTSUPP))
+/// Whether a file system refused a call, or a flag, that it does not know.
+fn refused(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::InvalidInput || files::not_supported(error)
 }
 
 /// The nearest existing directory at or above `path`: where a new file's space would come from.
@@ -301,23 +245,18 @@ pub fn existing_parent(path: &Path) -> &Path {
         .unwrap_or(here)
 }
 
-/// The folder that holds `path` by name; `.` for a bare name.
-///
-/// ```
-/// use gristmill_engine::storage::local::parent_of;
-/// assert_eq!(parent_of("out".as_ref()), std::path::Path::new("."));
-/// assert_eq!(parent_of("a/out".as_ref()), std::path::Path::new("a"));
-/// ```
-pub fn parent_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    }
-}
-
 /// The error where the store has nothing at `path`.
 pub fn not_there(operation: &'static str, path: &Path) -> Error {
     Error::new(Kind::NotFound, operation, "no such file or directory").with_path(path)
+}
+
+/// The error of a link to a name that does not exist.
+pub fn dangling(operation: &'static str, path: &Path) -> Error {
+    let target = fs::read_link(path).unwrap_or_default();
+    let message = "it is a dangling link: the file that it leads to does not exist";
+    Error::new(Kind::NotFound, operation, message)
+        .with_path(path)
+        .with("leads to", target.display())
 }
 
 /// Removes a directory with all that is in it, also where scripts and archives left directories there that may not be
@@ -352,7 +291,7 @@ mod tests {
 
     const BLOCK: u64 = super::super::BLOCK_BYTES as u64;
 
-    fn discard_a_middle(store: &dyn Store, path: &Path) -> Vec<u8> {
+    fn discard_a_middle(store: &dyn LocalDisk, path: &Path) -> Vec<u8> {
         let bytes = 8 * BLOCK as usize + 100;
         let file = store.create(path, 0, Caching::Cached).unwrap();
         file.write_at(&vec![7; bytes], 0).unwrap();

@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::local::not_there;
-use super::pages::Pages;
-use super::{Caching, FileKind, Lock, ReadFile, Stat, Store, WriteFile, whole_blocks};
+use super::{
+    Caching, FileKind, LocalDisk, Lock, Output, ReadFile, Stat, Store, WriteFile, whole_blocks,
+};
 use crate::error::{Error, Kind, Result};
+use crate::sys::pages::Pages;
 
 type Bytes = Arc<RwLock<Content>>;
 
@@ -51,7 +53,7 @@ enum Node {
 /// Files and directories in memory, with a limit on their size.
 ///
 /// ```
-/// use gristmill_engine::storage::{Caching, Store, memory::Memory};
+/// use gristmill_engine::storage::{Caching, Output, memory::Memory};
 /// let store = Memory::with_room_for(1000);
 /// store.create("/a".as_ref(), 3, Caching::Cached)?.write_at(b"abc", 0)?;
 /// assert_eq!(store.bytes_of("/a".as_ref()), Some(b"abc".to_vec()));
@@ -142,7 +144,9 @@ impl Store for Memory {
             _ => Err(not_there("open the input", path)),
         }
     }
+}
 
+impl Output for Memory {
     fn create(&self, path: &Path, bytes: u64, _caching: Caching) -> Result<Box<dyn WriteFile>> {
         let mut nodes = self.nodes();
         let file = match nodes.get(path) {
@@ -168,7 +172,9 @@ impl Store for Memory {
         nodes.insert(path.to_owned(), Node::File(file.clone()));
         Ok(Box::new(MemoryFile { bytes: file }))
     }
+}
 
+impl LocalDisk for Memory {
     fn create_directory(&self, path: &Path) -> Result<()> {
         match self.nodes().insert(path.to_owned(), Node::Directory) {
             None => Ok(()),

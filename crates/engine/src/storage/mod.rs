@@ -1,21 +1,28 @@
-//! Storage: where files live. One trait, [`Store`]; the local file system, memory (tests), and a wrapper that
-//! injects faults into any of them.
+//! Storage: where files live.
 //!
-//! Data move in whole buffers between a file and memory that the caller owns. Errors carry the operation and
-//! the file; offsets are bytes. A new kind of store (remote objects, HDFS) is one more implementation.
+//! ```text
+//!   Store       stat, list, read ranges            what every place can do
+//!     └ Output      create: ranges, or whole files      where a job's output may go
+//!         └ LocalDisk   rename, locks, discard, ...         where runs and job folders lie
+//! ```
+//!
+//! The local file system and memory (tests) are local disks; object stores are outputs; [`stores::Stores`] finds the
+//! store of a location. Data move in whole buffers between a file and memory that the caller owns. Errors carry the
+//! operation and the file; offsets are bytes.
 
 pub mod direct;
 pub mod faulty;
 pub mod input;
 pub mod layered;
 pub mod local;
+pub mod location;
 pub mod memory;
+pub mod objects;
 pub mod overlap;
-pub mod pages;
 mod private;
 pub mod probe;
 pub mod sequential;
-pub mod shrink;
+pub mod stores;
 pub mod stream;
 
 use std::fmt::Debug;
@@ -23,24 +30,28 @@ use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
-use crate::error::Result;
+use serde::{Deserialize, Serialize};
 
-/// Device blocks: direct I/O moves whole ones. 4096 is the largest that disks of today use.
-pub const BLOCK_BYTES: usize = 4096;
+use self::objects::Upload;
+use crate::error::Result;
+pub use crate::sys::BLOCK_BYTES;
 
 /// What a path leads to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FileKind {
     /// A regular file.
     File,
     /// A directory.
     Directory,
+    /// Nothing: the path is a link to a name that does not exist.
+    DanglingLink,
     /// Anything else: a pipe, a device, a socket.
     Other,
 }
 
-/// What a store knows of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What a store knows of a file. Length, time and identity together are its version: a file that has another one has
+/// changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stat {
     /// File, directory or other.
     pub kind: FileKind,
@@ -48,7 +59,7 @@ pub struct Stat {
     pub bytes: u64,
     /// Time of the last change, in nanoseconds since the epoch.
     pub modified_ns: i128,
-    /// Equal for two names of the same file.
+    /// Equal for two names of the same file: device and inode. Of an object: 0, and what its ETag says.
     pub identity: (u64, u64),
 }
 
@@ -61,7 +72,16 @@ pub enum Caching {
     Direct,
 }
 
-/// A place for files. Paths are the store's own.
+/// How the bytes of a file get to a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Caps {
+    /// Several tasks may write one file, each its ranges.
+    Ranges,
+    /// One task writes a file, from its beginning to its end.
+    Whole,
+}
+
+/// A place to read files from. Paths are the store's own.
 pub trait Store: Send + Sync + Debug {
     /// What `path` leads to, or `None` where nothing is.
     fn stat(&self, path: &Path) -> Result<Option<Stat>>;
@@ -72,10 +92,34 @@ pub trait Store: Send + Sync + Debug {
     /// Opens a file for reading.
     fn open(&self, path: &Path, caching: Caching) -> Result<Box<dyn ReadFile>>;
 
-    /// Opens a file for writing at `bytes` bytes of length; creates it and reserves its space where needed.
-    /// What it holds already stays: several writers may fill ranges of one file.
-    fn create(&self, path: &Path, bytes: u64, caching: Caching) -> Result<Box<dyn WriteFile>>;
+    /// Fails as [`Store::open`] would; stores that know more cheaply do not open the file.
+    ///
+    /// ```
+    /// use gristmill_engine::storage::{Store, local::Local, memory::Memory};
+    /// for store in [&Local as &dyn Store, &Memory::with_room_for(100)] {
+    ///     assert!(store.check_readable("/no/such/file".as_ref()).is_err());
+    /// }
+    /// ```
+    fn check_readable(&self, path: &Path) -> Result<()> {
+        self.open(path, Caching::Cached).map(drop)
+    }
+}
 
+/// A place that files can be written to.
+pub trait Output: Store {
+    /// How the files below `path` are written.
+    fn caps(&self, _path: &Path) -> Caps {
+        Caps::Ranges
+    }
+
+    /// Opens a file for writing at `bytes` bytes of length (0 where nobody knows); creates it and reserves its space where
+    /// needed. With [`Caps::Ranges`] what it holds already stays: several writers may fill ranges of one file. With
+    /// [`Caps::Whole`] it is seen once a committer completes what [`WriteFile::finish`] gives.
+    fn create(&self, path: &Path, bytes: u64, caching: Caching) -> Result<Box<dyn WriteFile>>;
+}
+
+/// What only a disk of this machine can do: job folders and runs need it.
+pub trait LocalDisk: Output {
     /// Writes a new file that nobody else may read or write, in a store that knows owners.
     fn create_private(&self, path: &Path, data: &[u8]) -> Result<()> {
         let file = self.create(path, data.len() as u64, Caching::Cached)?;
@@ -93,6 +137,17 @@ pub trait Store: Send + Sync + Debug {
 
     /// Creates one directory; its parent exists, it does not.
     fn create_directory(&self, path: &Path) -> Result<()>;
+
+    /// Creates a directory that nobody else may look into, in a store that knows owners; and its parents likewise.
+    fn create_private_directory(&self, path: &Path) -> Result<()> {
+        if self.stat(path)?.is_some() {
+            return Ok(());
+        }
+        if let Some(parent) = path.parent() {
+            self.create_private_directory(parent)?;
+        }
+        self.create_directory(path)
+    }
 
     /// Gives `from` the name `to`, at once and whole. Fails where `to` exists.
     fn rename(&self, from: &Path, to: &Path) -> Result<()>;
@@ -131,8 +186,8 @@ pub trait Store: Send + Sync + Debug {
     fn lock(&self, path: &Path) -> Result<Option<Box<dyn Lock>>>;
 }
 
-/// [`Store::remove_with_last`], by the other calls of a store.
-fn remove_in_order<S: Store + ?Sized>(store: &S, directory: &Path, last: &str) -> Result<()> {
+/// [`LocalDisk::remove_with_last`], by the other calls of a disk.
+fn remove_in_order<S: LocalDisk + ?Sized>(store: &S, directory: &Path, last: &str) -> Result<()> {
     // A link goes, not what it leads to; a directory that cannot be listed has to go all the same, in whatever order.
     let is_real = store
         .resolve(directory)
@@ -187,4 +242,9 @@ pub trait WriteFile: Send + Sync + Debug {
 
     /// Makes what was written durable.
     fn sync(&self) -> Result<()>;
+
+    /// Ends the file, after its last byte. Of one that is not seen before a committer completes it: what that takes.
+    fn finish(&self) -> Result<Option<Upload>> {
+        Ok(None)
+    }
 }

@@ -16,9 +16,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::{self, JoinHandle};
 
-use super::pages::Pages;
 use super::{BLOCK_BYTES, ReadFile, WriteFile};
 use crate::error::{Error, Kind, Result};
+use crate::sys::pages::Pages;
 
 /// Bytes of one transfer: large enough that what a call costs is nothing beside the bytes it moves.
 pub const TRANSFER_BYTES: usize = 4 << 20;
@@ -59,6 +59,7 @@ impl OverlappedWriter {
     /// Runs `produce` with a writer of three buffers of `buffer_bytes` bytes; returns when all it wrote has been handed to the store, or with the first error.
     ///
     /// ```
+    /// use gristmill_engine::storage::{LocalDisk as _, Output as _};
     /// use std::sync::Arc;
     /// use gristmill_engine::storage::{Caching, Store, memory::Memory, overlap::OverlappedWriter};
     /// let store = Memory::with_room_for(100);
@@ -355,7 +356,7 @@ mod tests {
     use super::*;
     use crate::storage::faulty::{Fault, Faulty, Plan};
     use crate::storage::memory::Memory;
-    use crate::storage::{Caching, Store};
+    use crate::storage::{Caching, Output, Store};
 
     fn bytes(count: usize) -> Vec<u8> {
         (0..count).map(|i| (i * 7 % 253) as u8).collect()

@@ -4,12 +4,13 @@
 //! may read or write it. Who can write to the folder can put another file there, but not one of ours.
 
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-use super::local::parent_of;
+use super::location::parent_of;
 use crate::error::{Error, Kind, Result};
+use crate::sys::{files, processes};
 
 const MODE: u32 = 0o600;
 
@@ -20,6 +21,12 @@ pub(super) fn create(path: &Path, data: &[u8]) -> Result<()> {
     options.write(true).create_new(true).mode(MODE);
     let mut file = options.open(path).map_err(failed)?;
     file.write_all(data).map_err(failed)
+}
+
+/// Makes a folder, and those above it, for nobody else to look into.
+pub(super) fn create_directory(path: &Path) -> Result<()> {
+    let made = files::create_private_directory(path);
+    made.map_err(|error| Error::from_io("make a folder for oneself", path, &error))
 }
 
 /// Reads such a file.
@@ -48,28 +55,21 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
 
 /// Opens a file without following a link, and without waiting for whoever is behind it.
 fn open(path: &Path) -> Result<(File, Metadata)> {
-    let mut options = OpenOptions::new();
-    options.read(true);
-    options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC);
-    let opened = options.open(path);
-    let opened = opened.and_then(|file| Ok((file.metadata()?, file)));
-    match opened {
-        Ok((found, file)) => Ok((file, found)),
-        Err(error) if error.raw_os_error() == Some(libc::ELOOP) => {
-            Err(refused(path, "it is a symbolic link"))
-        }
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            Err(Error::new(Kind::NotFound, OPERATION, "it is gone").with_path(path))
-        }
-        Err(error) => Err(Error::from_io(OPERATION, path, &error)),
-    }
+    let failed = |error: io::Error| match error.kind() {
+        ErrorKind::NotFound => Error::new(Kind::NotFound, OPERATION, "it is gone").with_path(path),
+        _ => Error::from_io(OPERATION, path, &error),
+    };
+    let Some(file) = files::open_no_link(path).map_err(failed)? else {
+        return Err(refused(path, "it is a symbolic link"));
+    };
+    let found = file.metadata().map_err(failed)?;
+    Ok((file, found))
 }
 
 const OPERATION: &str = "read a file of one's own";
 
 fn is_ours(found: &Metadata) -> bool {
-    // SAFETY: it takes nothing and cannot fail.
-    found.uid() == unsafe { libc::geteuid() }
+    found.uid() == processes::user()
 }
 
 fn refused(path: &Path, why: &str) -> Error {

@@ -1,13 +1,14 @@
 //! Looking at files and devices: what is in the page cache, and how fast a directory's device is.
 
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::overlap::TRANSFER_BYTES;
-use super::pages::Pages;
-use super::{Caching, ReadFile, Store, WriteFile};
+use super::{Caching, LocalDisk, ReadFile, WriteFile};
 use crate::error::Result;
+use crate::sys::files;
+use crate::sys::pages::Pages;
 
 /// Windows that are looked at to estimate how much of a file is in the page cache.
 const WINDOWS: u64 = 32;
@@ -15,8 +16,8 @@ const WINDOWS: u64 = 32;
 /// Bytes of a window.
 const WINDOW_BYTES: u64 = 1 << 20;
 
-/// The share of a file's first `bytes` that is in the page cache, from 0 to 1, estimated from even windows.
-#[cfg(target_os = "linux")]
+/// The share of a file's first `bytes` that is in the page cache, from 0 to 1, estimated from even windows. 0 where nothing
+/// is known: then files are read.
 pub fn resident_share(file: BorrowedFd<'_>, bytes: u64) -> f64 {
     let step = (bytes / WINDOWS)
         .next_multiple_of(WINDOW_BYTES)
@@ -25,7 +26,7 @@ pub fn resident_share(file: BorrowedFd<'_>, bytes: u64) -> f64 {
     let mut at = 0;
     while at < bytes {
         let window = WINDOW_BYTES.min(bytes - at);
-        let Some(states) = page_states(file, at, window as usize) else {
+        let Some(states) = files::page_states(file, at, window as usize) else {
             return 0.0;
         };
         pages += states.len() as u64;
@@ -36,32 +37,6 @@ pub fn resident_share(file: BorrowedFd<'_>, bytes: u64) -> f64 {
         0.0
     } else {
         resident as f64 / pages as f64
-    }
-}
-
-/// Elsewhere nothing is known, and files are read.
-#[cfg(not(target_os = "linux"))]
-pub fn resident_share(_file: BorrowedFd<'_>, _bytes: u64) -> f64 {
-    0.0
-}
-
-/// One byte for each page of a window, its lowest bit set where the page is in memory.
-#[cfg(target_os = "linux")]
-fn page_states(file: BorrowedFd<'_>, offset: u64, bytes: usize) -> Option<Vec<u8>> {
-    // SAFETY: a new shared mapping that is never touched, only asked about, and unmapped; `states` has a byte
-    // for each page of it.
-    unsafe {
-        let page = libc::sysconf(libc::_SC_PAGESIZE) as usize;
-        let mut states = vec![0_u8; bytes.div_ceil(page)];
-        let null = std::ptr::null_mut();
-        let (fd, offset) = (file.as_raw_fd(), offset as libc::off_t);
-        let start = libc::mmap(null, bytes, libc::PROT_READ, libc::MAP_SHARED, fd, offset);
-        if start == libc::MAP_FAILED {
-            return None;
-        }
-        let told = libc::mincore(start, bytes, states.as_mut_ptr()) == 0;
-        libc::munmap(start, bytes);
-        told.then_some(states)
     }
 }
 
@@ -90,7 +65,7 @@ const CACHED_READ_BYTES: u64 = 1_000_000_000;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn device_floor(
-    store: &dyn Store,
+    store: &dyn LocalDisk,
     path: &Path,
     bytes: u64,
     streams: u64,
@@ -125,7 +100,7 @@ pub struct DeviceRates {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn device_rates(
-    store: &dyn Store,
+    store: &dyn LocalDisk,
     path: &Path,
     bytes: u64,
     streams: u64,
@@ -151,7 +126,7 @@ struct Unnamed {
 }
 
 impl Unnamed {
-    fn create(store: &dyn Store, path: &Path) -> Result<Self> {
+    fn create(store: &dyn LocalDisk, path: &Path) -> Result<Self> {
         let opened = || {
             Ok(Unnamed {
                 write: store.create(path, 0, Caching::Direct)?,

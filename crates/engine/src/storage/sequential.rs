@@ -93,6 +93,7 @@ impl Sequential {
     /// Writes to `file`, which is empty; if it becomes long, through three buffers of `buffer_bytes` bytes.
     ///
     /// ```
+    /// use gristmill_engine::storage::{LocalDisk as _, Output as _};
     /// use std::io::Write;
     /// use gristmill_engine::storage::{Caching, Store, memory::Memory, sequential::Sequential};
     /// let store = Memory::with_room_for(100);
@@ -207,7 +208,7 @@ mod tests {
     use crate::storage::faulty::{Fault, Faulty, Plan};
     use crate::storage::local::Local;
     use crate::storage::memory::Memory;
-    use crate::storage::{Caching, Store};
+    use crate::storage::{Caching, Output};
 
     #[test]
     fn all_lengths_arrive_whole() {

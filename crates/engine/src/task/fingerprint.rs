@@ -1,125 +1,62 @@
 //! A task's fingerprint: what decides the bytes that it writes, as one number.
 //!
-//! A history says what a task made; the job that goes on with it plans anew, and takes that for its own only where
-//! the fingerprints agree. Folders are left out, as the same job may be named from elsewhere; so is what decides only
-//! how a task goes about it (buffers, the runs that a last merge reads: their names change when one is made again,
-//! what is written does not).
+//! A history says what a task made; a resumed job plans anew, and takes that for its own only where the fingerprints
+//! agree. Folders are left out, as the same job may be named from elsewhere; so is what decides only how a task goes
+//! about it (buffers, the runs that a last merge reads: their names change when one is made again, what is written does
+//! not).
 
 use std::fmt::{self, Write};
 use std::path::Path;
 
-use super::{MergeTarget, RangeSpec, RunPlan, TaskSpec, WorkKind, WorkSpec};
+use super::ranges::RangeSpec;
+use super::runs::RunPlan;
 
 /// Borders that are looked at: all of them come from one sample, so that a few tell two plans apart, and a job of
 /// many tasks does not spend its time on this.
 const LOOKED_AT: usize = 64;
 
-impl TaskSpec {
-    /// The task's fingerprint: equal for tasks that write the same bytes to the same places of a job's folders.
-    ///
-    /// ```
-    /// use gristmill_engine::task::{SampleSpec, TaskSpec};
-    /// let task = |record_bytes| TaskSpec::Sample(SampleSpec { stretches: Vec::new(), record_bytes });
-    /// assert_eq!(task(100).fingerprint(), task(100).fingerprint());
-    /// assert_ne!(task(100).fingerprint(), task(200).fingerprint());
-    /// ```
-    pub fn fingerprint(&self) -> u64 {
-        let mut hash = Fnv::default();
-        // Writing to a hash cannot fail.
-        let _ = self.feed(&mut hash);
-        hash.0
-    }
-
-    fn feed(&self, hash: &mut Fnv) -> fmt::Result {
-        match self {
-            TaskSpec::Spill(spec) => {
-                let (input, chunk, typical) = (&spec.input, spec.chunk_bytes, spec.typical_bytes);
-                write!(hash, "spill {input:?} {chunk} {typical} ")?;
-                feed_plan(&spec.runs, hash)
-            }
-            TaskSpec::MergeRuns(spec) => {
-                write!(hash, "merge runs {} ", spec.number)?;
-                for run in &spec.runs {
-                    feed_name(&run.path, hash)?;
-                }
-                feed_plan(&spec.plan, hash)
-            }
-            TaskSpec::Merge(spec) => {
-                match &spec.target {
-                    MergeTarget::Ranges(ranges) => feed_ranges("merge", ranges, hash)?,
-                    MergeTarget::File(path) => feed_name(path, hash)?,
-                    MergeTarget::Stream => hash.write_str("stream")?,
-                }
-                feed_plan(&spec.plan, hash)
-            }
-            TaskSpec::Reduce(spec) => {
-                write!(hash, "{} ", spec.record_bytes)?;
-                feed_ranges("reduce", &spec.ranges, hash)
-            }
-            TaskSpec::Generate(spec) => {
-                feed_name(&spec.file.path, hash)?;
-                let places = (spec.file.bytes, spec.offset, spec.start, spec.records);
-                write!(hash, "{places:?} {:?} {}", spec.layout, spec.skew)
-            }
-            TaskSpec::Work(spec) => feed_work(spec, hash),
-            // Nothing of these is ever kept.
-            other => write!(hash, "{other:?}"),
-        }
-    }
-}
-
-fn feed_plan(plan: &RunPlan, hash: &mut Fnv) -> fmt::Result {
-    let count = plan.borders.len();
-    write!(hash, "{:?} {} {count} ", plan.shape, plan.unique)?;
-    let step = count.div_ceil(LOOKED_AT).max(1);
-    let some = plan.borders.iter().step_by(step).chain(plan.borders.last());
-    some.into_iter()
-        .try_for_each(|border| write!(hash, "{border:?}"))
-}
-
-fn feed_ranges(what: &str, ranges: &[RangeSpec], hash: &mut Fnv) -> fmt::Result {
-    for range in ranges {
-        feed_name(&range.file.path, hash)?;
-        let places = (range.file.bytes, range.offset, &range.buckets);
-        write!(hash, "{what} {places:?} ")?;
-    }
-    Ok(())
-}
-
-/// Of people's code nobody knows whether it gives the same twice: a reduce is that of these very runs, whose names have
-/// the attempts in them that made them.
-fn feed_work(spec: &WorkSpec, hash: &mut Fnv) -> fmt::Result {
-    write!(hash, "work {} {} ", spec.partitions, spec.chunk_bytes)?;
-    match &spec.work {
-        WorkKind::Map {
-            number,
-            bytes,
-            what,
-        } => write!(hash, "map {number} {bytes} {what}"),
-        WorkKind::Reduce {
-            partition, runs, ..
-        } => {
-            write!(hash, "reduce {partition} ")?;
-            runs.iter().try_for_each(|run| feed_name(&run.path, hash))
-        }
-    }
-}
-
-/// A file's name, without its folder.
-fn feed_name(path: &Path, hash: &mut Fnv) -> fmt::Result {
-    write!(hash, "{:?} ", path.file_name())
-}
-
 /// FNV-1a with 64 bits: the same in every process and on every machine. It tells plans apart; it keeps nobody out.
-struct Fnv(u64);
+#[derive(Debug)]
+pub struct Fingerprint(u64);
 
-impl Default for Fnv {
-    fn default() -> Self {
-        Fnv(0xcbf2_9ce4_8422_2325)
+impl Fingerprint {
+    /// The number.
+    pub(super) fn value(&self) -> u64 {
+        self.0
+    }
+
+    /// A file's name, without its folder.
+    pub(super) fn name(&mut self, path: &Path) -> fmt::Result {
+        write!(self, "{:?} ", path.file_name())
+    }
+
+    /// How runs are made.
+    pub(super) fn plan(&mut self, plan: &RunPlan) -> fmt::Result {
+        let count = plan.borders.len();
+        write!(self, "{:?} {} {count} ", plan.shape, plan.unique)?;
+        let step = count.div_ceil(LOOKED_AT).max(1);
+        let mut some = plan.borders.iter().step_by(step).chain(plan.borders.last());
+        some.try_for_each(|border| write!(self, "{border:?}"))
+    }
+
+    /// Ranges of the output.
+    pub(super) fn ranges(&mut self, what: &str, ranges: &[RangeSpec]) -> fmt::Result {
+        for range in ranges {
+            self.name(&range.file.path)?;
+            let places = (range.file.bytes, range.offset, &range.buckets);
+            write!(self, "{what} {places:?} ")?;
+        }
+        Ok(())
     }
 }
 
-impl Write for Fnv {
+impl Default for Fingerprint {
+    fn default() -> Self {
+        Fingerprint(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Write for Fingerprint {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         for byte in text.bytes() {
             self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
@@ -130,12 +67,16 @@ impl Write for Fnv {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::order::borders::Border;
     use crate::record::shape::{Lines, Shape};
     use crate::spill::Needed;
-    use crate::task::{MergeRun, MergeRunsSpec, MergeSpec, OutputFile};
-    use std::sync::Arc;
+    use crate::task::{
+        MergeRun, MergeRunsSpec, MergeSpec, MergeTarget, OutputFile, TaskSpec, UserTaskPlan,
+        UserTaskSpec, WorkKind,
+    };
 
     fn plan(key: &[u8], place: &str) -> Arc<RunPlan> {
         Arc::new(RunPlan {
@@ -202,15 +143,15 @@ mod tests {
                 path: Path::new(folder).join(run),
                 longest: 1,
             }];
-            TaskSpec::Work(WorkSpec {
-                job_id: "j".into(),
-                task: 0,
-                attempt: 0,
+            let plan = Arc::new(UserTaskPlan {
                 partitions: 3,
                 places: vec![folder.into()],
                 chunk_bytes: 1,
                 buffer_bytes: 1,
-                output: folder.into(),
+                attempts: folder.into(),
+            });
+            TaskSpec::Work(UserTaskSpec {
+                plan,
                 work: WorkKind::Reduce {
                     partition,
                     runs: Arc::new(runs),

@@ -1,19 +1,26 @@
 //! The generate task: makes records of the sort benchmark and writes them to a range of a file.
 
+use std::fmt::{self, Write};
 use std::sync::Arc;
 
-use super::{Attempt, OutputFile, Scratch, TaskContext};
+use serde::{Deserialize, Serialize};
+
+use super::input::name_of;
+use super::{
+    Checkpoint, Counters, Fingerprint, OutputFile, Side, TaskContext, TaskKind, With, WrittenRange,
+};
 use crate::error::Result;
 use crate::order::check::OrderCheck;
 use crate::record::RECORD_BYTES;
 use crate::record::checksum::Checksum;
 use crate::record::layout::{Layout, Records};
 use crate::reduce::RangeProof;
-use crate::storage::Caching;
+use crate::storage::objects::Upload;
 use crate::storage::overlap::{OverlappedWriter, TRANSFER_BYTES, writer_bytes};
+use crate::storage::{Caching, Output, WriteFile};
 
 /// Which records to make, and where they go.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GenerateSpec {
     /// The file.
     pub file: OutputFile,
@@ -35,41 +42,108 @@ pub const GENERATE_WORKER_BYTES: u64 = writer_bytes(TRANSFER_BYTES);
 /// Records made at a time: they are summed while they are in the cache.
 const BLOCK_RECORDS: u64 = 128;
 
-pub(super) fn run(
-    spec: &GenerateSpec,
-    context: &TaskContext,
-    attempt: &Attempt<'_>,
-    scratch: &mut Scratch,
-) -> Result<RangeProof> {
-    let _memory = context
-        .budget
-        .reserve("output buffers", GENERATE_WORKER_BYTES)?;
-    let mut records = Records::new(spec.layout, spec.skew, spec.start);
-    let mut checksum = Checksum::new(RECORD_BYTES);
-    OverlappedWriter::run(&mut scratch.buffers, TRANSFER_BYTES, |writer| {
+impl TaskKind for GenerateSpec {
+    type Report = RangeProof;
+
+    fn run(&self, (context, attempt, scratch): With<'_>) -> Result<Self::Report> {
+        let _memory = context
+            .node
+            .budget
+            .reserve("output buffers", GENERATE_WORKER_BYTES)?;
+        let mut records = Records::new(self.layout, self.skew, self.start);
+        let mut checksum = Checksum::new(RECORD_BYTES);
         let file = context
+            .node
             .store
-            .create(&spec.file.path, spec.file.bytes, Caching::Direct)?;
-        writer.begin(Arc::from(file), spec.offset)?;
-        let mut left = spec.records;
-        while left > 0 {
-            let now = left.min(BLOCK_RECORDS);
-            let bytes = now as usize * RECORD_BYTES;
-            let block = &mut writer.room(bytes)?[..bytes];
-            records.fill(block);
-            checksum.update(block);
-            writer.advance(bytes);
-            attempt.progress(bytes as u64)?;
-            left -= now;
-        }
-        Ok(())
-    })?;
-    let check = OrderCheck {
-        records: spec.records,
-        ..OrderCheck::default()
-    };
-    Ok(RangeProof {
-        check,
-        checksum: checksum.value(),
-    })
+            .create(&self.file.path, self.file.bytes, Caching::Direct)?;
+        let file: Arc<dyn WriteFile> = Arc::from(file);
+        OverlappedWriter::run(&mut scratch.buffers, TRANSFER_BYTES, |writer| {
+            writer.begin(Arc::clone(&file), self.offset)?;
+            let mut left = self.records;
+            while left > 0 {
+                let now = left.min(BLOCK_RECORDS);
+                let bytes = now as usize * RECORD_BYTES;
+                let block = &mut writer.room(bytes)?[..bytes];
+                records.fill(block);
+                checksum.update(block);
+                writer.advance(bytes);
+                attempt.progress(bytes as u64)?;
+                left -= now;
+            }
+            Ok(())
+        })?;
+        let check = OrderCheck {
+            records: self.records,
+            ..OrderCheck::default()
+        };
+        Ok(RangeProof {
+            check,
+            checksum: checksum.value(),
+            upload: file.finish()?,
+        })
+    }
+
+    fn input(&self, _context: &TaskContext) -> String {
+        let (name, first) = (name_of(&self.file.path), self.start);
+        let end = first.saturating_add(u128::from(self.records));
+        format!("{name}, records {first} to {end}")
+    }
+
+    fn counters(&self, proof: &RangeProof) -> Counters {
+        let records = proof.check.records;
+        vec![
+            ("MAP_OUTPUT_RECORDS", records),
+            ("FILE_BYTES_WRITTEN", records * RECORD_BYTES as u64),
+        ]
+    }
+
+    fn side(&self) -> Option<Side> {
+        Some(Side::Map)
+    }
+
+    fn writes_apart(&self) -> bool {
+        false
+    }
+
+    fn checkpoint(&self, proof: &RangeProof) -> Option<Checkpoint> {
+        let counts = (self.records * RECORD_BYTES as u64, self.records, 0);
+        let place = (&*self.file.path, self.file.bytes, self.offset);
+        WrittenRange::of(place, counts, proof.checksum).map(Checkpoint::Generate)
+    }
+
+    fn fingerprint(&self, print: &mut Fingerprint) -> fmt::Result {
+        print.name(&self.file.path)?;
+        let places = (self.file.bytes, self.offset, self.start, self.records);
+        write!(print, "{places:?} {:?} {}", self.layout, self.skew)
+    }
+
+    fn uploads(proof: &RangeProof) -> Vec<&Upload> {
+        proof.upload.iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::TaskSpec;
+
+    /// A history of an earlier version holds these numbers: jobs that it tells of can be resumed while they stay.
+    #[test]
+    fn fingerprints_are_what_they_were() {
+        let spec = |layout| {
+            TaskSpec::Generate(GenerateSpec {
+                file: OutputFile {
+                    path: "/out/part-m-00000".into(),
+                    bytes: 1000,
+                },
+                offset: 300,
+                start: 3,
+                records: 7,
+                layout,
+                skew: false,
+            })
+        };
+        assert_eq!(spec(Layout::Hadoop).fingerprint(), 0x866c_333b_39cf_36db);
+        assert_eq!(spec(Layout::Ascii).fingerprint(), 0x8761_8655_de87_f283);
+    }
 }

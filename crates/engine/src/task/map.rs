@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Attempt, AttemptId, Scratch, TaskContext};
+use serde::{Deserialize, Serialize};
+
+use super::input::pieces;
+use super::{AttemptId, Counters, Side, TaskContext, TaskKind, With};
 use crate::error::Result;
 use crate::map::{MapInput, map_split};
 use crate::order::packed::Packing;
@@ -11,18 +14,19 @@ use crate::order::{Classifier, CutPoints};
 use crate::storage::input::Piece;
 
 /// Which split to map, and where its buckets are cut.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MapSpec {
     /// The split.
     pub split: Vec<Piece>,
     /// The job's record length.
     pub record_bytes: usize,
     /// The job's cut points, shared by all its map tasks.
+    #[serde(with = "super::wire::shared")]
     pub cuts: Arc<CutPoints>,
 }
 
 /// What a map task found.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MapReport {
     /// Under which name the entries are kept.
     pub output: AttemptId,
@@ -36,36 +40,57 @@ pub struct MapReport {
     pub bucket_counts: Vec<u32>,
 }
 
-pub(super) fn run(
-    spec: &MapSpec,
-    context: &TaskContext,
-    attempt: &Attempt<'_>,
-    scratch: &mut Scratch,
-) -> Result<MapReport> {
-    let classifier = Classifier::new(&spec.cuts);
-    let arena = context.arena()?;
-    let packing = Packing::new(&spec.cuts, arena.addresses());
-    let input = MapInput {
-        store: &*context.store,
-        arena,
-        files: &context.files,
-        record_bytes: spec.record_bytes,
-        classifier: &classifier,
-        packing: &packing,
-        buckets: spec.cuts.buckets(),
-    };
-    let _staging = context
-        .budget
-        .reserve("map staging", Staging::bytes(input.buckets))?;
-    let progress = |bytes| attempt.progress(bytes);
-    let output = map_split(&input, &spec.split, &mut scratch.staging, &progress)?;
-    let report = MapReport {
-        output: attempt.id,
-        bytes: output.bytes,
-        records: output.entries.len() as u64,
-        checksum: output.checksum,
-        bucket_counts: output.entries.bucket_counts(input.buckets),
-    };
-    context.keep_output(attempt.id, output);
-    Ok(report)
+impl TaskKind for MapSpec {
+    type Report = MapReport;
+
+    fn run(&self, (context, attempt, scratch): With<'_>) -> Result<Self::Report> {
+        let classifier = Classifier::new(&self.cuts);
+        let memory = context.memory()?;
+        let arena = &memory.arena;
+        let packing = Packing::new(&self.cuts, arena.addresses());
+        let input = MapInput {
+            store: &*context.node.store,
+            arena,
+            files: &context.job.files,
+            record_bytes: self.record_bytes,
+            classifier: &classifier,
+            packing: &packing,
+            buckets: self.cuts.buckets(),
+        };
+        let _staging = context
+            .node
+            .budget
+            .reserve("map staging", Staging::bytes(input.buckets))?;
+        let progress = |bytes| attempt.progress(bytes);
+        let output = map_split(&input, &self.split, &mut scratch.staging, &progress)?;
+        let report = MapReport {
+            output: attempt.id,
+            bytes: output.bytes,
+            records: output.entries.len() as u64,
+            checksum: output.checksum,
+            bucket_counts: output.entries.bucket_counts(input.buckets),
+        };
+        memory.keep_output(attempt.id, output);
+        Ok(report)
+    }
+
+    fn input(&self, context: &TaskContext) -> String {
+        pieces(&self.split, context)
+    }
+
+    fn counters(&self, report: &MapReport) -> Counters {
+        vec![
+            ("MAP_INPUT_RECORDS", report.records),
+            ("MAP_OUTPUT_RECORDS", report.records),
+            ("FILE_BYTES_READ", report.bytes),
+        ]
+    }
+
+    fn side(&self) -> Option<Side> {
+        Some(Side::Map)
+    }
+
+    fn stays_here(&self) -> bool {
+        true
+    }
 }

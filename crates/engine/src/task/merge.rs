@@ -1,58 +1,44 @@
-//! The merge tasks: ranges of buckets of all runs to ranges of the output; or runs to one longer run.
+//! The merge task: ranges of buckets of all runs to ranges of the output.
 
+use std::fmt::{self, Write};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Attempt, RangeSpec, RunPlan, Scratch, Spent, TaskContext};
-use crate::budget::Reservation;
+use super::input;
+use super::opened::Opened;
+use super::{
+    Checkpoint, Counters, Fingerprint, MergeRun, RangeSpec, RunPlan, Scratch, Side, Spent,
+    TaskContext, TaskKind, With, WrittenRange,
+};
 use crate::error::{Error, Result};
 use crate::merge::output::{MergeProof, ProvenWriter};
-use crate::merge::{Segment, merge_bytes, merge_segments};
 use crate::record::shape::{Shape, ShapeKind};
-use crate::run::format::HEADER_BYTES;
-use crate::run::{self, RunFile, RunHeader, RunWriter, file_bytes};
-use crate::spill::{SpilledRun, create_run};
-use crate::storage::overlap::{Buffers, OverlappedWriter, writer_bytes};
-use crate::storage::{Caching, WriteFile};
+use crate::storage::objects::Upload;
+use crate::storage::overlap::OverlappedWriter;
+use crate::storage::{Caching, Output, WriteFile};
 
 /// Where merged records go.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MergeTarget {
     /// Ranges of output files, whose sizes are known.
     Ranges(Vec<RangeSpec>),
     /// All buckets to a file whose size is known when all is written.
-    File(PathBuf),
+    File(#[serde(with = "crate::names")] PathBuf),
     /// All buckets to the job's output stream.
     Stream,
 }
 
-/// A run to be merged.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MergeRun {
-    /// Where it is.
-    pub path: PathBuf,
-    /// Bytes of its longest record.
-    pub longest: u64,
-}
-
-impl From<SpilledRun> for MergeRun {
-    fn from(run: SpilledRun) -> Self {
-        MergeRun {
-            path: run.path,
-            longest: run.longest,
-        }
-    }
-}
-
 /// What to merge, and to where.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MergeSpec {
     /// How the runs were made.
+    #[serde(with = "super::wire::shared")]
     pub plan: Arc<RunPlan>,
     /// The runs, in input order.
+    #[serde(with = "super::wire::shared")]
     pub runs: Arc<Vec<MergeRun>>,
     /// Bytes of each of the two buffers of a run.
     pub source_bytes: usize,
@@ -60,135 +46,110 @@ pub struct MergeSpec {
     pub target: MergeTarget,
 }
 
-/// Which neighbouring runs become one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MergeRunsSpec {
-    /// How the runs were made.
-    pub plan: Arc<RunPlan>,
-    /// The runs, in input order.
-    pub runs: Vec<MergeRun>,
-    /// Bytes of each of the two buffers of a run.
-    pub source_bytes: usize,
-    /// The number of the run to make.
-    pub number: u64,
+/// What a merge to the output did.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct MergeReport {
+    /// The proof of each range, or of all.
+    pub proofs: Vec<MergeProof>,
+    /// Bytes of run files that were merged, by the number of the run in the spec. Nothing reads them again.
+    pub spent: Vec<(u32, Range<u64>)>,
 }
 
-/// How many records go by between two looks at whether to stop.
-const STOP_RECORDS: u64 = 1 << 12;
+impl TaskKind for MergeSpec {
+    type Report = MergeReport;
 
-pub(super) fn run(
-    spec: &MergeSpec,
-    context: &TaskContext,
-    attempt: &Attempt<'_>,
-    scratch: &mut Scratch,
-) -> Result<Vec<MergeProof>> {
-    let merged = match spec.plan.shape {
-        ShapeKind::Fixed(shape) => merge(shape, spec, context, attempt, scratch),
-        ShapeKind::Lines(shape) => merge(shape, spec, context, attempt, scratch),
-        ShapeKind::Pairs(shape) => merge(shape, spec, context, attempt, scratch),
-    };
-    match spec.target {
-        // What is written cannot be taken back: another attempt would begin anew.
-        MergeTarget::Stream => merged.map_err(Error::final_error),
-        _ => merged,
-    }
-}
-
-pub(super) fn run_to_run(
-    spec: &MergeRunsSpec,
-    context: &TaskContext,
-    attempt: &Attempt<'_>,
-    scratch: &mut Scratch,
-) -> Result<SpilledRun> {
-    match spec.plan.shape {
-        ShapeKind::Fixed(shape) => merge_runs(shape, spec, context, attempt, scratch),
-        ShapeKind::Lines(shape) => merge_runs(shape, spec, context, attempt, scratch),
-        ShapeKind::Pairs(shape) => merge_runs(shape, spec, context, attempt, scratch),
-    }
-}
-
-/// Runs, opened, with the memory to merge them; what their indexes take is counted in the plan.
-struct Opened {
-    runs: Vec<(RunFile, u64)>,
-    source_bytes: usize,
-    _memory: Reservation,
-}
-
-impl Opened {
-    fn new(
-        context: &TaskContext,
-        plan: &RunPlan,
-        runs: &[MergeRun],
-        source_bytes: usize,
-    ) -> Result<Self> {
-        let bytes = merge_bytes(runs.len(), source_bytes) + writer_bytes(plan.buffer_bytes);
-        let memory = context.budget.reserve("merge buffers", bytes)?;
-        let open = |run: &MergeRun| Ok((RunFile::open(&*context.runs, &run.path)?, run.longest));
-        Ok(Opened {
-            runs: runs.iter().map(open).collect::<Result<_>>()?,
-            source_bytes,
-            _memory: memory,
-        })
-    }
-
-    fn segments(&self, buckets: Range<usize>) -> Result<Vec<Segment<'_>>> {
-        let mut segments = Vec::with_capacity(self.runs.len());
-        for (run, longest) in &self.runs {
-            let (bytes, records) = run.segment(buckets.clone())?;
-            segments.push(Segment {
-                run,
-                bytes,
-                records,
-                longest: *longest,
-            });
+    fn run(&self, with: With<'_>) -> Result<Self::Report> {
+        let merged = match self.plan.shape {
+            ShapeKind::Fixed(shape) => merge(shape, self, with),
+            ShapeKind::Lines(shape) => merge(shape, self, with),
+            ShapeKind::Pairs(shape) => merge(shape, self, with),
+        };
+        match self.target {
+            // What is written cannot be taken back: another attempt would begin anew.
+            MergeTarget::Stream => merged.map_err(Error::final_error),
+            _ => merged,
         }
-        Ok(segments)
     }
 
-    /// Hands the records of `buckets` to `emit`, in order, and tells the attempt how far it is.
-    fn merge<S: Shape>(
-        &self,
-        shape: S,
-        buckets: Range<usize>,
-        scratch: &mut Buffers,
-        (context, attempt): (&TaskContext, &Attempt<'_>),
-        mut emit: impl FnMut(&[u8]) -> Result<()>,
-    ) -> Result<()> {
-        let segments = self.segments(buckets)?;
-        let mut seen = Seen::default();
-        let (source_bytes, budget) = (self.source_bytes, &context.budget);
-        merge_segments(shape, &segments, source_bytes, scratch, budget, |record| {
-            seen.record(record, attempt)?;
-            emit(record)
-        })?;
-        seen.end(attempt)
+    fn input(&self, _context: &TaskContext) -> String {
+        match &self.target {
+            MergeTarget::Ranges(of) => input::ranges(of),
+            MergeTarget::File(_) | MergeTarget::Stream => input::count(self.runs.len(), "run"),
+        }
     }
 
-    /// Whose space can be given back when it is known for good that these buckets have been merged.
-    fn spent(&self, buckets: Range<usize>, spent: &mut Vec<Spent>) -> Result<()> {
-        let block = run::BLOCK_BYTES as u64;
-        for segment in self.segments(buckets)? {
-            let Range { start, end } = segment.bytes;
-            let whole = start.next_multiple_of(block)..end / block * block;
-            if whole.start < whole.end {
-                let header = HEADER_BYTES as u64;
-                spent.push(Spent {
-                    run: segment.run.path().to_owned(),
-                    bytes: header + whole.start..header + whole.end,
-                });
+    fn counters(&self, report: &MergeReport) -> Counters {
+        let sum = |of: fn(&MergeProof) -> u64| report.proofs.iter().map(of).sum();
+        vec![
+            ("REDUCE_INPUT_RECORDS", sum(|proof| proof.records)),
+            ("REDUCE_OUTPUT_RECORDS", sum(|proof| proof.records)),
+            ("FILE_BYTES_WRITTEN", sum(|proof| proof.bytes)),
+        ]
+    }
+
+    fn side(&self) -> Option<Side> {
+        Some(Side::Reduce)
+    }
+
+    fn stays_here(&self) -> bool {
+        self.target == MergeTarget::Stream
+    }
+
+    fn writes_apart(&self) -> bool {
+        false
+    }
+
+    fn uses_up(&self) -> bool {
+        true
+    }
+
+    fn used_up(&self, report: &MergeReport) -> Vec<Spent> {
+        let part = |(run, bytes): &(u32, Range<u64>)| {
+            let run = self.runs.get(*run as usize)?.path.clone();
+            let bytes = Some(bytes.clone());
+            Some(Spent { run, bytes })
+        };
+        report.spent.iter().filter_map(part).collect()
+    }
+
+    /// Nothing of what went to a stream.
+    fn checkpoint(&self, report: &MergeReport) -> Option<Checkpoint> {
+        let places: Vec<_> = match &self.target {
+            MergeTarget::Ranges(ranges) => ranges.iter().map(RangeSpec::place).collect(),
+            MergeTarget::File(path) => {
+                let file_bytes = report.proofs.iter().map(|proof| proof.bytes).sum();
+                vec![(path.as_path(), file_bytes, 0)]
             }
+            MergeTarget::Stream => return None,
+        };
+        let written = |(place, proof): (_, &MergeProof)| {
+            let counts = (proof.bytes, proof.records, proof.duplicates);
+            WrittenRange::of(place, counts, proof.checksum)
+        };
+        let ranges = places.into_iter().zip(&report.proofs).map(written);
+        ranges.collect::<Option<_>>().map(Checkpoint::Merge)
+    }
+
+    fn fingerprint(&self, print: &mut Fingerprint) -> fmt::Result {
+        match &self.target {
+            MergeTarget::Ranges(ranges) => print.ranges("merge", ranges)?,
+            MergeTarget::File(path) => print.name(path)?,
+            MergeTarget::Stream => print.write_str("stream")?,
         }
-        Ok(())
+        print.plan(&self.plan)
+    }
+
+    fn uploads(report: &MergeReport) -> Vec<&Upload> {
+        let proofs = report.proofs.iter();
+        proofs.flat_map(|proof| &proof.upload).collect()
     }
 }
 
 fn merge<S: Shape>(
     shape: S,
     spec: &MergeSpec,
-    context: &TaskContext,
-    attempt: &Attempt<'_>,
-    scratch: &mut Scratch,
-) -> Result<Vec<MergeProof>> {
+    (context, attempt, scratch): With<'_>,
+) -> Result<MergeReport> {
     let plan = &spec.plan;
     let opened = Opened::new(context, plan, &spec.runs, spec.source_bytes)?;
     scratch.keep_for_merge();
@@ -199,28 +160,22 @@ fn merge<S: Shape>(
             .map(|range| {
                 let file = &range.file;
                 let file = context
+                    .node
                     .store
                     .create(&file.path, file.bytes, Caching::Direct)?;
                 Ok((Arc::from(file), range.offset, range.buckets.clone()))
             })
             .collect::<Result<Vec<(Arc<dyn WriteFile>, _, _)>>>()?,
         MergeTarget::File(path) => {
-            let file = context.store.create(path, 0, Caching::Direct)?;
+            let file = context.node.store.create(path, 0, Caching::Direct)?;
             vec![(Arc::from(file), 0, all)]
         }
         MergeTarget::Stream => {
-            let sink = context.sink.clone();
-            let sink = sink.ok_or_else(|| Error::bug("merge runs", "the job has no stream"))?;
-            vec![(sink, 0, all)]
+            vec![(context.sink()?, 0, all)]
         }
     };
-    let Scratch {
-        merge,
-        buffers,
-        spent,
-        ..
-    } = scratch;
-    let proofs = OverlappedWriter::run(buffers, plan.buffer_bytes, |writer| {
+    let Scratch { merge, buffers, .. } = scratch;
+    let mut proofs = OverlappedWriter::run(buffers, plan.buffer_bytes, |writer| {
         let mut proofs = Vec::new();
         for (file, offset, buckets) in &targets {
             writer.begin(Arc::clone(file), *offset)?;
@@ -233,92 +188,60 @@ fn merge<S: Shape>(
         }
         Ok(proofs)
     })?;
-    // All is written: what was read will not be read again, once the job's history says so.
-    for (file, _, buckets) in &targets {
-        if context.durable {
+    // All is written: what was read will not be read again, once this report counts.
+    let mut spent = Vec::new();
+    for ((file, _, buckets), proof) in targets.iter().zip(&mut proofs) {
+        if context.job.durable {
             file.sync()?;
         }
-        opened.spent(buckets.clone(), spent)?;
-    }
-    Ok(proofs)
-}
-
-fn merge_runs<S: Shape>(
-    shape: S,
-    spec: &MergeRunsSpec,
-    context: &TaskContext,
-    attempt: &Attempt<'_>,
-    scratch: &mut Scratch,
-) -> Result<SpilledRun> {
-    let plan = &spec.plan;
-    let opened = Opened::new(context, plan, &spec.runs, spec.source_bytes)?;
-    scratch.keep_for_merge();
-    let buckets = plan.borders.len() + 1;
-    let mut ends = vec![(0, 0); buckets];
-    let mut checksum = 0;
-    for (run, _) in &opened.runs {
-        checksum += run.index().checksum;
-        for (end, (bytes, records)) in ends.iter_mut().zip(&run.index().ends) {
-            *end = (end.0 + bytes, end.1 + records);
+        proof.upload = file.finish()?;
+        // Of an upload nothing can be read before it is completed: a job that is resumed merges again.
+        if proof.upload.is_none() {
+            opened.spent(buckets.clone(), &mut spent)?;
         }
     }
-    let (bytes, records) = ends.last().copied().unwrap_or_default();
-    let name = format!("run-{:05}-{}-merged", attempt.id.task, attempt.id.attempt);
-    let room = file_bytes(bytes, buckets as u64).unwrap_or(u64::MAX);
-    let (path, file) = create_run(&*context.runs, &plan.places, &name, room)?;
-    let header = RunHeader {
-        shape: plan.shape,
-        job_id: context.job_id.clone(),
-        number: spec.number,
-    };
-    let Scratch { merge, buffers, .. } = scratch;
-    let written = OverlappedWriter::run(buffers, plan.buffer_bytes, |writer| {
-        let mut run = RunWriter::begin(writer, Arc::clone(&file), &header)?;
-        let place = (context, attempt);
-        opened.merge(shape, 0..buckets, merge, place, |record| run.append(record))?;
-        run.finish(&ends, checksum)
-    });
-    // The runs that it was made of go when all of this stage are there.
-    let written = match written {
-        Ok(index) if context.durable => file.sync().map(|()| index),
-        written => written,
-    };
-    if written.is_err() {
-        let _ = context.runs.remove(&path); // the attempt's own error is what counts
-    }
-    let index = written?;
-    Ok(SpilledRun {
-        path,
-        longest: spec.runs.iter().map(|run| run.longest).max().unwrap_or(0),
-        number: spec.number,
-        records,
-        bytes,
-        records_read: records,
-        bytes_read: bytes,
-        checksum_read: checksum,
-        index_crc: index.crc(),
-    })
+    Ok(MergeReport { proofs, spent })
 }
 
-/// Records that went by since progress was last told.
-#[derive(Default)]
-struct Seen {
-    records: u64,
-    bytes: u64,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::shape::Lines;
+    use crate::spill::Needed;
+    use crate::task::{TaskReport, TaskSpec};
 
-impl Seen {
-    #[inline]
-    fn record(&mut self, record: &[u8], attempt: &Attempt<'_>) -> Result<()> {
-        self.records += 1;
-        self.bytes += record.len() as u64;
-        if self.records.is_multiple_of(STOP_RECORDS) {
-            self.end(attempt)?;
-        }
-        Ok(())
-    }
-
-    fn end(&mut self, attempt: &Attempt<'_>) -> Result<()> {
-        attempt.progress(std::mem::take(&mut self.bytes))
+    /// A report names runs by number, so that it does not repeat their paths; what no run has that number is left out.
+    #[test]
+    fn a_merge_to_the_output_has_used_up_parts_of_its_runs() {
+        let run = |name: &str| MergeRun {
+            path: name.into(),
+            longest: 0,
+        };
+        let plan = RunPlan {
+            shape: Lines { descending: false }.kind(),
+            unique: false,
+            borders: Vec::new(),
+            places: Vec::new(),
+            buffer_bytes: 0,
+            needed: Needed::default(),
+        };
+        let spec = TaskSpec::Merge(MergeSpec {
+            plan: Arc::new(plan),
+            runs: Arc::new(vec![run("a"), run("b")]),
+            source_bytes: 0,
+            target: MergeTarget::Stream,
+        });
+        let report = TaskReport::Merge(MergeReport {
+            proofs: Vec::new(),
+            spent: vec![(1, 4096..8192), (0, 0..4096), (7, 0..4096)],
+        });
+        let part = |run: &str, bytes| Spent {
+            run: run.into(),
+            bytes: Some(bytes),
+        };
+        let used_up = [part("b", 4096..8192), part("a", 0..4096)];
+        assert_eq!(spec.used_up(&report), used_up);
+        assert!(spec.uses_up() && !spec.writes_apart());
+        assert_eq!(report.leftovers(), []);
     }
 }

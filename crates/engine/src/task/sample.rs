@@ -2,18 +2,21 @@
 //!
 //! Keys are read in short stretches, since a device gives a block for the price of a record.
 
-use super::TaskContext;
+use serde::{Deserialize, Serialize};
+
+use super::input::count;
+use super::{Counters, TaskContext, TaskKind, With};
 use crate::error::Result;
 use crate::order::Entry;
 use crate::record::KEY_BYTES;
 use crate::storage::direct::ended_early;
 use crate::storage::input::Piece;
-use crate::storage::pages::Pages;
 use crate::storage::probe::resident_share;
-use crate::storage::{BLOCK_BYTES, Caching, ReadFile};
+use crate::storage::{BLOCK_BYTES, Caching, ReadFile, Store};
+use crate::sys::pages::Pages;
 
 /// Where to read keys.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SampleSpec {
     /// The stretches: every record in them is sampled.
     pub stretches: Vec<Piece>,
@@ -25,29 +28,44 @@ pub struct SampleSpec {
 /// stretch that is not there would bring megabytes with it.
 const RESIDENT_SHARE: f64 = 0.5;
 
-pub(super) fn run(spec: &SampleSpec, context: &TaskContext) -> Result<Vec<Entry>> {
-    let arena = context.arena()?;
-    let mut sample = Vec::new();
-    let mut buffer = Pages::<u8>::default();
-    let mut open: Option<Opened> = None;
-    for stretch in &spec.stretches {
-        let position = arena.start_of(stretch.file) + stretch.offset;
-        let file = match open.take() {
-            Some(file) if file.number == stretch.file => file,
-            _ => Opened::open(context, stretch.file)?,
-        };
-        match arena.mapped(position..position + stretch.bytes) {
-            Some(data) if file.resident => {
-                take_keys(data, position, spec.record_bytes, &mut sample);
+impl TaskKind for SampleSpec {
+    type Report = Vec<Entry>;
+
+    fn run(&self, (context, _, _): With<'_>) -> Result<Self::Report> {
+        let mut sample = Vec::new();
+        let mut buffer = Pages::<u8>::default();
+        let mut open: Option<Opened> = None;
+        for stretch in &self.stretches {
+            let position = context.starts[stretch.file] + stretch.offset;
+            let file = match open.take() {
+                Some(file) if file.number == stretch.file => file,
+                _ => Opened::open(context, stretch.file)?,
+            };
+            let range = position..position + stretch.bytes;
+            match context
+                .in_memory()
+                .and_then(|memory| memory.arena.mapped(range))
+            {
+                Some(data) if file.resident => {
+                    take_keys(data, position, self.record_bytes, &mut sample);
+                }
+                _ => {
+                    let data = file.read(stretch, context, &mut buffer)?;
+                    take_keys(data, position, self.record_bytes, &mut sample);
+                }
             }
-            _ => {
-                let data = file.read(stretch, context, &mut buffer)?;
-                take_keys(data, position, spec.record_bytes, &mut sample);
-            }
+            open = Some(file);
         }
-        open = Some(file);
+        Ok(sample)
     }
-    Ok(sample)
+
+    fn input(&self, _context: &TaskContext) -> String {
+        count(self.stretches.len(), "place")
+    }
+
+    fn counters(&self, keys: &Self::Report) -> Counters {
+        vec![("SAMPLED_KEYS", keys.len() as u64)]
+    }
 }
 
 /// A file of the input, open to be sampled.
@@ -59,8 +77,8 @@ struct Opened {
 
 impl Opened {
     fn open(context: &TaskContext, number: usize) -> Result<Self> {
-        let input = &context.files[number];
-        let file = context.store.open(&input.path, Caching::Direct)?;
+        let input = &context.job.files[number];
+        let file = context.node.store.open(&input.path, Caching::Direct)?;
         let share = |descriptor| resident_share(descriptor, input.stat.bytes);
         let resident = file.descriptor().map_or(0.0, share) > RESIDENT_SHARE;
         Ok(Opened {
@@ -87,7 +105,11 @@ impl Opened {
         let read = self.file.read_at(&mut buffer[..blocks], from)?;
         if read < bytes {
             let (wanted, found) = (from + bytes as u64, from + read as u64);
-            return Err(ended_early(&context.files[self.number].path, wanted, found));
+            return Err(ended_early(
+                &context.job.files[self.number].path,
+                wanted,
+                found,
+            ));
         }
         Ok(&buffer[lead..bytes])
     }

@@ -1,14 +1,18 @@
 //! The task that samples keys of any length: the record at or behind each of some places of the input.
 
-use super::{Attempt, TaskContext, not_read};
+use serde::{Deserialize, Serialize};
+
+use super::input::count;
+use super::runs::not_read;
+use super::{Attempt, Counters, TaskContext, TaskKind, With};
 use crate::error::Result;
 use crate::order::borders::{Border, MOST_KEY_BYTES};
 use crate::record::shape::{Shape, ShapeKind};
 use crate::split::records::record_start;
-use crate::storage::{Caching, ReadFile};
+use crate::storage::{Caching, ReadFile, Store};
 
 /// Where to read keys.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SampleKeysSpec {
     /// File and offset of each place, ascending.
     pub places: Vec<(usize, u64)>,
@@ -16,15 +20,23 @@ pub struct SampleKeysSpec {
     pub shape: ShapeKind,
 }
 
-pub(super) fn run(
-    spec: &SampleKeysSpec,
-    context: &TaskContext,
-    attempt: &Attempt<'_>,
-) -> Result<Vec<Border>> {
-    match spec.shape {
-        ShapeKind::Fixed(shape) => sample(shape, spec, context, attempt),
-        ShapeKind::Lines(shape) => sample(shape, spec, context, attempt),
-        ShapeKind::Pairs(_) => Err(not_read()),
+impl TaskKind for SampleKeysSpec {
+    type Report = Vec<Border>;
+
+    fn run(&self, (context, attempt, _): With<'_>) -> Result<Self::Report> {
+        match self.shape {
+            ShapeKind::Fixed(shape) => sample(shape, self, context, attempt),
+            ShapeKind::Lines(shape) => sample(shape, self, context, attempt),
+            ShapeKind::Pairs(_) => Err(not_read()),
+        }
+    }
+
+    fn input(&self, _context: &TaskContext) -> String {
+        count(self.places.len(), "place")
+    }
+
+    fn counters(&self, keys: &Self::Report) -> Counters {
+        vec![("SAMPLED_KEYS", keys.len() as u64)]
     }
 }
 
@@ -41,10 +53,10 @@ fn sample<S: Shape>(
     let mut found: Option<(usize, u64)> = None;
     for (number, offset) in &spec.places {
         attempt.progress(0)?;
-        let input = &context.files[*number];
+        let input = &context.job.files[*number];
         let file = match open.take() {
             Some((opened, file)) if opened == *number => file,
-            _ => context.store.open(&input.path, Caching::Cached)?,
+            _ => context.node.store.open(&input.path, Caching::Cached)?,
         };
         let start = match found {
             Some((of, start)) if of == *number && *offset <= start => start,

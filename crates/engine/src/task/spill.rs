@@ -1,19 +1,23 @@
 //! The spill task: pieces of the input, or what a stream still has, to sorted run files.
 
-use std::path::PathBuf;
+use std::fmt::{self, Write};
 use std::sync::Arc;
 
-use super::{Attempt, Scratch, TaskContext, not_read};
-use crate::error::{Error, Result};
-use crate::order::borders::Border;
-use crate::record::shape::{Shape, ShapeKind};
-use crate::spill::{
-    Needed, Pieces, SpillPlan, SpilledRun, spill_bytes, spill_pieces, spill_stream,
+use serde::{Deserialize, Serialize};
+
+use super::checkpoint::names_of_runs;
+use super::input;
+use super::runs::not_read;
+use super::{
+    Attempt, Checkpoint, Counters, Fingerprint, RunPlan, Scratch, Side, TaskContext, TaskKind, With,
 };
+use crate::error::{Error, Result};
+use crate::record::shape::{Shape, ShapeKind};
+use crate::spill::{Pieces, SpillPlan, SpilledRun, spill_bytes, spill_pieces, spill_stream};
 use crate::storage::input::Piece;
 
 /// What a spill task reads.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SpillInput {
     /// Ranges of files.
     Pieces(Vec<Piece>),
@@ -21,29 +25,13 @@ pub enum SpillInput {
     Stream(usize),
 }
 
-/// How runs are made and merged: the same for all tasks of a job.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RunPlan {
-    /// What the records are.
-    pub shape: ShapeKind,
-    /// Whether of records with equal keys only the first stays.
-    pub unique: bool,
-    /// Where runs are cut into buckets.
-    pub borders: Vec<Border>,
-    /// Where runs may be written, in order.
-    pub places: Vec<PathBuf>,
-    /// Bytes of each buffer of a writer.
-    pub buffer_bytes: usize,
-    /// What memory longer records would need.
-    pub needed: Needed,
-}
-
 /// What to spill, and how.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpillSpec {
     /// What to read.
     pub input: SpillInput,
     /// How to write it.
+    #[serde(with = "super::wire::shared")]
     pub runs: Arc<RunPlan>,
     /// Bytes of records and entries that are sorted at once.
     pub chunk_bytes: usize,
@@ -51,19 +39,63 @@ pub struct SpillSpec {
     pub typical_bytes: usize,
 }
 
-pub(super) fn run(
-    spec: &SpillSpec,
-    context: &TaskContext,
-    attempt: &Attempt<'_>,
-    scratch: &mut Scratch,
-) -> Result<Vec<SpilledRun>> {
-    let bytes = spill_bytes(spec.chunk_bytes, spec.runs.buffer_bytes);
-    let _memory = context.budget.reserve("records to spill", bytes)?;
-    scratch.keep_for_spill();
-    match spec.runs.shape {
-        ShapeKind::Fixed(shape) => run_shape(shape, spec, context, attempt, scratch),
-        ShapeKind::Lines(shape) => run_shape(shape, spec, context, attempt, scratch),
-        ShapeKind::Pairs(_) => Err(not_read()),
+impl TaskKind for SpillSpec {
+    type Report = Vec<SpilledRun>;
+
+    fn run(&self, (context, attempt, scratch): With<'_>) -> Result<Self::Report> {
+        let bytes = spill_bytes(self.chunk_bytes, self.runs.buffer_bytes);
+        let _memory = context.node.budget.reserve("records to spill", bytes)?;
+        scratch.keep_for_spill();
+        match self.runs.shape {
+            ShapeKind::Fixed(shape) => run_shape(shape, self, context, attempt, scratch),
+            ShapeKind::Lines(shape) => run_shape(shape, self, context, attempt, scratch),
+            ShapeKind::Pairs(_) => Err(not_read()),
+        }
+    }
+
+    fn input(&self, context: &TaskContext) -> String {
+        match &self.input {
+            SpillInput::Pieces(split) => input::pieces(split, context),
+            SpillInput::Stream(_) => "a stream".to_owned(),
+        }
+    }
+
+    fn counters(&self, runs: &Vec<SpilledRun>) -> Counters {
+        let sum = |of: fn(&SpilledRun) -> u64| runs.iter().map(of).sum();
+        vec![
+            ("MAP_INPUT_RECORDS", sum(|run| run.records_read)),
+            ("MAP_OUTPUT_RECORDS", sum(|run| run.records)),
+            ("SPILLED_RECORDS", sum(|run| run.records)),
+            ("SPILLED_RUNS", runs.len() as u64),
+            ("FILE_BYTES_READ", sum(|run| run.bytes_read)),
+            ("FILE_BYTES_WRITTEN", sum(|run| run.bytes)),
+        ]
+    }
+
+    fn side(&self) -> Option<Side> {
+        Some(Side::Map)
+    }
+
+    fn stays_here(&self) -> bool {
+        matches!(self.input, SpillInput::Stream(_))
+    }
+
+    fn writes_apart(&self) -> bool {
+        !self.stays_here()
+    }
+
+    fn checkpoint(&self, runs: &Vec<SpilledRun>) -> Option<Checkpoint> {
+        names_of_runs(runs).map(Checkpoint::Spill)
+    }
+
+    fn fingerprint(&self, print: &mut Fingerprint) -> fmt::Result {
+        let (input, chunk, typical) = (&self.input, self.chunk_bytes, self.typical_bytes);
+        write!(print, "spill {input:?} {chunk} {typical} ")?;
+        print.plan(&self.runs)
+    }
+
+    fn runs(runs: &Vec<SpilledRun>) -> &[SpilledRun] {
+        runs
     }
 }
 
@@ -82,20 +114,24 @@ fn run_shape<S: Shape>(
         typical_bytes: spec.typical_bytes,
         needed: spec.runs.needed,
         buffer_bytes: spec.runs.buffer_bytes,
-        job_id: &context.job_id,
+        job_id: &context.job.job_id,
         places: &spec.runs.places,
     };
     let progress = |bytes| attempt.progress(bytes);
     let name = format!("{:05}-{}", attempt.id.task, attempt.id.attempt);
-    let (runs, scratch) = (&*context.runs, &mut scratch.spill);
+    let (runs, scratch) = (&*context.node.runs, &mut scratch.spill);
     match &spec.input {
         SpillInput::Pieces(pieces) => {
-            let pieces = Pieces::new(&*context.store, &context.files, &context.starts, pieces);
+            let pieces = Pieces::new(
+                &*context.node.store,
+                &context.job.files,
+                &context.starts,
+                pieces,
+            );
             spill_pieces(&plan, runs, pieces, &name, scratch, &progress)
         }
         SpillInput::Stream(number) => {
-            let stream = context.streams.get(*number);
-            let stream = stream.ok_or_else(|| Error::bug("spill", "the job has no stream"))?;
+            let stream = context.stream(*number)?;
             // What this attempt has read is lost with it: another one would go on behind that.
             spill_stream(&plan, runs, stream, &name, scratch, &progress).map_err(Error::final_error)
         }

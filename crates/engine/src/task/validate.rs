@@ -1,6 +1,9 @@
 //! The validate task: checks order and sums CRCs over a range of a file.
 
-use super::{Attempt, Scratch, TaskContext};
+use serde::{Deserialize, Serialize};
+
+use super::input::pieces;
+use super::{Counters, Side, TaskContext, TaskKind, With};
 use crate::error::Result;
 use crate::order::check::OrderCheck;
 use crate::record::RECORD_BYTES;
@@ -9,17 +12,17 @@ use crate::storage::direct::ended_early;
 use crate::storage::input::Piece;
 use crate::storage::overlap::{TRANSFER_BYTES, read_through};
 use crate::storage::probe::resident_share;
-use crate::storage::{BLOCK_BYTES, Caching, ReadFile};
+use crate::storage::{BLOCK_BYTES, Caching, ReadFile, Store};
 
 /// Which range to check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ValidateSpec {
     /// The range: whole records.
     pub piece: Piece,
 }
 
 /// What was found in a range.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ValidateReport {
     /// The range.
     pub piece: Piece,
@@ -42,53 +45,69 @@ const BLOCK_RECORDS: usize = 256;
 /// The share of a file in the page cache from which on it is read through it.
 const MOSTLY: f64 = 0.9;
 
-pub(super) fn run(
-    spec: &ValidateSpec,
-    context: &TaskContext,
-    attempt: &Attempt<'_>,
-    scratch: &mut Scratch,
-) -> Result<ValidateReport> {
-    let _memory = context
-        .budget
-        .reserve("input buffers", VALIDATE_WORKER_BYTES)?;
-    let piece = spec.piece;
-    let input = &context.files[piece.file];
-    let cached = context.store.open(&input.path, Caching::Cached)?;
-    let file = if is_cached(&*cached, input.stat.bytes) {
-        cached
-    } else {
-        context.store.open(&input.path, Caching::Direct)?
-    };
-    let mut check = OrderCheck::default();
-    let mut checksum = Checksum::new(RECORD_BYTES);
-    let range = piece.offset..piece.offset + piece.bytes;
-    read_through(
-        &*file,
-        range,
-        BLOCK_TRANSFER,
-        &mut scratch.buffers,
-        |data| {
-            for block in data.chunks(BLOCK_RECORDS * RECORD_BYTES) {
-                let whole = block.len() / RECORD_BYTES * RECORD_BYTES;
-                check.update(&block[..whole], RECORD_BYTES);
-                checksum.update(&block[..whole]);
-            }
-            attempt.progress(data.len() as u64)
-        },
-    )?;
-    let read = check.records * RECORD_BYTES as u64;
-    if read != piece.bytes {
-        return Err(ended_early(
-            &input.path,
-            piece.offset + piece.bytes,
-            piece.offset + read,
-        ));
+impl TaskKind for ValidateSpec {
+    type Report = ValidateReport;
+
+    fn run(&self, (context, attempt, scratch): With<'_>) -> Result<Self::Report> {
+        let _memory = context
+            .node
+            .budget
+            .reserve("input buffers", VALIDATE_WORKER_BYTES)?;
+        let piece = self.piece;
+        let input = &context.job.files[piece.file];
+        let cached = context.node.store.open(&input.path, Caching::Cached)?;
+        let file = if is_cached(&*cached, input.stat.bytes) {
+            cached
+        } else {
+            context.node.store.open(&input.path, Caching::Direct)?
+        };
+        let mut check = OrderCheck::default();
+        let mut checksum = Checksum::new(RECORD_BYTES);
+        let range = piece.offset..piece.offset + piece.bytes;
+        read_through(
+            &*file,
+            range,
+            BLOCK_TRANSFER,
+            &mut scratch.buffers,
+            |data| {
+                for block in data.chunks(BLOCK_RECORDS * RECORD_BYTES) {
+                    let whole = block.len() / RECORD_BYTES * RECORD_BYTES;
+                    check.update(&block[..whole], RECORD_BYTES);
+                    checksum.update(&block[..whole]);
+                }
+                attempt.progress(data.len() as u64)
+            },
+        )?;
+        let read = check.records * RECORD_BYTES as u64;
+        if read != piece.bytes {
+            return Err(ended_early(
+                &input.path,
+                piece.offset + piece.bytes,
+                piece.offset + read,
+            ));
+        }
+        Ok(ValidateReport {
+            piece,
+            check,
+            checksum: checksum.value(),
+        })
     }
-    Ok(ValidateReport {
-        piece,
-        check,
-        checksum: checksum.value(),
-    })
+
+    fn input(&self, context: &TaskContext) -> String {
+        pieces(&[self.piece], context)
+    }
+
+    fn counters(&self, found: &ValidateReport) -> Counters {
+        let records = found.check.records;
+        vec![
+            ("MAP_INPUT_RECORDS", records),
+            ("FILE_BYTES_READ", records * RECORD_BYTES as u64),
+        ]
+    }
+
+    fn side(&self) -> Option<Side> {
+        Some(Side::Map)
+    }
 }
 
 fn is_cached(file: &dyn ReadFile, bytes: u64) -> bool {

@@ -1,7 +1,8 @@
 //! Values as Python would show them, for error messages: never longer than wanted, whatever the bytes are.
 
-use super::decimal;
+use super::decimal::Decimal;
 use super::read::{Reader, Token};
+use super::{digits, moment};
 
 /// What follows where something is left out.
 const CUT: &str = "...";
@@ -80,9 +81,16 @@ fn show_token(out: &mut String, token: &Token<'_>, enough: usize) {
             magnitude,
         } => {
             out.push_str(if *negative { "-" } else { "" });
-            decimal::magnitude(out, magnitude);
+            digits::magnitude(out, magnitude);
         }
-        Token::Double(value) => decimal::double(out, *value),
+        Token::Double(value) => digits::double(out, *value),
+        Token::Date(ordinal) => out.push_str(&moment::date((*ordinal).into())),
+        Token::Datetime { micros, utc } => out.push_str(&moment::datetime(*micros, *utc)),
+        Token::Decimal(decimal) => show_decimal(out, decimal),
+        Token::Descending(inner) => {
+            let shown = display(inner, enough.max(CUT.len()));
+            out.extend(["gm.desc(", &shown, ")"]);
+        }
         Token::Begin => out.push('('),
         Token::End => out.push(')'),
         Token::Pickled(pickle) => out.push_str(&format!("<pickled, {} bytes>", pickle.len())),
@@ -111,6 +119,28 @@ fn show_token(out: &mut String, token: &Token<'_>, enough: usize) {
             out.push(quote);
         }
     }
+}
+
+fn show_decimal(out: &mut String, decimal: &Decimal) {
+    let shown = match decimal {
+        Decimal::Nan => "NaN".to_owned(),
+        Decimal::Infinite { negative } => {
+            format!("{}Infinity", if *negative { "-" } else { "" })
+        }
+        Decimal::Finite(finite) => {
+            let (before, behind) = finite.halves();
+            let text = |pairs: &[u8]| -> String {
+                pairs.iter().map(|pair| format!("{pair:02}")).collect()
+            };
+            let (before, behind) = (text(&before), text(&behind));
+            let (before, behind) = (before.trim_start_matches('0'), behind.trim_end_matches('0'));
+            let sign = if finite.negative { "-" } else { "" };
+            let point = if behind.is_empty() { "" } else { "." };
+            let before = if before.is_empty() { "0" } else { before };
+            format!("{sign}{before}{point}{behind}")
+        }
+    };
+    out.extend(["Decimal('", &shown, "')"]);
 }
 
 /// Python's choice of quotes: double ones where only they need no escape.

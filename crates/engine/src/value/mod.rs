@@ -1,7 +1,7 @@
 //! Keys and values of user code, as bytes whose order is the order of the values.
 //!
-//! The encoding is that of the FoundationDB tuple layer (`design/tuple.md` of that project), byte for byte, with one
-//! code from the range it leaves to users:
+//! The encoding is that of the FoundationDB tuple layer (`design/tuple.md` of that project), byte for byte, with
+//! codes from the range it leaves to users:
 //!
 //! ```text
 //!  00            null; inside a tuple 00 FF
@@ -16,24 +16,35 @@
 //!  21            double       IEEE 754, big-endian; sign bit flipped, negative ones complemented
 //!  26, 27        false, true
 //!  40 ... 00     pickled      bytes that only Python understands, escaped like bytes
+//!  41            date         days, big-endian, of 4 bytes; 1 is the first of January of the year 1
+//!  42, 43        datetime     without a time zone; in UTC: microseconds since the year 1, 8 bytes, the sign bit flipped
+//!  44 ...        decimal      sign, exponent, digits (`decimal.rs`)
+//!  45 ... ff ff  descending   the complement of another value's encoding; ff inside it is ff 00
 //! ```
 //!
 //! The rules that must hold: comparing two encodings as bytes compares the values, types first (so `1`, `1.0` and `True` are three
-//! keys, in this order); a value has one encoding; no encoding begins with another, nor with FF, so that values stand
+//! keys, in this order; `order.rs` has bytes that compare numbers by what they are worth); a value has one encoding; no encoding begins with another, nor with FF, so that values stand
 //! one behind another without lengths between them.
 //!
 //! Doubles are kept as they are, as the tuple layer does: `-0.0` and `0.0` are two keys, side by side; so is every NaN, those
 //! with a sign below `-inf`, the others above `inf`.
 
-mod decimal;
+pub mod columns;
+pub mod decimal;
+pub mod descending;
+mod digits;
 pub mod display;
+pub mod fields;
 pub mod hash;
+pub mod moment;
+pub mod order;
 pub mod read;
 pub mod skip;
 #[cfg(test)]
 mod tests;
 pub mod write;
 
+pub use decimal::Decimal;
 pub use display::display;
 pub use hash::{hash, partition};
 pub use read::{Reader, Token};
@@ -44,6 +55,9 @@ use crate::{Error, Kind};
 
 /// Tuples within tuples, at most: what reads a value may then recurse.
 pub const DEPTH_MAX: u32 = 100;
+
+/// As how many tuples a descending value counts: each one's encoding may be longer than what it holds by two thirds.
+pub const DESCENDING_DEPTH: u32 = 10;
 
 /// Bytes of an integer's magnitude, at most: the length has one byte.
 pub const MAGNITUDE_BYTES_MAX: usize = 255;
@@ -61,6 +75,16 @@ pub(crate) mod code {
     pub(crate) const FALSE: u8 = 0x26;
     pub(crate) const TRUE: u8 = 0x27;
     pub(crate) const PICKLED: u8 = 0x40;
+    pub(crate) const DATE: u8 = 0x41;
+    pub(crate) const NAIVE: u8 = 0x42;
+    pub(crate) const AWARE: u8 = 0x43;
+    pub(crate) const DECIMAL: u8 = 0x44;
+    pub(crate) const DESCENDING: u8 = 0x45;
+    /// Of `order.rs` alone: below and above all finite numbers, no number, and more of a number.
+    pub(crate) const BELOW: u8 = 0x0a;
+    pub(crate) const ABOVE: u8 = 0x1e;
+    pub(crate) const NAN: u8 = 0x1f;
+    pub(crate) const FRACTION: u8 = 0xfe;
     /// Ends what has no length.
     pub(crate) const END: u8 = 0x00;
     /// Behind a zero: the zero is one of the content's.

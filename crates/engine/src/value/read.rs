@@ -6,8 +6,10 @@
 use std::borrow::Cow;
 use std::str::Utf8Error;
 
+use super::decimal::{self, Decimal};
+use super::descending::{end_of_descending, turned_back};
 use super::skip::{end_of_escaped, fixed_length};
-use super::{DEPTH_MAX, code, malformed};
+use super::{DEPTH_MAX, DESCENDING_DEPTH, code, malformed};
 use crate::{Error, Result};
 
 /// A value, or where a tuple begins or ends. Content that holds no zeros is borrowed from the encoding.
@@ -38,6 +40,19 @@ pub enum Token<'a> {
     End,
     /// What Python's `pickle` made.
     Pickled(Cow<'a, [u8]>),
+    /// A day; 1 is the first of January of the year 1.
+    Date(u32),
+    /// An instant, or a time of day that is on no clock in particular.
+    Datetime {
+        /// Microseconds since the beginning of the year 1.
+        micros: i64,
+        /// Whether it is in UTC; otherwise it has no time zone.
+        utc: bool,
+    },
+    /// A decimal number.
+    Decimal(Decimal),
+    /// A value whose order is turned: its encoding.
+    Descending(Vec<u8>),
 }
 
 /// Reads values that stand one behind another.
@@ -61,6 +76,8 @@ pub struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
     depth: u32,
+    /// How deep the value stands that is read, in tuples and what counts as some.
+    outer: u32,
 }
 
 impl<'a> Reader<'a> {
@@ -77,6 +94,7 @@ impl<'a> Reader<'a> {
             bytes,
             at: 0,
             depth: 0,
+            outer: 0,
         }
     }
 
@@ -133,7 +151,7 @@ impl<'a> Reader<'a> {
             };
         };
         let (token, length) = match *first {
-            code::TUPLE if self.depth == DEPTH_MAX => {
+            code::TUPLE if self.depth + self.outer >= DEPTH_MAX => {
                 let expected = format!("no tuple deeper than {DEPTH_MAX}");
                 return Err(malformed(self.at, Some(*first), &expected));
             }
@@ -148,6 +166,7 @@ impl<'a> Reader<'a> {
                 (Token::End, 1)
             }
             code::BYTES | code::TEXT | code::PICKLED => self.escaped(*first, behind)?,
+            code::DESCENDING => self.descending(behind)?,
             _ => self.fixed(*first, rest)?,
         };
         self.at += length;
@@ -173,6 +192,33 @@ impl<'a> Reader<'a> {
             _ => Token::Pickled(content),
         };
         Ok((token, 1 + length))
+    }
+
+    /// A descending value, and the length of its encoding.
+    #[cold]
+    fn descending(&self, behind: &'a [u8]) -> Result<(Token<'a>, usize)> {
+        let Some(length) = end_of_descending(behind) else {
+            let end = self.bytes.len();
+            return Err(malformed(end, None, "what ends a descending value"));
+        };
+        let outer = self.depth + self.outer + DESCENDING_DEPTH;
+        let inner = turned_back(behind.get(..length - 2).unwrap_or_default());
+        let mut reader = Reader {
+            outer,
+            ..Reader::new(&inner)
+        };
+        let wrong = || malformed(self.at, Some(code::DESCENDING), "a value that is turned");
+        if outer > DEPTH_MAX {
+            return Err(wrong());
+        }
+        let mut values = 0;
+        while reader.token().map_err(|_inside| wrong())?.is_some() {
+            values += u32::from(reader.depth == 0);
+        }
+        match values {
+            1 => Ok((Token::Descending(inner), 1 + length)),
+            _ => Err(wrong()),
+        }
     }
 
     #[inline]
@@ -209,6 +255,17 @@ impl<'a> Reader<'a> {
         let token = match first {
             code::DOUBLE => Token::Double(double(encoding)),
             code::FALSE | code::TRUE => Token::Boolean(first == code::TRUE),
+            code::DATE => Token::Date(last(encoding).map_or(0, u32::from_be_bytes)),
+            code::NAIVE | code::AWARE => Token::Datetime {
+                micros: last(encoding).map_or(0, i64::from_be_bytes) ^ i64::MIN,
+                utc: first == code::AWARE,
+            },
+            code::DECIMAL => {
+                let decimal = decimal::read(encoding);
+                let decimal = decimal
+                    .ok_or_else(|| malformed(self.at, Some(first), "a decimal, in one way"))?;
+                Token::Decimal(decimal)
+            }
             _ => integer(encoding).ok_or_else(|| {
                 malformed(
                     self.at,
@@ -245,6 +302,11 @@ fn unescape(raw: &[u8], zeros: usize) -> Vec<u8> {
     }
     content.extend_from_slice(rest);
     content
+}
+
+/// The last bytes of an encoding.
+fn last<const BYTES: usize>(encoding: &[u8]) -> Option<[u8; BYTES]> {
+    encoding.last_chunk().copied()
 }
 
 /// The double whose encoding, of nine bytes, this is.

@@ -1,5 +1,6 @@
 //! Where values end: without reading them, at the speed of `memchr`.
 
+use super::descending::end_of_descending;
 use super::{DEPTH_MAX, code, malformed};
 use crate::Result;
 
@@ -29,7 +30,7 @@ pub fn skip(bytes: &[u8]) -> Result<usize> {
             let length = 1 + usize::from(first.abs_diff(code::ZERO));
             whole(bytes, 0, length)
         }
-        _ => skip_any(bytes, 0, 0),
+        _ => skip_any::<false>(bytes, 0, 0),
     }
 }
 
@@ -60,14 +61,20 @@ pub fn prefix(encoded: &[u8], elements: usize) -> Result<&[u8]> {
                 let expected = format!("a tuple of at least {elements} elements, not {element},");
                 return Err(malformed(end, Some(code::END), &expected));
             }
-            _ => end += skip_any(rest, 1, end)?,
+            _ => end += skip_any::<false>(rest, 1, end)?,
         }
     }
     Ok(encoded.get(..end).unwrap_or(encoded))
 }
 
-/// Bytes of the first value in `bytes`, which stands inside `outer` tuples and, for errors, `offset` bytes into the encoding.
-fn skip_any(bytes: &[u8], outer: u32, offset: usize) -> Result<usize> {
+/// Bytes of the first value in `bytes`, written by [`super::order::ordered`].
+pub(super) fn skip_ordered(bytes: &[u8]) -> Result<usize> {
+    skip_any::<true>(bytes, 0, 0)
+}
+
+/// Bytes of the first value in `bytes`, which stands inside `outer` tuples and, for errors, `offset` bytes into the encoding;
+/// `ORDERED` where its numbers are in the form of `order.rs`.
+fn skip_any<const ORDERED: bool>(bytes: &[u8], outer: u32, offset: usize) -> Result<usize> {
     let (mut at, mut depth) = (0, outer);
     loop {
         let rest = bytes.get(at..).unwrap_or_default();
@@ -96,10 +103,26 @@ fn skip_any(bytes: &[u8], outer: u32, offset: usize) -> Result<usize> {
                     return Err(malformed(end, None, "a zero that ends the value"));
                 }
             },
+            code::DESCENDING => match end_of_descending(behind) {
+                Some(length) => 1 + length,
+                None => {
+                    let end = offset + bytes.len();
+                    return Err(malformed(end, None, "what ends a descending value"));
+                }
+            },
+            code::BELOW | code::ABOVE | code::NAN if ORDERED => 1,
             _ => {
                 let length = fixed_length(rest)
                     .map_err(|(found, expected)| malformed(offset + at, found, expected))?;
-                whole(rest, offset + at, length)?
+                let length = whole(rest, offset + at, length)?;
+                match rest.get(length..) {
+                    Some([code::FRACTION, ..]) if ORDERED => {
+                        let ordered = end_of_fraction(rest, length);
+                        let end = offset + bytes.len();
+                        ordered.ok_or_else(|| malformed(end, None, "the end of a fraction"))?
+                    }
+                    _ => length,
+                }
             }
         };
         // A tuple that has just begun leaves the depth above: go on until it has ended.
@@ -132,13 +155,24 @@ pub(super) fn end_of_escaped(behind: &[u8]) -> Option<(usize, usize)> {
     }
 }
 
+/// Where the number ends whose fraction begins at `at`.
+fn end_of_fraction(rest: &[u8], at: usize) -> Option<usize> {
+    let end = at + 9;
+    match rest.get(at..)?.get(9..) {
+        Some([code::FRACTION, digits @ ..]) => Some(end + 2 + memchr::memchr(code::END, digits)?),
+        more => more.map(|_| end),
+    }
+}
+
 /// Bytes of a value whose first ones tell its length, or what was found and what expected.
 #[inline]
 pub(super) fn fixed_length(rest: &[u8]) -> Result<usize, (Option<u8>, &'static str)> {
     let first = rest.first().copied();
     match first {
         Some(code::FALSE | code::TRUE) => Ok(1),
-        Some(code::DOUBLE) => Ok(9),
+        Some(code::DOUBLE | code::NAIVE | code::AWARE) => Ok(9),
+        Some(code::DATE) => Ok(5),
+        Some(code::DECIMAL) => super::decimal::length(rest).ok_or((None, "the end of a decimal")),
         Some(code @ (code::NEGATIVE | code::POSITIVE)) => {
             let Some(length) = rest.get(1) else {
                 return Err((None, "the length of an integer"));

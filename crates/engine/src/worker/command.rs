@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-/// A program with all that decides what it is once it runs. The path of the pulse is added as its last argument.
+/// A program with all that decides what it is once it runs. Two arguments are added: the descriptor of a pipe for what
+/// user code prints, and the path of the pulse.
 ///
 /// ```
 /// use gristmill_engine::worker::Command;
@@ -56,10 +57,10 @@ impl Command {
         self
     }
 
-    /// The same for the standard library, with one argument more.
-    pub(super) fn prepare(&self, last: Option<&OsStr>) -> std::process::Command {
+    /// The same for the standard library, with some arguments more.
+    pub(super) fn prepare(&self, more: &[&OsStr]) -> std::process::Command {
         let mut prepared = std::process::Command::new(&self.program);
-        prepared.args(&self.arguments).args(last);
+        prepared.args(&self.arguments).args(more);
         if self.whole_environment {
             prepared.env_clear();
         }

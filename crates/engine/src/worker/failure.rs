@@ -1,10 +1,11 @@
 //! How a task in a worker can fail: what each case knows, for whoever makes a paragraph of it.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::death::Death;
+use super::Death;
 use super::pulse::Place;
 use crate::error::Advice;
 
@@ -30,6 +31,8 @@ pub enum WorkerError {
         at: Option<Place>,
         /// The end of what it wrote to stderr; the stack, if it could write one.
         stderr: String,
+        /// The end of what it printed.
+        stdout: String,
     },
     /// The pulse stood still for too long.
     Hung {
@@ -41,6 +44,8 @@ pub enum WorkerError {
         stack: Option<String>,
         /// The end of what it wrote to stderr before.
         stderr: String,
+        /// The end of what it printed.
+        stdout: String,
     },
     /// The worker and its children held more memory than they may.
     TooMuchMemory {
@@ -52,6 +57,8 @@ pub enum WorkerError {
         at: Option<Place>,
         /// The end of what it wrote to stderr.
         stderr: String,
+        /// The end of what it printed.
+        stdout: String,
     },
     /// The task was stopped.
     Cancelled,
@@ -87,6 +94,12 @@ pub struct Failure {
     /// The end of what the task wrote to stderr; the driver's to say.
     #[serde(skip)]
     pub stderr: String,
+    /// The end of what it printed, likewise.
+    #[serde(skip)]
+    pub stdout: String,
+    /// Where the pulse stood, likewise.
+    #[serde(skip)]
+    pub at: Option<Place>,
 }
 
 /// The kinds of failures that a worker tells apart.
@@ -113,8 +126,9 @@ pub enum FailureKind {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Where {
-    /// The file.
-    pub file: String,
+    /// The file; empty where it is not known.
+    #[serde(with = "crate::names")]
+    pub file: PathBuf,
     /// The byte at which the record begins.
     pub offset: u64,
     /// The record's number in its split, from 0.

@@ -4,9 +4,9 @@
 //!   kind: u8 | payload bytes: u32 LE | payload
 //!
 //!   driver ─▶ worker   'D'  definition: its key (32 bytes), its bytes
-//!                      'T'  task: the key of its definition (32 bytes), then JSON
+//!                      'T'  task: the key of its definition (32 bytes), then JSON, or a task of ours as bytes
 //!   worker ─▶ driver   'H'  hello: the version of the worker, as text
-//!                      'R'  report of the task: JSON
+//!                      'R'  report of the task: JSON, or a report of ours as bytes
 //!                      'F'  failure of the task: JSON (`Failure`)
 //! ```
 //!
@@ -52,6 +52,13 @@ impl FrameKind {
             .into_iter()
             .find(|kind| kind.byte() == byte)
     }
+}
+
+/// The kind of a frame that a driver sends.
+pub(super) fn received(byte: u8) -> Option<FrameKind> {
+    [FrameKind::Definition, FrameKind::Task]
+        .into_iter()
+        .find(|kind| kind.byte() == byte)
 }
 
 /// A frame from a worker.

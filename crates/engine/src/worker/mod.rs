@@ -7,39 +7,41 @@
 //!                            ▲  ▲  ▲  ◀─ H, R, F ─ stdout
 //!                            │  │  └── Pulse ◀── a shared page  where it stands (pulse.rs)
 //!                            │  └───── Tail ◀─── stderr         what it said last (tail.rs)
-//!                            └──────── /proc                    what it holds (memory.rs)
+//!                            └──────── /proc                    what it holds (sys/memory.rs)
 //! ```
 //!
 //! Rules: whatever a worker does (crash, hang, eat memory, write garbage, flood its stderr, leave children), the
 //! driver gets a [`WorkerError`] that says what and where, within a look (20 ms) or the given timeout; a worker that
 //! did not end its task well is killed with its process group and reaped; none outlives the driver.
 
+mod attempt;
+pub mod channel;
 mod command;
-mod death;
 mod failure;
 mod frame;
 mod lease;
-mod memory;
+mod member;
 mod pool;
 mod process;
 mod pulse;
 mod tail;
 #[cfg(test)]
 mod tests;
-mod wait;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 pub use command::Command;
-pub use death::Death;
 pub use failure::{Failure, FailureKind, Where, WorkerError};
 pub use lease::Leased;
-pub use memory::descendants_bytes;
 pub use pool::Processes;
 pub use process::Process;
 pub use pulse::{PULSE_BYTES, Place, Pulse};
 pub use tail::{Log, Tail};
+
+pub use crate::sys::death::Death;
 
 /// Names a definition: a hash of its bytes, or anything else that no two definitions share.
 pub type DefinitionKey = [u8; 32];
@@ -54,6 +56,22 @@ pub struct Definition {
     pub bytes: Arc<[u8]>,
 }
 
+/// The end of what a task printed: its stdout and its stderr, apart.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Printed {
+    /// What it printed.
+    pub stdout: String,
+    /// What it wrote to stderr.
+    pub stderr: String,
+}
+
+impl Printed {
+    /// Whether it said nothing.
+    pub fn is_empty(&self) -> bool {
+        self.stdout.is_empty() && self.stderr.is_empty()
+    }
+}
+
 /// When a running worker is given up.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Limits {
@@ -61,4 +79,6 @@ pub struct Limits {
     pub timeout: Option<Duration>,
     /// The most anonymous memory of the worker and its children together.
     pub memory_bytes: Option<u64>,
+    /// How long a worker whose task is stopped has to end by itself, once its stdin has ended.
+    pub grace: Duration,
 }

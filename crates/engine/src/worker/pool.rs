@@ -24,7 +24,8 @@ use std::time::{Duration, Instant};
 use super::DefinitionKey;
 use super::command::Command;
 use super::failure::WorkerError;
-use super::lease::{Leased, Worker};
+use super::member::Worker;
+use crate::names::show_path;
 
 /// How long a worker waits for a task before it is ended.
 const IDLE: Duration = Duration::from_secs(300);
@@ -36,7 +37,7 @@ const DYING_LOOK: Duration = Duration::from_millis(20);
 
 /// Worker processes, shared by all who run tasks in them.
 pub struct Processes {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
 }
 
 /// What the pool, its leases and its keeper share.
@@ -127,14 +128,14 @@ impl Processes {
         end_all(surplus);
     }
 
-    /// A worker of this command, warm if there is one. A new one says hello, or fails to, in its first run.
-    pub fn lease(
+    /// A worker of this command, warm if there is one, until it is given back.
+    pub(super) fn take(
         &self,
         command: &Command,
         definition: &DefinitionKey,
-    ) -> Result<Leased, WorkerError> {
+    ) -> Result<Worker, WorkerError> {
         let not_started = |reason: String| WorkerError::NotStarted {
-            program: command.program.display().to_string(),
+            program: show_path(&command.program),
             reason,
             stderr: String::new(),
         };
@@ -150,7 +151,7 @@ impl Processes {
         if let Some(worker) = warm {
             drop(state);
             end_all(surplus);
-            return Ok(Leased::new(worker, Arc::clone(&self.shared)));
+            return Ok(worker);
         }
         let (answer, answered) = sync_channel(1);
         state.wanted.push_back(Wanted {
@@ -163,13 +164,10 @@ impl Processes {
         drop(dead);
         end_all(surplus);
         let started = kept.and_then(|()| answered.recv().unwrap_or_else(|_| Err(no_keeper())));
-        match started {
-            Ok(worker) => Ok(Leased::new(worker, Arc::clone(&self.shared))),
-            Err(error) => {
-                self.shared.lock().leased -= 1;
-                Err(not_started(error.to_string()))
-            }
-        }
+        started.map_err(|error| {
+            self.shared.lock().leased -= 1;
+            not_started(error.to_string())
+        })
     }
 
     /// Kills and reaps the workers that wait for a task: what they took of the processors then counts as this

@@ -5,22 +5,19 @@
 //! the driver; it is reaped whatever happens, and its group is killed before that, while its number cannot be another's.
 
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io::{self, PipeWriter};
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::process::CommandExt;
-use std::process::Stdio;
+use std::io::{self, PipeReader, PipeWriter};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::command::Command;
-use super::death::Death;
 use super::tail::Tail;
-use super::wait::never_block;
-use crate::lifeline::die_with_us;
+use crate::sys::death::Death;
+use crate::sys::descriptors::never_block;
+use crate::sys::{lifeline, processes};
 
 /// Added to the likelihood of being killed when memory is short: half of the scale.
-const OOM_SCORE: &str = "500";
+const OOM_SCORE: u32 = 500;
 /// How long a killed process may take to be gone before a thread of its own waits for it.
 const REAPING: Duration = Duration::from_secs(5);
 
@@ -41,55 +38,59 @@ pub struct Process {
     pid: u32,
     /// The process that started it: a fork of that must leave it alone.
     driver: u32,
-    stdin: Option<File>,
-    stdout: File,
+    stdin: Option<PipeWriter>,
+    stdout: PipeReader,
     tail: Arc<Tail>,
-    /// Closed when the process is gone, for the thread that reads its stderr.
-    _alive: PipeWriter,
+    printed: Arc<Tail>,
+    /// Closed when the process is gone, for the threads that read what it writes.
+    _alive: [PipeWriter; 2],
     reaped: bool,
 }
 
 impl Process {
-    /// Starts a command, with one argument more; `on_end` is called, by another thread, when its stderr ends, which
-    /// is mostly when it does.
+    /// Starts a command; `on_end` is called, by another thread, when its stderr ends, which is mostly when it does.
+    /// A worker is given two arguments more: the descriptor of a pipe for what user code prints, and `last`.
     pub fn spawn(
         command: &Command,
         last: Option<&OsStr>,
         on_end: impl FnOnce() + Send + 'static,
     ) -> io::Result<Self> {
-        let mut prepared = command.prepare(last);
-        prepared
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0);
-        die_with_us(&mut prepared);
-        let (gone, alive) = io::pipe()?;
+        let (printed, print) = io::pipe()?;
+        let number = print.as_raw_fd().to_string();
+        let more = last.map(|last| [OsStr::new(&number), last]);
+        let mut prepared = command.prepare(more.as_ref().map_or(&[], |more| more));
+        lifeline::bind(&mut prepared);
+        if last.is_some() {
+            processes::inherit(&mut prepared, print.as_fd());
+        }
+        let ((gone, alive), (gone_too, alive_too)) = (io::pipe()?, io::pipe()?);
         let mut child = prepared.spawn()?;
+        drop(print);
         let pid = child.id();
-        // It may not be permitted, and then the kernel chooses as it likes.
-        let _ = std::fs::write(format!("/proc/{pid}/oom_score_adj"), OOM_SCORE);
+        processes::offer_to_kill(pid, OOM_SCORE);
         let (Some(stdin), Some(stdout), Some(stderr)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
             return Err(io::Error::other("a pipe of the child is missing"));
         };
-        let started = || {
+        let started = || -> io::Result<_> {
             never_block(stdin.as_fd())?;
             never_block(stdout.as_fd())?;
-            Tail::start(stderr, gone, on_end)
+            let printed = Tail::start(printed.into(), gone_too, || ())?;
+            Ok((Tail::start(stderr.into(), gone, on_end)?, printed))
         };
-        let tail = started().inspect_err(|_| {
+        let (tail, printed) = started().inspect_err(|_| {
             let _ = child.kill();
             let _ = child.wait();
         })?;
         Ok(Process {
             pid,
             driver: std::process::id(),
-            stdin: Some(File::from(OwnedFd::from(stdin))),
-            stdout: File::from(OwnedFd::from(stdout)),
+            stdin: Some(OwnedFd::from(stdin).into()),
+            stdout: OwnedFd::from(stdout).into(),
             tail,
-            _alive: alive,
+            printed,
+            _alive: [alive, alive_too],
             reaped: false,
         })
     }
@@ -104,13 +105,18 @@ impl Process {
         &self.tail
     }
 
+    /// The end of what user code printed, of a worker.
+    pub fn printed(&self) -> &Arc<Tail> {
+        &self.printed
+    }
+
     /// Its stdin, which never blocks; `None` once closed.
-    pub fn stdin(&self) -> Option<&File> {
+    pub fn stdin(&self) -> Option<&PipeWriter> {
         self.stdin.as_ref()
     }
 
     /// Its stdout, which never blocks.
-    pub fn stdout(&self) -> &File {
+    pub fn stdout(&self) -> &PipeReader {
         &self.stdout
     }
 
@@ -121,7 +127,7 @@ impl Process {
 
     /// How it ended, if it has; it stays to be reaped, and its children live on until [`Process::kill`].
     pub fn death(&self) -> Option<Death> {
-        look(self.pid)
+        processes::look(self.pid)
     }
 
     /// Waits for its end, for a limited time.
@@ -141,8 +147,7 @@ impl Process {
     /// Sends it a signal: to it alone, not to its children.
     pub fn signal(&self, number: i32) {
         if !self.reaped && self.driver == std::process::id() {
-            // SAFETY: no memory is involved; the number is ours as long as the child is not reaped.
-            unsafe { libc::kill(self.pid.cast_signed(), number) };
+            processes::signal(self.pid, number);
         }
     }
 
@@ -156,14 +161,13 @@ impl Process {
         if self.death() == Some(Death::Unknown) {
             return; // reaped by somebody else: the number may be another's by now
         }
-        let pid = self.pid.cast_signed();
-        // SAFETY: no memory is involved; the group is ours as long as its leader is not reaped.
-        unsafe { libc::killpg(pid, libc::SIGKILL) };
+        let pid = self.pid;
+        processes::kill_group(pid);
         if self.wait(REAPING).is_some() {
-            reap(pid);
+            processes::reap(pid);
         } else {
             // It hangs in the kernel (a dead network file system, for one): it is dead when it comes back.
-            let waiting = std::thread::Builder::new().spawn(move || reap(pid));
+            let waiting = std::thread::Builder::new().spawn(move || processes::reap(pid));
             drop(waiting);
         }
     }
@@ -173,38 +177,4 @@ impl Drop for Process {
     fn drop(&mut self) {
         self.kill();
     }
-}
-
-/// How a child ended, leaving it to be reaped.
-fn look(pid: u32) -> Option<Death> {
-    // SAFETY: zeros are a value of this plain structure, which the call may fill.
-    let (failed, info) = unsafe {
-        let mut info: libc::siginfo_t = std::mem::zeroed();
-        let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-        let failed = libc::waitid(libc::P_PID, pid as libc::id_t, &raw mut info, flags) != 0;
-        (failed, info)
-    };
-    if failed {
-        let gone = io::Error::last_os_error().raw_os_error() == Some(libc::ECHILD);
-        return gone.then_some(Death::Unknown);
-    }
-    // SAFETY: after a successful `waitid` these fields are those of a child, or zero.
-    let (found, status) = unsafe { (info.si_pid(), info.si_status()) };
-    if found == 0 {
-        return None;
-    }
-    Some(match info.si_code {
-        libc::CLD_EXITED => Death::Exit { code: status },
-        code => Death::Signal {
-            number: status,
-            core_dumped: code == libc::CLD_DUMPED,
-        },
-    })
-}
-
-/// Waits for a child that is dead or dying.
-fn reap(pid: libc::pid_t) {
-    let interrupted = || io::Error::last_os_error().raw_os_error() == Some(libc::EINTR);
-    // SAFETY: the status is not asked for.
-    while unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) } < 0 && interrupted() {}
 }

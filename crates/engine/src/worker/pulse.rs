@@ -14,19 +14,16 @@
 //! crash it names the record. The driver sets it to zero before each task, while the worker waits.
 
 use std::fmt;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::OpenOptionsExt;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::ptr::NonNull;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
+use crate::sys::mapping::{SHARED_BYTES, SharedWords};
 
 /// The size of the file.
-pub const PULSE_BYTES: usize = 4096;
+pub const PULSE_BYTES: usize = SHARED_BYTES;
 
 const RECORD: usize = 0;
 const BYTES_DONE: usize = 1;
@@ -60,14 +57,7 @@ pub struct Place {
 /// std::fs::remove_file(path).unwrap();
 /// # Ok::<(), gristmill_engine::Error>(())
 /// ```
-pub struct Pulse {
-    page: NonNull<[AtomicU64; FIELDS]>,
-}
-
-// SAFETY: the page is mapped as long as the value lives, and only reached through atomics.
-unsafe impl Send for Pulse {}
-// SAFETY: as above.
-unsafe impl Sync for Pulse {}
+pub struct Pulse(SharedWords<FIELDS>);
 
 /// All fields at one look: equal if nothing was written in between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -93,14 +83,10 @@ impl Pulse {
 
     /// Maps the pulse that a driver made.
     pub fn open(path: &Path) -> Result<Self> {
-        let map = || {
-            let file = OpenOptions::new().read(true).write(true).open(path)?;
-            if file.metadata()?.len() < PULSE_BYTES as u64 {
-                return Err(io::Error::other("it is shorter than a pulse"));
-            }
-            map(&file)
-        };
-        map().map_err(|error| Error::from_io("open the pulse of this worker", path, &error))
+        let words = SharedWords::open(path);
+        words
+            .map(Pulse)
+            .map_err(|error| Error::from_io("open the pulse of this worker", path, &error))
     }
 
     /// Makes the pulse at `path` that of this process: what [`Pulse::mine`] gives. The first one stays.
@@ -163,8 +149,7 @@ impl Pulse {
     }
 
     fn fields(&self) -> &[AtomicU64; FIELDS] {
-        // SAFETY: mapped, aligned to a page and larger than the fields as long as `self` lives; any bits are a value.
-        unsafe { self.page.as_ref() }
+        self.0.words()
     }
 }
 
@@ -175,52 +160,11 @@ fn create_in(folder: &Path) -> io::Result<(Pulse, PathBuf)> {
     loop {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = folder.join(format!("gristmill-pulse-{}-{number}", std::process::id()));
-        let made = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&path);
-        let mut file = match made {
+        match SharedWords::create(&path) {
             // Left behind by a process of the same number that was killed.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
-            made => made?,
-        };
-        // Written, not only made longer: a page that the file system has no room for must fail here.
-        let mapped = file.write_all(&[0; PULSE_BYTES]).and_then(|()| map(&file));
-        return match mapped {
-            Ok(pulse) => Ok((pulse, path)),
-            Err(error) => {
-                let _ = std::fs::remove_file(&path);
-                Err(error)
-            }
-        };
-    }
-}
-
-fn map(file: &File) -> io::Result<Pulse> {
-    // SAFETY: a new shared mapping of a file that has these bytes, touching nothing that exists.
-    let start = unsafe {
-        libc::mmap(
-            std::ptr::null_mut(),
-            PULSE_BYTES,
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_SHARED,
-            file.as_raw_fd(),
-            0,
-        )
-    };
-    if start == libc::MAP_FAILED {
-        return Err(io::Error::last_os_error());
-    }
-    let page = NonNull::new(start.cast()).ok_or_else(|| io::Error::other("mapped at zero"))?;
-    Ok(Pulse { page })
-}
-
-impl Drop for Pulse {
-    fn drop(&mut self) {
-        // SAFETY: exactly the mapping made in `map`; no reference outlives `self`.
-        unsafe { libc::munmap(self.page.as_ptr().cast(), PULSE_BYTES) };
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return made.map(|words| (Pulse(words), path)),
+        }
     }
 }
 

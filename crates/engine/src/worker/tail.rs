@@ -1,16 +1,14 @@
-//! The end of what a worker wrote to its stderr: read by a thread of its own, so that a worker that floods it is
+//! The end of what a worker wrote to its stderr, or printed: read by a thread of its own, so that a worker that floods it is
 //! never blocked, kept in 64 KiB, and passed on line by line to whoever keeps the log of the task.
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::fs::File;
 use std::io::{self, PipeReader, Read};
 use std::os::fd::{AsFd, OwnedFd};
-use std::process::ChildStderr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::wait::{never_block, wait_for, waiting_bytes};
+use crate::sys::descriptors::{never_block, wait_for, waiting_bytes};
 
 /// Takes the lines of a log, without their ends. It is called by the thread that reads: it must not wait for the
 /// worker.
@@ -27,10 +25,10 @@ const LINE_BYTES_MAX: usize = 16 << 10;
 /// How long what a worker wrote may be on its way.
 const SETTLING: Duration = Duration::from_millis(200);
 
-/// The last 64 KiB of a worker's stderr.
+/// The last 64 KiB of what a worker wrote to a pipe.
 pub struct Tail {
     state: Mutex<State>,
-    pipe: File,
+    pipe: PipeReader,
 }
 
 #[derive(Default)]
@@ -48,18 +46,18 @@ impl Tail {
     /// Starts to read; `gone` wakes the thread when it has its other end closed, for when somebody else still holds
     /// the stderr of a worker that is dead. `on_end` is called at the end.
     pub(super) fn start(
-        pipe: ChildStderr,
+        pipe: OwnedFd,
         gone: PipeReader,
         on_end: impl FnOnce() + Send + 'static,
     ) -> io::Result<Arc<Self>> {
         never_block(pipe.as_fd())?;
         let tail = Arc::new(Tail {
             state: Mutex::default(),
-            pipe: File::from(OwnedFd::from(pipe)),
+            pipe: PipeReader::from(pipe),
         });
         let reader = Arc::clone(&tail);
         std::thread::Builder::new()
-            .name("worker stderr".into())
+            .name("worker output".into())
             .spawn(move || {
                 reader.read_all(&gone);
                 on_end();
@@ -127,6 +125,23 @@ impl Tail {
         let skipped = state.kept.len().saturating_sub(wanted);
         let bytes: Vec<u8> = state.kept.iter().skip(skipped).copied().collect();
         String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// The last whole lines of so many bytes; all that was read, if that is not more.
+    pub fn last_bytes(&self, most: usize) -> String {
+        let text = self.since(0);
+        let Some(start) = text.len().checked_sub(most).filter(|&start| start > 0) else {
+            return text;
+        };
+        let mut bytes = text.as_bytes().iter().enumerate().skip(start - 1);
+        let line = bytes.find(|&(_, &byte)| byte == b'\n');
+        let start = match line {
+            Some((end, _)) => end + 1,
+            None => (start..text.len())
+                .find(|&at| text.is_char_boundary(at))
+                .unwrap_or(text.len()),
+        };
+        format!("[...]\n{}", text.get(start..).unwrap_or_default())
     }
 
     /// The last lines, for a report: 20, or a stack that stands there from its first line on.

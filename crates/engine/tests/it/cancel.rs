@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use gristmill_engine::jobs::Status;
-use gristmill_engine::runner::threads::Control;
+use gristmill_engine::runner::Control;
 use gristmill_engine::storage::faulty::{Fault, Plan};
 use serde_json::{Value, json};
 

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use gristmill_engine::Kind;
 use gristmill_engine::jobs::Status;
-use gristmill_engine::runner::threads::Control;
-use gristmill_engine::storage::Store;
+use gristmill_engine::runner::Control;
+use gristmill_engine::storage::LocalDisk;
 use gristmill_engine::storage::faulty::{Fault, Plan};
 use serde_json::{Value, json};
 
@@ -29,12 +29,12 @@ fn with_input() -> Place {
     place
 }
 
-fn mappable(place: &Place) -> Arc<dyn Store> {
+fn mappable(place: &Place) -> Arc<dyn LocalDisk> {
     place.store()
 }
 
 /// The same files through a store that could fail and does not, and that cannot be mapped.
-fn unmappable(place: &Place) -> Arc<dyn Store> {
+fn unmappable(place: &Place) -> Arc<dyn LocalDisk> {
     place.faulty(Plan {
         fault: Fault::Code(5),
         from: u64::MAX,
@@ -53,7 +53,7 @@ fn without_input(mut tree: Tree) -> Tree {
 }
 
 /// Returns how many reads of the input a job makes.
-fn changes_are_noticed(store: fn(&Place) -> Arc<dyn Store>) -> usize {
+fn changes_are_noticed(store: fn(&Place) -> Arc<dyn LocalDisk>) -> usize {
     let place = with_input();
     let watch = Watch::new();
     let report = place.run_on(

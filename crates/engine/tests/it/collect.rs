@@ -11,7 +11,7 @@ use gristmill_engine::spill::SpilledRun;
 use gristmill_engine::spill::collect::{CollectPlan, Collector, partition_bytes};
 use gristmill_engine::spill::table::Table;
 use gristmill_engine::storage::memory::Memory;
-use gristmill_engine::storage::{Caching, Store};
+use gristmill_engine::storage::{Caching, LocalDisk, Output, Store};
 use gristmill_engine::value::{self, write};
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use gristmill_engine::jobs::Status;
-use gristmill_engine::runner::threads::Control;
+use gristmill_engine::runner::Control;
 use gristmill_engine::storage::Store;
 use gristmill_engine::storage::faulty::{Fault, Faulty, Plan};
 use gristmill_engine::storage::memory::Memory;

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use gristmill_engine::Kind;
 use gristmill_engine::jobs::{JobReport, Status};
-use gristmill_engine::runner::threads::Control;
+use gristmill_engine::runner::Control;
 use gristmill_engine::storage::faulty::{Fault, Plan};
 use serde_json::{Value, json};
 

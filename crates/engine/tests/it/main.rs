@@ -20,6 +20,7 @@
 //!   spill_places directories for runs: in order, full, vanishing, with what dead jobs left
 //!   streams      sort from pipes to pipes: faults, cancelling, ends that go away
 //!   teragen      records against the formulas, files, sums
+//!   wire         specs, reports and errors to bytes and back
 //! ```
 
 #![expect(
@@ -34,6 +35,7 @@ mod commit;
 mod faults;
 mod mapreduce;
 mod oracle;
+mod places;
 mod resume;
 mod simulation;
 mod spill;
@@ -46,3 +48,4 @@ mod support;
 mod teragen;
 mod validators;
 mod watched;
+mod wire;

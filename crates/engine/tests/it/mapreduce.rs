@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use gristmill_engine::budget::Budget;
+use gristmill_engine::budget::{Budget, Process};
+use gristmill_engine::jobs::JobSpec;
 use gristmill_engine::jobs::{self, JobReport, Status};
 use gristmill_engine::merge::feed::{Feed, FeedRun};
-use gristmill_engine::plan::JobSpec;
-use gristmill_engine::runner::threads::Control;
+use gristmill_engine::runner::Control;
 use gristmill_engine::spill::collect::{Collector, partition_bytes};
-use gristmill_engine::storage::{Caching, Store};
+use gristmill_engine::storage::stores::Stores;
+use gristmill_engine::storage::{Caching, LocalDisk};
 use gristmill_engine::task::{
     Attempt, How, Work, WorkAgain, WorkFile, WorkKind, WorkReport, WorkSpec,
 };
@@ -25,7 +26,7 @@ use crate::support::Place;
 /// Counts words; fails as it is told.
 #[derive(Debug)]
 pub(crate) struct Words {
-    store: Arc<dyn Store>,
+    store: Arc<dyn LocalDisk>,
     /// Tasks that fail at their first attempt.
     fail_once: Vec<u32>,
     /// Attempts under way and over.
@@ -43,7 +44,7 @@ impl Words {
     }
 
     /// Of jobs in this store.
-    pub(crate) fn over(store: Arc<dyn Store>) -> Self {
+    pub(crate) fn over(store: Arc<dyn LocalDisk>) -> Self {
         Words {
             store,
             fail_once: Vec::new(),
@@ -63,7 +64,7 @@ impl Words {
             .write_at(text.as_bytes(), 0)?;
         let records = text.lines().count() as u64;
         Ok(WorkFile {
-            name,
+            name: name.into(),
             bytes,
             records,
             crc: None,
@@ -178,7 +179,9 @@ impl Work for Words {
         self.begun.fetch_add(1, Ordering::Relaxed);
         attempt.progress(0)?;
         let report = match &spec.work {
-            WorkKind::Map { number, what, .. } => self.map(spec, *number, what.as_str().unwrap()),
+            WorkKind::Map { number, what, .. } => {
+                self.map(spec, *number, what.value().as_str().unwrap())
+            }
             WorkKind::Reduce { partition, .. } => self.reduce(spec, *partition),
         }?;
         if spec.attempt == 0 && self.fail_once.contains(&spec.task) {
@@ -199,11 +202,13 @@ fn run(place: &Place, words: Words, splits: &[&str], more: &Value) -> JobReport 
         spec[name] = value.clone();
     }
     let environment = jobs::Environment {
-        store: place.store(),
+        store: Stores::new(place.store()),
         job_id: "job_1".into(),
         history: Default::default(),
         work: Some(Arc::new(words)),
         host: String::new(),
+        process: Process::Shared,
+        worker: None,
     };
     let spec = JobSpec::from_json(&json!({"mapreduce": spec}).to_string()).unwrap();
     jobs::run(&spec, &environment, &Control::default())

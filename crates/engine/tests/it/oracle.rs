@@ -187,11 +187,7 @@ fn with_smallest_memory(place: &Place, spec: &Value) -> Value {
     };
     let before = place.tree();
     let error = refused(&with(json!(0)));
-    let needed: u64 = error.context["needed"]
-        .strip_suffix(" bytes")
-        .unwrap()
-        .parse()
-        .unwrap();
+    let needed: u64 = error.details["needed_bytes"].parse().unwrap();
     refused(&with(json!(needed - 1)));
     assert!(place.tree() == before, "a refusal leaves something behind");
     assert_eq!(

@@ -8,13 +8,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use gristmill_engine::budget::Process;
 use gristmill_engine::history::{self, EVENTS};
+use gristmill_engine::jobs::JobSpec;
 use gristmill_engine::jobs::{self, JobReport, Status};
-use gristmill_engine::plan::JobSpec;
-use gristmill_engine::runner::threads::Control;
-use gristmill_engine::storage::Store;
+use gristmill_engine::runner::Control;
+use gristmill_engine::storage::LocalDisk;
 use gristmill_engine::storage::faulty::Faulty;
 use gristmill_engine::storage::local::Local;
+use gristmill_engine::storage::stores::Stores;
 use gristmill_engine::task::Work;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -49,18 +51,21 @@ impl Desk {
     fn run(&self, spec: &Value, until: u64) -> (JobReport, u64) {
         let store = Arc::new(Faulty::dying(Local, until));
         let environment = jobs::Environment {
-            store: Arc::clone(&store) as Arc<dyn Store>,
+            store: Stores::new(Arc::clone(&store) as Arc<dyn LocalDisk>),
             job_id: "job_1".into(),
             history: history::Place {
                 jobs: Some(self.home.path().to_owned()),
                 keep_short: true,
                 options: self.spec.clone(),
+                ..history::Place::default()
             },
             work: self.spec.get("mapreduce").map(|_| {
-                let store = Arc::clone(&store) as Arc<dyn Store>;
+                let store = Arc::clone(&store) as Arc<dyn LocalDisk>;
                 Arc::new(Words::over(store)) as Arc<dyn Work>
             }),
             host: String::new(),
+            process: Process::Shared,
+            worker: None,
         };
         let spec = JobSpec::from_json(&spec.to_string()).unwrap();
         let report = jobs::run(&spec, &environment, &Control::default());
@@ -150,7 +155,7 @@ fn words(more: &Value) -> Value {
         json!({"bytes": text.len(), "what": text})
     };
     let mut spec = json!({
-        "splits": (1..40).map(split).collect::<Vec<_>>(), "output": "@/out", "workers": 2, "memory": "18M", "files": ["@/in/a"],
+        "splits": (1..40).map(split).collect::<Vec<_>>(), "output": "@/out", "workers": 2, "memory": "10M", "files": ["@/in/a"],
     });
     let options = spec.as_object_mut().unwrap();
     options.extend(more.as_object().unwrap().clone());
@@ -220,6 +225,9 @@ fn what_cannot_be_resumed_is_refused_and_stays() {
     let before = std::fs::read(desk.history()).unwrap();
     let (report, _) = desk.resume(u64::MAX);
     let message = report.error.unwrap().message;
-    assert!(message.contains("leave nothing to go on from"), "{message}");
+    assert!(
+        message.contains("leave nothing to resume from"),
+        "{message}"
+    );
     assert_eq!(std::fs::read(desk.history()).unwrap(), before);
 }

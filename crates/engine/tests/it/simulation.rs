@@ -1,21 +1,26 @@
 //! The real driver on a virtual clock, over thousands of broken clusters: workers crash and come back empty, stall, are
-//! slow, lose outputs; attempts fail; users lose patience. A naive model says what must hold in each.
+//! slow, lose outputs, report what they were not asked for any more; attempts fail, and have others beside them; users
+//! lose patience. Tasks need each other as any graph says, and use up what they need. A naive model says what must
+//! hold in each.
 //!
 //! Everything follows from a seed: `simulate(seed, None)` replays a cluster. A driver with a planted bug must be caught.
 
+mod job;
 mod judge;
+mod model;
 mod replay;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use gristmill_engine::driver::{Action, Driver, Event, Plan, RetryPolicy, Stage};
+use gristmill_engine::driver::{Action, Driver, Event, RetryPolicy};
 use gristmill_engine::error::{Error, Kind, Result};
-use gristmill_engine::order::Entry;
-use gristmill_engine::task::{AttemptId, SampleSpec, TaskReport, TaskSpec};
+use gristmill_engine::task::AttemptId;
 
+use self::job::{Job, Reports};
 use self::judge::{all_well, assert_caught};
+use self::model::Model;
 use super::support::Numbers;
 
 const CLUSTERS: Range<u64> = 0..10_000;
@@ -34,69 +39,33 @@ enum Bug {
     ForgetsALaunch,
     /// It takes a lost attempt for one that is through.
     TakesLostForFinished,
-}
-
-/// Stages of so many tasks, each of which needs the outputs of all tasks of the stage before.
-struct Stages {
-    left: VecDeque<usize>,
-    reports: Reports,
-}
-
-impl Stages {
-    /// A plan of stages with so many tasks each, and the reports that it gets.
-    fn of(tasks: &[usize]) -> (Self, Reports) {
-        let reports = Reports::default();
-        let plan = Stages {
-            left: tasks.iter().copied().collect(),
-            reports: Arc::clone(&reports),
-        };
-        (plan, reports)
-    }
-}
-
-impl Plan for Stages {
-    fn next_stage(&mut self, reports: Vec<TaskReport>) -> Result<Option<Stage>> {
-        let ids = reports.iter().map(attempt_of).collect();
-        self.reports.lock().unwrap().push(ids);
-        Ok(self.left.pop_front().map(|tasks| Stage {
-            name: "stage",
-            bytes: 0,
-            tasks: (0..tasks).map(|_| spec_of()).collect(),
-        }))
-    }
-}
-
-/// What every task is to do.
-fn spec_of() -> TaskSpec {
-    TaskSpec::Sample(SampleSpec {
-        stretches: Vec::new(),
-        record_bytes: 100,
-    })
-}
-
-/// A report that says whose it is.
-fn report_of(id: AttemptId) -> TaskReport {
-    let number = u64::from(id.task) << 16 | u64::from(id.attempt);
-    TaskReport::Sample(vec![Entry::new(&[0; 10], number)])
-}
-
-fn attempt_of(report: &TaskReport) -> AttemptId {
-    let TaskReport::Sample(entries) = report else {
-        panic!("{report:?}")
-    };
-    let number = entries[0].position();
-    AttemptId {
-        task: (number >> 16) as u32,
-        attempt: number as u32 & 0xFFFF,
-    }
+    /// Of two attempts at a task it lets both count.
+    TwoWinners,
+    /// It gives back what an attempt is to use up before the attempt's report is in the history.
+    GivesBackTooEarly,
 }
 
 /// What happens of itself.
 #[derive(Debug, Clone, Copy)]
 enum Happening {
-    Through { id: AttemptId, well: bool },
-    Crash { worker: usize },
-    Back { worker: usize },
+    Through {
+        id: AttemptId,
+        well: bool,
+    },
+    /// A worker that was taken for dead tells of an attempt.
+    Late {
+        id: AttemptId,
+    },
+    /// A task takes long.
+    Straggles {
+        task: u32,
+    },
+    Crash {
+        worker: usize,
+    },
+    Back {
+        worker: usize,
+    },
     Wake,
     Cancel,
     DriverKilled,
@@ -113,7 +82,6 @@ struct Worker {
 struct Cluster {
     numbers: Numbers,
     bug: Option<Bug>,
-    stages: Vec<usize>,
     workers: Vec<Worker>,
     /// What comes, by time and then by when it was known.
     coming: BTreeMap<(u64, u64), Happening>,
@@ -123,22 +91,23 @@ struct Cluster {
     queue: VecDeque<AttemptId>,
     /// Which worker keeps the output of each task that was through.
     outputs: BTreeMap<u32, usize>,
+    /// Where each attempt was that was through.
+    made: BTreeMap<AttemptId, usize>,
+    late: u32,
     /// One attempt in so many fails; a crash every so many milliseconds.
     failing: u64,
     crash_ms: u64,
     stalls: bool,
+    /// Whether tasks that take long may have another attempt.
+    impatient: bool,
     // What the naive model knows.
+    model: Model,
     running: BTreeSet<AttemptId>,
-    launched: BTreeSet<AttemptId>,
-    through: BTreeSet<AttemptId>,
     failures: BTreeMap<u32, u32>,
     losses: BTreeMap<u32, u32>,
     cancelled: bool,
     history: replay::History,
 }
-
-/// The reports that each stage of a plan got.
-type Reports = Arc<Mutex<Vec<Vec<AttemptId>>>>;
 
 /// What a cluster went through.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -149,6 +118,8 @@ struct Seen {
     attempts_failed: u32,
     attempts_lost: u32,
     tasks_done_again: u32,
+    attempts_beside: u32,
+    reports_too_late: u32,
     drivers_killed: u32,
     tasks_kept: u32,
 }
@@ -162,13 +133,10 @@ fn simulate(seed: u64, bug: Option<Bug>) -> Result<Seen, String> {
 /// A cluster that follows from a seed, and its first driver.
 fn begin(seed: u64, bug: Option<Bug>) -> (Cluster, Driver, Reports) {
     let mut numbers = Numbers(seed);
-    let count = |numbers: &mut Numbers, most| 1 + numbers.below(most) as usize;
-    let stages: Vec<usize> = (0..count(&mut numbers, 4))
-        .map(|_| numbers.below(9) as usize)
-        .collect();
-    let (plan, reports) = Stages::of(&stages);
-    let driver = Driver::new(Box::new(plan), RetryPolicy::default());
-    let workers = (0..count(&mut numbers, 6))
+    let job = Arc::new(Job::any(&mut numbers));
+    let (plan, reports) = job.plan();
+    let driver = Driver::new(plan, RetryPolicy::default());
+    let workers = (0..=numbers.below(6))
         .map(|_| Worker {
             slowness: [1, 1, 1, 2, 30][numbers.below(5) as usize],
             ..Worker::default()
@@ -176,19 +144,23 @@ fn begin(seed: u64, bug: Option<Bug>) -> (Cluster, Driver, Reports) {
         .collect();
     let cluster = Cluster {
         bug,
-        stages,
         workers,
         coming: BTreeMap::new(),
         known: 0,
         now_ms: 0,
         queue: VecDeque::new(),
         outputs: BTreeMap::new(),
+        made: BTreeMap::new(),
+        late: 0,
         failing: [0, 0, 4, 20][numbers.below(4) as usize],
         crash_ms: [0, 0, 3_000, 20_000][numbers.below(4) as usize],
         stalls: numbers.below(3) == 0,
+        impatient: numbers.below(2) == 0,
+        model: Model {
+            job,
+            ..Model::default()
+        },
         running: BTreeSet::new(),
-        launched: BTreeSet::new(),
-        through: BTreeSet::new(),
         failures: BTreeMap::new(),
         losses: BTreeMap::new(),
         cancelled: false,
@@ -217,6 +189,7 @@ impl Cluster {
         let mut events = VecDeque::from([Event::Started { slots }]);
         loop {
             while let Some(event) = events.pop_front() {
+                self.record(driver, &event)?;
                 let Some(event) = self.heard(event) else {
                     continue;
                 };
@@ -242,14 +215,31 @@ impl Cluster {
         }
     }
 
+    /// What goes to the history before the driver hears of it: of each task one report.
+    fn record(&mut self, driver: &Driver, event: &Event) -> Result<(), String> {
+        match event {
+            Event::OutputLost { task } => self.model.loses(*task),
+            Event::Finished { id, .. } => {
+                if !driver.awaits(*id) && self.bug != Some(Bug::TwoWinners) {
+                    self.late += 1;
+                    return Ok(());
+                }
+                self.model.counts(*id)?;
+                self.history.ended_well(*id);
+                if let Some(worker) = self.made.get(id) {
+                    self.outputs.insert(id.task, *worker);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
     /// What reaches the driver: all of it, unless it has a bug.
     fn heard(&self, event: Event) -> Option<Event> {
         match (self.bug, event) {
             (Some(Bug::IgnoresLostOutputs), Event::OutputLost { .. }) => None,
-            (Some(Bug::TakesLostForFinished), Event::Lost { id }) => Some(Event::Finished {
-                id,
-                report: report_of(id),
-            }),
+            (Some(Bug::TakesLostForFinished), Event::Lost { id }) => Some(self.finished(id)),
             (_, event) => Some(event),
         }
     }
@@ -257,7 +247,11 @@ impl Cluster {
     /// Does what the driver says; the job's outcome when it is over.
     fn obey(&mut self, action: Action) -> Result<Option<Result<()>>, String> {
         match action {
-            Action::Launch { id, .. } => {
+            Action::Launch { id, spec } => {
+                if self.bug == Some(Bug::GivesBackTooEarly) {
+                    let report = self.model.job.report(id);
+                    self.model.gives_back(&spec.used_up(&report))?;
+                }
                 let bugged = self.bug.is_some() && self.numbers.below(10) == 0;
                 if bugged && self.bug == Some(Bug::ForgetsALaunch) {
                     return Ok(None);
@@ -270,9 +264,12 @@ impl Cluster {
             Action::Abort { id } => {
                 // It stops when it looks up, which may be after it is through.
                 let soon = self.now_ms + self.numbers.below(50);
+                let well = self.numbers.below(3) == 0;
                 self.forget(id);
-                self.expect(soon, Happening::Through { id, well: false });
+                self.model.stopping.insert(id);
+                self.expect(soon, Happening::Through { id, well });
             }
+            Action::GiveBack { spent } => self.model.gives_back(&spent)?,
             Action::WakeAt { at_ms } => self.expect(at_ms, Happening::Wake),
             Action::BeginStage { .. } => {}
             Action::Complete { outcome } => {
@@ -286,19 +283,9 @@ impl Cluster {
     }
 
     fn launch(&mut self, id: AttemptId) -> Result<(), String> {
-        if !self.launched.insert(id) {
-            return Err(format!("{id:?} launched twice"));
-        }
-        if self.running.iter().any(|other| other.task == id.task) {
-            return Err(format!("{id:?} beside another attempt"));
-        }
+        self.model.launches(id, &self.running)?;
         if self.cancelled {
             return Err(format!("{id:?} launched after the end was asked for"));
-        }
-        if let Some(done) = self.history.told.get(&id.task) {
-            return Err(format!(
-                "{id:?} launched, and {done:?} was known to be through"
-            ));
         }
         self.history.began(id);
         self.running.insert(id);
@@ -324,6 +311,10 @@ impl Cluster {
                 takes += 600_000;
             }
             let well = self.failing == 0 || self.numbers.below(self.failing) > 0;
+            if self.impatient && self.numbers.below(3) == 0 {
+                let at_ms = self.now_ms + 1 + self.numbers.below(1_000);
+                self.expect(at_ms, Happening::Straggles { task: id.task });
+            }
             self.expect(self.now_ms + takes, Happening::Through { id, well });
         }
     }
@@ -341,6 +332,8 @@ impl Cluster {
             }
             Happening::Crash { worker } => self.crash(worker, events),
             Happening::Through { id, well } => self.ends(id, well, events),
+            Happening::Late { id } => events.push_back(self.finished(id)),
+            Happening::Straggles { task } => self.straggles(task, events),
             Happening::DriverKilled => {}
         }
     }
@@ -357,30 +350,44 @@ impl Cluster {
         if !self.running.remove(&id) {
             return;
         }
-        let missing: Vec<u32> = self
-            .needs(id.task)
-            .filter(|task| !self.outputs.contains_key(task))
-            .collect();
+        let stopping = self.model.stopping.contains(&id);
+        let is_missing = |task: &&u32| {
+            !self.outputs.contains_key(*task) || self.model.is_given_back(**task, id.task)
+        };
+        let needs = self.model.job.needs(id.task).iter();
+        let missing: Vec<u32> = needs.filter(is_missing).copied().collect();
         match worker {
-            Some(_) if !missing.is_empty() => {
-                for task in missing {
-                    self.history.told.remove(&task);
-                    events.push_back(Event::OutputLost { task });
-                }
+            // Whoever is told to stop has no claims: what it reads may have been given back.
+            Some(_) if !missing.is_empty() && !stopping => {
+                let gone = missing.into_iter().map(|task| Event::OutputLost { task });
+                events.extend(gone);
                 self.lose(id, events);
             }
             Some(worker) if well => {
-                self.outputs.insert(id.task, worker);
-                self.through.insert(id);
-                self.history.through(id);
-                let report = report_of(id);
-                events.push_back(Event::Finished { id, report });
+                self.made.insert(id, worker);
+                events.push_back(self.finished(id));
             }
             _ => {
-                *self.failures.entry(id.task).or_default() += 1;
+                if !stopping {
+                    *self.failures.entry(id.task).or_default() += 1;
+                }
                 let error = Error::new(Kind::Io, "read", "device error").retryable_error();
                 events.push_back(Event::Failed { id, error });
             }
+        }
+    }
+
+    fn finished(&self, id: AttemptId) -> Event {
+        let report = self.model.job.report(id);
+        Event::Finished { id, report }
+    }
+
+    /// Somebody notices that a task takes long.
+    fn straggles(&mut self, task: u32, events: &mut VecDeque<Event>) {
+        let goes_on = |id: &AttemptId| id.task == task && !self.model.stopping.contains(id);
+        if self.running.iter().any(goes_on) {
+            self.model.straggling.insert(task);
+            events.push_back(Event::Straggles { task });
         }
     }
 
@@ -402,7 +409,6 @@ impl Cluster {
         for task in gone {
             self.outputs.remove(&task);
             if told {
-                self.history.told.remove(&task);
                 events.push_back(Event::OutputLost { task });
             }
         }
@@ -410,6 +416,10 @@ impl Cluster {
             self.forget(id);
             if self.running.remove(&id) {
                 self.lose(id, events);
+                if self.numbers.below(4) == 0 {
+                    let later = self.now_ms + self.numbers.below(20_000);
+                    self.expect(later, Happening::Late { id });
+                }
             }
         }
         let back = self.now_ms + 1 + self.numbers.below(30_000);
@@ -437,19 +447,6 @@ impl Cluster {
         self.known += 1;
         self.coming.insert((at_ms, self.known), happening);
     }
-
-    /// The tasks of the stage before that of `task`.
-    fn needs(&self, task: u32) -> Range<u32> {
-        let (mut before, mut first) = (0..0, 0);
-        for tasks in &self.stages {
-            let stage = first..first + *tasks as u32;
-            if stage.contains(&task) {
-                break;
-            }
-            (before, first) = (stage.clone(), stage.end);
-        }
-        before
-    }
 }
 
 #[test]
@@ -460,6 +457,7 @@ fn no_cluster_makes_the_driver_do_wrong() {
     assert!(sum(|seen| seen.succeeded) > 5_000 && sum(|seen| seen.cancelled) > 100);
     assert!(sum(|seen| seen.gave_up) > 20 && sum(|seen| seen.attempts_failed) > 5_000);
     assert!(sum(|seen| seen.attempts_lost) > 5_000 && sum(|seen| seen.tasks_done_again) > 2_000);
+    assert!(sum(|seen| seen.attempts_beside) > 2_000 && sum(|seen| seen.reports_too_late) > 1_000);
 }
 
 /// The same seed is the same cluster.
@@ -478,6 +476,8 @@ fn a_driver_with_a_bug_is_caught() {
         Bug::LaunchesTwice,
         Bug::ForgetsALaunch,
         Bug::TakesLostForFinished,
+        Bug::TwoWinners,
+        Bug::GivesBackTooEarly,
     ] {
         assert_caught(bug, |seed| simulate(seed, Some(bug)));
     }

@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::oracle::{Shape, shapes};
 use super::spill_case::{Case, Wanted, files_of, text};
-use super::support::{Numbers, Place, records};
+use super::support::{Numbers, Place};
 use super::watched::Watch;
 
 /// What must not show.
@@ -117,9 +117,13 @@ fn runs_of_many_workers_are_merged_in_passes() {
             Place::memory()
         }
     };
-    let files = files_of(Shape::FewDistinct(500), &[18_000, 0, 7, 6_000], 1);
-    let case = Case::terasort(files, 3);
-    for (workers, passes, local) in [(1, 0, false), (6, 1, true), (30, 2, false)] {
+    for (workers, rows, passes, local) in [
+        (1, 8_000, 0, false),
+        (6, 17_000, 1, true),
+        (30, 17_000, 2, false),
+    ] {
+        let files = files_of(Shape::FewDistinct(500), &[rows, 0, 7, rows / 3], 1);
+        let case = Case::terasort(files, 3);
         let place = case.place(place_of(local));
         let ran = case.run_spilling(&place, &Watch::new(), workers);
         assert_eq!(ran.counter("MERGE_PASSES"), passes, "{workers} workers");
@@ -139,24 +143,12 @@ fn runs_of_many_workers_are_merged_in_passes() {
 #[test]
 fn a_task_spills_as_often_as_it_must() {
     let by_entries = Case::sort(vec![shorter_than_they_seem(1_600_000)], Wanted::default());
-    let small = |number: usize| {
-        records(
-            &Shape::FewDistinct(9).keys(2, number as u64),
-            2 * number as u64,
-        )
-    };
-    let by_gaps = Case::terasort((0..1_500).map(small).collect(), 2);
-    for case in [by_entries, by_gaps] {
-        let place = case.place(Place::memory());
-        let parts = case.run_in_memory(&place, 3).parts;
-        let ran = case.run_spilling(&place, &Watch::new(), 1);
-        assert!(
-            ran.counter("SPILLED_RUNS") > ran.tasks("spill") as u64,
-            "{}",
-            ran.counter("SPILLED_RUNS")
-        );
-        assert!(ran.parts == parts);
-    }
+    let place = by_entries.place(Place::memory());
+    let parts = by_entries.run_in_memory(&place, 3).parts;
+    let ran = by_entries.run_spilling(&place, &Watch::new(), 1);
+    let runs = ran.counter("SPILLED_RUNS");
+    assert!(runs > ran.tasks("spill") as u64, "{runs}");
+    assert!(ran.parts == parts);
 }
 
 /// Skewed keys, in memory and in runs: parts are the same, and about even, as equal keys are cut by position.
@@ -243,11 +235,11 @@ proptest! {
 /// many runs.
 #[test]
 fn runs_that_do_not_stay_in_memory_after_all_go_to_disk() {
-    let case = Case::sort(vec![shorter_than_they_seem(6_400_000)], Wanted::default());
+    let case = Case::sort(vec![shorter_than_they_seem(4_800_000)], Wanted::default());
     let place = case.place(Place::memory());
-    let least = case.least_memory(2) + 6_400_000;
+    let least = case.least_memory(2) + 4_800_000;
     let run = |more: u64| case.run(&place, &Watch::new(), &case.with(2, json!(least + more)));
-    let ran = run(1_200_000);
+    let ran = run(2_000_000);
     assert!(ran.counter("SPILLED_RUNS") > ran.tasks("spill") as u64);
     assert!(0 < ran.created_runs() && (ran.created_runs() as u64) < ran.counter("SPILLED_RUNS"));
     // More memory makes fewer of them: no pass that would need room for all a second time.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gristmill_engine::jobs::{JobReport, Status};
 use gristmill_engine::plan::spill::SpillNumbers;
-use gristmill_engine::runner::threads::Control;
+use gristmill_engine::runner::Control;
 use serde_json::{Value, json};
 
 use super::oracle::Shape;

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use gristmill_engine::Kind;
 use gristmill_engine::jobs::Status;
-use gristmill_engine::runner::threads::Control;
+use gristmill_engine::runner::Control;
 use gristmill_engine::storage::faulty::Fault;
-use gristmill_engine::storage::{Caching, Store};
+use gristmill_engine::storage::{Caching, LocalDisk};
 use serde_json::json;
 
 use super::faults::{EIO, FULL, Outcome, Scenario};
@@ -49,8 +49,8 @@ fn terasort() -> Scenario {
 fn sort() -> Scenario {
     let prepare = || {
         let place = Place::memory();
-        place.put("out", &text(1_300_000, 24, 1));
-        place.put("in", &text(300_000, 24, 2));
+        place.put("out", &text(700_000, 24, 1));
+        place.put("in", &text(200_000, 24, 2));
         place
     };
     let options = json!({
@@ -205,7 +205,7 @@ fn a_bit_that_flips_is_never_output_unseen() {
 }
 
 /// All runs below a place, wherever they are.
-fn runs_below(store: &dyn Store, directory: &Path) -> Vec<PathBuf> {
+fn runs_below(store: &dyn LocalDisk, directory: &Path) -> Vec<PathBuf> {
     let mut runs = Vec::new();
     for path in store.list(directory).unwrap() {
         runs.extend(runs_below(store, &path));
@@ -217,7 +217,7 @@ fn runs_below(store: &dyn Store, directory: &Path) -> Vec<PathBuf> {
     runs
 }
 
-fn flip_bit(store: &dyn Store, path: &Path, at: u64) {
+fn flip_bit(store: &dyn LocalDisk, path: &Path, at: u64) {
     let mut byte = [0];
     let file = store.open(path, Caching::Cached).unwrap();
     assert_eq!(file.read_at(&mut byte, at).unwrap(), 1);

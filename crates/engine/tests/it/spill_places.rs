@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use gristmill_engine::Kind;
 use gristmill_engine::jobs::{JobReport, Status};
-use gristmill_engine::runner::threads::Control;
-use gristmill_engine::storage::Store;
+use gristmill_engine::runner::Control;
+use gristmill_engine::storage::LocalDisk;
 use gristmill_engine::storage::layered::{Layered, MEMORY_PLACE};
 use gristmill_engine::storage::local::Local;
 use serde_json::{Value, json};
@@ -40,13 +40,13 @@ fn spilling_to(case: &Case, directories: &Value) -> Value {
 }
 
 /// The place's store, with a directory that has room for so many bytes.
-fn with_room_for(place: &Place, bytes: u64) -> Arc<dyn Store> {
+fn with_room_for(place: &Place, bytes: u64) -> Arc<dyn LocalDisk> {
     let store = Layered::new(place.store(), bytes);
     store.create_directory(Path::new(MEMORY_PLACE)).unwrap();
     Arc::new(store)
 }
 
-fn run(place: &Place, store: &Arc<dyn Store>, spec: &Value) -> (JobReport, [usize; 2]) {
+fn run(place: &Place, store: &Arc<dyn LocalDisk>, spec: &Value) -> (JobReport, [usize; 2]) {
     let watch = Watch::new();
     let watched = Watched::over(Arc::clone(store), &watch);
     let report = place.run_on(watched, spec, &Control::default());
@@ -101,7 +101,7 @@ fn a_full_directory_is_refused_with_the_numbers() {
         assert_eq!([first, second], [runs, 0], "{message}");
         if runs == 0 {
             assert!(
-                message.contains("500000 bytes") && message.contains(&room.to_string()),
+                message.contains("500.00 kB") && message.contains("are free"),
                 "{message}"
             );
         }

@@ -17,12 +17,13 @@ use gristmill_engine::split::input_files;
 use gristmill_engine::storage::input::{InputFile, Piece};
 use gristmill_engine::storage::layered::{Layered, MEMORY_PLACE};
 use gristmill_engine::storage::memory::Memory;
-use gristmill_engine::storage::{BLOCK_BYTES, Caching, Store};
+use gristmill_engine::storage::{BLOCK_BYTES, Caching, LocalDisk, Output, Store};
 
 const LINES: Lines = Lines { descending: false };
 
 const NEEDED: Needed = Needed {
     fixed_bytes: 1_000_000,
+    worker_fixed_bytes: 0,
     workers: 3,
     buffer_bytes: 16 << 10,
     buffer_share: 32,
@@ -59,7 +60,7 @@ fn plan<S: Shape>(shape: S, blocks: usize, typical: usize, places: &[PathBuf]) -
 fn spill<S: Shape>(
     plan: &SpillPlan<'_, S>,
     (inputs, files): (&Memory, &[InputFile]),
-    runs: &dyn Store,
+    runs: &dyn LocalDisk,
 ) -> Result<Vec<SpilledRun>> {
     let sizes: Vec<u64> = files.iter().map(|file| file.stat.bytes).collect();
     let pieces: Vec<Piece> = (0..)
@@ -83,7 +84,7 @@ fn spill<S: Shape>(
 }
 
 /// What merging the runs, in their order, gives.
-fn merged<S: Shape>(shape: S, store: &dyn Store, runs: &[SpilledRun]) -> Vec<u8> {
+fn merged<S: Shape>(shape: S, store: &dyn LocalDisk, runs: &[SpilledRun]) -> Vec<u8> {
     let open = |run: &SpilledRun| RunFile::open(store, &run.path).unwrap();
     let files: Vec<RunFile> = runs.iter().map(open).collect();
     let segment = |(run, spilled): (_, &SpilledRun)| {
@@ -235,9 +236,9 @@ fn a_run_ends_where_memory_does() {
         [1_000]
     );
     assert!(counts(check(LINES, &vec![lines; 3], 8, 2))[0] > 1_000);
-    // Each small file takes a block.
+    // Small files lie next to each other.
     let small = vec![b"b\na".to_vec(); 10];
-    assert_eq!(counts(check(LINES, &small, 4, 32)), [6, 6, 6, 2]);
+    assert_eq!(counts(check(LINES, &small, 4, 32)), [20]);
     assert!(check(LINES, &[Vec::new(), Vec::new()], 4, 9).is_empty());
 }
 

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use gristmill_engine::Kind;
 use gristmill_engine::jobs::{JobReport, Status};
-use gristmill_engine::runner::threads::Control;
+use gristmill_engine::runner::Control;
 use serde_json::{Value, json};
 
 use super::spill_case::{Case, Wanted, text};
@@ -105,7 +105,7 @@ fn a_stream_of_any_length_is_sorted() {
 fn a_fault_while_a_stream_is_spilled_loses_nothing_silently() {
     let data = some_lines(3_000_000);
     let want = expected(&data, Wanted::default());
-    let spec = sort(18_000_000, 2, false);
+    let spec = sort(8_000_000, 2, false);
     let good = Watch::new();
     run_fed(&with_pipe(), &good, &spec, &data);
     let of_tasks = good
@@ -241,7 +241,7 @@ fn a_job_that_waits_for_a_stream_can_be_cancelled() {
                 (pipe, Instant::now())
             });
             let store = Watched::over(place.store(), &watch);
-            let report = place.run_on(store, &sort(18_000_000, 2, false), &control);
+            let report = place.run_on(store, &sort(8_000_000, 2, false), &control);
             assert_eq!(report.status, Status::Cancelled, "{:?}", report.error);
             fed.join().unwrap().1
         });

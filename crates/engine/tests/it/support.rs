@@ -5,16 +5,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use gristmill_engine::budget::Process;
 use gristmill_engine::history;
+use gristmill_engine::jobs::JobSpec;
 use gristmill_engine::jobs::{self, JobReport, Status, Success};
-use gristmill_engine::plan::JobSpec;
 use gristmill_engine::plan::spill::SpillNumbers;
-use gristmill_engine::runner::threads::Control;
+use gristmill_engine::runner::Control;
 use gristmill_engine::storage::faulty::{Faulty, Plan};
 use gristmill_engine::storage::layered::MEMORY_PLACE;
 use gristmill_engine::storage::local::Local;
 use gristmill_engine::storage::memory::Memory;
-use gristmill_engine::storage::{Caching, FileKind, Store};
+use gristmill_engine::storage::stores::Stores;
+use gristmill_engine::storage::{Caching, FileKind, LocalDisk};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -44,7 +46,7 @@ impl Place {
         Place::Local(tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap())
     }
 
-    pub fn store(&self) -> Arc<dyn Store> {
+    pub fn store(&self) -> Arc<dyn LocalDisk> {
         match self {
             Place::Memory(memory) => Arc::new(memory.clone()),
             Place::Local(_) => Arc::new(Local),
@@ -52,7 +54,7 @@ impl Place {
     }
 
     /// The same folder through a store that fails.
-    pub fn faulty(&self, plan: Plan) -> Arc<dyn Store> {
+    pub fn faulty(&self, plan: Plan) -> Arc<dyn LocalDisk> {
         match self {
             Place::Memory(memory) => Arc::new(Faulty::new(memory.clone(), plan)),
             Place::Local(_) => Arc::new(Faulty::new(Local, plan)),
@@ -123,14 +125,16 @@ impl Place {
         self.run_on(self.store(), spec, &Control::default())
     }
 
-    pub fn run_on(&self, store: Arc<dyn Store>, spec: &Value, control: &Control) -> JobReport {
+    pub fn run_on(&self, store: Arc<dyn LocalDisk>, spec: &Value, control: &Control) -> JobReport {
         let job_id = "job_1".to_owned();
         let environment = jobs::Environment {
-            store,
+            store: Stores::new(store),
             job_id,
             history: history::Place::default(),
             work: None,
             host: String::new(),
+            process: Process::Shared,
+            worker: None,
         };
         let spec = JobSpec::from_json(&self.absolute(spec).to_string()).unwrap();
         jobs::run(&spec, &environment, control)
@@ -178,7 +182,7 @@ impl Place {
 
 type Hexadecimal = gristmill_engine::record::checksum::Hex;
 
-fn read(store: &dyn Store, path: &Path) -> Vec<u8> {
+fn read(store: &dyn LocalDisk, path: &Path) -> Vec<u8> {
     let mut bytes = vec![0; store.stat(path).unwrap().unwrap().bytes as usize];
     let file = store.open(path, Caching::Cached).unwrap();
     assert_eq!(file.read_at(&mut bytes, 0).unwrap(), bytes.len());
@@ -188,9 +192,8 @@ fn read(store: &dyn Store, path: &Path) -> Vec<u8> {
 /// The least memory that spills records of which none is known to be longer than this.
 pub fn least_memory(workers: usize, longest: u64) -> u64 {
     let refusal = SpillNumbers::new(1, workers, 100, longest).unwrap_err();
-    let needed = refusal.context().iter().find(|(name, _)| *name == "needed");
-    let (number, _) = needed.unwrap().1.split_once(' ').unwrap();
-    number.parse().unwrap()
+    let needed = refusal.detail_of("needed_bytes");
+    needed.unwrap().parse().unwrap()
 }
 
 /// A small generator of numbers: the same everywhere, and none of the engine's.

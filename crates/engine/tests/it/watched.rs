@@ -11,8 +11,10 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use gristmill_engine::runner::threads::Control;
-use gristmill_engine::storage::{Caching, Lock, ReadFile, Stat, Store, WriteFile};
+use gristmill_engine::runner::Control;
+use gristmill_engine::storage::{
+    Caching, LocalDisk, Lock, Output, ReadFile, Stat, Store, WriteFile,
+};
 use gristmill_engine::{Error, Result};
 
 /// A call to the store, but for those that remove, which `storage::faulty` does not count either.
@@ -182,12 +184,12 @@ impl Watch {
 
 #[derive(Debug)]
 pub struct Watched {
-    inner: Arc<dyn Store>,
+    inner: Arc<dyn LocalDisk>,
     watch: Arc<Watch>,
 }
 
 impl Watched {
-    pub fn over(inner: Arc<dyn Store>, watch: &Arc<Watch>) -> Arc<dyn Store> {
+    pub fn over(inner: Arc<dyn LocalDisk>, watch: &Arc<Watch>) -> Arc<dyn LocalDisk> {
         let watch = Arc::clone(watch);
         Arc::new(Watched { inner, watch })
     }
@@ -217,13 +219,17 @@ impl Store for Watched {
             .call("open", path, || self.inner.open(path, caching))?;
         Ok(Box::new(self.file(path, opened)))
     }
+}
 
+impl Output for Watched {
     fn create(&self, path: &Path, bytes: u64, caching: Caching) -> Result<Box<dyn WriteFile>> {
         let create = || self.inner.create(path, bytes, caching);
         let created = self.watch.call("create", path, create)?;
         Ok(Box::new(self.file(path, created)))
     }
+}
 
+impl LocalDisk for Watched {
     fn create_directory(&self, path: &Path) -> Result<()> {
         let create = || self.inner.create_directory(path);
         self.watch.call("create_directory", path, create)

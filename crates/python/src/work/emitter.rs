@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use gristmill_engine::spill::collect::{Batch, Collector};
 use gristmill_engine::spill::table::Table;
-use gristmill_engine::value;
+use gristmill_engine::task::kinds::{Kinds, TIMES};
+use gristmill_engine::value::columns::{BLOCK_ROWS, Block, Cell, Column};
+use gristmill_engine::value::{self, order};
 use gristmill_engine::worker::Pulse;
 use gristmill_engine::{Error, Result};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -12,12 +14,15 @@ use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString, PyTuple};
 use serde_json::json;
 
-use super::columns::{BLOCK_ROWS, Block, Buffers, Cell, Column};
+use super::batch_values::BatchValues;
+use super::columns::{self, Buffers, unreadable};
+use super::met::Met;
 use super::partitioner::Partitioner;
 use super::takes::Takes;
 use super::value::{read_value, shown, write_key, write_value};
-use super::{OrRaise, aggregate_of, spec_of, store, to_json};
+use super::{OrRaise, aggregate_of, spec_of, to_json};
 use crate::error::to_python;
+use crate::stores::stores;
 
 /// Pairs between two signs of life.
 const PAIRS_A_BEAT: u64 = 1 << 10;
@@ -37,6 +42,10 @@ pub struct Emitter {
     takes: Takes,
     partitions: u32,
     partitioner: Partitioner,
+    /// Whether keys are ordered by what they are worth: as ranked keys (`value/order.rs`).
+    ranked: bool,
+    /// Types of keys, of what `sort_by` returned, of values that are compared, and of keys that `group_by` got.
+    met: Box<[Met; 4]>,
     group_by: Option<Py<PyAny>>,
     sort_by: Option<Py<PyAny>>,
     /// The position of the next pair among all of the job: the task's number, and the pair's.
@@ -44,10 +53,14 @@ pub struct Emitter {
     pairs: u64,
     bytes: u64,
     combined: (u64, u64),
+    /// Whether the combiner runs, or has failed.
+    combining: bool,
     batch_bytes: usize,
     key: Vec<u8>,
     order: Vec<u8>,
     value: Vec<u8>,
+    /// What `sort_by` returned.
+    scratch: Vec<u8>,
     /// Keys and values of a table, and some encoded keys.
     columns: Box<(Column, Column, Block)>,
 }
@@ -101,23 +114,32 @@ impl Emitter {
             plan.chunk_bytes = half;
         }
         let partitioner = Partitioner::new(partition, cuts, partitions)?;
-        let collector = Collector::new(store(), plan, spec.run_name(), Default::default());
+        let collector = Collector::new(
+            stores().disk().clone(),
+            plan,
+            spec.run_name(),
+            Default::default(),
+        );
         Ok(Emitter {
             collector: Some(collector.or_raise()?),
             sink,
             takes,
             partitions,
+            ranked: matches!(partitioner, Partitioner::Ranges(_)),
             partitioner,
+            met: Box::default(),
             group_by,
             sort_by,
             position: u64::from(spec.task) << 40,
             pairs: 0,
             bytes: 0,
             combined: (0, 0),
+            combining: false,
             batch_bytes: half,
             key: Vec::new(),
             order: Vec::new(),
             value: Vec::new(),
+            scratch: Vec::new(),
             columns: Box::default(),
         })
     }
@@ -169,11 +191,17 @@ impl Emitter {
             return Err(to_python(&bug));
         }
         let mut columns = std::mem::take(&mut self.columns);
-        columns.0.fill(py, rows, keys)?;
-        columns.1.fill(py, rows, values)?;
+        columns::fill(&mut columns.0, py, rows, keys)?;
+        columns::fill(&mut columns.1, py, rows, values)?;
+        self.met[0].types |= columns::kind_of(&columns.0);
         let taken = self.take_rows(py, rows, &mut columns);
         self.columns = columns;
         taken
+    }
+
+    /// Whether it was the combiner that raised.
+    fn combining(&self) -> bool {
+        self.combining
     }
 
     /// Leaves all pairs in runs; says which.
@@ -192,12 +220,19 @@ impl Emitter {
             }
         }
         let (runs, _) = py.detach(|| collector.finish(&alive)).or_raise()?;
+        let mut kinds = Kinds::default();
+        for (met, place) in self.met.iter().zip(["key", "sort_by", "value", "group_by"]) {
+            // Only as keys numbers of several types are told apart.
+            let types = if place == "key" { u16::MAX } else { TIMES };
+            met.give(types, place, &mut kinds);
+        }
         to_json(&json!({
             "runs": runs,
             "records_out": self.pairs,
             "bytes_out": self.bytes,
             "combine_in": self.combined.0,
             "combine_out": self.combined.1,
+            "kinds": kinds,
         }))
     }
 }
@@ -211,15 +246,23 @@ impl Emitter {
         value: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         self.key.clear();
-        write_key(key, &mut self.key)?;
+        let met = &mut self.met[if self.group_by.is_some() { 3 } else { 0 }];
+        let plain; // functions of the user's see keys as the reduce does
+        let key = if write_key(key, &mut self.key, met)? {
+            plain = read_value(py, &self.key)?;
+            &plain
+        } else {
+            key
+        };
         self.begin_pair();
         if let Sink::Table(_) = self.sink {
             let int = value.cast_exact::<PyInt>().ok();
             let int = int.and_then(|int| int.extract::<i64>().ok());
             if int.is_none() {
                 self.value.clear();
-                self.takes.write(value, &mut self.value)?;
+                self.takes.write(value, &mut self.value, &mut self.met[2])?;
             }
+            self.rank_key()?;
             let encoded = std::mem::take(&mut self.key);
             let added = self.add(py, Some(key), &encoded, value::hash(&encoded), int);
             self.key = encoded;
@@ -231,20 +274,35 @@ impl Emitter {
         let mut grouped = None;
         if let Some(group_by) = &self.group_by {
             let group = group_by.bind(py).call1((key,))?;
-            self.order.extend_from_slice(&self.key);
+            order::ordered(&self.key, &mut self.order).or_raise()?;
             self.key.clear();
-            write_key(&group, &mut self.key)?;
-            grouped = Some(group);
+            let turned = write_key(&group, &mut self.key, &mut self.met[0])?;
+            grouped = Some(match turned {
+                true => read_value(py, &self.key)?,
+                false => group,
+            });
         }
         if let Some(sort_by) = &self.sort_by {
-            let order = sort_by.bind(py).call1((key, value))?;
-            write_key(&order, &mut self.order)?;
+            let by = sort_by.bind(py).call1((key, value))?;
+            self.scratch.clear();
+            write_key(&by, &mut self.scratch, &mut self.met[1])?;
+            order::ordered(&self.scratch, &mut self.order).or_raise()?;
         }
+        self.rank_key()?;
         let hash = match self.partitioner {
             Partitioner::Hash => value::hash(&self.key),
             _ => 0,
         };
         self.append(py, Some(grouped.as_ref().unwrap_or(key)), hash)
+    }
+
+    /// Ranks the key in the buffer, if keys are ranked.
+    #[inline]
+    fn rank_key(&mut self) -> PyResult<()> {
+        if self.ranked {
+            order::rank(&mut self.key, 0).or_raise()?;
+        }
+        Ok(())
     }
 
     /// Takes the rows of some columns.
@@ -256,7 +314,8 @@ impl Emitter {
     ) -> PyResult<()> {
         for start in (0..rows).step_by(BLOCK_ROWS) {
             let some = start..rows.min(start + BLOCK_ROWS);
-            block.fill(py, keys, some.clone())?;
+            let filled = block.fill(keys, some.clone(), self.ranked);
+            filled.map_err(|why| unreadable(py, why))?;
             if let Sink::Table(table) = &self.sink {
                 table.touch(&block.hashes);
             }
@@ -266,7 +325,8 @@ impl Emitter {
                 }
             } else {
                 for ((key, hash), row) in block.keys().zip(some) {
-                    self.take_cell(py, key, hash, values.cell(py, row)?)?;
+                    let cell = values.cell(row).map_err(|why| unreadable(py, why))?;
+                    self.take_cell(py, key, hash, cell)?;
                 }
             }
         }
@@ -372,6 +432,7 @@ impl Emitter {
             return Ok(());
         };
         let collector = self.collector.as_mut().ok_or_else(closed)?;
+        self.combining = true;
         let mut full = std::mem::take(batch);
         full.sort();
         let full = Arc::new(full);
@@ -385,12 +446,15 @@ impl Emitter {
             let end = (start + 1..full.len())
                 .find(|number| !same(number))
                 .unwrap_or(full.len());
-            let values = BatchValues {
-                batch: Arc::clone(&full),
-                next: start,
-                end,
+            let values = BatchValues::new(&full, start..end);
+            let encoding = if self.ranked {
+                order::key_of(key).or_raise()?.0
+            } else {
+                0..key.len()
             };
-            let combined = combine.bind(py).call1((read_value(py, key)?, values))?;
+            let combined = combine
+                .bind(py)
+                .call1((read_value(py, &key[encoding])?, values))?;
             let Ok(combined) = combined.try_iter() else {
                 let message = format!(
                     "the combiner must give values, and it gave {}",
@@ -416,6 +480,7 @@ impl Emitter {
             .reserve(self.batch_bytes, self.partitions)
             .or_raise()?;
         *batch = empty;
+        self.combining = false;
         Ok(())
     }
 
@@ -439,27 +504,4 @@ fn other_pair<'py>(pair: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, Bou
         "the map must give pairs (key, value), and it gave {}",
         shown(pair)
     )))
-}
-
-/// The values of a key in a batch.
-#[pyclass]
-struct BatchValues {
-    batch: Arc<Batch>,
-    next: usize,
-    end: usize,
-}
-
-#[pymethods]
-impl BatchValues {
-    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
-        slf
-    }
-
-    fn __next__<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        if self.next == self.end {
-            return Ok(None);
-        }
-        self.next += 1;
-        read_value(py, self.batch.pair(self.next - 1).2).map(Some)
-    }
 }

@@ -7,13 +7,13 @@ use std::sync::Mutex;
 
 use gristmill_engine::codec::{self, Codec, Coding, Encoder};
 use gristmill_engine::storage::Caching;
-use gristmill_engine::storage::local::Local;
 use gristmill_engine::{Error, Kind};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::{OrRaise, exclusive};
 use crate::error::to_python;
+use crate::stores::stores;
 
 /// Bytes that a writer collects before it writes.
 const BUFFER_BYTES: usize = 1 << 20;
@@ -87,7 +87,7 @@ impl CompressedReader {
     #[new]
     #[expect(clippy::needless_pass_by_value, reason = "as PyO3 gives it")]
     fn new(path: PathBuf) -> PyResult<Self> {
-        let reader = codec::open(&Local, &path, Caching::Cached, Coding::Detect).or_raise()?;
+        let reader = codec::open(&*stores(), &path, Caching::Cached, Coding::Detect).or_raise()?;
         let reader = Mutex::new(reader);
         Ok(CompressedReader { reader })
     }

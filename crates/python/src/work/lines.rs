@@ -6,14 +6,14 @@
 //! ```
 //!
 //! Tuples within a record are flattened. A field is the content of text and of bytes, nothing for `None`, and `str()` of
-//! anything else; tsv writes tab, newline, carriage return and backslash as `\t`, `\n`, `\r` and `\\`. Text that holds bytes as
+//! anything else (`value::fields`). Text that holds bytes as
 //! Python's `surrogateescape` has them becomes those bytes again.
 //!
 //! The rule that must hold: what `take` writes of encoded pairs is what `consume` writes of the same pairs as Python's objects.
 
-use std::io::Write;
 use std::path::PathBuf;
 
+use gristmill_engine::value::fields::Fields;
 use gristmill_engine::value::{Reader, Token};
 use pyo3::exceptions::PyRecursionError;
 use pyo3::prelude::*;
@@ -141,8 +141,8 @@ impl Form {
         match self {
             Form::Text => write_text(record, out),
             Form::Tsv => match record.cast::<PyDict>() {
-                Ok(row) => Fields::new(true, out).parts(row.values().iter(), 0),
-                Err(_) => Fields::new(true, out).part(record, 0),
+                Ok(row) => parts(&mut Fields::new(true, out), row.values().iter(), 0),
+                Err(_) => part(&mut Fields::new(true, out), record, 0),
             },
             Form::Made(function) => {
                 let line = function.bind(record.py()).call1((record,))?;
@@ -167,8 +167,8 @@ impl Form {
             return self.write(pair.into_pyobject(py)?.as_any(), out);
         }
         let mut fields = Fields::new(matches!(self, Form::Tsv), out);
-        fields.encoded(py, key)?;
-        fields.encoded(py, value)
+        encoded(&mut fields, py, key)?;
+        encoded(&mut fields, py, value)
     }
 }
 
@@ -179,133 +179,78 @@ fn write_text(record: &Bound<'_, PyAny>, out: &mut Vec<u8>) -> PyResult<()> {
     } else if let Ok(bytes) = record.cast::<PyBytes>() {
         out.extend_from_slice(bytes.as_bytes());
     } else if record.cast::<PyTuple>().is_ok_and(|tuple| tuple.len() == 2) {
-        return Fields::new(false, out).part(record, 0);
+        return part(&mut Fields::new(false, out), record, 0);
     } else {
         out.extend_from_slice(record.str()?.to_str()?.as_bytes());
     }
     Ok(())
 }
 
-/// The fields of a line.
-struct Fields<'a> {
-    escape: bool,
-    first: bool,
-    out: &'a mut Vec<u8>,
+/// A field, or those of a tuple.
+fn part(fields: &mut Fields<'_>, part: &Bound<'_, PyAny>, depth: u32) -> PyResult<()> {
+    match part.cast::<PyTuple>() {
+        Ok(tuple) => parts(fields, tuple.iter(), depth),
+        Err(_) => field(fields, part),
+    }
 }
 
-impl<'a> Fields<'a> {
-    fn new(escape: bool, out: &'a mut Vec<u8>) -> Self {
-        Fields {
-            escape,
-            first: true,
-            out,
-        }
+fn parts<'py>(
+    fields: &mut Fields<'_>,
+    found: impl Iterator<Item = Bound<'py, PyAny>>,
+    depth: u32,
+) -> PyResult<()> {
+    if depth == DEPTH_MAX {
+        let message = format!("the tuples of a record are more than {DEPTH_MAX} deep");
+        return Err(PyRecursionError::new_err(message));
     }
+    for one in found {
+        part(fields, &one, depth + 1)?;
+    }
+    Ok(())
+}
 
-    /// A field, or those of a tuple.
-    fn part(&mut self, part: &Bound<'_, PyAny>, depth: u32) -> PyResult<()> {
-        match part.cast::<PyTuple>() {
-            Ok(tuple) => self.parts(tuple.iter(), depth),
-            Err(_) => self.field(part),
-        }
+fn field(fields: &mut Fields<'_>, field: &Bound<'_, PyAny>) -> PyResult<()> {
+    if let Ok(found) = field.cast::<PyString>() {
+        return text(fields, found);
     }
+    if let Some(int) = small_int(field) {
+        fields.int(int);
+    } else if let Ok(bytes) = field.cast::<PyBytes>() {
+        fields.bytes(bytes.as_bytes());
+    } else if field.is_none() {
+        fields.null();
+    } else {
+        return text(fields, &field.str()?);
+    }
+    Ok(())
+}
 
-    fn parts<'py>(
-        &mut self,
-        parts: impl Iterator<Item = Bound<'py, PyAny>>,
-        depth: u32,
-    ) -> PyResult<()> {
-        if depth == DEPTH_MAX {
-            let message = format!("the tuples of a record are more than {DEPTH_MAX} deep");
-            return Err(PyRecursionError::new_err(message));
+/// The fields of an encoded value.
+fn encoded(fields: &mut Fields<'_>, py: Python<'_>, value: &[u8]) -> PyResult<()> {
+    let mut reader = Reader::new(value);
+    while let Some(token) = reader.token().or_raise()? {
+        match token {
+            Token::Begin | Token::End => {}
+            Token::Text(text) => fields.bytes(text.as_bytes()),
+            Token::Bytes(bytes) => fields.bytes(&bytes),
+            Token::Int(int) => fields.int(int),
+            Token::Null => fields.null(),
+            Token::Boolean(boolean) => fields.bytes(if boolean { b"True" } else { b"False" }),
+            other => part(fields, &object(py, other, &mut reader)?, 0)?,
         }
-        for part in parts {
-            self.part(&part, depth + 1)?;
-        }
-        Ok(())
     }
+    Ok(())
+}
 
-    fn field(&mut self, field: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.separate();
-        if let Ok(text) = field.cast::<PyString>() {
-            return self.text(text);
-        }
-        if let Some(int) = small_int(field) {
-            self.int(int);
-        } else if let Ok(bytes) = field.cast::<PyBytes>() {
-            self.bytes(bytes.as_bytes());
-        } else if !field.is_none() {
-            return self.text(&field.str()?);
-        }
-        Ok(())
+#[inline]
+fn text(fields: &mut Fields<'_>, text: &Bound<'_, PyString>) -> PyResult<()> {
+    if let Ok(utf8) = text.to_str() {
+        fields.bytes(utf8.as_bytes());
+        return Ok(());
     }
-
-    /// The fields of an encoded value.
-    fn encoded(&mut self, py: Python<'_>, value: &[u8]) -> PyResult<()> {
-        let mut reader = Reader::new(value);
-        while let Some(token) = reader.token().or_raise()? {
-            match token {
-                Token::Begin | Token::End => continue,
-                Token::Text(text) => self.plain(text.as_bytes()),
-                Token::Bytes(bytes) => self.plain(&bytes),
-                Token::Int(int) => {
-                    self.separate();
-                    self.int(int);
-                }
-                Token::Null => self.separate(),
-                Token::Boolean(boolean) => self.plain(if boolean { b"True" } else { b"False" }),
-                other => self.part(&object(py, other, &mut reader)?, 0)?,
-            }
-        }
-        Ok(())
-    }
-
-    fn plain(&mut self, content: &[u8]) {
-        self.separate();
-        self.bytes(content);
-    }
-
-    #[inline]
-    fn separate(&mut self) {
-        if !self.first {
-            self.out.push(b'\t');
-        }
-        self.first = false;
-    }
-
-    #[inline]
-    fn text(&mut self, text: &Bound<'_, PyString>) -> PyResult<()> {
-        if let Ok(utf8) = text.to_str() {
-            self.bytes(utf8.as_bytes());
-            return Ok(());
-        }
-        let bytes = text.call_method1("encode", ("utf-8", "surrogateescape"))?;
-        self.bytes(bytes.cast::<PyBytes>()?.as_bytes());
-        Ok(())
-    }
-
-    fn int(&mut self, int: i64) {
-        let written = write!(self.out, "{int}");
-        debug_assert!(written.is_ok(), "memory takes all");
-    }
-
-    #[inline]
-    fn bytes(&mut self, mut content: &[u8]) {
-        let special = |byte: &u8| matches!(byte, b'\\' | b'\t' | b'\n' | b'\r');
-        while self.escape
-            && let Some(at) = content.iter().position(special)
-        {
-            self.out.extend_from_slice(&content[..at]);
-            self.out.extend_from_slice(match content[at] {
-                b'\t' => b"\\t",
-                b'\n' => b"\\n",
-                b'\r' => b"\\r",
-                _ => b"\\\\",
-            });
-            content = &content[at + 1..];
-        }
-        self.out.extend_from_slice(content);
-    }
+    let bytes = text.call_method1("encode", ("utf-8", "surrogateescape"))?;
+    fields.bytes(bytes.cast::<PyBytes>()?.as_bytes());
+    Ok(())
 }
 
 /// An integer that is no boolean and no other subclass, if it has 64 bits.

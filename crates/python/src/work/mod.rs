@@ -5,23 +5,24 @@
 //!   reduce   runs ──▶ Groups ──key, values──▶ reduce(key, values) ──▶ LineWriter
 //! ```
 
+mod batch_values;
 mod columns;
 mod emitter;
 mod files;
 mod groups;
 mod lines;
+mod met;
 mod partitioner;
 mod plan;
 mod processes;
+mod rare;
 mod reader;
 mod takes;
 mod value;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use gristmill_engine::aggregate::Aggregate;
-use gristmill_engine::storage::Store;
-use gristmill_engine::storage::local::Local;
 use gristmill_engine::task::WorkSpec;
 use gristmill_engine::{Error, Kind, Result};
 use pyo3::prelude::*;
@@ -31,9 +32,9 @@ pub use files::{CompressedReader, CompressedWriter};
 pub use groups::{Groups, Values};
 pub use lines::LineWriter;
 pub use plan::plan_text;
-pub use processes::{Work, dismiss_workers, plan_streaming};
+pub use processes::{Work, dismiss_workers, plan_streaming, retry_scripts};
 pub use reader::LineReader;
-pub use value::{decode, encode, encode_key};
+pub use value::{decode, decode_key, encode, encode_key, encode_order};
 
 use crate::error::to_python;
 
@@ -51,11 +52,6 @@ impl<T> OrRaise<T> for Result<T> {
 /// What only this thread can have at the moment: `&mut` says so, and no lock is taken.
 fn exclusive<T>(mutex: &mut Mutex<T>) -> &mut T {
     mutex.get_mut().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The file system, which is all that workers see.
-fn store() -> Arc<dyn Store> {
-    Arc::new(Local)
 }
 
 fn spec_of(json: &str) -> PyResult<WorkSpec> {

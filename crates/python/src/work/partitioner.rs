@@ -1,16 +1,18 @@
 //! Which partition a pair goes to.
 
-use gristmill_engine::value;
+use gristmill_engine::value::{self, order};
 use gristmill_engine::{Error, Kind, Result};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use super::OrRaise;
+use super::met::Met;
 use super::value::{shown, write_key};
 
 /// What decides the partition of a key.
 pub enum Partitioner {
     Hash,
-    /// Encoded keys, ascending: where each partition but the first begins.
+    /// Ordered bytes of keys, ascending: where each partition but the first begins. The keys are ranked.
     Ranges(Vec<Vec<u8>>),
     Function(Py<PyAny>),
 }
@@ -46,7 +48,7 @@ impl Partitioner {
             }
             Partitioner::Function(function) => {
                 let Some(key) = key else {
-                    return Err(Error::bug("choose a partition", "the key is no object"));
+                    return Err(Error::bug("choose a partition", "the key is not an object"));
                 };
                 let chosen = function.bind(py).call1((key, partitions));
                 chosen_partition(py, key, chosen, partitions)
@@ -58,9 +60,10 @@ impl Partitioner {
 fn encoded_cuts(cuts: &[Bound<'_, PyAny>], partitions: u32) -> PyResult<Vec<Vec<u8>>> {
     let mut encoded = Vec::with_capacity(cuts.len());
     for cut in cuts {
-        let mut key = Vec::new();
-        write_key(cut, &mut key)?;
-        encoded.push(key);
+        let (mut key, mut bytes) = (Vec::new(), Vec::new());
+        write_key(cut, &mut key, &mut Met::default())?;
+        order::ordered(&key, &mut bytes).or_raise()?;
+        encoded.push(bytes);
     }
     if !encoded.is_sorted_by(|a, b| a < b) {
         return Err(PyValueError::new_err("the cuts of ranges must ascend"));

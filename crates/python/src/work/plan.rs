@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use gristmill_engine::split::input_files;
 use gristmill_engine::split::text::{TextSplits, text_splits};
-use gristmill_engine::storage::local::Local;
 use pyo3::prelude::*;
 use serde_json::json;
 
 use super::{OrRaise, to_json};
+use crate::stores::stores;
 
 /// The splits of files, as JSON.
 #[pyfunction]
@@ -30,7 +30,7 @@ pub fn plan_text(
         combine,
         stride,
     };
-    let splits = py.detach(|| text_splits(&Local, &input_files(&Local, &paths)?, &how));
+    let splits = py.detach(|| text_splits(&*stores(), &input_files(&*stores(), &paths)?, &how));
     let split = |pieces: &Vec<gristmill_engine::split::text::TextPiece>| {
         let bytes: u64 = pieces.iter().map(|piece| piece.bytes).sum();
         json!({"bytes": bytes, "what": {"pieces": pieces}})

@@ -4,18 +4,23 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use gristmill_engine::Error;
 use gristmill_engine::plan::streaming::{SplitRequest, split};
-use gristmill_engine::storage::local::Local;
-use gristmill_engine::task::streaming::StreamWork;
+use gristmill_engine::task::streaming::{StreamWork, retry};
 use gristmill_engine::task::{self, ProcessWork};
 use gristmill_engine::worker::{Command, Definition, Limits, Processes};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::error::to_python;
+use crate::stores::stores;
+
+/// Between two looks for a signal.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Who runs the tasks of one job.
 #[pyclass(frozen)]
@@ -34,10 +39,10 @@ impl Work {
     #[expect(clippy::too_many_arguments, reason = "each is an option of its own")]
     #[expect(clippy::needless_pass_by_value, reason = "as PyO3 gives it")]
     fn new(
-        command: Vec<String>,
+        command: Vec<OsString>,
         definition: &[u8],
         key: [u8; 32],
-        environment: BTreeMap<String, String>,
+        environment: BTreeMap<OsString, OsString>,
         scratch: PathBuf,
         workers: usize,
         folder: Option<PathBuf>,
@@ -63,6 +68,7 @@ impl Work {
         let limits = Limits {
             timeout,
             memory_bytes: worker_memory,
+            ..Limits::default()
         };
         let work = ProcessWork::new(command, Definition { key, bytes }, limits);
         Ok(Work(Way::Processes(Arc::new(work), workers)))
@@ -74,11 +80,8 @@ impl Work {
         reason = "the edge itself: it is the environment that scripts inherit"
     )]
     fn scripts(definition: &str) -> PyResult<Self> {
-        let work = StreamWork::new(definition, Arc::new(Local));
-        let text = |(name, value): (OsString, OsString)| {
-            Some((name.into_string().ok()?, value.into_string().ok()?))
-        };
-        let environment = std::env::vars_os().filter_map(text).collect();
+        let work = StreamWork::new(definition, stores());
+        let environment = std::env::vars_os().collect();
         let work = work.map_err(|error| to_python(&error))?;
         Ok(Work(Way::Scripts(Arc::new(work.inheriting(environment)))))
     }
@@ -90,10 +93,43 @@ pub fn plan_streaming(py: Python<'_>, request: &str) -> PyResult<String> {
     let request: SplitRequest = serde_json::from_str(request)
         .map_err(|error| PyValueError::new_err(format!("a request to split input: {error}")))?;
     let splits = py
-        .detach(|| split(&Local, &request))
+        .detach(|| split(&*stores(), &request))
         .map_err(|error| to_python(&error))?;
     serde_json::to_string(&splits)
         .map_err(|error| to_python(&Error::bug("write JSON", error.to_string())))
+}
+
+/// Runs a task with scripts again that a failed job has kept, with files in `folder`; gives what it said on stderr.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "as PyO3 gives it")]
+pub fn retry_scripts(py: Python<'_>, task: PathBuf, folder: PathBuf) -> PyResult<String> {
+    let stop = Arc::new(AtomicBool::new(false));
+    thread::scope(|scope| {
+        let running = scope.spawn(|| retry(&task, &folder, &stores(), Arc::clone(&stop)));
+        let mut signal = Ok(());
+        while !running.is_finished() {
+            py.detach(|| thread::sleep(LOOK));
+            signal = signal.and_then(|()| py.check_signals());
+            stop.store(signal.is_err(), Ordering::Relaxed);
+        }
+        signal?;
+        let ended = running.join();
+        let ended = ended.unwrap_or_else(|_| Err(Error::bug("retry the task", "it panicked")));
+        ended
+            .map(|report| report.printed.stderr)
+            .map_err(|error| with_stderr(py, &error))
+    })
+}
+
+/// The exception for an error of a script, with a note of what that said on stderr.
+fn with_stderr(py: Python<'_>, error: &Error) -> PyErr {
+    let raised = to_python(error);
+    let details = error.details().iter();
+    for (_, said) in details.filter(|(name, _)| *name == "stderr") {
+        // Without it the exception has its text all the same.
+        let _ = raised.value(py).call_method1("add_note", (said,));
+    }
+    raised
 }
 
 impl Work {

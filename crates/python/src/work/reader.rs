@@ -2,12 +2,12 @@
 
 mod batch;
 
+use std::ffi::OsString;
 use std::sync::Mutex;
 
 use gristmill_engine::codec::{self, Coding};
 use gristmill_engine::split::lines::{LineOptions, LineReader as Lines, Terminator};
-use gristmill_engine::split::text::TextPiece;
-use gristmill_engine::storage::local::Local;
+use gristmill_engine::split::text::{TextPiece, open_lines};
 use gristmill_engine::storage::{Caching, ReadFile, Store};
 use gristmill_engine::worker::{Place, Pulse};
 use gristmill_engine::{Error, Kind, Result};
@@ -17,6 +17,7 @@ use pyo3::types::{PyBytes, PyList, PyString};
 
 use super::{OrRaise, exclusive};
 use crate::error::to_python;
+use crate::stores::stores;
 
 /// What a record is.
 enum Unit {
@@ -197,11 +198,11 @@ impl LineReader {
 
     /// File, offset, number of the record in the split, and line in the file where that is known.
     #[pyo3(name = "where")]
-    fn where_(&self) -> (String, u64, u64, u64) {
+    fn where_(&self) -> (OsString, u64, u64, u64) {
         let piece = self
             .pieces
             .get(self.piece.min(self.pieces.len().saturating_sub(1)));
-        let path = piece.map_or_else(String::new, |piece| piece.path.display().to_string());
+        let path = piece.map_or_else(OsString::new, |piece| piece.path.clone().into());
         let known = piece.is_some_and(|piece| piece.start == 0);
         let line = if known { self.line } else { 0 };
         (path, self.offset, self.records.saturating_sub(1), line)
@@ -272,6 +273,7 @@ impl LineReader {
             return Ok(None);
         }
         (self.offset, self.records, self.line, self.raw) = (offset, records, line, raw);
+        self.say();
         Ok(Some(list.into_any()))
     }
 
@@ -300,7 +302,7 @@ impl LineReader {
         }
         self.note();
         let content = self.object(py)?;
-        let path = self.pieces[self.piece].path.display().to_string();
+        let path = self.pieces[self.piece].path.clone().into_os_string();
         self.close().or_raise()?;
         Ok(Some((path, content).into_pyobject(py)?.into_any()))
     }
@@ -336,7 +338,7 @@ impl LineReader {
                     .with_path(&piece.path)
                     .with("offset", at)
                     .advise(
-                        "look whether the file was copied whole, and whether it holds such records",
+                        "check that the file was copied whole, and that it holds such records",
                     ));
             }
             self.note();
@@ -357,23 +359,17 @@ impl LineReader {
         };
         self.line = 0;
         let source = match (&self.unit, piece.codec) {
-            (Unit::Line | Unit::Lines(_), None) => {
-                let file = Local.open(path, Caching::Cached)?;
-                let range = piece.start..piece.start + piece.bytes;
-                let lines = Lines::of_range(file, path, piece.file_bytes, range, &options)?;
-                Source::Lines(Box::new(lines), None)
-            }
-            (Unit::Line | Unit::Lines(_), Some(_)) => {
-                let reader = codec::open(&Local, path, Caching::Cached, coding)?;
+            (Unit::Line | Unit::Lines(_), codec) => {
+                let lines = open_lines(&*stores(), piece, &options)?;
                 let bytes = piece.bytes;
-                let lines = Lines::of_stream(reader, path, &options)?;
-                Source::Lines(Box::new(lines), Some(Box::new(Counted { bytes })))
+                let counted = codec.map(|_| Box::new(Counted { bytes }));
+                Source::Lines(Box::new(lines), counted)
             }
             (Unit::Fixed(_), None) => {
-                Source::Range(Range::new(Local.open(path, Caching::Cached)?, piece))
+                Source::Range(Range::new(stores().open(path, Caching::Cached)?, piece))
             }
             (Unit::Fixed(_), Some(_)) | (Unit::Whole, _) => {
-                let reader = codec::open(&Local, path, Caching::Cached, coding)?;
+                let reader = codec::open(&*stores(), path, Caching::Cached, coding)?;
                 Source::Bytes(Box::new(reader), 0)
             }
         };
@@ -397,6 +393,12 @@ impl LineReader {
     #[inline]
     fn note(&mut self) {
         self.records += 1;
+        self.say();
+    }
+
+    /// Writes where the present record is to the pulse.
+    #[inline]
+    fn say(&mut self) {
         let (files, records, bytes) = self.of_others;
         if let Some(pulse) = Pulse::mine() {
             pulse.write(&Place {
@@ -421,14 +423,12 @@ impl LineReader {
             Ok(text) => Ok(PyString::new(py, text).into_any()),
             Err(error) => {
                 let at = error.valid_up_to();
-                let message = format!("the bytes at {at} of this record are no UTF-8");
+                let message = format!("byte {at} of the record at this offset is not UTF-8");
                 Err(to_python(
                     &Error::new(Kind::BadInput, "read the input", message)
                         .with_path(&self.pieces[self.piece].path)
-                        .with("offset", self.offset + at as u64)
-                        .advise(
-                            "say what it is by encoding=, or how to read it by errors=\"replace\"",
-                        ),
+                        .with("offset", self.offset)
+                        .advise("name the encoding with encoding=, or give errors=\"replace\""),
                 ))
             }
         }

@@ -1,9 +1,12 @@
 //! Python objects as the engine's values, and back.
 //!
-//! Keys are of the types that have an order: str, bytes, int, float, bool, None, and tuples of them. Other values are
-//! pickled.
+//! Keys are of the types that have an order: str, bytes, int, float, bool, None, Decimal, date, datetime, `gm.desc` of one,
+//! and tuples of them. Other values are pickled.
 
-use gristmill_engine::value::{Reader, Token, write};
+use gristmill_engine::task::kinds;
+use gristmill_engine::value::{
+    DEPTH_MAX, DESCENDING_DEPTH, Reader, Token, descending, order, write,
+};
 use gristmill_engine::{Error, Kind};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -12,21 +15,28 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyNone, PyString, PyTuple};
 
 use super::OrRaise;
-use crate::error::to_python;
+use super::met::Met;
+use super::rare::{self, Rare};
+use crate::error::{to_python, type_error};
 
-/// Tuples within tuples, as the engine has it.
-const DEPTH_MAX: u32 = gristmill_engine::value::DEPTH_MAX;
-
-/// Appends a key.
+/// Appends a key; `met` learns of which types it is. Whether its order may be turned, in whole or in part.
 #[inline]
-pub fn write_key(key: &Bound<'_, PyAny>, out: &mut Vec<u8>) -> PyResult<()> {
+pub fn write_key(key: &Bound<'_, PyAny>, out: &mut Vec<u8>, met: &mut Met) -> PyResult<bool> {
+    // What most keys are, without a look at what may be inside them.
     if let Ok(text) = key.cast_exact::<PyString>() {
         write::text(out, utf8(text)?);
-        return Ok(());
+        return Ok(false);
+    }
+    if let Ok(int) = key.cast_exact::<PyInt>()
+        && let Ok(small) = int.extract::<i64>()
+    {
+        met.types |= kinds::INT;
+        write::int(out, small);
+        return Ok(false);
     }
     let start = out.len();
-    if write_ordered(key, out, 0, true)? {
-        return Ok(());
+    if write_ordered(key, out, 0, Some(met))? {
+        return Ok(met.has_descending());
     }
     out.truncate(start);
     Err(no_key(key))
@@ -36,7 +46,7 @@ pub fn write_key(key: &Bound<'_, PyAny>, out: &mut Vec<u8>) -> PyResult<()> {
 #[inline]
 pub fn write_value(value: &Bound<'_, PyAny>, out: &mut Vec<u8>) -> PyResult<()> {
     let start = out.len();
-    match write_ordered(value, out, 0, false) {
+    match write_ordered(value, out, 0, None) {
         Ok(true) => return Ok(()),
         Ok(false) => {}
         // Text that is not UTF-8 and the like: what has no encoding is pickled.
@@ -62,23 +72,26 @@ fn by_value<'py>(value: &Bound<'py, PyAny>, error: PyErr) -> PyResult<Bound<'py,
         .map_err(|_also| error)
 }
 
-/// Appends what has an order; false where `value` has none. `lenient` also takes subclasses, and what counts as an
-/// integer: a key comes back as a plain one.
-fn write_ordered(
+/// Appends what has an order; false where `value` has none. With `met`, which learns of types, also subclasses, what counts
+/// as an integer, and types that come back as another object than they were: as a key.
+pub fn write_ordered(
     value: &Bound<'_, PyAny>,
     out: &mut Vec<u8>,
     depth: u32,
-    lenient: bool,
+    mut met: Option<&mut Met>,
 ) -> PyResult<bool> {
     if let Ok(text) = value.cast_exact::<PyString>() {
         write::text(out, utf8(text)?);
     } else if let Ok(int) = value.cast_exact::<PyInt>() {
+        Met::note(met, kinds::INT);
         write_int(int.as_any(), out)?;
     } else if let Ok(bytes) = value.cast_exact::<PyBytes>() {
         write::bytes(out, bytes.as_bytes());
     } else if let Ok(double) = value.cast_exact::<PyFloat>() {
+        Met::note(met, kinds::FLOAT);
         write::double(out, double.value());
     } else if let Ok(boolean) = value.cast_exact::<PyBool>() {
+        Met::note(met, kinds::BOOL);
         write::boolean(out, boolean.is_true());
     } else if value.is_none() {
         if depth > 0 {
@@ -87,43 +100,77 @@ fn write_ordered(
             write::null(out);
         }
     } else if let Ok(tuple) = value.cast_exact::<PyTuple>() {
-        if depth == DEPTH_MAX {
+        if depth >= DEPTH_MAX {
             let message = format!("tuples are at most {DEPTH_MAX} deep");
             return Err(PyValueError::new_err(message));
         }
         write::begin_tuple(out);
-        for element in tuple.iter() {
-            if !write_ordered(&element, out, depth + 1, lenient)? {
+        for (at, element) in tuple.iter().enumerate() {
+            let met = met.as_deref_mut().map(|met| met.element(at));
+            if !write_ordered(&element, out, depth + 1, met)? {
                 return Ok(false);
             }
         }
         write::end_tuple(out);
-    } else if lenient {
-        return write_similar(value, out, depth);
+    } else if let Some(met) = met {
+        return write_similar(value, out, depth, met);
     } else {
         return Ok(false);
     }
     Ok(true)
 }
 
-/// Keys of subclasses, and numbers of other libraries.
-fn write_similar(value: &Bound<'_, PyAny>, out: &mut Vec<u8>, depth: u32) -> PyResult<bool> {
+/// Keys of rarer types, of subclasses, and numbers of other libraries.
+fn write_similar(
+    value: &Bound<'_, PyAny>,
+    out: &mut Vec<u8>,
+    depth: u32,
+    met: &mut Met,
+) -> PyResult<bool> {
+    match rare::write(value, out, met)? {
+        Rare::Written => return Ok(true),
+        Rare::Descending(key) => return write_descending(&key, out, depth, met),
+        Rare::Not => {}
+    }
     if let Ok(text) = value.cast::<PyString>() {
         write::text(out, utf8(text)?);
     } else if let Ok(bytes) = value.cast::<PyBytes>() {
         write::bytes(out, bytes.as_bytes());
     } else if let Ok(double) = value.cast::<PyFloat>() {
+        met.types |= kinds::FLOAT;
         write::double(out, double.value());
     } else if let Ok(tuple) = value.cast::<PyTuple>() {
         let plain = PyTuple::new(value.py(), tuple.iter())?;
-        return write_ordered(plain.as_any(), out, depth, true);
+        return write_ordered(plain.as_any(), out, depth, Some(met));
     } else if let Some(int) = index_of(value)? {
+        met.types |= kinds::INT;
         write_int(&int, out)?;
     } else if let Some(number) = number_of_array_library(value)? {
-        return write_ordered(&number, out, depth, false);
+        return write_ordered(&number, out, depth, Some(met));
     } else {
         return Ok(false);
     }
+    Ok(true)
+}
+
+fn write_descending(
+    value: &Bound<'_, PyAny>,
+    out: &mut Vec<u8>,
+    depth: u32,
+    met: &mut Met,
+) -> PyResult<bool> {
+    let depth = depth + DESCENDING_DEPTH;
+    if depth > DEPTH_MAX {
+        return Err(PyValueError::new_err("gm.desc is within gm.desc too often"));
+    }
+    let mut inner = Vec::new();
+    // It stands by itself, so that a None in it is one outside of tuples.
+    if value.is_none() {
+        write::null(&mut inner);
+    } else if !write_ordered(value, &mut inner, depth, Some(met))? {
+        return Ok(false);
+    }
+    descending::write(out, &inner);
     Ok(true)
 }
 
@@ -156,9 +203,13 @@ fn number_of_array_library<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bo
 
 /// Appends a value that is to be compared or added up, as keys are: numbers of other libraries as Python's. False where
 /// it is of no type that has an order.
-pub fn write_comparable(value: &Bound<'_, PyAny>, out: &mut Vec<u8>) -> PyResult<bool> {
+pub fn write_comparable(
+    value: &Bound<'_, PyAny>,
+    out: &mut Vec<u8>,
+    met: &mut Met,
+) -> PyResult<bool> {
     let start = out.len();
-    match write_ordered(value, out, 0, true) {
+    match write_ordered(value, out, 0, Some(met)) {
         Ok(true) => return Ok(true),
         Err(error) if !error.is_instance_of::<PyValueError>(value.py()) => return Err(error),
         // Text that is not UTF-8, tuples that are too deep.
@@ -202,10 +253,13 @@ pub fn kind_of(object: &Bound<'_, PyAny>) -> String {
 
 fn no_key(key: &Bound<'_, PyAny>) -> PyErr {
     let (shown, kind) = (shown(key), kind_of(key));
-    PyTypeError::new_err(format!(
-        "a key must be str, bytes, int, float, bool, None or a tuple of them, and {shown} is of type {kind}. To go \
-         on: make a key of one of these types from it."
-    ))
+    type_error(
+        &format!(
+            "a key must be str, bytes, int, float, bool, None, Decimal, date, datetime, gm.desc of one of these or a \
+             tuple of them, and {shown} is of type {kind}"
+        ),
+        "make a key of one of these types from it",
+    )
 }
 
 /// An object as Python shows it, in short.
@@ -257,6 +311,10 @@ pub fn object<'py>(
         Token::Double(double) => Ok(PyFloat::new(py, double).into_any()),
         Token::Boolean(boolean) => Ok(PyBool::new(py, boolean).to_owned().into_any()),
         Token::Pickled(pickled) => loads(py)?.call1((PyBytes::new(py, &pickled),)),
+        Token::Date(day) => rare::date(py, day),
+        Token::Datetime { micros, utc } => rare::datetime(py, micros, utc),
+        Token::Decimal(decimal) => rare::decimal(py, &decimal),
+        Token::Descending(inner) => read_value(py, &inner),
         Token::Begin => {
             let mut elements = Vec::new();
             loop {
@@ -302,8 +360,51 @@ pub fn encode<'py>(py: Python<'py>, value: &Bound<'py, PyAny>) -> PyResult<Bound
 #[pyfunction]
 pub fn encode_key<'py>(py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
     let mut out = Vec::new();
-    write_key(key, &mut out)?;
+    write_key(key, &mut out, &mut Met::default())?;
     Ok(PyBytes::new(py, &out))
+}
+
+/// Bytes that compare as the key does by what it is worth.
+#[pyfunction]
+pub fn encode_order<'py>(
+    py: Python<'py>,
+    key: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let (mut encoded, mut out) = (Vec::new(), Vec::new());
+    write_key(key, &mut encoded, &mut Met::default())?;
+    order::ordered(&encoded, &mut out).or_raise()?;
+    Ok(PyBytes::new(py, &out))
+}
+
+/// The key of an encoding; where its order is turned, in whole or in part, as `gm.desc` made it.
+#[pyfunction]
+pub fn decode_key<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    let mut reader = Reader::new(data);
+    match reader.token().or_raise()? {
+        Some(token) => turned_token(py, token, &mut reader),
+        None => read_value(py, data),
+    }
+}
+
+fn turned_token<'py>(
+    py: Python<'py>,
+    token: Token<'_>,
+    reader: &mut Reader<'_>,
+) -> PyResult<Bound<'py, PyAny>> {
+    match token {
+        Token::Descending(inner) => rare::desc(&decode_key(py, &inner)?),
+        Token::Begin => {
+            let mut elements = Vec::new();
+            while let Some(token) = reader.token().or_raise()? {
+                if token == Token::End {
+                    break;
+                }
+                elements.push(turned_token(py, token, reader)?);
+            }
+            Ok(PyTuple::new(py, elements)?.into_any())
+        }
+        other => object(py, other, reader),
+    }
 }
 
 /// The value of an encoding.

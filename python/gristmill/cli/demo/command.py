@@ -9,12 +9,12 @@ from pathlib import Path
 
 import click
 
-from gristmill.cli import console, signals
 from gristmill.cli.demo.screen import say_figures
 from gristmill.cli.demo.steps import Demo, DemoFailed, failed_demo
 from gristmill.cli.failures import DONE, FAILED, WRONG, fail, paragraph_of
 from gristmill.cli.generated import JSON, JobCommand
 from gristmill.report import JobReport
+from gristmill.terminal import console, signals
 from gristmill.units import show_bytes
 
 __all__ = ["COPIES", "demo"]
@@ -40,7 +40,7 @@ def _run(rows: str, directory: str, *, as_json: bool) -> int:
         _failed(failed_demo("cancelled", message), as_json=as_json)
         return signals.exit_code(interrupted.signum)
     if as_json:
-        console.say(json.dumps(figures.to_json()))
+        console.put(json.dumps(figures.to_json()))
     else:
         say_figures(figures)
     return DONE
@@ -48,7 +48,7 @@ def _run(rows: str, directory: str, *, as_json: bool) -> int:
 
 def _failed(report: JobReport, *, as_json: bool) -> int:
     if as_json:
-        console.say(report.to_json())
+        console.put(report.to_json())
     assert report.error is not None
     fail("demo", report.error.message)
     return WRONG if report.error.kind == "bad_option" else FAILED
@@ -101,7 +101,7 @@ def _workspace(parent: Path, needed_bytes: int) -> Generator[Path]:
             f"cannot run the demo: it needs {show_bytes(needed_bytes)} ({needed_bytes:,} bytes,"
             f" for {COPIES} copies of the data), and the file system of {parent.resolve()} has"
             f" {show_bytes(free_bytes)} ({free_bytes:,} bytes) free."
-            " To go on: give --dir on another disk, or fewer --rows.",
+            " What to do: give --dir on another disk, or fewer --rows.",
         )
     with signals.deferred() as pending:
         folder = Path(tempfile.mkdtemp(prefix="gristmill-demo-", dir=parent))

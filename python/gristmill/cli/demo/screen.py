@@ -2,8 +2,8 @@
 
 import sys
 
-from gristmill.cli import console
 from gristmill.cli.demo.figures import Figures
+from gristmill.terminal import console
 from gristmill.units import show_bytes, show_count, show_seconds
 
 __all__ = ["say_figures"]

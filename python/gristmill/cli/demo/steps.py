@@ -16,13 +16,13 @@ from time import perf_counter
 from typing import Self
 
 from gristmill import _core
-from gristmill.cli import console, signals
 from gristmill.cli.demo.figures import Figures, Floor
-from gristmill.cli.progress import progress_bar
 from gristmill.cli.runner import run_job
 from gristmill.job import new_job_id
 from gristmill.options import Value
 from gristmill.report import Failure, JobReport
+from gristmill.terminal import console, signals
+from gristmill.terminal.progress import progress_bar
 from gristmill.units import show_bytes, show_count, show_rate, show_seconds
 
 __all__ = ["Demo", "DemoFailed", "failed_demo"]
@@ -33,11 +33,11 @@ _STREAMS = 2
 
 
 _DIFFERENT = "cannot call the outputs the same"
-_REPORT = "To go on: please report this as a defect of Gristmill."
+_REPORT = "What to do: please report this as a defect of Gristmill."
 
 
 class DemoFailed(Exception):
-    """The demo cannot go on. The report is that of the job that failed, if it was a job."""
+    """The demo cannot continue. The report is that of the job that failed, if it was a job."""
 
     def __init__(self, report: JobReport) -> None:
         super().__init__(report.command)

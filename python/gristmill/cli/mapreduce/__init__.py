@@ -1,1 +1,1 @@
-"""The commands `run` and `check`: jobs of people's own functions, from files that define them."""
+"""The commands `run` and `check`: jobs of Python functions, from files that define them."""

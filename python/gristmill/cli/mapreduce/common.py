@@ -7,11 +7,12 @@ from typing import Any
 
 import click
 
-from gristmill.cli import console
-from gristmill.cli.failures import FAILED, WRONG, fail
-from gristmill.errors import report_of
-from gristmill.mapreduce.job import Job
+from gristmill.cli.environment import environment_note
+from gristmill.cli.failures import DASH, FAILED, WRONG, Refused, fail
+from gristmill.errors import is_of_system, kind_of, option_of, report_of
 from gristmill.mapreduce.loading import load_job
+from gristmill.mapreduce.source import Source
+from gristmill.terminal import console
 
 __all__ = ["job_options", "on_job", "said"]
 
@@ -26,22 +27,25 @@ def job_options(command: Command) -> Command:
             "settings",
             multiple=True,
             metavar="NAME=VALUE",
-            help="What the function that makes the job is given.",
+            help="Pass VALUE to the parameter NAME of the function that makes the job; repeatable.",
         ),
-        click.option("--output", metavar="PATH", help="Where to write, in place of the job's own."),
+        click.option(
+            "--output", metavar="PATH", help="Write to this directory instead of the job's own."
+        ),
         click.option(
             "--input",
             "inputs",
             multiple=True,
-            metavar="PATH",
-            help="What to read, in place of the job's own.",
+            metavar="[TAG=]PATH",
+            help="Read this instead of the job's own input: a file, a directory or a pattern;"
+            " repeatable. TAG= says which of several inputs.",
         ),
         click.option(
             "--job",
             "name",
             default="job",
             metavar="NAME",
-            help="What the job is called in the file.  [default: job]",
+            help="The name of the job, or of the function that makes it, in FILE.  [default: job]",
         ),
         click.argument("file", type=click.Path(path_type=Path)),
     ):
@@ -50,7 +54,7 @@ def job_options(command: Command) -> Command:
 
 
 def on_job(command: Command) -> Command:
-    """Give a command the job that its arguments name, and the file that defines it."""
+    """Give a command the job that its arguments name, and where it is defined."""
 
     @wraps(command)
     def run(
@@ -62,21 +66,33 @@ def on_job(command: Command) -> Command:
         settings: tuple[str, ...],
         **rest: Any,  # noqa: ANN401 - the command's own
     ) -> int:
-        return command(job=_loaded(file, name, inputs, output, settings), file=file, **rest)
+        given = _given(inputs, output, settings)
+        source = Source.of(
+            str(file), name=name, settings=given, inputs=tuple(inputs), output=output
+        )  # before it is loaded: the code is what it was, or older
+        job = load_job(file, name=name, settings=given, inputs=inputs, output=output)
+        return command(job=job, file=file, source=source, **rest)
 
     return run
 
 
-def _loaded(
-    file: Path, name: str, inputs: tuple[str, ...], output: str | None, settings: tuple[str, ...]
-) -> Job:
+def _given(
+    inputs: tuple[str, ...], output: str | None, settings: tuple[str, ...]
+) -> dict[str, str]:
+    """The settings by their names; refuses what can only be a mistake."""
     given: dict[str, str] = {}
+    if output == "-":
+        raise Refused("a job writes a directory, not standard output (--output -)", DASH)
+    if output == "":
+        raise Refused("the path of --output is empty", "name a directory")
+    if "" in inputs:
+        raise Refused("a path of --input is empty", "name a file, a directory or a pattern")
     for setting in settings:
         key, equals, value = setting.partition("=")
         if not key.isidentifier() or not equals:
             raise click.BadParameter(f"{setting!r} is not NAME=VALUE", param_hint="--set")
         given[key] = value
-    return load_job(file, name=name, settings=given, inputs=inputs, output=output)
+    return given
 
 
 def said(command: str) -> Callable[[Command], Command]:
@@ -87,15 +103,20 @@ def said(command: str) -> Callable[[Command], Command]:
         def run(**arguments: Any) -> int:  # noqa: ANN401 - click's
             try:
                 return function(**arguments)
-            except (ValueError, TypeError, OSError, ImportError) as error:
-                if isinstance(error, OSError) and not str(error).startswith("cannot "):
-                    raise  # of the system, for the edge of the program to say
-                fail(command, str(error))
+            except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
+                if is_of_system(error) or (isinstance(error, MemoryError) and not kind_of(error)):
+                    raise  # for the edge of the program to say
+                fail(command, f"{error}{environment_note(kind_of(error), option_of(error))}")
                 for note in getattr(error, "__notes__", ()):
-                    console.note(note)
-                began = report_of(error) is not None or isinstance(error, FileExistsError)
-                return FAILED if began else WRONG
+                    console.note(*note.split("\n"))
+                return FAILED if _is_failure(error) else WRONG
 
         return run
 
     return decorate
+
+
+def _is_failure(error: Exception) -> bool:
+    """Whether a job failed, or would have; else the command line is what is wrong."""
+    told = kind_of(error) not in (None, "bad_option", "not_found")
+    return told or report_of(error) is not None or isinstance(error, FileExistsError)

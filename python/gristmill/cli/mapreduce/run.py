@@ -11,94 +11,92 @@ from typing import Any
 
 import click
 
-from gristmill.cli import console, signals
+from gristmill.cli.environment import environment_note
 from gristmill.cli.failures import DONE, FAILED, fail
+from gristmill.cli.generated import with_options
+from gristmill.cli.groups import PlainCommand
 from gristmill.cli.mapreduce.common import job_options, on_job, said
-from gristmill.cli.summary import say_done
+from gristmill.cli.summary import json_of, say_done
 from gristmill.errors import report_of
 from gristmill.mapreduce.explaining import explain as page_of
 from gristmill.mapreduce.failures import shown, text_of, user_frames
+from gristmill.mapreduce.given import RUN, Options
 from gristmill.mapreduce.job import Job
-from gristmill.mapreduce.launching import Options
 from gristmill.mapreduce.launching import run as run_job
 from gristmill.mapreduce.single import map_single, parse_place
+from gristmill.mapreduce.source import Source
 from gristmill.mapreduce.telling import failure_notes
 from gristmill.report import JobReport
+from gristmill.terminal import console, signals
 
 __all__ = ["run"]
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=PlainCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @job_options
-@click.option("--only", metavar="FILE:OFFSET", help="Map only the record there, in this process.")
-@click.option("--explain", is_flag=True, help="Say what the job would do, and do nothing.")
-@click.option("--memory", metavar="SIZE", help="Most memory.  [default: 60 % of what is available]")
 @click.option(
-    "--workers", type=int, metavar="N", help="Tasks at once.  [default: one for each core]"
+    "--only",
+    metavar="FILE:OFFSET",
+    help="Map only the record at this byte of FILE, in this process, and print what the map gives.",
 )
-@click.option("--attempts", type=int, metavar="N", help="Tries of a task.  [default: 4]")
-@click.option(
-    "--timeout",
-    "timeout_s",
-    type=float,
-    metavar="SECONDS",
-    help="The longest that a record may take.  [default: 600]",
-)
-@click.option("--worker-memory", metavar="SIZE", help="Most memory of a worker.")
-@click.option("--spill-dir", multiple=True, metavar="PATH", help="Where runs go.")
-@click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
-@click.option("--no-sync", is_flag=True, help="Do not wait until the output is durable.")
-@click.option("--history", is_flag=True, help="Keep the job's history also if it is short.")
+@click.option("--explain", is_flag=True, help="Print the plan of the job and do nothing.")
+@with_options(RUN)
 @click.option("--json", "as_json", is_flag=True, help="Print the job's report as one JSON object.")
 @said("run")
 @on_job
 def run(
     *,
     job: Job,
-    file: Path,
+    file: Path,  # noqa: ARG001 - as on_job gives it
+    source: Source | None,
     only: str | None,
     explain: bool,
     as_json: bool,
-    **options: Any,  # noqa: ANN401 - those of Options
+    **options: Any,  # noqa: ANN401 - those of RUN
 ) -> int:
-    """Run the job that FILE defines: `job = gm.Job(...)`, or a function `job` that makes it."""
+    """Run the MapReduce job that the Python file FILE defines.
+
+    FILE holds `job = gm.Job(...)`, or a function `job` that returns one.
+    """
     if only is not None:
         return _only(job, only)
-    options["spill_dir"] = options["spill_dir"] or None
-    given = Options(**options, progress=False if as_json else None, command_line=True)
+    progress = False if as_json else None
+    given = Options(given=options, progress=progress, command_line=True, source=source)
     if explain:
-        console.say(page_of(job, given))
+        console.say(*page_of(job, given).splitlines())
         return DONE
-    return _run(job, given, file, as_json)
+    return _run(job, given, as_json)
 
 
-def _run(job: Job, options: Options, file: Path, as_json: bool) -> int:
-    with signals.deferred() as pending:
+def _run(job: Job, options: Options, as_json: bool) -> int:
+    with signals.deferred(raising=True) as pending:
         try:
-            result = run_job(job, options, lambda: pending.signum is not None)
+            result = run_job(job, options, pending.stops)
         except BaseException as error:
             report = report_of(error)
             if report is None or report.error is None:
+                pending.check()  # it ended before the job began
                 raise
             signals.ignore()
-            return _failed(report, file, as_json, pending.signum)
+            return _failed(report, as_json, pending.signum)
         signals.ignore()
     for warning in result.report.warnings:
         console.note(f"gristmill: {warning}")
     if as_json:
-        console.say(result.report.to_json())
+        console.put(json_of(result.report))
     else:
-        say_done(result.report, result.output)
+        say_done(result.report, result.form.folder)
     return DONE
 
 
-def _failed(report: JobReport, file: Path, as_json: bool, signum: int | None) -> int:
+def _failed(report: JobReport, as_json: bool, signum: int | None) -> int:
     assert report.error is not None
     if as_json:
-        console.say(report.to_json())
-    fail("run", report.error.message)
-    for note in failure_notes(report.error, str(file)):
-        console.note(note)
+        console.put(json_of(report))
+    error = report.error
+    fail("run", error.message + environment_note(error.kind, error.details.get("option")))
+    for note in failure_notes(error, report.job_id):
+        console.note(*note.split("\n"))
     if report.status == "cancelled" and signum is not None:
         return signals.exit_code(signum)
     return FAILED
@@ -114,10 +112,10 @@ def _only(job: Job, place: str) -> int:
     try:
         for found in single.yielded():
             console.say(f"  {shown(found)}")
-    except Exception as error:  # noqa: BLE001 - the user's own code, in this process
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - user code, in this process
         frames = "".join(traceback.format_list(user_frames(error.__traceback__)))
         fail("run", f"cannot map the record: {type(error).__name__}: {text_of(error)}.")
-        console.note("In your code:", frames.rstrip("\n"))
+        console.note("In your code:", *frames.splitlines())
         return FAILED
     for output, records in single.named.items():
         for record in records:

@@ -1,6 +1,6 @@
 """A job's history as one HTML file: nothing is fetched, everything is in it.
 
-    JobHistory ──▶ figures, columns (JSON) ──▶ page.html with page.css, page.js, uPlot ──▶ one file
+    JobHistory ──▶ facts, columns (JSON) ──▶ page.html, its scripts, uPlot ──▶ one file
 
 Names and options come from users: they are JSON in the page, made text by the script, never markup.
 uPlot draws the charts; it and its licence are in vendor/.
@@ -8,18 +8,29 @@ uPlot draws the charts; it and its licence are in vendor/.
 
 import html
 import json
+from collections.abc import Iterable
 from importlib.resources import files
 from itertools import pairwise
 from typing import Any
 
 from gristmill.history.limits import uses
-from gristmill.history.reader import JobHistory, Sample
-from gristmill.units import show_bytes, show_count, show_rate, show_seconds
+from gristmill.history.proof import proved
+from gristmill.history.reader import Attempt, JobHistory, Sample
+from gristmill.names import quote, show_texts
+from gristmill.units import show_bytes, show_count, show_cpu, show_rate, show_seconds
 
 __all__ = ["render"]
 
 _OUTCOMES = {None: 0, "succeeded": 1, "failed": 2, "killed": 3}
+_SCRIPTS = ("text.js", "attempts.js", "charts.js")
 _LEAST_APART_MS = 50
+_MOST_INPUTS = 20
+_DETAILS = {
+    "stderr": "The end of its stderr",
+    "stdout": "The end of its stdout",
+    "retry": "To try it again alone",
+    "again": "To try it again alone",
+}
 _LAST_STAGES = ("reduce", "merge", "generate")
 
 
@@ -32,12 +43,12 @@ def render(history: JobHistory) -> str:
         (False, True)
     """
     ours, vendor = files(__name__), files(__name__) / "vendor"
-    data = json.dumps(_data(history), ensure_ascii=True, separators=(",", ":"))
+    data = json.dumps(show_texts(_data(history)), ensure_ascii=True, separators=(",", ":"))
     parts = {
         "@@title@@": html.escape(f"{history.command} {history.job_id} - Gristmill"),
         "@@css@@": (vendor / "uPlot.min.css").read_text() + (ours / "page.css").read_text(),
         "@@uplot@@": (vendor / "uPlot.iife.min.js").read_text(),
-        "@@js@@": (ours / "page.js").read_text(),
+        "@@js@@": "".join((ours / script).read_text() for script in _SCRIPTS),
         "@@data@@": data.replace("<", "\\u003c"),  # no end of a script, no comment inside it
     }
     head, *rest = (ours / "page.html").read_text().split("@@")
@@ -48,18 +59,21 @@ def render(history: JobHistory) -> str:
 
 
 def _data(history: JobHistory) -> dict[str, Any]:
-    phases = list(dict.fromkeys(attempt.phase for attempt in history.attempts))
-    number = {phase: place for place, phase in enumerate(phases)}
+    number = _numbered(attempt.phase for attempt in history.attempts)
+    heads = _numbered(_head_and_tail(attempt.input)[0] for attempt in history.attempts)
     unit, sizes = _parts(history)
     return {
         "job_id": history.job_id,
+        "name": history.name,
         "command": history.command,
         "state": history.state,
         "program": history.program,
         "unix_ms": history.unix_ms,
         "end_ms": history.end_ms,
+        "facts": _facts(history),
         "figures": _figures(history),
-        "error": history.error,
+        "error": _ending(history),
+        "details": _details(history),
         "uses": [
             {
                 "name": use.name,
@@ -75,31 +89,82 @@ def _data(history: JobHistory) -> dict[str, Any]:
         "counters": [[name, *sides] for name, sides in history.counters().items()],
         "options": [
             [name, value if isinstance(value, str) else json.dumps(value)]
-            for name, value in history.options.items()
-            if value not in (None, False, [])
+            for name, value in show_texts(history.other_options()).items()
         ],
         "plan": history.plan,
-        "phases": phases,
-        "attempts": [
-            [
-                attempt.task,
-                attempt.attempt,
-                number[attempt.phase],
-                attempt.start_ms,
-                -1 if attempt.end_ms is None else attempt.end_ms,
-                _OUTCOMES.get(attempt.outcome, 2),
-            ]
-            for attempt in history.attempts
-        ],
+        "phases": list(number),
+        "attempts": _columns(history.attempts, number, heads),
+        "input_heads": list(heads),
         "errors": {
-            f"{attempt.task}-{attempt.attempt}": attempt.error
-            for attempt in history.attempts
-            if attempt.error
+            place: attempt.error for place, attempt in enumerate(history.attempts) if attempt.error
         },
         "samples": _rates(history.samples),
         "parts": sizes,
         "parts_unit": unit,
     }
+
+
+def _numbered(names: Iterable[str]) -> dict[str, int]:
+    """Each name with its place among those that differ."""
+    return {name: place for place, name in enumerate(dict.fromkeys(names))}
+
+
+def _columns(
+    attempts: list[Attempt], phases: dict[str, int], heads: dict[str, int]
+) -> dict[str, list[Any]]:
+    """What there is to say of attempts, a list for each fact; -1 stands for what is not known."""
+    return {
+        "task": [a.task for a in attempts],
+        "attempt": [a.attempt for a in attempts],
+        "phase": [phases[a.phase] for a in attempts],
+        "start": [a.start_ms for a in attempts],
+        "took": [-1 if a.end_ms is None else a.end_ms - a.start_ms for a in attempts],
+        "outcome": [_OUTCOMES.get(a.outcome, 2) for a in attempts],
+        "bytes": [a.bytes for a in attempts],
+        "records": [-1 if a.records is None else a.records for a in attempts],
+        "input_head": [heads[_head_and_tail(a.input)[0]] for a in attempts],
+        "input_tail": [_head_and_tail(a.input)[1] for a in attempts],
+    }
+
+
+def _head_and_tail(text: str) -> tuple[str, str]:
+    """What many attempts have in common, such as a file's name, and the rest."""
+    head, comma, tail = text.partition(", ")
+    return head + comma, tail
+
+
+def _facts(history: JobHistory) -> list[tuple[str, str]]:
+    """What the user asked for, and where: what is not known is left out."""
+    inputs = history.inputs[:_MOST_INPUTS]
+    if len(history.inputs) > _MOST_INPUTS:
+        inputs.append(f"and {len(history.inputs) - _MOST_INPUTS:,} more")
+    facts = [
+        ("Command line", " ".join(map(quote, history.argv))),
+        ("Directory", history.cwd),
+        ("Host", history.host),
+        ("Inputs", ", ".join(inputs)),
+        ("Output", history.output),
+    ]
+    return [(name, value) for name, value in facts if value]
+
+
+def _ending(history: JobHistory) -> str | None:
+    """Why the job did not come to its end, if it did not."""
+    if history.state != "dead":
+        return history.error
+    if history.resumable:
+        return f"Its process died. What to do: gristmill resume {history.job_id}."
+    return "Its process died, and it cannot be resumed. What to do: run it again."
+
+
+def _details(history: JobHistory) -> list[tuple[str, str]]:
+    """What is known of a failure beside its message: a traceback, output, how to try it again."""
+    failure: dict[str, Any] = history.report.get("error") or {}
+    details: dict[str, str] = dict(failure.get("details") or {})
+    if "retry" in details:  # the number of the task that failed
+        details["retry"] = f"gristmill retry {history.job_id}"
+    names = sorted(details, key=lambda name: name != "traceback")
+    return [(_DETAILS.get(name, name.capitalize()), details[name].rstrip()) for name in names]
 
 
 def _figures(history: JobHistory) -> list[tuple[str, str]]:
@@ -115,21 +180,13 @@ def _figures(history: JobHistory) -> list[tuple[str, str]]:
             ("Input", show_bytes(number("input_bytes"))),
             ("Output", show_bytes(number("output_bytes"))),
             ("Rate", show_rate(work, took_s)),
-            ("CPU", f"{cpu_s:.2f} s" + (f", {cpu_s / work * 1e9:.2f} s/GB" if work else "")),
+            ("CPU", show_cpu(cpu_s, work)),
             ("Workers", str(number("workers"))),
             ("Memory", memory),
         ]
         if history.state == "succeeded":
-            figures.append(("Proof", _proof(history)))
+            figures.append(("Proof", proved(history.command, report)))
     return figures
-
-
-def _proof(history: JobHistory) -> str:
-    order = "" if history.command == "teragen" else "in order, "
-    return (
-        f"{order}checksum {history.report.get('checksum')},"
-        f" {show_count(history.number('duplicate_keys'), 'duplicate key')}"
-    )
 
 
 def _parts(history: JobHistory) -> tuple[str, list[int]]:

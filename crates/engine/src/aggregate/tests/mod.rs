@@ -106,12 +106,22 @@ fn numbers() -> impl Strategy<Value = Vec<Value>> {
     ]
 }
 
+fn one_number() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        (-3..4).prop_map(|int: i32| Value::Int(int.into())),
+        double().prop_map(Value::Double),
+        any::<bool>().prop_map(Value::Boolean),
+        (-300_i64..300).prop_map(Value::Decimal),
+    ]
+}
+
 fn anything() -> impl Strategy<Value = Vec<Value>> {
     let text = vec(prop_oneof![Just('\0'), Just('a'), any::<char>()], 0..4);
     let other = prop_oneof![
         Just(Value::Null),
         text.prop_map(|text| Value::Text(text.into_iter().collect())),
-        (-2_i64..3).prop_map(Value::Tuple),
+        (-500_i64..500).prop_map(Value::Decimal),
+        one_number().prop_map(|number| Value::Tuple(Box::new(number))),
     ];
     (numbers(), vec(other, 0..20)).prop_flat_map(|(mut values, other)| {
         values.extend(other);
@@ -165,6 +175,17 @@ proptest! {
     fn all_others_keep_the_law((values, way) in with_way(anything())) {
         for aggregate in of_anything() {
             check_law(&aggregate, &values, &way)?;
+        }
+    }
+
+    #[test]
+    fn missing_values_are_passed_over((values, way) in with_way(vec(prop_oneof![
+        Just(Value::Null),
+        (-3..4).prop_map(|int: i32| Value::Int(int.into())),
+        double().prop_map(Value::Double),
+    ], 0..12))) {
+        for aggregate in of_anything().into_iter().chain([Aggregate::Sum, Aggregate::Mean]) {
+            check_law(&Aggregate::SkipNone(Box::new(aggregate)), &values, &way)?;
         }
     }
 

@@ -7,6 +7,7 @@ use num_bigint::{BigInt, Sign};
 use num_rational::BigRational;
 
 use super::super::Aggregate;
+use crate::value::decimal::{Decimal, Finite};
 use crate::value::write;
 
 /// A value, the naive way.
@@ -14,10 +15,13 @@ use crate::value::write;
 pub(super) enum Value {
     Null,
     Text(String),
-    Tuple(i64),
+    /// `(None, number)`.
+    Tuple(Box<Value>),
     Int(BigInt),
     Double(f64),
     Boolean(bool),
+    /// In hundredths.
+    Decimal(i64),
 }
 
 impl Value {
@@ -26,11 +30,20 @@ impl Value {
         match self {
             Value::Null => write::null(&mut out),
             Value::Text(text) => write::text(&mut out, text),
-            Value::Tuple(int) => {
+            Value::Tuple(number) => {
                 write::begin_tuple(&mut out);
                 write::null_in_tuple(&mut out);
-                write::int(&mut out, *int);
+                write::element(&mut out, &number.encoded());
                 write::end_tuple(&mut out);
+            }
+            Value::Decimal(cents) => {
+                let digits: Vec<u8> = cents
+                    .unsigned_abs()
+                    .to_string()
+                    .bytes()
+                    .map(|digit| digit - b'0')
+                    .collect();
+                Decimal::Finite(Finite::new(*cents < 0, &digits, -2).unwrap()).write(&mut out);
             }
             Value::Int(int) => {
                 let (sign, magnitude) = int.to_bytes_be();
@@ -47,6 +60,7 @@ impl Value {
             Value::Int(int) => Some(int.clone().into()),
             Value::Double(double) => BigRational::from_float(*double),
             Value::Boolean(boolean) => Some(BigInt::from(*boolean).into()),
+            Value::Decimal(cents) => Some(BigRational::new((*cents).into(), 100.into())),
             _ => None,
         }
     }
@@ -64,6 +78,9 @@ impl Value {
     }
 
     fn worth(&self, other: &Value) -> Ordering {
+        if let (Value::Tuple(a), Value::Tuple(b)) = (self, other) {
+            return a.worth(b);
+        }
         let classes = self.class().cmp(&other.class());
         classes.then_with(|| match (self.rational(), other.rational()) {
             (Some(a), Some(b)) => a.cmp(&b),
@@ -181,5 +198,9 @@ pub(super) fn naive(aggregate: &Aggregate, values: &[Value]) -> Option<Vec<u8>> 
             tuple(&quantiles.iter().map(pick).collect::<Vec<_>>())
         }
         Aggregate::ApproxDistinct => return None,
+        Aggregate::SkipNone(inner) => {
+            let there = values.iter().filter(|value| !matches!(value, Value::Null));
+            return naive(inner, &there.cloned().collect::<Vec<_>>());
+        }
     })
 }

@@ -1,4 +1,4 @@
-//! What a job of people's own code is: kept beside its output as long as it runs, so that another process can go on.
+//! What a job of user code is: kept beside its output as long as it runs, so that another process can resume it.
 //!
 //! ```text
 //!   definition = a line of JSON: splits, files, code, how it is run │ the bytes that its workers are given
@@ -8,7 +8,6 @@
 //! The rule that must hold: nothing of it is believed, let alone run, unless the file is this user's alone, its hash is
 //! that of the history, and job, options, Python and the files of its code are what they were.
 
-use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -16,25 +15,29 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::commit::{Staging, definition_of};
+use super::contents::{self, Content, contents};
+use crate::commit::{Committer, definition_of, home_of};
 use crate::error::{Error, Kind, Result};
-use crate::history::event::Known;
-use crate::jobs::resume::{OPERATION, Story, refusal};
-use crate::jobs::{Environment, Job};
+use crate::history::Hidden;
+use crate::jobs::environment::Environment;
+use crate::jobs::steps::refusal::NOT_BEGUN;
+use crate::jobs::steps::{Job, OPERATION, Story};
 use crate::plan::mapreduce::MapReduceSpec;
-use crate::storage::Store;
+use crate::storage::location::Location;
 use crate::task::{How, Work, WorkAgain, WorkSplit};
 
 /// The version of the file.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// A job with its splits, and with who runs its code.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Definition {
     pub(super) spec: MapReduceSpec,
     pub(super) work: Option<Arc<dyn Work>>,
     /// The hash of the file, in hexadecimal.
     pub(super) hash: Option<String>,
+    /// Whether its code is ours, so that its options alone say what it does.
+    native: bool,
     /// The file, which is not there yet.
     written: Vec<u8>,
 }
@@ -48,15 +51,21 @@ struct Header {
     host: String,
     /// The options that the history has, too.
     options: Value,
+    #[serde(with = "crate::names")]
     files: Vec<PathBuf>,
     splits: Vec<WorkSplit>,
+    /// What must not come back in an error that the history keeps.
+    #[serde(default)]
+    hidden: Hidden,
     /// The files of its code as they were.
-    code: Vec<Known>,
+    code: Vec<Content>,
+    /// Its side files as they were.
+    side_files: Vec<Content>,
     how: How,
 }
 
 impl Definition {
-    /// Of a job that begins, as it was given; or of one that goes on, as it was kept.
+    /// Of a job that begins, as it was given; or of a resumed one, as it was kept.
     pub(super) fn of(job: &Job<'_>, spec: &MapReduceSpec) -> Result<Self> {
         match job.resumed {
             Some(story) => kept(job, spec, story),
@@ -64,10 +73,25 @@ impl Definition {
         }
     }
 
+    /// Of a job whose code is ours.
+    pub(super) fn native(spec: MapReduceSpec, work: Arc<dyn Work>) -> Self {
+        Definition {
+            spec,
+            work: Some(work),
+            native: true,
+            ..Definition::default()
+        }
+    }
+
+    /// Whether another process could find out what the job is.
+    pub(super) fn is_known(&self) -> bool {
+        self.native || self.hash.is_some()
+    }
+
     /// Writes the file of a job that begins.
-    pub(super) fn keep(&self, staging: &Staging<'_>) -> Result<()> {
+    pub(super) fn keep(&self, committer: &dyn Committer) -> Result<()> {
         match self.hash {
-            Some(_) => staging.keep_definition(&self.written),
+            Some(_) => committer.keep_definition(&self.written),
             None => Ok(()),
         }
     }
@@ -78,8 +102,7 @@ fn given(job: &Job<'_>, spec: &MapReduceSpec) -> Result<Definition> {
     let mut found = Definition {
         spec: spec.clone(),
         work: environment.work.clone(),
-        hash: None,
-        written: Vec::new(),
+        ..Definition::default()
     };
     let again = environment.work.as_ref().and_then(|work| work.again());
     if let Some(again) = again
@@ -94,17 +117,28 @@ fn given(job: &Job<'_>, spec: &MapReduceSpec) -> Result<Definition> {
 
 fn file_of(environment: &Environment, spec: &MapReduceSpec, again: WorkAgain) -> Result<Vec<u8>> {
     let absolute = |path: &PathBuf| {
+        if Location::of(path).is_remote() {
+            return Ok(path.clone());
+        }
         let found = std::path::absolute(path);
         found.map_err(|error| Error::from_io("find the input", path, &error))
     };
+    let store = &*environment.store;
+    let side_files: Vec<_> = spec
+        .side_files
+        .iter()
+        .map(absolute)
+        .collect::<Result<_>>()?;
     let header = Header {
         format: FORMAT,
         job_id: environment.job_id.clone(),
         host: environment.host.clone(),
         options: environment.history.options.clone(),
+        hidden: environment.history.hidden.clone(),
         files: spec.files.iter().map(absolute).collect::<Result<_>>()?,
         splits: spec.splits.clone(),
-        code: code_of(&*environment.store, spec)?,
+        code: contents(store, &spec.code)?,
+        side_files: contents(store, &side_files)?,
         how: again.how,
     };
     let mut bytes = serde_json::to_vec(&header)
@@ -114,29 +148,16 @@ fn file_of(environment: &Environment, spec: &MapReduceSpec, again: WorkAgain) ->
     Ok(bytes)
 }
 
-/// The files of a job's code as they are; one that is gone is not looked for again.
-fn code_of(store: &dyn Store, spec: &MapReduceSpec) -> Result<Vec<Known>> {
-    let mut found = Vec::with_capacity(spec.code.len());
-    for path in &spec.code {
-        if let Some(stat) = store.stat(path)? {
-            found.push(Known::new(path, &stat));
-        }
-    }
-    Ok(found)
-}
-
 fn kept(job: &Job<'_>, spec: &MapReduceSpec, story: &Story) -> Result<Definition> {
     let environment = job.environment;
     let store = &*environment.store;
-    let refuse = |why: &str| Err(refusal(spec.command(), why, ""));
-    let Some(began) = &story.began else {
-        return refuse("it was killed before it had begun, and has left nothing");
-    };
-    let Some(wanted) = &began.definition else {
-        return refuse("what its code is was not kept");
+    let refuse = |why: &str| Err(job.refusal(why));
+    let Some(wanted) = story.definition() else {
+        return refuse(NOT_BEGUN);
     };
     let job_id = &environment.job_id;
-    let Some(bytes) = definition_of(store, &spec.output, job_id)? else {
+    let home = home_of(&spec.output, &job.common.spill_dir);
+    let Some(bytes) = definition_of(&**store.disk(), &home, job_id)? else {
         return refuse("its folder beside the output is gone, and what its code is with it");
     };
     if hash(&bytes) != *wanted {
@@ -150,9 +171,12 @@ fn kept(job: &Job<'_>, spec: &MapReduceSpec, story: &Story) -> Result<Definition
     if by_python && header.host != environment.host {
         let message = format!("{} began it, and this is {}", header.host, environment.host);
         return Err(Error::new(Kind::BadInput, OPERATION, message)
-            .advise("go on with the Python that began it, or start it anew"));
+            .advise("resume it with the Python that began it, or start it anew"));
     }
-    check_code(store, &header.code)?;
+    job.watched.recorder().hide(header.hidden);
+    contents::check(store, &header.code, "a file of the job's code")?;
+    contents::check(store, &header.side_files, "a side file")?;
+    let side_files = header.side_files.iter().map(Content::path).collect();
     let work = match &environment.work {
         Some(work) => work.clone(), // of a caller who has it
         None => WorkAgain {
@@ -164,12 +188,13 @@ fn kept(job: &Job<'_>, spec: &MapReduceSpec, story: &Story) -> Result<Definition
     Ok(Definition {
         spec: MapReduceSpec {
             files: header.files,
+            side_files,
             splits: header.splits,
             ..spec.clone()
         },
         work: Some(work),
-        hash: Some(wanted.clone()),
-        written: Vec::new(),
+        hash: Some(wanted.to_owned()),
+        ..Definition::default()
     })
 }
 
@@ -186,27 +211,6 @@ fn split(bytes: &[u8]) -> Result<(Header, Vec<u8>)> {
     Ok((header, rest.get(1..).unwrap_or_default().to_vec()))
 }
 
-/// Fails unless the files of the code are what they were: workers may load them anew.
-fn check_code(store: &dyn Store, code: &[Known]) -> Result<()> {
-    for then in code {
-        let now = store.stat(&then.path)?;
-        let why = match now.map(|stat| Known::new(&then.path, &stat)) {
-            None => "a file of the job's code is gone",
-            Some(now) if !now.is_same(then) => "the job's code changed since it began",
-            Some(_) => continue,
-        };
-        return Err(Error::new(Kind::InputChanged, OPERATION, why)
-            .with_path(&then.path)
-            .advise("put the file back as it was and resume again, or start the job anew"));
-    }
-    Ok(())
-}
-
 fn hash(bytes: &[u8]) -> String {
-    let mut text = String::new();
-    for byte in Sha256::digest(bytes) {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    contents::hexadecimal(&Sha256::digest(bytes))
 }

@@ -6,7 +6,7 @@
 
 use crate::error::{Error, Kind};
 use crate::plan::mapreduce::MapReduceSpec;
-use crate::task::{WorkKind, WorkReport, WorkSpec};
+use crate::task::{UserTaskSpec, WorkKind, WorkReport};
 
 /// Most tasks that are named in a warning.
 const MOST_NAMED: usize = 10;
@@ -59,38 +59,24 @@ impl Missing {
 }
 
 impl Failures {
-    /// What stands for a task that failed for good; nothing where the job fails with it. Only what people's code or their
-    /// input are to blame for can be done without: a full disk would fail the others too.
+    /// What stands for a task that failed for good; nothing where the job fails with it. Only what user code or its
+    /// input is to blame for can be done without: a full disk would fail the others too.
     pub(super) fn without(
         &mut self,
         spec: &MapReduceSpec,
-        task: &WorkSpec,
+        task: &UserTaskSpec,
         error: &Error,
     ) -> Option<WorkReport> {
         if !matches!(error.kind(), Kind::UserCode | Kind::BadInput) {
             return None;
         }
-        let (missing, number, bytes, tasks, percent) = match &task.work {
-            WorkKind::Map { number, bytes, .. } => {
-                let tasks = spec.splits.len() as u64;
-                (
-                    &mut self.maps,
-                    *number,
-                    *bytes,
-                    tasks,
-                    spec.map_failures_percent,
-                )
-            }
-            WorkKind::Reduce { partition, .. } => {
-                let tasks = u64::from(spec.partitions);
-                (
-                    &mut self.reduces,
-                    *partition,
-                    0,
-                    tasks,
-                    spec.reduce_failures_percent,
-                )
-            }
+        let (missing, number, bytes) = match &task.work {
+            WorkKind::Map { number, bytes, .. } => (&mut self.maps, *number, *bytes),
+            WorkKind::Reduce { partition, .. } => (&mut self.reduces, *partition, 0),
+        };
+        let (tasks, percent) = match &task.work {
+            WorkKind::Map { .. } => (spec.splits.len() as u64, spec.map_failures_percent),
+            WorkKind::Reduce { .. } => (spec.partitions.into(), spec.reduce_failures_percent),
         };
         if (missing.count() + 1) * 100 > tasks * u64::from(percent) {
             return None;
@@ -114,6 +100,7 @@ impl Failures {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::task::{SplitData, UserTaskPlan};
 
     fn spec(maps: u32, reduces: u32) -> MapReduceSpec {
         let splits = vec![r#"{"bytes": 3, "what": null}"#; 20].join(",");
@@ -124,25 +111,25 @@ mod tests {
         serde_json::from_str(&text).unwrap()
     }
 
-    fn task(work: WorkKind) -> WorkSpec {
-        WorkSpec {
-            job_id: "j".into(),
-            task: 0,
-            attempt: 0,
+    fn task(work: WorkKind) -> UserTaskSpec {
+        let plan = UserTaskPlan {
             partitions: 4,
             places: Vec::new(),
             chunk_bytes: 0,
             buffer_bytes: 0,
-            output: "o".into(),
+            attempts: "o".into(),
+        };
+        UserTaskSpec {
+            plan: plan.into(),
             work,
         }
     }
 
-    fn map(number: u32) -> WorkSpec {
+    fn map(number: u32) -> UserTaskSpec {
         task(WorkKind::Map {
             number,
             bytes: 3,
-            what: serde_json::Value::Null,
+            what: SplitData::of(&()).unwrap(),
         })
     }
 

@@ -1,178 +1,233 @@
-//! Jobs of people's own code: map, and where there is something to reduce, merge and reduce.
+//! Jobs that map and reduce, by user code or by a native mapper: map, and where there is something to reduce, merge and reduce.
 //!
 //! ```text
 //!   map ──runs──▶ [merge runs, in passes] ──▶ reduce ──files of attempts──▶ promote ──▶ commit
 //!    └────files, where nothing is reduced──────────────────────────────────────▲
 //! ```
 //!
-//! What the tasks do is somebody else's ([`Work`](crate::task::Work)); what this proves is that every split was
+//! A [`Work`](crate::task::Work) does the tasks. What this proves is that every split was
 //! consumed whole, that every pair which the maps put out (or their combiners made of them) came to a reducer, and
 //! that every file is as long as its task said. Only files of the attempts that count are published.
 
+mod contents;
 mod definition;
+mod explain;
 mod failures;
+mod idle;
+mod native;
 mod outcome;
 mod promote;
+mod stages;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
+
+use serde::Deserialize;
 
 use self::definition::Definition;
+pub(super) use self::native::text_job;
 use self::outcome::Outcome;
-use self::promote::{check_name, promote};
-use super::passes::{self, Next, Pass, longest_of, wrong_report};
-use super::resume::Places;
-use super::{Job, lies_in};
-use crate::commit::{CommitOptions, Staging};
-use crate::driver::{Plan, RetryPolicy, Stage};
+use self::promote::promote;
+use self::stages::MapReduce;
+use super::kind::{Described, JobKind};
+use super::steps::{Job, Output, Places, lock, refusal, unless_changed};
+use crate::budget::Budget;
+use crate::commit::{Committer, Made, check_file_name};
+use crate::driver::RetryPolicy;
 use crate::error::{Error, Kind, Result};
-use crate::plan::explain::{Explanation, PlannedMemory, PlannedStage};
-use crate::plan::mapreduce::MapReduceSpec;
-use crate::plan::spill::SpillNumbers;
+use crate::plan::explain::Explanation;
+use crate::plan::mapreduce::{Command, MapReduceSpec};
+use crate::plan::table::{CommandSpec, Common, Options};
 use crate::record::shape::{Pairs, Shape};
-use crate::spill::SpilledRun;
-use crate::spill::collect::partition_borders;
-use crate::split::check_unchanged;
 use crate::storage::Store;
 use crate::storage::input::InputFile;
 use crate::storage::local::not_there;
-use crate::task::{
-    MergeRun, RunPlan, TaskContext, TaskReport, TaskSpec, WorkKind, WorkReport, WorkSpec,
-};
+use crate::storage::location::Location;
+use crate::task::{Failures, InProcess, JobShared, Node, TaskContext, Work};
 
-pub(super) fn run(job: &mut Job<'_>, spec: &MapReduceSpec) -> Result<()> {
+/// A job of user code. Its options are not in the table: Python's `gm.Job` and Hadoop Streaming's command line give them.
+#[derive(Debug, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Mapreduce(MapReduceSpec);
+
+impl Described for Mapreduce {
+    const COMMAND: CommandSpec = CommandSpec {
+        name: "mapreduce",
+        help: "Run user code.",
+        details: "",
+        example: "",
+        python: "",
+        explained: true,
+        own: &[],
+        common: Common::NAMES,
+    };
+}
+
+impl Options for Mapreduce {
+    fn paths(&mut self) -> Vec<&mut PathBuf> {
+        vec![&mut self.0.output]
+    }
+}
+
+impl JobKind for Mapreduce {
+    fn command(&self) -> Option<&'static str> {
+        Some(self.0.command())
+    }
+
+    fn output(&self) -> Option<Output<'_>> {
+        Some(Output::Directory(&self.0.output))
+    }
+
+    fn resumable(&self) -> Result<()> {
+        let once = self.0.once.as_deref();
+        once.map_or(Ok(()), |why| Err(refusal(why, "")))
+    }
+
+    fn keeps_code(&self) -> bool {
+        true
+    }
+
+    fn explain(&self, job: &Job<'_>) -> Result<Explanation> {
+        explain(job, &self.0)
+    }
+
+    fn run(&self, job: &mut Job<'_>) -> Result<()> {
+        self.0.check()?;
+        run(job, &Definition::of(job, &self.0)?)
+    }
+}
+
+/// Runs a job whose code is ours: its options alone say what it does.
+pub(super) fn run_native(
+    job: &mut Job<'_>,
+    spec: MapReduceSpec,
+    work: Arc<dyn Work>,
+) -> Result<()> {
+    run(job, &Definition::native(spec, work))
+}
+
+/// What a job would do.
+pub(super) fn explain(job: &Job<'_>, spec: &MapReduceSpec) -> Result<Explanation> {
     spec.check()?;
+    let (numbers, _) = spec.numbers(job.room(), job.workers)?;
+    explain::of_plan(job, spec, &numbers)
+}
+
+fn run(job: &mut Job<'_>, definition: &Definition) -> Result<()> {
     let environment = job.environment;
     let store = &*environment.store;
-    let definition = Definition::of(job, spec)?;
     let spec = &definition.spec;
     let files = files(store, spec)?;
-    let numbers = spec.numbers(job.memory_bytes, job.workers)?;
-    job.watched.planned(|| Ok(explained(job, spec, &numbers)));
-    let staging = stage(job, store, &definition, &files)?;
-    let places = job.spill_places(store, &spec.spill_dir)?;
-    let mut folders = places.folders().to_vec();
-    if folders.is_empty() {
-        folders.push(staging.spill_place()?);
-    }
-    let mut context = TaskContext::new(environment.store.clone(), job.budget(), files, None);
-    context.job_id.clone_from(&environment.job_id);
-    context.work.clone_from(&definition.work);
-    context.remembered = definition.hash.is_some();
-    context.durable = context.remembered && job.durable(spec.no_sync);
+    let numbers = spec.numbers(job.room_for(&files), job.workers)?;
+    job.watched
+        .planned(|| explain::of_plan(job, spec, &numbers.0));
+    let committer = stage(job, definition, &files)?;
+    let (_spill, folders) = job.run_folders(&*committer)?;
+    let budget = budget(job, spec);
+    let node = Node::new(environment.store.clone(), budget).with_executor(definition.work.clone());
+    let shared = JobShared {
+        durable: definition.is_known() && job.durable(),
+        checkpoint_outputs: definition.is_known(),
+        failures: failures_of(job),
+        ..job.shared(files)
+    };
+    let context = TaskContext::new(shared, node, InProcess::Nothing);
     let outcome = Arc::new(Mutex::new(Outcome::default()));
-    let attempts = staging.attempts_place()?;
+    let attempts = committer.attempts_place()?;
     let places = Places {
-        runs: folders.clone(),
-        output: staging.staged(),
+        runs: folders,
+        output: committer.staged(),
         names: Vec::new(),
+        uploads: Vec::new(),
         shape: Pairs.kind(),
         unique: false,
         attempts: Some(attempts.clone()),
     };
-    let plan = MapReduce {
-        store: environment.store.clone(),
-        job_id: environment.job_id.clone(),
-        spec: spec.clone(),
-        numbers,
-        folders,
-        attempts: attempts.clone(),
-        outcome: Arc::clone(&outcome),
-        step: Step::Begin,
-    };
+    let plan = MapReduce::new(spec, numbers, (&places, &attempts), Arc::clone(&outcome));
     let policy = RetryPolicy {
         retries: spec.retries(),
         ..RetryPolicy::default()
     };
     let ended = job.run_kept_with(Box::new(plan), &context, &places, policy);
+    if let Some(failures) = &context.job.failures {
+        end_failures(job, failures, ended.as_ref().err());
+    }
     let outcome = std::mem::take(&mut *lock(&outcome));
     job.report.user_counters.clone_from(&outcome.counters);
-    match ended {
-        Err(error) if error.kind() == Kind::Cancelled => return Err(error),
-        ended => check_unchanged(store, &context.files).and(ended)?,
-    }
+    unless_changed(&context, ended)?;
     outcome.prove(spec)?;
-    job.begin_phase("commit");
-    job.check_cancelled()?;
-    let names = promote(store, &staging, &attempts, &outcome)?;
-    let success = outcome.success(&environment.job_id, spec)?;
+    job.begin_commit()?;
+    let names = promote(&*committer, &attempts, &outcome)?;
+    let success = outcome.success(&job.report)?;
     outcome.fill_report(job, spec);
-    job.publishing(&staging.staged())?;
-    staging.publish(&names, &success)
+    let made = Made {
+        names: &names,
+        uploads: &[],
+        success: &success,
+    };
+    job.publish(committer, &made)
+}
+
+/// Where the job keeps what its user code fails at, if it keeps anything.
+fn failures_of(job: &Job<'_>) -> Option<Failures> {
+    let environment = job.environment;
+    let jobs = environment.history.jobs.as_ref()?;
+    job.watched.recorder().is_on().then(|| Failures {
+        folder: jobs.join(&environment.job_id).join("failed"),
+        host: environment.host.clone(),
+    })
+}
+
+/// A job that user code has made fail keeps its history, and what it failed at; any other has nothing to try again.
+fn end_failures(job: &Job<'_>, failures: &Failures, error: Option<&Error>) {
+    let recorder = job.watched.recorder();
+    let to_retry = |error: &Error| error.detail_of("retry").is_some();
+    if error.is_some_and(to_retry) {
+        return recorder.keep();
+    }
+    let store = job.store().disk();
+    let _ = store.remove(&failures.folder); // left behind, it is pruned with the history
+    if let (None, Some(folder)) = (recorder.folder(), failures.folder.parent()) {
+        let _ = store.remove(folder);
+    }
+}
+
+/// The budget of the tasks: that of the worker processes, where they run in some.
+fn budget(job: &Job<'_>, spec: &MapReduceSpec) -> Budget {
+    match spec.command {
+        Command::Mapreduce => Budget::new(job.memory_bytes),
+        Command::Streaming | Command::Native => job.budget(),
+    }
 }
 
 /// The job's folder, with what the job is: kept before the history says so, and found unchanged before anything is.
-fn stage<'s>(
-    job: &Job<'_>,
-    store: &'s dyn Store,
+fn stage<'env>(
+    job: &Job<'env>,
     definition: &Definition,
     files: &[InputFile],
-) -> Result<Staging<'s>> {
+) -> Result<Box<dyn Committer + 'env>> {
     let spec = &definition.spec;
-    let options = CommitOptions {
-        overwrite: spec.overwrite,
-        sync: !spec.no_sync,
-    };
+    let inputs = files.get(..spec.files.len()).unwrap_or(files);
+    let output = Output::Directory(&spec.output);
     let Some(story) = job.resumed else {
-        let staging = job.staging(store, &spec.output, (&[], 0), options)?;
-        definition.keep(&staging)?;
-        job.take_inputs_of(files, definition.hash.clone(), None)?;
-        return Ok(staging);
+        let committer = job.committer(output, (&[], 0))?;
+        definition.keep(&*committer)?;
+        job.take_inputs(inputs, definition.hash.clone())?;
+        return Ok(committer);
     };
-    job.take_inputs_of(files, definition.hash.clone(), None)?;
+    job.take_inputs(inputs, definition.hash.clone())?;
     let names = story.files_of_tasks();
-    names.iter().try_for_each(|name| check_name(name))?;
-    job.staging(store, &spec.output, (&names, 0), options)
+    names.iter().try_for_each(|name| check_file_name(name))?;
+    job.committer(output, (&names, 0))
 }
 
-/// What [`run`] would do.
-pub(super) fn explain(job: &Job<'_>, spec: &MapReduceSpec) -> Result<Explanation> {
-    spec.check()?;
-    let numbers = spec.numbers(job.memory_bytes, job.workers)?;
-    Ok(explained(job, spec, &numbers))
-}
-
-fn explained(job: &Job<'_>, spec: &MapReduceSpec, numbers: &SpillNumbers) -> Explanation {
-    let bytes = spec.input_bytes();
-    let stage = |name, tasks: usize, reads, writes| PlannedStage {
-        name,
-        tasks: tasks as u64,
-        reads,
-        writes,
-    };
-    let partitions = spec.partitions as usize;
-    let mut stages = vec![stage("map", spec.splits.len(), bytes, 0)];
-    if partitions > 0 {
-        stages.push(stage("reduce", partitions, 0, 0));
-    }
-    Explanation {
-        command: spec.command(),
-        mode: "runs",
-        reason: "tasks with people's own code leave their pairs in runs".to_owned(),
-        workers: job.workers,
-        memory_bytes: job.memory_bytes,
-        reservations: vec![PlannedMemory {
-            name: "pairs and their entries, in all workers",
-            bytes: numbers.chunk_bytes as u64 * job.workers as u64,
-        }],
-        files: spec.files.len(),
-        input_bytes: bytes,
-        parts: partitions.max(spec.splits.len() * usize::from(partitions == 0)),
-        buckets: partitions,
-        fan_in: numbers.fan_in(),
-        passes: numbers.passes(spec.splits.len()),
-        stages,
-        ..Explanation::default()
-    }
-}
-
-/// The input's files as they are now; none of them is the output.
+/// The input's files as they are now, and behind them the side files; none of them is the output.
 fn files(store: &dyn Store, spec: &MapReduceSpec) -> Result<Vec<InputFile>> {
     let file = |path: &PathBuf| {
         let stat = store
             .stat(path)?
             .ok_or_else(|| not_there("find the input", path))?;
-        if lies_in(path, &spec.output) {
+        if Location::of(path).lies_in(Location::of(&spec.output)) {
             let message = "the output directory holds an input";
             return Err(Error::new(Kind::BadOption, "write the output", message)
                 .with_path(path)
@@ -183,176 +238,6 @@ fn files(store: &dyn Store, spec: &MapReduceSpec) -> Result<Vec<InputFile>> {
             stat,
         })
     };
-    spec.files.iter().map(file).collect()
-}
-
-/// The stages.
-struct MapReduce {
-    store: Arc<dyn Store>,
-    job_id: String,
-    spec: MapReduceSpec,
-    numbers: SpillNumbers,
-    /// Where runs go.
-    folders: Vec<PathBuf>,
-    /// Where attempts write files.
-    attempts: PathBuf,
-    outcome: Arc<Mutex<Outcome>>,
-    step: Step,
-}
-
-/// Which stage's reports come next.
-#[derive(Debug, Default)]
-enum Step {
-    #[default]
-    Begin,
-    Map,
-    /// Those of this pass.
-    Pass(Pass),
-    Reduce,
-}
-
-impl MapReduce {
-    fn task(&self, work: WorkKind) -> TaskSpec {
-        TaskSpec::Work(WorkSpec {
-            job_id: self.job_id.clone(),
-            task: 0,
-            attempt: 0,
-            partitions: self.spec.partitions,
-            places: self.folders.clone(),
-            chunk_bytes: self.numbers.chunk_bytes,
-            buffer_bytes: self.numbers.buffer_bytes,
-            output: self.attempts.clone(),
-            work,
-        })
-    }
-
-    fn map(&mut self) -> Stage {
-        self.step = Step::Map;
-        let task = |(number, split): (u32, &crate::task::WorkSplit)| {
-            self.task(WorkKind::Map {
-                number,
-                bytes: split.bytes,
-                what: split.what.clone(),
-            })
-        };
-        Stage {
-            name: "map",
-            bytes: self.spec.input_bytes(),
-            tasks: (0..).zip(&self.spec.splits).map(task).collect(),
-        }
-    }
-
-    fn mapped(&mut self, reports: Vec<TaskReport>) -> Result<Option<Stage>> {
-        let mut runs = Vec::new();
-        {
-            let mut outcome = lock(&self.outcome);
-            for report in reports {
-                let mut report = work_report(report)?;
-                let made = std::mem::take(&mut report.runs);
-                let records: u64 = made.iter().map(|run| run.records).sum();
-                outcome.spilled += records;
-                outcome.shuffled += records;
-                outcome.spilled_bytes += made.iter().map(|run| run.bytes).sum::<u64>();
-                outcome.runs += made.len() as u64;
-                outcome.count(&report);
-                outcome.maps.add(report);
-                runs.extend(made.into_iter().map(MergeRun::from));
-            }
-        }
-        if self.spec.partitions == 0 {
-            return Ok(None);
-        }
-        self.merge(runs)
-    }
-
-    /// The next stage: another pass, or the reduce.
-    fn merge(&mut self, runs: Vec<MergeRun>) -> Result<Option<Stage>> {
-        let pass = match passes::next(runs, &self.numbers)? {
-            Next::Last(runs) => return Ok(Some(self.reduce(runs))),
-            Next::Pass(pass) => pass,
-        };
-        let plan = Arc::new(RunPlan {
-            shape: Pairs.kind(),
-            unique: false,
-            borders: partition_borders(self.spec.partitions),
-            places: self.folders.clone(),
-            buffer_bytes: self.numbers.buffer_bytes,
-            needed: self.numbers.needed,
-        });
-        let bytes = {
-            let mut outcome = lock(&self.outcome);
-            outcome.passes += 1;
-            outcome.spilled_bytes
-        };
-        let stage = pass.stage(&plan, &self.numbers, bytes);
-        self.step = Step::Pass(pass);
-        Ok(Some(stage))
-    }
-
-    fn passed(&mut self, reports: Vec<TaskReport>, pass: Pass) -> Result<Option<Stage>> {
-        let count = |run: &SpilledRun| lock(&self.outcome).spilled += run.records;
-        let runs = pass.over(reports, &*self.store, count)?;
-        self.merge(runs)
-    }
-
-    fn reduce(&mut self, runs: Vec<MergeRun>) -> Stage {
-        self.step = Step::Reduce;
-        let source_bytes = self.numbers.source_bytes(&longest_of(&runs));
-        let runs = Arc::new(runs);
-        let task = |partition| {
-            self.task(WorkKind::Reduce {
-                partition,
-                runs: Arc::clone(&runs),
-                source_bytes,
-            })
-        };
-        Stage {
-            name: "reduce",
-            bytes: lock(&self.outcome).spilled_bytes,
-            tasks: (0..self.spec.partitions).map(task).collect(),
-        }
-    }
-
-    fn reduced(&mut self, reports: Vec<TaskReport>) -> Result<()> {
-        let mut outcome = lock(&self.outcome);
-        for report in reports {
-            let report = work_report(report)?;
-            outcome.count(&report);
-            outcome.reduces.add(report);
-        }
-        Ok(())
-    }
-}
-
-impl Plan for MapReduce {
-    fn next_stage(&mut self, reports: Vec<TaskReport>) -> Result<Option<Stage>> {
-        match std::mem::take(&mut self.step) {
-            Step::Begin => Ok(Some(self.map())),
-            Step::Map => self.mapped(reports),
-            Step::Pass(pass) => self.passed(reports, pass),
-            Step::Reduce => self.reduced(reports).map(|()| None),
-        }
-    }
-
-    fn without(&mut self, task: &TaskSpec, error: &Error) -> Option<TaskReport> {
-        let TaskSpec::Work(task) = task else {
-            return None;
-        };
-        let report = lock(&self.outcome)
-            .failures
-            .without(&self.spec, task, error)?;
-        Some(TaskReport::Work(report))
-    }
-}
-
-fn work_report(report: TaskReport) -> Result<WorkReport> {
-    match report {
-        TaskReport::Work(report) => Ok(report),
-        _ => Err(wrong_report()),
-    }
-}
-
-/// What `outcome` holds. A panic elsewhere leaves it whole enough: the job fails then.
-fn lock(outcome: &Mutex<Outcome>) -> MutexGuard<'_, Outcome> {
-    outcome.lock().unwrap_or_else(PoisonError::into_inner)
+    let all = spec.files.iter().chain(&spec.side_files);
+    all.map(file).collect()
 }

@@ -1,4 +1,4 @@
-//! What a job of people's own code did, over all its tasks: the proof that it is whole, and its counters.
+//! What a job of user code did, over all its tasks: the proof that it is whole, and its counters.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,10 +6,13 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::failures::Failures;
+use super::idle::Finished;
 use crate::error::{Error, Kind, Result};
-use crate::jobs::Job;
+use crate::jobs::report::JobReport;
+use crate::jobs::steps::Job;
+use crate::jobs::success::success_bytes;
 use crate::plan::mapreduce::MapReduceSpec;
-use crate::task::{WorkFile, WorkReport};
+use crate::task::{WorkFile, WorkReport, kinds};
 
 /// What the tasks of a stage did, together.
 #[derive(Debug, Default)]
@@ -31,8 +34,7 @@ impl Totals {
         sum.combine_out += report.combine_out;
         sum.skipped += report.skipped;
         sum.skipped_records += report.skipped_records;
-        sum.user_ms += report.user_ms;
-        sum.sys_ms += report.sys_ms;
+        kinds::add(&mut sum.kinds, &report.kinds);
         let folder = report.folder;
         let files = report.files.into_iter();
         self.files.extend(files.map(|file| (folder.clone(), file)));
@@ -82,7 +84,7 @@ impl Outcome {
             );
         }
         let reduced = self.reduces.sum.records_in + self.reduces.sum.skipped_records;
-        // How many pairs lie in a partition that was not reduced is nobody's to say.
+        // How many pairs lie in a partition that was not reduced is not known.
         let fewer = self.failures.reduces.count() > 0 && reduced < self.shuffled;
         if spec.partitions > 0 && self.shuffled != reduced && !fewer {
             let message = format!(
@@ -99,13 +101,13 @@ impl Outcome {
     }
 
     /// What `_SUCCESS` says (docs/internals/success.md).
-    pub(super) fn success(&self, job_id: &str, spec: &MapReduceSpec) -> Result<Vec<u8>> {
+    pub(super) fn success(&self, report: &JobReport) -> Result<Vec<u8>> {
         let parts: Vec<_> = self.files().map(|(_, file)| file).collect();
-        let success = Success {
+        success_bytes(&Success {
             format: 1,
             gristmill: crate::VERSION,
-            job_id,
-            command: spec.command(),
+            job_id: &report.job_id,
+            command: report.command,
             input_records: self.maps.sum.records_in,
             input_bytes: self.maps.sum.bytes_in,
             shuffled_records: self.shuffled,
@@ -114,19 +116,13 @@ impl Outcome {
             records: parts.iter().map(|file| file.records).sum(),
             bytes: parts.iter().map(|file| file.bytes).sum(),
             parts,
-        };
-        let mut bytes = serde_json::to_vec_pretty(&success)
-            .map_err(|error| Error::bug("write the proof", error.to_string()))?;
-        bytes.push(b'\n');
-        Ok(bytes)
+        })
     }
 
     pub(super) fn fill_report(&self, job: &mut Job<'_>, spec: &MapReduceSpec) {
         let report = &mut job.report;
         let (maps, reduces) = (&self.maps.sum, &self.reduces.sum);
         report.input_bytes = maps.bytes_in;
-        report.user_s += (maps.user_ms + reduces.user_ms) as f64 / 1e3;
-        report.sys_s += (maps.sys_ms + reduces.sys_ms) as f64 / 1e3;
         report.output_bytes = self.files().map(|(_, file)| file.bytes).sum();
         report.records = if spec.partitions > 0 {
             reduces.records_out
@@ -146,6 +142,16 @@ impl Outcome {
         report.count("LAUNCHED_MAPS", spec.splits.len() as u64);
         report.count("NUM_FAILED_MAPS", self.failures.maps.count());
         report.warnings.extend(self.failures.warnings(spec));
+        report.warnings.extend(kinds::mixed(&maps.kinds));
+        let finished = Finished {
+            spec,
+            workers: job.workers,
+            maps,
+            reduces,
+        };
+        report
+            .warnings
+            .extend(finished.warnings(job.clock.phases()));
         if spec.partitions == 0 {
             return;
         }
@@ -166,7 +172,7 @@ impl Outcome {
     }
 }
 
-/// What `_SUCCESS` says of a job of people's own code.
+/// What `_SUCCESS` says of a job of user code.
 #[derive(Debug, Serialize)]
 struct Success<'a> {
     format: u32,

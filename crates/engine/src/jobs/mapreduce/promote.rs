@@ -1,22 +1,24 @@
 //! From the files of attempts to those of the output: only attempts that count have theirs published.
 
 use std::path::Path;
+use std::path::PathBuf;
 
 use super::outcome::Outcome;
-use crate::commit::{SUCCESS, Staging};
+use crate::commit::{Committer, check_file_name, make_above};
 use crate::error::{Error, Kind, Result};
-use crate::storage::{FileKind, Store};
+use crate::names::show_path;
+use crate::storage::FileKind;
 
 /// Moves the files of the attempts that count to where the output is made; gives their names, in order.
 pub(super) fn promote(
-    store: &dyn Store,
-    staging: &Staging<'_>,
+    committer: &dyn Committer,
     attempts: &Path,
     outcome: &Outcome,
-) -> Result<Vec<String>> {
+) -> Result<Vec<PathBuf>> {
+    let store = committer.disk();
     let mut names = Vec::new();
     for (folder, file) in outcome.files() {
-        check_name(&file.name)?;
+        check_file_name(&file.name)?;
         if folder.parent() != Some(attempts) {
             return Err(
                 Error::bug("collect the output", "an attempt wrote elsewhere").with_path(folder),
@@ -29,8 +31,8 @@ pub(super) fn promote(
         if found.map(|stat| stat.bytes) != Some(file.bytes) {
             return Err(changed(&path, file.bytes, found.map(|stat| stat.bytes)));
         }
-        let to = staging.path_of(&file.name);
-        staging.make_folders_of(&file.name)?;
+        let to = committer.staged().join(&file.name);
+        make_above(store, &to)?;
         store
             .rename(&path, &to)
             .map_err(|error| match error.kind() {
@@ -39,7 +41,7 @@ pub(super) fn promote(
                     "collect the output",
                     "two tasks wrote a file of this name",
                 )
-                .with("name", &file.name)
+                .with("name", show_path(&file.name))
                 .advise("put the task's number into the name"),
                 _ => error,
             })?;
@@ -61,20 +63,4 @@ fn changed(path: &Path, wrote: u64, found: Option<u64>) -> Error {
             "let no script or function write to the task's own part, or remove it: files that it makes beside it \
              need other names",
         )
-}
-
-/// A name in the output directory, and nothing else; or that of a file in its folder for records that were left out.
-pub(super) fn check_name(name: &str) -> Result<()> {
-    let name = name.strip_prefix("_logs/skip/").unwrap_or(name);
-    if !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0']) && name != SUCCESS
-    {
-        return Ok(());
-    }
-    Err(Error::new(
-        Kind::BadInput,
-        "collect the output",
-        "a task wrote a file that no output may have",
-    )
-    .with("name", name)
-    .advise("give it a name without \"/\" that does not begin with a dot"))
 }

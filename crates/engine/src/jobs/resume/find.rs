@@ -1,19 +1,26 @@
-//! Finds a job among the histories: by its name, a part of it that no other has, or `last`.
+//! Finds a job among the histories: by its name, a part of it that no other has, or `last`: the last one that can be
+//! resumed, or, where none can, the last of all, so that the reason is told.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::OPERATION;
+use super::dead;
 use crate::error::{Error, Kind, Result};
-use crate::history::EVENTS;
+use crate::history::event::{Event, Timed};
+use crate::history::{EVENTS, is_live, read};
+use crate::jobs::steps::OPERATION;
+use crate::names::show_path;
+
+/// Bytes that the last event has at most; where it has more, the whole history is read.
+const END_BYTES: u64 = 256 << 10;
 
 /// The folder of the job that is meant.
 pub(super) fn job(jobs: &Path, name: &str) -> Result<PathBuf> {
     let folders = folders(jobs)?;
     if name == "last" {
-        let last = folders.iter().max_by_key(|folder| changed(folder));
-        return last.cloned().ok_or_else(|| none(jobs, "there is no job"));
+        return last(folders).ok_or_else(|| none(jobs, "there is no job"));
     }
     let name_of = |folder: &Path| {
         let name = folder.file_name().unwrap_or_default();
@@ -37,8 +44,36 @@ pub(super) fn job(jobs: &Path, name: &str) -> Result<PathBuf> {
     }
 }
 
+fn last(mut folders: Vec<PathBuf>) -> Option<PathBuf> {
+    // Names begin with the time, which decides where the file system's clock does not.
+    folders.sort_by_cached_key(|folder| std::cmp::Reverse((changed(folder), folder.clone())));
+    let found = folders.iter().position(|folder| can_resume(folder));
+    (!folders.is_empty()).then(|| folders.swap_remove(found.unwrap_or(0)))
+}
+
+fn can_resume(folder: &Path) -> bool {
+    let dead = !is_over(folder) && is_live(folder).is_ok_and(|live| !live);
+    dead && read(folder).is_ok_and(|events| dead::read(folder, &events).is_ok())
+}
+
+/// Whether the last line says so, which is all that is read of it: most jobs are over, and their histories are long.
+fn is_over(folder: &Path) -> bool {
+    let end = || {
+        let mut file = File::open(folder.join(EVENTS))?;
+        let bytes = file.metadata()?.len();
+        file.seek(SeekFrom::Start(bytes.saturating_sub(END_BYTES)))?;
+        let mut end = Vec::new();
+        file.read_to_end(&mut end)?;
+        std::io::Result::Ok(end)
+    };
+    let end = end().unwrap_or_default();
+    let mut lines = end.trim_ascii_end().rsplit(|byte| *byte == b'\n');
+    let event = lines.next().map(serde_json::from_slice::<Timed>);
+    matches!(event, Some(Ok(event)) if matches!(event.event, Event::JobFinished { .. }))
+}
+
 fn none(jobs: &Path, what: &str) -> Error {
-    let message = format!("{what} in {}", jobs.display());
+    let message = format!("{what} in {}", show_path(jobs));
     Error::new(Kind::NotFound, OPERATION, message).advise(
         "see `gristmill jobs`, which lists them; jobs of less than a second leave no history",
     )

@@ -1,17 +1,16 @@
 //! `sort --check`: whether an input is in order; where it is not, the first record that is not.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use super::Input;
+use super::SortSpec;
 use crate::error::{Error, Kind, Result};
-use crate::jobs::Job;
-use crate::plan::options::SortSpec;
+use crate::jobs::steps::Job;
+use crate::names::show_path;
 use crate::record::shape::Shape;
-use crate::spill::wait_for;
-use crate::storage::Caching;
 use crate::storage::overlap::{TRANSFER_BYTES, read_through};
+use crate::storage::stream::{File, read_some};
+use crate::storage::{Caching, Store};
 
 /// Bytes of a disordered record that are shown.
 const SHOWN_BYTES: usize = 200;
@@ -32,7 +31,7 @@ pub(super) fn run<S: Shape>(
         check.name = name;
         stream(job, &mut check, file)?;
     } else if let Some(file) = input.files.first() {
-        check.name = file.path.display().to_string();
+        check.name = show_path(&file.path);
         let opened = job.store().open(&file.path, Caching::Direct)?;
         let (control, bytes) = (job.control, file.stat.bytes);
         let buffers = &mut Vec::new();
@@ -53,13 +52,10 @@ fn stream<S: Shape>(job: &Job<'_>, check: &mut Check<S>, mut file: File) -> Resu
     let mut buffer = vec![0; 1 << 20];
     loop {
         job.check_cancelled()?;
-        if !wait_for(&file) {
-            continue;
-        }
-        match file.read(&mut buffer) {
-            Ok(0) => return Ok(()),
-            Ok(bytes) => check.block(&buffer[..bytes])?,
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+        match read_some(&mut file, &mut buffer) {
+            Ok(None) => {}
+            Ok(Some(0)) => return Ok(()),
+            Ok(Some(bytes)) => check.block(&buffer[..bytes])?,
             Err(error) => {
                 return Err(Error::from_io(
                     "read the input",
@@ -139,7 +135,7 @@ impl<S: Shape> Check<S> {
                 .with("file", &self.name)
                 .with("offset", self.bytes - rest.len() as u64)
                 .with("record", self.records + 1)
-                .advise("look whether it was written whole, and whether it holds such records"));
+                .advise("check that it was written whole, and that it holds such records"));
         }
         self.record(&rest)
     }

@@ -1,19 +1,20 @@
 //! What `sort` reads: files, and streams between them; and about how long its lines are.
 
-use std::fs::File;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use super::DASH;
-use crate::error::{Error, Result};
-use crate::plan::options::SortSpec;
-use crate::split::input_files;
+use super::SortSpec;
+use crate::error::Result;
+use crate::names::show_path;
+use crate::split::{Named, files_of, not_a_file};
 use crate::storage::input::InputFile;
+use crate::storage::stream::{File, is_special, open_to_read, standard};
 use crate::storage::{Caching, Store};
 
 /// The input: files, and streams between them.
 #[derive(Debug)]
-pub(in crate::jobs) struct Input {
+pub(super) struct Input {
     pub(super) files: Vec<InputFile>,
     /// Each with the number of files before it, and its name.
     pub(super) streams: Vec<(usize, String, File)>,
@@ -33,13 +34,17 @@ impl Input {
         };
         for name in names {
             if name == Path::new(DASH) {
-                let file = standard(std::io::stdin().as_fd(), "standard input")?;
+                let file = standard(std::io::stdin().as_fd(), "standard input", false)?;
                 input.add_stream("standard input".into(), file);
-            } else if is_special(name) {
-                input.open_stream(name)?;
             } else {
-                for file in input_files(store, std::slice::from_ref(name))? {
-                    input.add(store, file)?;
+                match files_of(store, name)? {
+                    Named::Files(files) => {
+                        files
+                            .into_iter()
+                            .try_for_each(|file| input.add(store, file))?;
+                    }
+                    Named::Other if is_special(name) => input.open_stream(name)?,
+                    Named::Other => return Err(not_a_file(name)),
                 }
             }
         }
@@ -49,8 +54,13 @@ impl Input {
     /// Adds a file, which can be read, or the job ends here. One that says that it is empty and is not (those of
     /// /proc) is a stream.
     fn add(&mut self, store: &dyn Store, file: InputFile) -> Result<()> {
-        let opened = store.open(&file.path, Caching::Cached)?;
-        if file.stat.bytes == 0 && opened.read_at(&mut [0], 0)? > 0 {
+        if file.stat.bytes > 0 {
+            store.check_readable(&file.path)?;
+        } else if store
+            .open(&file.path, Caching::Cached)?
+            .read_at(&mut [0], 0)?
+            > 0
+        {
             return self.open_stream(&file.path);
         }
         self.files.push(file);
@@ -58,14 +68,21 @@ impl Input {
     }
 
     fn open_stream(&mut self, path: &Path) -> Result<()> {
-        let opened = File::open(path);
-        let file = opened.map_err(|error| Error::from_io("open the input", path, &error))?;
-        self.add_stream(path.display().to_string(), file);
+        let file = open_to_read(path)?;
+        self.add_stream(show_path(path), file);
         Ok(())
     }
 
     fn add_stream(&mut self, name: String, file: File) {
         self.streams.push((self.files.len(), name, file));
+    }
+
+    /// The names of the streams.
+    pub(super) fn stream_names(&self) -> Vec<String> {
+        self.streams
+            .iter()
+            .map(|(_, name, _)| name.clone())
+            .collect()
     }
 
     /// Bytes of the files.
@@ -105,18 +122,4 @@ impl Input {
         }
         places
     }
-}
-
-/// Whether something is there that is neither file nor directory: a device or a pipe, which is read once, and is
-/// written, not replaced.
-pub(super) fn is_special(path: &Path) -> bool {
-    // Of what a link leads to, and of where it leads to only if something is there.
-    std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
-}
-
-/// A standard stream, as a file of our own.
-pub(super) fn standard(stream: BorrowedFd<'_>, name: &str) -> Result<File> {
-    let owned = stream.try_clone_to_owned();
-    let failed = |error| Error::from_io("use a stream", Path::new(name), &error);
-    owned.map(File::from).map_err(failed)
 }

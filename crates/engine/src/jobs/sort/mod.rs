@@ -4,48 +4,141 @@
 //!   [sample keys ──borders──▶] spill ──runs, in memory as far as it goes──▶ merge ──proof──▶ commit
 //! ```
 //!
-//! Always by runs: in memory where they fit, on disk where not, in both where nobody knows beforehand. The output is
+//! Always by runs: in memory where they fit, on disk where not, in both where it is not known beforehand. The output is
 //! that of `LC_ALL=C sort` with the same options, for any memory and any number of workers.
 
 mod check;
+mod explain;
 mod input;
 mod plan;
 
-use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use self::input::{Input, is_special, standard};
-pub(super) use self::plan::Sort;
-use self::plan::ranges;
-use super::Job;
-use super::explain::of_sort;
-use super::resume::{FROM_STREAM, Places, TO_STREAM};
-use super::runs::{RunOutcome, RunSort, Step, Targets, count_runs, lock};
-use crate::commit::{FileStaging, SpillPlaces};
+use self::input::Input;
+use self::plan::{Sort, ranges};
+use super::kind::{Described, JobKind};
+use super::passes::Passes;
+use super::runs::{RunOutcome, RunSort, Step, Targets, count_runs};
+use super::steps::refusal::{FROM_STREAM, TO_STREAM};
+use super::steps::{self, Job, Places, lock, refusal};
+use crate::commit::{Committer, Made, SpillPlaces};
 use crate::error::{Error, Kind, Result};
 use crate::plan::explain::Explanation;
 use crate::plan::format::Format;
-use crate::plan::options::SortSpec;
+use crate::plan::table::{CommandSpec, argument, option, options};
 use crate::record::checksum::Hex;
 use crate::record::shape::{Fixed, Lines, Shape, ShapeKind};
 use crate::spill::Stream;
-use crate::split::{check_unchanged, check_whole_records};
-use crate::storage::Store;
+use crate::split::check_whole_records;
 use crate::storage::layered::{Layered, MEMORY_PLACE};
-use crate::storage::local::parent_of;
-use crate::storage::stream::Sink;
-use crate::task::{MergeTarget, RunPlan, TaskContext};
+use crate::storage::location::parent_of;
+use crate::storage::objects::Upload;
+use crate::storage::stores::Stores;
+use crate::storage::stream::{File, Sink, is_special, open_to_write, standard};
+use crate::storage::{Caps, LocalDisk, Output as _};
+use crate::task::{InProcess, MergeTarget, Node, TaskContext};
 
 /// Standard input or output, as a name.
 pub(super) const DASH: &str = "-";
 
-pub(super) fn run(job: &mut Job<'_>, spec: &SortSpec) -> Result<()> {
-    match shape_of(spec) {
-        ShapeKind::Fixed(shape) => run_shape(job, spec, shape),
-        ShapeKind::Lines(shape) => run_shape(job, spec, shape),
-        ShapeKind::Pairs(_) => Err(no_pairs()),
+/// What standard output is called in errors.
+const STDOUT: &str = "standard output";
+
+options! {
+    /// Options of `sort`, as given.
+    pub(in crate::jobs) struct SortSpec {
+        inputs: Vec<PathBuf> = argument("Files, or directories whose files are read; - is standard input.")
+            .or("standard input"),
+        output: Option<PathBuf> = option(
+            "standard output",
+            "The file to write; replaced at once if it exists, also if it is an input.",
+        ).short("o"),
+        format: Format = option(
+            "lines",
+            "What a record is: lines, fixed:LEN or fixed:LEN:KEYLEN (bytes).",
+        ),
+        reverse: bool = option("off", "Larger keys first.").short("r"),
+        unique: bool = option("off", "Write only the first of records with equal keys.").short("u"),
+        stable: bool = option(
+            "off",
+            "Keep records with equal keys in input order; without it, all their bytes decide.",
+        ).short("s"),
+        check: bool = option(
+            "off",
+            "Sort nothing: exit with 0 if the input is in order, with 1 if it is not.",
+        ).short("c"),
+    }
+}
+
+impl Described for SortSpec {
+    const COMMAND: CommandSpec = CommandSpec {
+        name: "sort",
+        help: "Sort lines, or records of one length, as LC_ALL=C sort does; files of any size.",
+        details: "",
+        example: "gristmill sort big.txt -o sorted.txt --memory 4G",
+        python: r#"
+>>> import tempfile, gristmill
+>>> from pathlib import Path
+>>> with tempfile.TemporaryDirectory() as folder:
+...     path = Path(folder, "words")
+...     _ = path.write_text("pear\nfig\napple\nfig\n")
+...     report = gristmill.sort(path, output=path, unique=True)
+...     path.read_text().split(), report.records, report.duplicate_keys
+(['apple', 'fig', 'pear'], 3, 1)
+"#,
+        explained: true,
+        own: Self::OPTIONS,
+        common: &["memory", "workers", "runner", "spill_dir", "no_sync"],
+    };
+}
+
+impl JobKind for SortSpec {
+    fn output(&self) -> Option<steps::Output<'_>> {
+        self.output.as_deref().map(steps::Output::File)
+    }
+
+    fn resumable(&self) -> Result<()> {
+        let dash = |path: &PathBuf| path.as_os_str() == DASH;
+        let from_stream = self.inputs.is_empty() || self.inputs.iter().any(dash);
+        let to_stream = self.output.as_ref().is_none_or(dash);
+        let (why, advice) = match (self.check, from_stream, to_stream) {
+            (true, _, _) => ("it only checked that its input is in order", ""),
+            (false, true, _) => (FROM_STREAM, "sort files, which can be read again"),
+            (false, false, true) => (TO_STREAM, "name an output"),
+            (false, false, false) => return Ok(()),
+        };
+        Err(refusal(why, advice))
+    }
+
+    fn explain(&self, job: &Job<'_>) -> Result<Explanation> {
+        match shape_of(self) {
+            ShapeKind::Fixed(shape) => explain_shape(job, self, shape),
+            ShapeKind::Lines(shape) => explain_shape(job, self, shape),
+            ShapeKind::Pairs(_) => Err(no_pairs()),
+        }
+    }
+
+    fn run(&self, job: &mut Job<'_>) -> Result<()> {
+        match shape_of(self) {
+            ShapeKind::Fixed(shape) => run_shape(job, self, shape),
+            ShapeKind::Lines(shape) => run_shape(job, self, shape),
+            ShapeKind::Pairs(_) => Err(no_pairs()),
+        }
+    }
+}
+
+impl SortSpec {
+    /// What is written, where that is not standard output.
+    fn target(&self) -> Option<&Path> {
+        let path = self.output.as_deref();
+        path.filter(|path| *path != Path::new(DASH))
+    }
+
+    /// Whether the output is a file, and not a stream.
+    fn writes_file(&self) -> bool {
+        self.target().is_some_and(|path| !is_special(path))
     }
 }
 
@@ -78,33 +171,41 @@ fn run_shape<S: Shape>(job: &mut Job<'_>, spec: &SortSpec, shape: S) -> Result<(
     if spec.check {
         return check::run(job, shape, spec, input);
     }
-    let target = spec
-        .output
-        .as_deref()
-        .filter(|path| *path != Path::new(DASH));
-    let replaced = target.filter(|path| !is_special(path));
-    let gone = match (input.streams.is_empty(), replaced) {
-        (true, Some(_)) => None,
+    let writes_file = spec.writes_file();
+    let gone = match (input.streams.is_empty(), writes_file) {
+        (true, true) => None,
         (false, _) => Some(FROM_STREAM),
-        (true, None) => Some(TO_STREAM),
+        (true, false) => Some(TO_STREAM),
     };
-    job.take_inputs(&input.files, gone)?;
-    let stream = match target {
-        Some(target) if !is_special(target) => {
-            let staging = job.file_staging(&*store, target, !spec.no_sync)?;
-            let sorted = sort(job, spec, shape, input, &Output::File(&staging))?;
-            fill_report(job, &sorted);
-            job.begin_phase("commit");
-            job.check_cancelled()?;
-            job.publishing(&staging.path())?;
-            return staging.publish();
+    if let (Some(_), Some(why)) = (job.resumed, gone) {
+        return Err(job.refusal(why));
+    }
+    job.take_inputs(&input.files, None)?;
+    let output = match spec.target() {
+        Some(target) if writes_file => {
+            Output::File(job.committer(steps::Output::File(target), (&[], 0))?)
         }
-        Some(target) => open_special(target)?,
-        None => standard(std::io::stdout().as_fd(), "standard output")?,
+        Some(target) => {
+            let opened = open_to_write(target, &job.control.flag())?;
+            Output::Stream(opened, target.to_owned())
+        }
+        None => {
+            let stdout = standard(std::io::stdout().as_fd(), STDOUT, true)?;
+            Output::Stream(stdout, STDOUT.into())
+        }
     };
-    let sorted = sort(job, spec, shape, input, &Output::Stream(stream))?;
+    let sorted = sort(job, spec, shape, input, &output)?;
     fill_report(job, &sorted);
-    Ok(())
+    let Output::File(committer) = output else {
+        return Ok(());
+    };
+    job.begin_commit()?;
+    let made = Made {
+        names: &[],
+        uploads: &sorted.uploads,
+        success: b"",
+    };
+    job.publish(committer, &made)
 }
 
 /// Sorts with runs in memory where they have room; should a record be too long for what that leaves, without.
@@ -134,17 +235,21 @@ fn sort<S: Shape>(
 
 /// Where the records go.
 enum Output<'a> {
-    File(&'a FileStaging<'a>),
-    Stream(File),
+    File(Box<dyn Committer + 'a>),
+    /// With what it is called.
+    Stream(File, PathBuf),
 }
 
 impl Output<'_> {
     /// The tasks that write it.
-    fn targets(&self, unique: bool, input_bytes: u64) -> Targets {
-        let share = (input_bytes / 16).clamp(4 << 20, 128 << 20);
+    fn targets(&self, stores: &Stores, unique: bool, input_bytes: u64) -> Targets {
         match self {
-            Output::File(staging) => {
-                let path = staging.path();
+            Output::File(committer) => {
+                let path = committer.path_of("".as_ref());
+                let share = match stores.caps(&path) {
+                    Caps::Ranges => (input_bytes / 16).clamp(4 << 20, 128 << 20),
+                    Caps::Whole => u64::MAX,
+                };
                 Box::new(move |sizes| {
                     Ok(if unique {
                         vec![MergeTarget::File(path.clone())]
@@ -153,33 +258,34 @@ impl Output<'_> {
                     })
                 })
             }
-            Output::Stream(_) => Box::new(|_| Ok(vec![MergeTarget::Stream])),
+            Output::Stream(..) => Box::new(|_| Ok(vec![MergeTarget::Stream])),
         }
     }
 
     /// Where runs go that do not fit in memory, where the user has not said.
     fn spill_place(&self) -> Result<PathBuf> {
         match self {
-            Output::File(staging) => staging.spill_place(),
-            Output::Stream(_) => Ok(PathBuf::from(".")),
+            Output::File(committer) => committer.spill_place(),
+            Output::Stream(..) => Ok(PathBuf::from(".")),
         }
     }
 
     /// Where what is made can be found again.
     fn places(&self, runs: Vec<PathBuf>, shape: ShapeKind, unique: bool) -> Places {
-        let (output, names) = match self {
-            Output::File(staging) => {
-                let path = staging.path();
-                let name = path.file_name().unwrap_or_default();
-                let names = vec![name.to_string_lossy().into_owned()];
-                (parent_of(&path).to_owned(), names)
+        let (output, names, uploads) = match self {
+            Output::File(committer) => {
+                let path = committer.staged();
+                let names = vec![path.file_name().unwrap_or_default().into()];
+                let uploads = vec![committer.path_of("".as_ref())];
+                (parent_of(&path).to_owned(), names, uploads)
             }
-            Output::Stream(_) => Default::default(),
+            Output::Stream(..) => Default::default(),
         };
         Places {
             runs,
             output,
             names,
+            uploads,
             shape,
             unique,
             attempts: None,
@@ -187,37 +293,33 @@ impl Output<'_> {
     }
 
     fn sink(&self, job: &Job<'_>) -> Result<Option<Arc<Sink>>> {
-        let Output::Stream(file) = self else {
+        let Output::Stream(file, name) = self else {
             return Ok(None);
         };
-        let file = standard(file.as_fd(), "the output")?;
-        Ok(Some(Arc::new(Sink::new(file, job.control.flag()))))
+        let again = file.try_clone();
+        let file = again.map_err(|error| Error::from_io("use a stream", name, &error))?;
+        let sink = Sink::new(file, name.clone(), job.control.flag());
+        Ok(Some(Arc::new(sink)))
     }
-}
-
-fn open_special(path: &Path) -> Result<File> {
-    let opened = File::options().write(true).open(path);
-    opened.map_err(|error| Error::from_io("open the output", path, &error))
 }
 
 fn no_pairs() -> Error {
     Error::bug("sort the input", "no format of sort's holds pairs")
 }
 
-/// What a sort would do.
-pub(super) fn explain_sort(job: &Job<'_>, spec: &SortSpec) -> Result<Explanation> {
-    match shape_of(spec) {
-        ShapeKind::Fixed(shape) => explain_shape(job, spec, shape),
-        ShapeKind::Lines(shape) => explain_shape(job, spec, shape),
-        ShapeKind::Pairs(_) => Err(no_pairs()),
-    }
-}
-
 fn explain_shape<S: Shape>(job: &Job<'_>, spec: &SortSpec, shape: S) -> Result<Explanation> {
     let input = Input::find(job.store(), spec)?;
     let sort = Sort::new(job, spec, shape, &input, true)?;
     let tasks = sort.inputs(job.store(), &input, job.workers)?.len() as u64;
-    of_sort(job, &sort, input.files.len(), input.bytes(), tasks)
+    let files = input.files.len();
+    explain::of_plan(
+        job,
+        &sort,
+        files,
+        input.bytes(),
+        input.stream_names(),
+        tasks,
+    )
 }
 
 /// What came out.
@@ -227,6 +329,8 @@ struct Sorted {
     bytes: u64,
     duplicates: u64,
     checksum: u128,
+    /// The output, where it was uploaded.
+    uploads: Vec<Upload>,
 }
 
 impl<S: Shape> Sort<'_, S> {
@@ -239,71 +343,59 @@ impl<S: Shape> Sort<'_, S> {
         merging: &mut bool,
     ) -> Result<Sorted> {
         let store = Arc::clone(&job.environment.store);
-        let job_id = job.environment.job_id.clone();
-        let (_spill, runs) = self.places(job, &*store, output, input.bytes())?;
+        let (_spill, runs) = self.places(job, &**store.disk(), output, input.bytes())?;
         let inputs = self.inputs(&*store, &input, job.workers)?;
-        let input_bytes = input.bytes();
+        let (input_bytes, streams) = (input.bytes(), input.stream_names());
         let (files, tasks) = (input.files.len(), inputs.len() as u64);
         job.watched
-            .planned(|| of_sort(job, &self, files, input_bytes, tasks));
-        let run_store: Arc<dyn Store> =
-            Arc::new(Layered::new(Arc::clone(&store), self.memory_runs));
+            .planned(|| explain::of_plan(job, &self, files, input_bytes, streams, tasks));
+        let run_store: Arc<dyn LocalDisk> =
+            Arc::new(Layered::new(Arc::clone(store.disk()), self.memory_runs));
         let sample = self.sample(&input);
         let streams = input
             .streams
             .into_iter()
             .map(|(_, name, file)| Stream::new(name, file));
-        let mut context = TaskContext::new(Arc::clone(&store), job.budget(), input.files, None);
-        context.job_id = job_id;
-        context.durable = job.durable(self.spec.no_sync);
-        context.streams = streams.collect();
-        context.runs = Arc::clone(&run_store);
-        context.sink = output.sink(job)?.map(|sink| sink as _);
-        let _runs = context.budget.reserve("runs in memory", self.memory_runs)?;
+        let process = InProcess::Streams {
+            inputs: streams.collect(),
+            output: output.sink(job)?.map(|sink| sink as _),
+        };
+        let node = Node::new(Arc::clone(&store), job.budget()).with_runs(run_store);
+        let context = TaskContext::new(job.shared(input.files), node, process);
+        let _runs = context
+            .node
+            .budget
+            .reserve("runs in memory", self.memory_runs)?;
         let outcome = Arc::new(Mutex::new(RunOutcome::default()));
+        let places = output.places(runs, self.shape.kind(), self.spec.unique);
         let run_sort = RunSort {
-            store: run_store,
-            numbers: self.numbers.clone(),
             input_bytes,
             sample,
             borders: self.borders(),
-            run_plan: Arc::new(RunPlan {
-                shape: self.shape.kind(),
-                unique: self.spec.unique,
-                borders: Vec::new(),
-                places: runs.clone(),
-                buffer_bytes: self.numbers.buffer_bytes,
-                needed: self.numbers.needed,
-            }),
+            passes: Passes::new(&places, Vec::new(), self.numbers.clone()),
             inputs,
-            targets: output.targets(self.spec.unique, input_bytes),
+            targets: output.targets(&context.node.store, self.spec.unique, input_bytes),
             outcome: Arc::clone(&outcome),
             step: Step::default(),
         };
-        let places = output.places(runs, self.shape.kind(), self.spec.unique);
         let ended = job.run_kept(Box::new(run_sort), &context, &places);
         *merging = lock(&outcome).merging;
-        match ended {
-            Err(error) if matches!(error.kind(), Kind::Cancelled | Kind::ReaderGone) => {
-                return Err(error);
-            }
-            ended => check_unchanged(&*context.store, &context.files).and(ended)?,
-        }
+        ended?;
         let outcome = lock(&outcome);
         self.prove(&context, &outcome)?;
         count_runs(job, outcome.bytes_read, &outcome);
         Ok(sorted(&outcome, self.spec.unique))
     }
 
-    /// Where runs may go: memory, then the disks. Whoever holds the first gives what was made there back.
+    /// Where runs may go: memory, then the disks. Dropping the first value gives back what was made there.
     fn places<'s>(
         &self,
         job: &Job<'_>,
-        store: &'s dyn Store,
+        store: &'s dyn LocalDisk,
         output: &Output<'_>,
         input_bytes: u64,
     ) -> Result<(SpillPlaces<'s>, Vec<PathBuf>)> {
-        let mut directories = self.spec.spill_dir.clone();
+        let mut directories = job.common.spill_dir.clone();
         let mut places = Vec::new();
         if self.memory_runs > 0 {
             places.push(PathBuf::from(MEMORY_PLACE));
@@ -325,12 +417,12 @@ impl<S: Shape> Sort<'_, S> {
 
     /// Every byte consumed, as many records out as in, the same checksum, ranges in order.
     fn prove(&self, context: &TaskContext, outcome: &RunOutcome) -> Result<()> {
-        let files: u64 = context.files.iter().map(|file| file.stat.bytes).sum();
+        let files: u64 = context.job.files.iter().map(|file| file.stat.bytes).sum();
         let added = match self.shape.kind() {
             ShapeKind::Fixed(_) | ShapeKind::Pairs(_) => 0,
-            ShapeKind::Lines(_) => context.files.len() as u64, // newlines behind last lines
+            ShapeKind::Lines(_) => context.job.files.len() as u64, // newlines behind last lines
         };
-        let exact = context.streams.is_empty();
+        let exact = !context.reads_streams();
         if exact && !(files..=files + added).contains(&outcome.bytes_read) {
             let message = format!("{} of {files} bytes were consumed", outcome.bytes_read);
             return Err(Error::new(Kind::Proof, "prove the input", message));
@@ -354,6 +446,7 @@ fn sorted(outcome: &RunOutcome, unique: bool) -> Sorted {
             duplicates
         },
         checksum: proofs().map(|proof| proof.checksum).sum(),
+        uploads: proofs().filter_map(|proof| proof.upload.clone()).collect(),
     }
 }
 

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
+use super::SortSpec;
 use super::input::Input;
+use crate::budget::Room;
 use crate::driver::Stage;
-use crate::error::{Error, Result};
-use crate::jobs::Job;
+use crate::error::Result;
 use crate::jobs::runs::Borders;
+use crate::jobs::steps::{Job, wrong_report};
 use crate::order::borders::borders_from_sample;
-use crate::plan::options::SortSpec;
 use crate::plan::spill::SpillNumbers;
 use crate::record::shape::Shape;
 use crate::split::records::at_records;
@@ -36,17 +37,17 @@ const MEMORY_TASK_BYTES: u64 = 96 << 20;
 const FEW_RUNS: u64 = 50;
 
 /// A sort that is planned.
-pub(in crate::jobs) struct Sort<'a, S> {
-    pub(in crate::jobs) spec: &'a SortSpec,
+pub(super) struct Sort<'a, S> {
+    pub(super) spec: &'a SortSpec,
     pub(super) shape: S,
-    pub(in crate::jobs) numbers: SpillNumbers,
+    pub(super) numbers: SpillNumbers,
     /// What memory may hold of the runs.
-    pub(in crate::jobs) memory_runs: u64,
+    pub(super) memory_runs: u64,
     /// Whether that is all of them.
-    pub(in crate::jobs) fits: bool,
+    pub(super) fits: bool,
     /// What a spill task reads of files.
     share_bytes: u64,
-    pub(in crate::jobs) buckets: usize,
+    pub(super) buckets: usize,
 }
 
 impl<'a, S: Shape> Sort<'a, S> {
@@ -62,9 +63,9 @@ impl<'a, S: Shape> Sort<'a, S> {
             Some(bytes) => (bytes as u64, bytes as u64),
             None => (input.typical_line(job.store())?, 0),
         };
-        let (memory, workers, known) = (job.memory_bytes, job.workers, input.bytes());
+        let (room, workers, known) = (job.room_for(&input.files), job.workers, input.bytes());
         let runs_bytes = known + known / 1000 + (input.files.len() as u64 + 64) * 16_384;
-        let plan = |memory| SpillNumbers::new(memory, workers, typical, longest);
+        let plan = |room: Room| SpillNumbers::new(room, workers, typical, longest);
         let streams = !input.streams.is_empty();
         // Memory that is reserved and not touched costs nothing: long lines have room, and tasks are small.
         let share_of = |numbers: &SpillNumbers| {
@@ -77,15 +78,15 @@ impl<'a, S: Shape> Sort<'a, S> {
             let tasks = spill_tasks(known, share_of(numbers), workers);
             numbers.passes((tasks + tasks / 8) as usize) == 0
         };
-        let (beside, memory_runs) = match (in_memory, streams) {
-            (false, _) => (0, 0),
-            (true, true) => (memory / 2, memory / 2),
-            (true, false) => (memory.saturating_sub(runs_bytes), runs_bytes),
+        let memory_runs = match (in_memory && job.runner.shares_memory(), streams) {
+            (false, _) => room.free_bytes(),
+            (true, true) => room.free_bytes() / 2,
+            (true, false) => runs_bytes,
         };
-        let (numbers, memory_runs) = match plan(beside) {
+        let (numbers, memory_runs) = match plan(room.less(memory_runs)) {
             Ok(numbers) if streams => (numbers, memory_runs),
             Ok(numbers) if merged_at_once(&numbers) => (numbers.in_memory(), memory_runs),
-            _ => (plan(memory)?, 0),
+            _ => (plan(room)?, 0),
         };
         let fits = memory_runs > 0 && !streams;
         let share_bytes = if fits {
@@ -134,7 +135,7 @@ impl<'a, S: Shape> Sort<'a, S> {
             let sizes: Vec<u64> = input.files.iter().enumerate().map(size).collect();
             let bytes: u64 = sizes.iter().sum();
             let tasks = spill_tasks(bytes, usable, workers).max(1);
-            let target = bytes.div_ceil(tasks).clamp(1 << 20, usable.max(1 << 20));
+            let target = bytes.div_ceil(tasks).clamp(usable.min(1 << 20), usable);
             let cut = splits(&sizes, target, stride(record_bytes));
             let cut = at_records(self.shape, store, &input.files, cut)?;
             inputs.extend(cut.into_iter().map(SpillInput::Pieces));
@@ -160,11 +161,8 @@ impl<'a, S: Shape> Sort<'a, S> {
                 shape,
             })
         };
-        Some(Stage {
-            name: "sample",
-            bytes: 0,
-            tasks: places.chunks(1024).map(task).collect(),
-        })
+        let tasks = places.chunks(1024).map(task).collect();
+        Some(Stage::new("sample", 0, tasks))
     }
 
     /// Where runs are cut, from the reports of the sample tasks.
@@ -175,7 +173,7 @@ impl<'a, S: Shape> Sort<'a, S> {
             for report in reports {
                 match report {
                     TaskReport::SampleKeys(keys) => sample.extend(keys),
-                    _ => return Err(Error::bug("sort the input", "a report of another kind")),
+                    _ => return Err(wrong_report()),
                 }
             }
             Ok(borders_from_sample(shape, sample, buckets))

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::codec::{Codec, Coding, encoder, open};
 use crate::storage::memory::Memory;
-use crate::storage::{Caching, Store};
+use crate::storage::{Caching, Output, Store};
 
 /// The lines of a text, one byte after the other.
 fn naive(text: &[u8], terminator: &Terminator) -> Vec<(u64, Vec<u8>)> {

@@ -30,7 +30,10 @@ fn a_crash_says_how_where_and_what_was_written_last() {
     let code = "import faulthandler; faulthandler.enable()\npulse(12, 1000, 990, 2, 0)\n\
                 print('last words', file=sys.stderr)\nos.kill(os.getpid(), signal.SIGSEGV)";
     let error = try_task(Limits::default(), code).unwrap_err();
-    let WorkerError::Died { how, at, stderr } = &error else {
+    let WorkerError::Died {
+        how, at, stderr, ..
+    } = &error
+    else {
         panic!("{error:?}");
     };
     assert!(matches!(
@@ -65,7 +68,8 @@ fn an_exit_in_the_middle_is_a_death_too() {
         WorkerError::Died {
             how: Death::Exit { code: 0 },
             at: None,
-            stderr: String::new()
+            stderr: String::new(),
+            stdout: String::new(),
         }
     );
 }
@@ -106,6 +110,7 @@ fn a_hung_worker_says_where_it_stands() {
         at,
         stack,
         stderr,
+        ..
     } = error
     else {
         panic!("{error:?}");

@@ -12,16 +12,19 @@ use super::{CLUSTERS, Cluster, Seen};
 impl Cluster {
     pub(super) fn seen(&self, outcome: &Result<()>) -> Seen {
         let kind = outcome.as_ref().err().map(Error::kind);
-        let tasks: BTreeSet<u32> = self.through.iter().map(|id| id.task).collect();
+        let through = &self.model.through;
+        let tasks: BTreeSet<u32> = through.iter().map(|id| id.task).collect();
         Seen {
             succeeded: u32::from(kind.is_none()),
             cancelled: u32::from(kind == Some(Kind::Cancelled)),
             gave_up: u32::from(kind.is_some_and(|kind| kind != Kind::Cancelled)),
             attempts_failed: self.failures.values().sum(),
             attempts_lost: self.losses.values().sum(),
-            tasks_done_again: (self.through.len() - tasks.len()) as u32,
+            tasks_done_again: (through.len() - tasks.len()) as u32,
+            attempts_beside: self.model.beside,
+            reports_too_late: self.late,
             drivers_killed: self.history.kills,
-            tasks_kept: self.history.told.len() as u32,
+            tasks_kept: self.history.told,
         }
     }
 
@@ -31,23 +34,18 @@ impl Cluster {
         outcome: &Result<()>,
         reports: &[Vec<AttemptId>],
     ) -> Result<(), String> {
-        let mut first = 0;
-        for (found, tasks) in reports.iter().skip(1).zip(&self.stages) {
-            let wanted: Vec<u32> = (first..first + *tasks as u32).collect();
-            let of_tasks: Vec<u32> = found.iter().map(|id| id.task).collect();
-            if of_tasks != wanted {
-                return Err(format!(
-                    "a stage of tasks {wanted:?} gave reports of {of_tasks:?}"
-                ));
+        let batches = self.model.job.batches();
+        for (found, tasks) in reports.iter().skip(1).zip(&batches) {
+            if !found.iter().map(|id| id.task).eq(tasks.clone()) {
+                return Err(format!("stages of tasks {tasks:?} gave {found:?}"));
             }
-            if let Some(id) = found.iter().find(|id| !self.through.contains(id)) {
-                return Err(format!("a report of {id:?}, which was never through"));
+            if let Some(id) = found.iter().find(|id| !self.model.through.contains(id)) {
+                return Err(format!("a report of {id:?}, which does not count"));
             }
-            first += *tasks as u32;
         }
         let retries = RetryPolicy::default().retries;
         match outcome {
-            Ok(()) if reports.len() != self.stages.len() + 1 => {
+            Ok(()) if reports.len() != batches.len() + 1 => {
                 Err("over before its last stage".into())
             }
             Ok(()) => Ok(()),

@@ -7,10 +7,11 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use gristmill_engine::driver::{Driver, Event, Replay, RetryPolicy};
-use gristmill_engine::task::{AttemptId, TaskReport};
+use gristmill_engine::task::AttemptId;
 
+use super::job::{Job, Reports};
 use super::judge::{all_well, assert_caught};
-use super::{Cluster, Happening, Reports, Seen, Stages, begin, report_of, spec_of};
+use super::{Cluster, Happening, Seen, begin};
 
 /// What may be wrong with going on, to see whether it would be noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,10 +36,10 @@ pub struct History {
     /// A driver lives about so long.
     pub killing_ms: u64,
     begun: Vec<AttemptId>,
-    through: BTreeMap<u32, AttemptId>,
+    pub through: BTreeMap<u32, AttemptId>,
     pub kills: u32,
-    /// Tasks that must not be launched unless their output is lost: those that the driver was told of.
-    pub told: BTreeMap<u32, AttemptId>,
+    /// How many tasks the last driver was told of.
+    pub told: u32,
 }
 
 impl History {
@@ -46,11 +47,11 @@ impl History {
         self.begun.push(id);
     }
 
-    pub fn through(&mut self, id: AttemptId) {
+    pub fn ended_well(&mut self, id: AttemptId) {
         self.through.insert(id.task, id);
     }
 
-    fn replay(&mut self) -> Replay {
+    fn replay(&mut self, job: &Job) -> Replay {
         let mut replay = Replay::default();
         if self.bug != Some(ReplayBug::ForgetsAttempts) {
             let tried = self.begun.iter();
@@ -62,13 +63,12 @@ impl History {
             done.extend(begun);
         }
         let shift = u32::from(self.bug == Some(ReplayBug::ShiftsTasks));
-        let fingerprint = spec_of().fingerprint();
         let told = self.bug != Some(ReplayBug::DoesAllAgain);
         for (task, id) in done.iter().filter(|_| told) {
-            let report: TaskReport = report_of(*id);
-            replay.done(task + shift, fingerprint, report);
+            let fingerprint = job.spec(*task).fingerprint();
+            replay.done(task + shift, fingerprint, job.report(*id));
         }
-        self.told = done;
+        self.told = done.len() as u32;
         replay
     }
 }
@@ -90,16 +90,20 @@ impl Cluster {
         for worker in &mut self.workers {
             worker.running = None;
         }
-        let of_driver =
-            |what: &Happening| matches!(what, Happening::Through { .. } | Happening::Wake);
+        let of_driver = |what: &Happening| {
+            use Happening::{Late, Straggles, Through, Wake};
+            matches!(what, Through { .. } | Late { .. } | Straggles { .. } | Wake)
+        };
         self.coming.retain(|_, what| !of_driver(what));
         // The new driver counts anew, and nobody tells it that the user lost patience.
         self.cancelled = false;
         self.failures.clear();
         self.losses.clear();
-        let (plan, reports) = Stages::of(&self.stages);
-        let replay = self.history.replay();
-        let driver = Driver::resume(Box::new(plan), RetryPolicy::default(), replay);
+        self.model.winners.clone_from(&self.history.through);
+        self.model.straggling.clear();
+        let job = &self.model.job;
+        let (plan, reports) = job.plan();
+        let driver = Driver::resume(plan, RetryPolicy::default(), self.history.replay(job));
         let slots = self.workers.len();
         events.push_back(Event::Started { slots });
         self.next_kill();

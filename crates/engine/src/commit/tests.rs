@@ -1,0 +1,230 @@
+//! Output directories, from their beginning to their name, and what dead jobs leave of them.
+
+use std::path::{Path, PathBuf};
+
+use super::*;
+use crate::error::Kind;
+use crate::storage::local::Local;
+use crate::storage::{Caching, Output as _};
+
+const KEEP: CommitOptions = CommitOptions {
+    overwrite: false,
+    sync: false,
+};
+const OVERWRITE: CommitOptions = CommitOptions {
+    overwrite: true,
+    sync: true,
+};
+
+/// What is in a folder, hidden names too, in order.
+fn names(folder: &Path) -> Vec<String> {
+    let paths = Local.list(folder).unwrap();
+    paths
+        .iter()
+        .map(|p| p.file_name().unwrap().to_string_lossy().into_owned())
+        .collect()
+}
+
+fn put(staging: &Staging<'_>, bytes: &[u8]) {
+    let path = staging.path_of("part-r-00000".as_ref());
+    Local
+        .create(&path, bytes.len() as u64, Caching::Direct)
+        .unwrap()
+        .write_at(bytes, 0)
+        .unwrap();
+}
+
+fn publish(staging: Staging<'_>, part: &str) {
+    let made = Made {
+        names: &[part.into()],
+        uploads: &[],
+        success: b"{}",
+    };
+    Box::new(staging).publish(&made).unwrap();
+}
+
+#[test]
+fn nothing_stays_of_a_job_that_fails_and_all_of_one_that_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let staging = Staging::begin(&Local, &out, "j1", 1, KEEP).unwrap();
+    put(&staging, b"x");
+    drop(staging);
+    assert!(names(folder.path()).is_empty());
+    for (job, options, bytes) in [("j2", KEEP, b"old"), ("j3", OVERWRITE, b"new")] {
+        let staging = Staging::begin(&Local, &out, job, 1, options).unwrap();
+        put(&staging, bytes);
+        publish(staging, "part-r-00000");
+        assert_eq!(names(folder.path()), ["out"]);
+        assert_eq!(names(&out), ["_SUCCESS", "part-r-00000"]);
+        assert_eq!(std::fs::read(out.join("part-r-00000")).unwrap(), bytes);
+    }
+    let error = Staging::begin(&Local, &out, "j4", 1, KEEP).unwrap_err();
+    assert_eq!(error.kind(), Kind::Exists);
+    std::fs::write(out.join("diary.txt"), "mine").unwrap();
+    let error = Staging::begin(&Local, &out, "j5", 1, OVERWRITE).unwrap_err();
+    assert!(error.to_string().contains("diary.txt"), "{error}");
+}
+
+#[test]
+fn dead_folders_go_and_living_ones_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let dead = folder.path().join(".out.gristmill-dead");
+    std::fs::create_dir_all(dead.join("output")).unwrap();
+    std::fs::write(dead.join(LOCK), "").unwrap();
+    let staging = Staging::begin(&Local, &out, "j1", 1, KEEP).unwrap();
+    assert_eq!(names(folder.path()), [".out.gristmill-j1"]);
+    let error = Staging::begin(&Local, &out, "j2", 1, KEEP).unwrap_err();
+    assert!(
+        error.to_string().contains("another job is writing"),
+        "{error}"
+    );
+    put(&staging, b"still here");
+}
+
+#[test]
+fn an_old_output_that_a_dead_job_holds_is_not_swept_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let dead = folder.path().join(".out.gristmill-dead");
+    std::fs::create_dir_all(dead.join(OLD)).unwrap();
+    std::fs::write(dead.join(LOCK), "").unwrap();
+    let error = Staging::begin(&Local, &out, "j1", 1, KEEP).unwrap_err();
+    assert!(
+        error.to_string().contains("holds the old output"),
+        "{error}"
+    );
+    std::fs::create_dir_all(&out).unwrap();
+    std::fs::write(out.join(SUCCESS), "{}").unwrap();
+    Staging::begin(&Local, &out, "j2", 1, OVERWRITE).unwrap();
+    assert_eq!(names(folder.path()), ["out"]);
+}
+
+#[test]
+fn an_output_beyond_the_free_space_is_refused_with_the_numbers() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = Staging::begin(&Local, &folder.path().join("o"), "j", 1 << 60, KEEP).unwrap_err();
+    assert_eq!(error.kind(), Kind::DiskFull);
+    assert!(error.to_string().contains("1152921.50 TB"), "{error}");
+    assert!(names(folder.path()).is_empty());
+}
+
+fn parts() -> Vec<PathBuf> {
+    vec!["part-0".into(), "part-1".into()]
+}
+
+/// What a job that was killed while it wrote leaves.
+fn leave(folder: &Path, files: &[&str]) {
+    std::fs::create_dir_all(folder.join(OUTPUT)).unwrap();
+    std::fs::write(folder.join(LOCK), "").unwrap();
+    for file in files {
+        std::fs::create_dir_all(folder.join(file).parent().unwrap()).unwrap();
+        std::fs::write(folder.join(file), *file).unwrap();
+    }
+}
+
+#[test]
+fn a_dead_jobs_folder_is_taken_over_and_only_then_cleared_away() {
+    let root = tempfile::tempdir().unwrap();
+    let (out, left) = (
+        root.path().join("out"),
+        root.path().join(".out.gristmill-j"),
+    );
+    leave(&left, &["output/part-0", "output/_SUCCESS", "output/stray"]);
+    let other = root.path().join(".out.gristmill-other");
+    leave(&other, &[]);
+    for take in [false, true] {
+        let taken = Taken::default();
+        let names_of = parts();
+        let staging = Staging::adopt(&Local, &out, "j", (&names_of, 1), KEEP, &taken).unwrap();
+        assert_eq!(names(&staging.staged()), ["part-0"]);
+        assert!(!other.exists(), "of another job that is dead");
+        let again = Staging::adopt(&Local, &out, "j", (&names_of, 1), KEEP, &taken);
+        assert_eq!(again.unwrap_err().kind(), Kind::Exists);
+        if take {
+            taken.take_over();
+        }
+        drop(staging);
+        assert_eq!(left.exists(), !take);
+    }
+    // Where there is nothing, it begins anew.
+    let staging = Staging::adopt(&Local, &out, "j", (&parts(), 1), KEEP, &Taken::default());
+    let staging = staging.unwrap();
+    let part = Local.create(&staging.path_of("part-0".as_ref()), 1, Caching::Cached);
+    part.unwrap().write_at(b"x", 0).unwrap();
+    publish(staging, "part-0");
+    assert_eq!(names(root.path()), ["out"]);
+}
+
+/// A kill between any two renames of a publication file by file.
+#[test]
+fn a_publication_that_was_broken_off_is_undone() {
+    let moves = [
+        ("out/_SUCCESS", "old/_SUCCESS"),
+        ("out/part-0", "old/part-0"),
+        ("output/part-0", "out/part-0"),
+        ("output/part-1", "out/part-1"),
+    ];
+    for killed_after in 0..=moves.len() {
+        let root = tempfile::tempdir().unwrap();
+        let out = root.path().join("out");
+        let left = out.join(".gristmill-j");
+        leave(
+            &left,
+            &["output/part-0", "output/part-1", "output/_SUCCESS"],
+        );
+        std::fs::create_dir(left.join(OLD)).unwrap();
+        std::fs::write(out.join("_SUCCESS"), "old").unwrap();
+        std::fs::write(out.join("part-0"), "old").unwrap();
+        let place = |name: &str| match name.strip_prefix("out/") {
+            Some(name) => out.join(name),
+            None => left.join(name),
+        };
+        for (from, to) in &moves[..killed_after] {
+            std::fs::rename(place(from), place(to)).unwrap();
+        }
+        let taken = Taken::default();
+        let staging = Staging::adopt(&Local, &out, "j", (&parts(), 1), OVERWRITE, &taken);
+        assert_eq!(names(&staging.unwrap().staged()), ["part-0", "part-1"]);
+        assert_eq!(std::fs::read(out.join("part-0")).unwrap(), b"old");
+        assert_eq!(names(&out), [".gristmill-j", "_SUCCESS", "part-0"]);
+    }
+}
+
+#[test]
+fn links_are_refused_and_what_was_published_is_cleared_up() {
+    let root = tempfile::tempdir().unwrap();
+    let (out, left) = (
+        root.path().join("out"),
+        root.path().join(".out.gristmill-j"),
+    );
+    leave(&left, &[]);
+    let precious = root.path().join("precious");
+    std::fs::write(&precious, "mine").unwrap();
+    std::os::unix::fs::symlink(&precious, left.join("output/part-0")).unwrap();
+    let taken = Taken::default();
+    let refused = Staging::adopt(&Local, &out, "j", (&parts(), 1), KEEP, &taken);
+    assert_eq!(refused.unwrap_err().kind(), Kind::BadInput);
+    assert!(clear_published(&Local, &out, &[], "j").is_err());
+    std::fs::remove_file(left.join("output/part-0")).unwrap();
+    let spill = root.path().join(".gristmill-spill-j");
+    leave(&spill, &["run-1"]);
+    clear_published(&Local, &out, &[root.path().to_owned()], "j").unwrap();
+    assert_eq!(names(root.path()), ["precious"]);
+}
+
+#[test]
+fn places_for_runs_are_taken_over() {
+    let root = tempfile::tempdir().unwrap();
+    let given = [root.path().to_owned()];
+    leave(&root.path().join(".gristmill-spill-j"), &["run-1"]);
+    let taken = Taken::default();
+    drop(SpillPlaces::adopt(&Local, &given, "j", &taken).unwrap());
+    assert!(root.path().join(".gristmill-spill-j/run-1").exists());
+    let places = SpillPlaces::adopt(&Local, &given, "j", &taken).unwrap();
+    assert!(SpillPlaces::adopt(&Local, &given, "j", &taken).is_err());
+    taken.take_over();
+    drop(places);
+    assert!(names(root.path()).is_empty());
+}

@@ -1,0 +1,382 @@
+//! Commit by upload: parts are uploads that tasks send, and objects once the job has proved them.
+//!
+//! ```text
+//!   SPILL_DIR/.NAME-CRC.gristmill-JOB/    the job's folder, on a local disk: lock, runs, files of attempts
+//!   uploads to OUT/part-r-NNNNN           sent by tasks; nobody sees them
+//!   _SUCCESS of an old output goes, then its files ─▶ uploads are completed ─▶ each is looked at: length, CRC ─▶ _SUCCESS
+//! ```
+//!
+//! The rules that must hold: until `_SUCCESS` is there, nothing counts as output; what is completed is what the reports
+//! of the tasks name, whatever a listing says; and no upload stays behind, however the job ends. (After a kill, those end
+//! with the job's resumption, with the next job to the same output, or with `gristmill jobs prune`.) An output that is one
+//! object needs no `_SUCCESS`: completing it is the commit.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use serde::Deserialize;
+
+use super::adopt::{Taken, may_go};
+use super::directory::{Staging, is_output};
+use super::places::check_directory;
+use super::within::is_file_name;
+use super::{CommitOptions, Committer, Made, SUCCESS};
+use crate::error::{Error, JobOption, Kind, Result};
+use crate::names::show_path;
+use crate::storage::location::Location;
+use crate::storage::objects::{Objects, Upload};
+use crate::storage::overlap::TRANSFER_BYTES;
+use crate::storage::stores::Stores;
+use crate::storage::{Caching, FileKind, LocalDisk, Output, Store};
+
+/// Files that are sent at once, of those that tasks left on the local disk.
+const SENDERS: usize = 4;
+
+/// The largest `_SUCCESS` that is read for the names of an old output.
+const SUCCESS_BYTES_MAX: u64 = 64 << 20;
+
+/// The name by which the job folders of an output lie beside it: the output itself, or a name in the first of
+/// `spill_dirs` where it is in no file system.
+///
+/// ```
+/// use gristmill_engine::commit::home_of;
+/// let spill = ["/tmp".into()];
+/// assert_eq!(home_of("data/out".as_ref(), &spill).to_str(), Some("data/out"));
+/// assert_eq!(home_of("s3://b/out".as_ref(), &spill).to_str(), Some("/tmp/out-6f423417"));
+/// ```
+pub fn home_of(target: &Path, spill_dirs: &[PathBuf]) -> PathBuf {
+    let location = Location::of(target);
+    if !location.is_remote() {
+        return target.to_owned();
+    }
+    let mut name = location.name().unwrap_or_default().to_owned();
+    let crc = crc32fast::hash(target.as_os_str().as_encoded_bytes());
+    name.push(format!("-{crc:08x}"));
+    spill_dirs
+        .first()
+        .map_or(Path::new("."), PathBuf::as_path)
+        .join(name)
+}
+
+/// An output in the making in an object store.
+#[derive(Debug)]
+pub struct UploadCommitter<'a> {
+    stores: &'a Stores,
+    target: PathBuf,
+    /// The output is one object, not a directory of them.
+    is_file: bool,
+    /// The job's folder; gone with this.
+    folder: Staging<'a>,
+    adopted: Option<Taken>,
+    /// What was completed of an output that has no `_SUCCESS` yet.
+    completed: Vec<PathBuf>,
+}
+
+impl<'a> UploadCommitter<'a> {
+    /// Begins an output, or takes over that of a dead job if it is said by when. Uploads that are there end where it
+    /// begins: their jobs are dead, or were told to write to the same place as this one.
+    ///
+    /// # Errors
+    /// The output exists, or another job on this machine writes it.
+    pub fn begin(
+        stores: &'a Stores,
+        (target, is_file): (&Path, bool),
+        spill_dirs: &[PathBuf],
+        job: &str,
+        options: CommitOptions,
+        adopted: Option<&Taken>,
+    ) -> Result<Self> {
+        // What a dead job has completed without a `_SUCCESS` is no output.
+        let is_ours = adopted.is_some() && stores.stat(&target.join(SUCCESS))?.is_none();
+        check(
+            stores,
+            target,
+            is_file || options.overwrite || is_ours,
+            is_file,
+        )?;
+        let disk = &**stores.disk();
+        if let Some(first) = spill_dirs.first() {
+            check_directory(disk, first)?;
+        }
+        let home = home_of(target, spill_dirs);
+        let folder = match adopted {
+            None => Staging::begin(disk, &home, job, 0, options)?,
+            Some(taken) => Staging::adopt(disk, &home, job, (&[], 0), options, taken)?,
+        };
+        let committer = UploadCommitter {
+            stores,
+            target: target.to_owned(),
+            is_file,
+            folder,
+            adopted: adopted.cloned(),
+            completed: Vec::new(),
+        };
+        if committer.adopted.is_none() {
+            end_uploads(committer.objects()?, target)?;
+        }
+        Ok(committer)
+    }
+
+    fn objects(&self) -> Result<&'a dyn Objects> {
+        objects_of(self.stores, &self.target)
+    }
+
+    /// Sends the files that tasks left in the job's folder, several at once.
+    fn send_files(&self, made: &Made<'_>) -> Result<Vec<Upload>> {
+        let is_sent = |name: &&PathBuf| {
+            let path = self.path_of(name);
+            made.uploads.iter().any(|upload| upload.path == path)
+        };
+        let left = Mutex::new(made.names.iter().filter(|name| !is_sent(name)));
+        let sent = Mutex::new(Ok(Vec::new()));
+        thread::scope(|scope| {
+            for _ in 0..SENDERS.min(made.names.len()) {
+                scope.spawn(|| {
+                    loop {
+                        let next = left.lock().unwrap_or_else(PoisonError::into_inner).next();
+                        let Some(name) = next else { return };
+                        let upload = self.send(name);
+                        let mut sent = sent.lock().unwrap_or_else(PoisonError::into_inner);
+                        match (&mut *sent, upload) {
+                            (Ok(uploads), Ok(upload)) => uploads.push(upload),
+                            (Ok(_), Err(error)) => *sent = Err(error),
+                            (Err(_), _) => return,
+                        }
+                    }
+                });
+            }
+        });
+        sent.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn send(&self, name: &Path) -> Result<Upload> {
+        let from = self.staged().join(name);
+        let disk = self.disk();
+        let bytes = disk.stat(&from)?.map_or(0, |stat| stat.bytes);
+        let file = disk.open(&from, Caching::Cached)?;
+        let (mut buffer, mut offset) = (vec![0; TRANSFER_BYTES], 0);
+        let to = self
+            .stores
+            .create(&self.path_of(name), bytes, Caching::Direct)?;
+        loop {
+            let read = file.read_at(&mut buffer, offset)?;
+            to.write_at(buffer.get(..read).unwrap_or_default(), offset)?;
+            offset += read as u64;
+            if read < buffer.len() {
+                break;
+            }
+        }
+        let upload = to.finish()?;
+        upload.ok_or_else(|| Error::bug("publish the output", "a file was not uploaded"))
+    }
+
+    /// Removes an old output: its `_SUCCESS` first, so that what is left of it counts no more.
+    fn remove_old(&self, names: &[PathBuf]) -> Result<()> {
+        let objects = self.objects()?;
+        let mut old: Vec<PathBuf> = old_names(self.stores, &self.target)?;
+        old.extend(self.stores.list(&self.target)?);
+        objects.delete(&self.target.join(SUCCESS))?;
+        let new: Vec<PathBuf> = names.iter().map(|name| self.path_of(name)).collect();
+        old.retain(|path| is_output(path) && !new.contains(path));
+        old.iter()
+            .try_for_each(|path| remove_below(self.stores, objects, path))
+    }
+
+    fn complete(&mut self, uploads: &[Upload]) -> Result<()> {
+        let objects = self.objects()?;
+        for upload in uploads {
+            self.completed.push(upload.path.clone());
+            objects.complete(upload)?;
+        }
+        uploads
+            .iter()
+            .try_for_each(|upload| check_made(objects, upload))
+    }
+}
+
+/// Fails unless the object is there, as long as what was sent and with its CRC.
+fn check_made(objects: &dyn Objects, upload: &Upload) -> Result<()> {
+    match objects.head(&upload.path)? {
+        Some(object) if upload.made(&object) => Ok(()),
+        found => {
+            let message = match found {
+                Some(object) => format!(
+                    "{} bytes were sent, and the store has {} of another CRC or length",
+                    upload.bytes(),
+                    object.bytes
+                ),
+                None => "it was completed, and is not there".to_owned(),
+            };
+            Err(Error::new(Kind::Proof, "publish the output", message)
+                .with_path(&upload.path)
+                .advise("let no other program write to the output, then run again"))
+        }
+    }
+}
+
+impl Committer for UploadCommitter<'_> {
+    fn disk(&self) -> &dyn LocalDisk {
+        &**self.stores.disk()
+    }
+
+    fn folder(&self) -> &Path {
+        self.folder.folder()
+    }
+
+    fn path_of(&self, name: &Path) -> PathBuf {
+        if self.is_file {
+            self.target.clone()
+        } else {
+            Location::of(&self.target).join(name)
+        }
+    }
+
+    fn publish(mut self: Box<Self>, made: &Made<'_>) -> Result<()> {
+        let mut uploads = made.uploads.to_vec();
+        uploads.extend(self.send_files(made)?);
+        if self.is_file {
+            let [upload] = &uploads[..] else {
+                let message = format!("{} uploads make one file", uploads.len());
+                return Err(Error::bug("publish the output", message));
+            };
+            let objects = self.objects()?;
+            if objects.parts(&upload.path, &upload.id)?.as_ref() != Some(&upload.parts) {
+                let message = "the store does not have the parts that were sent";
+                return Err(
+                    Error::new(Kind::Proof, "publish the output", message).with_path(&upload.path)
+                );
+            }
+            objects.complete(upload)?;
+            return check_made(objects, upload);
+        }
+        self.remove_old(made.names)?;
+        self.complete(&uploads)?;
+        let path = self.target.join(SUCCESS);
+        let file = self
+            .stores
+            .create(&path, made.success.len() as u64, Caching::Cached)?;
+        file.write_at(made.success, 0)?;
+        if let Some(upload) = file.finish()? {
+            self.objects()?.complete(&upload)?;
+        }
+        self.completed.clear();
+        Ok(())
+    }
+}
+
+impl Drop for UploadCommitter<'_> {
+    /// No upload stays; and of an output that was not published whole, no object.
+    fn drop(&mut self) {
+        if !may_go(self.adopted.as_ref()) {
+            return;
+        }
+        // The job's own error is what counts; the next job to this output ends what stays.
+        let Ok(objects) = self.objects() else { return };
+        for path in &self.completed {
+            let _ = objects.delete(path);
+        }
+        let _ = end_uploads(objects, &self.target);
+    }
+}
+
+/// Ends all uploads to an output of a dead job, if it is in an object store.
+///
+/// # Errors
+/// The store cannot be reached.
+pub fn end_uploads_to(stores: &Stores, target: &Path) -> Result<()> {
+    match stores.objects(target) {
+        Some(objects) => end_uploads(objects, target),
+        None => Ok(()),
+    }
+}
+
+fn end_uploads(objects: &dyn Objects, target: &Path) -> Result<()> {
+    let uploads = objects.uploads(target)?;
+    uploads
+        .iter()
+        .try_for_each(|(path, id)| objects.abort(path, id))
+}
+
+fn objects_of<'s>(stores: &'s Stores, target: &Path) -> Result<&'s dyn Objects> {
+    let objects = stores.objects(target);
+    objects.ok_or_else(|| Error::bug("write the output", "it is not in an object store"))
+}
+
+/// Whether an output may be written there.
+pub(super) fn check(stores: &Stores, target: &Path, overwrite: bool, is_file: bool) -> Result<()> {
+    let refuse = |kind, what: &str| Error::new(kind, "write the output", what).with_path(target);
+    if Location::of(target).name().is_none() {
+        return Err(refuse(Kind::BadOption, "it has no name of its own").advise("name an output"));
+    }
+    // A listing may be late: an output is there where its `_SUCCESS` is.
+    let has_proof = || Ok::<_, Error>(stores.stat(&target.join(SUCCESS))?.is_some());
+    let kind = match stores.stat(target)? {
+        Some(found) => found.kind,
+        None if !is_file && has_proof()? => FileKind::Directory,
+        None => return Ok(()),
+    };
+    if is_file {
+        return match kind {
+            FileKind::File => Ok(()),
+            _ => Err(refuse(Kind::BadOption, "it is a directory").advise("name a file")),
+        };
+    }
+    if kind == FileKind::File {
+        let advice = "name an output that does not exist yet";
+        return Err(refuse(Kind::Exists, "there is an object of this name").advise(advice));
+    }
+    if !overwrite {
+        return Err(refuse(Kind::Exists, "the output exists").advise_options(
+            "name another output, or give {} to replace it",
+            [JobOption::Overwrite.named()],
+        ));
+    }
+    let entries = stores.list(target)?;
+    if let Some(foreign) = entries.iter().find(|path| !is_output(path)) {
+        let what = "the directory holds more than a job's output, and overwriting would remove it";
+        return Err(refuse(Kind::Exists, what)
+            .with("for example", show_path(foreign))
+            .advise("name another output, or remove the directory yourself"));
+    }
+    Ok(())
+}
+
+/// The names that an old output's `_SUCCESS` has: a listing may be late.
+fn old_names(stores: &Stores, target: &Path) -> Result<Vec<PathBuf>> {
+    #[derive(Deserialize)]
+    struct Old {
+        parts: Vec<OldPart>,
+    }
+    #[derive(Deserialize)]
+    struct OldPart {
+        #[serde(with = "crate::names")]
+        name: PathBuf,
+    }
+    let path = target.join(SUCCESS);
+    let Some(stat) = stores.stat(&path)? else {
+        return Ok(Vec::new());
+    };
+    let mut text = vec![0; stat.bytes.min(SUCCESS_BYTES_MAX) as usize];
+    let read = stores.open(&path, Caching::Cached)?.read_at(&mut text, 0)?;
+    let old: Option<Old> = serde_json::from_slice(text.get(..read).unwrap_or_default()).ok();
+    let names = old.into_iter().flat_map(|old| old.parts);
+    let names = names
+        .map(|part| part.name)
+        .filter(|name| is_file_name(name));
+    Ok(names.map(|name| target.join(name)).collect())
+}
+
+/// Removes an object, or all below what stands for a directory.
+fn remove_below(stores: &Stores, objects: &dyn Objects, path: &Path) -> Result<()> {
+    match stores.stat(path)?.map(|stat| stat.kind) {
+        Some(FileKind::Directory) => {
+            let inside = stores.list(path)?;
+            inside
+                .iter()
+                .try_for_each(|path| remove_below(stores, objects, path))
+        }
+        Some(_) => objects.delete(path),
+        None => Ok(()),
+    }
+}

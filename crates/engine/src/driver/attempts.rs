@@ -1,0 +1,183 @@
+//! How attempts end, and what follows: the task is done, tried again, or lost with what was made for it.
+//!
+//! ```text
+//!   runs ──Finished──▶ done: its report counts, other attempts are told to stop, tasks that need it may start
+//!    │ └──Failed─────▶ waits, and is tried again; after too many tries the job ends, or goes without it
+//!    └────Lost───────▶ is tried again at once: no fault of the task
+//!   done ──OutputLost─▶ is done again, and so is what it was made of if that was used up
+//! ```
+
+use std::ops::RangeInclusive;
+
+use super::{Action, Driver, Ending, give_back};
+use crate::error::{Error, Kind};
+use crate::task::{AttemptId, TaskReport};
+
+/// How often a task may be tried again, and when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RetryPolicy {
+    /// Tries after the first.
+    pub retries: u32,
+    /// Wait before the first retry; doubled for each further one.
+    pub first_wait_ms: u64,
+}
+
+impl Default for RetryPolicy {
+    /// Four retries within three quarters of a second: a device's hiccup is over by then, its death is not.
+    fn default() -> Self {
+        RetryPolicy {
+            retries: 4,
+            first_wait_ms: 50,
+        }
+    }
+}
+
+/// How often a task may be lost before the job gives up: workers that take it along each time are no accident.
+const LOSSES_MAX: u32 = 100;
+
+impl Driver {
+    pub(super) fn finished(
+        &mut self,
+        id: AttemptId,
+        report: TaskReport,
+        actions: &mut Vec<Action>,
+    ) {
+        let counts = self.awaits(id);
+        self.running.remove(&id);
+        let Some(task) = self.tasks.get_mut(id.task as usize) else {
+            return;
+        };
+        if !counts {
+            // It came too late, or its worker was taken for dead; told twice, it is still the one that counts.
+            if task.winner != Some(id.attempt) {
+                give_back(report.leftovers(), actions);
+            }
+            return;
+        }
+        task.winner = Some(id.attempt);
+        if self.ending.is_none() {
+            give_back(task.spec.used_up(&report), actions);
+        }
+        self.done(id.task, report, actions);
+    }
+
+    pub(super) fn failed(
+        &mut self,
+        at_ms: u64,
+        id: AttemptId,
+        error: Error,
+        actions: &mut Vec<Action>,
+    ) {
+        if self.running.remove(&id) != Some(false) {
+            return; // it was told to stop, or is not ours
+        }
+        self.failed_attempts += 1;
+        if self.ending.is_some() {
+            return;
+        }
+        let task = &mut self.tasks[id.task as usize];
+        task.failures += 1;
+        let tries = task.failures;
+        if !error.retryable() || tries > self.policy.retries {
+            let error = if tries > 1 {
+                error.with("tries", tries)
+            } else {
+                error
+            };
+            self.given_up(id.task, error, actions);
+        } else if !self.runs(id.task) {
+            let at_ms = at_ms + (self.policy.first_wait_ms << (tries - 1));
+            self.waiting.insert((at_ms, id.task));
+            actions.push(Action::WakeAt { at_ms });
+        }
+    }
+
+    /// A task failed for good: the job ends with it, unless the plan can do without.
+    fn given_up(&mut self, number: u32, error: Error, actions: &mut Vec<Action>) {
+        // What was made once and is to be made again was used already: nothing can stand for it.
+        let made_before = number < self.first_open;
+        let task = &self.tasks[number as usize];
+        let without = (!made_before).then(|| self.plan.without(&task.spec, &error));
+        match without.flatten() {
+            Some(report) => self.done(number, report, actions),
+            None => self.end(Ending::Badly(error), actions),
+        }
+    }
+
+    /// The task has its report: nothing more of it runs, and tasks that waited for it may start.
+    fn done(&mut self, number: u32, report: TaskReport, actions: &mut Vec<Action>) {
+        self.undone.remove(&number);
+        self.ready.remove(&number);
+        if self.ending.is_some() {
+            return;
+        }
+        for (id, stops) in self.running.range_mut(attempts_of(number)) {
+            if !std::mem::replace(stops, true) {
+                actions.push(Action::Abort { id: *id });
+            }
+        }
+        self.ready
+            .extend(self.blocked.remove(&number).unwrap_or_default());
+        if number >= self.first_open {
+            self.tasks[number as usize].report = Some(report);
+            self.next_stage_if_over(actions);
+        } // else its report was used when it was done for the first time
+    }
+
+    pub(super) fn lost(&mut self, id: AttemptId, actions: &mut Vec<Action>) {
+        if self.running.remove(&id) != Some(false) || self.ending.is_some() {
+            return;
+        }
+        let task = &mut self.tasks[id.task as usize];
+        task.losses += 1;
+        if task.losses > LOSSES_MAX {
+            let message = format!("the workers of {LOSSES_MAX} attempts at a task were lost");
+            let error = Error::new(Kind::Io, "run a task", message)
+                .with("task", id.task)
+                .advise("check why workers end: their memory, their machines");
+            self.end(Ending::Badly(error), actions);
+        } else if !self.runs(id.task) {
+            self.ready.insert(id.task);
+        }
+    }
+
+    /// What a task made is gone. If it had used up what it was made of, those tasks are done again, too.
+    pub(super) fn output_lost(&mut self, number: u32) {
+        let mut lost = vec![number];
+        while let Some(number) = lost.pop() {
+            if self.ending.is_some() || !self.is_done(number) {
+                continue; // it is being done, or will be
+            }
+            self.undone.insert(number);
+            self.ready.insert(number);
+            let task = &mut self.tasks[number as usize];
+            task.report = None;
+            if task.spec.uses_up() {
+                let needs = self.stages[self.stage_of(number)].needs_of(number);
+                lost.extend(needs.iter().cloned().flatten());
+            }
+        }
+    }
+
+    /// Another attempt may begin beside those that run, if each writes files of its own.
+    pub(super) fn straggles(&mut self, number: u32) {
+        if self.ending.is_none() && !self.is_done(number) && self.runs(number) {
+            let task = &self.tasks[number as usize];
+            if task.spec.writes_apart() {
+                self.ready.insert(number);
+            }
+        }
+    }
+
+    /// Whether an attempt at a task runs, and was not told to stop.
+    pub(super) fn runs(&self, task: u32) -> bool {
+        let mut attempts = self.running.range(attempts_of(task));
+        attempts.any(|(_, stops)| !stops)
+    }
+}
+
+/// All that attempts at a task may be called.
+fn attempts_of(task: u32) -> RangeInclusive<AttemptId> {
+    let id = |attempt| AttemptId { task, attempt };
+    id(0)..=id(u32::MAX)
+}

@@ -1,0 +1,94 @@
+//! What goes between driver and runner: events in, actions out.
+
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::task::{AttemptId, Spent, TaskReport, TaskSpec};
+
+/// What happened.
+#[derive(Debug)]
+pub enum Event {
+    /// The runner is ready, with room for so many attempts at once.
+    Started {
+        /// How many attempts may run at once.
+        slots: usize,
+    },
+    /// An attempt is through.
+    Finished {
+        /// Which.
+        id: AttemptId,
+        /// With what.
+        report: TaskReport,
+    },
+    /// An attempt ended without a result.
+    Failed {
+        /// Which.
+        id: AttemptId,
+        /// Why.
+        error: Error,
+    },
+    /// An attempt is gone with its worker, or what it needed is gone. It is no fault of the task, and not counted as
+    /// a failure.
+    Lost {
+        /// Which.
+        id: AttemptId,
+    },
+    /// What a task that is over had made is gone.
+    OutputLost {
+        /// The task's number.
+        task: u32,
+    },
+    /// A task takes longer than it should: another attempt may begin beside those that run.
+    Straggles {
+        /// The task's number.
+        task: u32,
+    },
+    /// A time that was asked for has come.
+    Woken,
+    /// The user wants the job to end.
+    Cancel,
+}
+
+/// What the runner is to do.
+#[derive(Debug)]
+pub enum Action {
+    /// A stage begins.
+    BeginStage {
+        /// Its name.
+        name: &'static str,
+        /// Bytes that its tasks will note as done.
+        bytes: u64,
+        /// How many tasks it has.
+        tasks: usize,
+        /// How many of them are known to be over, and will not be launched.
+        kept: usize,
+    },
+    /// Run this attempt.
+    Launch {
+        /// Which.
+        id: AttemptId,
+        /// What it is to do.
+        spec: Arc<TaskSpec>,
+    },
+    /// Stop this attempt, which still reports its end.
+    Abort {
+        /// Which.
+        id: AttemptId,
+    },
+    /// Give this space back, once all that was recorded is in the history for good: another process that resumes the
+    /// job would miss what is gone.
+    GiveBack {
+        /// What no task needs any more.
+        spent: Vec<Spent>,
+    },
+    /// Send `Woken` at this time.
+    WakeAt {
+        /// Milliseconds on the clock of the events.
+        at_ms: u64,
+    },
+    /// The job is over; nothing of it runs any more.
+    Complete {
+        /// How it ended.
+        outcome: Result<()>,
+    },
+}

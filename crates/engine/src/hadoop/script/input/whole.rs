@@ -1,0 +1,55 @@
+//! Files as one record each: the file's name, and all that is in it.
+
+use std::os::unix::ffi::OsStringExt;
+
+use super::{FileSource, Pair, Piece, Records};
+use crate::error::Result;
+use crate::hadoop::script::lines::Source;
+use crate::hadoop::value::Class;
+use crate::storage::Store;
+
+/// A file as one record.
+#[derive(Debug)]
+pub struct WholeFile {
+    name: Vec<u8>,
+    content: Vec<u8>,
+    given: bool,
+}
+
+impl WholeFile {
+    /// Reads a file.
+    pub fn open(store: &dyn Store, piece: &Piece) -> Result<Self> {
+        let mut source = FileSource::open(store, &piece.path, 0, piece.coded)?;
+        let mut content = Vec::new();
+        let mut filled = 0;
+        loop {
+            content.resize(filled + (256 << 10), 0);
+            let count = source.read(content.get_mut(filled..).unwrap_or_default())?;
+            filled += count;
+            if count == 0 {
+                break;
+            }
+        }
+        content.truncate(filled);
+        let name = piece.uri().into_vec();
+        Ok(WholeFile {
+            name,
+            content,
+            given: false,
+        })
+    }
+}
+
+impl Records for WholeFile {
+    fn advance(&mut self) -> Result<bool> {
+        Ok(!std::mem::replace(&mut self.given, true))
+    }
+
+    fn pair(&self) -> Pair<'_> {
+        ((Class::Text, &self.name), (Class::Bytes, &self.content))
+    }
+
+    fn offset(&self) -> u64 {
+        0
+    }
+}

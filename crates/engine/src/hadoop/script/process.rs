@@ -1,0 +1,327 @@
+//! One run of a script: begun, fed and read at the same time, and gone at the end, with whatever it began.
+//!
+//! ```text
+//!   feed  ──(thread)──▶ stdin  ┐
+//!   take  ◀──(caller)── stdout ├ script, in a process group of its own
+//!   tail  ◀──(thread)── stderr ┘
+//! ```
+//!
+//! Both directions move independently, so that a script may read all before it writes, write before it reads, or do
+//! neither. Its program is started as it is, without a shell. When it is over, whatever of its process group is left is
+//! killed. If we are killed, the kernel kills it.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, PipeReader, PipeWriter};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::exit::Exit;
+use super::pipes::{Halt, Pipe, Stdin, Stdout, Watch};
+use super::reporter::Reporter;
+use crate::error::{Error, Kind, Result};
+use crate::names::show_path;
+use crate::sys::files::make_executable;
+use crate::sys::processes::kill_group;
+use crate::sys::{codes, lifeline, signals};
+
+/// How long to wait for a process that has closed its output, between looks.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// How long standard error may stay open behind the script's end, in looks of 50 ms.
+const ERRORS_LEFT: u32 = 4;
+
+/// How long and in how many pieces it may go on then: what the script itself said lies in the pipe and is read in fewer,
+/// however late; somebody whom it left behind may speak for ever.
+const ERRORS_LAST: Duration = Duration::from_secs(1);
+const ERRORS_PIECES: u32 = 64;
+
+/// What to run, and where.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// The program and its arguments.
+    pub argv: Vec<OsString>,
+    /// Variables of its environment, beside those of ours.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Its working directory.
+    pub folder: PathBuf,
+    /// Where programs are looked for that are not in `folder`: directories, separated by colons.
+    pub search: OsString,
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Ended<T, F> {
+    /// What reading its output gave.
+    pub taken: Result<T>,
+    /// What feeding it gave.
+    pub fed: Result<F>,
+    /// Why it was ended, if it was.
+    pub halt: Option<Halt>,
+    /// How it ended.
+    pub exit: Exit,
+    /// What it said on standard error.
+    pub said: Reporter,
+}
+
+/// Runs a program: `feed` writes its input, in a thread, while `take` reads its output.
+///
+/// # Errors
+/// Only where it could not be begun; everything else is in [`Ended`].
+pub fn run<T, F: Send>(
+    program: &Program,
+    prefix: &str,
+    watch: &Watch<'_>,
+    feed: impl FnOnce(&mut Stdin<'_>) -> Result<F> + Send,
+    take: impl FnOnce(&mut Stdout<'_>) -> Result<T>,
+) -> Result<Ended<T, F>> {
+    let mut child = Group(spawn(program)?);
+    let (input, output, errors) = child.pipes()?;
+    let mut said = Reporter::new(prefix);
+    let over = std::sync::atomic::AtomicBool::new(false);
+    let (taken, fed, halt) = thread::scope(|scope| {
+        let feeder = scope.spawn(|| {
+            let mut stdin = Stdin::new(input, watch);
+            let fed = feed(&mut stdin);
+            match fed {
+                Ok(_) => {
+                    stdin.flush();
+                }
+                Err(_) => watch.fail(),
+            }
+            (fed, stdin.halt())
+        });
+        let listener = scope.spawn(|| listen(errors, &mut said, watch, &over));
+        let mut stdout = Stdout::new(output, watch);
+        let taken = take(&mut stdout);
+        let mut halt = stdout.halt();
+        drop(stdout);
+        if taken.is_err() {
+            watch.fail();
+        }
+        if halt.is_none() && taken.is_ok() {
+            match child.wait(watch) {
+                Ok(exit) if watch.is_failure(exit) => watch.fail(), // there is nobody left to be fed
+                Ok(_) => {}
+                Err(reason) => halt = Some(reason),
+            }
+        }
+        if halt.is_some() || taken.is_err() {
+            child.kill();
+        }
+        over.store(true, std::sync::atomic::Ordering::Relaxed);
+        let panicked = |_panic| {
+            (
+                Err(Error::bug("feed a script", "its thread panicked")),
+                None,
+            )
+        };
+        let (fed, fed_halt) = feeder.join().unwrap_or_else(panicked);
+        let _ = listener.join(); // a panic there loses what the script said, and nothing else
+        (taken, fed, halt.or(fed_halt))
+    });
+    let exit = child.end();
+    said.end();
+    Ok(Ended {
+        taken,
+        fed,
+        halt,
+        exit,
+        said,
+    })
+}
+
+/// Reads standard error to its end, or to a while after the script's.
+fn listen(
+    mut errors: Pipe<PipeReader>,
+    said: &mut Reporter,
+    watch: &Watch<'_>,
+    over: &std::sync::atomic::AtomicBool,
+) {
+    let mut buffer = vec![0; 16 << 10];
+    let (mut left, mut pieces, mut ended) = (ERRORS_LEFT, 0, None);
+    loop {
+        let halt = || {
+            if !over.load(std::sync::atomic::Ordering::Relaxed) {
+                return None;
+            }
+            left = left.saturating_sub(1);
+            (left == 0).then_some(Halt::Failed)
+        };
+        match errors.read(&mut buffer, halt) {
+            Ok(0) | Err(_) => return,
+            Ok(count) => {
+                watch.moved();
+                said.take(buffer.get(..count).unwrap_or_default());
+                if over.load(std::sync::atomic::Ordering::Relaxed) {
+                    pieces += 1;
+                    let ended = ended.get_or_insert_with(Instant::now);
+                    if pieces > ERRORS_PIECES && ended.elapsed() > ERRORS_LAST {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A process and those that it began. Killed when it is dropped.
+struct Group(Child);
+
+impl Group {
+    fn pipes(&mut self) -> Result<(Pipe<PipeWriter>, Pipe<PipeReader>, Pipe<PipeReader>)> {
+        let missing = || Error::bug("begin a script", "it has no pipes");
+        let input = self.0.stdin.take().map(OwnedFd::from).ok_or_else(missing)?;
+        let output = self
+            .0
+            .stdout
+            .take()
+            .map(OwnedFd::from)
+            .ok_or_else(missing)?;
+        let errors = self
+            .0
+            .stderr
+            .take()
+            .map(OwnedFd::from)
+            .ok_or_else(missing)?;
+        Ok((Pipe::new(input), Pipe::new(output), Pipe::new(errors)))
+    }
+
+    /// Waits for the process to end by itself; how it did, if the system knows.
+    fn wait(&mut self, watch: &Watch<'_>) -> Result<Option<Exit>, Halt> {
+        loop {
+            match self.0.try_wait() {
+                Ok(None) => {}
+                Ok(Some(status)) => return Ok(Some(Exit::of(status))),
+                Err(_) => return Ok(None),
+            }
+            if let Some(halt) = watch.check() {
+                return Err(halt);
+            }
+            thread::sleep(LOOK);
+        }
+    }
+
+    fn kill(&mut self) {
+        kill_group(self.0.id());
+    }
+
+    fn end(mut self) -> Exit {
+        // Before it is waited for: its number is its own until then.
+        self.kill_rest();
+        match self.0.wait() {
+            Ok(status) => Exit::of(status),
+            Err(_) => Exit::Signal(signals::SIGKILL),
+        }
+    }
+
+    /// Kills what the process left behind. It has ended, or is to end now.
+    fn kill_rest(&mut self) {
+        self.kill();
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Ok(None) = self.0.try_wait() {
+            self.kill();
+            let _ = self.0.wait(); // it was killed
+        }
+    }
+}
+
+fn spawn(program: &Program) -> Result<Child> {
+    let Some((name, arguments)) = program.argv.split_first() else {
+        return Err(Error::new(
+            Kind::BadOption,
+            "begin a script",
+            "its command line is empty",
+        ));
+    };
+    let found = find(name, program)?;
+    let mut command = Command::new(&found);
+    command
+        .args(arguments)
+        .envs(
+            program
+                .environment
+                .iter()
+                .map(|(name, value)| (name, value)),
+        )
+        .current_dir(&program.folder);
+    lifeline::bind(&mut command); // this thread stays with the script: see `run`
+    command.spawn().map_err(|error| not_begun(&found, &error))
+}
+
+/// The program as Hadoop finds it: in the working directory, where it is made executable; else in the search path.
+fn find(name: &OsStr, program: &Program) -> Result<PathBuf> {
+    let path = Path::new(name);
+    if path.is_absolute() {
+        return if path.is_dir() {
+            Err(no_program(path))
+        } else if path.exists() {
+            Ok(path.to_owned())
+        } else {
+            Err(not_found(name))
+        };
+    }
+    let here = program.folder.join(path);
+    if here.is_file() {
+        make_executable(&here);
+        return Ok(here);
+    }
+    let directories = std::env::split_paths(&program.search);
+    let found = directories
+        .filter(|directory| !directory.as_os_str().is_empty())
+        .map(|directory| directory.join(path))
+        .find(|file| file.is_file());
+    found.ok_or_else(|| not_found(name))
+}
+
+fn not_found(name: &OsStr) -> Error {
+    let name = show_path(name);
+    let message = format!(
+        "there is no program `{name}`, neither in the task's working directory nor on the PATH"
+    );
+    let file = if name.contains('/') {
+        name
+    } else {
+        format!("path/to/{name}")
+    };
+    Error::new(Kind::NotFound, "begin a script", message).advise(format!(
+        "ship it with the job, as in -file {file}, or name its whole path"
+    ))
+}
+
+fn no_program(directory: &Path) -> Error {
+    Error::new(
+        Kind::BadInput,
+        "begin a script",
+        "it is a directory, and no program",
+    )
+    .with_path(directory)
+    .advise("name the program itself, with its arguments behind it")
+}
+
+fn not_begun(path: &Path, error: &io::Error) -> Error {
+    match error.raw_os_error() {
+        Some(codes::ENOEXEC) => Error::new(Kind::BadInput, "begin a script", "it is not a program that the system can run")
+            .with_path(path)
+            .advise("begin it with a line such as #!/usr/bin/env python3, or name its interpreter in the command"),
+        Some(codes::ENOENT) => Error::new(Kind::NotFound, "begin a script", "the interpreter of its first line is not there")
+            .with_path(path)
+            .advise("install the interpreter, or name another one in the script's first line"),
+        Some(codes::E2BIG) => Error::new(Kind::BadOption, "begin a script", "its environment and arguments are too long for the system")
+            .with_path(path)
+            .advise("cut long properties with -D stream.jobconf.truncate.limit=20000"),
+        Some(codes::EACCES) => Error::from_io("begin a script", path, error).advise(
+            "make it executable with chmod +x, or name its interpreter in the command, as in -mapper 'python3 mapper.py'",
+        ),
+        _ => Error::from_io("begin a script", path, error),
+    }
+}
+
+#[cfg(test)]
+mod tests;

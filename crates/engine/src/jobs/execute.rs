@@ -1,0 +1,60 @@
+//! A job of any kind, from its options to its report or its explanation.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::environment::Environment;
+use super::registry::JobSpec;
+use super::report::JobReport;
+use super::steps::{Job, Story};
+use super::watched::Watched;
+use crate::budget::Process;
+use crate::error::Result;
+use crate::plan::explain::Explanation;
+use crate::runner::Control;
+use crate::runner::threads::from_panic;
+use crate::sys::memory::keep_little_freed;
+
+/// Runs a job from its beginning.
+pub(super) fn begin(spec: &JobSpec, environment: &Environment, control: &Control) -> JobReport {
+    let watched = Watched::new(environment, &spec.common);
+    watched.submitted(spec.command, environment);
+    let report = watched.sampled(control, || {
+        run_watched(spec, environment, control, &watched, None)
+    });
+    watched.finished(report)
+}
+
+/// Runs a job to its end, which may be that of a dead one: `resumed` is what is known of that.
+pub(super) fn run_watched(
+    spec: &JobSpec,
+    environment: &Environment,
+    control: &Control,
+    watched: &Watched,
+    resumed: Option<&Story>,
+) -> JobReport {
+    if environment.process == Process::Own {
+        keep_little_freed();
+    }
+    let mut job = Job::new(environment, spec.asked(), control, watched, resumed);
+    let run = AssertUnwindSafe(|| {
+        job.resolve()?;
+        if job.ends_published()? {
+            return Ok(());
+        }
+        spec.kind.run(&mut job)
+    });
+    let outcome = catch_unwind(run).unwrap_or_else(|panic| Err(from_panic(&*panic)));
+    job.over(outcome)
+}
+
+/// What a job would do, as numbers; nothing is written.
+///
+/// # Errors
+/// An option makes no sense, an input cannot be found, or the memory is too small for any plan.
+pub fn explain(spec: &JobSpec, environment: &Environment) -> Result<Explanation> {
+    let watched = Watched::new(environment, &spec.common);
+    let control = Control::default();
+    let mut job = Job::new(environment, spec.asked(), &control, &watched, None);
+    job.resolve()?;
+    spec.kind.explain(&job)
+}

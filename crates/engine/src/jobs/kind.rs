@@ -1,0 +1,65 @@
+//! What a kind of job is. Adding one costs its file, which implements [`JobKind`] and [`Described`], and its line in
+//! `KINDS` in `registry.rs`.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+
+use super::steps::{Job, Output, refusal};
+use crate::error::{Error, Kind, Result};
+use crate::plan::explain::Explanation;
+use crate::plan::table::{CommandSpec, Options};
+use crate::storage::stores::Stores;
+use crate::task::Work;
+
+/// What the engine needs to know of a kind of job. The implementor holds the options of one job.
+pub(super) trait JobKind: Options + Debug + Send + Sync {
+    /// Runs the job to its end.
+    fn run(&self, job: &mut Job<'_>) -> Result<()>;
+
+    /// The command, as reports and histories name it, where that is not the table's name of the kind.
+    fn command(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// What the job would do. A kind that does not say so has nothing to explain.
+    fn explain(&self, job: &Job<'_>) -> Result<Explanation> {
+        let message = format!("{} has no plan to explain", job.report.command);
+        Err(Error::new(Kind::BadOption, "explain the job", message)
+            .advise("see gristmill explain --help for jobs that have one"))
+    }
+
+    /// Fails with the reason if a killed job cannot be resumed. Where a kind does not say so, it is resumed if it
+    /// publishes an output.
+    fn resumable(&self) -> Result<()> {
+        let why = "jobs of its kind leave nothing to resume from";
+        self.output().map_or(Err(refusal(why, "")), |_| Ok(()))
+    }
+
+    /// Whether what its code is must have been kept, for another process to resume it.
+    fn keeps_code(&self) -> bool {
+        false
+    }
+
+    /// What runs its tasks, where their code is ours: worker processes ask.
+    fn work(&self, _store: Arc<Stores>) -> Option<Arc<dyn Work>> {
+        None
+    }
+
+    /// What it publishes.
+    fn output(&self) -> Option<Output<'_>> {
+        None
+    }
+
+    /// The name of the job that it resumes, in the place of running one of its own.
+    fn resumes(&self) -> Option<&str> {
+        None
+    }
+}
+
+/// A kind of job whose options can be read.
+pub(super) trait Described: JobKind + DeserializeOwned {
+    /// Its command, as the table has it.
+    const COMMAND: CommandSpec;
+}

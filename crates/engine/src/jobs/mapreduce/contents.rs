@@ -1,0 +1,136 @@
+//! Files that a job needs as they were, and that are known again by their content: its code, its side files.
+//!
+//! ```text
+//!   same length, number, time stamp ──▶ the same, not read        else: the same SHA-256 ──▶ the same
+//! ```
+//!
+//! So a file that was saved and put back, restored from a copy or checked out once more is the same. Inputs may be large:
+//! these are known by length and time stamp alone ([`Known`]).
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::error::{Error, Kind, Result};
+use crate::history::event::Known;
+use crate::jobs::steps::OPERATION;
+use crate::storage::{Caching, FileKind, Store};
+
+/// Bytes that are read at once.
+const READ_BYTES: usize = 1 << 20;
+
+/// A file as it was.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Content {
+    known: Known,
+    sha256: String,
+}
+
+impl Content {
+    /// Where it is.
+    pub(super) fn path(&self) -> PathBuf {
+        self.known.path.clone()
+    }
+}
+
+/// The files as they are. One that is gone is not looked for again.
+pub(super) fn contents(store: &dyn Store, paths: &[PathBuf]) -> Result<Vec<Content>> {
+    let mut found = Vec::with_capacity(paths.len());
+    for path in paths {
+        if let Some(stat) = store.stat(path)?
+            && stat.kind == FileKind::File
+        {
+            found.push(Content {
+                known: Known::new(path, &stat),
+                sha256: hash_of(store, path)?,
+            });
+        }
+    }
+    Ok(found)
+}
+
+/// Fails unless the files are what they were; `what` they are is said.
+pub(super) fn check(store: &dyn Store, files: &[Content], what: &str) -> Result<()> {
+    for then in files {
+        let path = &then.known.path;
+        let why = match store.stat(path)? {
+            None => format!("{what} is gone"),
+            Some(stat) if is_same(store, then, &Known::new(path, &stat))? => continue,
+            Some(_) => format!("{what} changed since the job began"),
+        };
+        return Err(Error::new(Kind::InputChanged, OPERATION, why)
+            .with_path(path)
+            .advise("put the file back as it was and resume again, or start the job anew"));
+    }
+    Ok(())
+}
+
+fn is_same(store: &dyn Store, then: &Content, now: &Known) -> Result<bool> {
+    if now.is_same(&then.known) {
+        return Ok(true);
+    }
+    Ok(now.bytes == then.known.bytes && hash_of(store, &now.path)? == then.sha256)
+}
+
+fn hash_of(store: &dyn Store, path: &Path) -> Result<String> {
+    let file = store.open(path, Caching::Cached)?;
+    let mut buffer = vec![0; READ_BYTES];
+    let (mut hasher, mut offset) = (Sha256::new(), 0);
+    loop {
+        let read = file.read_at(&mut buffer, offset)?;
+        hasher.update(buffer.get(..read).unwrap_or_default());
+        offset += read as u64;
+        if read < buffer.len() {
+            return Ok(hexadecimal(&hasher.finalize()));
+        }
+    }
+}
+
+/// A hash as text.
+pub(super) fn hexadecimal(hash: &[u8]) -> String {
+    let mut text = String::new();
+    for byte in hash {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::memory::Memory;
+    use crate::storage::{LocalDisk as _, Output as _};
+
+    /// Writes a new file. The one before stays under another name: a file in memory is known by its address, which
+    /// another could have as soon as it is gone.
+    fn write(store: &Memory, path: &str, bytes: &[u8]) {
+        let path = Path::new(path);
+        if store.stat(path).unwrap().is_some() {
+            let number = store.list(Path::new("/")).unwrap().len();
+            let old = PathBuf::from(format!("/old-{number}"));
+            store.rename(path, &old).unwrap();
+        }
+        let file = store.create(path, bytes.len() as u64, Caching::Cached);
+        file.unwrap().write_at(bytes, 0).unwrap();
+    }
+
+    #[test]
+    fn content_decides_and_not_the_time() {
+        let store = Memory::with_room_for(1000);
+        let path = PathBuf::from("/job.py");
+        write(&store, "/job.py", b"one");
+        let then = contents(&store, &[path.clone(), "/none".into()]).unwrap();
+        assert_eq!(then.len(), 1);
+        for (bytes, same) in [(b"one", true), (b"two", false), (b"one", true)] {
+            write(&store, "/job.py", bytes);
+            let found = check(&store, &then, "a file of the job's code");
+            assert_eq!(found.is_ok(), same);
+        }
+        store.remove(&path).unwrap();
+        let gone = check(&store, &then, "a side file").unwrap_err().to_string();
+        assert!(gone.contains("a side file is gone"), "{gone}");
+    }
+}

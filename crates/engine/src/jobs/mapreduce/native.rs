@@ -1,0 +1,49 @@
+//! Plans of native jobs: how their inputs are split, from the inputs and the options alone.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::Result;
+use crate::jobs::steps::Job;
+use crate::plan::amount::check_count;
+use crate::plan::mapreduce::{Command, MOST_PARTITIONS, MapReduceSpec};
+use crate::plan::sort::default_parts;
+use crate::split::input_files;
+use crate::split::text::{TextSplit, TextSplits, text_splits};
+use crate::task::{SplitData, WorkSplit};
+
+/// The plan of a job that maps the lines of text files and reduces to `parts` part files.
+///
+/// # Errors
+/// An input cannot be found, or there are too many parts.
+pub(in crate::jobs) fn text_job(
+    job: &Job<'_>,
+    inputs: &[PathBuf],
+    parts: Option<usize>,
+    output: &Path,
+) -> Result<MapReduceSpec> {
+    check_count("parts", parts, MOST_PARTITIONS)?;
+    let files = input_files(job.store(), inputs)?;
+    let how = TextSplits {
+        split_min: 0,
+        split_max: u64::MAX,
+        cut: true,
+        combine: true,
+        stride: 1,
+    };
+    let splits = text_splits(job.store(), &files, &how)?.into_iter();
+    let split = |pieces: TextSplit| -> Result<WorkSplit> {
+        Ok(WorkSplit {
+            bytes: pieces.iter().map(|piece| piece.bytes).sum(),
+            what: SplitData::of(&serde_json::json!({ "pieces": pieces }))?,
+        })
+    };
+    let input_bytes = files.iter().map(|file| file.stat.bytes).sum();
+    Ok(MapReduceSpec {
+        command: Command::Native,
+        splits: splits.map(split).collect::<Result<_>>()?,
+        files: files.into_iter().map(|file| file.path).collect(),
+        partitions: parts.unwrap_or_else(|| default_parts(input_bytes)) as u32,
+        output: output.to_owned(),
+        ..MapReduceSpec::default()
+    })
+}

@@ -1,0 +1,255 @@
+//! Every kind of job, and how a job of one of them is read from its options.
+//!
+//! ```text
+//!   {"terasort": {"inputs": [...], "output": "...", "memory": "8G"}}
+//!        │               │                              └──▶ Common
+//!        └──▶ KINDS ──▶ the kind's own options ──▶ JobSpec ──▶ jobs::run, jobs::explain, resume
+//! ```
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::kind::{Described, JobKind};
+use super::mapreduce::Mapreduce;
+use super::resume::Resume;
+use super::sort::SortSpec;
+use super::steps::{Asked, Output};
+use super::teragen::TeragenSpec;
+use super::terasort::TerasortSpec;
+use super::teravalidate::TeravalidateSpec;
+use crate::error::{Error, Kind, Result};
+use crate::plan::table::{CommandSpec, Common, Options as _};
+use crate::storage::location::Location;
+use crate::storage::stores::Stores;
+use crate::task::Work;
+
+/// Every kind of job, in the order of the help.
+const KINDS: &[Registered] = &[
+    Registered::kind::<SortSpec>(),
+    Registered::kind::<TeragenSpec>(),
+    Registered::kind::<TerasortSpec>(),
+    Registered::kind::<TeravalidateSpec>(),
+    Registered::kind::<Resume>(),
+    Registered::kind::<Mapreduce>(),
+];
+
+/// Options as given, but for those of [`Common`].
+type Own = Map<String, Value>;
+
+/// A line of the registry.
+struct Registered {
+    command: CommandSpec,
+    read: fn(Own) -> Result<Box<dyn JobKind>>,
+}
+
+impl Registered {
+    const fn kind<K: Described + 'static>() -> Self {
+        Registered {
+            command: K::COMMAND,
+            read: read::<K>,
+        }
+    }
+}
+
+fn read<K: Described + 'static>(options: Own) -> Result<Box<dyn JobKind>> {
+    Ok(Box::new(deserialize::<K>(options)?))
+}
+
+/// The commands that are listed, with their options.
+///
+/// ```
+/// let commands = gristmill_engine::jobs::commands();
+/// assert!(commands.iter().any(|command| command.name == "terasort"));
+/// ```
+pub fn commands() -> Vec<&'static CommandSpec> {
+    let all = KINDS.iter().map(|kind| &kind.command);
+    all.filter(|command| !command.example.is_empty()).collect()
+}
+
+/// The command of user code, which is not listed: `gristmill run`, `gristmill streaming` and Python's `gm.Job` have its
+/// options, beside their own.
+pub fn user_code() -> &'static CommandSpec {
+    const COMMAND: &CommandSpec = &Mapreduce::COMMAND;
+    COMMAND
+}
+
+/// What runs the tasks of the job that `options` describe, whose code is ours.
+///
+/// # Errors
+/// The job is another one.
+pub fn native_work(options: &str, store: Arc<Stores>) -> Result<Arc<dyn Work>> {
+    let work = JobSpec::from_json(options)?.kind.work(store);
+    work.ok_or_else(|| Error::bug("run a task", "the job has no code of its own"))
+}
+
+/// A job, as asked for.
+#[derive(Debug)]
+pub struct JobSpec {
+    /// What was asked for, as JSON.
+    pub(super) text: String,
+    /// Its command, as reports and histories name it.
+    pub(super) command: &'static str,
+    pub(super) common: Common,
+    pub(super) kind: Box<dyn JobKind>,
+}
+
+impl JobSpec {
+    /// Reads a job from JSON: an object with the command's name as its one key.
+    ///
+    /// # Errors
+    /// There is no such command, an option has a wrong value, is missing, or is not one of the command's.
+    ///
+    /// ```
+    /// use gristmill_engine::jobs::JobSpec;
+    /// assert!(JobSpec::from_json(r#"{"terasort": {"inputs": ["a"], "output": "b", "memory": "8G"}}"#).is_ok());
+    /// let error = JobSpec::from_json(r#"{"terasort": {"inputs": ["a"], "output": "b", "wings": 2}}"#).unwrap_err();
+    /// assert!(error.to_string().contains("wings"));
+    /// ```
+    pub fn from_json(text: &str) -> Result<Self> {
+        let job: Map<String, Value> = serde_json::from_str(text)
+            .map_err(|error| Error::bug("read the options", error.to_string()))?;
+        let mut commands = job.into_iter();
+        let (Some((name, Value::Object(given))), None) = (commands.next(), commands.next()) else {
+            return Err(wrong("a job is one command with its options"));
+        };
+        let registered = KINDS.iter().find(|kind| kind.command.name == name);
+        let registered =
+            registered.ok_or_else(|| wrong(&format!("there is no command {name:?}")))?;
+        let missing = registered
+            .command
+            .options()
+            .find(|option| option.default.is_empty() && !given.contains_key(option.name));
+        if let Some(missing) = missing {
+            return Err(
+                wrong(&format!("{}: it must be given", missing.name)).of_option(missing.name)
+            );
+        }
+        let (common, own): (Map<_, _>, Map<_, _>) = given
+            .into_iter()
+            .partition(|(name, _)| registered.command.common.contains(&name.as_str()));
+        let mut common: Common = deserialize(common)?;
+        let kind = (registered.read)(own)?;
+        let output = kind.output().map(Output::path);
+        let is_remote = output.is_some_and(|path| Location::of(path).is_remote());
+        if is_remote && common.spill_dir.is_empty() {
+            common.spill_dir.push(".".into()); // runs and the job's folder are on a local disk
+        }
+        Ok(JobSpec {
+            text: text.to_owned(),
+            command: kind.command().unwrap_or(registered.command.name),
+            common,
+            kind,
+        })
+    }
+
+    /// What was asked for, whatever the kind of job.
+    pub(super) fn asked(&self) -> Asked<'_> {
+        Asked {
+            command: self.command,
+            common: &self.common,
+            options: &self.text,
+            output: self.kind.output(),
+        }
+    }
+
+    /// The same job with absolute paths, where `directory` is the one that it was asked for in.
+    #[must_use]
+    pub fn rooted(mut self, directory: &Path) -> Self {
+        let own = self.kind.paths().into_iter();
+        for path in own.chain(self.common.paths()) {
+            *path = Location::of(path).rooted(directory);
+        }
+        self
+    }
+}
+
+fn deserialize<T: DeserializeOwned>(options: Map<String, Value>) -> Result<T> {
+    serde_path_to_error::deserialize(Value::Object(options)).map_err(|error| {
+        let path = error.path().to_string();
+        let option = path.rsplit('.').next().unwrap_or_default();
+        wrong(&format!("{option}: {}", error.inner())).of_option(option)
+    })
+}
+
+fn wrong(message: &str) -> Error {
+    Error::new(Kind::BadOption, "read the options", message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::JobOption;
+    use crate::plan::table::ValueKind;
+
+    /// A value that an option of this kind takes.
+    fn value_of(name: &str, kind: ValueKind) -> Value {
+        match kind {
+            ValueKind::Flag => serde_json::json!(true),
+            ValueKind::Count => serde_json::json!(3),
+            ValueKind::Bytes => serde_json::json!("1G"),
+            ValueKind::Rows => serde_json::json!("5k"),
+            ValueKind::Choice(words) => serde_json::json!(words[0]),
+            ValueKind::Text if name == "format" => serde_json::json!("lines"),
+            ValueKind::Path | ValueKind::Text => serde_json::json!("x"),
+            ValueKind::Paths | ValueKind::PathList => serde_json::json!(["x", "y"]),
+        }
+    }
+
+    /// Every option of the table is taken by its command, and no other; those without a default must be given.
+    #[test]
+    fn each_command_takes_the_options_of_the_table_and_no_others() {
+        let parse = |name: &str, given: &Map<String, Value>| {
+            JobSpec::from_json(&serde_json::json!({ name: given }).to_string())
+        };
+        for command in commands() {
+            let given: Map<String, Value> = command
+                .options()
+                .map(|option| (option.name.to_owned(), value_of(option.name, option.kind)))
+                .collect();
+            let spec = parse(command.name, &given).unwrap();
+            assert_eq!(spec.command, command.name);
+            for option in command.options() {
+                let mut without = given.clone();
+                without.remove(option.name);
+                let refused = parse(command.name, &without).is_err();
+                assert_eq!(refused, option.default.is_empty(), "{}", option.name);
+            }
+            for other in Common::OPTIONS.iter().map(|option| option.name) {
+                let mut more = given.clone();
+                more.entry(other).or_insert(Value::Null);
+                let refused = parse(command.name, &more).is_err();
+                assert_eq!(refused, !command.common.contains(&other), "{other}");
+            }
+        }
+    }
+
+    #[test]
+    fn common_options_have_the_names_that_commands_use() {
+        for command in KINDS.iter().map(|kind| &kind.command) {
+            let found = command.options().count();
+            assert_eq!(
+                found,
+                command.own.len() + command.common.len(),
+                "{}",
+                command.name
+            );
+        }
+    }
+
+    /// Those of user code alone are not in the table: `gristmill run` defines them.
+    #[test]
+    fn options_that_errors_advise_are_in_the_table() {
+        let ours = [JobOption::Timeout, JobOption::WorkerMemory];
+        for advised in JobOption::ALL {
+            let commands = commands();
+            let mut options = commands.iter().flat_map(|command| command.options());
+            let found = options.find(|option| option.name == advised.name());
+            let is_flag = found.map(|option| option.kind == ValueKind::Flag);
+            let expected = (!ours.contains(&advised)).then_some(advised.is_flag());
+            assert_eq!(is_flag, expected, "{advised:?}");
+        }
+    }
+}

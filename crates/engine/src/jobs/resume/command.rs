@@ -1,0 +1,48 @@
+//! The command `resume`.
+
+use crate::error::{Error, Result};
+use crate::jobs::kind::{Described, JobKind};
+use crate::jobs::steps::Job;
+use crate::plan::table::{CommandSpec, argument, options};
+
+options! {
+    /// What `resume` is given.
+    pub(in crate::jobs) struct Resume {
+        job_id: String = argument(
+            "The job's name, a part of it that no other job has, or last; `gristmill jobs` lists them.",
+        ),
+    }
+}
+
+impl Described for Resume {
+    const COMMAND: CommandSpec = CommandSpec {
+        name: "resume",
+        help: "Resume a job whose process was killed: what it had done is kept, and the output is the same.",
+        details: "The job is that of the history in `$GRISTMILL_HOME`, with the options that it was begun with, in the directory that it was begun in; if it runs user code, with that code as it was.",
+        example: "gristmill resume last",
+        python: r#"
+>>> import os, tempfile, gristmill
+>>> with tempfile.TemporaryDirectory() as home:
+...     os.environ["GRISTMILL_HOME"] = home
+...     made = gristmill.teragen("1k", f"{home}/data", history=True)
+...     try:
+...         gristmill.resume("last")
+...     except ValueError as error:
+...         print(str(error).partition(" (")[0])
+cannot resume the job: it is over: succeeded
+"#,
+        explained: false,
+        own: Self::OPTIONS,
+        common: &[],
+    };
+}
+
+impl JobKind for Resume {
+    fn run(&self, _job: &mut Job<'_>) -> Result<()> {
+        Err(Error::bug("run a job", "a job that resumes itself"))
+    }
+
+    fn resumes(&self) -> Option<&str> {
+        Some(&self.job_id)
+    }
+}

@@ -1,0 +1,60 @@
+//! What `explain` says of a sort.
+
+use super::plan::Sort;
+use crate::error::Result;
+use crate::jobs::steps::Job;
+use crate::jobs::steps::explain::{NOTHING_SHARED, by_runs, memory};
+use crate::plan::explain::Explanation;
+use crate::record::shape::Shape;
+
+/// What is different of tasks with a stream.
+const STREAMS_HERE: &str = "; tasks that read or write a stream run in the main process";
+
+/// The plan of a sort.
+pub(super) fn of_plan<S: Shape>(
+    job: &Job<'_>,
+    sort: &Sort<'_, S>,
+    files: usize,
+    bytes: u64,
+    streams: Vec<String>,
+    tasks: u64,
+) -> Result<Explanation> {
+    let (spec, numbers) = (sort.spec, &sort.numbers);
+    let has_stream = !streams.is_empty() || !spec.writes_file();
+    let mut explained = Explanation {
+        streams,
+        parts: 1,
+        buckets: sort.buckets,
+        reason: sort_reason(job, sort, has_stream),
+        ..job.explanation(files, bytes)
+    };
+    by_runs(&mut explained, numbers, tasks, bytes);
+    if sort.fits {
+        explained.mode = "memory";
+        explained
+            .reservations
+            .push(memory("runs in memory", sort.memory_runs));
+        for stage in &mut explained.stages {
+            stage.reads = Some(if stage.name == "spill" { bytes } else { 0 });
+            stage.writes = Some(if stage.name == "merge" { bytes } else { 0 });
+        }
+    }
+    explained.disks = job.disks(Some(bytes), !sort.fits)?;
+    Ok(job.with_process(explained))
+}
+
+/// Why a sort goes the way it does.
+fn sort_reason<S: Shape>(job: &Job<'_>, sort: &Sort<'_, S>, has_stream: bool) -> String {
+    if sort.fits {
+        return "all runs have room in the budget".to_owned();
+    }
+    if !job.runner.shares_memory() {
+        let here = if has_stream { STREAMS_HERE } else { "" };
+        return format!("{NOTHING_SHARED}{here}");
+    }
+    if sort.memory_runs > 0 {
+        return "the length of a stream is not known: runs go to memory first, then to disk"
+            .to_owned();
+    }
+    "the runs have no room in the budget".to_owned()
+}

@@ -1,0 +1,35 @@
+//! What was asked for, whatever the kind of job.
+
+use std::path::Path;
+
+use crate::plan::table::Common;
+
+/// What was asked for.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::jobs) struct Asked<'a> {
+    pub(in crate::jobs) command: &'static str,
+    /// The options that the job has in common with others.
+    pub(in crate::jobs) common: &'a Common,
+    /// All its options, as JSON.
+    pub(in crate::jobs) options: &'a str,
+    /// What it publishes.
+    pub(in crate::jobs) output: Option<Output<'a>>,
+}
+
+/// What a job publishes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::jobs) enum Output<'a> {
+    /// A directory with a `_SUCCESS`.
+    Directory(&'a Path),
+    /// One file.
+    File(&'a Path),
+}
+
+impl<'a> Output<'a> {
+    /// Where it is.
+    pub(in crate::jobs) fn path(self) -> &'a Path {
+        match self {
+            Output::Directory(path) | Output::File(path) => path,
+        }
+    }
+}

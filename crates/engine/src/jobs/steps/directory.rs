@@ -1,0 +1,80 @@
+//! The steps that every job with an output directory shares: what the kind does stands between them.
+//!
+//! ```text
+//!   take inputs ─▶ stage ─▶ spill places ─▶ │ the kind: run, prove, report │ ─▶ publish
+//! ```
+
+use std::path::{Path, PathBuf};
+
+use super::asked::Output;
+use super::job::Job;
+use super::places::Places;
+use crate::commit::{Committer, Made};
+use crate::error::Result;
+use crate::record::shape::ShapeKind;
+use crate::storage::input::InputFile;
+use crate::storage::objects::Upload;
+
+/// What is known of an output directory before the job begins.
+#[derive(Debug)]
+pub(in crate::jobs) struct Directory<'a> {
+    /// Where it will be.
+    pub(in crate::jobs) path: &'a Path,
+    /// The names of its files.
+    pub(in crate::jobs) names: &'a [PathBuf],
+    /// Their bytes, together.
+    pub(in crate::jobs) bytes: u64,
+    /// The input, which must not change meanwhile.
+    pub(in crate::jobs) inputs: &'a [InputFile],
+    /// What its records are.
+    pub(in crate::jobs) shape: ShapeKind,
+    /// Whether the job writes runs, about as many bytes as its output.
+    pub(in crate::jobs) by_runs: bool,
+}
+
+/// What a job can say of its output when all is proved.
+#[derive(Debug)]
+pub(in crate::jobs) struct Proven {
+    /// The bytes of `_SUCCESS`.
+    pub(in crate::jobs) success: Vec<u8>,
+    /// The files that tasks have uploaded.
+    pub(in crate::jobs) uploads: Vec<Upload>,
+}
+
+impl Directory<'_> {
+    /// Runs `work`, which is told where to write; then publishes what it wrote.
+    pub(in crate::jobs) fn make(
+        &self,
+        job: &mut Job<'_>,
+        work: impl FnOnce(&mut Job<'_>, &dyn Committer, &Places) -> Result<Proven>,
+    ) -> Result<()> {
+        job.take_inputs(self.inputs, None)?;
+        let output = (self.names, self.bytes);
+        let committer = job.committer(Output::Directory(self.path), output)?;
+        let (spill, runs) = if self.by_runs {
+            let (spill, folders) = job.run_folders(&*committer)?;
+            job.check_room(committer.disk(), &folders, self.bytes)?;
+            (Some(spill), folders)
+        } else {
+            (None, Vec::new())
+        };
+        let uploads = self.names.iter().map(|name| committer.path_of(name));
+        let places = Places {
+            runs,
+            output: committer.staged(),
+            names: self.names.to_vec(),
+            uploads: uploads.collect(),
+            shape: self.shape,
+            unique: false,
+            attempts: None,
+        };
+        let proven = work(job, &*committer, &places)?;
+        drop(spill); // gives the runs' folders back
+        let made = Made {
+            names: self.names,
+            uploads: &proven.uploads,
+            success: &proven.success,
+        };
+        job.publish(committer, &made)
+    }
+}

@@ -1,0 +1,128 @@
+//! What `explain` says of a job of any kind: its plan, from the same code that the job itself would follow. What is
+//! different of a kind stands in the kind's `explain.rs`.
+
+use std::path::Path;
+
+use super::asked::Output;
+use super::job::Job;
+use crate::error::Result;
+use crate::names::spell;
+use crate::plan::explain::{Explanation, PlannedDisk, PlannedMemory, PlannedStage};
+use crate::plan::sort::reduce_bytes;
+use crate::plan::spill::SpillNumbers;
+use crate::storage::Store as _;
+use crate::storage::location::parent_of;
+
+/// Why a job goes by runs whose tasks run in worker processes.
+pub(in crate::jobs) const NOTHING_SHARED: &str =
+    "worker processes share no memory, so that sorted runs go to disk";
+
+impl<'a> Job<'a> {
+    /// An explanation of a job with so many input files and bytes, as far as all kinds of jobs have one.
+    pub(in crate::jobs) fn explanation(&self, files: usize, input_bytes: u64) -> Explanation {
+        Explanation {
+            command: self.report.command,
+            runner: self.common.runner.name(),
+            workers: self.workers,
+            memory_bytes: self.memory_bytes,
+            files,
+            input_bytes,
+            ..Explanation::default()
+        }
+    }
+
+    /// The same with what the process holds of the budget before the job's work begins.
+    pub(in crate::jobs) fn with_process(&self, mut explained: Explanation) -> Explanation {
+        let own_bytes = self.room().held_bytes.saturating_sub(self.runner_bytes);
+        let held = [
+            ("the program itself, and the names of files", own_bytes),
+            ("worker processes with nothing to do", self.runner_bytes),
+        ];
+        let held = held.into_iter().filter(|(_, bytes)| *bytes > 0);
+        let held = held.map(|(name, bytes)| memory(name, bytes));
+        explained.reservations.splice(0..0, held);
+        explained
+    }
+
+    /// Disk space for output and runs. On one file system they share: what is merged is given back.
+    pub(in crate::jobs) fn disks(
+        &self,
+        needs: Option<u64>,
+        runs: bool,
+    ) -> Result<Vec<PlannedDisk>> {
+        let (store, spill_dirs) = (self.store(), &self.common.spill_dir);
+        let disk = |path: &Path, purpose| {
+            let free = match store.stat(path)? {
+                Some(_) => store.disk().free_bytes(path)?,
+                None => None,
+            };
+            Ok(PlannedDisk {
+                path: spell(path),
+                purpose,
+                needs,
+                free,
+            })
+        };
+        let beside = |output: Output<'a>| parent_of(output.path());
+        let output = self.asked.output.map_or(Path::new("."), beside);
+        let mut disks = vec![disk(output, "output")?];
+        if runs && spill_dirs.is_empty() {
+            disks.push(disk(output, "runs, given back as the output grows")?);
+        }
+        for directory in spill_dirs.iter().filter(|_| runs) {
+            disks.push(disk(directory, "runs")?);
+        }
+        Ok(disks)
+    }
+}
+
+/// The stages of a sort by runs, and their memory.
+pub(in crate::jobs) fn by_runs(
+    explained: &mut Explanation,
+    numbers: &SpillNumbers,
+    tasks: u64,
+    bytes: u64,
+) {
+    let workers = explained.workers as u64;
+    explained.mode = "runs";
+    explained.runs = numbers.runs(bytes).max(tasks);
+    explained.fan_in = numbers.fan_in();
+    explained.passes = numbers.passes(explained.runs as usize);
+    let spill = crate::spill::spill_bytes(numbers.chunk_bytes, numbers.buffer_bytes);
+    let merged = (explained.runs as usize).min(numbers.fan_in());
+    let merge = crate::merge::merge_bytes(merged, numbers.source_bytes(&vec![0; merged]))
+        + crate::storage::overlap::writer_bytes(numbers.buffer_bytes);
+    explained.reservations = vec![
+        memory("to spill: records, entries, buffers", workers * spill),
+        memory("to merge: buffers of runs and output", workers * merge),
+    ];
+    explained.stages.push(stage("spill", tasks, bytes, bytes));
+    let mut runs = explained.runs as usize;
+    for _ in 0..explained.passes {
+        runs = runs.div_ceil(numbers.fan_in());
+        explained
+            .stages
+            .push(stage("merge runs", runs as u64, bytes, bytes));
+    }
+    let each = reduce_bytes(bytes, explained.workers);
+    let ranges = (explained.buckets as u64).min(bytes.div_ceil(each).max(1));
+    explained.stages.push(stage("merge", ranges, bytes, bytes));
+}
+
+pub(in crate::jobs) fn stage(
+    name: &'static str,
+    tasks: u64,
+    reads: u64,
+    writes: u64,
+) -> PlannedStage {
+    PlannedStage {
+        name,
+        tasks,
+        reads: Some(reads),
+        writes: Some(writes),
+    }
+}
+
+pub(in crate::jobs) fn memory(name: &'static str, bytes: u64) -> PlannedMemory {
+    PlannedMemory { name, bytes }
+}

@@ -1,0 +1,239 @@
+//! A job under way: what it was given, what it may use, what is kept and reported of it.
+
+use std::cell::OnceCell;
+use std::time::Instant;
+
+use super::asked::{Asked, Output};
+use super::story::Story;
+use crate::budget::{Budget, Process, Room, available_bytes};
+use crate::error::{Error, JobOption, Kind, Result, show_bytes};
+use crate::history::event::Event;
+use crate::jobs::environment::Environment;
+use crate::jobs::report::JobReport;
+use crate::jobs::watched::Watched;
+use crate::plan;
+use crate::plan::table::Common;
+use crate::runner::phases::PhaseClock;
+use crate::runner::threads::Threads;
+use crate::runner::tree::Used;
+use crate::runner::usage::PeakMemory;
+use crate::runner::{Control, Runner, StageProgress};
+use crate::storage::input::InputFile;
+use crate::storage::objects::part_bytes;
+use crate::storage::stores::Stores;
+use crate::sys::memory::resident_bytes;
+use crate::sys::usage::counts_device_bytes;
+
+/// What a process that resumes the job may hold beside: it plans with what the first one held. So little that 15 MB
+/// still are enough for two workers.
+const RESUMED_BYTES: u64 = 128 << 10;
+
+/// A job under way.
+pub(in crate::jobs) struct Job<'a> {
+    pub(in crate::jobs) environment: &'a Environment,
+    pub(in crate::jobs) asked: Asked<'a>,
+    pub(in crate::jobs) common: &'a Common,
+    pub(in crate::jobs) control: &'a Control,
+    pub(in crate::jobs) runner: Box<dyn Runner>,
+    pub(in crate::jobs) workers: usize,
+    pub(in crate::jobs) memory_bytes: u64,
+    /// What the process held when the job began.
+    began_bytes: u64,
+    /// What the runner's processes hold.
+    pub(in crate::jobs) runner_bytes: u64,
+    /// The memory to plan with, once it is asked for.
+    room: OnceCell<Room>,
+    began: Instant,
+    used_before: Used,
+    pub(in crate::jobs) clock: PhaseClock<'a>,
+    pub(super) peak: PeakMemory,
+    pub(in crate::jobs) watched: &'a Watched,
+    /// What is known of the job, if another process began it.
+    pub(in crate::jobs) resumed: Option<&'a Story>,
+    /// How often tasks have begun to run.
+    pub(super) rounds: u32,
+    pub(in crate::jobs) report: JobReport,
+}
+
+impl<'a> Job<'a> {
+    pub(in crate::jobs) fn new(
+        environment: &'a Environment,
+        asked: Asked<'a>,
+        control: &'a Control,
+        watched: &'a Watched,
+        resumed: Option<&'a Story>,
+    ) -> Self {
+        Job {
+            environment,
+            asked,
+            common: asked.common,
+            control,
+            runner: Box::new(Threads),
+            workers: 0,
+            memory_bytes: 0,
+            began_bytes: resident_bytes().0,
+            runner_bytes: 0,
+            room: OnceCell::new(),
+            began: Instant::now(),
+            used_before: watched.tree().used(),
+            clock: PhaseClock::new(watched.tree(), watched.recorder()),
+            peak: PeakMemory::of_job(environment.has_processes(asked.common)),
+            watched,
+            resumed,
+            rounds: 0,
+            report: JobReport::new(&environment.job_id, asked.command),
+        }
+    }
+
+    /// The report of the job, which ended so.
+    pub(in crate::jobs) fn over(mut self, outcome: Result<()>) -> JobReport {
+        self.clock.end();
+        self.peak.look();
+        let (mut report, before) = (self.report, self.used_before);
+        let used = self.watched.tree().used();
+        report.finish(outcome);
+        report.phases = self.clock.phases().to_vec();
+        report.wall_s = self.began.elapsed().as_secs_f64();
+        report.user_s = used.user_s - before.user_s;
+        report.sys_s = used.sys_s - before.sys_s;
+        report.peak_anon_bytes = self.peak.anonymous_bytes();
+        report.peak_mapped_bytes = self.peak.mapped_bytes();
+        if counts_device_bytes() {
+            report.count("DEVICE_BYTES_READ", used.read_bytes - before.read_bytes);
+        }
+        let cpu_ms = ((report.user_s + report.sys_s) * 1000.0) as u64;
+        report.count("CPU_MILLISECONDS", cpu_ms);
+        report
+    }
+
+    pub(in crate::jobs) fn store(&self) -> &'a Stores {
+        &self.environment.store
+    }
+
+    /// Resolves what was given about the runner, workers and memory.
+    pub(in crate::jobs) fn resolve(&mut self) -> Result<()> {
+        let worker = self.environment.worker.as_ref();
+        self.runner = self.common.runner.runner(worker)?;
+        let (workers, memory) = (self.common.workers, self.common.memory);
+        match self.resumed.and_then(|story| story.began.as_ref()) {
+            // As the first time: the plan follows from them.
+            Some(began) => {
+                self.workers = plan::sort::workers(Some(began.workers))?;
+                self.memory_bytes = began.memory_bytes;
+                self.room = OnceCell::from(Room {
+                    budget_bytes: began.memory_bytes,
+                    held_bytes: began.held_bytes,
+                });
+            }
+            None => {
+                self.workers = plan::sort::workers(workers)?;
+                self.memory_bytes = plan::sort::memory(memory, available_bytes());
+                self.runner_bytes = self.runner.held_bytes(self.workers)?;
+            }
+        }
+        self.report.workers = self.workers;
+        self.report.memory_bytes = self.memory_bytes;
+        Ok(())
+    }
+
+    /// The budget, and what the process holds of it when this is first asked, which is once the input is known: the names
+    /// of many files are memory, too, and are written to the history.
+    pub(in crate::jobs) fn room_for(&self, files: &[InputFile]) -> Room {
+        *self.room.get_or_init(|| {
+            let process = self.environment.process;
+            let held_bytes = match process {
+                Process::Shared => 0,
+                _ => {
+                    process.held_bytes(self.began_bytes)
+                        + RESUMED_BYTES
+                        + self.runner_bytes
+                        + self.lists_bytes(files)
+                }
+            };
+            Room {
+                budget_bytes: self.memory_bytes,
+                held_bytes: held_bytes + self.upload_bytes(files),
+            }
+        })
+    }
+
+    /// The same of a job without files, or whose files are known.
+    pub(in crate::jobs) fn room(&self) -> Room {
+        self.room_for(&[])
+    }
+
+    pub(in crate::jobs) fn budget(&self) -> Budget {
+        Budget::of(self.room())
+    }
+
+    /// What workers hold of parts that they upload.
+    fn upload_bytes(&self, files: &[InputFile]) -> u64 {
+        let output = self.asked.output.map(Output::path);
+        if output.is_none_or(|path| self.store().objects(path).is_none()) {
+            return 0;
+        }
+        let bytes = files.iter().map(|file| file.stat.bytes).sum();
+        self.workers as u64 * part_bytes(bytes)
+    }
+
+    /// What the driver and each worker process make of a list of files while the job runs: the history's line of them,
+    /// splits, a second list to try again. 100,000 files with names of 17 bytes took 340 bytes each.
+    fn lists_bytes(&self, files: &[InputFile]) -> u64 {
+        let processes = if self.runner.shares_memory() {
+            1
+        } else {
+            1 + self.workers as u64
+        };
+        let of_file = |file: &InputFile| 320 + 4 * file.path.as_os_str().len() as u64;
+        processes * files.iter().map(of_file).sum::<u64>()
+    }
+
+    /// Fails with the numbers if so much memory for each worker is more than the budget.
+    pub(in crate::jobs) fn check_worker_memory(&self, worker_bytes: u64) -> Result<()> {
+        let needed = self.room().held_bytes + worker_bytes * self.workers as u64;
+        if needed <= self.memory_bytes {
+            return Ok(());
+        }
+        let message = format!(
+            "{} workers need {} each, and the memory budget is {}",
+            self.workers,
+            show_bytes(worker_bytes),
+            show_bytes(self.memory_bytes)
+        );
+        Err(Error::new(Kind::Memory, "start the job", message)
+            .advise_options("give {} or more", [JobOption::Memory.at_least(needed)]))
+    }
+
+    /// Begins a phase that is no stage of tasks.
+    pub(in crate::jobs) fn begin_phase(&mut self, name: &'static str) {
+        self.clock.begin(name, 0, 1);
+        self.watched.recorder().record(Event::PhaseStarted {
+            name: name.to_owned(),
+            tasks: 0,
+            bytes: 0,
+            kept: 0,
+        });
+        let index = self.control.progress().index + 1;
+        self.control.set_progress(StageProgress {
+            name,
+            index,
+            done_bytes: 0,
+            bytes: 0,
+        });
+    }
+
+    /// Begins the phase in which the output gets its name: from here on the job does not wait for tasks.
+    pub(in crate::jobs) fn begin_commit(&mut self) -> Result<()> {
+        self.begin_phase("commit");
+        self.check_cancelled()
+    }
+
+    /// Fails if the user has asked the job to end: for the stretches between tasks.
+    pub(in crate::jobs) fn check_cancelled(&self) -> Result<()> {
+        if self.control.is_cancelled() {
+            Err(Error::cancelled())
+        } else {
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The output of a job and the folders of its runs: begun anew, or taken over from a dead job; and published.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::asked::Output;
+use super::job::Job;
+use crate::commit::{
+    CommitOptions, Committer, FileStaging, Made, SUCCESS, SpillPlaces, Staging, UploadCommitter,
+    check_room, clear_published, end_uploads_to, home_of,
+};
+use crate::error::Result;
+use crate::history::event::Known;
+use crate::storage::{Caching, LocalDisk, Store};
+
+/// The largest proof of an output that is read.
+const MOST_SUCCESS_BYTES: u64 = 64 << 20;
+
+impl<'env> Job<'env> {
+    /// How an output appears; of a directory, with the names of its files and their bytes.
+    pub(in crate::jobs) fn committer(
+        &self,
+        output: Output<'_>,
+        (names, bytes): (&[PathBuf], u64),
+    ) -> Result<Box<dyn Committer + 'env>> {
+        let (target, is_file) = (output.path(), matches!(output, Output::File(_)));
+        let store = &self.environment.store;
+        let (disk, job_id) = (&**store.disk(), &self.environment.job_id);
+        let sync = !self.common.no_sync;
+        let options = CommitOptions {
+            overwrite: self.common.overwrite || is_file,
+            sync,
+        };
+        let taken = self.resumed.map(|story| &story.taken);
+        store.resolve(target)?; // which names the schemes that there are
+        if store.objects(target).is_some() {
+            let (target, spill_dir) = ((target, is_file), &self.common.spill_dir);
+            let begun = UploadCommitter::begin(store, target, spill_dir, job_id, options, taken);
+            return Ok(Box::new(begun?));
+        }
+        let files = (names, bytes);
+        Ok(match (is_file, taken) {
+            (false, None) => Box::new(Staging::begin(disk, target, job_id, bytes, options)?),
+            (false, Some(taken)) => {
+                let adopted = Staging::adopt(disk, target, job_id, files, options, taken);
+                Box::new(adopted?)
+            }
+            (true, None) => Box::new(FileStaging::begin(disk, target, job_id, sync)?),
+            (true, Some(taken)) => Box::new(FileStaging::adopt(disk, target, job_id, sync, taken)?),
+        })
+    }
+
+    /// The job's folders for runs.
+    pub(in crate::jobs) fn spill_places<'s>(
+        &self,
+        store: &'s dyn LocalDisk,
+        directories: &[PathBuf],
+    ) -> Result<SpillPlaces<'s>> {
+        let job_id = &self.environment.job_id;
+        match self.resumed {
+            Some(story) => SpillPlaces::adopt(store, directories, job_id, &story.taken),
+            None => SpillPlaces::begin(store, directories, job_id),
+        }
+    }
+
+    /// The same in the directories that the user named, and the folders for runs: where none was named, that of the
+    /// output has one.
+    pub(in crate::jobs) fn run_folders(
+        &self,
+        committer: &dyn Committer,
+    ) -> Result<(SpillPlaces<'env>, Vec<PathBuf>)> {
+        let disk = &**self.environment.store.disk();
+        let spill = self.spill_places(disk, &self.common.spill_dir)?;
+        let mut folders = spill.folders().to_vec();
+        if folders.is_empty() {
+            folders.push(committer.spill_place()?);
+        }
+        Ok((spill, folders))
+    }
+
+    /// Whether so many bytes of runs have room; of a resumed job, some are there already, and how many more there will
+    /// be is not known.
+    pub(in crate::jobs) fn check_room(
+        &self,
+        store: &dyn LocalDisk,
+        folders: &[PathBuf],
+        bytes: u64,
+    ) -> Result<()> {
+        match self.resumed {
+            Some(_) => Ok(()),
+            None => check_room(store, folders, bytes),
+        }
+    }
+
+    /// Notes that the output is about to get its name, and gives it that.
+    pub(in crate::jobs) fn publish(
+        &self,
+        committer: Box<dyn Committer + '_>,
+        made: &Made<'_>,
+    ) -> Result<()> {
+        let staged = committer.staged();
+        if let Some(stat) = self.store().stat(&staged)? {
+            self.watched.publishing(&staged, &stat, &self.report);
+        }
+        committer.publish(made)
+    }
+
+    /// Whether the job was killed after its output had its name: then what is left of it is cleared away.
+    pub(in crate::jobs) fn ends_published(&mut self) -> Result<bool> {
+        let (Some(story), Some(output)) = (self.resumed, self.asked.output) else {
+            return Ok(false);
+        };
+        let Some((staged, numbers)) = &story.publishing else {
+            return Ok(false);
+        };
+        let (store, job_id) = (self.store(), &self.environment.job_id);
+        let published = match output {
+            // An object that was completed is as it would be made again.
+            Output::File(path) if store.objects(path).is_some() => false,
+            Output::File(path) => {
+                let path = store.disk().resolve(path)?;
+                let there = store.stat(&path)?;
+                there.is_some_and(|stat| staged.is_same(&Known::new(&path, &stat)))
+            }
+            Output::Directory(path) => proof_of(store, path)?.is_some_and(|id| id == *job_id),
+        };
+        if !published {
+            return Ok(false);
+        }
+        let spill_dir = &self.common.spill_dir;
+        let home = home_of(output.path(), spill_dir);
+        clear_published(&**store.disk(), &home, spill_dir, job_id)?;
+        end_uploads_to(store, output.path())?;
+        story.taken.take_over();
+        self.watched.recorder().take_over();
+        self.report.fill_from(numbers);
+        Ok(true)
+    }
+}
+
+/// What is read of a proof, whatever kind of job wrote it.
+#[derive(Debug, Deserialize)]
+struct Proof {
+    job_id: String,
+}
+
+/// The job whose proof lies in an output directory.
+fn proof_of(store: &dyn Store, output: &Path) -> Result<Option<String>> {
+    let path = output.join(SUCCESS);
+    let Some(stat) = store.stat(&path)? else {
+        return Ok(None);
+    };
+    let mut bytes = vec![0; stat.bytes.min(MOST_SUCCESS_BYTES) as usize];
+    let read = store.open(&path, Caching::Cached)?.read_at(&mut bytes, 0)?;
+    let proof: Option<Proof> = serde_json::from_slice(bytes.get(..read).unwrap_or_default()).ok();
+    Ok(proof.map(|proof| proof.job_id))
+}

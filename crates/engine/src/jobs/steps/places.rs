@@ -1,0 +1,107 @@
+//! Where a job's own plan puts what its tasks write: nothing else that a history names is looked at.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::refusal::OPERATION;
+use crate::commit::is_file_name;
+use crate::error::{Error, Kind, Result};
+use crate::names::show_path;
+use crate::record::shape::ShapeKind;
+use crate::storage::layered::MEMORY_PLACE;
+use crate::task::Checkpoint;
+
+/// How the names of all runs begin.
+const RUN: &[u8] = b"run-";
+
+/// The places.
+#[derive(Debug)]
+pub(in crate::jobs) struct Places {
+    /// The folders of its runs.
+    pub(in crate::jobs) runs: Vec<PathBuf>,
+    /// The folder of its output files.
+    pub(in crate::jobs) output: PathBuf,
+    /// Their names.
+    pub(in crate::jobs) names: Vec<PathBuf>,
+    /// Where they are uploaded, in an object store.
+    pub(in crate::jobs) uploads: Vec<PathBuf>,
+    /// What the records are.
+    pub(in crate::jobs) shape: ShapeKind,
+    /// Whether of records with equal keys only the first stays.
+    pub(in crate::jobs) unique: bool,
+    /// The folder with a folder for each attempt that writes whole files, in jobs that have such.
+    pub(in crate::jobs) attempts: Option<PathBuf>,
+}
+
+impl Places {
+    /// The folders of runs that outlive a process.
+    pub(super) fn folders(&self) -> impl Iterator<Item = &Path> {
+        let folders = self.runs.iter().map(|folder| &**folder);
+        folders.filter(|folder| !folder.starts_with(MEMORY_PLACE))
+    }
+
+    /// Refuses names that are not the job's: a history that has such ones leads elsewhere.
+    pub(super) fn check_names(&self, kept: &Checkpoint) -> Result<()> {
+        let runs = kept.runs().iter().map(|run| &run.path);
+        let mut runs = runs.chain(kept.sources()).map(|name| &**name);
+        let strange_run = runs.find(|name| !is_run(name));
+        let mut files = kept.ranges().iter().map(|range| &*range.file);
+        let strange_file = || files.find(|file| !self.names.iter().any(|name| name == file));
+        let strange_folder = || match kept {
+            Checkpoint::Work(task) if !is_of_attempt(&task.folder) => Some(&*task.folder),
+            _ => None,
+        };
+        let mut whole_files = kept.files().iter().map(|file| &*file.name);
+        let strange_whole = || whole_files.find(|name| !is_file_name(name));
+        let strange = strange_run.or_else(strange_file).or_else(strange_folder);
+        match strange.or_else(strange_whole) {
+            None => Ok(()),
+            Some(name) => {
+                let message = format!(
+                    "its history names a file that does not belong to the job: {}",
+                    show_path(name)
+                );
+                Err(Error::new(Kind::BadInput, OPERATION, message)
+                    .advise("start the job anew, and look who can write to its history"))
+            }
+        }
+    }
+}
+
+/// Whether a name is that of an attempt's folder: the task's number and its own.
+fn is_of_attempt(name: &Path) -> bool {
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let parts = name.to_str().and_then(|name| name.split_once('-'));
+    parts.is_some_and(|(task, attempt)| is_number(task) && is_number(attempt))
+}
+
+/// Whether a name is that of a run: of a file, without a folder.
+pub(super) fn is_run(name: &Path) -> bool {
+    let name = name.as_os_str().as_bytes();
+    name.starts_with(RUN) && !name.contains(&b'/') && !name.contains(&0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_with_folders_are_not_names_of_runs() {
+        let is_run = |name: &str| is_run(name.as_ref());
+        assert!(is_run("run-00001-0-0000"));
+        let others = [
+            "",
+            "..",
+            ".",
+            "/",
+            "a/b",
+            "../run-1",
+            "/etc/passwd",
+            "run-1/",
+            "./run-1",
+        ];
+        for name in others {
+            assert!(!is_run(name), "{name}");
+        }
+    }
+}

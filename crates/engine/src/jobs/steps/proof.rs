@@ -1,0 +1,425 @@
+//! What is still there of what a dead job's tasks made.
+//!
+//! ```text
+//!   run      its file, in a folder of ours, with the header and the index that were reported    (data: when merged)
+//!   range    its bytes, read and proved again
+//!   upload   its parts, as the store has them; or the object, if it was completed
+//!   file     of user code: its length and its CRC, in its attempt's folder or where the output is put together
+//! ```
+//!
+//! A task is kept if all that it made is there. A run may be gone if the run that it was merged to is there; then the
+//! tasks whose runs went the same way must be kept, too, or that merge would be repeated without them. And where a
+//! range of a last merge is not what it was, no run is trusted: its space may have been given back.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use super::places::{Places, is_run};
+use super::plans::lock;
+use super::story::Round;
+use crate::commit::is_of_scripts;
+use crate::driver::Replay;
+use crate::error::{Error, Result};
+use crate::run::RunFile;
+use crate::runner::Control;
+use crate::spill::{BucketSizes, SpilledRun};
+use crate::storage::Store;
+use crate::storage::objects::Upload;
+use crate::task::{Checkpoint, TaskContext, TaskReport, WorkFile, WorkReport, crc_of, verify};
+
+/// What is looked at, and where.
+pub(super) struct Look<'a> {
+    pub(super) job_id: &'a str,
+    pub(super) context: &'a TaskContext,
+    pub(super) places: &'a Places,
+    pub(super) workers: usize,
+    pub(super) control: &'a Control,
+}
+
+impl Look<'_> {
+    /// What the driver may know of a round, and the names of the runs that it will find.
+    pub(super) fn replay(&self, round: &Round) -> Result<(Replay, BTreeSet<PathBuf>)> {
+        round
+            .kept
+            .values()
+            .try_for_each(|(_, kept)| self.places.check_names(kept))?;
+        let all = round.kept.values().flat_map(|(_, kept)| kept.runs());
+        let there: BTreeMap<&Path, SpilledRun> = all
+            .filter_map(|run| Some((&*run.path, self.find(run)?)))
+            .collect();
+        let proved = self.prove_all(&round.kept)?;
+        let merges = |kept: &Checkpoint| matches!(kept, Checkpoint::Merge(_));
+        let lost = |(task, (_, kept)): (&u32, &(u64, Checkpoint))| {
+            merges(kept) && !proved.contains_key(task)
+        };
+        let whole = if round.kept.iter().any(lost) {
+            BTreeSet::new()
+        } else {
+            let spoiled = |(task, (_, kept)): &(&u32, &(u64, Checkpoint))| {
+                !kept.files().is_empty() && !proved.contains_key(*task)
+            };
+            let spoiled = round.kept.iter().filter(spoiled);
+            let spoiled = spoiled.map(|(task, _)| *task).collect();
+            tasks_of_runs(&round.kept, &spoiled, &|name| there.contains_key(name))
+        };
+        let mut replay = Replay::default();
+        round
+            .tried
+            .iter()
+            .for_each(|(task, attempt)| replay.tried(*task, *attempt));
+        let mut names = BTreeSet::new();
+        for (task, (fingerprint, kept)) in &round.kept {
+            let report = match proved.get(task) {
+                Some(report) if kept.files().is_empty() => report.clone(),
+                _ if whole.contains(task) => self.report_of(kept, &there),
+                _ => continue,
+            };
+            names.extend(kept.runs().iter().map(|run| run.path.clone()));
+            replay.done(*task, *fingerprint, report);
+        }
+        Ok((replay, names))
+    }
+
+    /// Removes runs from the job's own folders, but those of these names: no task will ask for them.
+    pub(super) fn remove_other_runs(&self, keep: &BTreeSet<PathBuf>) {
+        let store = self.context.node.store.disk();
+        for folder in self.places.folders() {
+            for path in store.list(folder).unwrap_or_default() {
+                let name = Path::new(path.file_name().unwrap_or_default());
+                if is_run(name) && !keep.contains(name) || is_of_scripts(&path) {
+                    // What stays goes at the job's end.
+                    let _ = store.remove(&path);
+                }
+            }
+        }
+    }
+
+    /// Puts the output apart again, where it was being put together from the files of attempts.
+    pub(super) fn put_files_back(&self, round: &Round) -> Result<()> {
+        let Some(attempts) = &self.places.attempts else {
+            return Ok(());
+        };
+        let store = self.context.node.store.disk();
+        for (_, kept) in round.kept.values() {
+            let Checkpoint::Work(task) = kept else {
+                continue;
+            };
+            for file in &task.files {
+                let place = attempts.join(&task.folder).join(&file.name);
+                let staged = self.places.output.join(&file.name);
+                if store.stat(&place)?.is_none() && store.stat(&staged)?.is_some() {
+                    store.rename(&staged, &place)?;
+                }
+            }
+        }
+        let left = store.list(&self.places.output)?;
+        left.iter().try_for_each(|path| store.remove(path))
+    }
+
+    /// Whether the files of a task are as they were.
+    fn files_are_there(&self, attempts: &Path, task: &WorkReport) -> bool {
+        let store = &*self.context.node.store;
+        let is_same = |path: &Path, file: &WorkFile| {
+            let stat = store.stat(path).ok().flatten();
+            stat.is_some_and(|stat| stat.bytes == file.bytes)
+                && file.crc.is_some()
+                && crc_of(store, path).ok().flatten() == file.crc
+        };
+        task.files.iter().all(|file| {
+            let place = attempts.join(&task.folder).join(&file.name);
+            is_same(&place, file) || is_same(&self.places.output.join(&file.name), file)
+        })
+    }
+
+    /// The run as it was reported, if it is there and is that one.
+    fn find(&self, kept: &SpilledRun) -> Option<SpilledRun> {
+        self.places.folders().find_map(|folder| {
+            let mut run = in_folder(kept, folder);
+            let file = RunFile::open(&*self.context.node.store, &run.path).ok()?;
+            let (header, index) = (file.header(), file.index());
+            let same = header.job_id == self.job_id
+                && header.number == run.number
+                && header.shape == self.places.shape
+                && (index.records, index.data_bytes) == (run.records, run.bytes)
+                && index.crc() == run.index_crc;
+            run.buckets = BucketSizes::of_run(header.shape, index);
+            same.then_some(run)
+        })
+    }
+
+    /// The reports of the tasks whose ranges of the output are as they were; by all workers.
+    fn prove_all(
+        &self,
+        kept: &BTreeMap<u32, (u64, Checkpoint)>,
+    ) -> Result<BTreeMap<u32, TaskReport>> {
+        let written = kept.iter().filter(|(_, (_, kept))| kept.has_output());
+        let left = Mutex::new(written);
+        let proved = Mutex::new(BTreeMap::new());
+        thread::scope(|scope| {
+            for _ in 0..self.workers {
+                scope.spawn(|| {
+                    while !self.control.is_cancelled() {
+                        let next = lock(&left).next();
+                        let Some((task, (_, kept))) = next else {
+                            return;
+                        };
+                        if let Some(report) = self.prove(kept) {
+                            lock(&proved).insert(*task, report);
+                        }
+                    }
+                });
+            }
+        });
+        if self.control.is_cancelled() {
+            return Err(Error::cancelled());
+        }
+        Ok(proved.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn prove(&self, kept: &Checkpoint) -> Option<TaskReport> {
+        let Places {
+            output,
+            shape,
+            unique,
+            attempts,
+            ..
+        } = self.places;
+        if let Checkpoint::Work(task) = kept {
+            let attempts = attempts.as_ref()?;
+            let report = || TaskReport::Work(report_in(task, attempts, Vec::new()));
+            return self.files_are_there(attempts, task).then(report);
+        }
+        if let Checkpoint::Uploaded(report) = kept {
+            let report: TaskReport = serde_json::from_str(report).ok()?;
+            let is_there = |upload| self.is_uploaded(upload);
+            return report.uploads().into_iter().all(is_there).then_some(report);
+        }
+        // Whatever is wrong with it, it is done again.
+        verify(kept, *shape, *unique, &*self.context.node.store, output)
+            .ok()
+            .flatten()
+    }
+
+    /// Whether an upload of the output is as it was sent, or was completed already.
+    fn is_uploaded(&self, upload: &Upload) -> bool {
+        let Upload { path, id, parts } = upload;
+        let stores = &self.context.node.store;
+        let Some(objects) = stores
+            .objects(path)
+            .filter(|_| self.places.uploads.contains(path))
+        else {
+            return false;
+        };
+        match objects.parts(path, id) {
+            Ok(Some(found)) => found == *parts,
+            Ok(None) => objects
+                .head(path)
+                .is_ok_and(|found| found.is_some_and(|found| upload.made(&found))),
+            Err(_) => false,
+        }
+    }
+
+    /// The report of a task that made runs; of those that are gone, for they were merged, the place does not matter.
+    fn report_of(&self, kept: &Checkpoint, there: &BTreeMap<&Path, SpilledRun>) -> TaskReport {
+        let folder = self.places.folders().next().unwrap_or(Path::new("."));
+        let run_of = |run: &SpilledRun| match there.get(&*run.path) {
+            Some(found) => found.clone(),
+            None => in_folder(run, folder),
+        };
+        match kept {
+            Checkpoint::MergeRuns { run, .. } => TaskReport::MergeRuns(run_of(run)),
+            Checkpoint::Work(task) => {
+                let attempts = self.places.attempts.as_deref().unwrap_or(folder);
+                let runs = task.runs.iter().map(run_of).collect();
+                TaskReport::Work(report_in(task, attempts, runs))
+            }
+            _ => TaskReport::Spill(kept.runs().iter().map(run_of).collect()),
+        }
+    }
+}
+
+/// The run of a checkpoint, in this folder.
+fn in_folder(run: &SpilledRun, folder: &Path) -> SpilledRun {
+    SpilledRun {
+        path: folder.join(&run.path),
+        ..run.clone()
+    }
+}
+
+/// The report of a checkpoint: its attempt's folder is in `attempts`, and its runs are these.
+fn report_in(report: &WorkReport, attempts: &Path, runs: Vec<SpilledRun>) -> WorkReport {
+    WorkReport {
+        folder: attempts.join(&report.folder),
+        runs,
+        ..report.clone()
+    }
+}
+
+/// The tasks that made runs and need not be done again. They are struck out until no reason is left: a run that is
+/// gone and was merged to nothing that is kept, or a merge of runs of a task that is done again. Those that are
+/// `spoiled` are done again in any case.
+fn tasks_of_runs(
+    kept: &BTreeMap<u32, (u64, Checkpoint)>,
+    spoiled: &BTreeSet<u32>,
+    is_there: &dyn Fn(&Path) -> bool,
+) -> BTreeSet<u32> {
+    let (mut made_by, mut merged_by) = (BTreeMap::new(), BTreeMap::new());
+    for (task, (_, kept)) in kept {
+        made_by.extend(kept.runs().iter().map(|run| (&*run.path, *task)));
+        merged_by.extend(kept.sources().iter().map(|name| (&**name, *task)));
+    }
+    let made_runs = |kept: &Checkpoint| {
+        matches!(
+            kept,
+            Checkpoint::Spill(_) | Checkpoint::MergeRuns { .. } | Checkpoint::Work(_)
+        )
+    };
+    let with_runs = kept.iter().filter(|(_, (_, kept))| made_runs(kept));
+    let with_runs = with_runs.map(|(task, _)| *task);
+    let mut whole: BTreeSet<u32> = with_runs.filter(|task| !spoiled.contains(task)).collect();
+    loop {
+        let merged = |name: &Path| merged_by.get(name).is_some_and(|task| whole.contains(task));
+        let stays = |task: &&u32| {
+            let Some((_, kept)) = kept.get(task) else {
+                return false;
+            };
+            let mut runs = kept.runs().iter();
+            let sources_stay = kept.sources().iter().all(|name| {
+                let maker = made_by.get(&**name);
+                maker.is_some_and(|task| whole.contains(task))
+            });
+            sources_stay && runs.all(|run| is_there(&run.path) || merged(&run.path))
+        };
+        let left: BTreeSet<u32> = whole.iter().filter(stays).copied().collect();
+        if left.len() == whole.len() {
+            return left;
+        }
+        whole = left;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::task::{TaskSpec, UserTaskPlan, UserTaskSpec, WorkKind};
+    use crate::worker::Printed;
+
+    fn run(name: &str) -> SpilledRun {
+        SpilledRun {
+            path: name.into(),
+            number: 0,
+            records: 1,
+            bytes: 1,
+            longest: 1,
+            records_read: 1,
+            bytes_read: 1,
+            checksum_read: 1,
+            index_crc: 0,
+            buckets: BucketSizes::default(),
+        }
+    }
+
+    fn spill(names: &[&str]) -> (u64, Checkpoint) {
+        (
+            0,
+            Checkpoint::Spill(names.iter().map(|name| run(name)).collect()),
+        )
+    }
+
+    fn merge(name: &str, of: &[&str]) -> (u64, Checkpoint) {
+        let of = of.iter().map(PathBuf::from).collect();
+        (0, Checkpoint::MergeRuns { run: run(name), of })
+    }
+
+    #[test]
+    fn a_run_may_be_gone_only_where_what_it_became_is_there() {
+        let kept = BTreeMap::from([
+            (0, spill(&["a"])),
+            (1, spill(&["b1", "b2"])),
+            (2, spill(&["c"])),
+            (3, merge("ab", &["a", "b1"])),
+            (4, merge("bc", &["b2", "c"])),
+        ]);
+        let whole = |there: &[&str]| {
+            let found = tasks_of_runs(&kept, &BTreeSet::new(), &|name| {
+                there.contains(&name.to_str().unwrap())
+            });
+            found.into_iter().collect::<Vec<_>>()
+        };
+        assert_eq!(whole(&["ab", "bc"]), [0, 1, 2, 3, 4]);
+        assert_eq!(whole(&["a", "b1", "b2", "c", "ab", "bc"]), [0, 1, 2, 3, 4]);
+        assert_eq!(whole(&["a", "b1", "b2", "c"]), [0, 1, 2]);
+        // Of what was merged to "ab" everything is done again, and so is "bc", for it has a run of task 1.
+        assert_eq!(whole(&["bc"]), [] as [u32; 0]);
+        assert_eq!(whole(&["bc", "c"]), [2]);
+        assert_eq!(whole(&["a", "bc", "c"]), [0, 2]);
+    }
+
+    /// All that a report of user code holds comes back, with paths in the folders of now.
+    #[test]
+    fn a_report_comes_back_from_its_checkpoint() {
+        let report = WorkReport {
+            runs: vec![run("/before/run-1")],
+            folder: "/before/attempts/3-1".into(),
+            files: vec![WorkFile {
+                name: "part-r-00000".into(),
+                bytes: 1,
+                records: 2,
+                crc: Some(3),
+            }],
+            records_in: 4,
+            bytes_in: 5,
+            records_out: 6,
+            bytes_out: 7,
+            groups: 8,
+            combine_in: 9,
+            combine_out: 10,
+            skipped: 11,
+            skipped_records: 12,
+            counters: BTreeMap::from([("mine".into(), BTreeMap::from([("this".into(), 13)]))]),
+            kinds: BTreeMap::from([("key".into(), 14)]),
+            status: "half done".into(),
+            printed: Printed {
+                stdout: "out".into(),
+                stderr: "err".into(),
+            },
+        };
+        let plan = UserTaskPlan {
+            partitions: 1,
+            places: Vec::new(),
+            chunk_bytes: 1,
+            buffer_bytes: 1,
+            attempts: "/before/attempts".into(),
+        };
+        let spec = TaskSpec::Work(UserTaskSpec {
+            plan: Arc::new(plan),
+            work: WorkKind::Reduce {
+                partition: 0,
+                runs: Arc::default(),
+                source_bytes: 1,
+            },
+        });
+        let made = TaskReport::Work(report.clone());
+        let kept = spec.checkpoint(&made).unwrap();
+        let line = serde_json::to_string(&kept).unwrap();
+        assert!(!line.contains("before"), "{line}");
+        let Checkpoint::Work(kept) = serde_json::from_str(&line).unwrap() else {
+            panic!("{line}");
+        };
+        let runs = kept.runs.iter().map(|run| in_folder(run, "/now".as_ref()));
+        let back = report_in(&kept, "/now/attempts".as_ref(), runs.collect());
+        let expected = WorkReport {
+            runs: vec![run("/now/run-1")],
+            folder: "/now/attempts/3-1".into(),
+            // These are in the job's log.
+            status: String::new(),
+            printed: Printed::default(),
+            ..report
+        };
+        assert_eq!(back, expected);
+    }
+}

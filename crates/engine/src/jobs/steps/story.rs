@@ -1,0 +1,150 @@
+//! What a history tells of a dead job: what it went by, and which of its tasks are over.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::refusal::OPERATION;
+use crate::commit::Taken;
+use crate::error::{Error, Kind, Result};
+use crate::history::event::{Began, Event, Known, Outcome, Timed};
+use crate::task::Checkpoint;
+
+/// Nanoseconds of a second.
+const NS: i128 = 1_000_000_000;
+
+/// No job begins its tasks as often; a history that says so has made it up.
+const MOST_ROUNDS: usize = 8;
+
+/// What is known of a dead job.
+#[derive(Debug, Default)]
+pub(in crate::jobs) struct Story {
+    /// What it went by, if it had come so far.
+    pub(in crate::jobs) began: Option<Began>,
+    /// The staged output, and the report that went with it, if it was about to be published.
+    pub(super) publishing: Option<(Known, Value)>,
+    /// Whether its folders have been taken over.
+    pub(super) taken: Taken,
+    rounds: Vec<Round>,
+    /// The round that events belong to.
+    current: usize,
+}
+
+/// The tasks of one plan.
+#[derive(Debug, Default)]
+pub(super) struct Round {
+    /// Attempts that began.
+    pub(super) tried: Vec<(u32, u32)>,
+    /// Tasks that were over: what they were, and what they made.
+    pub(super) kept: BTreeMap<u32, (u64, Checkpoint)>,
+}
+
+impl Story {
+    /// What is known of the tasks, the `round`th time that they began.
+    pub(super) fn round(&self, round: u32) -> &Round {
+        const NOTHING: &Round = &Round {
+            tried: Vec::new(),
+            kept: BTreeMap::new(),
+        };
+        self.rounds.get(round as usize).unwrap_or(NOTHING)
+    }
+
+    /// Nothing of its tasks is believed any more; only their attempts' numbers stay given.
+    pub(in crate::jobs) fn forget_tasks(&mut self) {
+        self.rounds.iter_mut().for_each(|round| round.kept.clear());
+    }
+
+    /// The hash of what its own code is, if that was kept.
+    pub(in crate::jobs) fn definition(&self) -> Option<&str> {
+        self.began.as_ref()?.definition.as_deref()
+    }
+
+    /// The names of the whole files that tasks wrote, as the history has them.
+    pub(in crate::jobs) fn files_of_tasks(&self) -> Vec<PathBuf> {
+        let tasks = self.rounds.iter().flat_map(|round| round.kept.values());
+        let files = tasks.flat_map(|(_, kept)| kept.files());
+        files.map(|file| file.name.clone()).collect()
+    }
+
+    /// Fails unless the inputs are those that the job began with.
+    pub(super) fn check_inputs(&self, now: &[Known]) -> Result<()> {
+        let Some(began) = &self.began else {
+            return Ok(()); // nothing had been read
+        };
+        if began.inputs.len() != now.len() {
+            let (then, now) = (began.inputs.len(), now.len());
+            let message = format!("the job began with {then} input files, and there are {now} now");
+            return Err(changed(message));
+        }
+        let mut pairs = began.inputs.iter().zip(now);
+        match pairs.find(|(then, now)| !then.is_unchanged(now)) {
+            Some((then, now)) => Err(differs(then, now).with_path(&now.path)),
+            None => Ok(()),
+        }
+    }
+
+    /// What the events of a history tell.
+    pub(in crate::jobs) fn of(events: &[Timed]) -> Self {
+        let mut story = Story::default();
+        events.iter().for_each(|event| story.take(&event.event));
+        story
+    }
+
+    fn take(&mut self, event: &Event) {
+        match event {
+            Event::JobBegan(began) if self.began.is_none() => self.began = Some(began.clone()),
+            Event::TasksBegan { round } => {
+                self.current = (*round as usize).min(MOST_ROUNDS);
+                if self.rounds.len() <= self.current {
+                    self.rounds.resize_with(self.current + 1, Round::default);
+                }
+            }
+            Event::AttemptStarted { task, attempt, .. } => {
+                if let Some(round) = self.rounds.get_mut(self.current) {
+                    round.tried.push((*task, *attempt));
+                }
+            }
+            Event::AttemptFinished {
+                task,
+                outcome: Outcome::Succeeded,
+                fingerprint: Some(fingerprint),
+                kept: Some(kept),
+                ..
+            } => {
+                let fingerprint = u64::from_str_radix(fingerprint, 16);
+                if let (Some(round), Ok(fingerprint)) =
+                    (self.rounds.get_mut(self.current), fingerprint)
+                {
+                    round.kept.insert(*task, (fingerprint, kept.clone()));
+                }
+            }
+            Event::OutputPublishing { staged, report } => {
+                self.publishing = Some((staged.clone(), report.clone()));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn differs(then: &Known, now: &Known) -> Error {
+    if then.bytes != now.bytes {
+        return changed(format!(
+            "an input changed since the job began: it had {} bytes and has {} now",
+            then.bytes, now.bytes
+        ));
+    }
+    let message =
+        "an input changed since the job began, or it is a copy: its time stamp is another one";
+    let modified: i128 = then.modified_ns.parse().unwrap_or_default();
+    let (s, ns) = (modified.div_euclid(NS), modified.rem_euclid(NS));
+    Error::new(Kind::InputChanged, OPERATION, message).advise(format!(
+        "if its bytes are the same, set its time stamp (`touch -d @{s}.{ns:09}` and the file) and resume again; \
+         if not, start the job anew"
+    ))
+}
+
+fn changed(message: String) -> Error {
+    Error::new(Kind::InputChanged, OPERATION, message)
+        .advise("put the input back as it was and resume again, or start the job anew")
+}

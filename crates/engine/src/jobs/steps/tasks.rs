@@ -1,0 +1,180 @@
+//! The inputs of a job and its tasks: noted and run, or, of a resumed job, compared and run as far as they are not done.
+
+use std::sync::Arc;
+
+use super::job::Job;
+use super::places::Places;
+use super::plans::{OneStage, lock};
+use super::proof::Look;
+use super::refusal::refusal;
+use super::story::Story;
+use crate::driver::{Driver, Plan, Replay, RetryPolicy, Stage};
+use crate::error::{Error, Kind, Result};
+use crate::history::event::{Began, Event, Known};
+use crate::runner::RunnerHooks;
+use crate::split::check_unchanged;
+use crate::storage::input::InputFile;
+use crate::task::{JobShared, TaskContext, TaskReport};
+
+impl Job<'_> {
+    /// Notes what is read, and the hash of what the job's own code is; of a resumed job, checks that the inputs are
+    /// what they were.
+    pub(in crate::jobs) fn take_inputs(
+        &self,
+        files: &[InputFile],
+        definition: Option<String>,
+    ) -> Result<()> {
+        let known = |file: &InputFile| Known::new(&file.path, &file.stat);
+        let began = Began {
+            workers: self.workers,
+            memory_bytes: self.memory_bytes,
+            held_bytes: self.room_for(files).held_bytes,
+            inputs: files.iter().map(known).collect(),
+            definition,
+        };
+        if let Some(story) = self.resumed {
+            story.check_inputs(&began.inputs)?;
+        }
+        self.watched.recorder().record(Event::JobBegan(began));
+        Ok(())
+    }
+
+    /// The error of this job if it can only be run again.
+    pub(in crate::jobs) fn refusal(&self, why: &str) -> Error {
+        refusal(why, "").with("command", self.report.command)
+    }
+
+    /// Whether what is made must be durable before what it was made of goes: there is a history to resume from.
+    pub(in crate::jobs) fn durable(&self) -> bool {
+        !self.common.no_sync && self.watched.recorder().is_on()
+    }
+
+    /// What the job's tasks share.
+    pub(in crate::jobs) fn shared(&self, files: Vec<InputFile>) -> JobShared {
+        JobShared {
+            job_id: self.environment.job_id.clone(),
+            files,
+            durable: self.durable(),
+            ..JobShared::default()
+        }
+    }
+
+    /// Runs the tasks of one stage, and gives their reports. What they make, if anything, can be found again at these
+    /// places.
+    pub(in crate::jobs) fn run_stage(
+        &mut self,
+        stage: Stage,
+        context: &TaskContext,
+        places: Option<&Places>,
+    ) -> Result<Vec<TaskReport>> {
+        let reports = Arc::default();
+        let plan = Box::new(OneStage {
+            stage: Some(stage),
+            reports: Arc::clone(&reports),
+        });
+        match places {
+            Some(places) => self.run_kept(plan, context, places)?,
+            None => self.run_driver(Driver::new(plan, RetryPolicy::default()), context)?,
+        }
+        Ok(std::mem::take(&mut *lock(&reports)))
+    }
+
+    /// Lets the driver run `plan`, from what is known of it if the job is resumed. What its tasks make can be found
+    /// again at these places. An input that changed meanwhile is the error, rather than what followed from it.
+    pub(in crate::jobs) fn run_kept(
+        &mut self,
+        plan: Box<dyn Plan>,
+        context: &TaskContext,
+        places: &Places,
+    ) -> Result<()> {
+        let ended = self.run_kept_with(plan, context, places, RetryPolicy::default());
+        unless_changed(context, ended)
+    }
+
+    /// The same with another number of tries, and without a look at the input.
+    pub(in crate::jobs) fn run_kept_with(
+        &mut self,
+        plan: Box<dyn Plan>,
+        context: &TaskContext,
+        places: &Places,
+        policy: RetryPolicy,
+    ) -> Result<()> {
+        let round = self.rounds;
+        self.rounds += 1;
+        let replay = match self.resumed {
+            Some(story) => self.replay(story, round, context, places)?,
+            None => Replay::default(),
+        };
+        self.watched.recorder().record(Event::TasksBegan { round });
+        self.watched.recorder().take_over();
+        self.run_driver(Driver::resume(plan, policy, replay), context)
+    }
+
+    fn run_driver(&mut self, mut driver: Driver, context: &TaskContext) -> Result<()> {
+        self.watched.look_at(&context.node.budget);
+        let hooks = RunnerHooks {
+            control: self.control,
+            clock: &mut self.clock,
+            memory: &self.peak,
+            recorder: self.watched.recorder(),
+        };
+        let outcome = self.runner.run(&mut driver, context, self.workers, hooks);
+        self.clock.end();
+        let report = &mut self.report;
+        report.budget_peak_bytes = context.node.budget.peak_bytes();
+        report.count("FAILED_TASK_ATTEMPTS", driver.failed_attempts());
+        let launched = driver.launched();
+        report.count("TOTAL_LAUNCHED_MAPS", launched.maps);
+        report.count("TOTAL_LAUNCHED_REDUCES", launched.reduces);
+        if self.resumed.is_some() {
+            report.count("KEPT_TASKS", driver.kept_tasks());
+        }
+        outcome
+    }
+
+    /// What is there of what the history proves done; from here on the dead job's folders are this job's.
+    fn replay(
+        &mut self,
+        story: &Story,
+        round: u32,
+        context: &TaskContext,
+        places: &Places,
+    ) -> Result<Replay> {
+        self.begin_phase("replay");
+        let look = Look {
+            job_id: &self.environment.job_id,
+            context,
+            places,
+            workers: self.workers,
+            control: self.control,
+        };
+        let (replay, runs) = look.replay(story.round(round))?;
+        self.check_cancelled()?;
+        story.taken.take_over();
+        look.remove_other_runs(&runs);
+        look.put_files_back(story.round(round))?;
+        Ok(replay)
+    }
+}
+
+/// How the tasks ended; but if the input is not what it was, that, rather than what followed from it.
+pub(in crate::jobs) fn unless_changed(context: &TaskContext, ended: Result<()>) -> Result<()> {
+    match ended {
+        Err(error) if matches!(error.kind(), Kind::Cancelled | Kind::ReaderGone) => Err(error),
+        ended => check_input(context).and(ended),
+    }
+}
+
+fn check_input(context: &TaskContext) -> Result<()> {
+    let lost = context
+        .in_memory()
+        .and_then(|memory| memory.arena.lost_at());
+    if let Some((file, offset)) = lost {
+        let message = "it became shorter, or its device failed, while the job read it";
+        return Err(Error::new(Kind::InputChanged, "read the input", message)
+            .with_path(&context.job.files[file].path)
+            .with("offset", offset)
+            .advise("let no program write to the input, then run again"));
+    }
+    check_unchanged(&*context.node.store, &context.job.files)
+}

@@ -1,0 +1,62 @@
+//! What `explain` says of a terasort.
+
+use crate::error::{Result, show_bytes};
+use crate::jobs::steps::Job;
+use crate::jobs::steps::explain::{NOTHING_SHARED, by_runs, memory, stage};
+use crate::plan::explain::Explanation;
+use crate::plan::sort::{SortPlan, reduce_bytes};
+use crate::plan::spill::SpillNumbers;
+use crate::record::arena::layout_bytes;
+
+/// The plan of a terasort.
+pub(super) fn of_plan(
+    job: &Job<'_>,
+    plan: &SortPlan,
+    numbers: Option<&SpillNumbers>,
+) -> Result<Explanation> {
+    let bytes = plan.input_bytes();
+    let mut explained = Explanation {
+        records: Some(plan.records()),
+        parts: plan.parts,
+        buckets: plan.buckets(),
+        ..job.explanation(plan.file_bytes.len(), bytes)
+    };
+    let work_bytes = plan.memory_bytes(job.workers);
+    let needed = job.room().held_bytes + work_bytes;
+    let shown = show_bytes(needed);
+    match numbers {
+        None => {
+            explained.mode = "memory";
+            explained.reason = format!("sorted in memory it needs {shown}, which the budget has");
+            let arena = layout_bytes(&plan.file_bytes);
+            let ranges = bytes.div_ceil(reduce_bytes(bytes, job.workers)).max(1);
+            explained.reservations = vec![
+                memory("input, mapped or read", arena),
+                memory(
+                    "entries, indexes, workers",
+                    work_bytes.saturating_sub(arena),
+                ),
+            ];
+            explained.stages = vec![
+                stage("sample", plan.sample().len() as u64, 0, 0),
+                stage("map", plan.splits.len() as u64, bytes, 0),
+                stage("reduce", ranges, 0, bytes),
+            ];
+        }
+        Some(numbers) => {
+            explained.reason = if needed <= job.memory_bytes {
+                NOTHING_SHARED.to_owned()
+            } else {
+                format!("sorted in memory it needs {shown}, more than the budget has")
+            };
+            let tasks = plan.spill_splits(numbers.task_bytes(), job.workers).len();
+            explained.buckets = plan.coarse().buckets();
+            by_runs(&mut explained, numbers, tasks as u64, bytes);
+            explained
+                .stages
+                .insert(0, stage("sample", plan.sample().len() as u64, 0, 0));
+        }
+    }
+    explained.disks = job.disks(Some(bytes), numbers.is_some())?;
+    Ok(job.with_process(explained))
+}

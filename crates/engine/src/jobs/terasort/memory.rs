@@ -1,0 +1,60 @@
+//! `terasort` of an input that fits: entries are scattered, records gathered from where they lie.
+
+use std::sync::{Arc, Mutex};
+
+use super::stages::TeraSort;
+use crate::error::Result;
+use crate::jobs::steps::{Job, Places, lock};
+use crate::jobs::success::OutputProof;
+use crate::plan::sort::SortPlan;
+use crate::record::arena::Arena;
+use crate::storage::input::InputFile;
+use crate::storage::{Caching, Store};
+use crate::task::{InMemory, InProcess, Node, OutputFile, TaskContext};
+
+/// Sorts an input that fits: entries are scattered, records gathered from where they lie.
+pub(super) fn sort_in_memory(
+    job: &mut Job<'_>,
+    plan: &SortPlan,
+    (files, outputs): (Vec<InputFile>, Vec<OutputFile>),
+    places: &Places,
+) -> Result<OutputProof> {
+    let environment = job.environment;
+    let store = &*environment.store;
+    let proven = Arc::new(Mutex::new(OutputProof::new(plan.parts)));
+    let tera_sort = TeraSort::new(plan.clone(), job.workers, outputs, Arc::clone(&proven));
+    let arena = lay_out(store, &files)?;
+    let node = Node::new(environment.store.clone(), job.budget());
+    let process = InProcess::Memory(InMemory::new(arena));
+    let context = TaskContext::new(job.shared(files), node, process);
+    let arena_bytes = crate::record::arena::layout_bytes(&plan.file_bytes);
+    let _memory = context
+        .node
+        .budget
+        .reserve("input and entries", arena_bytes + entry_bytes(plan))?;
+    job.run_kept(Box::new(tera_sort), &context, places)?;
+    job.report.count("SPILLED_RECORDS", 0);
+    job.report.count("FILE_BYTES_READ", plan.input_bytes());
+    job.report.count("FILE_BYTES_WRITTEN", plan.input_bytes());
+    Ok(std::mem::take(&mut *lock(&proven)))
+}
+
+/// Address space for the input: files that can be mapped are, others will be read.
+fn lay_out(store: &dyn Store, files: &[InputFile]) -> Result<Arena> {
+    let sizes: Vec<u64> = files.iter().map(|file| file.stat.bytes).collect();
+    let mut arena = Arena::reserve(&sizes)?;
+    for (number, InputFile { path, .. }) in files.iter().enumerate() {
+        let file = store.open(path, Caching::Cached)?; // all of them can be read, or the job ends here
+        if !file
+            .descriptor()
+            .is_some_and(|descriptor| arena.map(number, descriptor))
+        {
+            arena.make_writable(number)?;
+        }
+    }
+    Ok(arena)
+}
+
+fn entry_bytes(plan: &SortPlan) -> u64 {
+    plan.records() * size_of::<crate::order::packed::Packed>() as u64
+}

@@ -1,0 +1,117 @@
+//! How attempts end, and what the history learns of them: when they begin, how they end, what they made.
+
+use std::collections::BTreeMap;
+
+use crate::driver::Event;
+use crate::error::{Error, Kind};
+use crate::history::Recorder;
+use crate::history::event::{self, Outcome};
+use crate::task::{AttemptId, Checkpoint, TaskContext, TaskReport, TaskSpec};
+
+/// How an attempt ended.
+#[derive(Debug)]
+pub(super) enum Ended {
+    /// With its report.
+    Done(TaskReport),
+    /// With an error.
+    Failed(Error),
+    /// With its worker, and how that ended.
+    Lost(String),
+}
+
+impl Ended {
+    /// What the driver hears of it.
+    pub(super) fn event(self, id: AttemptId) -> Event {
+        match self {
+            Ended::Done(report) => Event::Finished { id, report },
+            Ended::Failed(error) => Event::Failed { id, error },
+            Ended::Lost(_) => Event::Lost { id },
+        }
+    }
+}
+
+/// Records that an attempt begins.
+pub(super) fn record_begin(
+    recorder: &Recorder,
+    (id, spec): (AttemptId, &TaskSpec),
+    phase: &str,
+    context: &TaskContext,
+) {
+    recorder.record(event::Event::AttemptStarted {
+        task: id.task,
+        attempt: id.attempt,
+        phase: phase.to_owned(),
+        input: spec.input(context),
+    });
+}
+
+/// Records how an attempt ended, what runs it wrote, and what of it outlives this process. The driver hears of it
+/// later: what another process could not know of must not be given back. Where the driver awaits another attempt at
+/// the task, or none, the report counts for nothing.
+pub(super) fn record_end(
+    recorder: &Recorder,
+    (id, spec): (AttemptId, &TaskSpec),
+    ended: &Ended,
+    (bytes, awaited): (u64, bool),
+) {
+    let (mut known, mut counters) = (None, BTreeMap::new());
+    let (outcome, error) = match ended {
+        Ended::Done(_) if !awaited => (Outcome::Killed, None),
+        Ended::Done(report) => {
+            known = record_report(recorder, id, spec, report);
+            let all = report.counters(spec).into_iter();
+            counters.extend(all.map(|(name, amount)| (name.to_owned(), amount)));
+            (Outcome::Succeeded, None)
+        }
+        Ended::Failed(error) => {
+            record_output(recorder, id, error);
+            let outcome = match error.kind() {
+                Kind::Cancelled => Outcome::Killed,
+                _ => Outcome::Failed,
+            };
+            (outcome, Some(error.to_string()))
+        }
+        Ended::Lost(how) => (Outcome::Killed, Some(format!("it was lost: {how}"))),
+    };
+    let fingerprint = known
+        .as_ref()
+        .map(|_| format!("{:016x}", spec.fingerprint()));
+    recorder.record(event::Event::AttemptFinished {
+        task: id.task,
+        attempt: id.attempt,
+        outcome,
+        error,
+        bytes,
+        counters,
+        fingerprint,
+        kept: known,
+    });
+}
+
+/// Records the runs and the output of user code of an attempt; gives what another process needs to know of it.
+fn record_report(
+    recorder: &Recorder,
+    id: AttemptId,
+    spec: &TaskSpec,
+    report: &TaskReport,
+) -> Option<Checkpoint> {
+    for run in report.runs() {
+        recorder.record(event::Event::RunSpilled {
+            task: id.task,
+            path: run.path.clone(),
+            records: run.records,
+            bytes: run.bytes,
+        });
+    }
+    if let Some(printed) = report.printed() {
+        recorder.log(id.task, id.attempt, &printed.stdout, &printed.stderr);
+    }
+    recorder.is_on().then(|| spec.checkpoint(report)).flatten()
+}
+
+/// Records what user code printed before it failed.
+fn record_output(recorder: &Recorder, id: AttemptId, error: &Error) {
+    let [stdout, stderr] =
+        ["stdout", "stderr"].map(|name| error.detail_of(name).unwrap_or_default());
+    recorder.log(id.task, id.attempt, stdout, stderr);
+}

@@ -1,0 +1,51 @@
+//! What the outside may know and ask of a running job.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A handle on a running job: how far it is, and a way to end it.
+#[derive(Debug, Default)]
+pub struct Control {
+    cancel: Arc<AtomicBool>,
+    stage: Mutex<StageProgress>,
+}
+
+/// How far a stage is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StageProgress {
+    /// The stage's name; empty before the first.
+    pub name: &'static str,
+    /// Stages that are over.
+    pub index: usize,
+    /// Bytes done.
+    pub done_bytes: u64,
+    /// Bytes to do.
+    pub bytes: u64,
+}
+
+impl Control {
+    /// Asks the job to end.
+    pub fn cancel(&self) {
+        self.cancel.store(true, Ordering::Relaxed);
+    }
+
+    /// The flag of [`Control::cancel`], for code that waits elsewhere.
+    pub fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.cancel)
+    }
+
+    /// Whether the job was asked to end.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancel.load(Ordering::Relaxed)
+    }
+
+    /// How far the job is.
+    pub fn progress(&self) -> StageProgress {
+        *self.stage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says what the job is at, between and after stages.
+    pub fn set_progress(&self, progress: StageProgress) {
+        *self.stage.lock().unwrap_or_else(PoisonError::into_inner) = progress;
+    }
+}

@@ -1,0 +1,150 @@
+//! What each phase of a job took and used: for the report and the history, which so say the same.
+
+use std::thread::available_parallelism;
+use std::time::Instant;
+
+use super::tree::{Tree, Used};
+use crate::history::Recorder;
+use crate::history::event::{Event, PhaseUse};
+use crate::sys::machine::{MachineCpu, machine_cpu};
+
+/// What a phase took.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct Phase {
+    /// Its name.
+    pub name: &'static str,
+    /// Its tasks; 0 of a step that is not a stage of tasks.
+    pub tasks: usize,
+    /// Seconds from its beginning to its end.
+    pub wall_s: f64,
+    /// What was used meanwhile.
+    #[serde(flatten)]
+    pub used: PhaseUse,
+}
+
+/// Times phases one after another, and records the end of each.
+#[derive(Debug)]
+pub struct PhaseClock<'a> {
+    tree: &'a Tree,
+    recorder: &'a Recorder,
+    phases: Vec<Phase>,
+    current: Option<Current>,
+}
+
+/// The phase that runs.
+#[derive(Debug)]
+struct Current {
+    name: &'static str,
+    tasks: usize,
+    slots: usize,
+    began: Instant,
+    used: Used,
+    machine: MachineCpu,
+    user_code: bool,
+    /// Attempts that run, since when, and the seconds of all attempts before that.
+    running: usize,
+    since: Instant,
+    running_s: f64,
+}
+
+impl Current {
+    fn count(&mut self, running: usize) {
+        let now = Instant::now();
+        self.running_s += self.running as f64 * now.duration_since(self.since).as_secs_f64();
+        (self.running, self.since) = (running, now);
+    }
+}
+
+impl<'a> PhaseClock<'a> {
+    /// Before the first phase of a job with these processes.
+    pub fn new(tree: &'a Tree, recorder: &'a Recorder) -> Self {
+        PhaseClock {
+            tree,
+            recorder,
+            phases: Vec::new(),
+            current: None,
+        }
+    }
+
+    /// Ends the phase before, and begins `name`, whose tasks run in so many slots.
+    pub fn begin(&mut self, name: &'static str, tasks: usize, slots: usize) {
+        self.end();
+        let now = Instant::now();
+        self.current = Some(Current {
+            name,
+            tasks,
+            slots,
+            began: now,
+            used: self.tree.used(),
+            machine: machine_cpu(),
+            user_code: false,
+            running: 0,
+            since: now,
+            running_s: 0.0,
+        });
+    }
+
+    /// From now on so many attempts run.
+    pub fn running(&mut self, attempts: usize) {
+        if let Some(current) = &mut self.current {
+            current.count(attempts);
+        }
+    }
+
+    /// Tasks of the current phase run user code.
+    pub fn runs_user_code(&mut self) {
+        if let Some(current) = &mut self.current {
+            current.user_code = true;
+        }
+    }
+
+    /// Ends the current phase.
+    pub fn end(&mut self) {
+        let Some(mut current) = self.current.take() else {
+            return;
+        };
+        current.count(0);
+        let used = since(&current, self.tree.used(), machine_cpu());
+        let wall_s = current.began.elapsed().as_secs_f64();
+        self.recorder.record(Event::PhaseFinished {
+            name: current.name.to_owned(),
+            wall_s,
+            used,
+        });
+        self.phases.push(Phase {
+            name: current.name,
+            tasks: current.tasks,
+            wall_s,
+            used,
+        });
+    }
+
+    /// The phases that are over.
+    pub fn phases(&self) -> &[Phase] {
+        &self.phases
+    }
+}
+
+/// What was used since the phase began.
+fn since(current: &Current, now: Used, machine: MachineCpu) -> PhaseUse {
+    let processors = available_parallelism().map_or(1, usize::from);
+    let (before, machine_before) = (current.used, current.machine);
+    PhaseUse {
+        user_s: now.user_s - before.user_s,
+        sys_s: now.sys_s - before.sys_s,
+        own_s: now.own_s - before.own_s,
+        read_bytes: now.read_bytes - before.read_bytes,
+        write_bytes: now.write_bytes - before.write_bytes,
+        machine: MachineCpu {
+            user_s: machine.user_s - machine_before.user_s,
+            sys_s: machine.sys_s - machine_before.sys_s,
+            iowait_s: machine.iowait_s - machine_before.iowait_s,
+            steal_s: machine.steal_s - machine_before.steal_s,
+            idle_s: machine.idle_s - machine_before.idle_s,
+        },
+        slots: current.slots,
+        processors: current.slots.min(processors).max(1),
+        running_s: current.running_s,
+        user_code: current.user_code,
+    }
+}

@@ -1,0 +1,81 @@
+//! What a worker process is told before the first task of a job: what the tasks share, its memory, and the user code.
+//!
+//! User code has its environment with it. It goes through the pipe to a process of the same user, and nowhere else.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::budget::Budget;
+use crate::error::{Error, Result};
+use crate::storage::stores::Stores;
+use crate::task::wire::Message;
+use crate::task::{How, InProcess, JobShared, Node, TaskContext, Work, WorkAgain};
+
+/// Makes the executor of a job whose code is ours, from the job's options as JSON.
+pub type NativeExecutors = fn(&str, Arc<Stores>) -> Result<Arc<dyn Work>>;
+
+/// What a worker is told of a job.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Told {
+    job: JobShared,
+    /// The worker's share of the budget.
+    budget_bytes: u64,
+    /// How the executor of user code runs it, where the job has some.
+    how: Option<How>,
+    /// The user code, as that executor wants it.
+    definition: Vec<u8>,
+}
+
+impl Message for Told {
+    const KIND: [u8; 4] = *b"jobs";
+    const NAME: &'static str = "a job";
+}
+
+impl Told {
+    /// What tasks in a worker need of `context`, with so much memory for each worker.
+    ///
+    /// # Errors
+    /// Its user code can only run in this process.
+    pub(super) fn of(context: &TaskContext, budget_bytes: u64) -> Result<Self> {
+        let again = match &context.node.executor {
+            None => None,
+            Some(executor) => {
+                let error = || Error::bug("send a job to a worker", "its executor stays here");
+                Some(executor.again().ok_or_else(error)?)
+            }
+        };
+        let (how, definition) = again.map_or((None, Vec::new()), |again| {
+            (Some(again.how), again.definition)
+        });
+        Ok(Told {
+            job: context.job.clone(),
+            budget_bytes,
+            how,
+            definition,
+        })
+    }
+
+    /// What tasks run with in this process, on files of `store`.
+    ///
+    /// # Errors
+    /// What the executor of user code needs is gone.
+    pub(super) fn context(
+        self,
+        store: Arc<Stores>,
+        native: NativeExecutors,
+    ) -> Result<TaskContext> {
+        let definition = self.definition;
+        let executor = match self.how {
+            None => None,
+            Some(How::Native) => {
+                let options = String::from_utf8(definition)
+                    .map_err(|error| Error::bug("read a job's options", error.to_string()))?;
+                Some(native(&options, Arc::clone(&store))?)
+            }
+            Some(how) => Some(WorkAgain { how, definition }.work(1, Arc::clone(&store))?),
+        };
+        let node = Node::new(store, Budget::new(self.budget_bytes)).with_executor(executor);
+        Ok(TaskContext::new(self.job, node, InProcess::Nothing))
+    }
+}

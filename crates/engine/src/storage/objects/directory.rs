@@ -1,0 +1,299 @@
+//! An object store kept in a directory: a stand-in with the semantics of one, for tests and for trying.
+//!
+//! ```text
+//!   objects:///DIR/a                      the object, a file:  DIR/a
+//!   DIR/.objects/a.version                its version, and of which file that is
+//!   DIR/.objects/a.upload-ID/00001-CRC    a part of an upload to it
+//! ```
+//!
+//! There is no rename, no append and no writing but by uploads. A file that was put there by other means is an object,
+//! too. Names that begin with `.objects` are the store's own. (Two things differ from a real one: "a" and "a/b" cannot
+//! both be objects, and who can write to the directory can do as they like.)
+
+use std::fs::{self, File, Metadata};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Object, Objects, Upload, UploadPart};
+use crate::error::{Error, Kind, Result};
+use crate::storage::local::not_there;
+use crate::storage::location::{Location, parent_of};
+
+/// Its scheme.
+pub const SCHEME: &str = "objects";
+
+/// The folder of what is not an object, beside the objects that it is about.
+const OWN: &str = ".objects";
+
+/// Uploads of this process.
+static UPLOADS: AtomicU64 = AtomicU64::new(0);
+
+/// The stand-in.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Directory;
+
+/// What is noted of an object, and of which file.
+#[derive(Debug, Serialize, Deserialize)]
+struct Noted {
+    inode: u64,
+    bytes: u64,
+    version: String,
+    crc: u32,
+}
+
+/// Where a location's object is.
+fn file_of(path: &Path) -> PathBuf {
+    Location::of(path).path().to_owned()
+}
+
+/// A file of the store's own that is about an object.
+fn own_file(file: &Path, suffix: &str) -> PathBuf {
+    let mut name = file.file_name().unwrap_or_default().to_owned();
+    name.push(suffix);
+    parent_of(file).join(OWN).join(name)
+}
+
+fn upload_folder(path: &Path, id: &str) -> PathBuf {
+    own_file(&file_of(path), &format!(".upload-{id}"))
+}
+
+/// What a call found, or nothing where nothing is.
+fn found<T>(operation: &'static str, path: &Path, done: io::Result<T>) -> Result<Option<T>> {
+    match done {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Ok(None)
+        }
+        Err(error) => Err(Error::from_io(operation, path, &error)),
+    }
+}
+
+/// The names in a directory; none where it is not there.
+fn names_in(directory: &Path) -> Result<Vec<String>> {
+    const OPERATION: &str = "list a directory";
+    let Some(entries) = found(OPERATION, directory, fs::read_dir(directory))? else {
+        return Ok(Vec::new());
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(|error| Error::from_io(OPERATION, directory, &error))?;
+        names.extend(entry.file_name().into_string()); // no object store takes other names
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+fn object_of(file: &Path, metadata: &Metadata) -> Object {
+    let noted = fs::read(own_file(file, ".version")).ok();
+    let noted = noted.and_then(|text| serde_json::from_slice::<Noted>(&text).ok());
+    let noted =
+        noted.filter(|noted| (noted.inode, noted.bytes) == (metadata.ino(), metadata.len()));
+    let modified_ns =
+        i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec());
+    Object {
+        bytes: metadata.len(),
+        modified_ns,
+        version: match &noted {
+            Some(noted) => noted.version.clone(),
+            None => format!("{}-{modified_ns}", metadata.ino()),
+        },
+        crc: noted.map(|noted| noted.crc),
+    }
+}
+
+impl Objects for Directory {
+    fn head(&self, path: &Path) -> Result<Option<Object>> {
+        let file = file_of(path);
+        let metadata = found("look at a file", path, fs::metadata(&file))?;
+        let metadata = metadata.filter(Metadata::is_file);
+        Ok(metadata.map(|metadata| object_of(&file, &metadata)))
+    }
+
+    fn list(&self, directory: &Path) -> Result<Vec<PathBuf>> {
+        let folder = file_of(directory);
+        let mut names = names_in(&folder)?;
+        names.retain(|name| name != OWN && holds_objects(&folder.join(name)));
+        let location = Location::of(directory);
+        Ok(names.iter().map(|name| location.join(name)).collect())
+    }
+
+    fn get(&self, path: &Path, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        let failed = |error| Error::from_io("read the input", path, &error).with("offset", offset);
+        let file = File::open(file_of(path)).map_err(failed)?;
+        let mut done = 0;
+        while let Some(rest) = buffer.get_mut(done..).filter(|rest| !rest.is_empty()) {
+            match file.read_at(rest, offset + done as u64).map_err(failed)? {
+                0 => break,
+                read => done += read,
+            }
+        }
+        Ok(done)
+    }
+
+    fn delete(&self, path: &Path) -> Result<()> {
+        let file = file_of(path);
+        found("remove", path, fs::remove_file(own_file(&file, ".version")))?;
+        found("remove", path, fs::remove_file(&file))?;
+        remove_empty(parent_of(&file));
+        Ok(())
+    }
+
+    fn begin(&self, path: &Path) -> Result<String> {
+        let number = UPLOADS.fetch_add(1, Ordering::Relaxed);
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let now_ns = now.unwrap_or_default().as_nanos();
+        let id = format!("{now_ns:x}-{:x}-{number:x}", std::process::id());
+        let made = fs::create_dir_all(upload_folder(path, &id));
+        made.map_err(|error| Error::from_io("create the output", path, &error))?;
+        Ok(id)
+    }
+
+    fn put_part(&self, path: &Path, id: &str, number: u32, data: &[u8]) -> Result<UploadPart> {
+        let folder = upload_folder(path, id);
+        let failed = |error| Error::from_io("write the output", path, &error).with("part", number);
+        let crc = crc32fast::hash(data);
+        let name = format!("{number:05}-{crc:08x}");
+        let unfinished = folder.join(format!("new-{number}"));
+        let mut file = File::create(&unfinished).map_err(failed)?;
+        file.write_all(data).map_err(failed)?;
+        let beginning = format!("{number:05}-");
+        for old in names_in(&folder)? {
+            if old.starts_with(&beginning) {
+                fs::remove_file(folder.join(old)).map_err(failed)?;
+            }
+        }
+        fs::rename(unfinished, folder.join(name)).map_err(failed)?;
+        Ok(part_of(crc, data.len() as u64))
+    }
+
+    fn parts(&self, path: &Path, id: &str) -> Result<Option<Vec<UploadPart>>> {
+        let folder = upload_folder(path, id);
+        if !folder.is_dir() {
+            return Ok(None);
+        }
+        let mut parts = Vec::new();
+        for (crc, file) in part_files(&folder)? {
+            let bytes = fs::metadata(&file)
+                .map_err(|error| Error::from_io("look at an upload", path, &error))?
+                .len();
+            parts.push(part_of(crc, bytes));
+        }
+        Ok(Some(parts))
+    }
+
+    fn complete(&self, upload: &Upload) -> Result<()> {
+        const OPERATION: &str = "publish the output";
+        let Upload { path, id, parts } = upload;
+        let there = self.parts(path, id)?;
+        let there = there.ok_or_else(|| not_there(OPERATION, path).with("upload", id))?;
+        if there != *parts {
+            let message = "the upload has other parts than were sent";
+            return Err(Error::new(Kind::Io, OPERATION, message)
+                .with_path(path)
+                .with("upload", id));
+        }
+        let failed = |error| Error::from_io(OPERATION, path, &error);
+        let (file, folder) = (file_of(path), upload_folder(path, id));
+        let whole = folder.join("whole");
+        let made = join(&folder, &whole)?;
+        let noted = Noted {
+            inode: made.ino(),
+            bytes: made.len(),
+            version: format!("{:08x}-{}", upload.crc(), parts.len()),
+            crc: upload.crc(),
+        };
+        let text = serde_json::to_vec(&noted).map_err(|error| failed(error.into()))?;
+        fs::write(own_file(&file, ".version"), text).map_err(failed)?;
+        fs::rename(whole, &file).map_err(failed)?;
+        fs::remove_dir_all(&folder).map_err(failed)
+    }
+
+    fn abort(&self, path: &Path, id: &str) -> Result<()> {
+        let folder = upload_folder(path, id);
+        found("end an upload", path, fs::remove_dir_all(&folder))?;
+        remove_empty(parent_of(&file_of(path)));
+        Ok(())
+    }
+
+    fn uploads(&self, path: &Path) -> Result<Vec<(PathBuf, String)>> {
+        let mut uploads = Vec::new();
+        let location = Location::of(path);
+        if let (Some(parent), Some(name)) = (location.parent(), location.name()) {
+            let beside = uploads_in(&file_of(path), parent)?.into_iter();
+            uploads.extend(beside.filter(|(of, _)| Location::of(of).name() == Some(name)));
+        }
+        below(&file_of(path), location, &mut uploads)?;
+        Ok(uploads)
+    }
+}
+
+fn part_of(crc: u32, bytes: u64) -> UploadPart {
+    let etag = format!("{crc:08x}");
+    UploadPart { bytes, crc, etag }
+}
+
+/// The files of the parts that an upload has, in order, with their CRCs.
+fn part_files(folder: &Path) -> Result<Vec<(u32, PathBuf)>> {
+    let names = names_in(folder)?;
+    let part = |name: &String| {
+        let (number, crc) = name.split_once('-')?;
+        number.parse::<u32>().ok()?;
+        Some((u32::from_str_radix(crc, 16).ok()?, folder.join(name)))
+    };
+    Ok(names.iter().filter_map(part).collect())
+}
+
+/// Puts the parts together.
+fn join(folder: &Path, whole: &Path) -> Result<Metadata> {
+    let failed = |error| Error::from_io("publish the output", whole, &error);
+    let mut file = File::create(whole).map_err(failed)?;
+    for (_, part) in part_files(folder)? {
+        let mut part = File::open(part).map_err(failed)?;
+        io::copy(&mut part, &mut file).map_err(failed)?;
+    }
+    file.metadata().map_err(failed)
+}
+
+/// Whether something is an object, or a directory with one in it: others do not exist in an object store.
+fn holds_objects(path: &Path) -> bool {
+    if !path.is_dir() {
+        return path.is_file();
+    }
+    let names = names_in(path).unwrap_or_default();
+    names
+        .iter()
+        .any(|name| name != OWN && holds_objects(&path.join(name)))
+}
+
+/// The uploads to objects beside `file`, whose locations lie in `parent`.
+fn uploads_in(file: &Path, parent: Location<'_>) -> Result<Vec<(PathBuf, String)>> {
+    let names = names_in(&parent_of(file).join(OWN))?;
+    let upload = |name: &String| {
+        let (object, id) = name.rsplit_once(".upload-")?;
+        Some((parent.join(object), id.to_owned()))
+    };
+    Ok(names.iter().filter_map(upload).collect())
+}
+
+/// The uploads to objects below a directory.
+fn below(folder: &Path, at: Location<'_>, uploads: &mut Vec<(PathBuf, String)>) -> Result<()> {
+    uploads.extend(uploads_in(&folder.join("any"), at)?);
+    for name in names_in(folder)? {
+        let inner = folder.join(&name);
+        if name != OWN && inner.is_dir() {
+            let path = at.join(&name);
+            below(&inner, Location::of(&path), uploads)?;
+        }
+    }
+    Ok(())
+}
+
+/// An object store has no directories: those that nothing is in any more go.
+fn remove_empty(folder: &Path) {
+    let _ = fs::remove_dir(folder.join(OWN)); // refused where something is in it
+    let _ = fs::remove_dir(folder);
+}

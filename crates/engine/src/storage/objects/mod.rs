@@ -1,0 +1,342 @@
+//! Object stores: whole objects, made of the parts of an upload. No rename, no append, no directories.
+//!
+//! ```text
+//!   create ─▶ UploadWriter ── part 1 ──▶ │ upload │            nobody sees any of it
+//!                          ── part 2 ──▶ │        │
+//!                finish ──▶ Upload (id, parts) ──report──▶ committer ── complete ──▶ object
+//! ```
+//!
+//! [`Objects`] is what one kind of store has to do: one request a call, and adding a store is one implementation and its
+//! scheme in [`Stores`](super::stores::Stores). [`ObjectStore`] makes a [`Store`] and an [`Output`] of any of them, behind
+//! the one wrapper that tries again ([`retry::Retried`]). The rule that must hold: an object appears whole, when its
+//! upload is completed, or not at all; only a committer completes.
+
+pub mod directory;
+pub mod faults;
+pub mod retry;
+
+use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use super::local::not_there;
+use super::{Caching, Caps, FileKind, Output, ReadFile, Stat, Store, WriteFile};
+use crate::error::{Error, Kind, Result};
+
+/// Stores refuse smaller parts, but for the last one (S3: 5 MiB), and more than 10,000.
+pub const PART_BYTES: u64 = 8 << 20;
+const PARTS_MAX: u64 = 10_000;
+
+/// Parts that a file of a known length is cut into at most: some are left for what was not foreseen.
+const PARTS_GOOD: u64 = 9_000;
+
+/// Bytes of each part of a file that will have `bytes` bytes.
+///
+/// ```
+/// use gristmill_engine::storage::objects::part_bytes;
+/// assert_eq!((part_bytes(0), part_bytes(1 << 40)), (8 << 20, 122_167_959));
+/// ```
+pub const fn part_bytes(bytes: u64) -> u64 {
+    let bytes = bytes.div_ceil(PARTS_GOOD);
+    if bytes > PART_BYTES {
+        bytes
+    } else {
+        PART_BYTES
+    }
+}
+
+/// What a store knows of an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Object {
+    /// Its length.
+    pub bytes: u64,
+    /// When it was written, in nanoseconds since the epoch.
+    pub modified_ns: i128,
+    /// Another one whenever its bytes are others: the ETag.
+    pub version: String,
+    /// The CRC-32 of its bytes, where the store has it.
+    pub crc: Option<u32>,
+}
+
+/// A part of an upload, by what the store said of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UploadPart {
+    /// Its length.
+    pub bytes: u64,
+    /// The CRC-32 of its bytes.
+    pub crc: u32,
+    /// By what the store knows it: its ETag.
+    pub etag: String,
+}
+
+/// A file that is uploaded and not there yet: all that it takes to complete it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Upload {
+    /// Where the object will be.
+    #[serde(with = "crate::names")]
+    pub path: PathBuf,
+    /// The upload's name.
+    pub id: String,
+    /// Its parts, in order.
+    pub parts: Vec<UploadPart>,
+}
+
+impl Upload {
+    /// The object's length.
+    pub fn bytes(&self) -> u64 {
+        self.parts.iter().map(|part| part.bytes).sum()
+    }
+
+    /// The CRC-32 of the object's bytes.
+    pub fn crc(&self) -> u32 {
+        let mut whole = crc32fast::Hasher::new();
+        for part in &self.parts {
+            let of_part = crc32fast::Hasher::new_with_initial_len(part.crc, part.bytes);
+            whole.combine(&of_part);
+        }
+        whole.finalize()
+    }
+
+    /// Whether an object is what this upload makes.
+    pub fn made(&self, object: &Object) -> bool {
+        object.bytes == self.bytes() && object.crc == Some(self.crc())
+    }
+}
+
+/// What an object store does, one request a call. Paths are whole locations. Any request may fail, may be repeated, and
+/// may be done although its reply is an error.
+pub trait Objects: Send + Sync + std::fmt::Debug {
+    /// What is known of an object; nothing where there is none.
+    fn head(&self, path: &Path) -> Result<Option<Object>>;
+
+    /// The objects and, as if they were directories, the beginnings of longer names, right below `directory`; in the order
+    /// of their names. What was written a moment ago may be missing.
+    fn list(&self, directory: &Path) -> Result<Vec<PathBuf>>;
+
+    /// Reads a range; less only where the object ends.
+    fn get(&self, path: &Path, buffer: &mut [u8], offset: u64) -> Result<usize>;
+
+    /// Removes an object. Nothing there is no error.
+    fn delete(&self, path: &Path) -> Result<()>;
+
+    /// Begins an upload, and gives its name.
+    fn begin(&self, path: &Path) -> Result<String>;
+
+    /// Sends a part (the first is number 1), in the place of one of this number.
+    fn put_part(&self, path: &Path, id: &str, number: u32, data: &[u8]) -> Result<UploadPart>;
+
+    /// The parts that an upload has, in order; nothing where there is no such upload.
+    fn parts(&self, path: &Path, id: &str) -> Result<Option<Vec<UploadPart>>>;
+
+    /// Makes the object, at once. Fails where there is no such upload.
+    fn complete(&self, upload: &Upload) -> Result<()>;
+
+    /// Ends an upload without an object. No such upload is no error.
+    fn abort(&self, path: &Path, id: &str) -> Result<()>;
+
+    /// The uploads to a location, or below it: where each goes, and its name.
+    fn uploads(&self, path: &Path) -> Result<Vec<(PathBuf, String)>>;
+}
+
+/// An object store as a place for input and output.
+#[derive(Debug, Clone)]
+pub struct ObjectStore {
+    objects: Arc<dyn Objects>,
+}
+
+impl ObjectStore {
+    /// A store of `objects`, which try again by themselves.
+    ///
+    /// ```
+    /// use gristmill_engine::storage::{Caching, Output, Store, WriteFile};
+    /// use gristmill_engine::storage::objects::{ObjectStore, directory::Directory};
+    /// let folder = tempfile::tempdir()?;
+    /// let path = format!("objects://{}/a", folder.path().display());
+    /// let store = ObjectStore::new(std::sync::Arc::new(Directory));
+    /// let file = store.create(path.as_ref(), 5, Caching::Direct)?;
+    /// file.write_at(b"hello", 0)?;
+    /// let upload = file.finish()?.expect("an upload");
+    /// assert!(store.stat(path.as_ref())?.is_none(), "it is not completed");
+    /// store.objects().complete(&upload)?;
+    /// assert_eq!(store.stat(path.as_ref())?.map(|stat| stat.bytes), Some(5));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn new(objects: Arc<dyn Objects>) -> Self {
+        ObjectStore { objects }
+    }
+
+    /// Its requests.
+    pub fn objects(&self) -> &dyn Objects {
+        &*self.objects
+    }
+}
+
+impl Store for ObjectStore {
+    fn stat(&self, path: &Path) -> Result<Option<Stat>> {
+        if let Some(object) = self.objects.head(path)? {
+            return Ok(Some(Stat {
+                kind: FileKind::File,
+                bytes: object.bytes,
+                modified_ns: object.modified_ns,
+                identity: (0, u64::from(crc32fast::hash(object.version.as_bytes()))),
+            }));
+        }
+        let directory = Stat {
+            kind: FileKind::Directory,
+            bytes: 0,
+            modified_ns: 0,
+            identity: (0, 0),
+        };
+        let is_prefix = !self.objects.list(path)?.is_empty();
+        Ok(is_prefix.then_some(directory))
+    }
+
+    fn list(&self, directory: &Path) -> Result<Vec<PathBuf>> {
+        self.objects.list(directory)
+    }
+
+    fn open(&self, path: &Path, _caching: Caching) -> Result<Box<dyn ReadFile>> {
+        if self.objects.head(path)?.is_none() {
+            return Err(not_there("open the input", path));
+        }
+        Ok(Box::new(ObjectReader {
+            objects: self.objects.clone(),
+            path: path.to_owned(),
+        }))
+    }
+}
+
+impl Output for ObjectStore {
+    fn caps(&self, _path: &Path) -> Caps {
+        Caps::Whole
+    }
+
+    fn create(&self, path: &Path, bytes: u64, _caching: Caching) -> Result<Box<dyn WriteFile>> {
+        Ok(Box::new(UploadWriter {
+            id: self.objects.begin(path)?,
+            objects: self.objects.clone(),
+            path: path.to_owned(),
+            part_bytes: part_bytes(bytes) as usize,
+            state: Mutex::default(),
+        }))
+    }
+}
+
+/// An object open for reading.
+#[derive(Debug)]
+struct ObjectReader {
+    objects: Arc<dyn Objects>,
+    path: PathBuf,
+}
+
+impl ReadFile for ObjectReader {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        self.objects.get(&self.path, buffer, offset)
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+}
+
+/// An upload under way: written from front to back.
+#[derive(Debug)]
+struct UploadWriter {
+    objects: Arc<dyn Objects>,
+    path: PathBuf,
+    id: String,
+    part_bytes: usize,
+    state: Mutex<Sent>,
+}
+
+/// How far an upload is.
+#[derive(Debug, Default)]
+struct Sent {
+    /// What is not sent yet: less than a part.
+    rest: Vec<u8>,
+    parts: Vec<UploadPart>,
+    bytes: u64,
+    /// It is whole, and the committer's.
+    finished: bool,
+}
+
+impl UploadWriter {
+    fn state(&self) -> MutexGuard<'_, Sent> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn send(&self, sent: &mut Sent) -> Result<()> {
+        let number = sent.parts.len() as u64 + 1;
+        if number > PARTS_MAX {
+            let message = format!("an object has at most {PARTS_MAX} parts, and this is longer");
+            return Err(Error::new(Kind::BadOption, "write the output", message)
+                .with_path(&self.path)
+                .advise("cut the output into more files"));
+        }
+        let number = number as u32;
+        let part = self
+            .objects
+            .put_part(&self.path, &self.id, number, &sent.rest)?;
+        if (part.bytes, part.crc) != (sent.rest.len() as u64, crc32fast::hash(&sent.rest)) {
+            let message = "the store has other bytes than were sent";
+            return Err(Error::new(Kind::Io, "write the output", message)
+                .with_path(&self.path)
+                .with("part", number)
+                .retryable_error());
+        }
+        sent.parts.push(part);
+        sent.rest.clear();
+        Ok(())
+    }
+}
+
+impl WriteFile for UploadWriter {
+    fn write_at(&self, data: &[u8], offset: u64) -> Result<()> {
+        let mut sent = self.state();
+        if offset != sent.bytes {
+            let message = format!("an upload stands at {}, not at {offset}", sent.bytes);
+            return Err(Error::bug("write the output", message));
+        }
+        let mut left = data;
+        while !left.is_empty() {
+            let room = self.part_bytes - sent.rest.len();
+            let (now, later) = left.split_at(left.len().min(room));
+            sent.rest.extend_from_slice(now);
+            sent.bytes += now.len() as u64;
+            left = later;
+            if sent.rest.len() == self.part_bytes {
+                self.send(&mut sent)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is sent is durable; what is not is sent by [`WriteFile::finish`].
+    fn sync(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn finish(&self) -> Result<Option<Upload>> {
+        let mut sent = self.state();
+        if !sent.rest.is_empty() || sent.parts.is_empty() {
+            self.send(&mut sent)?;
+        }
+        sent.finished = true;
+        Ok(Some(Upload {
+            path: self.path.clone(),
+            id: self.id.clone(),
+            parts: sent.parts.clone(),
+        }))
+    }
+}
+
+impl Drop for UploadWriter {
+    fn drop(&mut self) {
+        if !self.state().finished {
+            // The attempt's own error is what counts; the committer ends what stays.
+            let _ = self.objects.abort(&self.path, &self.id);
+        }
+    }
+}

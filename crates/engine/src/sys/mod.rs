@@ -1,0 +1,46 @@
+//! The wall: what is Linux's, or the C library's, stands behind it, and nothing else calls either, or reads /proc.
+//!
+//! ```text
+//!   pages        memory from the system, prefetches
+//!   mapping      files in memory;  shrink: those that lose pages while they are there
+//!   files        what std::fs lacks: renames that refuse, holes, space, what is in the page cache
+//!   descriptors  pipes, terminals and devices: that never block, waited for with a limit
+//!   processes    children: signalled, killed, reaped;  lifeline: they end with us;  death: how they ended
+//!   memory       what processes hold;  available: what there is;  usage: what they have used;  machine: what all have
+//! ```
+//!
+//! Rules: an interface is safe, or says what its caller must hold. What a system lacks is an answer (`None`, or an error
+//! that `files::not_supported` knows), never a condition at the caller's. Nothing here knows of jobs, tasks or stores.
+
+pub mod available;
+pub(crate) mod death;
+pub(crate) mod descriptors;
+pub(crate) mod files;
+pub(crate) mod lifeline;
+pub mod machine;
+pub(crate) mod mapping;
+pub mod memory;
+pub mod pages;
+pub(crate) mod processes;
+mod shrink;
+pub mod usage;
+
+/// Device blocks: direct I/O moves whole ones. 4096 is the largest that disks of today use.
+pub const BLOCK_BYTES: usize = 4096;
+
+/// Bytes of a page of memory.
+pub(crate) fn page_bytes() -> usize {
+    // SAFETY: a plain question.
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(bytes).unwrap_or(BLOCK_BYTES)
+}
+
+/// Numbers of errors that [`std::io::ErrorKind`] does not tell apart.
+pub(crate) mod codes {
+    pub(crate) use libc::{E2BIG, EACCES, EIO, ENOENT, ENOEXEC, ENOSPC};
+}
+
+/// Numbers of signals.
+pub(crate) mod signals {
+    pub(crate) use libc::{SIGABRT, SIGKILL, SIGPIPE, SIGSEGV, SIGTERM, SIGUSR1};
+}

@@ -1,0 +1,237 @@
+//! What tasks run with, in three parts that end at different walls.
+//!
+//! ```text
+//!   JobShared    a value: the same for all tasks of a job, sent once to each process that runs some
+//!   Node         what a machine has: stores, memory, an executor of user code
+//!   InProcess    what only the driver's process has: the input in memory, streams
+//! ```
+//!
+//! A task that needs something [`InProcess`] runs in the driver's process; any other runs wherever there are a
+//! `JobShared` and a `Node`.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use super::attempt::AttemptId;
+use super::user::executor::Work;
+use super::user::failed::Failures;
+use crate::budget::Budget;
+use crate::error::{Error, Result};
+use crate::map::MapOutput;
+use crate::order::scatter::Staging;
+use crate::record::arena::{Arena, file_starts};
+use crate::reduce::ReduceScratch;
+use crate::spill::{SpillScratch, Stream};
+use crate::storage::input::InputFile;
+use crate::storage::overlap::Buffers;
+use crate::storage::stores::Stores;
+use crate::storage::{LocalDisk, WriteFile};
+
+/// What the tasks of a job share, as a value.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct JobShared {
+    /// The job's name.
+    pub job_id: String,
+    /// The input.
+    pub files: Vec<InputFile>,
+    /// Whether a task's output is made durable before the input of the task may go.
+    pub durable: bool,
+    /// Whether reports carry a CRC of each file of user code, so that a resumed job can check the file.
+    pub checkpoint_outputs: bool,
+    /// Where the records are kept that user code failed at, if anywhere.
+    pub failures: Option<Failures>,
+}
+
+/// What a machine has for the tasks of a job.
+#[derive(Debug)]
+pub struct Node {
+    /// Where files are.
+    pub store: Arc<Stores>,
+    /// Where runs are: the disk of this machine, or memory.
+    pub runs: Arc<dyn LocalDisk>,
+    /// The job's memory on this machine.
+    pub budget: Budget,
+    /// What runs user code, in jobs that have some.
+    pub executor: Option<Arc<dyn Work>>,
+}
+
+impl Node {
+    /// A machine with these stores, for jobs without user code.
+    pub fn new(store: Arc<Stores>, budget: Budget) -> Self {
+        Node {
+            runs: Arc::clone(store.disk()),
+            store,
+            budget,
+            executor: None,
+        }
+    }
+
+    /// The same with runs in another store.
+    #[must_use]
+    pub fn with_runs(self, runs: Arc<dyn LocalDisk>) -> Self {
+        Node { runs, ..self }
+    }
+
+    /// The same with an executor of user code.
+    #[must_use]
+    pub fn with_executor(self, executor: Option<Arc<dyn Work>>) -> Self {
+        Node { executor, ..self }
+    }
+}
+
+/// What only the driver's process has.
+#[derive(Debug, Default)]
+pub enum InProcess {
+    /// Nothing: the job's tasks run anywhere.
+    #[default]
+    Nothing,
+    /// The input in memory, for jobs whose maps leave their output there.
+    Memory(InMemory),
+    /// Streams, which are read and written once.
+    Streams {
+        /// Those that are input.
+        inputs: Vec<Stream>,
+        /// The one that is output, if any.
+        output: Option<Arc<dyn WriteFile>>,
+    },
+}
+
+/// The input in memory, and what maps made of it.
+#[derive(Debug)]
+pub struct InMemory {
+    /// Where the input lies.
+    pub arena: Arena,
+    /// Map outputs, until the job ends.
+    outputs: Mutex<BTreeMap<AttemptId, Arc<MapOutput>>>,
+}
+
+impl InMemory {
+    /// An input that no map has read yet.
+    pub fn new(arena: Arena) -> Self {
+        InMemory {
+            arena,
+            outputs: Mutex::default(),
+        }
+    }
+
+    pub(super) fn keep_output(&self, id: AttemptId, output: MapOutput) {
+        self.lock_outputs().insert(id, Arc::new(output));
+    }
+
+    pub(super) fn output_of(&self, id: AttemptId) -> Result<Arc<MapOutput>> {
+        let output = self.lock_outputs().get(&id).cloned();
+        output.ok_or_else(|| Error::bug("run a task", format!("the output of {id:?} is gone")))
+    }
+
+    fn lock_outputs(&self) -> std::sync::MutexGuard<'_, BTreeMap<AttemptId, Arc<MapOutput>>> {
+        // A panic elsewhere leaves the map whole: inserting and reading are all that is done to it.
+        self.outputs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a task runs with.
+#[derive(Debug)]
+pub struct TaskContext {
+    /// What the job's tasks share.
+    pub job: JobShared,
+    /// What this machine has.
+    pub node: Node,
+    /// What this process has, where it is the driver's.
+    process: InProcess,
+    /// Where each input file begins in the job's address space.
+    pub(super) starts: Vec<u64>,
+    /// Bytes done, over all tasks of the stage.
+    pub done_bytes: AtomicU64,
+}
+
+impl TaskContext {
+    /// The context of a job's tasks on this machine, in this process.
+    pub fn new(job: JobShared, node: Node, process: InProcess) -> Self {
+        let sizes: Vec<u64> = job.files.iter().map(|file| file.stat.bytes).collect();
+        TaskContext {
+            starts: file_starts(&sizes),
+            job,
+            node,
+            process,
+            done_bytes: AtomicU64::new(0),
+        }
+    }
+
+    /// The input's memory, of jobs that have it there.
+    pub fn in_memory(&self) -> Option<&InMemory> {
+        match &self.process {
+            InProcess::Memory(memory) => Some(memory),
+            _ => None,
+        }
+    }
+
+    pub(super) fn memory(&self) -> Result<&InMemory> {
+        self.in_memory()
+            .ok_or_else(|| Error::bug("run a task", "its input is not in this process's memory"))
+    }
+
+    /// The input stream of this number.
+    pub(super) fn stream(&self, number: usize) -> Result<&Stream> {
+        let stream = match &self.process {
+            InProcess::Streams { inputs, .. } => inputs.get(number),
+            _ => None,
+        };
+        stream.ok_or_else(|| Error::bug("run a task", "its input stream is not in this process"))
+    }
+
+    /// Whether input is read from streams.
+    pub fn reads_streams(&self) -> bool {
+        matches!(&self.process, InProcess::Streams { inputs, .. } if !inputs.is_empty())
+    }
+
+    /// The output stream.
+    pub(super) fn sink(&self) -> Result<Arc<dyn WriteFile>> {
+        match &self.process {
+            InProcess::Streams {
+                output: Some(output),
+                ..
+            } => Ok(Arc::clone(output)),
+            _ => Err(Error::bug(
+                "run a task",
+                "its output stream is not in this process",
+            )),
+        }
+    }
+}
+
+/// What one worker reuses from task to task.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    pub(super) staging: Staging,
+    pub(super) reduce: ReduceScratch,
+    pub(super) spill: SpillScratch,
+    pub(super) merge: Buffers,
+    pub(super) buffers: Buffers,
+}
+
+impl Scratch {
+    /// Gives back what spilling has no use for: stages have the memory in turn.
+    pub(super) fn keep_for_spill(&mut self) {
+        let spill = std::mem::take(&mut self.spill);
+        *self = Scratch {
+            spill,
+            ..Scratch::default()
+        };
+    }
+
+    /// Gives back what merging has no use for.
+    pub(super) fn keep_for_merge(&mut self) {
+        let (merge, buffers) = (
+            std::mem::take(&mut self.merge),
+            std::mem::take(&mut self.buffers),
+        );
+        *self = Scratch {
+            merge,
+            buffers,
+            ..Scratch::default()
+        };
+    }
+}

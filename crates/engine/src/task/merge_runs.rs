@@ -1,0 +1,139 @@
+//! The merge task of runs: neighbouring runs to one longer run, so that few enough are left for the last merge.
+
+use std::fmt::{self, Write};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::checkpoint::{name_of, name_of_run};
+use super::input::count;
+use super::opened::Opened;
+use super::{
+    Checkpoint, Counters, Fingerprint, MergeRun, RunPlan, Scratch, Spent, TaskContext, TaskKind,
+    With,
+};
+use crate::error::Result;
+use crate::record::shape::{Shape, ShapeKind};
+use crate::run::{RunHeader, RunWriter, file_bytes};
+use crate::spill::{BucketSizes, SpilledRun, create_run};
+use crate::storage::overlap::OverlappedWriter;
+
+/// Which neighbouring runs become one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MergeRunsSpec {
+    /// How the runs were made.
+    #[serde(with = "super::wire::shared")]
+    pub plan: Arc<RunPlan>,
+    /// The runs, in input order.
+    pub runs: Vec<MergeRun>,
+    /// Bytes of each of the two buffers of a run.
+    pub source_bytes: usize,
+    /// The number of the run to make.
+    pub number: u64,
+}
+
+impl TaskKind for MergeRunsSpec {
+    type Report = SpilledRun;
+
+    fn run(&self, with: With<'_>) -> Result<Self::Report> {
+        match self.plan.shape {
+            ShapeKind::Fixed(shape) => merge_runs(shape, self, with),
+            ShapeKind::Lines(shape) => merge_runs(shape, self, with),
+            ShapeKind::Pairs(shape) => merge_runs(shape, self, with),
+        }
+    }
+
+    fn input(&self, _context: &TaskContext) -> String {
+        count(self.runs.len(), "run")
+    }
+
+    fn counters(&self, run: &SpilledRun) -> Counters {
+        vec![
+            ("SPILLED_RECORDS", run.records),
+            ("FILE_BYTES_READ", run.bytes),
+            ("FILE_BYTES_WRITTEN", run.bytes),
+        ]
+    }
+
+    fn uses_up(&self) -> bool {
+        true
+    }
+
+    fn used_up(&self, _run: &SpilledRun) -> Vec<Spent> {
+        let runs = self.runs.iter();
+        runs.map(|run| Spent::whole(&run.path)).collect()
+    }
+
+    fn checkpoint(&self, run: &SpilledRun) -> Option<Checkpoint> {
+        let of = self.runs.iter().map(|run| name_of(&run.path));
+        Some(Checkpoint::MergeRuns {
+            run: name_of_run(run)?,
+            of: of.collect::<Option<_>>()?,
+        })
+    }
+
+    fn fingerprint(&self, print: &mut Fingerprint) -> fmt::Result {
+        write!(print, "merge runs {} ", self.number)?;
+        self.runs.iter().try_for_each(|run| print.name(&run.path))?;
+        print.plan(&self.plan)
+    }
+
+    fn runs(run: &SpilledRun) -> &[SpilledRun] {
+        std::slice::from_ref(run)
+    }
+}
+
+fn merge_runs<S: Shape>(
+    shape: S,
+    spec: &MergeRunsSpec,
+    (context, attempt, scratch): With<'_>,
+) -> Result<SpilledRun> {
+    let plan = &spec.plan;
+    let opened = Opened::new(context, plan, &spec.runs, spec.source_bytes)?;
+    scratch.keep_for_merge();
+    let buckets = plan.borders.len() + 1;
+    let mut ends = vec![(0, 0); buckets];
+    let mut checksum = 0;
+    for (run, _) in &opened.runs {
+        checksum += run.index().checksum;
+        for (end, (bytes, records)) in ends.iter_mut().zip(&run.index().ends) {
+            *end = (end.0 + bytes, end.1 + records);
+        }
+    }
+    let (bytes, records) = ends.last().copied().unwrap_or_default();
+    let name = format!("run-{:05}-{}-merged", attempt.id.task, attempt.id.attempt);
+    let room = file_bytes(bytes, buckets as u64).unwrap_or(u64::MAX);
+    let (path, file) = create_run(&*context.node.runs, &plan.places, &name, room)?;
+    let header = RunHeader {
+        shape: plan.shape,
+        job_id: context.job.job_id.clone(),
+        number: spec.number,
+    };
+    let Scratch { merge, buffers, .. } = scratch;
+    let written = OverlappedWriter::run(buffers, plan.buffer_bytes, |writer| {
+        let mut run = RunWriter::begin(writer, Arc::clone(&file), &header)?;
+        let place = (context, attempt);
+        opened.merge(shape, 0..buckets, merge, place, |record| run.append(record))?;
+        run.finish(&ends, checksum)
+    });
+    let written = match written {
+        Ok(index) if context.job.durable => file.sync().map(|()| index),
+        written => written,
+    };
+    if written.is_err() {
+        let _ = context.node.runs.remove(&path); // the attempt's own error is what counts
+    }
+    let index = written?;
+    Ok(SpilledRun {
+        path,
+        longest: spec.runs.iter().map(|run| run.longest).max().unwrap_or(0),
+        number: spec.number,
+        records,
+        bytes,
+        records_read: records,
+        bytes_read: bytes,
+        checksum_read: checksum,
+        index_crc: index.crc(),
+        buckets: BucketSizes::of_run(plan.shape, &index),
+    })
+}

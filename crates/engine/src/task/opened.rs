@@ -1,0 +1,117 @@
+//! Runs, opened to be merged by a task.
+
+use std::ops::Range;
+
+use super::attempt::Attempt;
+use super::context::TaskContext;
+use super::runs::{MergeRun, RunPlan};
+use crate::budget::Reservation;
+use crate::error::Result;
+use crate::merge::{Segment, merge_bytes, merge_segments};
+use crate::record::shape::Shape;
+use crate::run::format::HEADER_BYTES;
+use crate::run::{self, RunFile};
+use crate::storage::overlap::{Buffers, writer_bytes};
+
+/// How many records go by between two looks at whether to stop.
+const STOP_RECORDS: u64 = 1 << 12;
+
+/// Runs, opened, with the memory to merge them; what their indexes take is counted in the plan.
+pub(super) struct Opened {
+    pub(super) runs: Vec<(RunFile, u64)>,
+    source_bytes: usize,
+    _memory: Reservation,
+}
+
+impl Opened {
+    pub(super) fn new(
+        context: &TaskContext,
+        plan: &RunPlan,
+        runs: &[MergeRun],
+        source_bytes: usize,
+    ) -> Result<Self> {
+        let bytes = merge_bytes(runs.len(), source_bytes) + writer_bytes(plan.buffer_bytes);
+        let memory = context.node.budget.reserve("merge buffers", bytes)?;
+        let open =
+            |run: &MergeRun| Ok((RunFile::open(&*context.node.runs, &run.path)?, run.longest));
+        Ok(Opened {
+            runs: runs.iter().map(open).collect::<Result<_>>()?,
+            source_bytes,
+            _memory: memory,
+        })
+    }
+
+    fn segments(&self, buckets: Range<usize>) -> Result<Vec<Segment<'_>>> {
+        let mut segments = Vec::with_capacity(self.runs.len());
+        for (run, longest) in &self.runs {
+            let (bytes, records) = run.segment(buckets.clone())?;
+            segments.push(Segment {
+                run,
+                bytes,
+                records,
+                longest: *longest,
+            });
+        }
+        Ok(segments)
+    }
+
+    /// Hands the records of `buckets` to `emit`, in order, and tells the attempt how far it is.
+    pub(super) fn merge<S: Shape>(
+        &self,
+        shape: S,
+        buckets: Range<usize>,
+        scratch: &mut Buffers,
+        (context, attempt): (&TaskContext, &Attempt<'_>),
+        mut emit: impl FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let segments = self.segments(buckets)?;
+        let mut seen = Seen::default();
+        let (source_bytes, budget) = (self.source_bytes, &context.node.budget);
+        merge_segments(shape, &segments, source_bytes, scratch, budget, |record| {
+            seen.record(record, attempt)?;
+            emit(record)
+        })?;
+        seen.end(attempt)
+    }
+
+    /// The blocks that nothing reads again once these buckets have been merged.
+    pub(super) fn spent(
+        &self,
+        buckets: Range<usize>,
+        spent: &mut Vec<(u32, Range<u64>)>,
+    ) -> Result<()> {
+        let block = run::BLOCK_BYTES as u64;
+        for (run, segment) in (0..).zip(self.segments(buckets)?) {
+            let Range { start, end } = segment.bytes;
+            let whole = start.next_multiple_of(block)..end / block * block;
+            if whole.start < whole.end {
+                let header = HEADER_BYTES as u64;
+                spent.push((run, header + whole.start..header + whole.end));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Records that went by since progress was last told.
+#[derive(Default)]
+struct Seen {
+    records: u64,
+    bytes: u64,
+}
+
+impl Seen {
+    #[inline]
+    fn record(&mut self, record: &[u8], attempt: &Attempt<'_>) -> Result<()> {
+        self.records += 1;
+        self.bytes += record.len() as u64;
+        if self.records.is_multiple_of(STOP_RECORDS) {
+            self.end(attempt)?;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, attempt: &Attempt<'_>) -> Result<()> {
+        attempt.progress(std::mem::take(&mut self.bytes))
+    }
+}

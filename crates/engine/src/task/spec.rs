@@ -1,0 +1,196 @@
+//! All kinds of tasks: the one place that names each of them.
+//!
+//! A task is a value: [`TaskSpec`] in, [`TaskReport`] out, [`run_task`] does it. Its kind answers what is asked of it
+//! ([`TaskKind`]); a report of another kind has no answer.
+
+use serde::{Deserialize, Serialize};
+
+use super::attempt::Attempt;
+use super::checkpoint::Checkpoint;
+use super::context::{Scratch, TaskContext};
+use super::fingerprint::Fingerprint;
+use super::generate::GenerateSpec;
+use super::kind::{Counters, Side, TaskKind};
+use super::map::MapSpec;
+use super::merge::MergeSpec;
+use super::merge_runs::MergeRunsSpec;
+use super::reduce::ReduceSpec;
+use super::sample::SampleSpec;
+use super::sample_keys::SampleKeysSpec;
+use super::spent::Spent;
+use super::spill::SpillSpec;
+use super::validate::ValidateSpec;
+use super::wire::Message;
+use super::work::UserTaskSpec;
+use crate::error::Result;
+use crate::spill::SpilledRun;
+use crate::storage::objects::Upload;
+use crate::worker::Printed;
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident($spec:ty),)*) => {
+        /// What a task is to do.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        pub enum TaskSpec {
+            $($(#[$doc])* $kind($spec),)*
+        }
+
+        /// What a task did.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        pub enum TaskReport {
+            $(
+                #[doc = concat!("What [`TaskSpec::", stringify!($kind), "`] did.")]
+                $kind(<$spec as TaskKind>::Report),
+            )*
+        }
+
+        /// Does a task. The same for every runner.
+        ///
+        /// # Errors
+        /// It failed, or was told to stop.
+        pub fn run_task(
+            spec: &TaskSpec,
+            context: &TaskContext,
+            attempt: &Attempt<'_>,
+            scratch: &mut Scratch,
+        ) -> Result<TaskReport> {
+            match spec {
+                $(TaskSpec::$kind(task) => {
+                    task.run((context, attempt, scratch)).map(TaskReport::$kind)
+                })*
+            }
+        }
+
+        impl TaskSpec {
+            /// What the task works on, in a few words for people.
+            pub fn input(&self, context: &TaskContext) -> String {
+                match self { $(TaskSpec::$kind(task) => task.input(context),)* }
+            }
+
+            /// The side that the task counts for, if any.
+            pub fn side(&self) -> Option<Side> {
+                match self { $(TaskSpec::$kind(task) => task.side(),)* }
+            }
+
+            /// Whether it runs user code.
+            pub fn runs_user_code(&self) -> bool {
+                match self { $(TaskSpec::$kind(task) => task.runs_user_code(),)* }
+            }
+
+            /// Whether only the driver's process can do it.
+            pub fn stays_here(&self) -> bool {
+                match self { $(TaskSpec::$kind(task) => task.stays_here(),)* }
+            }
+
+            /// Whether two attempts may run at once.
+            pub fn writes_apart(&self) -> bool {
+                match self { $(TaskSpec::$kind(task) => task.writes_apart(),)* }
+            }
+
+            /// Whether it uses up what other tasks made.
+            pub fn uses_up(&self) -> bool {
+                match self { $(TaskSpec::$kind(task) => task.uses_up(),)* }
+            }
+
+            /// Equal for tasks that write the same bytes to the same places of a job's folders.
+            ///
+            /// ```
+            /// use gristmill_engine::task::{SampleSpec, TaskSpec};
+            /// let task = |record_bytes| TaskSpec::Sample(SampleSpec { stretches: Vec::new(), record_bytes });
+            /// assert_eq!(task(100).fingerprint(), task(100).fingerprint());
+            /// assert_ne!(task(100).fingerprint(), task(200).fingerprint());
+            /// ```
+            pub fn fingerprint(&self) -> u64 {
+                let mut print = Fingerprint::default();
+                // Writing to a fingerprint cannot fail.
+                let _ = match self { $(TaskSpec::$kind(task) => task.fingerprint(&mut print),)* };
+                print.value()
+            }
+
+            /// What a task has used up that gave this report.
+            pub fn used_up(&self, report: &TaskReport) -> Vec<Spent> {
+                match (self, report) {
+                    $((TaskSpec::$kind(task), TaskReport::$kind(report)) => task.used_up(report),)*
+                    _ => Vec::new(),
+                }
+            }
+
+            /// What of a report outlives the process; nothing where the task's output goes with it.
+            pub fn checkpoint(&self, report: &TaskReport) -> Option<Checkpoint> {
+                if !report.uploads().is_empty() {
+                    return serde_json::to_string(report).ok().map(Checkpoint::Uploaded);
+                }
+                match (self, report) {
+                    $((TaskSpec::$kind(task), TaskReport::$kind(report)) => task.checkpoint(report),)*
+                    _ => None,
+                }
+            }
+        }
+
+        impl TaskReport {
+            /// What the task `spec` did, by Hadoop's names for it.
+            pub fn counters(&self, spec: &TaskSpec) -> Counters {
+                match (spec, self) {
+                    $((TaskSpec::$kind(task), TaskReport::$kind(report)) => task.counters(report),)*
+                    _ => Vec::new(),
+                }
+            }
+
+            /// The uploads that a committer has to complete.
+            pub fn uploads(&self) -> Vec<&Upload> {
+                match self { $(TaskReport::$kind(report) => <$spec>::uploads(report),)* }
+            }
+
+            /// The runs that the task wrote.
+            pub fn runs(&self) -> &[SpilledRun] {
+                match self { $(TaskReport::$kind(report) => <$spec>::runs(report),)* }
+            }
+
+            /// What user code printed, where it ran.
+            pub fn printed(&self) -> Option<&Printed> {
+                match self { $(TaskReport::$kind(report) => <$spec>::printed(report),)* }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// Reads keys here and there.
+    Sample(SampleSpec),
+    /// Scatters a split.
+    Map(MapSpec),
+    /// Writes ranges of the output.
+    Reduce(ReduceSpec),
+    /// Reads keys of any length here and there.
+    SampleKeys(SampleKeysSpec),
+    /// Sorts what fits, and writes it as runs.
+    Spill(SpillSpec),
+    /// Merges runs to the output.
+    Merge(MergeSpec),
+    /// Merges runs to a longer one.
+    MergeRuns(MergeRunsSpec),
+    /// Makes records.
+    Generate(GenerateSpec),
+    /// Checks records.
+    Validate(ValidateSpec),
+    /// Runs user code.
+    Work(UserTaskSpec),
+}
+
+impl TaskReport {
+    /// What a task made, as space to give back where its report does not count.
+    pub fn leftovers(&self) -> Vec<Spent> {
+        let runs = self.runs().iter();
+        runs.map(|run| Spent::whole(&run.path)).collect()
+    }
+}
+
+impl Message for TaskSpec {
+    const KIND: [u8; 4] = *b"spec";
+    const NAME: &'static str = "a task";
+}
+
+impl Message for TaskReport {
+    const KIND: [u8; 4] = *b"rept";
+    const NAME: &'static str = "a task's report";
+}

@@ -1,0 +1,75 @@
+//! The executor of a job, made again in another process: the one place that names all kinds of executors.
+
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use super::executor::Work;
+use super::how::{How, WorkAgain};
+use super::processes::ProcessWork;
+use super::streaming::StreamWork;
+use crate::error::{Error, Kind, Result};
+use crate::storage::Store;
+use crate::storage::stores::Stores;
+use crate::worker::{Command, Definition, Limits, Processes};
+
+impl WorkAgain {
+    /// Those who did the work, or others like them; `workers` at once.
+    ///
+    /// # Errors
+    /// What they need is gone, or the definition is none.
+    pub fn work(self, workers: usize, store: Arc<Stores>) -> Result<Arc<dyn Work>> {
+        match self.how {
+            How::Processes {
+                program,
+                arguments,
+                environment,
+                folder,
+                scratch,
+                timeout,
+                memory_bytes,
+            } => {
+                let needed = [Some(&program), folder.as_ref(), Some(&scratch)];
+                for path in needed.into_iter().flatten() {
+                    is_there(&*store, path)?;
+                }
+                let command = Command {
+                    program,
+                    arguments,
+                    environment,
+                    whole_environment: true,
+                    folder,
+                    scratch,
+                };
+                let definition = Definition {
+                    key: Sha256::digest(&self.definition).into(),
+                    bytes: self.definition.into(),
+                };
+                let limits = Limits {
+                    timeout,
+                    memory_bytes,
+                    ..Limits::default()
+                };
+                Processes::shared().keep(workers);
+                Ok(Arc::new(ProcessWork::new(command, definition, limits)))
+            }
+            How::Native => Err(Error::bug("run a job", "its code is not user code")),
+            How::Scripts { environment } => {
+                let text = String::from_utf8(self.definition)
+                    .map_err(|error| Error::bug("read a job's definition", error.to_string()))?;
+                let work = StreamWork::new(&text, store)?.inheriting(environment);
+                Ok(Arc::new(work))
+            }
+        }
+    }
+}
+
+fn is_there(store: &dyn Store, path: &std::path::Path) -> Result<()> {
+    if store.stat(path)?.is_some() {
+        return Ok(());
+    }
+    let message = "what the job's functions ran with is gone";
+    Err(Error::new(Kind::NotFound, "resume the job", message)
+        .with_path(path)
+        .advise("put it back and resume again, or start the job anew"))
+}

@@ -1,0 +1,72 @@
+//! Who runs people's code, as another process may need to know it: a job that is killed goes on with the same.
+//!
+//! All of it but the definition is JSON; the definition is bytes, and only whoever runs them looks into them.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::worker::{Command, Limits};
+
+/// Who runs people's code.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WorkAgain {
+    /// How.
+    pub how: How,
+    /// What: a pickle, or JSON.
+    pub definition: Vec<u8>,
+}
+
+/// How people's code is run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum How {
+    /// In worker processes.
+    Processes {
+        /// The program.
+        #[serde(with = "crate::names")]
+        program: PathBuf,
+        /// Its arguments.
+        #[serde(with = "crate::names")]
+        arguments: Vec<OsString>,
+        /// Its whole environment.
+        #[serde(with = "crate::names")]
+        environment: BTreeMap<OsString, OsString>,
+        /// The folder that it starts in.
+        #[serde(with = "crate::names")]
+        folder: Option<PathBuf>,
+        /// Where its pulse may lie.
+        #[serde(with = "crate::names")]
+        scratch: PathBuf,
+        /// The longest time without a sign of life.
+        timeout: Option<Duration>,
+        /// The most memory of a worker.
+        memory_bytes: Option<u64>,
+    },
+    /// By code of ours: the definition is the job's options.
+    Native,
+    /// As scripts.
+    Scripts {
+        /// The environment that they inherit.
+        #[serde(with = "crate::names")]
+        environment: BTreeMap<OsString, OsString>,
+    },
+}
+
+impl How {
+    /// As these processes run it.
+    pub(super) fn processes(command: &Command, limits: Limits) -> Self {
+        How::Processes {
+            program: command.program.clone(),
+            arguments: command.arguments.clone(),
+            environment: command.environment.clone(),
+            folder: command.folder.clone(),
+            scratch: command.scratch.clone(),
+            timeout: limits.timeout,
+            memory_bytes: limits.memory_bytes,
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! User tasks whose code is ours: a mapper of a few lines over the readers, collectors and groups that serve user code.
+//!
+//! ```text
+//!   map      lines of a split ──▶ Mapper::map ──key, number──▶ Table ──▶ Collector ──▶ runs
+//!   reduce   a partition of all runs ──▶ Groups ──key, aggregate──▶ Mapper::write ──▶ part-r-NNNNN
+//! ```
+//!
+//! Keys are bytes as they are, so that parts are in the order of bytes.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use super::executor::Work;
+use super::how::{How, WorkAgain};
+use super::spec::{WorkFile, WorkKind, WorkReport, WorkSpec, feed_of};
+use super::split::SplitData;
+use crate::aggregate::Aggregate;
+use crate::error::{Error, Result};
+use crate::merge::groups::{Form, Groups};
+use crate::spill::collect::Collector;
+use crate::spill::table::Table;
+use crate::split::lines::LineOptions;
+use crate::split::text::{TextSplit, open_lines};
+use crate::storage::sequential::Sequential;
+use crate::storage::stores::Stores;
+use crate::storage::{Caching, Output};
+use crate::task::attempt::Attempt;
+use crate::value::{self, Reader, Token};
+
+/// Bytes of input, or pairs of a reduce, between two signs of life.
+const BYTES_A_BEAT: u64 = 1 << 20;
+const GROUPS_A_BEAT: u64 = 1 << 12;
+
+/// What a native job does with its records.
+pub trait Mapper: Send + Sync + Debug {
+    /// What is made of a key's numbers.
+    fn aggregate(&self) -> Aggregate;
+
+    /// Gives the keys of a line (without its end), each with a number.
+    fn map(&self, line: &[u8], emit: &mut impl FnMut(&[u8], i64) -> Result<()>) -> Result<()>;
+
+    /// The partition of a key.
+    fn partition(&self, key: &[u8], partitions: u32) -> u32;
+
+    /// Appends a key with its aggregate to an output file, as a line.
+    fn write(&self, key: &[u8], number: i64, out: &mut Vec<u8>);
+}
+
+/// Runs the tasks of a mapper.
+#[derive(Debug)]
+pub struct NativeWork<M> {
+    store: Arc<Stores>,
+    mapper: M,
+    /// The options of its job, as JSON.
+    options: String,
+}
+
+/// What a split of text is.
+#[derive(Deserialize)]
+struct Pieces {
+    pieces: TextSplit,
+}
+
+impl<M: Mapper> NativeWork<M> {
+    /// Work by `mapper`, on files of `store`.
+    pub fn new(store: Arc<Stores>, mapper: M) -> Self {
+        NativeWork {
+            store,
+            mapper,
+            options: String::new(),
+        }
+    }
+
+    /// The same for the job with these options: another process makes it again from them.
+    #[must_use]
+    pub fn of_job(self, options: &str) -> Self {
+        NativeWork {
+            options: options.to_owned(),
+            ..self
+        }
+    }
+
+    fn map(&self, spec: &WorkSpec, what: &SplitData, attempt: &Attempt<'_>) -> Result<WorkReport> {
+        let Pieces { pieces } = what.parse()?;
+        let mut plan = spec.collect_plan();
+        let partitions = plan.partitions;
+        plan.chunk_bytes /= 2; // the table has the other half
+        let mut table = Table::new(self.mapper.aggregate(), plan.chunk_bytes);
+        let mut collector = Collector::new(
+            self.store.disk().clone(),
+            plan,
+            spec.run_name(),
+            Default::default(),
+        )?;
+        let alive = |_| attempt.progress(0);
+        let mut report = WorkReport::default();
+        for piece in &pieces {
+            let mut lines = open_lines(&*self.store, piece, &LineOptions::default())?;
+            let (mut told, mut before) = (0, 0);
+            while let Some(line) = lines.next_line()? {
+                self.mapper.map(line.bytes, &mut |key, number| {
+                    let hash = value::hash(key);
+                    report.bytes_out += key.len() as u64;
+                    let part = |_| Ok(self.mapper.partition(key, partitions));
+                    table.add_int(hash, key, number, 0, part)
+                })?;
+                report.records_in += 1;
+                if table.is_full() {
+                    table.give(&mut collector, &alive)?;
+                }
+                let done = if piece.codec.is_none() {
+                    lines.consumed()
+                } else {
+                    0
+                };
+                if done - before >= BYTES_A_BEAT {
+                    attempt.progress(done - told)?;
+                    (told, before) = (done, done);
+                }
+                if report.records_in.is_multiple_of(1 << 12) {
+                    attempt.progress(0)?; // of a compressed file nothing else tells that it should stop
+                }
+            }
+            // A compressed file was decoded to its end.
+            let done = if piece.codec.is_none() {
+                lines.consumed()
+            } else {
+                piece.bytes
+            };
+            attempt.progress(done - told)?;
+            report.bytes_in += done;
+        }
+        table.give(&mut collector, &alive)?;
+        report.records_out = table.added();
+        (report.combine_in, report.combine_out) = (table.added(), table.given());
+        (report.runs, _) = collector.finish(&alive)?;
+        Ok(report)
+    }
+
+    fn reduce(&self, spec: &WorkSpec, partition: u32, attempt: &Attempt<'_>) -> Result<WorkReport> {
+        let mut groups = Groups::new(
+            feed_of(spec, self.store.clone())?,
+            Form::default(),
+            |_, _| (),
+        );
+        let name = format!("part-r-{partition:05}");
+        let path = spec.output.join(&name);
+        self.store.disk().create_directory(&spec.output)?;
+        let file = self.store.create(&path, 0, Caching::Direct)?;
+        let mut file = Sequential::new(file, spec.buffer_bytes);
+        let (aggregate, mut result, mut line) = (self.mapper.aggregate(), Vec::new(), Vec::new());
+        let mut told = 0;
+        while groups.next_aggregate(&aggregate, &mut result)? {
+            line.clear();
+            self.mapper
+                .write(groups.key(), number_of(&result)?, &mut line);
+            file.append(&line)?;
+            if groups.number().is_multiple_of(GROUPS_A_BEAT) {
+                let (_, bytes) = groups.seen();
+                attempt.progress(bytes - told)?;
+                told = bytes;
+            }
+        }
+        let whole = file.end()?;
+        let (records_in, bytes_in) = groups.seen();
+        attempt.progress(bytes_in - told)?;
+        let records = groups.number();
+        Ok(WorkReport {
+            files: vec![WorkFile {
+                name: name.into(),
+                bytes: whole.bytes,
+                records,
+                crc: Some(whole.crc),
+            }],
+            records_in,
+            bytes_in,
+            records_out: records,
+            bytes_out: whole.bytes,
+            groups: records,
+            ..WorkReport::default()
+        })
+    }
+}
+
+impl<M: Mapper> Work for NativeWork<M> {
+    fn again(&self) -> Option<WorkAgain> {
+        Some(WorkAgain {
+            how: How::Native,
+            definition: self.options.clone().into_bytes(),
+        })
+    }
+
+    fn run(&self, spec: &WorkSpec, attempt: &Attempt<'_>) -> Result<WorkReport> {
+        match &spec.work {
+            WorkKind::Map { what, .. } => self.map(spec, what, attempt),
+            WorkKind::Reduce { partition, .. } => self.reduce(spec, *partition, attempt),
+        }
+    }
+}
+
+/// The integer that an aggregate gave.
+fn number_of(result: &[u8]) -> Result<i64> {
+    match Reader::new(result).token()? {
+        Some(Token::Int(number)) => Ok(number),
+        _ => Err(Error::bug(
+            "reduce a key",
+            "its aggregate is not a 64-bit integer",
+        )),
+    }
+}

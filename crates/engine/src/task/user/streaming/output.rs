@@ -1,0 +1,246 @@
+//! A part file: `part-00000` and so on, as text or as a sequence file, compressed or not.
+//!
+//! ```text
+//!   text    key, separator, value, LF;  of a pair without a value: key, LF
+//! ```
+//!
+//! The file is made with its first record if it is to be lazy, else in any case.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::Attempted;
+use super::definition::OutputFormat;
+use crate::codec::{Codec, Encoder, encoder};
+use crate::error::{Error, Kind, Result};
+use crate::hadoop::script::block::Block;
+use crate::hadoop::sequence::{self, Compression};
+use crate::hadoop::value::Class;
+use crate::storage::sequential::Sequential;
+use crate::storage::stores::Stores;
+use crate::storage::{Caching, Output as _};
+use crate::task::user::spec::WorkFile;
+
+/// Writes records to one part.
+pub struct Output {
+    store: Arc<Stores>,
+    folder: PathBuf,
+    name: String,
+    buffer_bytes: usize,
+    format: OutputFormat,
+    separator: Vec<u8>,
+    codec: Option<Codec>,
+    blocks: bool,
+    lazy: bool,
+    classes: (Class, Class),
+    way: Option<Way>,
+    line: Vec<u8>,
+    records: u64,
+}
+
+enum Way {
+    Plain(Sequential),
+    Coded(Box<Encoder<Sequential>>),
+    HadoopBlocks(sequence::BlockEncoder<Sequential>),
+    Sequence(Box<sequence::Writer<Sequential>>),
+    Nothing,
+}
+
+impl Output {
+    /// The part of an attempt, whose folder is there; its records' keys and values are of `classes`.
+    pub fn new(attempted: &Attempted<'_>, classes: (Class, Class)) -> Self {
+        let (spec, definition, number) = (attempted.spec, attempted.definition, attempted.number);
+        let output = &definition.output;
+        let mut name = format!("part-{number:05}");
+        if let (OutputFormat::Text, Some(codec)) = (output.format, output.codec) {
+            name.push_str(codec.suffixes().first().copied().unwrap_or(""));
+        }
+        Output {
+            store: attempted.store.clone(),
+            folder: spec.output.clone(),
+            name,
+            buffer_bytes: spec.buffer_bytes,
+            format: output.format,
+            separator: output.separator.as_bytes().to_vec(),
+            codec: output.codec,
+            blocks: output.blocks,
+            lazy: output.lazy,
+            classes,
+            way: None,
+            line: Vec::new(),
+            records: 0,
+        }
+    }
+
+    /// A file of records that are kept aside, as Hadoop keeps them: there only if there are any.
+    pub fn kept(
+        attempted: &Attempted<'_>,
+        folder: &Path,
+        name: String,
+        classes: (Class, Class),
+    ) -> Self {
+        Output {
+            store: attempted.store.clone(),
+            folder: folder.to_owned(),
+            name,
+            buffer_bytes: attempted.spec.buffer_bytes,
+            format: OutputFormat::Sequence,
+            separator: Vec::new(),
+            codec: Some(Codec::Deflate),
+            blocks: true,
+            lazy: true,
+            classes,
+            way: None,
+            line: Vec::new(),
+            records: 0,
+        }
+    }
+
+    /// Writes a record; `None` is a part that is not there.
+    #[inline]
+    pub fn write(&mut self, key: Option<&[u8]>, value: Option<&[u8]>) -> Result<()> {
+        self.records += 1;
+        let (key_class, value_class) = self.classes;
+        let key = key.filter(|_| key_class != Class::Null || self.format != OutputFormat::Text);
+        let value =
+            value.filter(|_| value_class != Class::Null || self.format != OutputFormat::Text);
+        if self.format == OutputFormat::Text && key.is_none() && value.is_none() {
+            return Ok(());
+        }
+        if self.way.is_none() {
+            self.way = Some(self.open()?);
+        }
+        self.line.clear();
+        if let Some(Way::Sequence(writer)) = &mut self.way {
+            let (key, value) = (key.unwrap_or_default(), value.unwrap_or_default());
+            let written = if self.format == OutputFormat::Binary {
+                writer.append(key, value)
+            } else {
+                key_class.serialize(key, &mut self.line);
+                let key_bytes = self.line.len();
+                value_class.serialize(value, &mut self.line);
+                let (key, value) = self.line.split_at(key_bytes);
+                writer.append(key, value)
+            };
+            return written.map_err(|error| self.failed(&error));
+        }
+        if let Some(key) = key {
+            key_class.to_file(key, &mut self.line);
+        }
+        if let Some(value) = value {
+            if key.is_some() {
+                self.line.extend_from_slice(&self.separator);
+            }
+            value_class.to_file(value, &mut self.line);
+        }
+        self.line.push(b'\n');
+        let written = match &mut self.way {
+            Some(Way::Plain(file)) => file.write_all(&self.line),
+            Some(Way::Coded(encoder)) => encoder.write_all(&self.line),
+            Some(Way::HadoopBlocks(encoder)) => encoder.write_all(&self.line),
+            _ => Ok(()),
+        };
+        written.map_err(|error| self.failed(&error))
+    }
+
+    /// Writes the records of a block: as they stand, where that is what their keys and values make.
+    pub fn write_block(&mut self, block: Block<'_>) -> Result<()> {
+        if self.format == OutputFormat::Text && self.codec.is_none() {
+            if self.way.is_none() {
+                self.way = Some(self.open()?);
+            }
+            if let Some(Way::Plain(file)) = &mut self.way
+                && let Some(count) = block.unchanged(&self.separator, |bytes| file.append(bytes))?
+            {
+                self.records += count;
+                return Ok(());
+            }
+        }
+        block.each(|key, value| self.write(Some(key), value))
+    }
+
+    /// Records so far.
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// Ends the file; `None` where there is none.
+    pub fn finish(mut self) -> Result<Option<WorkFile>> {
+        if self.way.is_none() && !self.lazy {
+            self.way = Some(self.open()?);
+        }
+        let ended = match self.way.take() {
+            None | Some(Way::Nothing) => return Ok(None),
+            Some(Way::Plain(file)) => Ok(file),
+            Some(Way::Coded(encoder)) => encoder.finish(),
+            Some(Way::HadoopBlocks(encoder)) => encoder.finish(),
+            Some(Way::Sequence(writer)) => writer.finish(),
+        };
+        let file = ended.map_err(|error| self.failed(&error))?.end()?;
+        Ok(Some(WorkFile {
+            name: PathBuf::from(&self.name),
+            bytes: file.bytes,
+            records: self.records,
+            crc: Some(file.crc),
+        }))
+    }
+
+    fn open(&self) -> Result<Way> {
+        if self.format == OutputFormat::Null {
+            return Ok(Way::Nothing);
+        }
+        let path = self.folder.join(&self.name);
+        let file = self.store.create(&path, 0, Caching::Direct)?;
+        let file = Sequential::new(file, self.buffer_bytes);
+        match (self.format, self.codec) {
+            (OutputFormat::Text, None) => Ok(Way::Plain(file)),
+            // Hadoop's own framing of the two: its programs read no other.
+            (OutputFormat::Text, Some(codec @ (Codec::Snappy | Codec::Lz4))) => {
+                Ok(Way::HadoopBlocks(sequence::BlockEncoder::new(codec, file)))
+            }
+            (OutputFormat::Text, Some(codec)) => {
+                Ok(Way::Coded(Box::new(encoder(codec, file, None)?)))
+            }
+            (_, codec) => {
+                let compression = match (codec, self.blocks) {
+                    (None, _) => Compression::None,
+                    (Some(codec), false) => Compression::Records(codec),
+                    (Some(codec), true) => Compression::Blocks(codec),
+                };
+                let classes = match self.format {
+                    OutputFormat::Binary => (Class::Bytes, Class::Bytes),
+                    _ => self.classes,
+                };
+                let writer = sequence::Writer::new(
+                    file,
+                    classes.0.java(),
+                    classes.1.java(),
+                    compression,
+                    &self.name,
+                );
+                Ok(Way::Sequence(Box::new(writer)))
+            }
+        }
+    }
+
+    fn failed(&self, error: &io::Error) -> Error {
+        if let Some(inner) = error
+            .get_ref()
+            .and_then(|inner| inner.downcast_ref::<Error>())
+        {
+            return inner.clone();
+        }
+        Error::new(Kind::Io, "write the output", error.to_string())
+            .with_path(&self.folder.join(&self.name))
+    }
+}
+
+impl std::fmt::Debug for Output {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Output")
+            .field("name", &self.name)
+            .field("records", &self.records)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,70 @@
+//! What scripts failed at, again and alone: `gristmill retry JOB`, for a task that was kept (`task/user/failed.rs`).
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+use serde::Deserialize;
+
+use super::StreamWork;
+use crate::error::{Error, Kind, Result};
+use crate::storage::stores::Stores;
+use crate::task::attempt::{Attempt, AttemptId};
+use crate::task::user::executor::Work;
+use crate::task::user::how::How;
+use crate::task::user::spec::{WorkReport, WorkSpec};
+
+/// What is needed of a kept task's first line.
+#[derive(Deserialize)]
+struct Kept {
+    how: How,
+    spec: WorkSpec,
+}
+
+/// Runs a kept task again: its scripts get what they failed at, and nothing is left out. Files go to `folder`, which
+/// exists; it ends soon after `stop` is set.
+///
+/// # Errors
+/// It fails again; or the file cannot be read, or others may have written it.
+///
+/// ```
+/// use gristmill_engine::storage::{local::Local, stores::Stores};
+/// use gristmill_engine::task::streaming::retry;
+/// use std::sync::Arc;
+/// let error = retry("/no/such/task".as_ref(), "/tmp".as_ref(), &Stores::new(Arc::new(Local)), Arc::default()).unwrap_err();
+/// assert!(error.to_string().contains("/no/such"));
+/// ```
+pub fn retry(
+    task: &Path,
+    folder: &Path,
+    stores: &Arc<Stores>,
+    stop: Arc<AtomicBool>,
+) -> Result<WorkReport> {
+    let damaged = |what: &str| Error::new(Kind::BadInput, "retry the task", what).with_path(task);
+    let mut line = stores.disk().read_private(task)?;
+    let end = line.iter().position(|byte| *byte == b'\n');
+    let definition = line.split_off(end.ok_or_else(|| damaged("it is cut short"))? + 1);
+    let kept: Kept = serde_json::from_slice(&line).map_err(|error| damaged(&error.to_string()))?;
+    let How::Scripts { environment } = kept.how else {
+        return Err(damaged("it has no scripts"));
+    };
+    let definition = String::from_utf8(definition).map_err(|error| damaged(&error.to_string()))?;
+    let mut work = StreamWork::new(&definition, Arc::clone(stores))?.inheriting(environment);
+    work.definition.skipping = None;
+    work.definition.again.clear();
+    let (runs, output) = (folder.join("runs"), folder.join("out"));
+    stores.disk().create_directory(&runs)?;
+    let spec = WorkSpec {
+        places: vec![runs],
+        output,
+        ..kept.spec
+    };
+    let (task, attempt) = (spec.task, spec.attempt);
+    let attempt = Attempt {
+        id: AttemptId { task, attempt },
+        stop,
+        done_bytes: &AtomicU64::new(0),
+        own_bytes: AtomicU64::new(0),
+    };
+    work.run(&spec, &attempt)
+}

@@ -1,0 +1,146 @@
+//! Where the pairs of a map go: to runs, through a combiner or not, or to a part of the output.
+
+use super::combine::Combining;
+use super::keys::Keys;
+use super::output::Output;
+use super::{Attempted, StreamWork};
+use crate::error::Result;
+use crate::hadoop::script::block::Block;
+use crate::spill::collect::Collector;
+use crate::task::user::spec::WorkReport;
+
+/// The end of a map.
+pub(super) enum Sink<'a> {
+    /// Pairs to runs.
+    Collect(Box<Collect<'a>>),
+    /// Records to a part.
+    File(Box<Output>),
+    /// Nowhere: of a run that does not count.
+    Nowhere,
+}
+
+/// Pairs to runs.
+pub(super) struct Collect<'a> {
+    attempted: &'a Attempted<'a>,
+    collector: Collector,
+    keys: Keys,
+    combining: Option<Combining<'a>>,
+    records: u64,
+    bytes: u64,
+}
+
+impl<'a> Sink<'a> {
+    pub fn new(work: &StreamWork, attempted: &'a Attempted<'a>) -> Result<Self> {
+        let (spec, definition) = (attempted.spec, attempted.definition);
+        if spec.partitions == 0 {
+            let output = Output::new(attempted, definition.map_classes());
+            return Ok(Sink::File(Box::new(output)));
+        }
+        let keys = Keys::new(definition, spec.partitions, &work.cuts)?;
+        let mut plan = spec.collect_plan();
+        let combining = match &definition.combine {
+            None => None,
+            Some(step) => {
+                // Half of the memory is for what is yet to be combined.
+                plan.chunk_bytes /= 2;
+                Some(Combining::new(attempted, step, plan.chunk_bytes)?)
+            }
+        };
+        let collector = Collector::new(
+            attempted.store.disk().clone(),
+            plan,
+            spec.run_name(),
+            work.scratch(),
+        )?;
+        Ok(Sink::Collect(Box::new(Collect {
+            attempted,
+            collector,
+            keys,
+            combining,
+            records: 0,
+            bytes: 0,
+        })))
+    }
+
+    #[inline]
+    pub fn emit(
+        &mut self,
+        key: &[u8],
+        value: Option<&[u8]>,
+        report: &mut WorkReport,
+    ) -> Result<()> {
+        match self {
+            Sink::File(output) => output.write(Some(key), value),
+            Sink::Nowhere => Ok(()),
+            Sink::Collect(collect) => collect.emit(key, value.unwrap_or_default(), report),
+        }
+    }
+
+    /// Takes the pairs of a block, which has some.
+    pub fn emit_block(&mut self, block: Block<'_>, report: &mut WorkReport) -> Result<()> {
+        match self {
+            Sink::Nowhere => Ok(()),
+            Sink::File(output) => output.write_block(block),
+            Sink::Collect(collect) => {
+                block.each(|key, value| collect.emit(key, value.unwrap_or_default(), report))
+            }
+        }
+    }
+
+    /// Ends it; what there is of runs or files goes into the report.
+    pub fn finish(self, work: &StreamWork, report: &mut WorkReport) -> Result<()> {
+        match self {
+            Sink::Nowhere => {}
+            Sink::File(output) => {
+                report.records_out = output.records();
+                if let Some(file) = output.finish()? {
+                    report.bytes_out = file.bytes;
+                    report.files.push(file);
+                }
+            }
+            Sink::Collect(collect) => {
+                let Collect {
+                    attempted,
+                    mut collector,
+                    mut keys,
+                    combining,
+                    records,
+                    bytes,
+                } = *collect;
+                if let Some(mut combining) = combining {
+                    combining.combine(&mut keys, &mut collector, report)?;
+                }
+                (report.records_out, report.bytes_out) = (records, bytes);
+                let (runs, scratch) = collector.finish(&|_| attempted.attempt.progress(0))?;
+                report.runs = runs;
+                work.keep(scratch);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Collect<'_> {
+    #[inline]
+    fn emit(&mut self, key: &[u8], value: &[u8], report: &mut WorkReport) -> Result<()> {
+        self.records += 1;
+        self.bytes += (key.len() + value.len()) as u64;
+        let (partition, sort_key, stored) = self.keys.put(key, value);
+        let progress = |_| self.attempted.attempt.progress(0);
+        let Some(combining) = &mut self.combining else {
+            return self
+                .collector
+                .append(partition, sort_key, b"", stored, &progress);
+        };
+        if combining.append(partition, sort_key, stored) {
+            return Ok(());
+        }
+        combining.combine(&mut self.keys, &mut self.collector, report)?;
+        let (partition, sort_key, stored) = self.keys.put(key, value);
+        if combining.append(partition, sort_key, stored) {
+            return Ok(());
+        }
+        self.collector
+            .append(partition, sort_key, b"", stored, &progress) // longer than the memory for pairs
+    }
+}

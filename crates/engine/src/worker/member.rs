@@ -1,0 +1,97 @@
+//! A worker of the pool: its process, and what the driver knows of it.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use super::DefinitionKey;
+use super::command::Command;
+use super::failure::WorkerError;
+use super::frame::{Decoder, REMEMBERED};
+use super::process::Process;
+use super::pulse::Pulse;
+use crate::names::show_path;
+use crate::storage::LocalDisk;
+use crate::storage::local::Local;
+
+/// A process of the pool, with what the driver knows of it.
+#[derive(Debug)]
+pub(super) struct Worker {
+    pub(super) process: Process,
+    pub(super) command: Command,
+    pub(super) pulse: Pulse,
+    /// The file of the pulse, until it is removed.
+    pulse_path: Option<PathBuf>,
+    pub(super) decoder: Decoder,
+    /// When it was started, until it says hello.
+    pub(super) started: Option<Instant>,
+    /// The definitions that it has, the one used last at the end.
+    definitions: Vec<DefinitionKey>,
+}
+
+impl Worker {
+    pub(super) fn start(
+        command: &Command,
+        on_end: impl FnOnce() + Send + 'static,
+    ) -> io::Result<Self> {
+        let made = Pulse::create(&command.scratch);
+        let (pulse, path) = made.map_err(|error| io::Error::other(error.to_string()))?;
+        let process =
+            Process::spawn(command, Some(path.as_os_str()), on_end).inspect_err(|_| {
+                let _ = Local.remove(&path);
+            })?;
+        Ok(Worker {
+            process,
+            command: command.clone(),
+            pulse,
+            pulse_path: Some(path),
+            decoder: Decoder::default(),
+            started: Some(Instant::now()),
+            definitions: Vec::new(),
+        })
+    }
+
+    pub(super) fn remembers(&self, definition: &DefinitionKey) -> bool {
+        self.definitions.contains(definition)
+    }
+
+    /// Notes that a definition is used now, as the worker does; false if it has to be sent.
+    pub(super) fn remember(&mut self, definition: &DefinitionKey) -> bool {
+        let known = self.remembers(definition);
+        self.definitions.retain(|key| key != definition);
+        self.definitions.push(*definition);
+        let surplus = self.definitions.len().saturating_sub(REMEMBERED);
+        self.definitions.drain(..surplus);
+        known
+    }
+
+    pub(super) fn remove_pulse_file(&mut self) {
+        if let Some(path) = self.pulse_path.take() {
+            let _ = Local.remove(&path);
+        }
+    }
+
+    pub(super) fn stderr(&self) -> String {
+        self.process.tail().settle();
+        self.process.tail().last_lines()
+    }
+
+    pub(super) fn stdout(&self) -> String {
+        self.process.printed().settle();
+        self.process.printed().last_lines()
+    }
+
+    pub(super) fn not_started(&self, reason: String) -> WorkerError {
+        WorkerError::NotStarted {
+            program: show_path(&self.command.program),
+            reason,
+            stderr: self.stderr(),
+        }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.remove_pulse_file();
+    }
+}

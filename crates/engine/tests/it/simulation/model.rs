@@ -1,0 +1,97 @@
+//! What a naive model knows of a cluster: which attempt of each task counts, and what was given back.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use gristmill_engine::task::{AttemptId, Spent};
+
+use super::job::{Job, ids};
+
+#[derive(Debug, Default)]
+pub struct Model {
+    pub job: Arc<Job>,
+    /// The attempt that counts for each task, as the driver was told.
+    pub winners: BTreeMap<u32, AttemptId>,
+    pub launched: BTreeSet<AttemptId>,
+    /// Every attempt that counted once.
+    pub through: BTreeSet<AttemptId>,
+    /// What a task made for another, and that was given back.
+    pub given_back: BTreeSet<(u32, u32)>,
+    /// Tasks that may have another attempt beside the one that runs.
+    pub straggling: BTreeSet<u32>,
+    /// Attempts that were told to stop.
+    pub stopping: BTreeSet<AttemptId>,
+    /// How many second attempts were begun.
+    pub beside: u32,
+}
+
+impl Model {
+    pub fn launches(&mut self, id: AttemptId, running: &BTreeSet<AttemptId>) -> Result<(), String> {
+        let task = id.task;
+        if !self.launched.insert(id) {
+            return Err(format!("{id:?} launched twice"));
+        }
+        let straggles = self.straggling.remove(&task);
+        let goes_on = |other: &&AttemptId| other.task == task && !self.stopping.contains(other);
+        if running.iter().any(|other| goes_on(&other)) {
+            if !straggles {
+                return Err(format!("{id:?} beside another attempt"));
+            }
+            self.beside += 1;
+        }
+        if let Some(winner) = self.winners.get(&task) {
+            return Err(format!("{id:?} launched, and {winner:?} counts"));
+        }
+        for need in self.job.needs(task) {
+            if !self.winners.contains_key(need) {
+                return Err(format!("{id:?} launched before task {need} is done"));
+            }
+            if self.is_given_back(*need, task) {
+                return Err(format!("{id:?} launched, and its input was given back"));
+            }
+        }
+        Ok(())
+    }
+
+    pub fn is_given_back(&self, of: u32, to: u32) -> bool {
+        self.given_back.contains(&(of, to))
+    }
+
+    /// A report of this attempt is in the history, as that of its task.
+    pub fn counts(&mut self, id: AttemptId) -> Result<(), String> {
+        self.given_back.retain(|(of, _)| *of != id.task);
+        self.through.insert(id);
+        match self.winners.insert(id.task, id) {
+            Some(other) => Err(format!("{id:?} and {other:?} both count")),
+            None => Ok(()),
+        }
+    }
+
+    /// The driver hears that what a task made is gone: what it used up is to be made again, too.
+    pub fn loses(&mut self, task: u32) {
+        if self.winners.remove(&task).is_some() && self.job.uses_up(task) {
+            let job = Arc::clone(&self.job);
+            job.needs(task).iter().for_each(|need| self.loses(*need));
+        }
+    }
+
+    /// The driver has this given back.
+    pub fn gives_back(&mut self, spent: &[Spent]) -> Result<(), String> {
+        for Spent { run, .. } in spent {
+            match ids(run) {
+                (None, of, to) => {
+                    if !self.winners.contains_key(&to) {
+                        return Err(format!("{run:?} given back, and task {to} is not done"));
+                    }
+                    self.given_back.insert((of, to));
+                }
+                (Some(_), task, attempt) => {
+                    if self.winners.get(&task) == Some(&AttemptId { task, attempt }) {
+                        return Err(format!("{run:?} given back, and it counts"));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}

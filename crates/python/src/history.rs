@@ -1,0 +1,66 @@
+//! Where the history of a job goes, and what goes with it when it is pruned.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use gristmill_engine::error::Spelling;
+use gristmill_engine::history::event::Origin;
+use gristmill_engine::history::{Hidden, Place};
+use gristmill_engine::jobs;
+use pyo3::prelude::*;
+
+use crate::error::to_exception;
+use crate::stores::stores;
+
+/// Where the history of a job goes, and what it says of the job's beginning.
+#[pyclass(frozen)]
+pub struct History {
+    folder: PathBuf,
+    keep_short: bool,
+    origin: Origin,
+    hidden: Hidden,
+}
+
+#[pymethods]
+impl History {
+    #[new]
+    #[pyo3(signature = (folder, *, keep_short = false, argv = Vec::new(), host = String::new(), hidden = Vec::new()))]
+    fn new(
+        folder: PathBuf,
+        keep_short: bool,
+        argv: Vec<OsString>,
+        host: String,
+        hidden: Vec<(String, String)>,
+    ) -> Self {
+        History {
+            folder,
+            keep_short,
+            origin: Origin { argv, host },
+            hidden: Hidden::new(hidden),
+        }
+    }
+}
+
+impl History {
+    /// The same for the engine, with the job's options as they were given.
+    pub fn place(&self, options: serde_json::Value) -> Place {
+        Place {
+            jobs: Some(self.folder.clone()),
+            keep_short: self.keep_short,
+            options,
+            origin: self.origin.clone(),
+            hidden: self.hidden.clone(),
+        }
+    }
+}
+
+/// Removes the hidden folders that a dead job left.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "as PyO3 gives it")]
+#[pyo3(signature = (folder, *, dry_run))]
+pub fn clear_left(py: Python<'_>, folder: PathBuf, dry_run: bool) -> PyResult<Vec<OsString>> {
+    let left = py
+        .detach(|| jobs::clear_left(&stores(), &folder, dry_run))
+        .map_err(|error| to_exception(&error, Spelling::CommandLine))?;
+    Ok(left.into_iter().map(PathBuf::into_os_string).collect())
+}

@@ -1,0 +1,144 @@
+//! The stores of this process, as its environment has them; and files of them, for formats in Python.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use gristmill_engine::commit::SUCCESS;
+use gristmill_engine::split::{Named, files_of, not_a_file};
+use gristmill_engine::storage::local::{Local, not_there};
+use gristmill_engine::storage::location::Location;
+use gristmill_engine::storage::objects::faults::Faults;
+use gristmill_engine::storage::stores::Stores;
+use gristmill_engine::storage::{Caching, ReadFile, Store};
+use gristmill_engine::{Error, Kind, Result};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::error::to_python;
+
+/// What goes wrong in object stores kept in a directory, for tests and for trying: `refused=0.1,lost=0.05,late_ms=200`.
+const FAULTS: &str = "GRISTMILL_OBJECTS_FAULTS";
+
+/// All stores, and whether the environment said what makes no sense.
+static STORES: OnceLock<(Arc<Stores>, Result<()>)> = OnceLock::new();
+
+fn made() -> &'static (Arc<Stores>, Result<()>) {
+    STORES.get_or_init(|| {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "this is the edge: read once, for the whole process"
+        )]
+        let given = std::env::var_os(FAULTS).unwrap_or_default();
+        let faults = Faults::parse(&given.to_string_lossy());
+        let stores = Stores::with_faults(Arc::new(Local), faults.clone().unwrap_or_default());
+        let is_read = faults
+            .map(|_| ())
+            .map_err(|error| error.with("variable", FAULTS));
+        (stores, is_read)
+    })
+}
+
+/// All stores.
+pub fn stores() -> Arc<Stores> {
+    Arc::clone(&made().0)
+}
+
+/// All stores, for a job that begins.
+///
+/// # Errors
+/// A variable of the environment makes no sense.
+pub fn stores_of_job() -> Result<Arc<Stores>> {
+    let (stores, is_read) = made();
+    is_read.clone().map(|()| Arc::clone(stores))
+}
+
+/// Whether a location is no path of this machine.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "as PyO3 gives it")]
+pub fn is_remote(path: PathBuf) -> bool {
+    Location::of(&path).is_remote()
+}
+
+/// Whether something is at a location.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "as PyO3 gives it")]
+pub fn exists(py: Python<'_>, path: PathBuf) -> PyResult<bool> {
+    let found = py.detach(|| stores().stat(&path));
+    found
+        .map(|found| found.is_some())
+        .map_err(|error| to_python(&error))
+}
+
+/// The files that a location stands for; of a job's output, its parts.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "as PyO3 gives it")]
+pub fn find_files(py: Python<'_>, path: PathBuf) -> PyResult<Vec<OsString>> {
+    let found = py.detach(|| files_below(&stores(), &path));
+    let found = found.map_err(|error| to_python(&error))?;
+    Ok(found.into_iter().map(PathBuf::into_os_string).collect())
+}
+
+fn files_below(stores: &Stores, path: &Path) -> Result<Vec<PathBuf>> {
+    let Named::Files(files) = files_of(stores, path)? else {
+        return Err(not_a_file(path));
+    };
+    let mut files: Vec<PathBuf> = files.into_iter().map(|file| file.path).collect();
+    let is_part = |file: &PathBuf| {
+        let name = file.file_name().unwrap_or_default();
+        name.as_encoded_bytes().starts_with(b"part-")
+    };
+    if stores.stat(&path.join(SUCCESS))?.is_some() {
+        files.retain(is_part);
+    }
+    if files.is_empty() {
+        let message = "it holds no files (names that begin with _ or . do not count)";
+        return Err(Error::new(Kind::NotFound, "find the input", message)
+            .with_path(path)
+            .advise("name the files"));
+    }
+    Ok(files)
+}
+
+/// A file of any store, read in ranges.
+#[pyclass(frozen)]
+pub struct RangeReader {
+    file: Box<dyn ReadFile>,
+    bytes: u64,
+}
+
+#[pymethods]
+impl RangeReader {
+    #[new]
+    #[expect(clippy::needless_pass_by_value, reason = "as PyO3 gives it")]
+    fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        let opened = py.detach(|| {
+            let stores = stores();
+            let stat = stores.stat(&path)?;
+            let stat = stat.ok_or_else(|| not_there("open the input", &path))?;
+            Ok((stores.open(&path, Caching::Cached)?, stat.bytes))
+        });
+        let (file, bytes) = opened.map_err(|error: Error| to_python(&error))?;
+        Ok(RangeReader { file, bytes })
+    }
+
+    /// The file's length.
+    #[getter]
+    fn size(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The bytes from `offset` on, up to `size`.
+    fn read_at<'py>(
+        &self,
+        py: Python<'py>,
+        offset: u64,
+        size: usize,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let left = usize::try_from(self.bytes.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let mut data = vec![0; size.min(left)];
+        let read = py.detach(|| self.file.read_at(&mut data, offset));
+        data.truncate(read.map_err(|error| to_python(&error))?);
+        Ok(PyBytes::new(py, &data))
+    }
+}

@@ -1,0 +1,59 @@
+"""`gristmill retry JOB`: what user code failed at, again and alone, in this process."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from gristmill.cli.failures import DONE, FAILED, fail
+from gristmill.cli.groups import PlainCommand
+from gristmill.cli.jobs import ID, failing
+from gristmill.terminal import console
+
+if TYPE_CHECKING:
+    from gristmill.mapreduce.failed import FailedTask
+
+__all__ = ["retry"]
+
+
+@click.command(cls=PlainCommand, context_settings={"help_option_names": ["-h", "--help"]})
+@ID
+@click.option("--whole-task", is_flag=True, help="Map all records of the split, not only that one.")
+@failing
+def retry(job_id: str, *, whole_task: bool) -> int:
+    """Run again, in this process, what the user code of a failed job failed at.
+
+    Of a map that is one record, of a reduce one key with its values; of scripts, the task. The
+    code is that of the job's file as it is now; if that has changed, it says so. The folder and
+    the environment are those of the job; nothing is written. breakpoint() works. ID is a job's
+    name, a part of it that no other job has, or `last`. The exit code is 1 if it fails again.
+    """
+    from gristmill.mapreduce.failed import failed_task
+    from gristmill.mapreduce.retrying import retry as run_again
+
+    failed = failed_task(job_id)
+
+    def say(line: str) -> None:
+        console.say(line)
+        console.flush()  # user code may end this process
+
+    found = run_again(failed, say, whole_task=whole_task)
+    if found is None:
+        console.note(_passed(failed, job_id, whole_task))
+        return DONE
+    fail("retry", f"cannot {found.message}.")
+    if found.traceback:
+        console.note("In your code:", *found.traceback.splitlines())
+    return FAILED
+
+
+def _passed(failed: "FailedTask", job_id: str, whole_task: bool) -> str:
+    what = "the record" if failed.of_map else "the key"
+    if failed.of_scripts:
+        kept = "with the last 32 MB of its input, which were kept" * (not failed.header["whole"])
+        return f"the task did not fail this time {kept}".rstrip()
+    if not failed.header["whole"]:
+        return f"{what} did not fail with the values that were kept, the first 64 MB of them"
+    if whole_task:
+        return "the task did not fail this time"
+    more = f": gristmill retry {job_id} --whole-task maps what comes before it, too"
+    return f"{what} did not fail alone{more if failed.of_map else ''}"

@@ -1,0 +1,316 @@
+"""A job with scripts, from its meaning to its exit code.
+
+    Meaning ─files─▶ _core.plan_streaming ─splits─▶ _core.Job, with _core.Work.scripts ─▶ JobReport
+
+Exit codes are Hadoop's: 0 done, 1 failed, 5 the output exists or the input does not; and 2 for a
+command line that cannot be honoured.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from gristmill import _core
+from gristmill.cli.failures import DONE, FAILED, WRONG
+from gristmill.history.origin import place
+from gristmill.job import TICK_S, new_job_id
+from gristmill.links import why_missing
+from gristmill.mapreduce.code import files_below
+from gristmill.mapreduce.kinds import is_dict
+from gristmill.mapreduce.telling import retry_note
+from gristmill.names import from_json, show_text, to_json
+from gristmill.options import Option, user_code
+from gristmill.report import JobReport
+from gristmill.streaming.counters import counter_lines
+from gristmill.streaming.explain import explained
+from gristmill.streaming.inputs import InputMissingError, expand
+from gristmill.streaming.meaning import Meaning, mean
+from gristmill.streaming.page import help_text
+from gristmill.streaming.parse import Arguments, WrongCommandError, parse
+from gristmill.streaming.variables import configuration, environment
+from gristmill.terminal import console, signals
+from gristmill.terminal.progress import progress_bar
+from gristmill.units import show_count
+
+__all__ = ["main"]
+
+OUTPUT_EXISTS = INPUT_MISSING = 5
+
+
+def main(words: Sequence[str]) -> int:
+    """Run `gristmill streaming` with these arguments; returns the exit code."""
+    try:
+        arguments = parse(words)
+        if not words or arguments.has("help") or arguments.has("info"):
+            console.say(*help_text().splitlines())
+            return DONE if words else WRONG
+        meaning = mean(arguments)
+        return _run(meaning)
+    except WrongCommandError as error:
+        console.note(f"gristmill streaming: {error}. What to do: see gristmill streaming --help.")
+        return WRONG
+    except InputMissingError as error:
+        console.note(f"gristmill streaming: {error.strerror}: {error.filename}.{_link(error)}")
+        return INPUT_MISSING
+
+
+def _link(error: InputMissingError) -> str:
+    """What more there is to say of a link that leads to nothing; Hadoop's sentence stays."""
+    path = str(error.filename)
+    return f" It {why_missing(path)}." if os.path.islink(path) else ""  # noqa: PTH114 - of any text
+
+
+def _run(meaning: Meaning) -> int:
+    arguments = meaning.arguments
+    if arguments.has("explain"):
+        console.say(*explained(meaning))
+        return DONE
+    files = expand(
+        meaning.inputs, recursive=meaning.recursive, ignore_folders=meaning.ignore_folders
+    )
+    if meaning.output.exists() and not arguments.has("overwrite"):
+        console.note(
+            f"gristmill streaming: Output directory {meaning.output} already exists. What to do: "
+            f"name another"
+            " one, or add --overwrite."
+        )
+        return OUTPUT_EXISTS
+    if arguments.has("background"):
+        return _in_background(arguments)
+    request = meaning.request | {"files": [os.fspath(path) for path in files]}
+    _check_text(request)
+    asked = to_json(request)
+    try:
+        planned = from_json(_core.plan_streaming(asked))
+    except (OSError, ValueError) as error:
+        console.note(f"gristmill streaming: {error}")
+        return FAILED
+    splits: list[dict[str, Any]] = planned["splits"]
+    definition = meaning.definition | {
+        "input_classes": planned["classes"],
+        "environment": environment(meaning, files, len(splits)),
+        "debug": meaning.definition["debug"]
+        | {"properties": configuration(meaning, files, len(splits))},
+    }
+    if arguments.has("verbose"):
+        console.note(*explained(meaning, len(splits)))
+    else:
+        console.note(*(f"gristmill streaming: {remark}" for remark in meaning.remarks))
+    spec = {
+        "command": "streaming",
+        "name": meaning.name,
+        "inputs": meaning.inputs,
+        "files": request["files"],
+        "code": _code(definition),
+        "splits": splits,
+        "partitions": meaning.partitions,
+        "output": os.fspath(meaning.output),
+        "attempts": meaning.attempts,
+        **{one.name: _given(arguments, one) for one in user_code() if arguments.has(one.dashed)},
+        **meaning.spared,
+    }
+    only = arguments.last("only-split")
+    if only is not None:
+        spec |= _only(only, spec, definition)
+    return _wait(arguments, spec, definition) if _makes_parent(meaning.output) else FAILED
+
+
+def _given(arguments: Arguments, option: Option) -> bool | int | str | list[str]:
+    """The value of an option that all jobs have: the last one, or of folders all."""
+    name, values = option.dashed, arguments.options[option.dashed]
+    match option.kind:
+        case "flag":
+            return True
+        case "count":
+            number = _count(values[-1])
+            if number is None:
+                raise WrongCommandError(f"--{name} {values[-1]} is not a number of {name}")
+            return number
+        case "path_list":  # from the root on: scripts are run in folders there, and told of them
+            if not all(values):
+                raise WrongCommandError(f"--{name} `` names nothing")
+            return [os.path.abspath(folder) for folder in values]  # noqa: PTH100 - links stay
+        case _:
+            return values[-1]
+
+
+def _code(definition: dict[str, Any]) -> list[str]:
+    """The files that decide what the scripts do: those shipped, and those named by whole paths."""
+    shipped = [path for _, path in (*definition["links"], *definition["archives"])]
+    steps = [definition[name] for name in ("map", "combine", "reduce")]
+    words: list[str] = []
+    for step in filter(is_dict, steps):
+        words += step.get("script", ())
+    named = [word for word in words if Path(word).is_absolute() and Path(word).is_file()]
+    partitioner = definition["partitioner"]
+    if is_dict(partitioner) and "total" in partitioner:
+        named.append(partitioner["total"])
+    return files_below([*shipped, *named])
+
+
+def _only(only: str, spec: dict[str, Any], definition: dict[str, Any]) -> dict[str, Any]:
+    """What is different of a job that runs one split's mapper alone."""
+    splits = spec["splits"]
+    number = _count(only)
+    if number is None or number >= len(splits):
+        raise WrongCommandError(
+            f"--only-split {only}: the job's splits are numbered from 0 to {len(splits) - 1}"
+        )
+    chosen = splits[number]
+    definition["again"] = ""
+    definition["combine"] = None
+    definition["skipping"] = None
+    return {
+        "splits": [chosen | {"what": chosen["what"] | {"number": number}}],
+        "partitions": 0,
+        "attempts": 1,
+        "map_failures_percent": 0,
+        "overwrite": True,
+        "output": f"{spec['output']}-split-{only}",
+    }
+
+
+def _count(text: str) -> int | None:
+    return int(text) if re.fullmatch("[0-9]{1,9}", text) else None
+
+
+_NAMES = frozenset(
+    {"files", "links", "archives", "environment", "variables", "search", "again", "debug", "folder"}
+    | {"script", "total"}
+)
+"""What names, commands and variables are given as: bytes go through. All else is text."""
+
+
+def _check_text(value: object) -> None:
+    """Refuse text that is not UTF-8 where the engine works with characters, as in separators."""
+    match value:
+        case str():
+            try:
+                value.encode()
+            except UnicodeEncodeError as error:
+                shown = show_text(value[:60])
+                raise WrongCommandError(f"`{shown}` is not UTF-8, which it must be here") from error
+        case dict():
+            for name, part in cast("dict[str, object]", value).items():
+                if name not in _NAMES:
+                    _check_text(part)
+        case list() | tuple():
+            for part in cast("list[object]", value):
+                _check_text(part)
+        case _:
+            pass
+
+
+def _makes_parent(output: Path) -> bool:
+    """Make the directory of the output, as Hadoop does; where that cannot be, say why."""
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        is_file = isinstance(error, FileExistsError)
+        reason = "it is a file" if is_file else (error.strerror or "").lower()
+        console.note(
+            f"gristmill streaming: cannot make the directory of -output {output}: {reason} "
+            f"(file {error.filename})."
+            " What to do: name an output in a directory that you may write."
+        )
+        return False
+    return True
+
+
+def _wait(arguments: Arguments, spec: dict[str, Any], definition: dict[str, Any]) -> int:
+    _check_text(definition)
+    told, asked = to_json(definition), to_json({"mapreduce": spec})
+    job_id = new_job_id()
+    quiet = arguments.has("json")
+    with signals.deferred() as pending:
+        try:
+            work = _core.Work.scripts(told)
+            job = _core.Job(
+                asked,
+                job_id,
+                place(keep_short=arguments.has("history")),
+                work=work,
+                command_line=True,
+            )
+        except (OSError, ValueError) as error:
+            console.note(f"gristmill streaming: {error}")
+            return WRONG if isinstance(error, ValueError) else FAILED
+        with progress_bar(quiet=quiet) as progress:
+            while not job.wait(TICK_S):
+                if pending.signum is not None:
+                    job.cancel()
+                name, _, done_bytes, all_bytes = job.progress()
+                progress.show(name, done_bytes, all_bytes)
+        signals.ignore()
+    report = JobReport.from_json(job.report())
+    for warning in report.warnings:
+        console.note(f"gristmill: {warning}")
+    if quiet:
+        from gristmill.cli.summary import json_of
+
+        console.put(json_of(report))
+    elif report.error is None:
+        console.note(
+            *_left_out(report, spec, definition["skipping"]),
+            *counter_lines(report, spec["output"]),
+        )
+    if report.error is None:
+        return DONE
+    _tell(report)
+    if report.status == "cancelled" and pending.signum is not None:
+        return signals.exit_code(pending.signum)
+    if report.error.kind == "exists":
+        return OUTPUT_EXISTS
+    return WRONG if report.error.kind == "bad_option" else FAILED
+
+
+def _left_out(
+    report: JobReport, spec: dict[str, Any], skipping: dict[str, Any] | None
+) -> list[str]:
+    """How many bad records there were, and where they are."""
+    amounts = {
+        what: report.counters.get(name, 0)
+        for what, name in (("record", "MAP_SKIPPED_RECORDS"), ("group", "REDUCE_SKIPPED_GROUPS"))
+    }
+    if skipping is None or not any(amounts.values()):
+        return []
+    counts = ", ".join(show_count(count, f"bad {what}") for what, count in amounts.items())
+    folder = skipping["folder"]
+    kept = f"kept in {Path(spec['output'], folder)}" if folder else "kept nowhere"
+    return [f"{counts} left out, {kept}"]
+
+
+def _tell(report: JobReport) -> None:
+    error = report.error
+    assert error is not None
+    console.note(f"gristmill streaming: {error.message}")
+    said = error.details.get("stderr")
+    if said and "\n" in said:
+        console.note("What it said last:", *(f"    {line}" for line in said.split("\n")))
+    debugged = error.details.get("debug script")
+    if debugged:
+        console.note(
+            "What its debug script says:", *(f"    {line}" for line in debugged.split("\n"))
+        )
+    if "retry" in error.details:
+        console.note(retry_note(report.job_id))
+    elif "again" in error.details:
+        console.note(f"To try it again alone: {error.details['again']}")
+
+
+def _in_background(arguments: Arguments) -> int:
+    words = [word for word in arguments.words if word not in ("-background", "--background")]
+    command = [sys.executable, "-m", "gristmill", "streaming", *words]
+    begun = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    console.note(f"Job is running in background: process {begun.pid}. See gristmill jobs.")
+    return DONE

@@ -1,0 +1,264 @@
+"""`gristmill hadoop`: stands in for the `hadoop` program where scripts of others call it.
+
+    hadoop version
+    hadoop jar .../hadoop-streaming.jar ARGUMENTS      as gristmill streaming ARGUMENTS
+    hadoop fs -mkdir -put -cat -ls -du -rm -test ...   on local files
+
+mrjob's Hadoop runner does all of its work with these: `python job.py -r hadoop --hadoop-bin
+"gristmill hadoop" --hadoop-streaming-jar hadoop-streaming.jar input`. Paths such as
+`hdfs:///user/me` lie in the folder `hdfs` beside the histories of jobs.
+"""
+
+import os
+import re
+import shutil
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from gristmill.cli.failures import DONE, FAILED, WRONG
+from gristmill.history.home import jobs_folder
+from gristmill.streaming.inputs import InputMissingError, local_path
+from gristmill.streaming.inputs import matching as matching_paths
+from gristmill.streaming.parse import WrongCommandError
+from gristmill.terminal import console
+
+__all__ = ["main"]
+
+_VERSION = "3.4.2"
+"""Whose behaviour `gristmill streaming` has."""
+
+_HELP = """\
+Usage: gristmill hadoop COMMAND [ARGS]...
+
+  Do what the hadoop program does where mrjob and other programs call it, on
+  this machine and without Hadoop.
+
+Example:
+  python job.py -r hadoop --hadoop-bin "gristmill hadoop" \\
+      --hadoop-streaming-jar hadoop-streaming.jar input
+
+Commands:
+  version
+      Print the version of Hadoop whose behaviour this program has.
+  jar .../hadoop-streaming.jar ARGS...
+      Run gristmill streaming with these arguments.
+  fs COMMAND PATH...
+      Work with local files; hdfs:///PATH is a path below the folder hdfs in
+      the home of Gristmill (GRISTMILL_HOME). The commands are:"""
+
+_HDFS = re.compile(r"hdfs://(?=/)")
+
+
+def main(words: Sequence[str]) -> int:
+    """Run a command line of Hadoop's; returns the exit code."""
+    match [localized(word) for word in words]:
+        case ["version"]:
+            console.say(f"Hadoop {_VERSION}", "(gristmill hadoop, which stands in for it)")
+            return DONE
+        case ["jar", jar, *rest] if "streaming" in Path(jar).name:
+            from gristmill.cli.streaming.launch import main as streaming
+
+            return streaming(rest)
+        case ["jar", jar, *_]:
+            return _refuse(f"{jar} cannot be run: there is no Java here, only Streaming")
+        case ["fs" | "dfs", command, *rest]:
+            return _file_command(command, rest)
+        case ["fs" | "dfs"]:
+            return _refuse("fs needs a command")
+        case [("-help" | "--help" | "-h" | "help"), *_]:
+            console.say(*help_text().splitlines())
+            return DONE
+        case []:
+            console.note(*help_text().splitlines())
+            return WRONG
+        case unknown:
+            return _refuse(f"there is no command {unknown[0]!r}")
+
+
+def help_text() -> str:
+    """Return what `gristmill hadoop --help` prints."""
+    commands = "  ".join(_COMMANDS)
+    known = textwrap.wrap(commands, 70, initial_indent="      ", subsequent_indent="      ")
+    return "\n".join([_HELP, *known])
+
+
+def localized(word: str) -> str:
+    """Return a word with the folder of this machine in the place of `hdfs://`.
+
+    Example:
+        >>> localized("a,b"), localized("hdfs:///x").endswith("/hdfs/x")
+        ('a,b', True)
+    """
+    return _HDFS.sub(lambda _: str(_root()), word)
+
+
+def _root() -> Path:
+    return jobs_folder().absolute().parent / "hdfs"
+
+
+def _refuse(message: str) -> int:
+    console.note(f"gristmill hadoop: {message}. What to do: see gristmill hadoop --help.")
+    return WRONG
+
+
+def _file_command(command: str, words: list[str]) -> int:
+    options = [word for word in words if re.fullmatch(r"-[a-zA-Z]+", word)]
+    paths = [word for word in words if word not in options]
+    if command in ("-help", "--help", "-usage"):
+        console.say(*help_text().splitlines())
+        return DONE
+    act = _COMMANDS.get(command)
+    if act is None:
+        return _refuse(f"there is no command fs {command!r}")
+    wanted = 2 if act in (_put, _get) else 1
+    if len(paths) < wanted:
+        what = "a source and a target" if wanted == 2 else "a path"
+        return _refuse(f"fs {command} needs {what}")
+    try:
+        return act(options, paths)
+    except WrongCommandError as error:
+        return _refuse(str(error))
+    except BrokenPipeError:
+        raise  # of -cat: nobody reads on
+    except OSError as error:
+        # As Hadoop words it, which programs look for: mrjob does.
+        what = error.strerror or str(error)
+        console.note(f"{command[1:]}: `{error.filename or paths[-1]}': {what}")
+        return FAILED
+
+
+def _named(paths: list[str]) -> list[Path]:
+    return [local_path(text, "fs") for text in paths]
+
+
+def _expanded(paths: list[str]) -> list[Path]:
+    found = list[Path]()
+    for text in paths:
+        matches = list(matching_paths(local_path(text, "fs")))
+        if not matches:
+            raise InputMissingError(2, "No such file or directory", text)
+        found += matches
+    return found
+
+
+def _mkdir(options: list[str], paths: list[str]) -> int:
+    for path in _named(paths):
+        path.mkdir(parents="-p" in options, exist_ok="-p" in options)
+    return DONE
+
+
+def _put(options: list[str], paths: list[str]) -> int:
+    *sources, target = _named(paths)
+    for source in sources:
+        to = target / source.name if target.is_dir() else target
+        if to.exists() and "-f" not in options:
+            raise FileExistsError(17, "File exists", str(to))
+        if source.is_dir():
+            shutil.copytree(source, to, dirs_exist_ok=True)
+        else:
+            shutil.copyfile(source, to)
+    return DONE
+
+
+def _get(options: list[str], paths: list[str]) -> int:
+    *sources, target = paths
+    return _put(options, [*map(str, _expanded(sources)), target])
+
+
+def _cat(_: list[str], paths: list[str]) -> int:
+    sys.stdout.flush()
+    for path in _expanded(paths):
+        with path.open("rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)
+    sys.stdout.buffer.flush()
+    return DONE
+
+
+def _rm(options: list[str], paths: list[str]) -> int:
+    whole = bool({"-R", "-r"} & set(options))
+    for text in paths:
+        matches = list(matching_paths(local_path(text, "fs")))
+        if not matches and "-f" not in options:
+            raise InputMissingError(2, "No such file or directory", text)
+        for path in matches:
+            if path.is_dir() and whole:
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+    return DONE
+
+
+def _ls(options: list[str], paths: list[str]) -> int:
+    deep = "-R" in options
+    for path in _expanded(paths):
+        children = sorted(path.rglob("*") if deep else path.iterdir()) if path.is_dir() else [path]
+        for child in children:
+            console.say(_listed(child))
+    return DONE
+
+
+def _lsr(options: list[str], paths: list[str]) -> int:
+    return _ls([*options, "-R"], paths)
+
+
+def _listed(path: Path) -> str:
+    """A line as `hadoop fs -ls` writes it: mode, copies, owner, group, size, day, time, name."""
+    found = path.stat()
+    kind = "drwxr-xr-x   -" if path.is_dir() else "-rw-r--r--   1"
+    size = 0 if path.is_dir() else found.st_size
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(found.st_mtime))
+    owner = os.environ.get("USER", "user")
+    return f"{kind} {owner} {owner} {size:10} {when} {_shown(path)}"
+
+
+def _shown(path: Path) -> str:
+    """A path below the stand-in's own folder as HDFS has it, which is from that folder on."""
+    root = _root()
+    return f"/{path.relative_to(root)}" if path.is_relative_to(root) else f"file:{path.absolute()}"
+
+
+def _du(_: list[str], paths: list[str]) -> int:
+    for path in _expanded(paths):
+        files = [path] if path.is_file() else [one for one in path.rglob("*") if one.is_file()]
+        total = sum(file.stat().st_size for file in files)
+        console.say(f"{total}  {total}  {_shown(path)}")
+    return DONE
+
+
+def _test(options: list[str], paths: list[str]) -> int:
+    checks: dict[str, Callable[[Path], bool]] = {
+        "-e": Path.exists,
+        "-d": Path.is_dir,
+        "-f": Path.is_file,
+        "-s": lambda path: path.is_file() and path.stat().st_size > 0,
+        "-z": lambda path: path.is_file() and path.stat().st_size == 0,
+    }
+    check = checks[options[0]] if options and options[0] in checks else Path.exists
+    return DONE if all(map(check, _named(paths))) else FAILED
+
+
+def _touchz(_: list[str], paths: list[str]) -> int:
+    for path in _named(paths):
+        path.touch()
+    return DONE
+
+
+_COMMANDS: dict[str, Callable[[list[str], list[str]], int]] = {
+    "-mkdir": _mkdir,
+    "-put": _put,
+    "-copyFromLocal": _put,
+    "-get": _get,
+    "-copyToLocal": _get,
+    "-cat": _cat,
+    "-text": _cat,
+    "-rm": _rm,
+    "-rmr": lambda options, paths: _rm([*options, "-R"], paths),
+    "-ls": _ls,
+    "-lsr": _lsr,
+    "-du": _du,
+    "-test": _test,
+    "-touchz": _touchz,
+}

@@ -1,0 +1,106 @@
+"""The commands of the engine's table as Python functions.
+
+    jobs::commands() ──▶ a signature, a docstring ──▶ gristmill.sort(...), gristmill.terasort(...)
+                     └─▶ functions.pyi, for editors and type checkers (`make format` writes it)
+
+An option has the name and the default that it has on the command line; `None` leaves the default to
+the engine.
+"""
+
+import inspect
+import json
+import os
+import textwrap
+from collections.abc import Callable
+
+from gristmill.job import run
+from gristmill.options import HISTORY, Command, Option, Value, commands
+from gristmill.report import JobReport
+from gristmill.signatures import item, parameter, type_of
+
+_RAISES = """\
+    ValueError: An option makes no sense, or the input is not what the job needs.
+    FileNotFoundError: An input does not exist.
+    FileExistsError: The output exists.
+    MemoryError: `memory` is too small.
+    OSError: An input cannot be read, or the output cannot be written."""
+
+
+def _function(command: Command) -> Callable[..., JobReport]:
+    signature = inspect.Signature([parameter(option) for option in (*command.options, HISTORY)])
+
+    def function(*args: Value, **kwargs: Value) -> JobReport:
+        given = signature.bind(*args, **kwargs).arguments
+        history = bool(given.pop("history", False))
+        values = {
+            option.name: _plain(option, given[option.name])
+            for option in command.options
+            if given.get(option.name) is not None
+        }
+        return run(command.name, values, history=history)
+
+    function.__name__ = function.__qualname__ = command.name
+    function.__doc__ = _docstring(command)
+    function.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess] - PEP 362
+    return function
+
+
+def _plain(option: Option, value: Value) -> Value:
+    """A value as the engine takes it."""
+    if option.kind in ("paths", "path_list") and isinstance(value, (str, bytes, os.PathLike)):
+        return [value]
+    if option.kind in ("bytes", "rows"):
+        return str(value)  # beyond 64 bits, and negative ones, get the engine's own words
+    return value
+
+
+def _docstring(command: Command) -> str:
+    options = "\n".join(item(option) for option in (*command.options, HISTORY))
+    details = f"\n\n{textwrap.fill(command.details, 96)}" if command.details else ""
+    example = textwrap.indent(command.python.strip("\n"), "    ")
+    return (
+        f"{command.help}{details}\n\nArgs:\n{options}\n\n"
+        f"Returns:\n    The job's report.\n\nRaises:\n{_RAISES}\n\nExample:\n{example}\n"
+    )
+
+
+def stub() -> str:
+    """Return the text of functions.pyi.
+
+    Example:
+        >>> "def terasort(" in stub()
+        True
+    """
+    head = (
+        "# Made by `make format` from the engine's table of commands; not to be edited.\n"
+        "from collections.abc import Iterable\nfrom typing import Literal\n\n"
+        "from gristmill.names import StrPath\nfrom gristmill.report import JobReport\n\n"
+        f"__all__ = {json.dumps(sorted(commands()))}\n"
+    )
+    return head + "".join(f"\n{_stub_of(command)}" for command in commands().values()) + _STUB_TAIL
+
+
+_STUB_TAIL = "\ndef stub() -> str: ...\n"
+
+
+def _stub_of(command: Command) -> str:
+    parameters: list[str] = []
+    for option in (*command.options, HISTORY):
+        if not option.positional and "*" not in parameters:
+            parameters.append("*")
+        parameters.append(f"{option.name}: {_typed(option)}")
+    listed = "".join(f"    {parameter},\n" for parameter in parameters)
+    doc = textwrap.indent(f'r"""{_docstring(command)}"""', "    ")
+    return f"def {command.name}(\n{listed}) -> JobReport:\n{doc}\n"
+
+
+def _typed(option: Option) -> str:
+    kind = type_of(option)
+    if option.kind in ("choice", "flag"):
+        return f"{kind} = ..."
+    return f"{kind} | None = ..." if option.default else kind
+
+
+__all__: list[str] = []
+__all__.extend(commands())  # pyright: ignore[reportUnsupportedDunderAll] - the stub lists them
+globals().update({name: _function(command) for name, command in commands().items()})

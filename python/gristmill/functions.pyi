@@ -1,0 +1,258 @@
+# Made by `make format` from the engine's table of commands; not to be edited.
+from collections.abc import Iterable
+from typing import Literal
+
+from gristmill.names import StrPath
+from gristmill.report import JobReport
+
+__all__ = ["resume", "sort", "teragen", "terasort", "teravalidate"]
+
+def sort(
+    inputs: StrPath | Iterable[StrPath] | None = ...,
+    *,
+    output: StrPath | None = ...,
+    format: str | None = ...,
+    reverse: bool = ...,
+    unique: bool = ...,
+    stable: bool = ...,
+    check: bool = ...,
+    memory: int | str | None = ...,
+    workers: int | None = ...,
+    runner: Literal["threads", "processes"] = ...,
+    spill_dir: StrPath | Iterable[StrPath] | None = ...,
+    no_sync: bool = ...,
+    history: bool = ...,
+) -> JobReport:
+    r"""Sort lines, or records of one length, as LC_ALL=C sort does; files of any size.
+
+    Args:
+        inputs: Files, or directories whose files are read; - is standard input. By default standard
+            input.
+        output: The file to write; replaced at once if it exists, also if it is an input. By default
+            standard output.
+        format: What a record is: lines, fixed:LEN or fixed:LEN:KEYLEN (bytes). By default lines.
+        reverse: Larger keys first.
+        unique: Write only the first of records with equal keys.
+        stable: Keep records with equal keys in input order; without it, all their bytes decide.
+        check: Sort nothing: exit with 0 if the input is in order, with 1 if it is not.
+        memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
+            is available.
+        workers: How many tasks run at once. The output does not depend on it. By default one for
+            each core.
+        runner: Where tasks run: in threads of this process, or in worker processes. The output does
+            not depend on it. By default threads.
+        spill_dir: Where sorted runs go when the input is larger than memory; repeatable: the first
+            with room is used. By default beside the output.
+        no_sync: Do not wait until the output is durable. Faster; a power failure can lose it.
+        history: Keep the job's history also if it takes less than a second.
+
+    Returns:
+        The job's report.
+
+    Raises:
+        ValueError: An option makes no sense, or the input is not what the job needs.
+        FileNotFoundError: An input does not exist.
+        FileExistsError: The output exists.
+        MemoryError: `memory` is too small.
+        OSError: An input cannot be read, or the output cannot be written.
+
+    Example:
+        >>> import tempfile, gristmill
+        >>> from pathlib import Path
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "words")
+        ...     _ = path.write_text("pear\nfig\napple\nfig\n")
+        ...     report = gristmill.sort(path, output=path, unique=True)
+        ...     path.read_text().split(), report.records, report.duplicate_keys
+        (['apple', 'fig', 'pear'], 3, 1)
+    """
+
+def teragen(
+    rows: int | str,
+    output: StrPath,
+    *,
+    layout: Literal["hadoop", "gensort", "ascii"] = ...,
+    skew: bool = ...,
+    start: int | str | None = ...,
+    files: int | None = ...,
+    memory: int | str | None = ...,
+    workers: int | None = ...,
+    runner: Literal["threads", "processes"] = ...,
+    overwrite: bool = ...,
+    no_sync: bool = ...,
+    history: bool = ...,
+) -> JobReport:
+    r"""Make records of the sort benchmark: 100 bytes each, the first ten the key.
+
+    Args:
+        rows: How many records; k, m, b, t stand for 10^3, 10^6, 10^9, 10^12.
+        output: The directory to make.
+        layout: Bytes after the key: as Hadoop's TeraGen, as gensort 1.5 (incompressible), or as
+            gensort -a (text). By default hadoop.
+        skew: Let keys share prefixes, as gensort -s does.
+        start: The number of the first record. By default 0.
+        files: How many part files. By default one for each 256 MB.
+        memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
+            is available.
+        workers: How many tasks run at once. The output does not depend on it. By default one for
+            each core.
+        runner: Where tasks run: in threads of this process, or in worker processes. The output does
+            not depend on it. By default threads.
+        overwrite: Replace the output if it exists, in one step.
+        no_sync: Do not wait until the output is durable. Faster; a power failure can lose it.
+        history: Keep the job's history also if it takes less than a second.
+
+    Returns:
+        The job's report.
+
+    Raises:
+        ValueError: An option makes no sense, or the input is not what the job needs.
+        FileNotFoundError: An input does not exist.
+        FileExistsError: The output exists.
+        MemoryError: `memory` is too small.
+        OSError: An input cannot be read, or the output cannot be written.
+
+    Example:
+        >>> import tempfile, gristmill
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     report = gristmill.teragen("1k", f"{folder}/data")
+        >>> report.records, report.checksum
+        (1000, '1f9ffe645ec')
+    """
+
+def terasort(
+    inputs: StrPath | Iterable[StrPath],
+    output: StrPath,
+    *,
+    partitions: int | None = ...,
+    memory: int | str | None = ...,
+    workers: int | None = ...,
+    runner: Literal["threads", "processes"] = ...,
+    spill_dir: StrPath | Iterable[StrPath] | None = ...,
+    overwrite: bool = ...,
+    no_sync: bool = ...,
+    history: bool = ...,
+) -> JobReport:
+    r"""Sort 100-byte records by their first ten bytes, and prove the result.
+
+    Args:
+        inputs: Files, or directories whose files are read (not those whose names begin with _ or
+            .).
+        output: The directory to make.
+        partitions: How many part files the output is cut into. By default one for each 256 MB.
+        memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
+            is available.
+        workers: How many tasks run at once. The output does not depend on it. By default one for
+            each core.
+        runner: Where tasks run: in threads of this process, or in worker processes. The output does
+            not depend on it. By default threads.
+        spill_dir: Where sorted runs go when the input is larger than memory; repeatable: the first
+            with room is used. By default beside the output.
+        overwrite: Replace the output if it exists, in one step.
+        no_sync: Do not wait until the output is durable. Faster; a power failure can lose it.
+        history: Keep the job's history also if it takes less than a second.
+
+    Returns:
+        The job's report.
+
+    Raises:
+        ValueError: An option makes no sense, or the input is not what the job needs.
+        FileNotFoundError: An input does not exist.
+        FileExistsError: The output exists.
+        MemoryError: `memory` is too small.
+        OSError: An input cannot be read, or the output cannot be written.
+
+    Example:
+        >>> import tempfile, gristmill
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     made = gristmill.teragen("1k", f"{folder}/data")
+        ...     report = gristmill.terasort(f"{folder}/data", f"{folder}/sorted", memory="100M")
+        >>> report.duplicate_keys, report.checksum == made.checksum
+        (0, True)
+    """
+
+def teravalidate(
+    input: StrPath,
+    *,
+    against: StrPath | None = ...,
+    memory: int | str | None = ...,
+    workers: int | None = ...,
+    runner: Literal["threads", "processes"] = ...,
+    history: bool = ...,
+) -> JobReport:
+    r"""Check that the files of a directory are in order, and sum the checksums of their records.
+
+    The `report` of the job's report holds the lines that Hadoop's TeraValidate writes. A failure
+    raises ValueError, from which `report_of` gets the report.
+
+    Args:
+        input: The directory to check.
+        against: Check that the records are those of this file or directory, or have this checksum
+            in hexadecimal. By default nothing.
+        memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
+            is available.
+        workers: How many tasks run at once. The output does not depend on it. By default one for
+            each core.
+        runner: Where tasks run: in threads of this process, or in worker processes. The output does
+            not depend on it. By default threads.
+        history: Keep the job's history also if it takes less than a second.
+
+    Returns:
+        The job's report.
+
+    Raises:
+        ValueError: An option makes no sense, or the input is not what the job needs.
+        FileNotFoundError: An input does not exist.
+        FileExistsError: The output exists.
+        MemoryError: `memory` is too small.
+        OSError: An input cannot be read, or the output cannot be written.
+
+    Example:
+        >>> import tempfile, gristmill
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     made = gristmill.teragen("1k", f"{folder}/data")
+        ...     try:
+        ...         gristmill.teravalidate(f"{folder}/data")
+        ...     except ValueError as error:
+        ...         gristmill.report_of(error).misorders
+        483
+    """
+
+def resume(
+    job_id: str,
+    *,
+    history: bool = ...,
+) -> JobReport:
+    r"""Resume a job whose process was killed: what it had done is kept, and the output is the same.
+
+    The job is that of the history in `$GRISTMILL_HOME`, with the options that it was begun with, in
+    the directory that it was begun in; if it runs user code, with that code as it was.
+
+    Args:
+        job_id: The job's name, a part of it that no other job has, or last; `gristmill jobs` lists
+            them.
+        history: Keep the job's history also if it takes less than a second.
+
+    Returns:
+        The job's report.
+
+    Raises:
+        ValueError: An option makes no sense, or the input is not what the job needs.
+        FileNotFoundError: An input does not exist.
+        FileExistsError: The output exists.
+        MemoryError: `memory` is too small.
+        OSError: An input cannot be read, or the output cannot be written.
+
+    Example:
+        >>> import os, tempfile, gristmill
+        >>> with tempfile.TemporaryDirectory() as home:
+        ...     os.environ["GRISTMILL_HOME"] = home
+        ...     made = gristmill.teragen("1k", f"{home}/data", history=True)
+        ...     try:
+        ...         gristmill.resume("last")
+        ...     except ValueError as error:
+        ...         print(str(error).partition(" (")[0])
+        cannot resume the job: it is over: succeeded
+    """
+
+def stub() -> str: ...

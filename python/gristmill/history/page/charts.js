@@ -1,0 +1,269 @@
+// The charts, by uPlot: one time axis for all, which can be zoomed; values in the legends, also without a pointer.
+
+const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const phaseColour = (phase) => colour("--c" + (phase % 6));
+const end_s = Math.max(job.end_ms, 1) / 1e3;
+const WHOLE = [1, 2, 5].flatMap((_, i, all) => Array.from({length: 16}, (_one, power) => all[i] * 10 ** power))
+  .sort((a, b) => a - b); // steps between the ticks of what is counted
+
+const charts = [];
+let view = [0, end_s]; // the seconds that are shown
+
+// --- zoom ---
+
+function zoom(from, to) {
+  const least = Math.min(end_s, Math.max(end_s / 1e5, 0.002));
+  const width = Math.min(Math.max(to - from, least), end_s);
+  const begin = Math.min(Math.max(from, 0), end_s - width);
+  view = [begin, begin + width];
+  const all = width >= end_s;
+  $("zoom-range").textContent = all ? "" : `${seconds(view[0])} to ${seconds(view[1])}`;
+  $("zoom-out").disabled = $("zoom-all").disabled = all;
+  for (const {plot, timed, refresh} of charts) {
+    if (!timed) continue;
+    if (refresh) plot.setData(refresh(), false);
+    plot.setScale("x", {min: view[0], max: view[1]});
+    plot.setLegend({idx: null});
+  }
+}
+function zoomBy(factor) {
+  const middle = (view[0] + view[1]) / 2, half = ((view[1] - view[0]) * factor) / 2;
+  zoom(middle - half, middle + half);
+}
+$("zoom-in").addEventListener("click", () => zoomBy(0.5));
+$("zoom-out").addEventListener("click", () => zoomBy(2));
+$("zoom-all").addEventListener("click", () => zoom(0, end_s));
+
+// --- what all charts share ---
+
+function axes(show, whole) {
+  const line = {stroke: colour("--line"), width: 1};
+  const axis = {stroke: colour("--soft"), grid: line, ticks: line, font: "12px system-ui"};
+  return [
+    {...axis, values: (_, ticks) => ticks.map((t) => +t.toFixed(6) + " s")},
+    {...axis, size: 76, values: (_, ticks) => ticks.map(show), ...(whole ? {incrs: WHOLE} : {})},
+  ];
+}
+
+// The highest value of a series between two places of its x axis.
+function highest(data, index, [from, to]) {
+  let most = 0;
+  for (let at = 0; at < data[0].length; at++) {
+    if (data[0][at] >= from && data[0][at] <= to && data[index][at] > most) most = data[index][at];
+  }
+  return most;
+}
+
+const cursor = {
+  sync: {key: "job"}, drag: {x: true, y: false, setScale: false}, bind: {dblclick: () => () => zoom(0, end_s)},
+};
+const zoomed = (u) => {
+  if (u.select.width > 2) zoom(u.posToVal(u.select.left, "x"), u.posToVal(u.select.left + u.select.width, "x"));
+  u.setSelect({left: 0, top: 0, width: 0, height: 0}, false);
+};
+const fromZero = (_, low, high) => [0, high > 0 ? high * 1.05 : 1];
+
+function chart(id, height, series, data, show, {whole, y = fromZero, refresh, ...more} = {}) {
+  const target = $(id);
+  const at = {label: "", value: (_, t) => (t == null ? "highest:" : "at " + seconds(t))};
+  const plot = new uPlot({
+    width: target.clientWidth, height, cursor, axes: axes(show, whole), legend: {live: true},
+    scales: {x: {time: false, range: (_, low, high) => [low, high]}, y: {range: y}},
+    series: [at, ...series], ...more, hooks: {...more.hooks, setSelect: [zoomed]},
+  }, data, target);
+  charts.push({plot, target, timed: true, refresh});
+}
+const line = (label, name, show, more) => ({
+  label, stroke: colour(name), width: 1.5, points: {show: false},
+  value: (u, v, index) => show(v == null ? highest(u.data, index, view) : v), ...more,
+});
+
+// Areas on top of each other: each series drawn with what lies below it, the highest first.
+function stacked(id, height, names, colours, find, show, more) {
+  let own;
+  const data = () => {
+    const {times, series} = find();
+    own = series;
+    const sums = [];
+    series.forEach((values, i) => sums.push(i ? values.map((value, at) => value + sums[i - 1][at]) : values));
+    return [times, ...sums.reverse()];
+  };
+  const order = names.map((_, i) => i).reverse();
+  const drawn = order.map((i) => ({
+    label: names[i], stroke: colours[i], fill: colours[i], width: 0, points: {show: false},
+    paths: uPlot.paths.stepped({align: 1}),
+    value: (_u, _v, _s, at) => show(at == null ? own[i].reduce((a, b) => Math.max(a, b), 0) : own[i][at]),
+  }));
+  chart(id, height, drawn, data(), show, {...more, refresh: data});
+}
+
+// --- attempts ---
+
+// How many attempts of each phase run at each of many moments of the view; waste last.
+function running() {
+  const points = 600, [from, to] = view.map((s) => s * 1e3), step = (to - from) / points;
+  const series = Array.from({length: job.phases.length + 1}, () => new Float64Array(points + 1));
+  for (const a of attempts) {
+    const of = series[wasted(a) ? job.phases.length : a.phase];
+    const start = Math.max((a.start - from) / step, 0), end = Math.min((a.end - from) / step, points);
+    if (end < start) continue;
+    const first = Math.floor(start), last = Math.floor(end);
+    if (first === last) {
+      of[first] += end - start; // shorter than a moment: its share of it
+    } else {
+      for (let at = first; at < last; at++) of[at] += 1;
+    }
+  }
+  return {times: Array.from({length: points + 1}, (_, at) => (from + at * step) / 1e3), series};
+}
+
+// The attempts of each lane, by time: each in the first lane that is free.
+function lanes() {
+  const found = [];
+  for (const a of attempts) {
+    let lane = found.findIndex((of) => of[of.length - 1].end <= a.start);
+    if (lane < 0) lane = found.push([]) - 1;
+    found[lane].push(a);
+  }
+  return found;
+}
+
+// The attempt of a lane that ran at a time, or near it where they are shorter than a pixel.
+function attemptAt(lane, ms, near_ms) {
+  let low = 0, high = lane.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (lane[middle].end + near_ms < ms) low = middle + 1; else high = middle;
+  }
+  return low < lane.length && lane[low].start - near_ms <= ms ? lane[low] : null;
+}
+
+function showTip(tip, a, left, top, width) {
+  const facts = [
+    ["Task", `${count(a.task)}, attempt ${count(a.attempt + 1)}`], ["Phase", job.phases[a.phase]],
+    ["Works on", a.input], ["Bytes", known(a.bytes, bytes)], ["Records", a.records < 0 ? "" : count(a.records)],
+    ["Started", seconds(a.start / 1e3)], ["Took", seconds(tookOf(a) / 1e3)], ["Outcome", a.outcome],
+    ["Error", a.error.slice(0, 300)],
+  ];
+  tip.replaceChildren(...facts.filter(([, value]) => value)
+    .flatMap(([name, value]) => [element("span", name), element("b", value)]));
+  tip.hidden = false;
+  tip.style.top = `${top + 12}px`;
+  tip.style.left = `${Math.max(Math.min(left + 12, width - tip.offsetWidth), 0)}px`;
+}
+
+function drawLanes() {
+  const found = lanes(), rows = Math.max(found.length, 1);
+  const colours = job.phases.map((_, i) => phaseColour(i)), waste = colour("--waste");
+  const bars = (u) => {
+    const height = u.bbox.height / rows, [from, to] = view.map((s) => s * 1e3);
+    u.ctx.save();
+    u.ctx.beginPath();
+    u.ctx.rect(u.bbox.left, u.bbox.top, u.bbox.width, u.bbox.height);
+    u.ctx.clip();
+    found.forEach((lane, row) => lane.forEach((a) => {
+      if (a.end < from || a.start > to) return;
+      const left = u.valToPos(a.start / 1e3, "x", true), right = u.valToPos(a.end / 1e3, "x", true);
+      u.ctx.fillStyle = wasted(a) ? waste : colours[a.phase];
+      u.ctx.fillRect(left, u.bbox.top + row * height + 1, Math.max(right - left - 1, 1), Math.max(height - 2, 1));
+    }));
+    u.ctx.restore();
+  };
+  const tip = element("div", undefined, "tip");
+  const point = (u) => (event) => {
+    const box = u.over.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;
+    const lane = found[Math.floor((y / box.height) * rows)];
+    const near_ms = ((view[1] - view[0]) * 1e3 * 2) / box.width;
+    const a = lane && attemptAt(lane, u.posToVal(x, "x") * 1e3, near_ms);
+    if (a) showTip(tip, a, x + u.over.offsetLeft, y + u.over.offsetTop, u.root.offsetWidth);
+    else tip.hidden = true;
+  };
+  const ready = (u) => {
+    tip.hidden = true;
+    u.root.querySelector(".u-wrap").append(tip);
+    for (const event of ["pointermove", "pointerdown"]) u.over.addEventListener(event, point(u));
+    u.over.addEventListener("pointerleave", () => { tip.hidden = true; });
+  };
+  const steps = [[0, end_s], [0, rows]];
+  chart("chart-lanes", Math.min(60 + 22 * rows, 480), [{label: "lanes", show: false}], steps,
+    (v) => (Number.isInteger(v) ? String(v) : ""), {
+      whole: true, y: () => [0, rows], legend: {show: false}, hooks: {draw: [bars], ready: [ready]},
+    });
+}
+
+// --- all of them ---
+
+// The axis ends a little above the memory in use: what is reserved may be many times that, and would flatten it.
+function memoryRange(u) {
+  const most = [1, 2, 3].map((index) => (u.series[index].show ? highest(u.data, index, view) : 0));
+  const near = most[0] > 0 ? most.filter((bytes) => bytes <= 2 * most[0]) : most;
+  return fromZero(u, 0, Math.max(...near));
+}
+
+function drawSamples() {
+  for (const id of ["chart-cpu", "chart-memory", "chart-disk"]) $(id).parentNode.hidden = job.samples.length === 0;
+  if (job.samples.length === 0) return;
+  const column = (i) => job.samples.map((s) => s[i]);
+  const times = column(0), cores = (v) => v.toFixed(2), rate = (v) => bytes(v) + "/s";
+  const shade = {fill: colour("--c0") + "33"};
+  chart("chart-cpu", 180, [
+    line("job, user", "--c0", cores, shade), line("job, kernel", "--c1", cores),
+    line("machine, all", "--soft", cores, {dash: [4, 3]}), line("waiting for devices", "--c4", cores),
+    line("taken by the host", "--waste", cores),
+  ], [times, ...[1, 2, 3, 4, 5].map(column)], (v) => String(Math.round(v * 100) / 100));
+  chart("chart-memory", 180, [
+    line("anonymous", "--c0", bytes, shade), line("mapped files", "--c2", bytes),
+    line("reserved", "--c1", bytes, {dash: [4, 3]}),
+  ], [times, ...[6, 7, 8].map(column)], bytes, {whole: true, y: memoryRange});
+  chart("chart-disk", 180, [
+    line("device reads", "--c0", rate), line("device writes", "--c1", rate),
+    line("network in", "--c2", rate), line("network out", "--c3", rate),
+  ], [times, ...[9, 10, 11, 12].map(column)], rate, {whole: true});
+}
+
+function drawParts() {
+  $("parts").hidden = job.parts.length === 0;
+  if (job.parts.length === 0) return;
+  $("parts-caption").textContent = `${job.parts_unit} written by each task of the last stage, in the order of the keys`;
+  const target = $("chart-parts"), show = job.parts_unit === "bytes" ? bytes : count;
+  const [across, up] = axes(show, true);
+  const plot = new uPlot({
+    width: target.clientWidth, height: 180, axes: [{...across, incrs: WHOLE, values: (_, ticks) => ticks.map(count)}, up],
+    scales: {x: {time: false, range: () => [-0.5, job.parts.length - 0.5]}, y: {range: fromZero}},
+    series: [{label: "", value: (_, v) => (v == null ? "highest:" : `task ${count(v)}`)}, line(job.parts_unit, "--c0", show, {
+      fill: colour("--c0"), paths: uPlot.paths.bars({size: [0.8, 60]}),
+      value: (u, v) => show(v == null ? highest(u.data, 1, [0, Infinity]) : v),
+    })],
+  }, [job.parts.map((_, i) => i), job.parts], target);
+  charts.push({plot, target, timed: false});
+}
+
+function draw() {
+  for (const {plot} of charts) plot.destroy();
+  charts.length = 0;
+  const used = running().series.map((values, i) => [values, i]).filter(([values]) => values.some((v) => v > 0));
+  const names = [...job.phases, "waste"], indices = used.map(([, i]) => i);
+  const find = () => {
+    const {times, series} = running();
+    return {times, series: indices.map((i) => series[i])};
+  };
+  stacked("chart-running", 200, indices.map((i) => names[i]),
+    indices.map((i) => (i === job.phases.length ? colour("--waste") : phaseColour(i))),
+    find, (v) => (Math.round(v * 100) / 100).toString(), {whole: true});
+  drawLanes();
+  drawSamples();
+  drawParts();
+  zoom(...view);
+}
+
+draw();
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+let pending = 0;
+addEventListener("resize", () => {
+  cancelAnimationFrame(pending);
+  pending = requestAnimationFrame(() => {
+    for (const {plot, target} of charts) plot.setSize({width: target.clientWidth, height: plot.height});
+  });
+});
+document.body.dataset.drawn = "yes";
+document.body.dataset.milliseconds = String(Math.round(performance.now()));

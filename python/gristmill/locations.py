@@ -1,0 +1,101 @@
+"""Locations: paths of this machine, and `scheme://...` in a store that the engine reads.
+
+    data/a              a path
+    objects:///tmp/o/a  an object, in an object store that is kept in a directory
+
+Formats open their inputs here, so that each reads every store. Paths stay as the user typed them:
+`pathlib` would take one of the two slashes away.
+"""
+
+import io
+import os
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from gristmill import _core
+
+__all__ = ["absolute", "is_remote", "open_read", "size_of", "workplace"]
+
+
+def is_remote(path: str) -> bool:
+    """Whether a location is not a path of this machine.
+
+    Example:
+        >>> is_remote("objects:///tmp/o/a"), is_remote("/tmp/a"), is_remote("a:b")
+        (True, False, False)
+    """
+    return _core.is_remote(path)
+
+
+def absolute(path: str) -> str:
+    """Return a location that is the same in every folder; links stay as written.
+
+    Example:
+        >>> absolute("objects:///tmp/o/a"), absolute("/tmp/../a")
+        ('objects:///tmp/o/a', '/a')
+    """
+    return path if is_remote(path) else os.path.abspath(path)  # noqa: PTH100 - links stay
+
+
+def open_read(path: str) -> BinaryIO:
+    """Open a file for reading.
+
+    Raises:
+        OSError: It cannot be opened.
+    """
+    if is_remote(path):
+        return cast("BinaryIO", io.BufferedReader(_RemoteFile(path), _BUFFER_BYTES))
+    return Path(path).open("rb")
+
+
+def size_of(path: str) -> int:
+    """Return the bytes of a file.
+
+    Raises:
+        OSError: It is not there.
+    """
+    return _core.RangeReader(path).size if is_remote(path) else Path(path).stat().st_size
+
+
+def workplace(output: str, spill_dirs: list[str]) -> Path:
+    """Return a local folder for what a job keeps beside its output while it runs.
+
+    Example:
+        >>> workplace("objects:///tmp/o/a", ["/var/tmp"])
+        PosixPath('/var/tmp')
+    """
+    if is_remote(output):
+        return Path(spill_dirs[0] if spill_dirs else ".").absolute()
+    return Path(output).absolute().parent
+
+
+_BUFFER_BYTES = 1 << 20
+
+
+class _RemoteFile(io.RawIOBase):
+    """A file of a store, as Python reads files."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        self._file = _core.RangeReader(path)
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "bytearray | memoryview") -> int:  # pyright: ignore[reportIncompatibleMethodOverride]
+        data = self._file.read_at(self._at, len(buffer))
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._file.size}[whence]
+        self._at = base + offset
+        return self._at
+
+    def tell(self) -> int:
+        return self._at

@@ -1,0 +1,459 @@
+"""Inputs that are streams: standard input, pipes, FIFOs, terminals. They can be read only once.
+
+    "-", /dev/stdin, /dev/fd/N ─┬─ a file, at its beginning ─▶ that file, by its own path
+    a FIFO, a terminal          └─ anything else ─block by block─▶ a copy on disk ─▶ `Copied`
+
+Workers read an input in splits, and a failed task reads its split again, so a stream is copied to
+disk before the job is planned. The copy has no name in any folder: workers open it as
+`/proc/PID/fd/N`, and the system removes it when this process ends, however it ends. Users see the
+name that they gave, in records, splits, errors and histories.
+"""
+
+import errno
+import os
+import select
+import stat
+import sys
+import tempfile
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from gristmill.errors import ours
+from gristmill.job import TICK_S
+from gristmill.mapreduce.failures import renamed
+from gristmill.mapreduce.formats import Format, Input, Reader, Where
+from gristmill.mapreduce.inputs import Inputs
+from gristmill.mapreduce.kinds import is_dict, is_list
+from gristmill.mapreduce.paths import descriptor_of, is_stream
+from gristmill.mapreduce.plan import Plan, Split
+from gristmill.mapreduce.text import Text
+from gristmill.names import show_path
+
+if TYPE_CHECKING:
+    from gristmill.mapreduce.spec import Spec
+
+__all__ = [
+    "Copied",
+    "check_streams",
+    "names_of",
+    "redirected",
+    "saved_as",
+    "standing",
+    "streams_of",
+    "unread",
+]
+
+_BLOCK_BYTES = 1 << 20
+_BAR_AFTER_S = 2.0
+
+
+def streams_of(source: object) -> list[str]:
+    """Return the paths of an input that are streams, as they were given.
+
+    Example:
+        >>> import gristmill as gm
+        >>> streams_of(gm.text(["-", "a.txt"]))
+        ['-']
+    """
+    return [path for one in _formats(source) for path in one.paths if is_stream(path)]
+
+
+def check_streams(jobs: Iterable["Spec"]) -> None:
+    """Refuse jobs that would read the same stream.
+
+    Raises:
+        ValueError: Two of them, or two inputs of one, are the same stream.
+    """
+    _check_once([path for job in jobs for path in streams_of(job.input)])
+
+
+def redirected(job: "Spec") -> "Spec":
+    """Return a job that reads, in the place of streams that are files, these files.
+
+    `gristmill run job.py < FILE` reads FILE in splits, and can be resumed.
+
+    Raises:
+        ValueError: Two inputs are the same stream.
+    """
+    check_streams([job])
+    paths = streams_of(job.input)
+    files = {path: file for path in paths if (file := _file_of(path)) is not None}
+    return _with(job, lambda one: one.at(tuple(files.get(path, path) for path in one.paths)))
+
+
+def unread(job: "Spec") -> "Spec":
+    """Return a job without what it would have to read from streams, to plan the rest of it."""
+    return _with(job, _Unread)
+
+
+def saved_as(job: "Spec", file: str) -> "Spec":
+    """Return a job that reads a file in the place of its streams, which was saved from one.
+
+    Raises:
+        ValueError: The file is a stream itself.
+    """
+    streams = streams_of(job.input)
+    if not streams:
+        return job
+    if is_stream(file) or file in map(_shown, streams):
+        raise ValueError(
+            f"cannot find the record: what was read from {_shown(file)} is gone."
+            " What to do: save it"
+            " to a file first, and give --only the name of that file."
+        )
+    others = [known for one in _formats(job.input) for known in _lasting(one)]
+    if any(os.path.abspath(known) == os.path.abspath(file) for known in others):  # noqa: PTH100
+        return unread(job)
+    return _with(
+        job, lambda one: one.at(tuple(file if is_stream(path) else path for path in one.paths))
+    )
+
+
+@contextmanager
+def standing(
+    job: "Spec",
+    folder: str,
+    stop: Callable[[], bool] = lambda: False,
+    *,
+    progress: bool | None = False,
+) -> Generator["Spec"]:
+    """A job whose streams have been copied to disk; the copies last as long as the context.
+
+    Args:
+        job: It reads from no other job.
+        folder: Where the copies go; if it does not exist, the first one above it that does.
+        stop: Whether to end before all is read.
+        progress: As for `Job.run`.
+
+    Raises:
+        ValueError: Two inputs are the same stream.
+        OSError: A stream cannot be read, or the disk is full.
+        KeyboardInterrupt: `stop` said so.
+    """
+    job = redirected(job)
+    streams = streams_of(job.input)
+    names: dict[str, str] = {}
+    with ExitStack() as held:
+        paths: dict[str, str] = {}
+        for stream in streams:
+            copy = held.enter_context(_keeper(_shown(stream), folder))
+            _copy(stream, copy, folder, stop, progress)
+            paths[stream] = f"/proc/{os.getpid()}/fd/{copy.fileno()}"
+            names[paths[stream]] = _shown(stream)
+        try:
+            yield _with(job, lambda one: Copied(one, paths))
+        except BaseException as error:
+            _rename(error, names)
+            raise
+
+
+def names_of(source: Input) -> dict[str, str]:
+    """Return what users call the copies of an input's streams, by the paths of the copies."""
+    found: dict[str, str] = {}
+    for one in source.sources if isinstance(source, Inputs) else (source,):
+        if isinstance(one, Copied):
+            found.update(one.names)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _OfStreams(Input):
+    """In the place of an input of which some paths are streams."""
+
+    given: Format
+    """That input."""
+
+    def __str__(self) -> str:
+        return str(self.given)
+
+    @property
+    def keyed(self) -> bool:
+        """As the input."""
+        return self.given.keyed
+
+    @property
+    def batched(self) -> bool:
+        """As the input."""
+        return self.given.batched
+
+    def tag_of(self, what: dict[str, Any]) -> str:
+        """Return the input's tag."""
+        return self.given.tag_of(what)
+
+    def open(self, what: dict[str, Any], *, tolerant: bool = False) -> Reader:
+        """Open a split."""
+        return self.given.open(what, tolerant=tolerant)
+
+    def open_batches(self, what: dict[str, Any]) -> Reader:
+        """Open a split, for `map_batches`."""
+        return self.given.open_batches(what)
+
+
+@dataclass(frozen=True, eq=False)
+class _Unread(_OfStreams):
+    """The files of an input, without its streams."""
+
+    def plan(self, split_min: int, split_max: int) -> Plan:
+        """Cut the files."""
+        paths = tuple(path for path in self.given.paths if not is_stream(path))
+        return self.given.at(paths).plan(split_min, split_max) if paths else Plan([], [], [])
+
+
+@dataclass(frozen=True, eq=False)
+class Copied(_OfStreams):
+    """An input whose streams have been copied to disk. Splits have the names that users know."""
+
+    paths: dict[str, str]
+    """The paths of copies, by those of streams as they were given."""
+    names: dict[str, str] = field(init=False)
+    """What users call the copies, by their paths."""
+
+    def __post_init__(self) -> None:
+        mine = {self.paths[path]: _shown(path) for path in self.given.paths if path in self.paths}
+        object.__setattr__(self, "names", mine)
+
+    def plan(self, split_min: int, split_max: int) -> Plan:
+        """Cut the copies as any file."""
+        paths = tuple(self.paths.get(path, path) for path in self.given.paths)
+        plan = self.given.at(paths).plan(split_min, split_max)
+        files = [file for file in plan.files if file not in self.names]
+        for name in self.names.values():
+            if name in files:
+                raise ValueError(
+                    f"cannot plan the job: one of its files is called {show_path(name)}, as the"
+                    f" stream is. What to do: name the file ./{name}."
+                )
+        return Plan(
+            [Split(split.bytes, _with_paths(split.what, self.names)) for split in plan.splits],
+            files,
+            [self.names.get(path, path) for path in plan.display],
+        )
+
+    def open(self, what: dict[str, Any], *, tolerant: bool = False) -> Reader:
+        """Open a split of the copies."""
+        whole = isinstance(self.given, Text) and self.given.whole
+        reader = self.given.open(self._of_copies(what), tolerant=tolerant)
+        return _Renamed(reader, self.names, whole)
+
+    def open_batches(self, what: dict[str, Any]) -> Reader:
+        """Open a split of the copies, for `map_batches`."""
+        return _Renamed(self.given.open_batches(self._of_copies(what)), self.names)
+
+    def _of_copies(self, what: dict[str, Any]) -> dict[str, Any]:
+        return _with_paths(what, {name: path for path, name in self.names.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class _Renamed:
+    """A reader that says the names that users know."""
+
+    reader: Reader
+    names: dict[str, str]
+    whole: bool = False
+    """Whether records are files with their names."""
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self._named, self.reader) if self.whole else iter(self.reader)
+
+    def _named(self, record: tuple[str, Any]) -> tuple[str, Any]:
+        path, content = record
+        return self.names.get(path, path), content
+
+    def where(self) -> Where:
+        """Return where the record that came last begins."""
+        file, offset, record, line = self.reader.where()
+        return self.names.get(file, file), offset, record, line
+
+    def raw(self) -> object:
+        """Return the record that came last as it stands in the stream."""
+        return self.reader.raw()
+
+    def bytes_read(self) -> int:
+        """Return how many bytes of the split are read."""
+        return self.reader.bytes_read()
+
+    def records_read(self) -> int:
+        """Return how many records have come."""
+        return self.reader.records_read()
+
+
+def _formats(source: object) -> list[Format]:
+    sources = source.sources if isinstance(source, Inputs) else (source,)
+    return [one for one in sources if isinstance(one, Format)]
+
+
+def _lasting(one: Format) -> list[str]:
+    """The files of an input that are no streams."""
+    paths = tuple(path for path in one.paths if not is_stream(path))
+    return one.at(paths).files() if paths else []
+
+
+def _with(job: "Spec", change: Callable[[Format], Input]) -> "Spec":
+    """A job with something else in the place of each input that has streams."""
+
+    def changed(one: Input) -> Input:
+        return change(one) if isinstance(one, Format) and streams_of(one) else one
+
+    if not streams_of(job.input):
+        return job
+    if isinstance(job.input, Inputs):
+        return replace(job, input=replace(job.input, sources=(*map(changed, job.input.sources),)))
+    assert isinstance(job.input, Input)
+    return replace(job, input=changed(job.input))
+
+
+def _with_paths(what: Any, paths: Mapping[str, str]) -> Any:  # noqa: ANN401 - a split, or part of one
+    """A split with other paths."""
+    if is_dict(what):
+        return {
+            name: paths.get(part, part) if name == "path" else _with_paths(part, paths)
+            for name, part in what.items()
+        }
+    if is_list(what):
+        return [_with_paths(part, paths) for part in what]
+    return what
+
+
+def _shown(path: str) -> str:
+    """What users call a stream."""
+    return "standard input" if path == "-" else path
+
+
+def _status(path: str) -> os.stat_result:
+    number = descriptor_of(path)
+    return os.stat(path if number is None else number)  # noqa: PTH116 - of a number, too
+
+
+def _check_once(paths: list[str]) -> None:
+    known: dict[object, str] = {}
+    for path in paths:
+        key: object = descriptor_of(path)
+        try:
+            found = _status(path)
+        except OSError:  # which is said when it is opened
+            pass
+        else:
+            if key is None and stat.S_ISCHR(found.st_mode):
+                continue  # such as /dev/null, which anybody can read
+            key = found.st_dev, found.st_ino
+        if key in known:
+            same = "" if known[key] == _shown(path) else f", which is also named {known[key]},"
+            raise ValueError(
+                f"cannot plan the job: {_shown(path)}{same} is named twice, and can be read only"
+                " once. What to do: save it to a file, and name that."
+            )
+        known[key] = _shown(path)
+
+
+def _file_of(path: str) -> str | None:
+    """The path of a file that a descriptor stands at the beginning of, if it still has one."""
+    number = descriptor_of(path)
+    if number is None or (number == 0 and sys.__stdin__ is None):
+        return None
+    try:
+        found = os.fstat(number)
+        if not stat.S_ISREG(found.st_mode) or os.lseek(number, 0, os.SEEK_CUR) != 0:
+            return None
+        file = Path(f"/proc/self/fd/{number}").readlink()
+        there = file.stat()
+    except OSError:
+        return None
+    same = (there.st_dev, there.st_ino) == (found.st_dev, found.st_ino)
+    return str(file) if same else None
+
+
+def _keeper(name: str, folder: str) -> BinaryIO:
+    """A file without a name."""
+    where = Path(folder)
+    while not where.exists():
+        where = where.parent
+    try:
+        return tempfile.TemporaryFile(dir=where, buffering=0)
+    except OSError as error:
+        raise _unkept(name, str(where), 0, error) from None
+
+
+def _copy(
+    path: str, copy: BinaryIO, folder: str, stop: Callable[[], bool], progress: bool | None
+) -> None:
+    from gristmill.terminal.progress import progress_bar
+
+    name, done_bytes = _shown(path), 0
+    with _opened(path, name) as number:
+        typed = os.isatty(number)  # a bar would be drawn where the user types
+        quiet, anywhere = typed or progress is False, progress is True
+        with progress_bar(quiet=quiet, first_s=_BAR_AFTER_S, anywhere=anywhere) as bar:
+            for block in _blocks(number, name, stop):
+                left = memoryview(block)
+                while left:
+                    try:
+                        left = left[copy.write(left) :]
+                    except OSError as error:
+                        raise _unkept(name, folder, done_bytes, error) from None
+                done_bytes += len(block)
+                bar.show("read", done_bytes, 0)
+
+
+def _blocks(number: int, name: str, stop: Callable[[], bool]) -> Iterator[bytes]:
+    """What comes from a descriptor, which is never waited for longer than a tick."""
+    poller = select.poll()
+    poller.register(number, select.POLLIN)
+    while True:
+        if stop():
+            raise KeyboardInterrupt
+        try:
+            # Before a FIFO has a writer, `read` says that it is at its end; `poll` does not.
+            if not poller.poll(TICK_S * 1000):
+                continue
+            block = os.read(number, _BLOCK_BYTES)
+        except BlockingIOError:
+            continue
+        except OSError as error:
+            raise _unreadable(name, error) from None
+        if not block:
+            return
+        yield block
+
+
+@contextmanager
+def _opened(path: str, name: str) -> Generator[int]:
+    try:
+        number = descriptor_of(path)
+        if number == 0 and sys.__stdin__ is None:  # another file may have its number by now
+            raise OSError(errno.EBADF, "closed")
+        if number is None:
+            opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+        else:
+            opened = os.dup(number)  # whoever opened it closes it
+    except OSError as error:
+        raise _unreadable(name, error) from None
+    try:
+        yield opened
+    finally:
+        os.close(opened)
+
+
+def _unreadable(name: str, error: OSError) -> OSError:
+    why = "it is closed" if error.errno == errno.EBADF else str(error.strerror).lower()
+    advice = "give the job a pipe, or a file"
+    return ours(OSError(f"cannot read {show_path(name)}: {why}. What to do: {advice}."), "io")
+
+
+def _unkept(name: str, folder: str, done_bytes: int, error: OSError) -> OSError:
+    why = str(error.strerror).lower()
+    found = OSError(
+        f"cannot keep what comes from {show_path(name)}: {why} (in {show_path(folder)}, after"
+        f" {done_bytes:,} bytes)."
+        " What to do: name a spill directory with more room, or save it to a"
+        " file first."
+    )
+    return ours(found, "disk_full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "io")
+
+
+def _rename(error: BaseException, names: Mapping[str, str]) -> None:
+    error.args = tuple(renamed(part, names) for part in error.args)
+    notes: list[str] = getattr(error, "__notes__", [])
+    notes[:] = [renamed(note, names) for note in notes]

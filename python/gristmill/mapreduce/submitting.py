@@ -1,0 +1,104 @@
+"""A prepared job, run by the engine and waited for.
+
+Prepared ─▶ _core.Job: a native thread, workers ─▶ JobReport, or what made the job fail
+"""
+
+import atexit
+import hashlib
+from collections.abc import Callable
+
+from gristmill import _core, worker
+from gristmill.amounts import parse_bytes
+from gristmill.errors import attach_report
+from gristmill.history.origin import place
+from gristmill.job import TICK_S, new_job_id
+from gristmill.mapreduce.given import Options
+from gristmill.mapreduce.pickling import dumps
+from gristmill.mapreduce.preparing import Prepared
+from gristmill.mapreduce.telling import tell_failure
+from gristmill.names import to_json
+from gristmill.report import JobReport
+
+__all__ = ["Stop", "begin", "run_prepared"]
+
+Stop = Callable[[], bool]
+"""Whether a job that runs shall end; first asked when it has begun to run."""
+
+_BAR_AFTER_S = 2.0
+
+_TIMEOUT_S = 600.0
+"""As Hadoop's `mapreduce.task.timeout`."""
+
+atexit.register(_core.dismiss_workers)
+
+
+def run_prepared(prepared: Prepared, progress: bool | None, stop: Stop) -> JobReport:
+    """Run a job to its end, also when Ctrl-C or another exception comes in between.
+
+    Raises:
+        Exception: What made the job fail, with the report and what else is known.
+    """
+    native = begin(prepared, new_job_id())
+    try:
+        _wait(native, progress, stop)
+    except BaseException:
+        native.cancel()
+        while not native.wait(TICK_S):
+            pass
+        raise
+    report = JobReport.from_json(native.report())
+    try:
+        native.raise_failure()
+    except BaseException as error:
+        attach_report(error, report)
+        tell_failure(error, report)
+        raise
+    return report
+
+
+def begin(prepared: Prepared, job_id: str) -> "_core.Job":
+    """Begin a job.
+
+    Raises:
+        ValueError: An option makes no sense.
+    """
+    spec = to_json({"mapreduce": prepared.spec})
+    work = _work(dumps(prepared.definition), prepared.options)
+    return _core.Job(
+        spec,
+        job_id,
+        place(keep_short="history" in prepared.options.given),
+        work=work,
+        command_line=prepared.options.command_line,
+    )
+
+
+def _work(definition: bytes, options: Options) -> "_core.Work":
+    """Processes for a job's functions, started as this one was."""
+    program, arguments, environment, folder, scratch = worker.command()
+    limit, timeout_s = options.get("worker_memory"), options.get("timeout_s")
+    return _core.Work(
+        [program, *arguments],
+        definition,
+        hashlib.sha256(definition).digest(),
+        environment=environment,
+        folder=folder,
+        scratch=scratch,
+        workers=options.get("workers") or _core.default_workers(),
+        timeout_s=_TIMEOUT_S if timeout_s is None else timeout_s,
+        worker_memory=None if limit is None else parse_bytes(limit, "worker_memory"),
+    )
+
+
+def _wait(native: "_core.Job", progress: bool | None, stop: Stop) -> None:
+    from gristmill.terminal.progress import progress_bar
+
+    quiet, anywhere = progress is False, progress is True
+    with progress_bar(quiet=quiet, first_s=_BAR_AFTER_S, anywhere=anywhere) as bar:
+        over = False
+        while not over:
+            if stop():
+                native.cancel()
+            over = native.wait(TICK_S)
+            name, _, done_bytes, bytes_in_all = native.progress()
+            bar.show(name, done_bytes, bytes_in_all)

@@ -1,0 +1,23 @@
+"""The types of run options; made by `make format` from given.py, not to be edited."""
+
+from collections.abc import Iterable
+from typing import Literal, TypedDict
+
+from gristmill.names import StrPath
+
+__all__ = ["RunOptions"]
+
+
+class RunOptions(TypedDict, total=False):
+    """Options of a job of user code that is run."""
+
+    memory: int | str | None
+    workers: int | None
+    runner: Literal["threads", "processes"] | None
+    spill_dir: StrPath | Iterable[StrPath] | None
+    overwrite: bool
+    no_sync: bool
+    attempts: int | None
+    timeout_s: float | None
+    worker_memory: int | str | None
+    history: bool

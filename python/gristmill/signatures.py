@@ -1,0 +1,106 @@
+"""Options as parameters of Python functions: signatures, docstrings, types.
+
+Option ──▶ inspect.Parameter, an item of "Args:"       at runtime: help(), notebooks
+       └──▶ `memory: int | str | None`                 in stubs: editors and type checkers
+"""
+
+import inspect
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+from gristmill.options import Option
+
+__all__ = ["item", "parameter", "takes", "type_of", "typed_dict"]
+
+_Function = TypeVar("_Function", bound=Callable[..., object])
+
+_TYPES = {
+    "flag": "bool",
+    "count": "int",
+    "bytes": "int | str",
+    "rows": "int | str",
+    "path": "StrPath",
+    "paths": "StrPath | Iterable[StrPath]",
+    "path_list": "StrPath | Iterable[StrPath]",
+    "text": "str",
+    "seconds": "float",
+}
+"""The types of values, as stubs have them."""
+
+_WIDTH = 96
+
+
+def parameter(option: Option) -> inspect.Parameter:
+    """Return an option as a parameter; `None` leaves its default to the engine."""
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    if not option.positional:
+        kind = inspect.Parameter.KEYWORD_ONLY
+    default = {"flag": False, "choice": option.default}.get(option.kind)
+    if not option.default:
+        default = inspect.Parameter.empty
+    return inspect.Parameter(option.name, kind, default=default)
+
+
+def item(option: Option, indent: str = "    ") -> str:
+    """Return what a docstring says of an option."""
+    text = option.help
+    if option.default and option.kind != "flag":
+        text = f"{text.rstrip('.')}. By default {option.default}."
+    return textwrap.fill(
+        f"{option.name}: {text}",
+        _WIDTH,
+        initial_indent=indent,
+        subsequent_indent=f"{indent}    ",
+    )
+
+
+def type_of(option: Option) -> str:
+    """Return the type of an option's value, as a stub has it."""
+    if option.kind == "choice":
+        words = ", ".join(f'"{word}"' for word in option.choices)
+        return f"Literal[{words}]"
+    return _TYPES[option.kind]
+
+
+def takes(options: Sequence[Option]) -> Callable[[_Function], _Function]:
+    """Return a decorator for a function with `**options`: it shows them, one by one.
+
+    In its docstring they take the place of the item `options: ...`.
+    """
+
+    def shown(function: _Function) -> _Function:
+        signature = inspect.signature(function)
+        named = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+        signature = signature.replace(parameters=[*named, *map(parameter, options)])
+        function.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess] - PEP 362
+        function.__doc__ = _with_items(function.__doc__ or "", options)
+        return function
+
+    return shown
+
+
+def _with_items(doc: str, options: Sequence[Option]) -> str:
+    lines: list[str] = []
+    for line in doc.splitlines():
+        if line.strip().startswith("options: "):
+            indent = line[: -len(line.lstrip())]
+            lines += [item(option, indent) for option in options]
+        else:
+            lines.append(line)
+    return "\n".join(lines)
+
+
+def typed_dict(name: str, doc: str, options: Iterable[Option]) -> str:
+    """Return the class, as Python code, of options that are given by their names.
+
+    Example:
+        >>> memory = Option("memory", "bytes", "8G", "Most memory.")
+        >>> print(*typed_dict("Given", "Options.", [memory]).splitlines()[3:])
+            memory: int | str | None
+    """
+    fields = "".join(
+        f"    {option.name}: {type_of(option)}{'' if option.kind == 'flag' else ' | None'}\n"
+        for option in options
+    )
+    return f'class {name}(TypedDict, total=False):\n    """{doc}"""\n\n{fields}'.rstrip("\n")

@@ -1,0 +1,1 @@
+"""The terminal: what is written and drawn there, and the signals that come from it."""

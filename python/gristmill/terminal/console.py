@@ -1,0 +1,113 @@
+"""The one place where the command line writes.
+
+    say, note    lines for people: a control character in one, as in the name of a file, is escaped,
+                 so that no name can move the cursor, change colours or pretend to be another line
+    put          text for programs, such as JSON: as it is
+
+A reader that goes away (`gristmill … | head -1`) is no failure: what was said is lost, and the exit
+code still tells how the job ended. Whatever else goes wrong with stdout is an `OSError`.
+"""
+
+import errno
+import os
+import select
+import sys
+from typing import TextIO
+
+from gristmill.names import escaped, show_text
+from gristmill.terminal import signals
+
+_MOMENT_S = 0.5
+
+__all__ = [
+    "draw",
+    "flush",
+    "give_up",
+    "is_terminal",
+    "note",
+    "printable",
+    "put",
+    "say",
+    "settle",
+]
+
+
+def say(*lines: str) -> None:
+    """Write lines for people to stdout, at once."""
+    _write(sys.stdout, "".join(f"{printable(line)}\n" for line in lines))
+
+
+def note(*lines: str) -> None:
+    """Write lines for people to stderr."""
+    _write(sys.stderr, "".join(f"{printable(line)}\n" for line in lines))
+
+
+def put(text: str) -> None:
+    """Write text for programs to stdout: it is a line, or lines."""
+    _write(sys.stdout, show_text(f"{text}\n"))
+
+
+def printable(line: str) -> str:
+    r"""Return a line without anything that a terminal would act on; tabs stay.
+
+    Example:
+        >>> printable("a\x1b[31m\n\tb\u202e")
+        'a\\x1b[31m\\n\tb\\u202e'
+    """
+    return "\t".join(escaped(show_text(part)) for part in line.split("\t"))
+
+
+def flush() -> None:
+    """Write what others have left in the buffer of stdout, and see to it that exiting will not."""
+    _write(sys.stdout, "")
+
+
+def settle() -> None:
+    """See to it that nothing is left to write at exit, whatever became of the streams."""
+    streams: tuple[TextIO | None, ...] = (sys.stdout, sys.stderr)
+    for stream in streams:
+        if stream is None:
+            continue
+        try:
+            draw(stream, "")
+        except OSError:
+            give_up(stream)
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether `stream`, which is `None` in a process without it, is a terminal."""
+    return stream is not None and stream.isatty()
+
+
+def _write(stream: TextIO | None, text: str) -> None:
+    if stream is None:  # `>&-`
+        return
+    try:
+        draw(stream, text)
+    except BrokenPipeError:
+        give_up(stream)
+
+
+def draw(stream: TextIO, text: str) -> None:
+    """Write text as it is, at once.
+
+    Raises:
+        BrokenPipeError: The reader has gone, or a signal came that nobody else would have heard.
+    """
+    with signals.writing():
+        if signals.seen() and not _takes(stream):
+            raise BrokenPipeError(errno.EPIPE, "a signal came, and there is no reader")
+        stream.write(text)
+        stream.flush()
+
+
+def _takes(stream: TextIO) -> bool:
+    """Whether a stream takes bytes within a moment."""
+    return bool(select.select([], [stream], [], _MOMENT_S)[1])
+
+
+def give_up(stream: TextIO) -> None:
+    """Lead `stream` nowhere: its buffer keeps its bytes, and Python would try again at exit."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)

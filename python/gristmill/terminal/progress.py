@@ -1,0 +1,182 @@
+"""A progress bar on stderr, where that is a terminal and the wait is long enough to wonder.
+
+    map       ━━━━━━━━━━━━━━━──────────  61 %  610 MB of 1.00 GB  1.20 GB/s  0:00:01
+
+In a notebook, and elsewhere if it is asked for, the same in plain text without the bar. One bar,
+for the stage that runs. The caller that waits for the job draws it, five times a second; it has no
+thread of its own. It uses no library: the memory of one would count against the job's budget.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TextIO
+
+from gristmill.terminal import console
+from gristmill.units import show_bytes, show_rate
+
+__all__ = ["Progress", "progress_bar"]
+
+FIRST_S = 0.5
+"""How long nothing is drawn."""
+
+EVERY_S = 0.2
+"""The time between two drawings."""
+
+LINE_EVERY_S = 5.0
+"""The time between two lines where none can be written over: of a log."""
+
+_NOTEBOOK = "ipykernel.iostream"
+"""The module of a notebook's stderr, which is no terminal, but heeds a carriage return."""
+
+
+_COLUMNS = 80
+"""The width of a terminal that does not say."""
+
+_LEAST_BAR = 5
+"""Columns below which a bar is left out."""
+
+
+class Progress:
+    """A bar that may never be drawn."""
+
+    def __init__(
+        self, *, stream: TextIO | None, terminal: bool = False, first_s: float | None = None
+    ) -> None:
+        """Draw on `stream`, if there is one, once `first_s` seconds are over."""
+        first_s = FIRST_S if first_s is None else first_s
+        self._next_s = time.monotonic() + first_s if stream is not None else float("inf")
+        self._stream = stream
+        self._terminal = terminal
+        self._stage = Stage("", 0, 0.0)
+        self._width = 0
+
+    def show(self, stage: str, done_bytes: int, bytes_in_all: int) -> None:
+        """Say how far `stage` is; with no `bytes_in_all` only that it goes on."""
+        now_s = time.monotonic()
+        if self._stream is None or now_s < self._next_s:
+            return
+        self._next_s = now_s + EVERY_S
+        if not self._terminal:
+            self._write(plain_line(stage, done_bytes, bytes_in_all))
+            return
+        if stage != self._stage.name:
+            self._stage = Stage(stage, done_bytes, now_s)
+        line = self._stage.line(done_bytes, bytes_in_all, now_s, _columns(self._stream))
+        self._width = len(line)
+        self._draw(line)
+
+    def _write(self, line: str) -> None:
+        if _is_notebook(self._stream):
+            self._put(f"\r{line:<{self._width}}")
+            self._width = len(line)
+        else:
+            self._next_s += LINE_EVERY_S - EVERY_S
+            self._put(f"{line}\n")
+
+    def _draw(self, line: str) -> None:
+        encoding = getattr(self._stream, "encoding", None) or "ascii"
+        if "utf" not in encoding.lower():
+            line = line.replace(_DONE, "#").replace(_LEFT, "-")
+        self._put(f"\r{line}\x1b[K")
+
+    def _put(self, text: str) -> None:
+        if self._stream is None:
+            return
+        try:
+            console.draw(self._stream, text)
+        except BrokenPipeError:  # the job goes on without
+            console.give_up(self._stream)
+            self._stream = None
+
+    def close(self) -> None:
+        """Remove the bar."""
+        if self._width and self._terminal:
+            self._draw("")
+        elif self._width:
+            self._put(f"\r{'':<{self._width}}\r")
+        self._width = 0
+
+
+_DONE, _LEFT = "━", "─"
+
+
+class Stage:
+    """A stage on its way: since when, and where it stood then."""
+
+    def __init__(self, name: str, began_bytes: int, began_s: float) -> None:
+        self.name = name
+        self.began_bytes = began_bytes
+        self.began_s = began_s
+
+    def line(self, done_bytes: int, bytes_in_all: int, now_s: float, columns: int) -> str:
+        """Return the line for a terminal so many columns wide, one of which stays free.
+
+        Example:
+            >>> Stage("map", 0, 0.0).line(610_000_000, 1_000_000_000, 0.5, 72)
+            'map       ━━━━━━━━━──────   61 %  610 MB of 1.00 GB  1.22 GB/s  0:00:00'
+        """
+        done_bytes = min(done_bytes, bytes_in_all) if bytes_in_all else done_bytes
+        rate = (done_bytes - self.began_bytes) / max(now_s - self.began_s, 1e-3)
+        speed = f"  {show_rate(rate, 1)}" if rate > 0 else ""
+        if not bytes_in_all:
+            return f"{self.name:<8}  {show_bytes(done_bytes)}{speed}"[: columns - 1]
+        amounts = f"{show_bytes(done_bytes)} of {show_bytes(bytes_in_all)}"
+        left = f"  {_clock((bytes_in_all - done_bytes) / rate)}" if rate > 0 else ""
+        rest = f"  {100 * done_bytes // bytes_in_all:3d} %  {amounts}{speed}{left}"
+        room = columns - 1 - len(f"{self.name:<8}  ") - len(rest)
+        filled = room * done_bytes // bytes_in_all
+        bar = _DONE * filled + _LEFT * (room - filled) if room >= _LEAST_BAR else ""
+        return f"{self.name:<8}  {bar}{rest}"[: columns - 1]
+
+
+def plain_line(stage: str, done_bytes: int, bytes_in_all: int) -> str:
+    """Return the line for a log.
+
+    Example:
+        >>> plain_line("map", 500_000, 2_000_000)
+        'map       25 %  of 2.00 MB'
+    """
+    share = f"{100 * done_bytes // bytes_in_all:3d} %  " if bytes_in_all else ""
+    amount = f"of {show_bytes(bytes_in_all)}" if bytes_in_all else show_bytes(done_bytes)
+    return f"{stage:<8} {share}{amount}"
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
+
+
+def _columns(stream: TextIO) -> int:
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or _COLUMNS
+    except OSError:
+        return _COLUMNS
+
+
+@contextmanager
+def progress_bar(
+    *, quiet: bool, first_s: float | None = None, anywhere: bool = False
+) -> Generator[Progress]:
+    """A bar for as long as something is waited for, on a terminal or in a notebook.
+
+    Args:
+        quiet: Never draw it.
+        first_s: How long nothing is drawn, in seconds; by default half a second.
+        anywhere: Write lines where there is neither.
+    """
+    stream: TextIO | None = sys.stderr
+    terminal = console.is_terminal(stream)
+    drawn = terminal or (stream is not None and (anywhere or _is_notebook(stream)))
+    on = stream if drawn and not quiet else None
+    progress = Progress(stream=on, terminal=terminal, first_s=first_s)
+    try:
+        yield progress
+    finally:
+        progress.close()
+
+
+def _is_notebook(stream: object) -> bool:
+    return type(stream).__module__ == _NOTEBOOK

@@ -1,0 +1,156 @@
+"""Ctrl-C and its like: an exception while nothing is at stake, a note while a job runs.
+
+    SIGINT, SIGTERM, SIGHUP ──▶ `Interrupted`, anywhere in Python code
+                            ──▶ inside `deferred()`: noted; the holder looks, cleans up and goes on
+                            ──▶ after `ignore()`: nothing, for the exit code is settled
+                            ──▶ in both, inside `writing()`: the write is given up, which may wait
+                                for a reader that never comes, or a terminal that was stopped
+
+The first signal counts. Those that follow are ignored: what was begun is being cleaned up, which an
+impatient second Ctrl-C must not break off. A signal that the parent has set to be ignored (`nohup`,
+a background job) stays ignored. State of the process, like the signals themselves.
+"""
+
+import errno
+import signal
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+
+__all__ = [
+    "Interrupted",
+    "Pending",
+    "deferred",
+    "exit_code",
+    "ignore",
+    "install",
+    "leave",
+    "seen",
+    "writing",
+]
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+_seen = False
+"""Whether one of the signals has come."""
+
+_depth = 0
+"""How many `writing()` are under way."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """The user wants an end."""
+
+    def __init__(self, signum: int) -> None:
+        super().__init__(signum)
+        self.signum = signum
+
+
+def exit_code(signum: int) -> int:
+    """What shells expect of a program that ended for this signal."""
+    return 128 + signum
+
+
+@dataclass(slots=True)
+class Pending:
+    """Whether a signal has come, and which."""
+
+    signum: int | None = None
+    raising: bool = False
+
+    def stops(self) -> bool:
+        """Whether what runs shall end. From now on signals are only noted."""
+        self.raising = False
+        return self.signum is not None
+
+    def check(self) -> None:
+        """Raise `Interrupted` if a signal has come."""
+        if self.signum is not None:
+            raise Interrupted(self.signum)
+
+
+def install() -> None:
+    """From now on the signals raise `Interrupted`."""
+    for number in _handled():
+        signal.signal(number, _interrupt)
+
+
+@contextmanager
+def deferred(*, raising: bool = False) -> Generator[Pending]:
+    """Only note the signals that come meanwhile. Who holds the note says what follows from them.
+
+    Args:
+        raising: Signals raise `Interrupted` as before, until `stops` is asked for the first time.
+    """
+    pending = Pending(raising=raising)
+
+    def note(signum: int, frame: FrameType | None) -> None:
+        if pending.raising:
+            _interrupt(signum, frame)
+        if pending.signum is None:
+            pending.signum = signum
+        _end_write()
+
+    before = {number: signal.signal(number, note) for number in _handled()}
+    try:
+        yield pending
+    finally:
+        for number, handler in before.items():
+            if signal.getsignal(number) is note:  # else they are ignored by now
+                signal.signal(number, handler if pending.signum is None else _nothing)
+
+
+def ignore() -> None:
+    """From now on the signals do nothing, but to a write that waits."""
+    for number in _handled():
+        signal.signal(number, _nothing)
+
+
+def leave() -> None:
+    """Ignore the signals while Python ends, which would give them back their defaults."""
+    for number in _handled():
+        signal.signal(number, signal.SIG_IGN)
+
+
+def seen() -> bool:
+    """Whether the user wants an end: from then on nothing waits for a reader."""
+    return _seen
+
+
+@contextmanager
+def writing() -> Generator[None]:
+    """Say that a write is under way: a signal that would only be noted breaks it off.
+
+    Raises:
+        BrokenPipeError: A signal came.
+    """
+    global _depth  # noqa: PLW0603 - state of the process, as signal handlers are
+    _depth += 1
+    try:
+        yield
+    finally:
+        _depth -= 1
+
+
+def _handled() -> list[signal.Signals]:
+    return [number for number in _SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
+
+
+def _nothing(_signum: int, _frame: FrameType | None) -> None:
+    _end_write()
+
+
+def _end_write() -> None:
+    global _seen  # noqa: PLW0603 - as above
+    _seen = True
+    if _depth:
+        raise BrokenPipeError(errno.EPIPE, "a signal came while there was no reader")
+
+
+def _interrupt(signum: int, _frame: FrameType | None) -> None:
+    global _seen  # noqa: PLW0603 - as above
+    _seen = True
+    ignore()
+    raise Interrupted(signum)

@@ -1,0 +1,76 @@
+"""Every help text as a user sees it in 80 columns: whole, fitting, in plain words."""
+
+import re
+from functools import cache
+
+import pytest
+
+from gristmill.options import commands
+
+from .harness import run
+
+PAGES = [
+    "",
+    *commands(),
+    "explain",
+    *(f"explain {command.name}" for command in commands().values() if command.explained),
+    *("run", "check", "streaming", "hadoop"),
+    *("jobs", "jobs show", "jobs watch", "jobs prune", "report", "retry", "demo"),
+]
+
+# Metavars and usage lines of things that may be given several times.
+ELLIPSIS = re.compile(r"\b[A-Z]+\]?\.\.\.|\bfs -\.\.\.|gm\.Job\(\.\.\.\)|,\.\.\.")
+
+# Sentences that are not how people of this field speak; see CONTRIBUTING.
+ODD = re.compile(
+    r"\b(people's|whoever|nobody|somebody|look whether|go on with|goes on with|"
+    r"(?<!there )is no [a-z]+|are no [a-z]+|in the place of|one's own)\b",
+    re.IGNORECASE,
+)
+
+
+@cache
+def page(command: str) -> str:
+    return run(*command.split(), "--help", COLUMNS="80").stdout
+
+
+def test_every_command_has_a_page() -> None:
+    for of in ("", "explain", "jobs"):
+        listed = page(of).partition("Commands:\n")[2].partition("\n\n")[0]
+        for name in re.findall(r"(?m)^  ([a-z]+) ", listed):
+            assert f"{of} {name}".strip() in PAGES
+
+
+@pytest.mark.parametrize("command", PAGES)
+def test_it_fits(command: str) -> None:
+    too_long = [line for line in page(command).splitlines() if len(line) > 80]
+    # An example is whole, to be copied.
+    assert [line for line in too_long if not line.startswith("  gristmill ")] == []
+
+
+@pytest.mark.parametrize("command", PAGES)
+def test_nothing_is_cut(command: str) -> None:
+    rest = ELLIPSIS.sub("", page(command))
+    rest = rest.replace(".../hadoop-streaming.jar", "")
+    assert "..." not in rest
+    assert "\N{HORIZONTAL ELLIPSIS}" not in rest
+
+
+@pytest.mark.parametrize("command", PAGES)
+def test_its_words_are_plain(command: str) -> None:
+    assert ODD.findall(page(command)) == []
+
+
+@pytest.mark.parametrize("command", PAGES)
+def test_it_says_how_it_is_used(command: str) -> None:
+    shown = page(command)
+    assert shown.startswith(f"Usage: gristmill {command}".rstrip())
+    # Each option has a sentence of its own: with a verb, and not of one word or two.
+    for text in re.findall(r"(?m)^  -[^\n]*?  +(\S[^\n]*)$", shown):
+        assert len(text.split()) > 2, text
+
+
+def test_it_promises_what_there_is() -> None:
+    promised = page("").partition("\n\n")[2].partition("\n\n")[0]
+    assert "search" not in promised
+    assert "copy" not in promised

@@ -1,0 +1,88 @@
+"""Formats in an object store: what one job writes there, the next one reads."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gristmill as gm
+
+WANTED = [("be", 10_000), ("not", 5_000), ("or", 5_000), ("to", 10_000)]
+
+
+def words(line: str) -> Iterator[tuple[str, int]]:
+    for word in line.split():
+        yield word, 1
+
+
+def row(pair: tuple[str, int]) -> list[dict[str, Any]]:
+    return [{"word": pair[0], "n": pair[1]}]
+
+
+def pair(found: dict[str, Any]) -> list[tuple[str, int]]:
+    return [(found["word"], int(found["n"]))]
+
+
+def same(pair: tuple[str, int]) -> list[tuple[str, int]]:
+    return [pair]
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A store with counted words, and a folder beside it in which jobs are begun."""
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    (tmp_path / "in.txt").write_text("to be or not to be\n" * 5_000)
+    place = f"objects://{tmp_path}"
+    job = gm.Job(
+        gm.text(f"{place}/in.txt"), map=words, reduce=gm.sum(), output=gm.kv(f"{place}/kv")
+    )
+    result = job.run(workers=2)
+    assert sorted(result) == WANTED
+    return place
+
+
+def test_pairs_come_back_and_chains_leave_nothing(store: str) -> None:
+    first = gm.Job(gm.kv(f"{store}/kv", tag="kv"), reduce=gm.sum())
+    output = gm.tsv(f"{store}/chain")
+    found = gm.Job(first, map=same, reduce=gm.sum(), output=output).run(workers=2)
+    assert sorted(found) == [(word, str(n)) for word, n in WANTED]
+    assert list(Path().iterdir()) == []
+    with pytest.raises(FileExistsError, match="the output exists"):
+        gm.Job(gm.kv(f"{store}/kv"), reduce=gm.sum(), output=output).run(workers=2)
+    assert found.output == f"{store}/chain"
+    (file,) = found.files()
+    assert file == f"{store}/chain/part-r-00000.tsv"
+    assert sorted(gm.Job(gm.tsv(file), map=same, output=gm.tsv(f"{store}/again")).run()) == sorted(
+        found
+    )
+
+
+def test_what_a_chain_keeps_lies_where_runs_go(store: str, tmp_path: Path) -> None:
+    spill = tmp_path / "spill"
+    spill.mkdir()
+
+    def seen(_: object) -> list[tuple[str, int]]:
+        return [(path.name, 1) for path in spill.iterdir()]
+
+    first = gm.Job(gm.kv(f"{store}/kv"), reduce=gm.sum())
+    job = gm.Job(first, map=seen, reduce=gm.sum(), output=gm.kv(f"{store}/chain"))
+    names = [name for name, _ in job.run(workers=1, spill_dir=spill)]
+    assert any(name.startswith(".chain.job_") for name in names), names
+    assert list(spill.iterdir()) == []
+
+
+@pytest.mark.parametrize("form", [gm.csv, gm.parquet, gm.arrow, gm.jsonl])
+def test_rows_come_back(form: Callable[[str], Any], store: str) -> None:
+    pytest.importorskip("pyarrow")
+    rows = gm.Job(gm.kv(f"{store}/kv"), map=row, output=form(f"{store}/rows")).run(workers=2)
+    assert sorted(pair(one)[0] for one in rows) == WANTED
+    again = gm.Job(form(f"{store}/rows"), map=pair, reduce=gm.sum(), output=gm.kv(f"{store}/again"))
+    assert sorted(again.run(workers=2)) == WANTED
+
+
+def test_what_is_not_there_is_said(store: str) -> None:
+    job = gm.Job(gm.text(f"{store}/none"), map=words, reduce=gm.sum(), output=gm.kv(f"{store}/x"))
+    with pytest.raises(FileNotFoundError, match="objects://"):
+        job.run(workers=2)
