@@ -1,6 +1,6 @@
 """Jobs drawn by chance, with and without a terminal: does the process stay within `--memory`?
 
-    draw: sort, sort of a pipe, terasort, a word count of Python functions; budget 15M
+    draw: sort, sort of a pipe, terasort, wordcount, a word count of Python functions; budget 15M
           to 1G; input of a third to ten times that; with a terminal, or without
     kill: with --resumed each job but those of pipes is killed after a while, and resumed
     watch: RssAnon + RssShmem of the process and of what it began, about a thousand times a second;
@@ -32,10 +32,11 @@ from external import natural_text
 
 GRISTMILL = Path(sys.executable).with_name("gristmill")
 
-KINDS = ("sort", "sort", "pipe", "terasort", "terasort", "words")
+KINDS = ("sort", "sort", "pipe", "terasort", "terasort", "words", "wordcount")
 BUDGETS = (15_000_000, 1_000_000_000)
 SHARES = (0.3, 10.0)
 """The input as a multiple of the budget."""
+WORDCOUNT_BUDGET_MIN = 24_000_000
 """Two workers that count words need 21 MB."""
 LOOK_EVERY_S = 0.001
 
@@ -92,6 +93,8 @@ def draw(chance: random.Random, most_bytes: int, *, resumed: bool = False) -> Dr
     wanted = min(most_bytes, round(budget * between(*SHARES)))
 
     kind = chance.choice(KINDS)
+    if kind == "wordcount":
+        budget = max(budget, WORDCOUNT_BUDGET_MIN)
     return Drawn(
         kind=kind,
         budget=budget,
@@ -140,6 +143,8 @@ def command_of(drawn: Drawn, folder: Path) -> list[str]:
         program = folder / "words.py"
         program.write_text(WORDS)
         return [sys.executable, str(program), str(text), out, *memory]
+    if drawn.kind == "wordcount":
+        return [str(GRISTMILL), "wordcount", str(text), out, "--memory", *memory]
     source = "-" if drawn.kind == "pipe" else str(text)
     return [str(GRISTMILL), "sort", source, "-o", out, "--memory", *memory]
 

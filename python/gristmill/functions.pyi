@@ -5,7 +5,7 @@ from typing import Literal
 from gristmill.names import StrPath
 from gristmill.report import JobReport
 
-__all__ = ["resume", "sort", "teragen", "terasort", "teravalidate"]
+__all__ = ["resume", "sort", "teragen", "terasort", "teravalidate", "wordcount"]
 
 def sort(
     inputs: StrPath | Iterable[StrPath] | None = ...,
@@ -216,6 +216,64 @@ def teravalidate(
         ...     except ValueError as error:
         ...         gristmill.report_of(error).misorders
         483
+    """
+
+def wordcount(
+    inputs: StrPath | Iterable[StrPath],
+    output: StrPath,
+    *,
+    parts: int | None = ...,
+    memory: int | str | None = ...,
+    workers: int | None = ...,
+    runner: Literal["threads", "processes"] = ...,
+    spill_dir: StrPath | Iterable[StrPath] | None = ...,
+    overwrite: bool = ...,
+    no_sync: bool = ...,
+    history: bool = ...,
+) -> JobReport:
+    r"""Count how often each word occurs: lines of word, tab, count, in byte order in each part.
+
+    Words stand between spaces, tabs, LF, CR and FF, as in Hadoop's example.
+
+    Args:
+        inputs: Files, or directories whose files are read (not those whose names begin with _ or
+            .); compressed ones, too.
+        output: The directory to make.
+        parts: How many part files. The hash of a word says which one it is in, as in Hadoop. By
+            default one for each 256 MB of input.
+        memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
+            is available.
+        workers: How many tasks run at once. The output does not depend on it. By default one for
+            each core.
+        runner: Where tasks run: in threads of this process, or in worker processes. The output does
+            not depend on it. By default threads.
+        spill_dir: Where sorted runs go when the input is larger than memory; repeatable: the first
+            with room is used. By default beside the output.
+        overwrite: Replace the output if it exists, in one step.
+        no_sync: Do not wait until the output is durable. Faster; a power failure can lose it.
+        history: Keep the job's history also if it takes less than a second.
+
+    Returns:
+        The job's report.
+
+    Raises:
+        ValueError: An option makes no sense, or the input is not what the job needs.
+        FileNotFoundError: An input does not exist.
+        FileExistsError: The output exists.
+        MemoryError: `memory` is too small.
+        OSError: An input cannot be read, or the output cannot be written.
+
+    Example:
+        >>> import tempfile, gristmill
+        >>> from pathlib import Path
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = Path(folder, "text").write_text("to be or\nnot to be")
+        ...     report = gristmill.wordcount(f"{folder}/text", f"{folder}/counts")
+        ...     print(Path(folder, "counts/part-r-00000").read_text().replace("\t", " "), end="")
+        be 2
+        not 1
+        or 1
+        to 2
     """
 
 def resume(

@@ -42,10 +42,21 @@ def test_a_page_for_people(data: Path, tmp_path: Path) -> None:
     assert names(tmp_path) == ["text"]
 
 
-def test_each_kind_that_says_so_is_explained() -> None:
+def test_each_kind_that_says_so_is_explained(tmp_path: Path) -> None:
     listed = run("explain", "--help").stdout.partition("Commands:")[2].split()
     kinds = [command.name for command in commands().values() if command.explained]
     assert [name for name in kinds if name not in listed] == []
+    text = tmp_path / "text"
+    text.write_text("b a\n" * 1000)
+    job = (text, tmp_path / "counts", "--parts", "3", "--memory", "64M", "--workers", "2")
+    plan, page = report("explain", "wordcount", *job), run("explain", "wordcount", *job).stdout
+    assert names(tmp_path) == ["text"]
+    assert [stage["name"] for stage in plan["stages"]] == ["map", "reduce"]
+    assert (plan["parts"], plan["input_bytes"]) == (3, 4000)
+    assert {disk["path"] for disk in plan["disks"]} == {str(tmp_path)}
+    for words in ("wordcount in runs on disk", "the program itself", "runs, given back", "?"):
+        assert words in page
+    assert report("wordcount", *job)["parts"] == 3
 
 
 def test_what_the_process_holds_is_listed(data: Path, tmp_path: Path) -> None:

@@ -55,6 +55,7 @@ def folder(tmp_path: Path) -> Path:
         ("sort --output=", 2, "the path of --output is empty. What to do: name a file"),
         ("terasort data -", 2, "the output is a directory, not standard output (-)"),
         ("teragen 5 -", 2, "the output is a directory, not standard output (-)"),
+        ("wordcount data -", 2, "the output is a directory, not standard output (-)"),
         # what is not there
         ("sort --memroy 1G in.txt", 2, "Did you mean '--memory'? What to do: see gristmill sort"),
         ("explain -x", 2, "no such option '-x'"),

@@ -135,13 +135,16 @@ def test_sort(options: tuple[str, ...], store: Path) -> None:
 
 
 @RUNNERS
-def test_python(runner: tuple[str, ...], store: Path, tmp_path: Path) -> None:
+def test_python_and_word_count(runner: tuple[str, ...], store: Path, tmp_path: Path) -> None:
     bench = Bench.made(tmp_path / "bench", 1_500_000)
     (tmp_path / "bench" / "in.txt").rename(store / "in.txt")
     shutil.copy(store / "in.txt", tmp_path / "bench" / "in.txt")
     run(*bench.command("function", tmp_path / "wanted"))
     faulty(*on_objects(bench, "function", store), *runner)
     assert objects(store / "out") == parts(tmp_path / "wanted")
+    run("wordcount", store / "in.txt", "counted", "--parts", "2")
+    faulty("wordcount", url(store / "in.txt"), url(store / "counted"), "--parts", "2", *runner)
+    assert objects(store / "counted") == parts(Path("counted"))
     assert hidden(Path()) == []
 
 

@@ -48,6 +48,7 @@ KINDS: dict[str, Callable[[Path, Path, Path], Arguments]] = {
     "sort": lambda words, _, out: ["sort", words / "in.txt", "-o", out],
     "sort-unique": lambda words, _, out: ["sort", "-ru", words / "in.txt", "-o", out],
     "sort-records": lambda _, data, out: ["sort", data, "-o", out, "--format", "fixed:100:10"],
+    "wordcount": lambda words, _, out: ["wordcount", words / "in.txt", out, "--parts", "3"],
     "aggregate": _bench("aggregate"),
     "function": _bench("function"),
     "map-only": _bench("map_only"),

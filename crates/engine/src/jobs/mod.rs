@@ -5,7 +5,7 @@
 //!        │
 //!   registry            every kind of job
 //!        │
-//!   sort, teragen, terasort, teravalidate, mapreduce        a kind of job (kind.rs says what one is)
+//!   sort, teragen, terasort, teravalidate, wordcount, mapreduce        a kind of job (kind.rs says what one is)
 //!        │
 //!   steps               what all share: inputs, memory, the output, tasks, what is known of a dead job
 //! ```
@@ -13,11 +13,6 @@
 //! A job checks what it was asked, plans, stages its output, lets the driver bring its tasks to their end, proves
 //! what came out, and publishes it. [`run`] does that for any command, and always gives a report. A kind of job is a
 //! file here and a line in `registry.rs`.
-#![expect(
-    dead_code,
-    unused_imports,
-    reason = "what native jobs share has no job yet"
-)]
 
 mod environment;
 mod execute;
@@ -35,6 +30,7 @@ mod teragen;
 mod terasort;
 mod teravalidate;
 mod watched;
+mod wordcount;
 
 pub use environment::Environment;
 pub use execute::explain;

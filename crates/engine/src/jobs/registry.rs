@@ -20,6 +20,7 @@ use super::steps::{Asked, Output};
 use super::teragen::TeragenSpec;
 use super::terasort::TerasortSpec;
 use super::teravalidate::TeravalidateSpec;
+use super::wordcount::WordcountSpec;
 use crate::error::{Error, Kind, Result};
 use crate::plan::table::{CommandSpec, Common, Options as _};
 use crate::storage::location::Location;
@@ -32,6 +33,7 @@ const KINDS: &[Registered] = &[
     Registered::kind::<TeragenSpec>(),
     Registered::kind::<TerasortSpec>(),
     Registered::kind::<TeravalidateSpec>(),
+    Registered::kind::<WordcountSpec>(),
     Registered::kind::<Resume>(),
     Registered::kind::<Mapreduce>(),
 ];

@@ -1,0 +1,108 @@
+"""`gristmill wordcount` against a naive count: the same words, however they are cut and packed."""
+
+import bz2
+import gzip
+import random
+import re
+import shutil
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gristmill
+
+from .harness import names, report, run
+from .resuming import killed_again_and_again, tree
+
+_BETWEEN = re.compile(rb"[ \t\n\r\x0c]+")
+
+
+def counted(*texts: bytes) -> bytes:
+    """What one part holds."""
+    words = Counter(word for text in texts for word in _BETWEEN.split(text) if word)
+    return b"".join(b"%s\t%d\n" % found for found in sorted(words.items()))
+
+
+def part_of(word: bytes, parts: int) -> int:
+    """Hadoop's HashPartitioner over Text."""
+    value = 1
+    for byte in word:
+        value = (31 * value + (byte - 256 if byte > 127 else byte)) & 0xFFFFFFFF
+    return (value & 0x7FFFFFFF) % parts
+
+
+def some_text(size: int, seed: int) -> bytes:
+    """Words of skewed frequency, many of them rare, not all of them UTF-8."""
+    made = random.Random(seed)
+    known = [b"%x" % made.getrandbits(made.choice((8, 16, 40))) for _ in range(20_000)]
+    known += [b"\xff\xfe", b"\x00", "größe".encode(), b"\x0b", b"x" * 5_000]
+    words = made.choices(known, [1 / (rank + 1) for rank in range(len(known))], k=size)
+    between = made.choices([b" ", b"  ", b"\t", b"\n", b"\r\n", b"\x0c", b"\n\n"], k=size)
+    return b"".join(word + space for word, space in zip(words, between, strict=True))
+
+
+@given(st.lists(st.binary(max_size=200), min_size=1, max_size=4), st.integers(1, 5))
+def test_any_bytes_are_counted(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[bytes], parts: int
+) -> None:
+    folder = tmp_path_factory.mktemp("words")
+    source, out = folder / "in", folder / "out"
+    source.mkdir()
+    for number, text in enumerate(texts):
+        (source / f"{number}").write_bytes(text)
+    done = gristmill.wordcount(source, out, parts=parts)
+    # A byte order mark before a text is not part of its first word, as Hadoop has it.
+    wanted = counted(*(text.removeprefix(b"\xef\xbb\xbf") for text in texts))
+    found = [(out / f"part-r-{part:05}").read_bytes() for part in range(parts)]
+    lines = [line for text in found for line in text.split(b"\n")[:-1]]
+    assert sorted(lines) == sorted(wanted.split(b"\n")[:-1])
+    for part, text in enumerate(found):
+        lines = text.split(b"\n")[:-1]
+        words = [line.split(b"\t")[0] for line in lines]
+        assert words == sorted(words)
+        assert all(part_of(word, parts) == part for word in words)
+    assert done.records == wanted.count(b"\n")
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("options", [(), ("--memory", "40M"), ("--workers", "1")], ids=str)
+def test_compressed_and_large_inputs(options: tuple[str, ...], tmp_path: Path) -> None:
+    source = tmp_path / "in"
+    source.mkdir()
+    texts = [some_text(2_000_000, 1), some_text(30_000, 2), some_text(30_000, 3)]
+    (source / "a.txt").write_bytes(texts[0])
+    (source / "b.gz").write_bytes(gzip.compress(texts[1], 1))
+    (source / "c.bz2").write_bytes(bz2.compress(texts[2], 1))
+    (source / "_ignored").write_text("not these")
+    found = report("wordcount", source, tmp_path / "out", *options)
+    assert (tmp_path / "out/part-r-00000").read_bytes() == counted(*texts)
+    assert found["counters"]["MAP_OUTPUT_RECORDS"] == 2_060_000
+    assert names(tmp_path / "out") == ["_SUCCESS", "part-r-00000"]
+
+
+def test_killed_at_any_moment(home: Path, tmp_path: Path) -> None:
+    source, out, wanted = tmp_path / "in", tmp_path / "out", tmp_path / "wanted"
+    text = some_text(4_000_000, 4)
+    source.write_bytes(text)
+    options = ("--parts", "3", "--memory", "24M")
+    began_s = time.monotonic()
+    run("wordcount", source, wanted, *options)
+    took_s = time.monotonic() - began_s
+    shutil.rmtree(home, ignore_errors=True)  # of a run that took long
+    killed = killed_again_and_again(["wordcount", source, out, *options], home, took_s=took_s)
+    assert tree(out) == tree(wanted)
+    assert names(tmp_path) == ["home", "in", "out", "wanted"]
+    assert killed >= 1, "the job was over before it could be killed"
+
+
+def test_what_cannot_be_counted_is_said(tmp_path: Path) -> None:
+    missing = run("wordcount", tmp_path / "none", tmp_path / "out", status=1)
+    assert "no such file" in missing.stderr
+    (tmp_path / "in").write_text("a b")
+    many = run("wordcount", tmp_path / "in", tmp_path / "out", "--parts", "1000000", status=2)
+    assert "parts must be from 1 to 100000" in many.stderr
+    assert names(tmp_path) == ["in"]
