@@ -223,6 +223,7 @@ def wordcount(
     output: StrPath,
     *,
     parts: int | None = ...,
+    ignore_case: bool = ...,
     memory: int | str | None = ...,
     workers: int | None = ...,
     runner: Literal["threads", "processes"] = ...,
@@ -241,6 +242,7 @@ def wordcount(
         output: The directory to make.
         parts: How many part files. The hash of a word says which one it is in, as in Hadoop. By
             default one for each 256 MB of input.
+        ignore_case: Count The and the as one word, the. Only ASCII letters have a case here.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
             is available.
         workers: How many tasks run at once. The output does not depend on it. By default one for

@@ -99,6 +99,14 @@ def test_killed_at_any_moment(home: Path, tmp_path: Path) -> None:
     assert killed >= 1, "the job was over before it could be killed"
 
 
+@pytest.mark.parametrize("runner", ["threads", "processes"])
+def test_without_regard_to_case(runner: str, tmp_path: Path) -> None:
+    source, out = tmp_path / "in", tmp_path / "out"
+    source.write_bytes("The the tHe Ä ä a A\n".encode() + b"\xc1 \xe1")
+    run("wordcount", source, out, "--ignore-case", "--runner", runner)
+    assert (out / "part-r-00000").read_bytes() == counted(source.read_bytes().lower())
+
+
 def test_what_cannot_be_counted_is_said(tmp_path: Path) -> None:
     missing = run("wordcount", tmp_path / "none", tmp_path / "out", status=1)
     assert "no such file" in missing.stderr

@@ -29,6 +29,7 @@ options! {
             "one for each 256 MB of input",
             "How many part files. The hash of a word says which one it is in, as in Hadoop.",
         ),
+        ignore_case: bool = option("off", "Count The and the as one word, the. Only ASCII letters have a case here."),
     }
 }
 
@@ -62,7 +63,7 @@ impl JobKind for WordcountSpec {
     }
 
     fn work(&self, store: Arc<Stores>) -> Option<Arc<dyn Work>> {
-        Some(Arc::new(NativeWork::new(store, Words)))
+        Some(Arc::new(NativeWork::new(store, self.mapper())))
     }
 
     fn explain(&self, job: &Job<'_>) -> Result<Explanation> {
@@ -71,12 +72,18 @@ impl JobKind for WordcountSpec {
 
     fn run(&self, job: &mut Job<'_>) -> Result<()> {
         let store = job.environment.store.clone();
-        let work = NativeWork::new(store, Words).of_job(job.asked.options);
+        let work = NativeWork::new(store, self.mapper()).of_job(job.asked.options);
         mapreduce::run_native(job, self.plan(job)?, Arc::new(work))
     }
 }
 
 impl WordcountSpec {
+    fn mapper(&self) -> Words {
+        Words {
+            ignore_case: self.ignore_case,
+        }
+    }
+
     fn plan(&self, job: &Job<'_>) -> Result<MapReduceSpec> {
         text_job(job, &self.inputs, self.parts, &self.output)
     }
@@ -84,7 +91,9 @@ impl WordcountSpec {
 
 /// Hadoop's WordCount.
 #[derive(Debug)]
-struct Words;
+struct Words {
+    ignore_case: bool,
+}
 
 impl Mapper for Words {
     fn aggregate(&self) -> Aggregate {
@@ -93,8 +102,13 @@ impl Mapper for Words {
 
     fn map(&self, line: &[u8], emit: &mut impl FnMut(&[u8], i64) -> Result<()>) -> Result<()> {
         let between = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0c);
-        let mut words = line.split(between).filter(|word| !word.is_empty());
-        words.try_for_each(|word| emit(word, 1))
+        let words = line.split(between).filter(|word| !word.is_empty());
+        if self.ignore_case {
+            return words
+                .into_iter()
+                .try_for_each(|word| emit(&word.to_ascii_lowercase(), 1));
+        }
+        words.into_iter().try_for_each(|word| emit(word, 1))
     }
 
     fn partition(&self, key: &[u8], partitions: u32) -> u32 {
