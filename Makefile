@@ -43,7 +43,7 @@ demo: build ## a small job from generating to validating, with what it prints
 
 test: build $(VENV)/.develop ## run the tests: engine (unit, integration, doc), then Python
 	cargo test --locked --workspace
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --reruns 1 -r fER
 
 check: check-rust check-python check-deps ## formatting, lints, types, stubs, docs, licences
 
