@@ -33,7 +33,7 @@ BASE = frozenset(
         "record",
         "order",
         "value",
-        "run",
+        "sorted_run",
         "aggregate",
         "budget",
         "storage",

@@ -17,7 +17,7 @@ __all__ = [
     "LineWriter",
     "RangeReader",
     "Values",
-    "Work",
+    "Executor",
     "beat",
     "check_output",
     "clear_left",
@@ -76,7 +76,7 @@ class Job:
         job_id: str,
         history: History | None = None,
         *,
-        work: Work | None = None,
+        work: Executor | None = None,
         command_line: bool = False,
     ) -> Job: ...
     def wait(self, timeout_s: float) -> bool:
@@ -280,7 +280,7 @@ def device_floor(folder: str | PathLike[str], size_bytes: int, streams: int) -> 
     """
 
 @final
-class Work:
+class Executor:
     """Worker processes that run a job's own code, taken from those that this process keeps warm.
 
     Args:
@@ -307,9 +307,9 @@ class Work:
         folder: str | PathLike[str] | None = None,
         timeout_s: float | None = None,
         worker_memory: int | None = None,
-    ) -> Work: ...
+    ) -> Executor: ...
     @staticmethod
-    def scripts(definition: str) -> Work:
+    def scripts(definition: str) -> Executor:
         """Return what runs a job's scripts, in this process.
 
         Args:

@@ -23,7 +23,7 @@ use gristmill_engine::record::checksum::Checksum;
 use gristmill_engine::record::layout::{Layout, Records};
 use gristmill_engine::record::shape::{Fixed, Shape};
 use gristmill_engine::record::{KEY_BYTES, RECORD_BYTES};
-use gristmill_engine::run::{RunFile, RunHeader, RunWriter};
+use gristmill_engine::sorted_run::{RunFile, RunHeader, RunWriter};
 use gristmill_engine::storage::memory::Memory;
 use gristmill_engine::storage::overlap::OverlappedWriter;
 use gristmill_engine::storage::{Caching, Output};

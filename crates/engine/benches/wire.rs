@@ -16,12 +16,12 @@ use std::time::Instant;
 
 use gristmill_engine::order::CutPoints;
 use gristmill_engine::record::shape::{Lines, ShapeKind};
-use gristmill_engine::spill::Needed;
+use gristmill_engine::spill::MemoryModel;
 use gristmill_engine::storage::input::Piece;
 use gristmill_engine::task::wire::{Receiver, Sender};
 use gristmill_engine::task::{
     AttemptId, MergeRun, MergeSpec, MergeTarget, OutputFile, RangeSpec, ReduceSpec, RunPlan,
-    SpillInput, SpillSpec, SplitData, TaskSpec, UserTaskPlan, UserTaskSpec, WorkKind,
+    SpillInput, SpillSpec, SplitData, TaskSpec, UserTaskKind, UserTaskPlan, UserTaskSpec,
 };
 use serde_json::json;
 
@@ -95,7 +95,7 @@ fn run_plan() -> Arc<RunPlan> {
         borders: Vec::new(),
         places: vec![folder("runs")],
         buffer_bytes: 1 << 20,
-        needed: Needed::default(),
+        needed: MemoryModel::default(),
     })
 }
 
@@ -185,9 +185,9 @@ fn user_maps(tasks: u32) -> Vec<TaskSpec> {
             "path": format!("/data/logs/2026/11/{number:07}.txt"), "start": 0, "bytes": 1 << 27,
             "file_bytes": 1 << 27, "codec": null,
         });
-        TaskSpec::Work(UserTaskSpec {
+        TaskSpec::User(UserTaskSpec {
             plan: Arc::clone(&plan),
-            work: WorkKind::Map {
+            work: UserTaskKind::Map {
                 number,
                 bytes: 1 << 27,
                 what: SplitData::of(&json!({ "pieces": [piece] })).unwrap(),
@@ -200,9 +200,9 @@ fn user_maps(tasks: u32) -> Vec<TaskSpec> {
 fn user_reduces(tasks: u32) -> Vec<TaskSpec> {
     let (plan, runs) = (user_task_plan(), merge_runs());
     let spec = |partition| {
-        TaskSpec::Work(UserTaskSpec {
+        TaskSpec::User(UserTaskSpec {
             plan: Arc::clone(&plan),
-            work: WorkKind::Reduce {
+            work: UserTaskKind::Reduce {
                 partition,
                 runs: Arc::clone(&runs),
                 source_bytes: 1 << 20,

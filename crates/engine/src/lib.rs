@@ -20,7 +20,7 @@ pub mod codec;
 pub mod names;
 pub mod order;
 pub mod record;
-pub mod run;
+pub mod sorted_run;
 pub mod storage;
 pub mod sys;
 pub mod value;

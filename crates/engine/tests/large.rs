@@ -37,9 +37,9 @@ fn run(store: Arc<dyn LocalDisk>, spec: &Value) -> JobReport {
     let environment = jobs::Environment {
         store: Stores::new(store),
         job_id,
-        history: history::Place::default(),
+        history: history::HistoryConfig::default(),
         work: None,
-        host: String::new(),
+        interpreter: String::new(),
         process: Process::Shared,
         worker: None,
     };

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use gristmill_engine::error::Spelling;
 use gristmill_engine::history::event::Origin;
-use gristmill_engine::history::{Hidden, Place};
+use gristmill_engine::history::{Hidden, HistoryConfig};
 use gristmill_engine::jobs;
 use pyo3::prelude::*;
 
@@ -43,8 +43,8 @@ impl History {
 
 impl History {
     /// The same for the engine, with the job's options as they were given.
-    pub fn place(&self, options: serde_json::Value) -> Place {
-        Place {
+    pub fn place(&self, options: serde_json::Value) -> HistoryConfig {
+        HistoryConfig {
             jobs: Some(self.folder.clone()),
             keep_short: self.keep_short,
             options,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use gristmill_engine::budget::Process;
 use gristmill_engine::error::Spelling;
-use gristmill_engine::history::Place;
+use gristmill_engine::history::HistoryConfig;
 use gristmill_engine::jobs::{self, Environment, JobReport, JobSpec};
 use gristmill_engine::names::spell;
 use gristmill_engine::runner::Control;
@@ -18,7 +18,7 @@ use crate::error::{to_exception, to_python};
 use crate::history::History;
 use crate::stores::stores_of_job;
 use crate::tasks::worker_command;
-use crate::work::Work;
+use crate::work::Executor;
 
 /// The longest that a job which is dropped may take to clean up.
 const CLEANING: Duration = Duration::from_secs(30);
@@ -89,16 +89,16 @@ impl Job {
         spec: &str,
         job_id: String,
         history: Option<&History>,
-        work: Option<&Work>,
+        work: Option<&Executor>,
         command_line: bool,
     ) -> PyResult<Self> {
         let spelling = spelling_of(command_line);
         let options = kept_options(spec);
         let spec = JobSpec::from_json(spec).map_err(|error| to_exception(&error, spelling))?;
         let store = stores_of_job().map_err(|error| to_exception(&error, spelling))?;
-        let history = history.map_or_else(Place::default, |history| history.place(options));
-        let work = work.map(Work::to_engine);
-        let (host, worker) = (host(py)?, worker_command(py)?);
+        let history = history.map_or_else(HistoryConfig::default, |history| history.place(options));
+        let work = work.map(Executor::to_engine);
+        let (interpreter, worker) = (interpreter(py)?, worker_command(py)?);
         let shared = Arc::new(Shared::default());
         let theirs = Arc::clone(&shared);
         thread::spawn(move || {
@@ -107,7 +107,7 @@ impl Job {
                 job_id,
                 history,
                 work,
-                host,
+                interpreter,
                 process: process_of(command_line),
                 worker,
             };
@@ -168,7 +168,7 @@ impl Job {
 }
 
 /// Which Python runs people's functions: a job that is killed goes on with the same.
-fn host(py: Python<'_>) -> PyResult<String> {
+fn interpreter(py: Python<'_>) -> PyResult<String> {
     let program: Option<OsString> = py.import("sys")?.getattr("executable")?.extract()?;
     let version = Python::version_str();
     Ok(format!(
@@ -232,9 +232,9 @@ pub fn explain(py: Python<'_>, spec: &str, command_line: bool) -> PyResult<Strin
         let environment = Environment {
             store: stores_of_job()?,
             job_id: String::new(),
-            history: Place::default(),
+            history: HistoryConfig::default(),
             work: None,
-            host: String::new(),
+            interpreter: String::new(),
             process: process_of(command_line),
             worker,
         };

@@ -34,9 +34,9 @@ mod _core {
     use crate::tasks::run_tasks;
     #[pymodule_export]
     use crate::work::{
-        CompressedReader, CompressedWriter, Emitter, Groups, LineReader, LineWriter, Values, Work,
-        decode, decode_key, dismiss_workers, encode, encode_key, encode_order, plan_streaming,
-        plan_text, retry_scripts,
+        CompressedReader, CompressedWriter, Emitter, Executor, Groups, LineReader, LineWriter,
+        Values, decode, decode_key, dismiss_workers, encode, encode_key, encode_order,
+        plan_streaming, plan_text, retry_scripts,
     };
 
     /// The version of the engine, which is that of the package.

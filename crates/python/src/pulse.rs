@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use gristmill_engine::worker::{Place, Pulse};
+use gristmill_engine::worker::{Pulse, RecordPosition};
 use pyo3::prelude::*;
 
 use crate::error::to_python;
@@ -18,7 +18,7 @@ pub(crate) fn pulse_open(py: Python<'_>, path: PathBuf) -> PyResult<()> {
 #[pyfunction]
 pub(crate) fn pulse(record: u64, offset: u64, file: u64, bytes_done: u64) {
     if let Some(pulse) = Pulse::mine() {
-        pulse.write(&Place {
+        pulse.write(&RecordPosition {
             record,
             offset,
             file,

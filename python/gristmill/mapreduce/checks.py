@@ -21,7 +21,7 @@ _KEY_FUNCTIONS = ("sort_by", "group_by")
 _NAME = re.compile(r"[A-Za-z0-9]+")
 
 _MOST_PARTS = 100_000
-"""As the engine's MOST_PARTITIONS."""
+"""As the engine's PARTITIONS_MAX."""
 
 _MOST_BAD = 2**63 - 1
 

@@ -3,7 +3,7 @@
     spec ─▶ map:     reader ─▶ the user's map ─▶ Emitter ─▶ runs       or, without a reduce, files
          ─▶ reduce:  Groups ─▶ the user's reduce ─▶ writer ─▶ files
 
-The spec and the report are the engine's WorkSpec and WorkReport (task/user/spec.rs). What goes
+The spec and the report are the engine's UserAttemptSpec and UserTaskReport (task/user/spec.rs). What goes
 wrong comes out as `TaskFailure`.
 """
 
@@ -32,10 +32,10 @@ def run_task(definition: Definition, spec_json: str) -> str:
 
     Args:
         definition: The job's.
-        spec_json: The engine's WorkSpec.
+        spec_json: The engine's UserAttemptSpec.
 
     Returns:
-        The engine's WorkReport, as JSON.
+        The engine's UserTaskReport, as JSON.
 
     Raises:
         TaskFailure: The user's code, the input or a device failed.

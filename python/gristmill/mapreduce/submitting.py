@@ -73,11 +73,11 @@ def begin(prepared: Prepared, job_id: str) -> "_core.Job":
     )
 
 
-def _work(definition: bytes, options: Options) -> "_core.Work":
+def _work(definition: bytes, options: Options) -> "_core.Executor":
     """Processes for a job's functions, started as this one was."""
     program, arguments, environment, folder, scratch = worker.command()
     limit, timeout_s = options.get("worker_memory"), options.get("timeout_s")
-    return _core.Work(
+    return _core.Executor(
         [program, *arguments],
         definition,
         hashlib.sha256(definition).digest(),

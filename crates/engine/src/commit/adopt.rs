@@ -3,12 +3,12 @@
 //!
 //! ```text
 //!   parent/.out.gristmill-JOB/    ── locked again, what was half published put back ──▶  Staging
-//!   DIR/.gristmill-spill-JOB/     ── locked again ──▶  SpillPlaces
+//!   DIR/.gristmill-spill-JOB/     ── locked again ──▶  SpillDirs
 //! ```
 //!
 //! The rules that must hold: only folders whose names follow from the job's own options and id are looked at; nothing
-//! in them is a link; and until the job has taken over all of them ([`Taken`]), a refusal leaves them as they are, to
-//! be tried again.
+//! in them is a link; and until the job has taken over all of them ([`Ownership`]), a refusal leaves them as they are,
+//! to be tried again.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,9 +21,9 @@ use crate::storage::{FileKind, LocalDisk, Lock};
 
 /// Whether a job has taken over what its predecessor left: from then on it is cleared away like its own.
 #[derive(Debug, Clone, Default)]
-pub struct Taken(Arc<AtomicBool>);
+pub struct Ownership(Arc<AtomicBool>);
 
-impl Taken {
+impl Ownership {
     /// All is taken over.
     pub fn take_over(&self) {
         self.0.store(true, Ordering::Relaxed);
@@ -36,8 +36,8 @@ impl Taken {
 }
 
 /// Whether a folder is this process's to remove: its own always, one that it adopted once all is taken over.
-pub(super) fn may_go(adopted: Option<&Taken>) -> bool {
-    adopted.is_none_or(Taken::is_taken)
+pub(super) fn may_go(adopted: Option<&Ownership>) -> bool {
+    adopted.is_none_or(Ownership::is_taken)
 }
 
 /// Locks a dead job's folder, and looks whether it is what it seems.

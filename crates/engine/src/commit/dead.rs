@@ -8,7 +8,7 @@ use super::file::FileStaging;
 use super::folder::{
     DEFINITION, folders_of, holds_old, is_there, job_folder, only_copy, remove_folder,
 };
-use super::places::SpillPlaces;
+use super::places::SpillDirs;
 use crate::error::Result;
 use crate::storage::LocalDisk;
 use crate::storage::location::parent_of;
@@ -63,7 +63,7 @@ fn left_by(
     spill_dirs: &[PathBuf],
     job: &str,
 ) -> Result<Vec<PathBuf>> {
-    let spill_name = SpillPlaces::folder_name(job);
+    let spill_name = SpillDirs::folder_name(job);
     let spilled = spill_dirs
         .iter()
         .map(|directory| directory.join(&spill_name));

@@ -5,7 +5,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::adopt::{Taken, may_go, take};
+use super::adopt::{Ownership, may_go, take};
 use super::folder::{
     create, folders_of, is_there, job_folder, lock, make, prefix_of, remove_folder, sweep,
 };
@@ -30,7 +30,7 @@ pub struct Staging<'a> {
     /// The folder holds the only copy of the old output, and must stay.
     holds_old: bool,
     /// The folder was a dead job's.
-    adopted: Option<Taken>,
+    adopted: Option<Ownership>,
 }
 
 impl<'a> Staging<'a> {
@@ -204,7 +204,7 @@ impl<'a> Staging<'a> {
         job: &str,
         (names, bytes): (&[PathBuf], u64),
         options: CommitOptions,
-        taken: &Taken,
+        taken: &Ownership,
     ) -> Result<Self> {
         let [(beside, _), (within, _)] = folders_of(target, job);
         let (folder, inside) = if is_there(store, &beside)? {

@@ -11,7 +11,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use super::adopt::{Taken, may_go, take};
+use super::adopt::{Ownership, may_go, take};
 use super::folder::{create, is_there, job_folder, lock, prefix_of, remove_folder, sweep};
 use super::{Committer, Made};
 use crate::error::{Error, Kind, Result};
@@ -19,7 +19,7 @@ use crate::storage::location::parent_of;
 use crate::storage::{Caching, FileKind, LocalDisk, Lock};
 
 /// How much of the output's name its job folder has: both have to fit in what a file system takes.
-const MOST_NAME_CHARS: usize = 40;
+const NAME_CHARS_MAX: usize = 40;
 
 /// An output file in the making.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub struct FileStaging<'a> {
     _lock: Box<dyn Lock>,
     published: bool,
     /// The folder was a dead job's.
-    adopted: Option<Taken>,
+    adopted: Option<Ownership>,
 }
 
 impl<'a> FileStaging<'a> {
@@ -93,7 +93,7 @@ impl<'a> FileStaging<'a> {
         target: &Path,
         job: &str,
         sync: bool,
-        taken: &Taken,
+        taken: &Ownership,
     ) -> Result<Self> {
         let (target, prefix) = FileStaging::names(store, target)?;
         let folder = parent_of(&target).join(job_folder(&prefix, job));
@@ -149,14 +149,10 @@ impl Committer for FileStaging<'_> {
 /// So much of a name that the name of a job folder is not too long.
 fn beginning_of(name: &OsStr) -> OsString {
     match name.to_str() {
-        Some(text) => text
-            .chars()
-            .take(MOST_NAME_CHARS)
-            .collect::<String>()
-            .into(),
+        Some(text) => text.chars().take(NAME_CHARS_MAX).collect::<String>().into(),
         None => {
             let bytes = name.as_bytes();
-            OsString::from_vec(bytes.get(..MOST_NAME_CHARS).unwrap_or(bytes).to_vec())
+            OsString::from_vec(bytes.get(..NAME_CHARS_MAX).unwrap_or(bytes).to_vec())
         }
     }
 }

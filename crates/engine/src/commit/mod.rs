@@ -26,12 +26,12 @@ mod within;
 
 use std::path::{Path, PathBuf};
 
-pub use adopt::Taken;
+pub use adopt::Ownership;
 pub use dead::{clear_dead, clear_published, definition_of};
 pub use directory::Staging;
 pub use file::FileStaging;
 pub use folder::{ARCHIVES, SCRIPT_FOLDER, is_of_scripts};
-pub use places::{SpillPlaces, check_room};
+pub use places::{SpillDirs, check_room};
 pub use upload::{UploadCommitter, end_uploads_to, home_of};
 pub use within::{check_file_name, is_file_name, make_above};
 

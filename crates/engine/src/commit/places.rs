@@ -10,7 +10,7 @@
 use std::path::{Path, PathBuf};
 
 use super::LOCK;
-use super::adopt::{Taken, may_go, take};
+use super::adopt::{Ownership, may_go, take};
 use super::folder::{is_there, remove_folder};
 use crate::error::{Error, JobOption, Kind, Result, show_bytes};
 use crate::storage::{FileKind, LocalDisk, Lock};
@@ -19,15 +19,15 @@ const PREFIX: &str = ".gristmill-spill-";
 
 /// The folders of one job; removed with all in them when dropped.
 #[derive(Debug)]
-pub struct SpillPlaces<'a> {
+pub struct SpillDirs<'a> {
     store: &'a dyn LocalDisk,
     folders: Vec<PathBuf>,
     locks: Vec<Box<dyn Lock>>,
     /// The folders were a dead job's.
-    adopted: Option<Taken>,
+    adopted: Option<Ownership>,
 }
 
-impl<'a> SpillPlaces<'a> {
+impl<'a> SpillDirs<'a> {
     /// Makes a folder for `job` in each of `directories`, which exist.
     pub fn begin(store: &'a dyn LocalDisk, directories: &[PathBuf], job: &str) -> Result<Self> {
         Self::make(store, directories, job, None)
@@ -41,9 +41,9 @@ impl<'a> SpillPlaces<'a> {
         store: &'a dyn LocalDisk,
         directories: &[PathBuf],
         job: &str,
-        taken: &Taken,
+        taken: &Ownership,
     ) -> Result<Self> {
-        SpillPlaces::make(store, directories, job, Some(taken))
+        SpillDirs::make(store, directories, job, Some(taken))
     }
 
     /// Makes the folders; takes over those that are there, where it is said by when.
@@ -51,9 +51,9 @@ impl<'a> SpillPlaces<'a> {
         store: &'a dyn LocalDisk,
         directories: &[PathBuf],
         job: &str,
-        adopted: Option<&Taken>,
+        adopted: Option<&Ownership>,
     ) -> Result<Self> {
-        let mut places = SpillPlaces {
+        let mut places = SpillDirs {
             store,
             folders: Vec::new(),
             locks: Vec::new(),
@@ -91,7 +91,7 @@ impl<'a> SpillPlaces<'a> {
     }
 }
 
-impl Drop for SpillPlaces<'_> {
+impl Drop for SpillDirs<'_> {
     fn drop(&mut self) {
         if !may_go(self.adopted.as_ref()) {
             return;
@@ -180,7 +180,7 @@ mod tests {
         let folder = directory.path().join(".gristmill-spill-j");
         let killed_at = |call| {
             let store = Faulty::dying(Local, call);
-            let places = SpillPlaces::begin(&store, &given, "j").unwrap();
+            let places = SpillDirs::begin(&store, &given, "j").unwrap();
             for run in ["run-1", "run-2"] {
                 std::fs::write(folder.join(run), run).unwrap();
             }
@@ -194,7 +194,7 @@ mod tests {
             killed_at(call);
             let there = std::fs::read_dir(&folder).unwrap().count();
             assert!(there == 0 || folder.join(LOCK).exists(), "call {call}");
-            drop(SpillPlaces::begin(&Local, &given, "next").unwrap());
+            drop(SpillDirs::begin(&Local, &given, "next").unwrap());
             assert_eq!(folder.exists(), there == 0, "call {call}");
             let _ = std::fs::remove_dir(&folder);
         }
@@ -209,7 +209,7 @@ mod tests {
         std::fs::write(precious.join("mine"), "").unwrap();
         let link = directory.path().join(".gristmill-spill-j");
         std::os::unix::fs::symlink(&precious, &link).unwrap();
-        drop(SpillPlaces::begin(&Local, &[directory.path().to_owned()], "next").unwrap());
+        drop(SpillDirs::begin(&Local, &[directory.path().to_owned()], "next").unwrap());
         assert!(!link.is_symlink() && precious.join("mine").exists());
     }
 
@@ -221,9 +221,9 @@ mod tests {
         std::fs::create_dir(&dead).unwrap();
         std::fs::write(dead.join(LOCK), "").unwrap();
         let given = [directory.path().to_owned(), directory.path().to_owned()];
-        let places = SpillPlaces::begin(&Local, &given, "j1").unwrap();
+        let places = SpillDirs::begin(&Local, &given, "j1").unwrap();
         assert_eq!((places.folders().len(), there()), (1, 1));
-        let other = SpillPlaces::begin(&Local, &given, "j2").unwrap();
+        let other = SpillDirs::begin(&Local, &given, "j2").unwrap();
         assert_eq!(there(), 2, "a living job's folder stays");
         drop((places, other));
         assert_eq!(there(), 0);
@@ -233,7 +233,7 @@ mod tests {
     fn what_is_no_directory_or_has_no_room_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let missing = directory.path().join("missing");
-        let error = SpillPlaces::begin(&Local, &[missing], "j").unwrap_err();
+        let error = SpillDirs::begin(&Local, &[missing], "j").unwrap_err();
         assert_eq!(error.kind(), Kind::NotFound);
         let error = check_room(&Local, &[directory.path().to_owned()], 1 << 60).unwrap_err();
         assert!(error.to_string().contains("1152921.50 TB"), "{error}");

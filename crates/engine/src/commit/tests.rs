@@ -135,7 +135,7 @@ fn a_dead_jobs_folder_is_taken_over_and_only_then_cleared_away() {
     let other = root.path().join(".out.gristmill-other");
     leave(&other, &[]);
     for take in [false, true] {
-        let taken = Taken::default();
+        let taken = Ownership::default();
         let names_of = parts();
         let staging = Staging::adopt(&Local, &out, "j", (&names_of, 1), KEEP, &taken).unwrap();
         assert_eq!(names(&staging.staged()), ["part-0"]);
@@ -149,7 +149,14 @@ fn a_dead_jobs_folder_is_taken_over_and_only_then_cleared_away() {
         assert_eq!(left.exists(), !take);
     }
     // Where there is nothing, it begins anew.
-    let staging = Staging::adopt(&Local, &out, "j", (&parts(), 1), KEEP, &Taken::default());
+    let staging = Staging::adopt(
+        &Local,
+        &out,
+        "j",
+        (&parts(), 1),
+        KEEP,
+        &Ownership::default(),
+    );
     let staging = staging.unwrap();
     let part = Local.create(&staging.path_of("part-0".as_ref()), 1, Caching::Cached);
     part.unwrap().write_at(b"x", 0).unwrap();
@@ -184,7 +191,7 @@ fn a_publication_that_was_broken_off_is_undone() {
         for (from, to) in &moves[..killed_after] {
             std::fs::rename(place(from), place(to)).unwrap();
         }
-        let taken = Taken::default();
+        let taken = Ownership::default();
         let staging = Staging::adopt(&Local, &out, "j", (&parts(), 1), OVERWRITE, &taken);
         assert_eq!(names(&staging.unwrap().staged()), ["part-0", "part-1"]);
         assert_eq!(std::fs::read(out.join("part-0")).unwrap(), b"old");
@@ -203,7 +210,7 @@ fn links_are_refused_and_what_was_published_is_cleared_up() {
     let precious = root.path().join("precious");
     std::fs::write(&precious, "mine").unwrap();
     std::os::unix::fs::symlink(&precious, left.join("output/part-0")).unwrap();
-    let taken = Taken::default();
+    let taken = Ownership::default();
     let refused = Staging::adopt(&Local, &out, "j", (&parts(), 1), KEEP, &taken);
     assert_eq!(refused.unwrap_err().kind(), Kind::BadInput);
     assert!(clear_published(&Local, &out, &[], "j").is_err());
@@ -219,11 +226,11 @@ fn places_for_runs_are_taken_over() {
     let root = tempfile::tempdir().unwrap();
     let given = [root.path().to_owned()];
     leave(&root.path().join(".gristmill-spill-j"), &["run-1"]);
-    let taken = Taken::default();
-    drop(SpillPlaces::adopt(&Local, &given, "j", &taken).unwrap());
+    let taken = Ownership::default();
+    drop(SpillDirs::adopt(&Local, &given, "j", &taken).unwrap());
     assert!(root.path().join(".gristmill-spill-j/run-1").exists());
-    let places = SpillPlaces::adopt(&Local, &given, "j", &taken).unwrap();
-    assert!(SpillPlaces::adopt(&Local, &given, "j", &taken).is_err());
+    let places = SpillDirs::adopt(&Local, &given, "j", &taken).unwrap();
+    assert!(SpillDirs::adopt(&Local, &given, "j", &taken).is_err());
     taken.take_over();
     drop(places);
     assert!(names(root.path()).is_empty());

@@ -17,7 +17,7 @@ use std::thread;
 
 use serde::Deserialize;
 
-use super::adopt::{Taken, may_go};
+use super::adopt::{Ownership, may_go};
 use super::directory::{Staging, is_output};
 use super::places::check_directory;
 use super::within::is_file_name;
@@ -68,7 +68,7 @@ pub struct UploadCommitter<'a> {
     is_file: bool,
     /// The job's folder; gone with this.
     folder: Staging<'a>,
-    adopted: Option<Taken>,
+    adopted: Option<Ownership>,
     /// What was completed of an output that has no `_SUCCESS` yet.
     completed: Vec<PathBuf>,
 }
@@ -85,7 +85,7 @@ impl<'a> UploadCommitter<'a> {
         spill_dirs: &[PathBuf],
         job: &str,
         options: CommitOptions,
-        adopted: Option<&Taken>,
+        adopted: Option<&Ownership>,
     ) -> Result<Self> {
         // What a dead job has completed without a `_SUCCESS` is no output.
         let is_ours = adopted.is_some() && stores.stat(&target.join(SUCCESS))?.is_none();

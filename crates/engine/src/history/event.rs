@@ -65,7 +65,7 @@ pub enum Event {
         origin: Origin,
     },
     /// What the job goes by, found once and held to by whoever resumes it.
-    JobBegan(Began),
+    JobBegan(JobBasis),
     /// Tasks begin to run: the first time in a process, or again, from the first on, because the first way failed.
     TasksBegan {
         /// How often they had begun before in the same process.
@@ -81,7 +81,7 @@ pub enum Event {
     /// The output is whole and proved, and is about to get its name.
     OutputPublishing {
         /// The file that will have it, or the directory.
-        staged: Known,
+        staged: FileVersion,
         /// The job's report so far.
         report: Value,
     },
@@ -192,7 +192,7 @@ pub struct Origin {
 
 /// What a job goes by.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Began {
+pub struct JobBasis {
     /// Tasks at once.
     pub workers: usize,
     /// The budget.
@@ -201,7 +201,7 @@ pub struct Began {
     #[serde(default)]
     pub held_bytes: u64,
     /// The files that are read, in order.
-    pub inputs: Vec<Known>,
+    pub inputs: Vec<FileVersion>,
     /// The SHA-256 of what a job of people's own code is, in hexadecimal, where that is kept beside its output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<String>,
@@ -209,7 +209,7 @@ pub struct Began {
 
 /// A file, as it is known again.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Known {
+pub struct FileVersion {
     /// Its name when it was looked at, for people.
     #[serde(with = "crate::names")]
     pub path: PathBuf,
@@ -221,10 +221,10 @@ pub struct Known {
     pub identity: (u64, u64),
 }
 
-impl Known {
+impl FileVersion {
     /// A file as the store knows it.
     pub fn new(path: &Path, stat: &Stat) -> Self {
-        Known {
+        FileVersion {
             path: path.to_owned(),
             bytes: stat.bytes,
             modified_ns: stat.modified_ns.to_string(),
@@ -233,13 +233,13 @@ impl Known {
     }
 
     /// Whether that input is what `other` stands for, as far as length and time stamp tell: a copy that keeps both is.
-    pub fn is_unchanged(&self, other: &Known) -> bool {
+    pub fn is_unchanged(&self, other: &FileVersion) -> bool {
         (self.bytes, &self.modified_ns) == (other.bytes, &other.modified_ns)
     }
 
     /// Whether that file, unchanged, is what `other` stands for. Names do not count: they may be given from elsewhere.
-    pub fn is_same(&self, other: &Known) -> bool {
-        let key = |known: &Known| (known.bytes, known.identity, known.modified_ns.clone());
+    pub fn is_same(&self, other: &FileVersion) -> bool {
+        let key = |known: &FileVersion| (known.bytes, known.identity, known.modified_ns.clone());
         key(self) == key(other)
     }
 }

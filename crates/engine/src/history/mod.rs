@@ -11,8 +11,8 @@
 //! kept for a warning. A job that leaves a history removes old ones at its end.
 
 pub mod event;
-mod held;
 mod hidden;
+mod locked;
 mod logs;
 mod old;
 mod reader;
@@ -23,8 +23,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
-pub use self::held::{Held, hold};
 pub use self::hidden::Hidden;
+pub use self::locked::{LockedHistory, lock};
 pub use self::old::remove_old;
 pub use self::reader::{is_live, read};
 
@@ -41,7 +41,7 @@ const WORTH_MS: u64 = 1000;
 
 /// Where a job's history goes.
 #[derive(Debug, Clone, Default)]
-pub struct Place {
+pub struct HistoryConfig {
     /// The folder with a folder for each job; no history without one.
     pub jobs: Option<PathBuf>,
     /// Whether short jobs are kept, too.
@@ -95,7 +95,7 @@ impl Recorder {
     /// drop(recorder);
     /// assert!(!is_live(&folder).unwrap());
     /// ```
-    pub fn new(place: &Place, job_id: &str) -> Self {
+    pub fn new(place: &HistoryConfig, job_id: &str) -> Self {
         let state = match place.jobs {
             Some(_) => State::Waiting(Vec::new()),
             None => State::Off,
@@ -113,7 +113,7 @@ impl Recorder {
 
     /// A recorder that goes on with the history of a dead job. Until [`take_over`](Self::take_over) nothing is
     /// written, and nothing ever if it is not called.
-    pub fn resume(held: Held) -> Self {
+    pub fn resume(held: LockedHistory) -> Self {
         Recorder {
             began: Instant::now(),
             before_ms: held.events.last().map_or(0, |event| event.t_ms),

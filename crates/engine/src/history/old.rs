@@ -1,5 +1,5 @@
-//! Removes old histories: those of jobs that ended more than [`MOST_AGE`] ago, and of the rest the oldest, until all
-//! together have at most [`MOST_BYTES`].
+//! Removes old histories: those of jobs that ended more than [`AGE_MAX`] ago, and of the rest the oldest, until all
+//! together have at most [`BYTES_MAX`].
 //!
 //! The rule that must hold: only the history of a job that came to its end goes. That of a job that is alive is
 //! locked; that of a dead one may be resumed from, and says where its folders are: `gristmill jobs prune` removes both.
@@ -13,10 +13,10 @@ use super::EVENTS;
 use super::event::{Event, Timed};
 
 /// How long a history is kept.
-pub const MOST_AGE: Duration = Duration::from_secs(90 * 24 * 60 * 60);
+pub const AGE_MAX: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 
 /// What all histories may have together: `gristmill jobs` takes less than 0.2 s with as much.
-pub const MOST_BYTES: u64 = 1_000_000_000;
+pub const BYTES_MAX: u64 = 1_000_000_000;
 
 /// How much of a file's end is read at first to find the last event: a report is of some kilobytes.
 const TAIL_BYTES: u64 = 1 << 16;
@@ -24,7 +24,7 @@ const TAIL_BYTES: u64 = 1 << 16;
 /// Removes what is too old or too much in the folder with a folder for each job. A history that cannot be looked at
 /// or removed stays: no job fails because of it.
 pub fn remove_old(jobs: &Path) {
-    remove_beyond(jobs, SystemTime::now(), MOST_BYTES);
+    remove_beyond(jobs, SystemTime::now(), BYTES_MAX);
 }
 
 fn remove_beyond(jobs: &Path, now: SystemTime, most_bytes: u64) {
@@ -33,7 +33,7 @@ fn remove_beyond(jobs: &Path, now: SystemTime, most_bytes: u64) {
     let mut left_bytes: u64 = found.iter().map(|history| history.bytes).sum();
     for history in found {
         let age = now.duration_since(history.changed).unwrap_or_default();
-        if left_bytes <= most_bytes && age <= MOST_AGE {
+        if left_bytes <= most_bytes && age <= AGE_MAX {
             return; // all that follow are younger
         }
         if remove_if_over(&history.folder).unwrap_or(false) {

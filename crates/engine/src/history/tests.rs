@@ -79,10 +79,10 @@ fn any_event() -> impl Strategy<Value = Event> {
 }
 
 fn recorded(home: &Path, events: &[Event]) -> PathBuf {
-    let place = Place {
+    let place = HistoryConfig {
         jobs: Some(home.to_owned()),
         keep_short: true,
-        ..Place::default()
+        ..HistoryConfig::default()
     };
     let recorder = Recorder::new(&place, "job_1");
     events
@@ -115,10 +115,10 @@ proptest! {
 #[test]
 fn short_jobs_leave_nothing() {
     let home = tempfile::tempdir().unwrap();
-    let place = Place {
+    let place = HistoryConfig {
         jobs: Some(home.path().join("jobs")),
         keep_short: false,
-        ..Place::default()
+        ..HistoryConfig::default()
     };
     let recorder = Recorder::new(&place, "job_1");
     recorder.record(submitted());
@@ -129,10 +129,10 @@ fn short_jobs_leave_nothing() {
 #[test]
 fn a_history_that_cannot_be_written_is_a_reason_and_no_failure() {
     let home = tempfile::NamedTempFile::new().unwrap();
-    let place = Place {
+    let place = HistoryConfig {
         jobs: Some(home.path().join("jobs")),
         keep_short: true,
-        ..Place::default()
+        ..HistoryConfig::default()
     };
     let recorder = Recorder::new(&place, "job_1");
     recorder.record(submitted());

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use crate::budget::Process;
-use crate::history::Place;
+use crate::history::HistoryConfig;
 use crate::plan::table::Common;
 use crate::runner::RunnerKind;
 use crate::storage::stores::Stores;
-use crate::task::Work;
+use crate::task::UserTaskExecutor;
 use crate::worker::Command;
 
 /// What a job runs with, beside its options.
@@ -18,11 +18,11 @@ pub struct Environment {
     /// Its name.
     pub job_id: String,
     /// Where its history goes.
-    pub history: Place,
+    pub history: HistoryConfig,
     /// Who runs user code, for jobs that have some. Of a resumed job: in the place of what it kept.
-    pub work: Option<Arc<dyn Work>>,
+    pub work: Option<Arc<dyn UserTaskExecutor>>,
     /// What user functions are run by, such as a Python: a job is resumed only with the same.
-    pub host: String,
+    pub interpreter: String,
     /// Whose process this is: what it holds is part of the budget.
     pub process: Process,
     /// What begins a process that runs tasks, for jobs that ask for such.

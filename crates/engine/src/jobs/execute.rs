@@ -3,10 +3,10 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::environment::Environment;
+use super::monitor::JobMonitor;
 use super::registry::JobSpec;
 use super::report::JobReport;
-use super::steps::{Job, Story};
-use super::watched::Watched;
+use super::steps::{Job, ReplayedHistory};
 use crate::budget::Process;
 use crate::error::Result;
 use crate::plan::explain::Explanation;
@@ -16,7 +16,7 @@ use crate::sys::memory::keep_little_freed;
 
 /// Runs a job from its beginning.
 pub(super) fn begin(spec: &JobSpec, environment: &Environment, control: &Control) -> JobReport {
-    let watched = Watched::new(environment, &spec.common);
+    let watched = JobMonitor::new(environment, &spec.common);
     watched.submitted(spec.command, environment);
     let report = watched.sampled(control, || {
         run_watched(spec, environment, control, &watched, None)
@@ -29,8 +29,8 @@ pub(super) fn run_watched(
     spec: &JobSpec,
     environment: &Environment,
     control: &Control,
-    watched: &Watched,
-    resumed: Option<&Story>,
+    watched: &JobMonitor,
+    resumed: Option<&ReplayedHistory>,
 ) -> JobReport {
     if environment.process == Process::Own {
         keep_little_freed();
@@ -52,7 +52,7 @@ pub(super) fn run_watched(
 /// # Errors
 /// An option makes no sense, an input cannot be found, or the memory is too small for any plan.
 pub fn explain(spec: &JobSpec, environment: &Environment) -> Result<Explanation> {
-    let watched = Watched::new(environment, &spec.common);
+    let watched = JobMonitor::new(environment, &spec.common);
     let control = Control::default();
     let mut job = Job::new(environment, spec.asked(), &control, &watched, None);
     job.resolve()?;

@@ -11,7 +11,7 @@ use crate::error::{Error, Kind, Result};
 use crate::plan::explain::Explanation;
 use crate::plan::table::{CommandSpec, Options};
 use crate::storage::stores::Stores;
-use crate::task::Work;
+use crate::task::UserTaskExecutor;
 
 /// What the engine needs to know of a kind of job. The implementor holds the options of one job.
 pub(super) trait JobKind: Options + Debug + Send + Sync {
@@ -43,7 +43,7 @@ pub(super) trait JobKind: Options + Debug + Send + Sync {
     }
 
     /// What runs its tasks, where their code is ours: worker processes ask.
-    fn work(&self, _store: Arc<Stores>) -> Option<Arc<dyn Work>> {
+    fn work(&self, _store: Arc<Stores>) -> Option<Arc<dyn UserTaskExecutor>> {
         None
     }
 

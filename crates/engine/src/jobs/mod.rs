@@ -18,6 +18,7 @@ mod environment;
 mod execute;
 mod kind;
 mod mapreduce;
+mod monitor;
 mod passes;
 mod registry;
 mod report;
@@ -29,7 +30,6 @@ mod success;
 mod teragen;
 mod terasort;
 mod teravalidate;
-mod watched;
 mod wordcount;
 
 pub use environment::Environment;
@@ -51,7 +51,7 @@ use crate::runner::Control;
 ///     job_id: "job_1".into(),
 ///     history: Default::default(),
 ///     work: None,
-///     host: String::new(),
+///     interpreter: String::new(),
 ///     process: Default::default(),
 ///     worker: None,
 /// };

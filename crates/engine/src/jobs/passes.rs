@@ -10,11 +10,11 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::steps::{Places, wrong_report};
+use super::steps::{OutputLocations, wrong_report};
 use crate::driver::{Needs, Stage};
 use crate::error::Result;
 use crate::order::borders::Border;
-use crate::plan::spill::SpillNumbers;
+use crate::plan::spill::MemoryLayout;
 use crate::spill::{BucketSizes, SpilledRun};
 use crate::task::{MergeRun, MergeRunsSpec, RunPlan, TaskReport, TaskSpec};
 
@@ -50,7 +50,7 @@ pub(super) enum Next {
 pub(super) struct Passes {
     /// What merges of runs have in common.
     pub(super) plan: Arc<RunPlan>,
-    pub(super) numbers: SpillNumbers,
+    pub(super) numbers: MemoryLayout,
     pub(super) tasks: TaskNumbers,
     /// The runs of this pass: each group becomes one run.
     groups: Vec<Vec<MadeRun>>,
@@ -58,7 +58,11 @@ pub(super) struct Passes {
 
 impl Passes {
     /// Of a plan whose runs go to `places`, and are cut into buckets there.
-    pub(super) fn new(places: &Places, borders: Vec<Border>, numbers: SpillNumbers) -> Self {
+    pub(super) fn new(
+        places: &OutputLocations,
+        borders: Vec<Border>,
+        numbers: MemoryLayout,
+    ) -> Self {
         let plan = RunPlan {
             shape: places.shape,
             unique: places.unique,

@@ -25,7 +25,7 @@ use crate::error::{Error, Kind, Result};
 use crate::plan::table::{CommandSpec, Common, Options as _};
 use crate::storage::location::Location;
 use crate::storage::stores::Stores;
-use crate::task::Work;
+use crate::task::UserTaskExecutor;
 
 /// Every kind of job, in the order of the help.
 const KINDS: &[Registered] = &[
@@ -82,7 +82,7 @@ pub fn user_code() -> &'static CommandSpec {
 ///
 /// # Errors
 /// The job is another one.
-pub fn native_work(options: &str, store: Arc<Stores>) -> Result<Arc<dyn Work>> {
+pub fn native_work(options: &str, store: Arc<Stores>) -> Result<Arc<dyn UserTaskExecutor>> {
     let work = JobSpec::from_json(options)?.kind.work(store);
     work.ok_or_else(|| Error::bug("run a task", "the job has no code of its own"))
 }

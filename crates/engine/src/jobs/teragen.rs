@@ -29,7 +29,7 @@ const RECORD: u64 = RECORD_BYTES as u64;
 const TASK_BYTES: u64 = 64 << 20;
 
 /// Part files at most: as many as five digits number.
-const MOST_FILES: usize = 100_000;
+const FILES_MAX: usize = 100_000;
 
 options! {
     /// Options of `teragen`, as given.
@@ -71,12 +71,12 @@ impl JobKind for TeragenSpec {
     }
 
     fn run(&self, job: &mut Job<'_>) -> Result<()> {
-        check_count("files", self.files, MOST_FILES)?;
+        check_count("files", self.files, FILES_MAX)?;
         job.check_worker_memory(GENERATE_WORKER_BYTES)?;
         let bytes = bytes_of(self)?;
         let files = self
             .files
-            .unwrap_or_else(|| default_parts(bytes).min(MOST_FILES));
+            .unwrap_or_else(|| default_parts(bytes).min(FILES_MAX));
         let names: Vec<PathBuf> = (0..files).map(|file| part_name('m', file).into()).collect();
         let directory = Directory {
             path: &self.output,

@@ -16,7 +16,7 @@ use crate::plan::explain::Explanation;
 use crate::plan::mapreduce::MapReduceSpec;
 use crate::plan::table::{CommandSpec, Common, argument, option, options};
 use crate::storage::stores::Stores;
-use crate::task::{Mapper, NativeWork, Work};
+use crate::task::{Mapper, NativeExecutor, UserTaskExecutor};
 
 options! {
     /// Options of `wordcount`, as given.
@@ -62,8 +62,8 @@ impl JobKind for WordcountSpec {
         Some(Output::Directory(&self.output))
     }
 
-    fn work(&self, store: Arc<Stores>) -> Option<Arc<dyn Work>> {
-        Some(Arc::new(NativeWork::new(store, self.mapper())))
+    fn work(&self, store: Arc<Stores>) -> Option<Arc<dyn UserTaskExecutor>> {
+        Some(Arc::new(NativeExecutor::new(store, self.mapper())))
     }
 
     fn explain(&self, job: &Job<'_>) -> Result<Explanation> {
@@ -72,7 +72,7 @@ impl JobKind for WordcountSpec {
 
     fn run(&self, job: &mut Job<'_>) -> Result<()> {
         let store = job.environment.store.clone();
-        let work = NativeWork::new(store, self.mapper()).of_job(job.asked.options);
+        let work = NativeExecutor::new(store, self.mapper()).of_job(job.asked.options);
         mapreduce::run_native(job, self.plan(job)?, Arc::new(work))
     }
 }

@@ -17,7 +17,7 @@ use super::{Segment, merge_segments};
 use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::record::shape::{Pairs, Shape};
-use crate::run::RunFile;
+use crate::sorted_run::RunFile;
 use crate::storage::Store;
 
 /// Bytes of a batch: large enough that handing one over costs nothing beside what is in it.
@@ -32,7 +32,7 @@ pub const FEED_BYTES: u64 = ((WAITING + 2) * BATCH_BYTES) as u64;
 /// A run is read through so many buffers full at least, unless they were small: 30 runs of 33 MB need not touch 480 MB of
 /// memory for the first time, as they would with two buffers of 8 MB each, before there is a first record.
 const BUFFERS_OF_RUN: u64 = 128;
-const LEAST_SOURCE_BYTES: usize = 256 << 10;
+const SOURCE_BYTES_MIN: usize = 256 << 10;
 
 /// A run to be read, and its longest record in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -326,7 +326,7 @@ impl Partition {
         merge_segments(
             Pairs,
             &segments,
-            source_bytes.min(worth.max(LEAST_SOURCE_BYTES)),
+            source_bytes.min(worth.max(SOURCE_BYTES_MIN)),
             &mut Vec::new(),
             budget,
             emit,

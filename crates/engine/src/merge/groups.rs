@@ -31,7 +31,7 @@ pub struct Form {
 /// use gristmill_engine::merge::groups::{Form, Groups};
 /// use gristmill_engine::spill::collect::{CollectPlan, Collector};
 /// use gristmill_engine::storage::{LocalDisk, memory::Memory};
-/// use gristmill_engine::task::{MergeRun, WorkKind, WorkSpec, feed_of};
+/// use gristmill_engine::task::{MergeRun, UserTaskKind, UserAttemptSpec, feed_of};
 /// let store = Arc::new(Memory::with_room_for(1 << 20));
 /// store.create_directory("/runs".as_ref())?;
 /// let plan = CollectPlan {
@@ -47,11 +47,11 @@ pub struct Form {
 /// }
 /// let (runs, _) = pairs.finish(&|_| Ok(()))?;
 /// let runs = Arc::new(runs.into_iter().map(MergeRun::from).collect());
-/// # let spec = |work| WorkSpec {
+/// # let spec = |work| UserAttemptSpec {
 /// #     job_id: "a-job".into(), task: 0, attempt: 0, partitions: 1, places: vec![], chunk_bytes: 0, buffer_bytes: 0,
 /// #     output: "/out".into(), work,
 /// # };
-/// let reduce = spec(WorkKind::Reduce { partition: 0, runs, source_bytes: 1 << 16 });
+/// let reduce = spec(UserTaskKind::Reduce { partition: 0, runs, source_bytes: 1 << 16 });
 /// let mut groups = Groups::new(feed_of(&reduce, store)?, Form::default(), |_, _| ());
 /// let mut found = Vec::new();
 /// while groups.next_group()? {

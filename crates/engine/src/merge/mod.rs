@@ -25,7 +25,7 @@ use self::tree::{Heads, LoserTree};
 use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::record::shape::Shape;
-use crate::run::{BLOCK_BYTES, RunFile};
+use crate::sorted_run::{BLOCK_BYTES, RunFile};
 use crate::storage::overlap::Buffers;
 
 /// A range of a run: whole records, as [`RunFile::segment`] says.
@@ -85,7 +85,7 @@ fn whole_blocks(bytes: usize) -> usize {
 /// use gristmill_engine::budget::Budget;
 /// use gristmill_engine::merge::{Segment, merge_segments};
 /// use gristmill_engine::record::shape::{Lines, Shape};
-/// use gristmill_engine::run::{RunFile, RunHeader, RunWriter};
+/// use gristmill_engine::sorted_run::{RunFile, RunHeader, RunWriter};
 /// use gristmill_engine::storage::{Caching, Store, memory::Memory, overlap::OverlappedWriter};
 /// let store = Memory::with_room_for(1 << 20);
 /// let lines = Lines { descending: false };

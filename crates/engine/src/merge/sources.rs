@@ -24,7 +24,7 @@ use super::tree::Heads;
 use crate::budget::{Budget, Reservation};
 use crate::error::{Error, JobOption, Kind, Result};
 use crate::record::shape::Shape;
-use crate::run::{BLOCK_BYTES, RunFile};
+use crate::sorted_run::{BLOCK_BYTES, RunFile};
 use crate::storage::overlap::Buffers;
 use crate::sys::pages::{self, Pages};
 

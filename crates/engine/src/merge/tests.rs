@@ -10,7 +10,7 @@ use super::{Segment, carry_bytes, merge_bytes, merge_segments};
 use crate::budget::Budget;
 use crate::error::{Error, Kind, Result};
 use crate::record::shape::{Fixed, Lines, Pairs, Shape};
-use crate::run::{BLOCK_BYTES, RunFile, RunHeader, RunWriter};
+use crate::sorted_run::{BLOCK_BYTES, RunFile, RunHeader, RunWriter};
 use crate::storage::faulty::{Fault, Faulty, Plan};
 use crate::storage::local::Local;
 use crate::storage::memory::Memory;

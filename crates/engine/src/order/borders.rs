@@ -20,7 +20,7 @@ pub struct Border {
 }
 
 /// Bytes of a key that a border keeps: what is cut off makes another key, as good a border as any.
-pub const MOST_KEY_BYTES: usize = 1024;
+pub const KEY_BYTES_MAX: usize = 1024;
 
 /// Cuts a sample of borders (any order) at even ranks, for `buckets` buckets.
 ///

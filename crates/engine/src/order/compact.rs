@@ -30,7 +30,7 @@ use crate::sys::pages::words_of_mut;
 const BUCKET_ENTRIES: usize = 1 << 15;
 
 /// Buckets at most: each is a place that is written to in turn.
-const MOST_BUCKET_BITS: u32 = 11;
+const BUCKET_BITS_MAX: u32 = 11;
 
 /// Entries of the sample: their pairs tell ties from one in some ten million pairs on.
 const SAMPLE_ENTRIES: usize = 1 << 14;
@@ -39,7 +39,7 @@ const SAMPLE_ENTRIES: usize = 1 << 14;
 const TIES_AHEAD: usize = 24;
 
 /// Ties in the sample at most: beyond, an entry would have one in about every other case.
-const MOST_SAMPLE_TIES: usize = 2;
+const SAMPLE_TIES_MAX: usize = 2;
 
 /// Sorts entries by (key, place), whole keys included; gives their places, which are left of them.
 ///
@@ -166,16 +166,13 @@ impl Packer {
         let mut bits: Vec<u64> = sample.map(|entry| self.frame.bits(*entry)).collect();
         bits.sort_unstable();
         let ties = bits.windows(2).filter(|pair| pair[0] == pair[1]).count();
-        ties <= MOST_SAMPLE_TIES
+        ties <= SAMPLE_TIES_MAX
     }
 
     /// Sorts the entries of `words`, two each, to positions in its first half.
     fn sort(&self, words: &mut [u64], keys: &dyn Keys) {
         let count = words.len() / 2;
-        let bucket_bits = (count / BUCKET_ENTRIES)
-            .max(1)
-            .ilog2()
-            .min(MOST_BUCKET_BITS);
+        let bucket_bits = (count / BUCKET_ENTRIES).max(1).ilog2().min(BUCKET_BITS_MAX);
         let width = u64::BITS - self.highest.leading_zeros();
         let shift = width.saturating_sub(bucket_bits).min(u64::BITS - 1);
         let mut ends = vec![0_usize; (self.highest >> shift) as usize + 1];

@@ -19,10 +19,10 @@ use crate::sys::pages::{words_of, words_of_mut};
 /// Different keys at most, as one of so many entries and as a number: their table, of 4 MB at most, mostly stays in a
 /// core's own cache.
 const ENTRIES_OF_KEY: usize = 16;
-const MOST_KEYS: usize = 1 << 16;
+const KEYS_MAX: usize = 1 << 16;
 
 /// Entries whose key may take so many looks at most: keys that were made to collide end here.
-const MOST_LOOKS: usize = 64;
+const LOOKS_MAX: usize = 64;
 
 /// Sorts entries as [`sort_compact`](super::compact::sort_compact) does, which leaves the places in the first half. False
 /// where there are too many different keys, or too many alike beyond what an entry holds.
@@ -87,7 +87,7 @@ fn head_of(entry: Entry) -> u128 {
 
 /// Packs each entry into a word; `None` where there are too many keys, and the entries are as they were.
 fn pack(entries: &mut [Entry]) -> Option<Heads> {
-    let mut heads = Heads::new((entries.len() / ENTRIES_OF_KEY).min(MOST_KEYS));
+    let mut heads = Heads::new((entries.len() / ENTRIES_OF_KEY).min(KEYS_MAX));
     for i in 0..entries.len() {
         let entry = entries[i];
         let Some(number) = heads.number_of(head_of(entry)) else {
@@ -141,7 +141,7 @@ impl Heads {
         let mixed = (head as u64 ^ ((head >> 64) as u64).rotate_left(32))
             .wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let mut at = (mixed >> self.shift) as usize;
-        for _ in 0..MOST_LOOKS {
+        for _ in 0..LOOKS_MAX {
             let number = self.index[at] as usize;
             if number == 0 {
                 return self.add(head, at);

@@ -64,10 +64,10 @@ impl CutPoints {
 }
 
 /// Most buckets that a classifier can tell apart.
-pub const MOST_BUCKETS: usize = 1 << 16;
+pub const BUCKETS_MAX: usize = 1 << 16;
 
 /// Cells of the table at most: 2^15 of 4 bytes stay in a core's second-level cache.
-const MOST_CELL_BITS: u32 = 15;
+const CELL_BITS_MAX: u32 = 15;
 
 /// Finds buckets with one table look-up for most entries.
 ///
@@ -85,12 +85,12 @@ pub struct Classifier {
 }
 
 impl Classifier {
-    /// A table over `cuts`, which make at most [`MOST_BUCKETS`] buckets.
+    /// A table over `cuts`, which make at most [`BUCKETS_MAX`] buckets.
     pub fn new(cuts: &CutPoints) -> Self {
-        debug_assert!(cuts.buckets() <= MOST_BUCKETS);
+        debug_assert!(cuts.buckets() <= BUCKETS_MAX);
         let low = cuts.cuts.first().map_or(0, |cut| cut.key_high());
         let high = cuts.cuts.last().map_or(0, |cut| cut.key_high());
-        let cell_bits = (cuts.cuts.len() * 16).max(2).ilog2().min(MOST_CELL_BITS);
+        let cell_bits = (cuts.cuts.len() * 16).max(2).ilog2().min(CELL_BITS_MAX);
         let shift = (u64::BITS - (high - low).leading_zeros()).saturating_sub(cell_bits);
         let last_cell = ((high - low) >> shift) as usize;
         // A cut inside a cell ends the bucket below it there; the bucket above it begins there.

@@ -23,10 +23,10 @@ const BLOCK_ENTRIES: usize = 1 << 17;
 
 /// Entries of a block for each bucket, at least: with very many buckets blocks grow, or their indexes would be
 /// larger than they are.
-const LEAST_ENTRIES_PER_BUCKET: usize = 8;
+const ENTRIES_PER_BUCKET_MIN: usize = 8;
 
 fn block_entries(buckets: usize) -> usize {
-    BLOCK_ENTRIES.max(buckets * LEAST_ENTRIES_PER_BUCKET)
+    BLOCK_ENTRIES.max(buckets * ENTRIES_PER_BUCKET_MIN)
 }
 
 /// Entries by block and bucket: what a map task leaves to the reduce tasks.

@@ -24,10 +24,10 @@ pub struct Pieces {
 const PIECE_ENTRIES: usize = 2;
 
 /// Pieces at most: 2^15 counters of 4 bytes leave most of the cache to the entries.
-const MOST_PIECE_BITS: u32 = 15;
+const PIECE_BITS_MAX: u32 = 15;
 
 /// Largest piece that insertion sort takes.
-const INSERTION_MOST: usize = 24;
+const INSERTION_MAX: usize = 24;
 
 /// Sorts the entries of all `slices` into `out`, which has room for exactly those.
 ///
@@ -42,15 +42,13 @@ pub fn sort_slices(slices: &[&[Packed]], out: &mut [Packed], pieces: &mut Pieces
         slices.iter().map(|slice| slice.len()).sum::<usize>(),
         out.len()
     );
-    if out.len() <= INSERTION_MOST {
+    if out.len() <= INSERTION_MAX {
         concatenate(slices, out);
         insertion_sort(out);
         return;
     }
     let (low, high) = key_range(slices);
-    let piece_bits = (out.len() / PIECE_ENTRIES)
-        .ilog2()
-        .clamp(1, MOST_PIECE_BITS);
+    let piece_bits = (out.len() / PIECE_ENTRIES).ilog2().clamp(1, PIECE_BITS_MAX);
     let shift = (u64::BITS - (high - low).leading_zeros()).saturating_sub(piece_bits);
     count(
         slices,
@@ -66,7 +64,7 @@ pub fn sort_slices(slices: &[&[Packed]], out: &mut [Packed], pieces: &mut Pieces
         start = *end as usize;
         match piece.len() {
             0..=1 => {}
-            2..=INSERTION_MOST => insertion_sort(piece),
+            2..=INSERTION_MAX => insertion_sort(piece),
             _ => piece.sort_unstable(),
         }
     }

@@ -30,7 +30,7 @@ pub enum Format {
 }
 
 /// Longest record of a fixed length.
-const MOST_RECORD_BYTES: usize = 1 << 20;
+const RECORD_BYTES_MAX: usize = 1 << 20;
 
 impl FromStr for Format {
     type Err = Error;
@@ -45,7 +45,7 @@ impl FromStr for Format {
         });
         match lengths {
             Some((record_bytes, key_bytes))
-                if (1..=record_bytes).contains(&key_bytes) && record_bytes <= MOST_RECORD_BYTES =>
+                if (1..=record_bytes).contains(&key_bytes) && record_bytes <= RECORD_BYTES_MAX =>
             {
                 Ok(Format::Fixed {
                     record_bytes,
@@ -55,7 +55,7 @@ impl FromStr for Format {
             _ => {
                 let message = format!(
                     "a format is \"lines\", \"fixed:LEN\" or \"fixed:LEN:KEYLEN\" with 1 <= KEYLEN <= LEN <= \
-                     {MOST_RECORD_BYTES}, and {text:?} is none"
+                     {RECORD_BYTES_MAX}, and {text:?} is none"
                 );
                 Err(Error::new(Kind::BadOption, "read the options", message))
             }

@@ -8,14 +8,14 @@ use std::path::PathBuf;
 use serde::Deserialize;
 
 use super::amount::check_count;
-use super::spill::SpillNumbers;
+use super::spill::MemoryLayout;
 use crate::budget::Room;
 use crate::error::{Error, Kind, Result};
 use crate::merge::feed::FEED_BYTES;
-use crate::task::WorkSplit;
+use crate::task::UserTaskSplit;
 
 /// Most partitions of a job: each is a file, and a bucket of every run.
-pub const MOST_PARTITIONS: usize = 100_000;
+pub const PARTITIONS_MAX: usize = 100_000;
 
 /// What a native task has in this process beside the pairs: a block of lines, or of the file that a reduce begins, as it
 /// grows.
@@ -61,12 +61,12 @@ pub struct MapReduceSpec {
     #[serde(default)]
     #[serde(with = "crate::names")]
     pub code: Vec<PathBuf>,
-    /// Why the job could not be gone on with if it were killed, if there is a reason.
-    #[serde(default)]
-    pub once: Option<String>,
+    /// Reason why this job cannot be resumed, if any.
+    #[serde(default, rename = "once")]
+    pub not_resumable_reason: Option<String>,
     /// The parts of the input, one for each map task; the history keeps none of them.
     #[serde(default)]
-    pub splits: Vec<WorkSplit>,
+    pub splits: Vec<UserTaskSplit>,
     /// How many partitions are reduced; 0 where the maps' output is the job's.
     pub partitions: u32,
     /// The directory to make.
@@ -101,12 +101,12 @@ impl MapReduceSpec {
     /// Fails where a number makes no sense.
     pub fn check(&self) -> Result<()> {
         check_count("attempts", self.attempts, 1000)?;
-        if self.partitions as usize > MOST_PARTITIONS {
+        if self.partitions as usize > PARTITIONS_MAX {
             return Err(Error::new(
                 Kind::BadOption,
                 "read the options",
                 format!(
-                    "parts must be at most {MOST_PARTITIONS}, and {} were given",
+                    "parts must be at most {PARTITIONS_MAX}, and {} were given",
                     self.partitions
                 ),
             ));
@@ -124,7 +124,7 @@ impl MapReduceSpec {
     ///
     /// # Errors
     /// It is too little.
-    pub fn numbers(&self, room: Room, workers: usize) -> Result<(SpillNumbers, SpillNumbers)> {
+    pub fn numbers(&self, room: Room, workers: usize) -> Result<(MemoryLayout, MemoryLayout)> {
         let of_tasks = match self.command {
             Command::Mapreduce => Room::from(room.budget_bytes),
             Command::Streaming => room,
@@ -133,8 +133,8 @@ impl MapReduceSpec {
                 ..room
             },
         };
-        let tasks = SpillNumbers::new(of_tasks, workers, TYPICAL_PAIR_BYTES, 0);
-        let passes = SpillNumbers::to_merge(room, workers);
+        let tasks = MemoryLayout::new(of_tasks, workers, TYPICAL_PAIR_BYTES, 0);
+        let passes = MemoryLayout::to_merge(room, workers);
         tasks
             .and_then(|tasks| Ok((tasks, passes?)))
             .map_err(|error| error.during("run the job"))

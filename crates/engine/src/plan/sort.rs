@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use crate::budget::Room;
 use crate::error::Result;
-use crate::order::cuts::MOST_BUCKETS;
+use crate::order::cuts::BUCKETS_MAX;
 use crate::order::packed::{Packed, Packing};
 use crate::order::scatter::{Scattered, Staging};
 use crate::plan::amount::Bytes;
@@ -29,7 +29,7 @@ const BUCKET_ENTRIES: u64 = 1 << 15;
 const SAMPLES_PER_BUCKET: u64 = 32;
 
 /// Sampled keys at least: with fewer records than this, all of them.
-const LEAST_SAMPLES: u64 = 1 << 14;
+const SAMPLES_MIN: u64 = 1 << 14;
 
 /// Records of one stretch of the sample: what a device gives for the price of one.
 const STRETCH_RECORDS: u64 = 32;
@@ -98,12 +98,12 @@ impl SortPlan {
     /// # Ok::<(), gristmill_engine::Error>(())
     /// ```
     pub fn new(record_bytes: usize, file_bytes: Vec<u64>, parts: Option<usize>) -> Result<Self> {
-        super::amount::check_count("partitions", parts, MOST_BUCKETS)?;
+        super::amount::check_count("partitions", parts, BUCKETS_MAX)?;
         let input_bytes: u64 = file_bytes.iter().sum();
-        let parts = parts.unwrap_or_else(|| default_parts(input_bytes).min(MOST_BUCKETS));
+        let parts = parts.unwrap_or_else(|| default_parts(input_bytes).min(BUCKETS_MAX));
         let records = input_bytes / record_bytes as u64;
         let wanted = records.div_ceil(BUCKET_ENTRIES).div_ceil(parts as u64) as usize;
-        let buckets_per_part = wanted.clamp(1, MOST_BUCKETS / parts);
+        let buckets_per_part = wanted.clamp(1, BUCKETS_MAX / parts);
         let splits = splits(
             &file_bytes,
             task_bytes(input_bytes),
@@ -136,7 +136,7 @@ impl SortPlan {
 
     /// Records that a reduce task gathers together: more make the gather cheaper, and its buffers larger.
     pub fn batch_records(&self) -> usize {
-        let most = (BATCH_BYTES / self.record_bytes).clamp(1, reduce::MOST_BATCH_RECORDS);
+        let most = (BATCH_BYTES / self.record_bytes).clamp(1, reduce::BATCH_RECORDS_MAX);
         let least = most.min(2 * BUCKET_ENTRIES as usize);
         (self.records() as usize / 64).clamp(least, most)
     }
@@ -186,7 +186,7 @@ impl SortPlan {
 
     /// The stretches of records to sample, for each sample task.
     pub fn sample(&self) -> Vec<Vec<Piece>> {
-        let wanted = (self.buckets() as u64 * SAMPLES_PER_BUCKET).max(LEAST_SAMPLES);
+        let wanted = (self.buckets() as u64 * SAMPLES_PER_BUCKET).max(SAMPLES_MIN);
         let stretches = if self.records() <= wanted {
             splits(
                 &self.file_bytes,

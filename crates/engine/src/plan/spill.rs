@@ -14,8 +14,8 @@ use crate::error::{Error, JobOption, Kind, Result};
 use crate::merge::carry_bytes;
 use crate::order::Entry;
 use crate::plan::amount::show_bytes;
-use crate::run;
-use crate::spill::Needed;
+use crate::sorted_run;
+use crate::spill::MemoryModel;
 use crate::storage::overlap::writer_bytes;
 
 /// What a job holds beside its workers' memory, once it is planned: tasks, reports, history, the line of progress.
@@ -25,17 +25,17 @@ const FIXED_BYTES: u64 = 1 << 20;
 const WORKER_BYTES: u64 = 192 << 10;
 
 /// Records and entries that a worker must be able to hold: less makes runs too many and too short.
-const LEAST_CHUNK_BYTES: u64 = 1 << 20;
+const CHUNK_BYTES_MIN: u64 = 1 << 20;
 
 /// A writer's buffers: a share of the worker's memory, within what a device needs and can use.
 const BUFFER_SHARE: u64 = 32;
-const LEAST_BUFFER_BYTES: u64 = 128 << 10;
-const MOST_BUFFER_BYTES: u64 = 4 << 20;
+const BUFFER_BYTES_MIN: u64 = 128 << 10;
+const BUFFER_BYTES_MAX: u64 = 4 << 20;
 
 /// Buffers of a run that is merged: below the first devices become slow, beyond the second they gain nothing. Where
 /// memory is little, half of the first has to do: a pass more costs more than slow reads.
 const GOOD_SOURCE_BYTES: u64 = 256 << 10;
-const MOST_SOURCE_BYTES: u64 = 8 << 20;
+const SOURCE_BYTES_MAX: u64 = 8 << 20;
 
 /// The part of a worker's memory that one good buffer may be.
 const GOOD_SOURCE_SHARE: u64 = 8;
@@ -47,11 +47,11 @@ const SOURCE_STATE_BYTES: u64 = 8 << 10;
 const MEMORY_MERGE_BYTES: u64 = 48 << 20;
 
 /// Runs that are merged at once at most: each is two open files for each worker.
-const MOST_FAN_IN: usize = 200;
+const FAN_IN_MAX: usize = 200;
 
 /// The numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SpillNumbers {
+pub struct MemoryLayout {
     /// Bytes of records and entries that a worker sorts at once.
     pub chunk_bytes: usize,
     /// The length of a record to reckon with.
@@ -59,22 +59,22 @@ pub struct SpillNumbers {
     /// Bytes of each buffer of a writer.
     pub buffer_bytes: usize,
     /// What memory longer records would need.
-    pub needed: Needed,
+    pub needed: MemoryModel,
     /// Memory of a merge for its runs.
     merge_bytes: u64,
     /// How much of it is worth having for buffers.
     most_merge_bytes: u64,
 }
 
-impl SpillNumbers {
+impl MemoryLayout {
     /// The numbers for so much memory, shared by `workers`. `typical_bytes` is the expected length of a record; none
     /// is known to be longer than `longest`, which is 0 where nothing is known.
     ///
     /// ```
-    /// use gristmill_engine::plan::spill::SpillNumbers;
-    /// let numbers = SpillNumbers::new(2_000_000_000, 2, 100, 100)?;
+    /// use gristmill_engine::plan::spill::MemoryLayout;
+    /// let numbers = MemoryLayout::new(2_000_000_000, 2, 100, 100)?;
     /// assert!(numbers.record_room() > 800_000_000 && numbers.groups(&[100; 13])?.is_empty());
-    /// let small = SpillNumbers::new(64_000_000, 2, 100, 100)?;
+    /// let small = MemoryLayout::new(64_000_000, 2, 100, 100)?;
     /// assert!(small.record_room() > 20_000_000 && small.passes(500) == 1);
     /// # Ok::<(), gristmill_engine::Error>(())
     /// ```
@@ -84,12 +84,12 @@ impl SpillNumbers {
         typical_bytes: u64,
         longest: u64,
     ) -> Result<Self> {
-        SpillNumbers::with(
+        MemoryLayout::with(
             room.into(),
             workers,
             typical_bytes,
             longest,
-            LEAST_CHUNK_BYTES,
+            CHUNK_BYTES_MIN,
         )
     }
 
@@ -99,13 +99,13 @@ impl SpillNumbers {
     /// Memory does not hold two runs.
     ///
     /// ```
-    /// use gristmill_engine::plan::spill::SpillNumbers;
-    /// assert!(SpillNumbers::new(3_200_000, 2, 100, 0).is_err());
-    /// assert!(SpillNumbers::to_merge(3_200_000, 2)?.groups(&[100; 9]).is_ok());
+    /// use gristmill_engine::plan::spill::MemoryLayout;
+    /// assert!(MemoryLayout::new(3_200_000, 2, 100, 0).is_err());
+    /// assert!(MemoryLayout::to_merge(3_200_000, 2)?.groups(&[100; 9]).is_ok());
     /// # Ok::<(), gristmill_engine::Error>(())
     /// ```
     pub fn to_merge(room: impl Into<Room>, workers: usize) -> Result<Self> {
-        SpillNumbers::with(room.into(), workers, 1, 0, 0)
+        MemoryLayout::with(room.into(), workers, 1, 0, 0)
     }
 
     /// `chunk_bytes` at least are for records and entries.
@@ -117,23 +117,23 @@ impl SpillNumbers {
         chunk_bytes: u64,
     ) -> Result<Self> {
         let fixed_bytes = room.held_bytes + FIXED_BYTES;
-        let needed = Needed {
+        let needed = MemoryModel {
             fixed_bytes,
             workers: workers as u64,
             worker_fixed_bytes: WORKER_BYTES,
-            buffer_bytes: LEAST_BUFFER_BYTES as usize,
+            buffer_bytes: BUFFER_BYTES_MIN as usize,
             buffer_share: BUFFER_SHARE,
         };
-        let least = (WORKER_BYTES + chunk_bytes + writer_bytes(LEAST_BUFFER_BYTES as usize))
+        let least = (WORKER_BYTES + chunk_bytes + writer_bytes(BUFFER_BYTES_MIN as usize))
             .max(needed.worker_bytes(longest));
         let share = room.budget_bytes.saturating_sub(fixed_bytes) / workers as u64;
         if share < least {
             return Err(too_small(room, fixed_bytes, least, workers));
         }
         let share = share - WORKER_BYTES;
-        let buffer = (share / BUFFER_SHARE).clamp(LEAST_BUFFER_BYTES, MOST_BUFFER_BYTES);
+        let buffer = (share / BUFFER_SHARE).clamp(BUFFER_BYTES_MIN, BUFFER_BYTES_MAX);
         let own_bytes = (share - writer_bytes(buffer as usize)) / ENTRY_BYTES * ENTRY_BYTES;
-        Ok(SpillNumbers {
+        Ok(MemoryLayout {
             chunk_bytes: own_bytes as usize,
             typical_bytes: typical_bytes.max(1),
             buffer_bytes: buffer as usize,
@@ -146,7 +146,7 @@ impl SpillNumbers {
     /// The same for runs that are in memory: copies need no large buffers.
     #[must_use]
     pub fn in_memory(self) -> Self {
-        SpillNumbers {
+        MemoryLayout {
             most_merge_bytes: MEMORY_MERGE_BYTES,
             ..self
         }
@@ -166,14 +166,14 @@ impl SpillNumbers {
 
     /// Bytes of each of the two buffers of a run, where runs with such longest records are merged at once.
     pub fn source_bytes(&self, longest: &[u64]) -> usize {
-        let block = run::BLOCK_BYTES as u64;
+        let block = sorted_run::BLOCK_BYTES as u64;
         let runs = longest.len().max(1) as u64;
         let long: u64 = longest.iter().map(|bytes| carry_bytes(*bytes)).sum();
         let buffers = self
             .merge_bytes
             .saturating_sub(long + runs * SOURCE_STATE_BYTES);
         let each = buffers.min(self.most_merge_bytes) / (2 * runs);
-        (each / block * block).clamp(block, MOST_SOURCE_BYTES) as usize
+        (each / block * block).clamp(block, SOURCE_BYTES_MAX) as usize
     }
 
     /// Runs that so many bytes make, at least.
@@ -184,7 +184,7 @@ impl SpillNumbers {
     /// Runs of short records that are merged at once at most.
     pub fn fan_in(&self) -> usize {
         let fan_in = (self.merge_bytes / self.source_cost(0)) as usize;
-        fan_in.clamp(2, MOST_FAN_IN)
+        fan_in.clamp(2, FAN_IN_MAX)
     }
 
     /// The passes before the last merge, where records are short.
@@ -201,8 +201,8 @@ impl SpillNumbers {
     /// where the last merge can take them all.
     ///
     /// ```
-    /// use gristmill_engine::plan::spill::SpillNumbers;
-    /// let numbers = SpillNumbers::new(22_000_000, 2, 100, 100)?;
+    /// use gristmill_engine::plan::spill::MemoryLayout;
+    /// let numbers = MemoryLayout::new(22_000_000, 2, 100, 100)?;
     /// assert_eq!(numbers.fan_in(), 17);
     /// assert_eq!(numbers.groups(&[100; 40])?, [14, 13, 13]);
     /// assert!(numbers.groups(&[100; 10])?.is_empty());
@@ -211,7 +211,7 @@ impl SpillNumbers {
     /// ```
     pub fn groups(&self, longest: &[u64]) -> Result<Vec<usize>> {
         let runs = longest.len();
-        if self.fit(longest) && runs <= MOST_FAN_IN {
+        if self.fit(longest) && runs <= FAN_IN_MAX {
             return Ok(Vec::new());
         }
         let cost: u64 = longest.iter().map(|bytes| self.source_cost(*bytes)).sum();
@@ -249,7 +249,7 @@ impl SpillNumbers {
     /// Whether runs with such longest records can be merged at once: with good buffers, or if they are two, at all.
     fn fit(&self, longest: &[u64]) -> bool {
         let cost = |bytes: &u64| match longest.len() {
-            ..=2 => carry_bytes(*bytes) + 2 * run::BLOCK_BYTES as u64 + SOURCE_STATE_BYTES,
+            ..=2 => carry_bytes(*bytes) + 2 * sorted_run::BLOCK_BYTES as u64 + SOURCE_STATE_BYTES,
             _ => self.source_cost(*bytes),
         };
         longest.iter().map(cost).sum::<u64>() <= self.merge_bytes
@@ -257,7 +257,7 @@ impl SpillNumbers {
 
     /// What it takes to merge a run with such a longest record, beside others.
     fn source_cost(&self, longest: u64) -> u64 {
-        let block = run::BLOCK_BYTES as u64;
+        let block = sorted_run::BLOCK_BYTES as u64;
         let share = self.merge_bytes / GOOD_SOURCE_SHARE / block * block;
         let buffer = share.clamp(GOOD_SOURCE_BYTES / 2, GOOD_SOURCE_BYTES);
         2 * buffer + SOURCE_STATE_BYTES + carry_bytes(longest)
@@ -314,7 +314,7 @@ mod tests {
             typical in 1_u64..5_000,
             mut longest in proptest::collection::vec(prop_oneof![1_u64..6_000, 1_u64..20_000_000], 1..600),
         ) {
-            let Ok(numbers) = SpillNumbers::new(memory, workers, typical, 0) else {
+            let Ok(numbers) = MemoryLayout::new(memory, workers, typical, 0) else {
                 return Ok(());
             };
             let spill = spill_bytes(numbers.chunk_bytes, numbers.buffer_bytes);
@@ -348,7 +348,7 @@ mod tests {
         /// Short records take as few passes as there can be.
         #[test]
         fn passes_are_as_said(memory in 16_u64 << 20..1 << 30, runs in 1_usize..5_000) {
-            let Ok(numbers) = SpillNumbers::new(memory, 2, 100, 100) else {
+            let Ok(numbers) = MemoryLayout::new(memory, 2, 100, 100) else {
                 return Ok(());
             };
             let (mut left, mut passes) = (runs, 0);
@@ -367,12 +367,12 @@ mod tests {
         /// The smallest memory that a refusal names is enough, and not much less is.
         #[test]
         fn the_memory_that_is_named_works(workers in 1_usize..9, longest in 0_u64..50_000_000) {
-            let error = SpillNumbers::new(1, workers, 100, longest).unwrap_err();
+            let error = MemoryLayout::new(1, workers, 100, longest).unwrap_err();
             let needed: u64 = error.detail_of("needed_bytes").unwrap().parse().unwrap();
-            let numbers = SpillNumbers::new(needed, workers, 100, longest).unwrap();
+            let numbers = MemoryLayout::new(needed, workers, 100, longest).unwrap();
             prop_assert!(numbers.chunk_bytes as u64 > longest + 2 * ENTRY_BYTES);
             prop_assert!(numbers.groups(&[longest; 5]).is_ok());
-            prop_assert!(SpillNumbers::new(needed - workers as u64, workers, 100, longest).is_err());
+            prop_assert!(MemoryLayout::new(needed - workers as u64, workers, 100, longest).is_err());
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::hadoop::value::Class;
 use crate::split::check_length;
 use crate::storage::local::not_there;
 use crate::storage::{Caching, Store};
-use crate::task::{SplitData, WorkSplit};
+use crate::task::{SplitData, UserTaskSplit};
 
 /// What to split, and how.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -50,7 +50,7 @@ pub struct SplitRequest {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Splits {
     /// In the order of the tasks.
-    pub splits: Vec<WorkSplit>,
+    pub splits: Vec<UserTaskSplit>,
     /// The classes of the input's keys and values.
     pub classes: (Class, Class),
 }
@@ -103,7 +103,7 @@ pub fn split(store: &dyn Store, request: &SplitRequest) -> Result<Splits> {
         std::cmp::Reverse(split.pieces.iter().map(|piece| piece.length).sum::<u64>())
     });
     let splits = made.into_iter().map(|split| {
-        Ok(WorkSplit {
+        Ok(UserTaskSplit {
             bytes: split.bytes,
             what: SplitData::of(&json!({ "pieces": split.pieces }))?,
         })

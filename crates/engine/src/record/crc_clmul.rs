@@ -33,12 +33,12 @@ pub(super) struct CrcFixed {
 }
 
 /// The longest record for which a multiplier per word is kept; beyond it `crc32fast` folds well.
-const MOST_BYTES: usize = 1024;
+const BYTES_MAX: usize = 1024;
 
 impl CrcFixed {
     /// The kernel for records of `record_bytes` bytes, or `None` where the plain way is as good or the only one.
     pub(super) fn new(record_bytes: usize) -> Option<Self> {
-        if !(8..=MOST_BYTES).contains(&record_bytes) || !supported() {
+        if !(8..=BYTES_MAX).contains(&record_bytes) || !supported() {
             return None;
         }
         let zeros_crc = crc32fast::hash(&vec![0; record_bytes]);

@@ -24,7 +24,7 @@ use crate::sys::pages::{self, Pages};
 const RANK_BITS: u32 = 18;
 
 /// Most records of a batch.
-pub(super) const MOST_RECORDS: usize = 1 << RANK_BITS;
+pub(super) const RECORDS_MAX: usize = 1 << RANK_BITS;
 
 /// Groups that positions are divided into: their counters stay in the first-level cache.
 const GROUP_BITS: u32 = 12;
@@ -42,9 +42,9 @@ pub(super) struct Gather {
 }
 
 impl Gather {
-    /// Gives room for batches of `records` records, which are at most [`MOST_RECORDS`].
+    /// Gives room for batches of `records` records, which are at most [`RECORDS_MAX`].
     pub(super) fn begin(&mut self, records: usize) -> Result<()> {
-        debug_assert!(records <= MOST_RECORDS);
+        debug_assert!(records <= RECORDS_MAX);
         if self.visits.len() < records {
             self.visits = Pages::default();
             self.visits = Pages::zeroed(records)?;
@@ -100,7 +100,7 @@ impl Gather {
 fn parts(visit: u64) -> (usize, usize) {
     (
         (visit >> RANK_BITS) as usize,
-        visit as usize & (MOST_RECORDS - 1),
+        visit as usize & (RECORDS_MAX - 1),
     )
 }
 

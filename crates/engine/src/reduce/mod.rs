@@ -95,7 +95,7 @@ pub struct ReduceScratch {
 }
 
 /// Most records of a batch.
-pub const MOST_BATCH_RECORDS: usize = gather::MOST_RECORDS;
+pub const BATCH_RECORDS_MAX: usize = gather::RECORDS_MAX;
 
 /// Memory of a worker that reduces, for batches of so many records.
 pub fn worker_bytes(batch_records: usize, record_bytes: usize) -> u64 {
@@ -103,7 +103,7 @@ pub fn worker_bytes(batch_records: usize, record_bytes: usize) -> u64 {
     batch as u64 + Refiner::bytes(batch_records) + writer_bytes(batch_records * record_bytes)
 }
 
-/// Writes the ranges, one after another, in batches of up to `batch_records` records (at most [`MOST_BATCH_RECORDS`]).
+/// Writes the ranges, one after another, in batches of up to `batch_records` records (at most [`BATCH_RECORDS_MAX`]).
 /// `progress` is told of bytes as they are done, and may stop the task.
 pub fn reduce_ranges(
     store: &dyn Place,

@@ -25,7 +25,7 @@ use std::fmt::Debug;
 use serde::Deserialize;
 
 pub use control::{Control, StageProgress};
-pub use shared::NativeExecutors;
+pub use shared::BuildNativeExecutor;
 
 use self::phases::PhaseClock;
 use self::processes::Processes;

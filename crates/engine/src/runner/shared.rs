@@ -10,10 +10,12 @@ use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::storage::stores::Stores;
 use crate::task::wire::Message;
-use crate::task::{How, InProcess, JobShared, Node, TaskContext, Work, WorkAgain};
+use crate::task::{
+    ExecutorKind, ExecutorSpec, InProcess, JobShared, Node, TaskContext, UserTaskExecutor,
+};
 
 /// Makes the executor of a job whose code is ours, from the job's options as JSON.
-pub type NativeExecutors = fn(&str, Arc<Stores>) -> Result<Arc<dyn Work>>;
+pub type BuildNativeExecutor = fn(&str, Arc<Stores>) -> Result<Arc<dyn UserTaskExecutor>>;
 
 /// What a worker is told of a job.
 #[derive(Debug, Serialize, Deserialize)]
@@ -22,7 +24,7 @@ pub(super) struct Told {
     /// The worker's share of the budget.
     budget_bytes: u64,
     /// How the executor of user code runs it, where the job has some.
-    how: Option<How>,
+    how: Option<ExecutorKind>,
     /// The user code, as that executor wants it.
     definition: Vec<u8>,
 }
@@ -38,15 +40,15 @@ impl Told {
     /// # Errors
     /// Its user code can only run in this process.
     pub(super) fn of(context: &TaskContext, budget_bytes: u64) -> Result<Self> {
-        let again = match &context.node.executor {
+        let spec = match &context.node.executor {
             None => None,
             Some(executor) => {
                 let error = || Error::bug("send a job to a worker", "its executor stays here");
-                Some(executor.again().ok_or_else(error)?)
+                Some(executor.spec().ok_or_else(error)?)
             }
         };
-        let (how, definition) = again.map_or((None, Vec::new()), |again| {
-            (Some(again.how), again.definition)
+        let (how, definition) = spec.map_or((None, Vec::new()), |spec| {
+            (Some(spec.kind), spec.definition)
         });
         Ok(Told {
             job: context.job.clone(),
@@ -63,17 +65,17 @@ impl Told {
     pub(super) fn context(
         self,
         store: Arc<Stores>,
-        native: NativeExecutors,
+        native: BuildNativeExecutor,
     ) -> Result<TaskContext> {
         let definition = self.definition;
         let executor = match self.how {
             None => None,
-            Some(How::Native) => {
+            Some(ExecutorKind::Native) => {
                 let options = String::from_utf8(definition)
                     .map_err(|error| Error::bug("read a job's options", error.to_string()))?;
                 Some(native(&options, Arc::clone(&store))?)
             }
-            Some(how) => Some(WorkAgain { how, definition }.work(1, Arc::clone(&store))?),
+            Some(kind) => Some(ExecutorSpec { kind, definition }.build(1, Arc::clone(&store))?),
         };
         let node = Node::new(store, Budget::new(self.budget_bytes)).with_executor(executor);
         Ok(TaskContext::new(self.job, node, InProcess::Nothing))

@@ -18,7 +18,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::messages::{reply_bytes, task_of};
-use super::shared::{NativeExecutors, Told};
+use super::shared::{BuildNativeExecutor, Told};
 use super::threads::run_caught;
 use crate::error::{Error, Result};
 use crate::storage::stores::Stores;
@@ -26,7 +26,7 @@ use crate::sys::memory::keep_little_freed;
 use crate::task::wire::{self, Receiver};
 use crate::task::{Attempt, Scratch, TaskContext};
 use crate::worker::channel::{Frames, Received, Replies, take_over};
-use crate::worker::{DefinitionKey, Place, Processes, Pulse};
+use crate::worker::{DefinitionKey, Processes, Pulse, RecordPosition};
 
 /// Between two beats. A driver waits ten seconds for one: a hundred may be late.
 const BEAT: Duration = Duration::from_millis(100);
@@ -36,7 +36,7 @@ const BEAT: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 /// The driver sent what is not a task, or is gone.
-pub fn serve(pulse: &Path, store: Arc<Stores>, native: NativeExecutors) -> Result<()> {
+pub fn serve(pulse: &Path, store: Arc<Stores>, native: BuildNativeExecutor) -> Result<()> {
     keep_little_freed();
     let progress = Arc::new(Progress::new(Pulse::adopt(pulse)?));
     let (frames, replies) = take_over().map_err(|error| broken(&error))?;
@@ -114,9 +114,9 @@ impl Progress {
     fn show(&self, change: impl FnOnce(&mut bool)) {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         if *runs {
-            self.pulse.write(&Place {
+            self.pulse.write(&RecordPosition {
                 bytes_done: self.done_bytes.load(Ordering::Relaxed),
-                ..Place::default()
+                ..RecordPosition::default()
             });
         }
         change(&mut runs);
@@ -136,7 +136,7 @@ impl Progress {
 struct Server {
     replies: Replies,
     store: Arc<Stores>,
-    native: NativeExecutors,
+    native: BuildNativeExecutor,
     progress: Arc<Progress>,
     /// Set when the driver wants nothing any more.
     unwanted: Arc<AtomicBool>,

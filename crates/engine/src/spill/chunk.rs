@@ -23,7 +23,7 @@ use crate::sys::pages::{Pages, bytes_of, bytes_of_mut, prefetch_second, words_of
 const ENTRY_BYTES: usize = size_of::<Entry>();
 
 /// Part of the memory that is left alone rather than read into: each read costs a wait for its first block.
-const LEAST_ROOM_SHARE: usize = 64;
+const ROOM_SHARE_MIN: usize = 64;
 
 /// Records of one length are summed so many bytes at a time: they are in the first-level cache since their keys were
 /// taken.
@@ -166,7 +166,7 @@ impl Chunk {
         }
         if self.is_empty() {
             room.max(free.min(BLOCK_BYTES)) // a record that fits at all is read
-        } else if room < self.memory_bytes() / LEAST_ROOM_SHARE {
+        } else if room < self.memory_bytes() / ROOM_SHARE_MIN {
             0
         } else {
             room

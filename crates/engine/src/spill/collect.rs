@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::chunk::Chunk;
-use super::{Needed, Progress, SpillPlan, SpillScratch, SpilledRun, Written};
+use super::{MemoryModel, Progress, SpillPlan, SpillScratch, SpilledRun, Written};
 use crate::error::{Error, Kind, Result};
 use crate::order::borders::Border;
 use crate::record::shape::{Pairs, Shape};
@@ -203,7 +203,7 @@ impl Collector {
             unique: false,
             chunk_bytes: self.plan.chunk_bytes,
             typical_bytes: 1,
-            needed: Needed {
+            needed: MemoryModel {
                 fixed_bytes: 0,
                 workers: 1,
                 worker_fixed_bytes: 0,

@@ -22,12 +22,12 @@ use serde::{Deserialize, Serialize};
 
 use self::chunk::{Chunk, Sorted};
 pub use self::sizes::BucketSizes;
-pub use self::source::{Needed, Pieces, Progress, Stream};
+pub use self::source::{MemoryModel, Pieces, Progress, Stream};
 use crate::error::{Error, JobOption, Result};
 use crate::order::borders::{Border, compare};
 use crate::record::shape::Shape;
 use crate::record::sum::RecordSum;
-use crate::run::{RunHeader, RunIndex, RunWriter, file_bytes};
+use crate::sorted_run::{RunHeader, RunIndex, RunWriter, file_bytes};
 use crate::storage::overlap::{Buffers, OverlappedWriter, writer_bytes};
 use crate::storage::{Caching, LocalDisk};
 
@@ -48,7 +48,7 @@ pub struct SpillPlan<'a, S> {
     /// The length of a record to reckon with before there are any.
     pub typical_bytes: usize,
     /// What memory longer records would need.
-    pub needed: Needed,
+    pub needed: MemoryModel,
     /// Bytes of each buffer of the writer.
     pub buffer_bytes: usize,
     /// The job, for the runs' headers.

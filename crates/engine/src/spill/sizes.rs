@@ -11,7 +11,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::record::shape::ShapeKind;
-use crate::run::RunIndex;
+use crate::sorted_run::RunIndex;
 
 /// Bytes and records of each bucket of a run.
 ///

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::chunk::Chunk;
 use crate::error::{Error, JobOption, Kind, Result};
 use crate::record::shape::Shape;
-use crate::run;
+use crate::sorted_run;
 use crate::storage::direct::ended_early;
 use crate::storage::input::{InputFile, Piece};
 use crate::storage::overlap::{TRANSFER_BYTES, WRITER_BUFFERS, read_into, writer_bytes};
@@ -56,7 +56,7 @@ impl<'a> Pieces<'a> {
         &mut self,
         shape: S,
         chunk: &mut Chunk,
-        needed: &Needed,
+        needed: &MemoryModel,
         progress: Progress<'_>,
     ) -> Result<()> {
         while let Some(piece) = self.left.front().copied() {
@@ -159,7 +159,7 @@ impl<'a> Pieces<'a> {
         shape: S,
         chunk: &Chunk,
         piece: Piece,
-        needed: &Needed,
+        needed: &MemoryModel,
         progress: Progress<'_>,
     ) -> Error {
         let path = &self.files[piece.file].path;
@@ -250,7 +250,7 @@ fn end_of_input<S: Shape>(shape: S, chunk: &mut Chunk) -> Option<usize> {
 }
 
 /// `record`: the length of the record, and the memory that its length needs; where it is known.
-fn too_long(chunk: &Chunk, record: Option<(u64, &Needed)>) -> Error {
+fn too_long(chunk: &Chunk, record: Option<(u64, &MemoryModel)>) -> Error {
     let message = format!(
         "a record is longer than the {} bytes that a worker has for records",
         chunk.memory_bytes()
@@ -271,7 +271,7 @@ fn too_long(chunk: &Chunk, record: Option<(u64, &Needed)>) -> Error {
 
 /// What memory a job needs for a record that is longer than a worker has room for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Needed {
+pub struct MemoryModel {
     /// Beside the workers.
     pub fixed_bytes: u64,
     /// How many share the memory.
@@ -284,7 +284,7 @@ pub struct Needed {
     pub buffer_share: u64,
 }
 
-impl Needed {
+impl MemoryModel {
     /// The memory for records of at most `longest` bytes.
     pub fn bytes(&self, longest: u64) -> u64 {
         self.fixed_bytes + self.workers * self.worker_bytes(longest)
@@ -293,7 +293,7 @@ impl Needed {
     /// A worker's share: to hold such a record before it is spilled, and to merge two runs that have one each.
     pub fn worker_bytes(&self, longest: u64) -> u64 {
         const SLACK_BYTES: u64 = 64 << 10; // whole blocks at both ends, an entry, the state of a source
-        let merge = 2 * (longest + 2 * run::BLOCK_BYTES as u64 + SLACK_BYTES);
+        let merge = 2 * (longest + 2 * sorted_run::BLOCK_BYTES as u64 + SLACK_BYTES);
         let own = merge.max(longest + SLACK_BYTES);
         let buffers = WRITER_BUFFERS as u64;
         let beside = self.worker_fixed_bytes + writer_bytes(self.buffer_bytes);

@@ -191,7 +191,7 @@ pub fn check_unchanged(store: &dyn Store, files: &[InputFile]) -> Result<()> {
 pub type Split = Vec<Piece>;
 
 /// The largest stride by which splits are aligned; odd record lengths beyond it give up block alignment.
-const MOST_STRIDE: u64 = 4 << 20;
+const STRIDE_MAX: u64 = 4 << 20;
 
 /// The bytes after which a record border and a block border meet again, or the record's length where that is far.
 ///
@@ -203,7 +203,7 @@ pub fn stride(record_bytes: u64) -> u64 {
     let block = BLOCK_BYTES as u64;
     let twos = record_bytes.trailing_zeros().min(block.trailing_zeros());
     let common = (record_bytes >> twos).saturating_mul(block);
-    if common <= MOST_STRIDE {
+    if common <= STRIDE_MAX {
         common
     } else {
         record_bytes

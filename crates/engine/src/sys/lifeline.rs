@@ -13,12 +13,12 @@ pub(crate) fn bind(prepared: &mut Command) {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0);
-    die_with_us(prepared);
+    kill_with_parent(prepared);
 }
 
 /// Has the kernel kill the process when the thread that begins it ends, or is killed.
 #[cfg(target_os = "linux")]
-fn die_with_us(prepared: &mut Command) {
+fn kill_with_parent(prepared: &mut Command) {
     use std::io;
 
     let parent = std::process::id();
@@ -40,4 +40,4 @@ fn die_with_us(prepared: &mut Command) {
 
 /// Elsewhere a process ends when its standard input does.
 #[cfg(not(target_os = "linux"))]
-fn die_with_us(_prepared: &mut Command) {}
+fn kill_with_parent(_prepared: &mut Command) {}

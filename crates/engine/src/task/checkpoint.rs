@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::user::spec::{WorkFile, WorkReport};
+use super::user::spec::{UserTaskFile, UserTaskReport};
 use crate::spill::{BucketSizes, SpilledRun};
 use crate::storage::layered::MEMORY_PLACE;
 
@@ -38,7 +38,8 @@ pub enum Checkpoint {
     /// A range of records that were made.
     Generate(WrittenRange),
     /// Runs and files of user code.
-    Work(WorkReport),
+    #[serde(rename = "work")]
+    User(UserTaskReport),
     /// The report of a task that uploaded what it wrote, as JSON: of an upload nothing can be read, not even its keys.
     Uploaded(String),
 }
@@ -95,7 +96,7 @@ impl Checkpoint {
         match self {
             Checkpoint::Spill(runs) => runs,
             Checkpoint::MergeRuns { run, .. } => std::slice::from_ref(run),
-            Checkpoint::Work(report) => &report.runs,
+            Checkpoint::User(report) => &report.runs,
             _ => &[],
         }
     }
@@ -109,9 +110,9 @@ impl Checkpoint {
     }
 
     /// The whole files that it wrote.
-    pub fn files(&self) -> &[WorkFile] {
+    pub fn files(&self) -> &[UserTaskFile] {
         match self {
-            Checkpoint::Work(report) => &report.files,
+            Checkpoint::User(report) => &report.files,
             _ => &[],
         }
     }

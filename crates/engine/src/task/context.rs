@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use super::attempt::AttemptId;
-use super::user::executor::Work;
+use super::user::executor::UserTaskExecutor;
 use super::user::failed::Failures;
 use crate::budget::Budget;
 use crate::error::{Error, Result};
@@ -55,7 +55,7 @@ pub struct Node {
     /// The job's memory on this machine.
     pub budget: Budget,
     /// What runs user code, in jobs that have some.
-    pub executor: Option<Arc<dyn Work>>,
+    pub executor: Option<Arc<dyn UserTaskExecutor>>,
 }
 
 impl Node {
@@ -77,7 +77,7 @@ impl Node {
 
     /// The same with an executor of user code.
     #[must_use]
-    pub fn with_executor(self, executor: Option<Arc<dyn Work>>) -> Self {
+    pub fn with_executor(self, executor: Option<Arc<dyn UserTaskExecutor>>) -> Self {
         Node { executor, ..self }
     }
 }

@@ -72,10 +72,10 @@ mod tests {
     use super::*;
     use crate::order::borders::Border;
     use crate::record::shape::{Lines, Shape};
-    use crate::spill::Needed;
+    use crate::spill::MemoryModel;
     use crate::task::{
-        MergeRun, MergeRunsSpec, MergeSpec, MergeTarget, OutputFile, TaskSpec, UserTaskPlan,
-        UserTaskSpec, WorkKind,
+        MergeRun, MergeRunsSpec, MergeSpec, MergeTarget, OutputFile, TaskSpec, UserTaskKind,
+        UserTaskPlan, UserTaskSpec,
     };
 
     fn plan(key: &[u8], place: &str) -> Arc<RunPlan> {
@@ -88,7 +88,7 @@ mod tests {
             }],
             places: vec![place.into()],
             buffer_bytes: 1,
-            needed: Needed::default(),
+            needed: MemoryModel::default(),
         })
     }
 
@@ -150,9 +150,9 @@ mod tests {
                 buffer_bytes: 1,
                 attempts: folder.into(),
             });
-            TaskSpec::Work(UserTaskSpec {
+            TaskSpec::User(UserTaskSpec {
                 plan,
-                work: WorkKind::Reduce {
+                work: UserTaskKind::Reduce {
                     partition,
                     runs: Arc::new(runs),
                     source_bytes: 7,

@@ -207,7 +207,7 @@ fn merge<S: Shape>(
 mod tests {
     use super::*;
     use crate::record::shape::Lines;
-    use crate::spill::Needed;
+    use crate::spill::MemoryModel;
     use crate::task::{TaskReport, TaskSpec};
 
     /// A report names runs by number, so that it does not repeat their paths; what no run has that number is left out.
@@ -223,7 +223,7 @@ mod tests {
             borders: Vec::new(),
             places: Vec::new(),
             buffer_bytes: 0,
-            needed: Needed::default(),
+            needed: MemoryModel::default(),
         };
         let spec = TaskSpec::Merge(MergeSpec {
             plan: Arc::new(plan),

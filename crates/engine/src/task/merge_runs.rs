@@ -14,7 +14,7 @@ use super::{
 };
 use crate::error::Result;
 use crate::record::shape::{Shape, ShapeKind};
-use crate::run::{RunHeader, RunWriter, file_bytes};
+use crate::sorted_run::{RunHeader, RunWriter, file_bytes};
 use crate::spill::{BucketSizes, SpilledRun, create_run};
 use crate::storage::overlap::OverlappedWriter;
 

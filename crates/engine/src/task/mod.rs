@@ -35,10 +35,10 @@ mod spec;
 mod spent;
 mod spill;
 mod user;
+mod user_task;
 mod validate;
 mod verify;
 pub mod wire;
-mod work;
 
 pub use attempt::{Attempt, AttemptId};
 pub use checkpoint::{Checkpoint, WrittenRange};
@@ -58,9 +58,10 @@ pub use spec::{TaskReport, TaskSpec, run_task};
 pub use spent::Spent;
 pub use spill::{SpillInput, SpillSpec};
 pub use user::{
-    FailedAt, Failures, How, Mapper, NativeWork, ProcessWork, SplitData, Work, WorkAgain, WorkFile,
-    WorkKind, WorkReport, WorkSpec, WorkSplit, feed_of, group_mark, kinds, streaming,
+    ExecutorKind, ExecutorSpec, FailedAt, Failures, Mapper, NativeExecutor, ProcessPoolExecutor,
+    SplitData, UserAttemptSpec, UserTaskExecutor, UserTaskFile, UserTaskKind, UserTaskReport,
+    UserTaskSplit, feed_of, group_mark, kinds, streaming,
 };
+pub use user_task::{UserTaskPlan, UserTaskSpec, crc_of};
 pub use validate::{VALIDATE_WORKER_BYTES, ValidateReport, ValidateSpec};
 pub use verify::verify;
-pub use work::{UserTaskPlan, UserTaskSpec, crc_of};

@@ -9,8 +9,8 @@ use crate::budget::Reservation;
 use crate::error::Result;
 use crate::merge::{Segment, merge_bytes, merge_segments};
 use crate::record::shape::Shape;
-use crate::run::format::HEADER_BYTES;
-use crate::run::{self, RunFile};
+use crate::sorted_run::format::HEADER_BYTES;
+use crate::sorted_run::{self, RunFile};
 use crate::storage::overlap::{Buffers, writer_bytes};
 
 /// How many records go by between two looks at whether to stop.
@@ -80,7 +80,7 @@ impl Opened {
         buckets: Range<usize>,
         spent: &mut Vec<(u32, Range<u64>)>,
     ) -> Result<()> {
-        let block = run::BLOCK_BYTES as u64;
+        let block = sorted_run::BLOCK_BYTES as u64;
         for (run, segment) in (0..).zip(self.segments(buckets)?) {
             let Range { start, end } = segment.bytes;
             let whole = start.next_multiple_of(block)..end / block * block;

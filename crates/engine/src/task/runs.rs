@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::order::borders::Border;
 use crate::record::shape::ShapeKind;
-use crate::spill::{Needed, SpilledRun};
+use crate::spill::{MemoryModel, SpilledRun};
 
 /// How runs are made and merged: the same for all tasks of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,7 +24,7 @@ pub struct RunPlan {
     /// Bytes of each buffer of a writer.
     pub buffer_bytes: usize,
     /// What memory longer records would need.
-    pub needed: Needed,
+    pub needed: MemoryModel,
 }
 
 /// A run to be merged.

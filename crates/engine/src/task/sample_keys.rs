@@ -6,7 +6,7 @@ use super::input::count;
 use super::runs::not_read;
 use super::{Attempt, Counters, TaskContext, TaskKind, With};
 use crate::error::Result;
-use crate::order::borders::{Border, MOST_KEY_BYTES};
+use crate::order::borders::{Border, KEY_BYTES_MAX};
 use crate::record::shape::{Shape, ShapeKind};
 use crate::split::records::record_start;
 use crate::storage::{Caching, ReadFile, Store};
@@ -47,7 +47,7 @@ fn sample<S: Shape>(
     attempt: &Attempt<'_>,
 ) -> Result<Vec<Border>> {
     let mut keys = Vec::with_capacity(spec.places.len());
-    let mut buffer = vec![0; MOST_KEY_BYTES + 1];
+    let mut buffer = vec![0; KEY_BYTES_MAX + 1];
     let mut open: Option<(usize, Box<dyn ReadFile>)> = None;
     // Up to where the record begins that was found last, the same one is found: long ones are searched once.
     let mut found: Option<(usize, u64)> = None;
@@ -71,7 +71,7 @@ fn sample<S: Shape>(
         let length = shape.length(&buffer[..read]).unwrap_or(read);
         let key = shape.key(&buffer[..length]);
         keys.push(Border {
-            key: key[..key.len().min(MOST_KEY_BYTES)].to_vec(),
+            key: key[..key.len().min(KEY_BYTES_MAX)].to_vec(),
             position: context.starts[*number] + start,
         });
     }

@@ -19,9 +19,9 @@ use super::sample::SampleSpec;
 use super::sample_keys::SampleKeysSpec;
 use super::spent::Spent;
 use super::spill::SpillSpec;
+use super::user_task::UserTaskSpec;
 use super::validate::ValidateSpec;
 use super::wire::Message;
-use super::work::UserTaskSpec;
 use crate::error::Result;
 use crate::spill::SpilledRun;
 use crate::storage::objects::Upload;
@@ -174,7 +174,7 @@ kinds! {
     /// Checks records.
     Validate(ValidateSpec),
     /// Runs user code.
-    Work(UserTaskSpec),
+    User(UserTaskSpec),
 }
 
 impl TaskReport {

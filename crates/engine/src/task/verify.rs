@@ -40,7 +40,7 @@ pub fn verify(
     match checkpoint {
         Checkpoint::Spill(_)
         | Checkpoint::MergeRuns { .. }
-        | Checkpoint::Work(_)
+        | Checkpoint::User(_)
         | Checkpoint::Uploaded(_) => Ok(None),
         Checkpoint::Merge(ranges) => {
             let proof = |range: &WrittenRange| merged(range, shape, unique, store, folder);

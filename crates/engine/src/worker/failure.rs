@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::Death;
-use super::pulse::Place;
+use super::pulse::RecordPosition;
 use crate::error::Advice;
 
 /// Why a task did not end well. Apart from `Failed`, the worker is gone in every case.
@@ -28,7 +28,7 @@ pub enum WorkerError {
         /// How.
         how: Death,
         /// Where it stood.
-        at: Option<Place>,
+        at: Option<RecordPosition>,
         /// The end of what it wrote to stderr; the stack, if it could write one.
         stderr: String,
         /// The end of what it printed.
@@ -39,7 +39,7 @@ pub enum WorkerError {
         /// For how long.
         seconds: f64,
         /// Where it stands.
-        at: Option<Place>,
+        at: Option<RecordPosition>,
         /// The stacks of its threads, if it could write them.
         stack: Option<String>,
         /// The end of what it wrote to stderr before.
@@ -54,7 +54,7 @@ pub enum WorkerError {
         /// What they may.
         limit: u64,
         /// Where it stood.
-        at: Option<Place>,
+        at: Option<RecordPosition>,
         /// The end of what it wrote to stderr.
         stderr: String,
         /// The end of what it printed.
@@ -99,7 +99,7 @@ pub struct Failure {
     pub stdout: String,
     /// Where the pulse stood, likewise.
     #[serde(skip)]
-    pub at: Option<Place>,
+    pub at: Option<RecordPosition>,
 }
 
 /// The kinds of failures that a worker tells apart.
@@ -139,7 +139,7 @@ pub struct Where {
 
 impl fmt::Display for WorkerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = |at: &Option<Place>| match at {
+        let place = |at: &Option<RecordPosition>| match at {
             Some(at) => format!(" at record {}, offset {}", at.record, at.offset),
             None => String::new(),
         };

@@ -38,7 +38,7 @@ pub use failure::{Failure, FailureKind, Where, WorkerError};
 pub use lease::Leased;
 pub use pool::Processes;
 pub use process::Process;
-pub use pulse::{PULSE_BYTES, Place, Pulse};
+pub use pulse::{PULSE_BYTES, Pulse, RecordPosition};
 pub use tail::{Log, Tail};
 
 pub use crate::sys::death::Death;

@@ -34,7 +34,7 @@ const FIELDS: usize = 5;
 
 /// Where a worker stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Place {
+pub struct RecordPosition {
     /// Number of the record, counted by this attempt.
     pub record: u64,
     /// Where it begins in its file.
@@ -105,7 +105,7 @@ impl Pulse {
 
     /// Says which record is worked on from now on, and how much is done.
     #[inline]
-    pub fn write(&self, place: &Place) {
+    pub fn write(&self, place: &RecordPosition) {
         let fields = self.fields();
         fields[RECORD].store(place.record, Ordering::Relaxed);
         fields[OFFSET].store(place.offset, Ordering::Relaxed);
@@ -122,9 +122,9 @@ impl Pulse {
     }
 
     /// Where the worker stands; `None` as long as it has not said so.
-    pub fn place(&self) -> Option<Place> {
+    pub fn place(&self) -> Option<RecordPosition> {
         let Look(fields) = self.look();
-        let place = Place {
+        let place = RecordPosition {
             record: fields[RECORD],
             offset: fields[OFFSET],
             file: fields[FILE],
@@ -186,10 +186,10 @@ mod tests {
         assert_eq!(driver.place(), None);
         worker.beat();
         let beaten = driver.look();
-        assert_eq!(driver.place(), Some(Place::default()));
+        assert_eq!(driver.place(), Some(RecordPosition::default()));
         worker.beat();
         assert_ne!(driver.look(), beaten);
-        let place = Place {
+        let place = RecordPosition {
             record: 3,
             offset: 1 << 40,
             file: 2,

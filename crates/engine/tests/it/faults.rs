@@ -26,7 +26,7 @@ pub const EIO: Fault = Fault::Code(5);
 pub const FULL: Fault = Fault::Code(28);
 
 /// Five tries: the first and four more.
-const MOST_TRIES: u64 = 5;
+const TRIES_MAX: u64 = 5;
 
 /// A job, and where it begins.
 pub struct Scenario {
@@ -206,10 +206,10 @@ fn a_device_that_stays_broken_ends_the_job_after_five_tries() {
             of_tasks.sort();
             let tries = of_tasks.chunk_by(|a, b| a == b).map(<[_]>::len).max();
             let tries = tries.unwrap_or(0) as u64;
-            assert!(tries <= MOST_TRIES, "{}", outcome.what());
+            assert!(tries <= TRIES_MAX, "{}", outcome.what());
             most_tries.fetch_max(tries, Ordering::Relaxed);
         });
-        assert_eq!(most_tries.into_inner(), MOST_TRIES);
+        assert_eq!(most_tries.into_inner(), TRIES_MAX);
     }
 }
 

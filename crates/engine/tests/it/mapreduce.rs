@@ -14,7 +14,8 @@ use gristmill_engine::spill::collect::{Collector, partition_bytes};
 use gristmill_engine::storage::stores::Stores;
 use gristmill_engine::storage::{Caching, LocalDisk};
 use gristmill_engine::task::{
-    Attempt, How, Work, WorkAgain, WorkFile, WorkKind, WorkReport, WorkSpec,
+    Attempt, ExecutorKind, ExecutorSpec, UserAttemptSpec, UserTaskExecutor, UserTaskFile,
+    UserTaskKind, UserTaskReport,
 };
 use gristmill_engine::{Error, Kind, Result};
 use proptest::collection::vec;
@@ -55,7 +56,7 @@ impl Words {
         }
     }
 
-    fn write(&self, spec: &WorkSpec, name: String, text: &str) -> Result<WorkFile> {
+    fn write(&self, spec: &UserAttemptSpec, name: String, text: &str) -> Result<UserTaskFile> {
         self.store.create_directory(&spec.output)?;
         let path = spec.output.join(&name);
         let bytes = text.len() as u64;
@@ -63,7 +64,7 @@ impl Words {
             .create(&path, bytes, Caching::Cached)?
             .write_at(text.as_bytes(), 0)?;
         let records = text.lines().count() as u64;
-        Ok(WorkFile {
+        Ok(UserTaskFile {
             name: name.into(),
             bytes,
             records,
@@ -71,11 +72,11 @@ impl Words {
         })
     }
 
-    fn map(&self, spec: &WorkSpec, number: u32, text: &str) -> Result<WorkReport> {
-        let mut report = WorkReport {
+    fn map(&self, spec: &UserAttemptSpec, number: u32, text: &str) -> Result<UserTaskReport> {
+        let mut report = UserTaskReport {
             records_in: 1,
             bytes_in: text.len() as u64 - u64::from(self.short),
-            ..WorkReport::default()
+            ..UserTaskReport::default()
         };
         if spec.partitions == 0 {
             let name = format!("part-m-{number:05}");
@@ -109,8 +110,8 @@ impl Words {
         Ok(report)
     }
 
-    fn reduce(&self, spec: &WorkSpec, partition: u32) -> Result<WorkReport> {
-        let WorkKind::Reduce {
+    fn reduce(&self, spec: &UserAttemptSpec, partition: u32) -> Result<UserTaskReport> {
+        let UserTaskKind::Reduce {
             runs, source_bytes, ..
         } = &spec.work
         else {
@@ -149,13 +150,13 @@ impl Words {
             format!("part-r-{partition:05}"),
             &lines.collect::<String>(),
         )?;
-        Ok(WorkReport {
+        Ok(UserTaskReport {
             records_in: feed.seen().0 - u64::from(self.lossy),
             bytes_in: feed.seen().1,
             groups: counts.len() as u64,
             records_out: counts.len() as u64,
             files: vec![file],
-            ..WorkReport::default()
+            ..UserTaskReport::default()
         })
     }
 }
@@ -164,25 +165,25 @@ fn partition_of(word: &str, partitions: u32) -> u32 {
     word.bytes().map(u32::from).sum::<u32>() % partitions
 }
 
-impl Work for Words {
+impl UserTaskExecutor for Words {
     /// It is given anew to whoever goes on: what is kept is never looked at.
-    fn again(&self) -> Option<WorkAgain> {
-        Some(WorkAgain {
-            how: How::Scripts {
+    fn spec(&self) -> Option<ExecutorSpec> {
+        Some(ExecutorSpec {
+            kind: ExecutorKind::Scripts {
                 environment: BTreeMap::new(),
             },
             definition: b"words".to_vec(),
         })
     }
 
-    fn run(&self, spec: &WorkSpec, attempt: &Attempt<'_>) -> Result<WorkReport> {
+    fn run(&self, spec: &UserAttemptSpec, attempt: &Attempt<'_>) -> Result<UserTaskReport> {
         self.begun.fetch_add(1, Ordering::Relaxed);
         attempt.progress(0)?;
         let report = match &spec.work {
-            WorkKind::Map { number, what, .. } => {
+            UserTaskKind::Map { number, what, .. } => {
                 self.map(spec, *number, what.value().as_str().unwrap())
             }
-            WorkKind::Reduce { partition, .. } => self.reduce(spec, *partition),
+            UserTaskKind::Reduce { partition, .. } => self.reduce(spec, *partition),
         }?;
         if spec.attempt == 0 && self.fail_once.contains(&spec.task) {
             let error = Error::new(Kind::Io, "count words", "as it was told to");
@@ -206,7 +207,7 @@ fn run(place: &Place, words: Words, splits: &[&str], more: &Value) -> JobReport 
         job_id: "job_1".into(),
         history: Default::default(),
         work: Some(Arc::new(words)),
-        host: String::new(),
+        interpreter: String::new(),
         process: Process::Shared,
         worker: None,
     };

@@ -15,7 +15,7 @@ use super::support::{
 const ALL_SAMPLED: usize = 1 << 14;
 
 /// Most entries that a reduce task sorts at once: a larger bucket is taken in several batches.
-const MOST_AT_ONCE: u64 = 1 << 18;
+const AT_ONCE_MAX: u64 = 1 << 18;
 
 /// What the keys of an input are like.
 #[derive(Debug, Clone, Copy)]
@@ -387,7 +387,7 @@ fn keys_that_evade_the_sample_sort_like_the_naive_sort() {
             }
         }
         assert!(
-            largest_bucket(&plan, &keys) > MOST_AT_ONCE,
+            largest_bucket(&plan, &keys) > AT_ONCE_MAX,
             "the sample sees more than planned"
         );
 

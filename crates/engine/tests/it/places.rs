@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use gristmill_engine::Kind;
 use gristmill_engine::commit::{
-    CommitOptions, Committer, Made, Taken, UploadCommitter, check_output,
+    CommitOptions, Committer, Made, Ownership, UploadCommitter, check_output,
 };
 use gristmill_engine::storage::local::Local;
 use gristmill_engine::storage::memory::Memory;
@@ -362,7 +362,7 @@ fn a_committer_publishes_what_is_named_and_leaves_no_upload() {
         overwrite: false,
         sync: true,
     };
-    let taken = Taken::default();
+    let taken = Ownership::default();
     let adopted = UploadCommitter::begin(
         &stores,
         (&target, false),

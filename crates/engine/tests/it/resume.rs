@@ -17,7 +17,7 @@ use gristmill_engine::storage::LocalDisk;
 use gristmill_engine::storage::faulty::Faulty;
 use gristmill_engine::storage::local::Local;
 use gristmill_engine::storage::stores::Stores;
-use gristmill_engine::task::Work;
+use gristmill_engine::task::UserTaskExecutor;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -53,17 +53,17 @@ impl Desk {
         let environment = jobs::Environment {
             store: Stores::new(Arc::clone(&store) as Arc<dyn LocalDisk>),
             job_id: "job_1".into(),
-            history: history::Place {
+            history: history::HistoryConfig {
                 jobs: Some(self.home.path().to_owned()),
                 keep_short: true,
                 options: self.spec.clone(),
-                ..history::Place::default()
+                ..history::HistoryConfig::default()
             },
             work: self.spec.get("mapreduce").map(|_| {
                 let store = Arc::clone(&store) as Arc<dyn LocalDisk>;
-                Arc::new(Words::over(store)) as Arc<dyn Work>
+                Arc::new(Words::over(store)) as Arc<dyn UserTaskExecutor>
             }),
-            host: String::new(),
+            interpreter: String::new(),
             process: Process::Shared,
             worker: None,
         };

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use gristmill_engine::jobs::{JobReport, Status};
-use gristmill_engine::plan::spill::SpillNumbers;
+use gristmill_engine::plan::spill::MemoryLayout;
 use gristmill_engine::runner::Control;
 use serde_json::{Value, json};
 
@@ -159,7 +159,7 @@ impl Case {
             .map(|name| ran.report.counters[name]);
         assert_eq!(runs > 0, self.records > 0);
         let memory = self.least_memory(workers);
-        let numbers = SpillNumbers::new(memory, workers, 100, self.record_bytes).unwrap();
+        let numbers = MemoryLayout::new(memory, workers, 100, self.record_bytes).unwrap();
         assert_eq!(passes, numbers.passes(runs as usize) as u64, "{runs} runs");
         if self.spec[self.command()]["unique"] != json!(true) {
             assert_eq!(spilled, (passes + 1) * self.records, "{runs} runs");
@@ -230,7 +230,7 @@ fn names(tree: &Tree) -> Vec<String> {
 }
 
 /// Runs that passes make of runs.
-fn merged_runs(numbers: &SpillNumbers, runs: usize) -> usize {
+fn merged_runs(numbers: &MemoryLayout, runs: usize) -> usize {
     let groups = numbers.groups(&vec![0; runs]).unwrap();
     if groups.is_empty() {
         return 0;

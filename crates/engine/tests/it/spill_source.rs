@@ -11,8 +11,10 @@ use gristmill_engine::error::{Kind, Result};
 use gristmill_engine::merge::{Segment, merge_segments};
 use gristmill_engine::record::arena::file_starts;
 use gristmill_engine::record::shape::{Fixed, Lines, Shape};
-use gristmill_engine::run::RunFile;
-use gristmill_engine::spill::{Needed, Pieces, SpillPlan, SpillScratch, SpilledRun, spill_pieces};
+use gristmill_engine::sorted_run::RunFile;
+use gristmill_engine::spill::{
+    MemoryModel, Pieces, SpillPlan, SpillScratch, SpilledRun, spill_pieces,
+};
 use gristmill_engine::split::input_files;
 use gristmill_engine::storage::input::{InputFile, Piece};
 use gristmill_engine::storage::layered::{Layered, MEMORY_PLACE};
@@ -21,7 +23,7 @@ use gristmill_engine::storage::{BLOCK_BYTES, Caching, LocalDisk, Output, Store};
 
 const LINES: Lines = Lines { descending: false };
 
-const NEEDED: Needed = Needed {
+const NEEDED: MemoryModel = MemoryModel {
     fixed_bytes: 1_000_000,
     worker_fixed_bytes: 0,
     workers: 3,

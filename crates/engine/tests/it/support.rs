@@ -9,7 +9,7 @@ use gristmill_engine::budget::Process;
 use gristmill_engine::history;
 use gristmill_engine::jobs::JobSpec;
 use gristmill_engine::jobs::{self, JobReport, Status, Success};
-use gristmill_engine::plan::spill::SpillNumbers;
+use gristmill_engine::plan::spill::MemoryLayout;
 use gristmill_engine::runner::Control;
 use gristmill_engine::storage::faulty::{Faulty, Plan};
 use gristmill_engine::storage::layered::MEMORY_PLACE;
@@ -130,9 +130,9 @@ impl Place {
         let environment = jobs::Environment {
             store: Stores::new(store),
             job_id,
-            history: history::Place::default(),
+            history: history::HistoryConfig::default(),
             work: None,
-            host: String::new(),
+            interpreter: String::new(),
             process: Process::Shared,
             worker: None,
         };
@@ -191,7 +191,7 @@ fn read(store: &dyn LocalDisk, path: &Path) -> Vec<u8> {
 
 /// The least memory that spills records of which none is known to be longer than this.
 pub fn least_memory(workers: usize, longest: u64) -> u64 {
-    let refusal = SpillNumbers::new(1, workers, 100, longest).unwrap_err();
+    let refusal = MemoryLayout::new(1, workers, 100, longest).unwrap_err();
     let needed = refusal.detail_of("needed_bytes");
     needed.unwrap().parse().unwrap()
 }

@@ -4,7 +4,7 @@ use gristmill_engine::Error;
 use gristmill_engine::aggregate::Aggregate;
 use gristmill_engine::merge::groups as merge;
 use gristmill_engine::task::{feed_of, group_mark};
-use gristmill_engine::worker::{Place, Pulse};
+use gristmill_engine::worker::{Pulse, RecordPosition};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use serde_json::json;
@@ -103,7 +103,7 @@ fn note(groups: &merge::Groups, begins: bool) {
         && let Some(pulse) = Pulse::mine()
     {
         let (given, first, bytes) = groups.given();
-        pulse.write(&Place {
+        pulse.write(&RecordPosition {
             record,
             offset: given,
             file: group_mark(first, bytes),

@@ -23,7 +23,7 @@ mod value;
 use std::sync::{Mutex, PoisonError};
 
 use gristmill_engine::aggregate::Aggregate;
-use gristmill_engine::task::WorkSpec;
+use gristmill_engine::task::UserAttemptSpec;
 use gristmill_engine::{Error, Kind, Result};
 use pyo3::prelude::*;
 
@@ -32,7 +32,7 @@ pub use files::{CompressedReader, CompressedWriter};
 pub use groups::{Groups, Values};
 pub use lines::LineWriter;
 pub use plan::plan_text;
-pub use processes::{Work, dismiss_workers, plan_streaming, retry_scripts};
+pub use processes::{Executor, dismiss_workers, plan_streaming, retry_scripts};
 pub use reader::LineReader;
 pub use value::{decode, decode_key, encode, encode_key, encode_order};
 
@@ -54,7 +54,7 @@ fn exclusive<T>(mutex: &mut Mutex<T>) -> &mut T {
     mutex.get_mut().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn spec_of(json: &str) -> PyResult<WorkSpec> {
+fn spec_of(json: &str) -> PyResult<UserAttemptSpec> {
     let spec = serde_json::from_str(json);
     spec.map_err(|error| to_python(&Error::bug("read a task", error.to_string())))
 }

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use gristmill_engine::Error;
 use gristmill_engine::plan::streaming::{SplitRequest, split};
-use gristmill_engine::task::streaming::{StreamWork, retry};
-use gristmill_engine::task::{self, ProcessWork};
+use gristmill_engine::task::streaming::{StreamingExecutor, retry};
+use gristmill_engine::task::{self, ProcessPoolExecutor};
 use gristmill_engine::worker::{Command, Definition, Limits, Processes};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -24,16 +24,16 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Who runs the tasks of one job.
 #[pyclass(frozen)]
-pub struct Work(Way);
+pub struct Executor(Way);
 
 enum Way {
     /// In so many processes.
-    Processes(Arc<ProcessWork>, usize),
-    Scripts(Arc<StreamWork>),
+    Processes(Arc<ProcessPoolExecutor>, usize),
+    Scripts(Arc<StreamingExecutor>),
 }
 
 #[pymethods]
-impl Work {
+impl Executor {
     #[new]
     #[pyo3(signature = (command, definition, key, *, environment, scratch, workers, folder = None, timeout_s = None, worker_memory = None))]
     #[expect(clippy::too_many_arguments, reason = "each is an option of its own")]
@@ -70,8 +70,8 @@ impl Work {
             memory_bytes: worker_memory,
             ..Limits::default()
         };
-        let work = ProcessWork::new(command, Definition { key, bytes }, limits);
-        Ok(Work(Way::Processes(Arc::new(work), workers)))
+        let work = ProcessPoolExecutor::new(command, Definition { key, bytes }, limits);
+        Ok(Executor(Way::Processes(Arc::new(work), workers)))
     }
 
     #[staticmethod]
@@ -80,10 +80,12 @@ impl Work {
         reason = "the edge itself: it is the environment that scripts inherit"
     )]
     fn scripts(definition: &str) -> PyResult<Self> {
-        let work = StreamWork::new(definition, stores());
+        let work = StreamingExecutor::new(definition, stores());
         let environment = std::env::vars_os().collect();
         let work = work.map_err(|error| to_python(&error))?;
-        Ok(Work(Way::Scripts(Arc::new(work.inheriting(environment)))))
+        Ok(Executor(Way::Scripts(Arc::new(
+            work.inheriting(environment),
+        ))))
     }
 }
 
@@ -132,9 +134,9 @@ fn with_stderr(py: Python<'_>, error: &Error) -> PyErr {
     raised
 }
 
-impl Work {
+impl Executor {
     /// The work of a new job.
-    pub fn to_engine(&self) -> Arc<dyn task::Work> {
+    pub fn to_engine(&self) -> Arc<dyn task::UserTaskExecutor> {
         match &self.0 {
             Way::Scripts(work) => work.clone(),
             Way::Processes(work, workers) => {

@@ -9,7 +9,7 @@ use gristmill_engine::codec::{self, Coding};
 use gristmill_engine::split::lines::{LineOptions, LineReader as Lines, Terminator};
 use gristmill_engine::split::text::{TextPiece, open_lines};
 use gristmill_engine::storage::{Caching, ReadFile, Store};
-use gristmill_engine::worker::{Place, Pulse};
+use gristmill_engine::worker::{Pulse, RecordPosition};
 use gristmill_engine::{Error, Kind, Result};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -401,7 +401,7 @@ impl LineReader {
     fn say(&mut self) {
         let (files, records, bytes) = self.of_others;
         if let Some(pulse) = Pulse::mine() {
-            pulse.write(&Place {
+            pulse.write(&RecordPosition {
                 record: records + self.records - 1,
                 offset: self.offset,
                 file: files + self.piece as u64,

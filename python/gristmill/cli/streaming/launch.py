@@ -1,6 +1,6 @@
 """A job with scripts, from its meaning to its exit code.
 
-    Meaning ─files─▶ _core.plan_streaming ─splits─▶ _core.Job, with _core.Work.scripts ─▶ JobReport
+    Meaning ─files─▶ _core.plan_streaming ─splits─▶ _core.Job, with _core.Executor.scripts ─▶ JobReport
 
 Exit codes are Hadoop's: 0 done, 1 failed, 5 the output exists or the input does not; and 2 for a
 command line that cannot be honoured.
@@ -228,7 +228,7 @@ def _wait(arguments: Arguments, spec: dict[str, Any], definition: dict[str, Any]
     quiet = arguments.has("json")
     with signals.deferred() as pending:
         try:
-            work = _core.Work.scripts(told)
+            work = _core.Executor.scripts(told)
             job = _core.Job(
                 asked,
                 job_id,

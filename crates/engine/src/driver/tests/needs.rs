@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::record::shape::{Lines, Shape};
-use crate::spill::{Needed, SpilledRun};
+use crate::spill::{MemoryModel, SpilledRun};
 use crate::task::{MergeRun, MergeRunsSpec, RunPlan};
 
 /// A plan that begins all of its stages at once; keeps how many reports it was given.
@@ -97,7 +97,7 @@ fn merge(names: &[&str]) -> TaskSpec {
             borders: Vec::new(),
             places: Vec::new(),
             buffer_bytes: 0,
-            needed: Needed::default(),
+            needed: MemoryModel::default(),
         }),
         runs: names.iter().map(run).collect(),
         source_bytes: 0,

@@ -17,8 +17,8 @@ const WORTH_BYTES: usize = 256 << 10;
 
 /// What a script does next is not known: a rest is no longer. One that is faster is not left alone at all: all else may be
 /// waiting for it.
-const MOST_REST: Duration = Duration::from_millis(10);
-const LEAST_REST: Duration = Duration::from_millis(5);
+const REST_MAX: Duration = Duration::from_millis(10);
+const REST_MIN: Duration = Duration::from_millis(5);
 
 /// The pace of one direction of a script.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ impl Pace {
         let now = rest_of(self.bytes, self.since.elapsed(), self.worth_bytes);
         let rest = now.min(self.before);
         (self.bytes, self.since, self.before) = (0, Instant::now(), now);
-        if rest < LEAST_REST {
+        if rest < REST_MIN {
             return 0;
         }
         u16::try_from(rest.as_millis()).unwrap_or(u16::MAX)
@@ -65,7 +65,7 @@ fn rest_of(bytes: usize, took: Duration, worth_bytes: usize) -> Duration {
         return Duration::ZERO;
     }
     let rest_s = took.as_secs_f64() * worth_bytes as f64 / bytes as f64;
-    Duration::from_secs_f64(rest_s.min(MOST_REST.as_secs_f64()))
+    Duration::from_secs_f64(rest_s.min(REST_MAX.as_secs_f64()))
 }
 
 #[cfg(test)]

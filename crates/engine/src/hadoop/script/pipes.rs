@@ -20,7 +20,7 @@ const WAIT_MS: i32 = 50;
 const PIPE_BYTES: i32 = 1 << 20;
 
 /// What any pipe holds: the least a system has.
-const LEAST_PIPE_BYTES: usize = 4 << 10;
+const PIPE_BYTES_MIN: usize = 4 << 10;
 
 /// Writes are gathered to so many bytes, as Hadoop gathers them.
 const GATHER_BYTES: usize = 128 << 10;
@@ -38,7 +38,7 @@ pub enum Halt {
 
 /// What the threads around one script share.
 #[derive(Debug)]
-pub struct Watch<'a> {
+pub struct ScriptDeadline<'a> {
     stop: &'a AtomicBool,
     failed: AtomicBool,
     began: Instant,
@@ -49,10 +49,10 @@ pub struct Watch<'a> {
     exit_matters: bool,
 }
 
-impl<'a> Watch<'a> {
-    /// A watch that looks at `stop`; nothing may take longer than `timeout`.
+impl<'a> ScriptDeadline<'a> {
+    /// A deadline that also looks at `stop`; nothing may take longer than `timeout`.
     pub fn new(stop: &'a AtomicBool, timeout: Option<Duration>) -> Self {
-        Watch {
+        ScriptDeadline {
             stop,
             failed: AtomicBool::new(false),
             began: Instant::now(),
@@ -117,7 +117,7 @@ impl<End: AsFd + From<OwnedFd>> Pipe<End> {
         let holds = descriptors::grow_pipe(end.as_fd(), PIPE_BYTES);
         Pipe {
             end: End::from(end),
-            pace: Pace::new(holds.unwrap_or(LEAST_PIPE_BYTES)),
+            pace: Pace::new(holds.unwrap_or(PIPE_BYTES_MIN)),
         }
     }
 
@@ -158,7 +158,7 @@ impl Pipe<PipeReader> {
 
 impl Pipe<PipeWriter> {
     /// Writes all of `data`; false once nobody reads any more.
-    fn write(&mut self, data: &[u8], watch: &Watch<'_>) -> Result<bool, Halt> {
+    fn write(&mut self, data: &[u8], watch: &ScriptDeadline<'_>) -> Result<bool, Halt> {
         let mut rest = data;
         while !rest.is_empty() {
             match self.end.write(rest) {
@@ -188,13 +188,13 @@ impl Pipe<PipeWriter> {
 pub struct Stdin<'a> {
     pipe: Option<Pipe<PipeWriter>>,
     gathered: Vec<u8>,
-    watch: &'a Watch<'a>,
+    watch: &'a ScriptDeadline<'a>,
     /// Why writing ended early.
     halt: Option<Halt>,
 }
 
 impl<'a> Stdin<'a> {
-    pub(super) fn new(pipe: Pipe<PipeWriter>, watch: &'a Watch<'a>) -> Self {
+    pub(super) fn new(pipe: Pipe<PipeWriter>, watch: &'a ScriptDeadline<'a>) -> Self {
         Stdin {
             pipe: Some(pipe),
             gathered: Vec::with_capacity(2 * GATHER_BYTES),
@@ -269,7 +269,7 @@ impl<'a> Stdin<'a> {
 #[derive(Debug)]
 pub struct Stdout<'a> {
     pipe: Pipe<PipeReader>,
-    watch: &'a Watch<'a>,
+    watch: &'a ScriptDeadline<'a>,
     /// Whether the last read left the pipe empty.
     is_empty: bool,
     /// Why reading ended early.
@@ -277,7 +277,7 @@ pub struct Stdout<'a> {
 }
 
 impl<'a> Stdout<'a> {
-    pub(super) fn new(pipe: Pipe<PipeReader>, watch: &'a Watch<'a>) -> Self {
+    pub(super) fn new(pipe: Pipe<PipeReader>, watch: &'a ScriptDeadline<'a>) -> Self {
         Stdout {
             pipe,
             watch,

@@ -19,7 +19,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::exit::Exit;
-use super::pipes::{Halt, Pipe, Stdin, Stdout, Watch};
+use super::pipes::{Halt, Pipe, ScriptDeadline, Stdin, Stdout};
 use super::reporter::Reporter;
 use crate::error::{Error, Kind, Result};
 use crate::names::show_path;
@@ -55,15 +55,15 @@ pub struct Program {
 #[derive(Debug)]
 pub struct Ended<T, F> {
     /// What reading its output gave.
-    pub taken: Result<T>,
+    pub stdout: Result<T>,
     /// What feeding it gave.
-    pub fed: Result<F>,
+    pub stdin: Result<F>,
     /// Why it was ended, if it was.
     pub halt: Option<Halt>,
     /// How it ended.
     pub exit: Exit,
     /// What it said on standard error.
-    pub said: Reporter,
+    pub stderr: Reporter,
 }
 
 /// Runs a program: `feed` writes its input, in a thread, while `take` reads its output.
@@ -73,7 +73,7 @@ pub struct Ended<T, F> {
 pub fn run<T, F: Send>(
     program: &Program,
     prefix: &str,
-    watch: &Watch<'_>,
+    watch: &ScriptDeadline<'_>,
     feed: impl FnOnce(&mut Stdin<'_>) -> Result<F> + Send,
     take: impl FnOnce(&mut Stdout<'_>) -> Result<T>,
 ) -> Result<Ended<T, F>> {
@@ -125,11 +125,11 @@ pub fn run<T, F: Send>(
     let exit = child.end();
     said.end();
     Ok(Ended {
-        taken,
-        fed,
+        stdout: taken,
+        stdin: fed,
         halt,
         exit,
-        said,
+        stderr: said,
     })
 }
 
@@ -137,7 +137,7 @@ pub fn run<T, F: Send>(
 fn listen(
     mut errors: Pipe<PipeReader>,
     said: &mut Reporter,
-    watch: &Watch<'_>,
+    watch: &ScriptDeadline<'_>,
     over: &std::sync::atomic::AtomicBool,
 ) {
     let mut buffer = vec![0; 16 << 10];
@@ -190,7 +190,7 @@ impl Group {
     }
 
     /// Waits for the process to end by itself; how it did, if the system knows.
-    fn wait(&mut self, watch: &Watch<'_>) -> Result<Option<Exit>, Halt> {
+    fn wait(&mut self, watch: &ScriptDeadline<'_>) -> Result<Option<Exit>, Halt> {
         loop {
             match self.0.try_wait() {
                 Ok(None) => {}

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! So a file that was saved and put back, restored from a copy or checked out once more is the same. Inputs may be large:
-//! these are known by length and time stamp alone ([`Known`]).
+//! these are known by length and time stamp alone ([`FileVersion`]).
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Kind, Result};
-use crate::history::event::Known;
+use crate::history::event::FileVersion;
 use crate::jobs::steps::OPERATION;
 use crate::storage::{Caching, FileKind, Store};
 
@@ -24,7 +24,7 @@ const READ_BYTES: usize = 1 << 20;
 /// A file as it was.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Content {
-    known: Known,
+    known: FileVersion,
     sha256: String,
 }
 
@@ -43,7 +43,7 @@ pub(super) fn contents(store: &dyn Store, paths: &[PathBuf]) -> Result<Vec<Conte
             && stat.kind == FileKind::File
         {
             found.push(Content {
-                known: Known::new(path, &stat),
+                known: FileVersion::new(path, &stat),
                 sha256: hash_of(store, path)?,
             });
         }
@@ -57,7 +57,7 @@ pub(super) fn check(store: &dyn Store, files: &[Content], what: &str) -> Result<
         let path = &then.known.path;
         let why = match store.stat(path)? {
             None => format!("{what} is gone"),
-            Some(stat) if is_same(store, then, &Known::new(path, &stat))? => continue,
+            Some(stat) if is_same(store, then, &FileVersion::new(path, &stat))? => continue,
             Some(_) => format!("{what} changed since the job began"),
         };
         return Err(Error::new(Kind::InputChanged, OPERATION, why)
@@ -67,7 +67,7 @@ pub(super) fn check(store: &dyn Store, files: &[Content], what: &str) -> Result<
     Ok(())
 }
 
-fn is_same(store: &dyn Store, then: &Content, now: &Known) -> Result<bool> {
+fn is_same(store: &dyn Store, then: &Content, now: &FileVersion) -> Result<bool> {
     if now.is_same(&then.known) {
         return Ok(true);
     }

@@ -21,10 +21,10 @@ use crate::error::{Error, Kind, Result};
 use crate::history::Hidden;
 use crate::jobs::environment::Environment;
 use crate::jobs::steps::refusal::NOT_BEGUN;
-use crate::jobs::steps::{Job, OPERATION, Story};
+use crate::jobs::steps::{Job, OPERATION, ReplayedHistory};
 use crate::plan::mapreduce::MapReduceSpec;
 use crate::storage::location::Location;
-use crate::task::{How, Work, WorkAgain, WorkSplit};
+use crate::task::{ExecutorKind, ExecutorSpec, UserTaskExecutor, UserTaskSplit};
 
 /// The version of the file.
 const FORMAT: u32 = 2;
@@ -33,7 +33,7 @@ const FORMAT: u32 = 2;
 #[derive(Debug, Default)]
 pub(super) struct Definition {
     pub(super) spec: MapReduceSpec,
-    pub(super) work: Option<Arc<dyn Work>>,
+    pub(super) work: Option<Arc<dyn UserTaskExecutor>>,
     /// The hash of the file, in hexadecimal.
     pub(super) hash: Option<String>,
     /// Whether its code is ours, so that its options alone say what it does.
@@ -53,7 +53,7 @@ struct Header {
     options: Value,
     #[serde(with = "crate::names")]
     files: Vec<PathBuf>,
-    splits: Vec<WorkSplit>,
+    splits: Vec<UserTaskSplit>,
     /// What must not come back in an error that the history keeps.
     #[serde(default)]
     hidden: Hidden,
@@ -61,7 +61,7 @@ struct Header {
     code: Vec<Content>,
     /// Its side files as they were.
     side_files: Vec<Content>,
-    how: How,
+    how: ExecutorKind,
 }
 
 impl Definition {
@@ -74,7 +74,7 @@ impl Definition {
     }
 
     /// Of a job whose code is ours.
-    pub(super) fn native(spec: MapReduceSpec, work: Arc<dyn Work>) -> Self {
+    pub(super) fn native(spec: MapReduceSpec, work: Arc<dyn UserTaskExecutor>) -> Self {
         Definition {
             spec,
             work: Some(work),
@@ -104,18 +104,22 @@ fn given(job: &Job<'_>, spec: &MapReduceSpec) -> Result<Definition> {
         work: environment.work.clone(),
         ..Definition::default()
     };
-    let again = environment.work.as_ref().and_then(|work| work.again());
-    if let Some(again) = again
-        && spec.once.is_none()
+    let executor = environment.work.as_ref().and_then(|work| work.spec());
+    if let Some(executor) = executor
+        && spec.not_resumable_reason.is_none()
         && job.watched.recorder().is_on()
     {
-        found.written = file_of(environment, spec, again)?;
+        found.written = file_of(environment, spec, executor)?;
         found.hash = Some(hash(&found.written));
     }
     Ok(found)
 }
 
-fn file_of(environment: &Environment, spec: &MapReduceSpec, again: WorkAgain) -> Result<Vec<u8>> {
+fn file_of(
+    environment: &Environment,
+    spec: &MapReduceSpec,
+    executor: ExecutorSpec,
+) -> Result<Vec<u8>> {
     let absolute = |path: &PathBuf| {
         if Location::of(path).is_remote() {
             return Ok(path.clone());
@@ -132,23 +136,23 @@ fn file_of(environment: &Environment, spec: &MapReduceSpec, again: WorkAgain) ->
     let header = Header {
         format: FORMAT,
         job_id: environment.job_id.clone(),
-        host: environment.host.clone(),
+        host: environment.interpreter.clone(),
         options: environment.history.options.clone(),
         hidden: environment.history.hidden.clone(),
         files: spec.files.iter().map(absolute).collect::<Result<_>>()?,
         splits: spec.splits.clone(),
         code: contents(store, &spec.code)?,
         side_files: contents(store, &side_files)?,
-        how: again.how,
+        how: executor.kind,
     };
     let mut bytes = serde_json::to_vec(&header)
         .map_err(|error| Error::bug("keep a job's definition", error.to_string()))?;
     bytes.push(b'\n');
-    bytes.extend(again.definition);
+    bytes.extend(executor.definition);
     Ok(bytes)
 }
 
-fn kept(job: &Job<'_>, spec: &MapReduceSpec, story: &Story) -> Result<Definition> {
+fn kept(job: &Job<'_>, spec: &MapReduceSpec, story: &ReplayedHistory) -> Result<Definition> {
     let environment = job.environment;
     let store = &*environment.store;
     let refuse = |why: &str| Err(job.refusal(why));
@@ -167,9 +171,12 @@ fn kept(job: &Job<'_>, spec: &MapReduceSpec, story: &Story) -> Result<Definition
     if header.job_id != *job_id || header.options != environment.history.options {
         return refuse("the file that says what its code is is that of another job");
     }
-    let by_python = matches!(header.how, How::Processes { .. });
-    if by_python && header.host != environment.host {
-        let message = format!("{} began it, and this is {}", header.host, environment.host);
+    let by_python = matches!(header.how, ExecutorKind::Processes { .. });
+    if by_python && header.host != environment.interpreter {
+        let message = format!(
+            "{} began it, and this is {}",
+            header.host, environment.interpreter
+        );
         return Err(Error::new(Kind::BadInput, OPERATION, message)
             .advise("resume it with the Python that began it, or start it anew"));
     }
@@ -179,11 +186,11 @@ fn kept(job: &Job<'_>, spec: &MapReduceSpec, story: &Story) -> Result<Definition
     let side_files = header.side_files.iter().map(Content::path).collect();
     let work = match &environment.work {
         Some(work) => work.clone(), // of a caller who has it
-        None => WorkAgain {
-            how: header.how,
+        None => ExecutorSpec {
+            kind: header.how,
             definition,
         }
-        .work(job.workers, environment.store.clone())?,
+        .build(job.workers, environment.store.clone())?,
     };
     Ok(Definition {
         spec: MapReduceSpec {

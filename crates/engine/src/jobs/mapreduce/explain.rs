@@ -5,13 +5,13 @@ use crate::jobs::steps::Job;
 use crate::jobs::steps::explain::memory;
 use crate::plan::explain::{Explanation, PlannedStage};
 use crate::plan::mapreduce::{Command, MapReduceSpec};
-use crate::plan::spill::SpillNumbers;
+use crate::plan::spill::MemoryLayout;
 
 /// The plan of a MapReduce job: how much its code puts out is not known beforehand.
 pub(super) fn of_plan(
     job: &Job<'_>,
     spec: &MapReduceSpec,
-    numbers: &SpillNumbers,
+    numbers: &MemoryLayout,
 ) -> Result<Explanation> {
     let (bytes, splits) = (spec.input_bytes(), spec.splits.len());
     let partitions = spec.partitions as usize;

@@ -6,10 +6,10 @@
 
 use crate::error::{Error, Kind};
 use crate::plan::mapreduce::MapReduceSpec;
-use crate::task::{UserTaskSpec, WorkKind, WorkReport};
+use crate::task::{UserTaskKind, UserTaskReport, UserTaskSpec};
 
 /// Most tasks that are named in a warning.
-const MOST_NAMED: usize = 10;
+const NAMED_MAX: usize = 10;
 
 /// The tasks of a stage that the job is done without.
 #[derive(Debug, Default)]
@@ -39,12 +39,8 @@ impl Missing {
         let error = self.error.as_ref()?;
         let mut numbers = self.tasks.clone();
         numbers.sort_unstable();
-        let named: Vec<String> = numbers
-            .iter()
-            .take(MOST_NAMED)
-            .map(u32::to_string)
-            .collect();
-        let more = if numbers.len() > MOST_NAMED {
+        let named: Vec<String> = numbers.iter().take(NAMED_MAX).map(u32::to_string).collect();
+        let more = if numbers.len() > NAMED_MAX {
             ", ..."
         } else {
             ""
@@ -66,17 +62,17 @@ impl Failures {
         spec: &MapReduceSpec,
         task: &UserTaskSpec,
         error: &Error,
-    ) -> Option<WorkReport> {
+    ) -> Option<UserTaskReport> {
         if !matches!(error.kind(), Kind::UserCode | Kind::BadInput) {
             return None;
         }
         let (missing, number, bytes) = match &task.work {
-            WorkKind::Map { number, bytes, .. } => (&mut self.maps, *number, *bytes),
-            WorkKind::Reduce { partition, .. } => (&mut self.reduces, *partition, 0),
+            UserTaskKind::Map { number, bytes, .. } => (&mut self.maps, *number, *bytes),
+            UserTaskKind::Reduce { partition, .. } => (&mut self.reduces, *partition, 0),
         };
         let (tasks, percent) = match &task.work {
-            WorkKind::Map { .. } => (spec.splits.len() as u64, spec.map_failures_percent),
-            WorkKind::Reduce { .. } => (spec.partitions.into(), spec.reduce_failures_percent),
+            UserTaskKind::Map { .. } => (spec.splits.len() as u64, spec.map_failures_percent),
+            UserTaskKind::Reduce { .. } => (spec.partitions.into(), spec.reduce_failures_percent),
         };
         if (missing.count() + 1) * 100 > tasks * u64::from(percent) {
             return None;
@@ -84,7 +80,7 @@ impl Failures {
         missing.tasks.push(number);
         missing.bytes += bytes;
         missing.error.get_or_insert_with(|| error.clone());
-        Some(WorkReport::default())
+        Some(UserTaskReport::default())
     }
 
     /// What the report says of them.
@@ -111,7 +107,7 @@ mod tests {
         serde_json::from_str(&text).unwrap()
     }
 
-    fn task(work: WorkKind) -> UserTaskSpec {
+    fn task(work: UserTaskKind) -> UserTaskSpec {
         let plan = UserTaskPlan {
             partitions: 4,
             places: Vec::new(),
@@ -126,7 +122,7 @@ mod tests {
     }
 
     fn map(number: u32) -> UserTaskSpec {
-        task(WorkKind::Map {
+        task(UserTaskKind::Map {
             number,
             bytes: 3,
             what: SplitData::of(&()).unwrap(),
@@ -160,7 +156,7 @@ mod tests {
             assert_eq!(failures.maps.bytes, 3 * most as u64);
         }
         let reduce = |partition| {
-            task(WorkKind::Reduce {
+            task(UserTaskKind::Reduce {
                 partition,
                 runs: std::sync::Arc::default(),
                 source_bytes: 0,

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::plan::mapreduce::{Command, MapReduceSpec};
 use crate::runner::phases::Phase;
-use crate::task::WorkReport;
+use crate::task::UserTaskReport;
 
 /// Seconds of a stage from which on it matters: below, more tasks would cost what they save.
 const WORTH_SAYING_S: f64 = 2.0;
@@ -21,9 +21,9 @@ pub(super) struct Finished<'a> {
     pub(super) spec: &'a MapReduceSpec,
     pub(super) workers: usize,
     /// What the maps did, together.
-    pub(super) maps: &'a WorkReport,
+    pub(super) maps: &'a UserTaskReport,
     /// What the reduces did.
-    pub(super) reduces: &'a WorkReport,
+    pub(super) reduces: &'a UserTaskReport,
 }
 
 impl Finished<'_> {
@@ -57,7 +57,7 @@ impl Finished<'_> {
         if self.maps.records_in <= splits.len() as u64 {
             return format!("the input has {} record(s)", self.maps.records_in);
         }
-        let compressed = |split: &crate::task::WorkSplit| {
+        let compressed = |split: &crate::task::UserTaskSplit| {
             let what = split.what.value();
             let pieces = what["pieces"].as_array();
             pieces.is_some_and(|pieces| {
@@ -138,10 +138,10 @@ mod tests {
             wall_s,
             used: PhaseUse::default(),
         };
-        let report = WorkReport {
+        let report = UserTaskReport {
             records_in: records,
             groups: records,
-            ..WorkReport::default()
+            ..UserTaskReport::default()
         };
         let finished = Finished {
             spec: &spec,

@@ -5,7 +5,7 @@
 //!    └────files, where nothing is reduced──────────────────────────────────────▲
 //! ```
 //!
-//! A [`Work`](crate::task::Work) does the tasks. What this proves is that every split was
+//! A [`UserTaskExecutor`](crate::task::UserTaskExecutor) does the tasks. What this proves is that every split was
 //! consumed whole, that every pair which the maps put out (or their combiners made of them) came to a reducer, and
 //! that every file is as long as its task said. Only files of the attempts that count are published.
 
@@ -30,7 +30,7 @@ use self::outcome::Outcome;
 use self::promote::promote;
 use self::stages::MapReduce;
 use super::kind::{Described, JobKind};
-use super::steps::{Job, Output, Places, lock, refusal, unless_changed};
+use super::steps::{Job, Output, OutputLocations, lock, refusal, unless_changed};
 use crate::budget::Budget;
 use crate::commit::{Committer, Made, check_file_name};
 use crate::driver::RetryPolicy;
@@ -43,7 +43,7 @@ use crate::storage::Store;
 use crate::storage::input::InputFile;
 use crate::storage::local::not_there;
 use crate::storage::location::Location;
-use crate::task::{Failures, InProcess, JobShared, Node, TaskContext, Work};
+use crate::task::{Failures, InProcess, JobShared, Node, TaskContext, UserTaskExecutor};
 
 /// A job of user code. Its options are not in the table: Python's `gm.Job` and Hadoop Streaming's command line give them.
 #[derive(Debug, Deserialize)]
@@ -79,8 +79,8 @@ impl JobKind for Mapreduce {
     }
 
     fn resumable(&self) -> Result<()> {
-        let once = self.0.once.as_deref();
-        once.map_or(Ok(()), |why| Err(refusal(why, "")))
+        let reason = self.0.not_resumable_reason.as_deref();
+        reason.map_or(Ok(()), |why| Err(refusal(why, "")))
     }
 
     fn keeps_code(&self) -> bool {
@@ -101,7 +101,7 @@ impl JobKind for Mapreduce {
 pub(super) fn run_native(
     job: &mut Job<'_>,
     spec: MapReduceSpec,
-    work: Arc<dyn Work>,
+    work: Arc<dyn UserTaskExecutor>,
 ) -> Result<()> {
     run(job, &Definition::native(spec, work))
 }
@@ -134,7 +134,7 @@ fn run(job: &mut Job<'_>, definition: &Definition) -> Result<()> {
     let context = TaskContext::new(shared, node, InProcess::Nothing);
     let outcome = Arc::new(Mutex::new(Outcome::default()));
     let attempts = committer.attempts_place()?;
-    let places = Places {
+    let places = OutputLocations {
         runs: folders,
         output: committer.staged(),
         names: Vec::new(),
@@ -174,7 +174,7 @@ fn failures_of(job: &Job<'_>) -> Option<Failures> {
     let jobs = environment.history.jobs.as_ref()?;
     job.watched.recorder().is_on().then(|| Failures {
         folder: jobs.join(&environment.job_id).join("failed"),
-        host: environment.host.clone(),
+        host: environment.interpreter.clone(),
     })
 }
 

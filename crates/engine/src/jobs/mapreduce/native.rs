@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use crate::error::Result;
 use crate::jobs::steps::Job;
 use crate::plan::amount::check_count;
-use crate::plan::mapreduce::{Command, MOST_PARTITIONS, MapReduceSpec};
+use crate::plan::mapreduce::{Command, MapReduceSpec, PARTITIONS_MAX};
 use crate::plan::sort::default_parts;
 use crate::split::input_files;
 use crate::split::text::{TextSplit, TextSplits, text_splits};
-use crate::task::{SplitData, WorkSplit};
+use crate::task::{SplitData, UserTaskSplit};
 
 /// The plan of a job that maps the lines of text files and reduces to `parts` part files.
 ///
@@ -21,7 +21,7 @@ pub(in crate::jobs) fn text_job(
     parts: Option<usize>,
     output: &Path,
 ) -> Result<MapReduceSpec> {
-    check_count("parts", parts, MOST_PARTITIONS)?;
+    check_count("parts", parts, PARTITIONS_MAX)?;
     let files = input_files(job.store(), inputs)?;
     let how = TextSplits {
         split_min: 0,
@@ -31,8 +31,8 @@ pub(in crate::jobs) fn text_job(
         stride: 1,
     };
     let splits = text_splits(job.store(), &files, &how)?.into_iter();
-    let split = |pieces: TextSplit| -> Result<WorkSplit> {
-        Ok(WorkSplit {
+    let split = |pieces: TextSplit| -> Result<UserTaskSplit> {
+        Ok(UserTaskSplit {
             bytes: pieces.iter().map(|piece| piece.bytes).sum(),
             what: SplitData::of(&serde_json::json!({ "pieces": pieces }))?,
         })

@@ -12,18 +12,18 @@ use crate::jobs::report::JobReport;
 use crate::jobs::steps::Job;
 use crate::jobs::success::success_bytes;
 use crate::plan::mapreduce::MapReduceSpec;
-use crate::task::{WorkFile, WorkReport, kinds};
+use crate::task::{UserTaskFile, UserTaskReport, kinds};
 
 /// What the tasks of a stage did, together.
 #[derive(Debug, Default)]
 pub(super) struct Totals {
     /// Of all tasks; the files with the folder that each is in.
-    pub(super) sum: WorkReport,
-    files: Vec<(PathBuf, WorkFile)>,
+    pub(super) sum: UserTaskReport,
+    files: Vec<(PathBuf, UserTaskFile)>,
 }
 
 impl Totals {
-    pub(super) fn add(&mut self, report: WorkReport) {
+    pub(super) fn add(&mut self, report: UserTaskReport) {
         let sum = &mut self.sum;
         sum.records_in += report.records_in;
         sum.records_out += report.records_out;
@@ -61,7 +61,7 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    pub(super) fn count(&mut self, report: &WorkReport) {
+    pub(super) fn count(&mut self, report: &UserTaskReport) {
         for (group, counters) in &report.counters {
             let sums = self.counters.entry(group.clone()).or_default();
             for (name, amount) in counters {
@@ -96,7 +96,7 @@ impl Outcome {
         Ok(())
     }
 
-    pub(super) fn files(&self) -> impl Iterator<Item = &(PathBuf, WorkFile)> {
+    pub(super) fn files(&self) -> impl Iterator<Item = &(PathBuf, UserTaskFile)> {
         self.maps.files.iter().chain(&self.reduces.files)
     }
 
@@ -188,7 +188,7 @@ struct Success<'a> {
     failed_reduces: u64,
     records: u64,
     bytes: u64,
-    parts: Vec<&'a WorkFile>,
+    parts: Vec<&'a UserTaskFile>,
 }
 
 /// Whether there are none: what a job that is whole need not say.

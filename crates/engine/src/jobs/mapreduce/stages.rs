@@ -7,19 +7,19 @@ use super::outcome::Outcome;
 use crate::driver::{Needs, Plan, Stage};
 use crate::error::{Error, Result};
 use crate::jobs::passes::{MadeRun, Next, Passes, longest_of, makers};
-use crate::jobs::steps::{Places, lock, wrong_report};
+use crate::jobs::steps::{OutputLocations, lock, wrong_report};
 use crate::plan::mapreduce::MapReduceSpec;
-use crate::plan::spill::SpillNumbers;
+use crate::plan::spill::MemoryLayout;
 use crate::spill::SpilledRun;
 use crate::spill::collect::partition_borders;
 use crate::task::{
-    TaskReport, TaskSpec, UserTaskPlan, UserTaskSpec, WorkKind, WorkReport, WorkSplit,
+    TaskReport, TaskSpec, UserTaskKind, UserTaskPlan, UserTaskReport, UserTaskSpec, UserTaskSplit,
 };
 
 /// The stages.
 pub(super) struct MapReduce {
     spec: MapReduceSpec,
-    numbers: SpillNumbers,
+    numbers: MemoryLayout,
     /// What its tasks have in common.
     shared: Arc<UserTaskPlan>,
     passes: Passes,
@@ -41,8 +41,8 @@ impl MapReduce {
     /// The stages of a job whose tasks have the first numbers, and whose passes, which are no user code's, the second.
     pub(super) fn new(
         spec: &MapReduceSpec,
-        (numbers, of_passes): (SpillNumbers, SpillNumbers),
-        (places, attempts): (&Places, &Path),
+        (numbers, of_passes): (MemoryLayout, MemoryLayout),
+        (places, attempts): (&OutputLocations, &Path),
         outcome: Arc<Mutex<Outcome>>,
     ) -> Self {
         let shared = UserTaskPlan {
@@ -62,15 +62,15 @@ impl MapReduce {
         }
     }
 
-    fn task(&self, work: WorkKind) -> TaskSpec {
+    fn task(&self, work: UserTaskKind) -> TaskSpec {
         let plan = Arc::clone(&self.shared);
-        TaskSpec::Work(UserTaskSpec { plan, work })
+        TaskSpec::User(UserTaskSpec { plan, work })
     }
 
     fn map(&mut self) -> Stage {
         self.step = Step::Map;
-        let task = |(number, split): (u32, &WorkSplit)| {
-            self.task(WorkKind::Map {
+        let task = |(number, split): (u32, &UserTaskSplit)| {
+            self.task(UserTaskKind::Map {
                 number,
                 bytes: split.bytes,
                 what: split.what.clone(),
@@ -129,7 +129,7 @@ impl MapReduce {
         let needs = Needs::All(makers(&runs));
         let runs = Arc::new(runs.into_iter().map(|made| made.run).collect());
         let task = |partition| {
-            self.task(WorkKind::Reduce {
+            self.task(UserTaskKind::Reduce {
                 partition,
                 runs: Arc::clone(&runs),
                 source_bytes,
@@ -164,19 +164,19 @@ impl Plan for MapReduce {
     }
 
     fn without(&mut self, task: &TaskSpec, error: &Error) -> Option<TaskReport> {
-        let TaskSpec::Work(task) = task else {
+        let TaskSpec::User(task) = task else {
             return None;
         };
         let report = lock(&self.outcome)
             .failures
             .without(&self.spec, task, error)?;
-        Some(TaskReport::Work(report))
+        Some(TaskReport::User(report))
     }
 }
 
-fn work_report(report: TaskReport) -> Result<WorkReport> {
+fn work_report(report: TaskReport) -> Result<UserTaskReport> {
     match report {
-        TaskReport::Work(report) => Ok(report),
+        TaskReport::User(report) => Ok(report),
         _ => Err(wrong_report()),
     }
 }

@@ -8,13 +8,13 @@ use crate::error::{Error, Kind, Result};
 use crate::history::event::{Event, Timed};
 use crate::jobs::registry::JobSpec;
 use crate::jobs::steps::refusal::NOT_BEGUN;
-use crate::jobs::steps::{OPERATION, Story, refusal};
+use crate::jobs::steps::{OPERATION, ReplayedHistory, refusal};
 
 /// The options of a dead job, also as they were given, and its story.
 ///
 /// # Errors
 /// The job is over, its history is not that of the folder, or of another version of the program.
-pub(super) fn read(folder: &Path, events: &[Timed]) -> Result<(JobSpec, Value, Story)> {
+pub(super) fn read(folder: &Path, events: &[Timed]) -> Result<(JobSpec, Value, ReplayedHistory)> {
     let Some(Event::JobSubmitted {
         job_id,
         command,
@@ -48,7 +48,7 @@ pub(super) fn read(folder: &Path, events: &[Timed]) -> Result<(JobSpec, Value, S
             "its options are not those of {command:?}"
         )));
     }
-    let story = Story::of(events);
+    let story = ReplayedHistory::of(events);
     may_resume(&spec, program, story.definition().is_some())?;
     Ok((spec.rooted(cwd), options.clone(), story))
 }

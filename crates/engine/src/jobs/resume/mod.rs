@@ -21,20 +21,20 @@ pub use self::left::clear_left;
 
 use super::environment::Environment;
 use super::execute::run_watched;
+use super::monitor::JobMonitor;
 use super::registry::JobSpec;
 use super::report::JobReport;
-use super::steps::{OPERATION, Story};
-use super::watched::Watched;
+use super::steps::{OPERATION, ReplayedHistory};
 use crate::error::{Error, Kind, Result};
-use crate::history::{Place, Recorder, hold};
+use crate::history::{HistoryConfig, Recorder, lock};
 use crate::runner::Control;
 
 /// Resumes the job that is meant by `name`, among those of the environment's history.
 pub(super) fn run(name: &str, environment: &Environment, control: &Control) -> JobReport {
     match prepare(name, environment) {
         Ok((job, environment, recorder, mut story)) => {
-            let watched = Watched::resumed(recorder, &environment, &job.common);
-            let go_on = |story: &Story| {
+            let watched = JobMonitor::resumed(recorder, &environment, &job.common);
+            let go_on = |story: &ReplayedHistory| {
                 watched.sampled(control, || {
                     run_watched(&job, &environment, control, &watched, Some(story))
                 })
@@ -64,23 +64,23 @@ pub(super) fn run(name: &str, environment: &Environment, control: &Control) -> J
 fn prepare(
     name: &str,
     environment: &Environment,
-) -> Result<(JobSpec, Environment, Recorder, Story)> {
+) -> Result<(JobSpec, Environment, Recorder, ReplayedHistory)> {
     let Some(jobs) = &environment.history.jobs else {
         let message = "no history is kept here, and a job is resumed from its history";
         return Err(Error::new(Kind::BadOption, OPERATION, message));
     };
     let folder = find::job(jobs, name)?;
-    let held = hold(&folder)?;
+    let held = lock(&folder)?;
     let (spec, options, story) =
         dead::read(&held.folder, &held.events).map_err(|error| error.with_path(&folder))?;
     let job_id = folder.file_name().unwrap_or_default().to_string_lossy();
     let environment = Environment {
         job_id: job_id.into_owned(),
-        history: Place {
+        history: HistoryConfig {
             jobs: Some(jobs.clone()),
             keep_short: true,
             options,
-            ..Place::default()
+            ..HistoryConfig::default()
         },
         ..environment.clone()
     };

@@ -22,8 +22,8 @@ use super::kind::{Described, JobKind};
 use super::passes::Passes;
 use super::runs::{RunOutcome, RunSort, Step, Targets, count_runs};
 use super::steps::refusal::{FROM_STREAM, TO_STREAM};
-use super::steps::{self, Job, Places, lock, refusal};
-use crate::commit::{Committer, Made, SpillPlaces};
+use super::steps::{self, Job, OutputLocations, lock, refusal};
+use crate::commit::{Committer, Made, SpillDirs};
 use crate::error::{Error, Kind, Result};
 use crate::plan::explain::Explanation;
 use crate::plan::format::Format;
@@ -271,7 +271,7 @@ impl Output<'_> {
     }
 
     /// Where what is made can be found again.
-    fn places(&self, runs: Vec<PathBuf>, shape: ShapeKind, unique: bool) -> Places {
+    fn places(&self, runs: Vec<PathBuf>, shape: ShapeKind, unique: bool) -> OutputLocations {
         let (output, names, uploads) = match self {
             Output::File(committer) => {
                 let path = committer.staged();
@@ -281,7 +281,7 @@ impl Output<'_> {
             }
             Output::Stream(..) => Default::default(),
         };
-        Places {
+        OutputLocations {
             runs,
             output,
             names,
@@ -394,7 +394,7 @@ impl<S: Shape> Sort<'_, S> {
         store: &'s dyn LocalDisk,
         output: &Output<'_>,
         input_bytes: u64,
-    ) -> Result<(SpillPlaces<'s>, Vec<PathBuf>)> {
+    ) -> Result<(SpillDirs<'s>, Vec<PathBuf>)> {
         let mut directories = job.common.spill_dir.clone();
         let mut places = Vec::new();
         if self.memory_runs > 0 {

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::jobs::runs::Borders;
 use crate::jobs::steps::{Job, wrong_report};
 use crate::order::borders::borders_from_sample;
-use crate::plan::spill::SpillNumbers;
+use crate::plan::spill::MemoryLayout;
 use crate::record::shape::Shape;
 use crate::split::records::at_records;
 use crate::split::{splits, stride};
@@ -20,11 +20,11 @@ use crate::task::{
 };
 
 /// Input below which one merge writes the output: cutting it would cost more than it saves.
-const LEAST_CUT_BYTES: u64 = 32 << 20;
+const CUT_BYTES_MIN: u64 = 32 << 20;
 
 /// Bytes of a bucket of runs.
 const BUCKET_BYTES: u64 = 8 << 20;
-const MOST_BUCKETS: u64 = 1024;
+const BUCKETS_MAX: u64 = 1024;
 
 /// Keys sampled for each bucket.
 const SAMPLES_PER_BUCKET: u64 = 32;
@@ -40,7 +40,7 @@ const FEW_RUNS: u64 = 50;
 pub(super) struct Sort<'a, S> {
     pub(super) spec: &'a SortSpec,
     pub(super) shape: S,
-    pub(super) numbers: SpillNumbers,
+    pub(super) numbers: MemoryLayout,
     /// What memory may hold of the runs.
     pub(super) memory_runs: u64,
     /// Whether that is all of them.
@@ -65,16 +65,16 @@ impl<'a, S: Shape> Sort<'a, S> {
         };
         let (room, workers, known) = (job.room_for(&input.files), job.workers, input.bytes());
         let runs_bytes = known + known / 1000 + (input.files.len() as u64 + 64) * 16_384;
-        let plan = |room: Room| SpillNumbers::new(room, workers, typical, longest);
+        let plan = |room: Room| MemoryLayout::new(room, workers, typical, longest);
         let streams = !input.streams.is_empty();
         // Memory that is reserved and not touched costs nothing: long lines have room, and tasks are small.
-        let share_of = |numbers: &SpillNumbers| {
+        let share_of = |numbers: &MemoryLayout| {
             numbers
                 .task_bytes()
                 .min(MEMORY_TASK_BYTES.max(known / FEW_RUNS))
         };
         // A pass would need room for all runs a second time.
-        let merged_at_once = |numbers: &SpillNumbers| {
+        let merged_at_once = |numbers: &MemoryLayout| {
             let tasks = spill_tasks(known, share_of(numbers), workers);
             numbers.passes((tasks + tasks / 8) as usize) == 0
         };
@@ -94,9 +94,9 @@ impl<'a, S: Shape> Sort<'a, S> {
         } else {
             numbers.task_bytes()
         };
-        let cut = known >= LEAST_CUT_BYTES && !streams && !spec.unique && spec.output.is_some();
+        let cut = known >= CUT_BYTES_MIN && !streams && !spec.unique && spec.output.is_some();
         let buckets = if cut {
-            (known / BUCKET_BYTES).clamp(1, MOST_BUCKETS)
+            (known / BUCKET_BYTES).clamp(1, BUCKETS_MAX)
         } else {
             1
         };

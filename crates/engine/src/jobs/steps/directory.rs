@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::asked::Output;
 use super::job::Job;
-use super::places::Places;
+use super::places::OutputLocations;
 use crate::commit::{Committer, Made};
 use crate::error::Result;
 use crate::record::shape::ShapeKind;
@@ -46,7 +46,7 @@ impl Directory<'_> {
     pub(in crate::jobs) fn make(
         &self,
         job: &mut Job<'_>,
-        work: impl FnOnce(&mut Job<'_>, &dyn Committer, &Places) -> Result<Proven>,
+        work: impl FnOnce(&mut Job<'_>, &dyn Committer, &OutputLocations) -> Result<Proven>,
     ) -> Result<()> {
         job.take_inputs(self.inputs, None)?;
         let output = (self.names, self.bytes);
@@ -59,7 +59,7 @@ impl Directory<'_> {
             (None, Vec::new())
         };
         let uploads = self.names.iter().map(|name| committer.path_of(name));
-        let places = Places {
+        let places = OutputLocations {
             runs,
             output: committer.staged(),
             names: self.names.to_vec(),

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::names::spell;
 use crate::plan::explain::{Explanation, PlannedDisk, PlannedMemory, PlannedStage};
 use crate::plan::sort::reduce_bytes;
-use crate::plan::spill::SpillNumbers;
+use crate::plan::spill::MemoryLayout;
 use crate::storage::Store as _;
 use crate::storage::location::parent_of;
 
@@ -79,7 +79,7 @@ impl<'a> Job<'a> {
 /// The stages of a sort by runs, and their memory.
 pub(in crate::jobs) fn by_runs(
     explained: &mut Explanation,
-    numbers: &SpillNumbers,
+    numbers: &MemoryLayout,
     tasks: u64,
     bytes: u64,
 ) {

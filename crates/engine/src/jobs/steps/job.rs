@@ -4,13 +4,13 @@ use std::cell::OnceCell;
 use std::time::Instant;
 
 use super::asked::{Asked, Output};
-use super::story::Story;
+use super::replayed::ReplayedHistory;
 use crate::budget::{Budget, Process, Room, available_bytes};
 use crate::error::{Error, JobOption, Kind, Result, show_bytes};
 use crate::history::event::Event;
 use crate::jobs::environment::Environment;
+use crate::jobs::monitor::JobMonitor;
 use crate::jobs::report::JobReport;
-use crate::jobs::watched::Watched;
 use crate::plan;
 use crate::plan::table::Common;
 use crate::runner::phases::PhaseClock;
@@ -47,9 +47,9 @@ pub(in crate::jobs) struct Job<'a> {
     used_before: Used,
     pub(in crate::jobs) clock: PhaseClock<'a>,
     pub(super) peak: PeakMemory,
-    pub(in crate::jobs) watched: &'a Watched,
+    pub(in crate::jobs) watched: &'a JobMonitor,
     /// What is known of the job, if another process began it.
-    pub(in crate::jobs) resumed: Option<&'a Story>,
+    pub(in crate::jobs) resumed: Option<&'a ReplayedHistory>,
     /// How often tasks have begun to run.
     pub(super) rounds: u32,
     pub(in crate::jobs) report: JobReport,
@@ -60,8 +60,8 @@ impl<'a> Job<'a> {
         environment: &'a Environment,
         asked: Asked<'a>,
         control: &'a Control,
-        watched: &'a Watched,
-        resumed: Option<&'a Story>,
+        watched: &'a JobMonitor,
+        resumed: Option<&'a ReplayedHistory>,
     ) -> Self {
         Job {
             environment,

@@ -19,14 +19,14 @@ mod places;
 mod plans;
 mod proof;
 pub(super) mod refusal;
-mod story;
+mod replayed;
 mod tasks;
 
 pub(super) use self::asked::{Asked, Output};
 pub(super) use self::directory::{Directory, Proven};
 pub(super) use self::job::Job;
-pub(super) use self::places::Places;
+pub(super) use self::places::OutputLocations;
 pub(super) use self::plans::{lock, wrong_report};
 pub(super) use self::refusal::{OPERATION, refusal};
-pub(super) use self::story::Story;
+pub(super) use self::replayed::ReplayedHistory;
 pub(super) use self::tasks::unless_changed;

@@ -7,15 +7,15 @@ use serde::Deserialize;
 use super::asked::Output;
 use super::job::Job;
 use crate::commit::{
-    CommitOptions, Committer, FileStaging, Made, SUCCESS, SpillPlaces, Staging, UploadCommitter,
+    CommitOptions, Committer, FileStaging, Made, SUCCESS, SpillDirs, Staging, UploadCommitter,
     check_room, clear_published, end_uploads_to, home_of,
 };
 use crate::error::Result;
-use crate::history::event::Known;
+use crate::history::event::FileVersion;
 use crate::storage::{Caching, LocalDisk, Store};
 
 /// The largest proof of an output that is read.
-const MOST_SUCCESS_BYTES: u64 = 64 << 20;
+const SUCCESS_BYTES_MAX: u64 = 64 << 20;
 
 impl<'env> Job<'env> {
     /// How an output appears; of a directory, with the names of its files and their bytes.
@@ -56,11 +56,11 @@ impl<'env> Job<'env> {
         &self,
         store: &'s dyn LocalDisk,
         directories: &[PathBuf],
-    ) -> Result<SpillPlaces<'s>> {
+    ) -> Result<SpillDirs<'s>> {
         let job_id = &self.environment.job_id;
         match self.resumed {
-            Some(story) => SpillPlaces::adopt(store, directories, job_id, &story.taken),
-            None => SpillPlaces::begin(store, directories, job_id),
+            Some(story) => SpillDirs::adopt(store, directories, job_id, &story.taken),
+            None => SpillDirs::begin(store, directories, job_id),
         }
     }
 
@@ -69,7 +69,7 @@ impl<'env> Job<'env> {
     pub(in crate::jobs) fn run_folders(
         &self,
         committer: &dyn Committer,
-    ) -> Result<(SpillPlaces<'env>, Vec<PathBuf>)> {
+    ) -> Result<(SpillDirs<'env>, Vec<PathBuf>)> {
         let disk = &**self.environment.store.disk();
         let spill = self.spill_places(disk, &self.common.spill_dir)?;
         let mut folders = spill.folders().to_vec();
@@ -121,7 +121,7 @@ impl<'env> Job<'env> {
             Output::File(path) => {
                 let path = store.disk().resolve(path)?;
                 let there = store.stat(&path)?;
-                there.is_some_and(|stat| staged.is_same(&Known::new(&path, &stat)))
+                there.is_some_and(|stat| staged.is_same(&FileVersion::new(&path, &stat)))
             }
             Output::Directory(path) => proof_of(store, path)?.is_some_and(|id| id == *job_id),
         };
@@ -151,7 +151,7 @@ fn proof_of(store: &dyn Store, output: &Path) -> Result<Option<String>> {
     let Some(stat) = store.stat(&path)? else {
         return Ok(None);
     };
-    let mut bytes = vec![0; stat.bytes.min(MOST_SUCCESS_BYTES) as usize];
+    let mut bytes = vec![0; stat.bytes.min(SUCCESS_BYTES_MAX) as usize];
     let read = store.open(&path, Caching::Cached)?.read_at(&mut bytes, 0)?;
     let proof: Option<Proof> = serde_json::from_slice(bytes.get(..read).unwrap_or_default()).ok();
     Ok(proof.map(|proof| proof.job_id))

@@ -16,7 +16,7 @@ const RUN: &[u8] = b"run-";
 
 /// The places.
 #[derive(Debug)]
-pub(in crate::jobs) struct Places {
+pub(in crate::jobs) struct OutputLocations {
     /// The folders of its runs.
     pub(in crate::jobs) runs: Vec<PathBuf>,
     /// The folder of its output files.
@@ -33,7 +33,7 @@ pub(in crate::jobs) struct Places {
     pub(in crate::jobs) attempts: Option<PathBuf>,
 }
 
-impl Places {
+impl OutputLocations {
     /// The folders of runs that outlive a process.
     pub(super) fn folders(&self) -> impl Iterator<Item = &Path> {
         let folders = self.runs.iter().map(|folder| &**folder);
@@ -48,7 +48,7 @@ impl Places {
         let mut files = kept.ranges().iter().map(|range| &*range.file);
         let strange_file = || files.find(|file| !self.names.iter().any(|name| name == file));
         let strange_folder = || match kept {
-            Checkpoint::Work(task) if !is_of_attempt(&task.folder) => Some(&*task.folder),
+            Checkpoint::User(task) if !is_of_attempt(&task.folder) => Some(&*task.folder),
             _ => None,
         };
         let mut whole_files = kept.files().iter().map(|file| &*file.name);

@@ -16,29 +16,31 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use super::places::{Places, is_run};
+use super::places::{OutputLocations, is_run};
 use super::plans::lock;
-use super::story::Round;
+use super::replayed::Round;
 use crate::commit::is_of_scripts;
 use crate::driver::Replay;
 use crate::error::{Error, Result};
-use crate::run::RunFile;
 use crate::runner::Control;
+use crate::sorted_run::RunFile;
 use crate::spill::{BucketSizes, SpilledRun};
 use crate::storage::Store;
 use crate::storage::objects::Upload;
-use crate::task::{Checkpoint, TaskContext, TaskReport, WorkFile, WorkReport, crc_of, verify};
+use crate::task::{
+    Checkpoint, TaskContext, TaskReport, UserTaskFile, UserTaskReport, crc_of, verify,
+};
 
 /// What is looked at, and where.
-pub(super) struct Look<'a> {
+pub(super) struct OutputVerifier<'a> {
     pub(super) job_id: &'a str,
     pub(super) context: &'a TaskContext,
-    pub(super) places: &'a Places,
+    pub(super) places: &'a OutputLocations,
     pub(super) workers: usize,
     pub(super) control: &'a Control,
 }
 
-impl Look<'_> {
+impl OutputVerifier<'_> {
     /// What the driver may know of a round, and the names of the runs that it will find.
     pub(super) fn replay(&self, round: &Round) -> Result<(Replay, BTreeSet<PathBuf>)> {
         round
@@ -103,7 +105,7 @@ impl Look<'_> {
         };
         let store = self.context.node.store.disk();
         for (_, kept) in round.kept.values() {
-            let Checkpoint::Work(task) = kept else {
+            let Checkpoint::User(task) = kept else {
                 continue;
             };
             for file in &task.files {
@@ -119,9 +121,9 @@ impl Look<'_> {
     }
 
     /// Whether the files of a task are as they were.
-    fn files_are_there(&self, attempts: &Path, task: &WorkReport) -> bool {
+    fn files_are_there(&self, attempts: &Path, task: &UserTaskReport) -> bool {
         let store = &*self.context.node.store;
-        let is_same = |path: &Path, file: &WorkFile| {
+        let is_same = |path: &Path, file: &UserTaskFile| {
             let stat = store.stat(path).ok().flatten();
             stat.is_some_and(|stat| stat.bytes == file.bytes)
                 && file.crc.is_some()
@@ -179,16 +181,16 @@ impl Look<'_> {
     }
 
     fn prove(&self, kept: &Checkpoint) -> Option<TaskReport> {
-        let Places {
+        let OutputLocations {
             output,
             shape,
             unique,
             attempts,
             ..
         } = self.places;
-        if let Checkpoint::Work(task) = kept {
+        if let Checkpoint::User(task) = kept {
             let attempts = attempts.as_ref()?;
-            let report = || TaskReport::Work(report_in(task, attempts, Vec::new()));
+            let report = || TaskReport::User(report_in(task, attempts, Vec::new()));
             return self.files_are_there(attempts, task).then(report);
         }
         if let Checkpoint::Uploaded(report) = kept {
@@ -230,10 +232,10 @@ impl Look<'_> {
         };
         match kept {
             Checkpoint::MergeRuns { run, .. } => TaskReport::MergeRuns(run_of(run)),
-            Checkpoint::Work(task) => {
+            Checkpoint::User(task) => {
                 let attempts = self.places.attempts.as_deref().unwrap_or(folder);
                 let runs = task.runs.iter().map(run_of).collect();
-                TaskReport::Work(report_in(task, attempts, runs))
+                TaskReport::User(report_in(task, attempts, runs))
             }
             _ => TaskReport::Spill(kept.runs().iter().map(run_of).collect()),
         }
@@ -249,8 +251,8 @@ fn in_folder(run: &SpilledRun, folder: &Path) -> SpilledRun {
 }
 
 /// The report of a checkpoint: its attempt's folder is in `attempts`, and its runs are these.
-fn report_in(report: &WorkReport, attempts: &Path, runs: Vec<SpilledRun>) -> WorkReport {
-    WorkReport {
+fn report_in(report: &UserTaskReport, attempts: &Path, runs: Vec<SpilledRun>) -> UserTaskReport {
+    UserTaskReport {
         folder: attempts.join(&report.folder),
         runs,
         ..report.clone()
@@ -273,7 +275,7 @@ fn tasks_of_runs(
     let made_runs = |kept: &Checkpoint| {
         matches!(
             kept,
-            Checkpoint::Spill(_) | Checkpoint::MergeRuns { .. } | Checkpoint::Work(_)
+            Checkpoint::Spill(_) | Checkpoint::MergeRuns { .. } | Checkpoint::User(_)
         )
     };
     let with_runs = kept.iter().filter(|(_, (_, kept))| made_runs(kept));
@@ -305,7 +307,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::task::{TaskSpec, UserTaskPlan, UserTaskSpec, WorkKind};
+    use crate::task::{TaskSpec, UserTaskKind, UserTaskPlan, UserTaskSpec};
     use crate::worker::Printed;
 
     fn run(name: &str) -> SpilledRun {
@@ -362,10 +364,10 @@ mod tests {
     /// All that a report of user code holds comes back, with paths in the folders of now.
     #[test]
     fn a_report_comes_back_from_its_checkpoint() {
-        let report = WorkReport {
+        let report = UserTaskReport {
             runs: vec![run("/before/run-1")],
             folder: "/before/attempts/3-1".into(),
-            files: vec![WorkFile {
+            files: vec![UserTaskFile {
                 name: "part-r-00000".into(),
                 bytes: 1,
                 records: 2,
@@ -395,24 +397,24 @@ mod tests {
             buffer_bytes: 1,
             attempts: "/before/attempts".into(),
         };
-        let spec = TaskSpec::Work(UserTaskSpec {
+        let spec = TaskSpec::User(UserTaskSpec {
             plan: Arc::new(plan),
-            work: WorkKind::Reduce {
+            work: UserTaskKind::Reduce {
                 partition: 0,
                 runs: Arc::default(),
                 source_bytes: 1,
             },
         });
-        let made = TaskReport::Work(report.clone());
+        let made = TaskReport::User(report.clone());
         let kept = spec.checkpoint(&made).unwrap();
         let line = serde_json::to_string(&kept).unwrap();
         assert!(!line.contains("before"), "{line}");
-        let Checkpoint::Work(kept) = serde_json::from_str(&line).unwrap() else {
+        let Checkpoint::User(kept) = serde_json::from_str(&line).unwrap() else {
             panic!("{line}");
         };
         let runs = kept.runs.iter().map(|run| in_folder(run, "/now".as_ref()));
         let back = report_in(&kept, "/now/attempts".as_ref(), runs.collect());
-        let expected = WorkReport {
+        let expected = UserTaskReport {
             runs: vec![run("/now/run-1")],
             folder: "/now/attempts/3-1".into(),
             // These are in the job's log.

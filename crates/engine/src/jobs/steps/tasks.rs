@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use super::job::Job;
-use super::places::Places;
+use super::places::OutputLocations;
 use super::plans::{OneStage, lock};
-use super::proof::Look;
+use super::proof::OutputVerifier;
 use super::refusal::refusal;
-use super::story::Story;
+use super::replayed::ReplayedHistory;
 use crate::driver::{Driver, Plan, Replay, RetryPolicy, Stage};
 use crate::error::{Error, Kind, Result};
-use crate::history::event::{Began, Event, Known};
+use crate::history::event::{Event, FileVersion, JobBasis};
 use crate::runner::RunnerHooks;
 use crate::split::check_unchanged;
 use crate::storage::input::InputFile;
@@ -24,8 +24,8 @@ impl Job<'_> {
         files: &[InputFile],
         definition: Option<String>,
     ) -> Result<()> {
-        let known = |file: &InputFile| Known::new(&file.path, &file.stat);
-        let began = Began {
+        let known = |file: &InputFile| FileVersion::new(&file.path, &file.stat);
+        let began = JobBasis {
             workers: self.workers,
             memory_bytes: self.memory_bytes,
             held_bytes: self.room_for(files).held_bytes,
@@ -65,7 +65,7 @@ impl Job<'_> {
         &mut self,
         stage: Stage,
         context: &TaskContext,
-        places: Option<&Places>,
+        places: Option<&OutputLocations>,
     ) -> Result<Vec<TaskReport>> {
         let reports = Arc::default();
         let plan = Box::new(OneStage {
@@ -85,7 +85,7 @@ impl Job<'_> {
         &mut self,
         plan: Box<dyn Plan>,
         context: &TaskContext,
-        places: &Places,
+        places: &OutputLocations,
     ) -> Result<()> {
         let ended = self.run_kept_with(plan, context, places, RetryPolicy::default());
         unless_changed(context, ended)
@@ -96,7 +96,7 @@ impl Job<'_> {
         &mut self,
         plan: Box<dyn Plan>,
         context: &TaskContext,
-        places: &Places,
+        places: &OutputLocations,
         policy: RetryPolicy,
     ) -> Result<()> {
         let round = self.rounds;
@@ -135,13 +135,13 @@ impl Job<'_> {
     /// What is there of what the history proves done; from here on the dead job's folders are this job's.
     fn replay(
         &mut self,
-        story: &Story,
+        story: &ReplayedHistory,
         round: u32,
         context: &TaskContext,
-        places: &Places,
+        places: &OutputLocations,
     ) -> Result<Replay> {
         self.begin_phase("replay");
-        let look = Look {
+        let look = OutputVerifier {
             job_id: &self.environment.job_id,
             context,
             places,

@@ -5,14 +5,14 @@ use crate::jobs::steps::Job;
 use crate::jobs::steps::explain::{NOTHING_SHARED, by_runs, memory, stage};
 use crate::plan::explain::Explanation;
 use crate::plan::sort::{SortPlan, reduce_bytes};
-use crate::plan::spill::SpillNumbers;
+use crate::plan::spill::MemoryLayout;
 use crate::record::arena::layout_bytes;
 
 /// The plan of a terasort.
 pub(super) fn of_plan(
     job: &Job<'_>,
     plan: &SortPlan,
-    numbers: Option<&SpillNumbers>,
+    numbers: Option<&MemoryLayout>,
 ) -> Result<Explanation> {
     let bytes = plan.input_bytes();
     let mut explained = Explanation {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use super::stages::TeraSort;
 use crate::error::Result;
-use crate::jobs::steps::{Job, Places, lock};
+use crate::jobs::steps::{Job, OutputLocations, lock};
 use crate::jobs::success::OutputProof;
 use crate::plan::sort::SortPlan;
 use crate::record::arena::Arena;
@@ -17,7 +17,7 @@ pub(super) fn sort_in_memory(
     job: &mut Job<'_>,
     plan: &SortPlan,
     (files, outputs): (Vec<InputFile>, Vec<OutputFile>),
-    places: &Places,
+    places: &OutputLocations,
 ) -> Result<OutputProof> {
     let environment = job.environment;
     let store = &*environment.store;

@@ -16,7 +16,7 @@ use self::memory::sort_in_memory;
 use super::kind::{Described, JobKind};
 use super::passes::Passes;
 use super::runs::{Borders, RunOutcome, RunSort, Step, Targets, count_runs};
-use super::steps::{Directory, Job, Output, Places, Proven, lock, wrong_report};
+use super::steps::{Directory, Job, Output, OutputLocations, Proven, lock, wrong_report};
 use super::success::{OutputProof, success_bytes};
 use crate::driver::Stage;
 use crate::error::{Error, Kind, Result};
@@ -24,7 +24,7 @@ use crate::names::show_path;
 use crate::order::CutPoints;
 use crate::plan::explain::Explanation;
 use crate::plan::sort::{SortPlan, part_name};
-use crate::plan::spill::SpillNumbers;
+use crate::plan::spill::MemoryLayout;
 use crate::plan::table::{CommandSpec, Common, argument, option, options};
 use crate::record::checksum::Hex;
 use crate::record::shape::{Fixed, Shape};
@@ -122,7 +122,7 @@ impl JobKind for TerasortSpec {
 fn plan_of(
     job: &Job<'_>,
     spec: &TerasortSpec,
-) -> Result<(Vec<InputFile>, SortPlan, Option<SpillNumbers>)> {
+) -> Result<(Vec<InputFile>, SortPlan, Option<MemoryLayout>)> {
     check_apart(spec)?;
     let files = input_files(job.store(), &spec.inputs)?;
     check_whole_records(&files, RECORD_BYTES)?;
@@ -134,7 +134,7 @@ fn plan_of(
         None
     } else {
         let record_bytes = RECORD_BYTES as u64;
-        Some(SpillNumbers::new(
+        Some(MemoryLayout::new(
             job.room(),
             job.workers,
             record_bytes,
@@ -149,8 +149,8 @@ fn sort_by_runs(
     job: &mut Job<'_>,
     plan: &SortPlan,
     (files, outputs): (Vec<InputFile>, Vec<OutputFile>),
-    numbers: SpillNumbers,
-    places: &Places,
+    numbers: MemoryLayout,
+    places: &OutputLocations,
 ) -> Result<OutputProof> {
     let node = Node::new(job.environment.store.clone(), job.budget());
     let context = TaskContext::new(job.shared(files), node, InProcess::Nothing);

@@ -1,18 +1,18 @@
 //! An executor of user code: worker processes with Python functions, scripts, or code of ours.
 
+use super::executor_spec::ExecutorSpec;
 use super::failed::FailedAt;
-use super::how::WorkAgain;
-use super::spec::{WorkReport, WorkSpec};
+use super::spec::{UserAttemptSpec, UserTaskReport};
 use crate::error::Result;
 use crate::task::attempt::Attempt;
 
 /// An executor of user code.
-pub trait Work: Send + Sync + std::fmt::Debug {
+pub trait UserTaskExecutor: Send + Sync + std::fmt::Debug {
     /// Does one attempt of a task. Blocks until it is over; ends soon after `attempt` is told to stop.
-    fn run(&self, spec: &WorkSpec, attempt: &Attempt<'_>) -> Result<WorkReport>;
+    fn run(&self, spec: &UserAttemptSpec, attempt: &Attempt<'_>) -> Result<UserTaskReport>;
 
-    /// What another process needs to do the same, if it can.
-    fn again(&self) -> Option<WorkAgain> {
+    /// What another process makes the same executor from, if it can.
+    fn spec(&self) -> Option<ExecutorSpec> {
         None
     }
 

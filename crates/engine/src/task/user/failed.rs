@@ -17,15 +17,15 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::how::{How, WorkAgain};
-use super::spec::{WorkKind, WorkSpec, feed_of};
+use super::executor_spec::{ExecutorKind, ExecutorSpec};
+use super::spec::{UserAttemptSpec, UserTaskKind, feed_of};
 use crate::error::{Error, Kind, Result};
 use crate::merge::feed::Feed;
 use crate::spill::SpilledRun;
 use crate::spill::collect::Collector;
 use crate::storage::LocalDisk;
 use crate::task::runs::MergeRun;
-use crate::worker::{Limits, Place, Where, WorkerError};
+use crate::worker::{Limits, RecordPosition, Where, WorkerError};
 
 /// The version of the file.
 const FORMAT: u32 = 1;
@@ -85,8 +85,8 @@ struct Header<'a> {
     format: u32,
     job_id: &'a str,
     host: &'a str,
-    how: &'a How,
-    spec: &'a WorkSpec,
+    how: &'a ExecutorKind,
+    spec: &'a UserAttemptSpec,
     at: &'a FailedAt,
     /// Whether all pairs of a reduce are there that it had failed at.
     whole: bool,
@@ -94,7 +94,7 @@ struct Header<'a> {
 
 impl FailedAt {
     /// What is known of an attempt's failure; nothing where user code is not to blame.
-    pub(super) fn of(spec: &WorkSpec, error: &WorkerError, limits: Limits) -> Option<Self> {
+    pub(super) fn of(spec: &UserAttemptSpec, error: &WorkerError, limits: Limits) -> Option<Self> {
         let (how, exact, place) = match error {
             WorkerError::Failed(failure) => ("raised", failure.place.clone(), failure.at),
             WorkerError::Died { at, .. } => ("died", None, *at),
@@ -105,14 +105,14 @@ impl FailedAt {
             }
         };
         let file = match &spec.work {
-            WorkKind::Map { what, .. } => place.and_then(|at| file_of(&what.value(), at.file)),
-            WorkKind::Reduce { .. } => None,
+            UserTaskKind::Map { what, .. } => place.and_then(|at| file_of(&what.value(), at.file)),
+            UserTaskKind::Reduce { .. } => None,
         };
         Some(FailedAt {
             how,
             exact,
             file,
-            place: place.map(|at: Place| Numbers {
+            place: place.map(|at: RecordPosition| Numbers {
                 record: at.record,
                 offset: at.offset,
                 file: at.file,
@@ -162,18 +162,24 @@ impl Failures {
     pub(in crate::task) fn keep(
         &self,
         store: &Arc<dyn LocalDisk>,
-        failed: Option<(FailedAt, WorkAgain)>,
-        spec: &WorkSpec,
+        failed: Option<(FailedAt, ExecutorSpec)>,
+        spec: &UserAttemptSpec,
         error: Error,
     ) -> Error {
         if !matches!(error.kind(), Kind::UserCode | Kind::BadInput | Kind::Memory) {
             return error;
         }
-        let Some((at, again)) = failed else {
+        let Some((at, executor)) = failed else {
             return error;
         };
         let folder = self.folder.join(spec.task.to_string());
-        match self.write(store, &folder, spec, &at, (&again.how, &again.definition)) {
+        match self.write(
+            store,
+            &folder,
+            spec,
+            &at,
+            (&executor.kind, &executor.definition),
+        ) {
             Ok(()) => error.detail("retry", spec.task.to_string()),
             Err(_) => error, // the failure is what counts
         }
@@ -183,16 +189,16 @@ impl Failures {
         &self,
         store: &Arc<dyn LocalDisk>,
         folder: &Path,
-        spec: &WorkSpec,
+        spec: &UserAttemptSpec,
         at: &FailedAt,
-        (how, definition): (&How, &[u8]),
+        (how, definition): (&ExecutorKind, &[u8]),
     ) -> Result<()> {
         store.remove(folder)?; // of the attempt before
         store.create_private_directory(folder)?;
         let mut spec = spec.clone();
         let whole = match &spec.work {
-            WorkKind::Map { .. } => true,
-            WorkKind::Reduce { .. } => keep_pairs(store, folder, &mut spec, at)?,
+            UserTaskKind::Map { .. } => true,
+            UserTaskKind::Reduce { .. } => keep_pairs(store, folder, &mut spec, at)?,
         };
         let header = Header {
             format: FORMAT,
@@ -215,7 +221,7 @@ impl Failures {
 fn keep_pairs(
     store: &Arc<dyn LocalDisk>,
     folder: &Path,
-    spec: &mut WorkSpec,
+    spec: &mut UserAttemptSpec,
     at: &FailedAt,
 ) -> Result<bool> {
     let Some(place) = at.place else {
@@ -223,7 +229,7 @@ fn keep_pairs(
         return Ok(true); // it has seen none
     };
     let mut feed = feed_of(spec, Arc::clone(store) as _)?;
-    let WorkKind::Reduce { partition, .. } = spec.work else {
+    let UserTaskKind::Reduce { partition, .. } = spec.work else {
         return Ok(true);
     };
     let mut plan = spec.collect_plan();
@@ -278,8 +284,8 @@ fn tail_before(mut feed: Feed, last: u64) -> Result<u64> {
 }
 
 /// Has a reduce read these runs.
-fn take_runs(spec: &mut WorkSpec, kept: Vec<SpilledRun>) {
-    if let WorkKind::Reduce { runs, .. } = &mut spec.work {
+fn take_runs(spec: &mut UserAttemptSpec, kept: Vec<SpilledRun>) {
+    if let UserTaskKind::Reduce { runs, .. } = &mut spec.work {
         *runs = Arc::new(kept.into_iter().map(MergeRun::from).collect());
     }
 }

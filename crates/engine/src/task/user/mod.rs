@@ -1,18 +1,18 @@
 //! User code: what runs it, what that is told of a task, and how another process makes it again.
 //!
 //! ```text
-//!   again                            makes an executor of any kind
+//!   from_spec                        makes an executor of any kind
 //!   processes  native  streaming     the executors
 //!   executor                         what each of them implements
-//!   spec  how  failed                what it is told and says, what makes it, where it failed
+//!   spec  executor_spec  failed      what it is told and says, what it is made from, where it failed
 //! ```
 //!
 //! Each uses only what stands below it. Nothing here knows the other kinds of tasks, or what a task runs with.
 
-mod again;
 pub(super) mod executor;
+mod executor_spec;
 pub(super) mod failed;
-mod how;
+mod from_spec;
 pub mod kinds;
 mod native;
 mod processes;
@@ -20,10 +20,10 @@ pub(super) mod spec;
 mod split;
 pub mod streaming;
 
-pub use executor::Work;
+pub use executor::UserTaskExecutor;
+pub use executor_spec::{ExecutorKind, ExecutorSpec};
 pub use failed::{FailedAt, Failures, group_mark};
-pub use how::{How, WorkAgain};
-pub use native::{Mapper, NativeWork};
-pub use processes::ProcessWork;
-pub use spec::{WorkFile, WorkKind, WorkReport, WorkSpec, feed_of};
-pub use split::{SplitData, WorkSplit};
+pub use native::{Mapper, NativeExecutor};
+pub use processes::ProcessPoolExecutor;
+pub use spec::{UserAttemptSpec, UserTaskFile, UserTaskKind, UserTaskReport, feed_of};
+pub use split::{SplitData, UserTaskSplit};

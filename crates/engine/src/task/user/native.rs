@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::executor::Work;
-use super::how::{How, WorkAgain};
-use super::spec::{WorkFile, WorkKind, WorkReport, WorkSpec, feed_of};
+use super::executor::UserTaskExecutor;
+use super::executor_spec::{ExecutorKind, ExecutorSpec};
+use super::spec::{UserAttemptSpec, UserTaskFile, UserTaskKind, UserTaskReport, feed_of};
 use super::split::SplitData;
 use crate::aggregate::Aggregate;
 use crate::error::{Error, Result};
@@ -50,7 +50,7 @@ pub trait Mapper: Send + Sync + Debug {
 
 /// Runs the tasks of a mapper.
 #[derive(Debug)]
-pub struct NativeWork<M> {
+pub struct NativeExecutor<M> {
     store: Arc<Stores>,
     mapper: M,
     /// The options of its job, as JSON.
@@ -63,10 +63,10 @@ struct Pieces {
     pieces: TextSplit,
 }
 
-impl<M: Mapper> NativeWork<M> {
+impl<M: Mapper> NativeExecutor<M> {
     /// Work by `mapper`, on files of `store`.
     pub fn new(store: Arc<Stores>, mapper: M) -> Self {
-        NativeWork {
+        NativeExecutor {
             store,
             mapper,
             options: String::new(),
@@ -76,13 +76,18 @@ impl<M: Mapper> NativeWork<M> {
     /// The same for the job with these options: another process makes it again from them.
     #[must_use]
     pub fn of_job(self, options: &str) -> Self {
-        NativeWork {
+        NativeExecutor {
             options: options.to_owned(),
             ..self
         }
     }
 
-    fn map(&self, spec: &WorkSpec, what: &SplitData, attempt: &Attempt<'_>) -> Result<WorkReport> {
+    fn map(
+        &self,
+        spec: &UserAttemptSpec,
+        what: &SplitData,
+        attempt: &Attempt<'_>,
+    ) -> Result<UserTaskReport> {
         let Pieces { pieces } = what.parse()?;
         let mut plan = spec.collect_plan();
         let partitions = plan.partitions;
@@ -95,7 +100,7 @@ impl<M: Mapper> NativeWork<M> {
             Default::default(),
         )?;
         let alive = |_| attempt.progress(0);
-        let mut report = WorkReport::default();
+        let mut report = UserTaskReport::default();
         for piece in &pieces {
             let mut lines = open_lines(&*self.store, piece, &LineOptions::default())?;
             let (mut told, mut before) = (0, 0);
@@ -139,7 +144,12 @@ impl<M: Mapper> NativeWork<M> {
         Ok(report)
     }
 
-    fn reduce(&self, spec: &WorkSpec, partition: u32, attempt: &Attempt<'_>) -> Result<WorkReport> {
+    fn reduce(
+        &self,
+        spec: &UserAttemptSpec,
+        partition: u32,
+        attempt: &Attempt<'_>,
+    ) -> Result<UserTaskReport> {
         let mut groups = Groups::new(
             feed_of(spec, self.store.clone())?,
             Form::default(),
@@ -167,8 +177,8 @@ impl<M: Mapper> NativeWork<M> {
         let (records_in, bytes_in) = groups.seen();
         attempt.progress(bytes_in - told)?;
         let records = groups.number();
-        Ok(WorkReport {
-            files: vec![WorkFile {
+        Ok(UserTaskReport {
+            files: vec![UserTaskFile {
                 name: name.into(),
                 bytes: whole.bytes,
                 records,
@@ -179,23 +189,23 @@ impl<M: Mapper> NativeWork<M> {
             records_out: records,
             bytes_out: whole.bytes,
             groups: records,
-            ..WorkReport::default()
+            ..UserTaskReport::default()
         })
     }
 }
 
-impl<M: Mapper> Work for NativeWork<M> {
-    fn again(&self) -> Option<WorkAgain> {
-        Some(WorkAgain {
-            how: How::Native,
+impl<M: Mapper> UserTaskExecutor for NativeExecutor<M> {
+    fn spec(&self) -> Option<ExecutorSpec> {
+        Some(ExecutorSpec {
+            kind: ExecutorKind::Native,
             definition: self.options.clone().into_bytes(),
         })
     }
 
-    fn run(&self, spec: &WorkSpec, attempt: &Attempt<'_>) -> Result<WorkReport> {
+    fn run(&self, spec: &UserAttemptSpec, attempt: &Attempt<'_>) -> Result<UserTaskReport> {
         match &spec.work {
-            WorkKind::Map { what, .. } => self.map(spec, what, attempt),
-            WorkKind::Reduce { partition, .. } => self.reduce(spec, *partition, attempt),
+            UserTaskKind::Map { what, .. } => self.map(spec, what, attempt),
+            UserTaskKind::Reduce { partition, .. } => self.reduce(spec, *partition, attempt),
         }
     }
 }

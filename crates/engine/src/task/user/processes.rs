@@ -1,7 +1,7 @@
 //! People's code in worker processes: a task goes there as JSON, and its report or its failure comes back.
 //!
 //! ```text
-//!   WorkSpec ──JSON──▶ a leased worker ──JSON──▶ WorkReport
+//!   UserAttemptSpec ──JSON──▶ a leased worker ──JSON──▶ UserTaskReport
 //!                          └──▶ an exception, a crash, silence, too much memory ──▶ one Error with all that is known
 //! ```
 //!
@@ -11,20 +11,20 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use super::executor::Work;
+use super::executor::UserTaskExecutor;
+use super::executor_spec::{ExecutorKind, ExecutorSpec};
 use super::failed::{FailedAt, file_of};
-use super::how::{How, WorkAgain};
-use super::spec::{WorkKind, WorkReport, WorkSpec};
+use super::spec::{UserAttemptSpec, UserTaskKind, UserTaskReport};
 use crate::error::{Error, JobOption, Kind, MAKE_ROOM, Result, show_bytes};
 use crate::names::name_of;
 use crate::task::attempt::Attempt;
 use crate::worker::{
-    Command, Definition, Failure, FailureKind, Limits, Place, Processes, WorkerError,
+    Command, Definition, Failure, FailureKind, Limits, Processes, RecordPosition, WorkerError,
 };
 
 /// Runs tasks of one job in processes of this process's pool.
 #[derive(Debug)]
-pub struct ProcessWork {
+pub struct ProcessPoolExecutor {
     command: Command,
     definition: Definition,
     limits: Limits,
@@ -32,10 +32,10 @@ pub struct ProcessWork {
     failures: Mutex<BTreeMap<u32, Option<FailedAt>>>,
 }
 
-impl ProcessWork {
+impl ProcessPoolExecutor {
     /// Work by processes of `command` that are given `definition`.
     pub fn new(command: Command, definition: Definition, limits: Limits) -> Self {
-        ProcessWork {
+        ProcessPoolExecutor {
             command,
             definition,
             limits,
@@ -43,7 +43,7 @@ impl ProcessWork {
         }
     }
 
-    fn error(&self, spec: &WorkSpec, error: WorkerError) -> Error {
+    fn error(&self, spec: &UserAttemptSpec, error: WorkerError) -> Error {
         if error == WorkerError::Cancelled {
             return Error::cancelled();
         }
@@ -58,10 +58,10 @@ impl ProcessWork {
     }
 }
 
-impl Work for ProcessWork {
-    fn again(&self) -> Option<WorkAgain> {
-        Some(WorkAgain {
-            how: How::processes(&self.command, self.limits),
+impl UserTaskExecutor for ProcessPoolExecutor {
+    fn spec(&self) -> Option<ExecutorSpec> {
+        Some(ExecutorSpec {
+            kind: ExecutorKind::processes(&self.command, self.limits),
             definition: self.definition.bytes.to_vec(),
         })
     }
@@ -71,7 +71,7 @@ impl Work for ProcessWork {
         failures.get(&task).cloned().flatten()
     }
 
-    fn run(&self, spec: &WorkSpec, attempt: &Attempt<'_>) -> Result<WorkReport> {
+    fn run(&self, spec: &UserAttemptSpec, attempt: &Attempt<'_>) -> Result<UserTaskReport> {
         let json = serde_json::to_vec(spec)
             .map_err(|error| Error::bug("write a task", error.to_string()))?;
         let mut on_progress = |bytes| {
@@ -85,23 +85,23 @@ impl Work for ProcessWork {
                 Ok((report, worker.printed()))
             })
             .map_err(|error| self.error(spec, error))?;
-        let report: WorkReport = serde_json::from_slice(&report).map_err(|error| {
+        let report: UserTaskReport = serde_json::from_slice(&report).map_err(|error| {
             Error::bug("read the report of a worker", error.to_string()).with("task", spec.task)
         })?;
-        Ok(WorkReport { printed, ..report })
+        Ok(UserTaskReport { printed, ..report })
     }
 }
 
 /// What the user's function was doing.
-fn operation(spec: &WorkSpec) -> &'static str {
+fn operation(spec: &UserAttemptSpec) -> &'static str {
     match spec.work {
-        WorkKind::Map { .. } => "map a record",
-        WorkKind::Reduce { .. } => "reduce a partition",
+        UserTaskKind::Map { .. } => "map a record",
+        UserTaskKind::Reduce { .. } => "reduce a partition",
     }
 }
 
 /// The error that a worker itself reported.
-fn of_failure(spec: &WorkSpec, failure: Failure) -> (Error, String) {
+fn of_failure(spec: &UserAttemptSpec, failure: Failure) -> (Error, String) {
     let kind = match failure.kind {
         FailureKind::UserCode => Kind::UserCode,
         FailureKind::BadInput => Kind::BadInput,
@@ -147,9 +147,9 @@ fn of_failure(spec: &WorkSpec, failure: Failure) -> (Error, String) {
 
 /// The error of a worker that stood at a place when it ended, and what is equal where it ends there again.
 fn ended(
-    spec: &WorkSpec,
+    spec: &UserAttemptSpec,
     (kind, message): (Kind, String),
-    at: &Option<Place>,
+    at: &Option<RecordPosition>,
     (stdout, stderr): (&str, &str),
 ) -> (Error, Option<(u64, u64, u64)>) {
     let mut error = Error::new(kind, operation(spec), message);
@@ -162,7 +162,7 @@ fn ended(
 }
 
 /// The error of a worker that came to its end.
-fn of_process(spec: &WorkSpec, error: &WorkerError) -> (Error, String) {
+fn of_process(spec: &UserAttemptSpec, error: &WorkerError) -> (Error, String) {
     let told = |kind, message, at: &_, printed| ended(spec, (kind, message), at, printed);
     match error {
         WorkerError::Died {
@@ -228,7 +228,7 @@ fn of_process(spec: &WorkSpec, error: &WorkerError) -> (Error, String) {
     }
 }
 
-fn error_text(spec: &WorkSpec) -> String {
+fn error_text(spec: &UserAttemptSpec) -> String {
     format!("broken {}", spec.task)
 }
 
@@ -243,8 +243,8 @@ fn printed(mut error: Error, stdout: &str, stderr: &str) -> Error {
 }
 
 /// Where a worker stood, by the names in its split.
-fn located(error: Error, spec: &WorkSpec, at: &Place) -> Error {
-    let WorkKind::Map { what, .. } = &spec.work else {
+fn located(error: Error, spec: &UserAttemptSpec, at: &RecordPosition) -> Error {
+    let UserTaskKind::Map { what, .. } = &spec.work else {
         return error.with("pair", at.record);
     };
     match file_of(&what.value(), at.file) {

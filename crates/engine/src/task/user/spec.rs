@@ -1,7 +1,7 @@
 //! What an executor of user code is told of an attempt, and what it says.
 //!
-//! The engine says what to read, where to write, and how much memory there is ([`WorkSpec`]); the executor does it and
-//! says what came out ([`WorkReport`]). Both travel as JSON to worker processes.
+//! The engine says what to read, where to write, and how much memory there is ([`UserAttemptSpec`]); the executor does
+//! it and says what came out ([`UserTaskReport`]). Both travel as JSON to worker processes.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ use crate::worker::Printed;
 /// Which kind of task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum WorkKind {
+pub enum UserTaskKind {
     /// Read a split.
     Map {
         /// The split's number.
@@ -47,7 +47,7 @@ pub enum WorkKind {
 
 /// What an executor is told of an attempt: what to do, and with what.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct WorkSpec {
+pub struct UserAttemptSpec {
     /// The job.
     pub job_id: String,
     /// The task's number in the job.
@@ -67,10 +67,10 @@ pub struct WorkSpec {
     #[serde(with = "crate::names")]
     pub output: PathBuf,
     /// The task.
-    pub work: WorkKind,
+    pub work: UserTaskKind,
 }
 
-impl WorkSpec {
+impl UserAttemptSpec {
     /// How this task collects pairs.
     pub fn collect_plan(&self) -> CollectPlan {
         CollectPlan {
@@ -90,7 +90,7 @@ impl WorkSpec {
 
 /// A file that a task wrote.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WorkFile {
+pub struct UserTaskFile {
     /// Its name, in the attempt's folder and in the output.
     #[serde(with = "crate::names")]
     pub name: PathBuf,
@@ -107,14 +107,14 @@ pub struct WorkFile {
 /// What came out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct WorkReport {
+pub struct UserTaskReport {
     /// Runs of pairs.
     pub runs: Vec<SpilledRun>,
     /// The folder that the files are in.
     #[serde(with = "crate::names")]
     pub folder: PathBuf,
     /// Files of output.
-    pub files: Vec<WorkFile>,
+    pub files: Vec<UserTaskFile>,
     /// Records of the split, or pairs of the partition.
     pub records_in: u64,
     /// Bytes of the split that were consumed, or of those pairs.
@@ -143,7 +143,7 @@ pub struct WorkReport {
     pub printed: Printed,
 }
 
-impl WorkReport {
+impl UserTaskReport {
     /// Records in the runs.
     pub fn run_records(&self) -> u64 {
         self.runs.iter().map(|run| run.records).sum()
@@ -158,16 +158,16 @@ impl WorkReport {
 /// ```
 /// use std::sync::Arc;
 /// use gristmill_engine::storage::memory::Memory;
-/// use gristmill_engine::task::{WorkSpec, feed_of};
-/// let spec: WorkSpec = serde_json::from_str(
+/// use gristmill_engine::task::{UserAttemptSpec, feed_of};
+/// let spec: UserAttemptSpec = serde_json::from_str(
 ///     r#"{"job_id": "a-job", "task": 0, "attempt": 0, "partitions": 1, "places": [], "chunk_bytes": 0, "buffer_bytes": 0,
 ///         "output": "/out", "work": {"reduce": {"partition": 0, "runs": [], "source_bytes": 4096}}}"#,
 /// )?;
 /// assert!(!feed_of(&spec, Arc::new(Memory::with_room_for(1 << 20))).unwrap().advance().unwrap());
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-pub fn feed_of(spec: &WorkSpec, store: Arc<dyn Store>) -> Result<Feed> {
-    let WorkKind::Reduce {
+pub fn feed_of(spec: &UserAttemptSpec, store: Arc<dyn Store>) -> Result<Feed> {
+    let UserTaskKind::Reduce {
         partition,
         runs,
         source_bytes,

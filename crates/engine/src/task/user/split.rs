@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 /// A part of the input, for one map task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct WorkSplit {
+pub struct UserTaskSplit {
     /// Bytes of input in it.
     pub bytes: u64,
     /// What it is, for the executor.

@@ -43,7 +43,7 @@ fn a_crash_says_how_where_and_what_was_written_last() {
             ..
         }
     ));
-    let place = Place {
+    let place = RecordPosition {
         record: 12,
         offset: 990,
         file: 2,

@@ -12,7 +12,7 @@ use gristmill_engine::driver::{Needs, Plan, Stage};
 use gristmill_engine::error::Result;
 use gristmill_engine::order::Entry;
 use gristmill_engine::record::shape::{Lines, Shape};
-use gristmill_engine::spill::{Needed, SpilledRun};
+use gristmill_engine::spill::{MemoryModel, SpilledRun};
 use gristmill_engine::task::{
     AttemptId, MergeRun, MergeRunsSpec, RunPlan, SampleSpec, TaskReport, TaskSpec,
 };
@@ -51,7 +51,7 @@ static RUN_PLAN: LazyLock<Arc<RunPlan>> = LazyLock::new(|| {
         borders: Vec::new(),
         places: Vec::new(),
         buffer_bytes: 0,
-        needed: Needed::default(),
+        needed: MemoryModel::default(),
     })
 });
 

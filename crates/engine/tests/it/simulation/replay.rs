@@ -27,7 +27,7 @@ pub enum ReplayBug {
 }
 
 /// A driver that never lives long enough gets nowhere, which is nobody's fault.
-const MOST_KILLS: u32 = 5;
+const KILLS_MAX: u32 = 5;
 
 /// What a history says.
 #[derive(Debug, Default)]
@@ -75,7 +75,7 @@ impl History {
 
 impl Cluster {
     pub(super) fn next_kill(&mut self) {
-        if self.history.kills < MOST_KILLS {
+        if self.history.kills < KILLS_MAX {
             let after = 1 + self.numbers.below(2 * self.history.killing_ms);
             self.expect(self.now_ms + after, Happening::DriverKilled);
         }

@@ -14,14 +14,14 @@ use gristmill_engine::order::{CutPoints, Entry};
 use gristmill_engine::record::layout::Layout;
 use gristmill_engine::record::shape::{Fixed, Lines, Pairs, ShapeKind};
 use gristmill_engine::reduce::RangeProof;
-use gristmill_engine::spill::{BucketSizes, Needed, SpilledRun};
+use gristmill_engine::spill::{BucketSizes, MemoryModel, SpilledRun};
 use gristmill_engine::storage::input::Piece;
 use gristmill_engine::storage::objects::{Upload, UploadPart};
 use gristmill_engine::task::{
     AttemptId, GenerateSpec, MapReport, MapSpec, MergeReport, MergeRun, MergeRunsSpec, MergeSpec,
     MergeTarget, OutputFile, RangeSpec, ReduceSpec, RunPlan, SampleKeysSpec, SampleSpec,
-    SpillInput, SpillSpec, SplitData, TaskReport, TaskSpec, UserTaskPlan, UserTaskSpec,
-    ValidateReport, ValidateSpec, WorkFile, WorkKind, WorkReport,
+    SpillInput, SpillSpec, SplitData, TaskReport, TaskSpec, UserTaskFile, UserTaskKind,
+    UserTaskPlan, UserTaskReport, UserTaskSpec, ValidateReport, ValidateSpec,
 };
 use gristmill_engine::worker::Printed;
 use gristmill_engine::{Error, Kind};
@@ -82,7 +82,7 @@ fn shape() -> impl Strategy<Value = ShapeKind> {
 
 fn run_plan() -> impl Strategy<Value = Arc<RunPlan>> {
     let needed = any::<(u64, u64, u64, usize, u64)>().prop_map(
-        |(fixed_bytes, workers, worker_fixed_bytes, buffer_bytes, buffer_share)| Needed {
+        |(fixed_bytes, workers, worker_fixed_bytes, buffer_bytes, buffer_share)| MemoryModel {
             fixed_bytes,
             workers,
             worker_fixed_bytes,
@@ -148,13 +148,13 @@ fn split() -> impl Strategy<Value = Value> {
 
 fn work() -> impl Strategy<Value = TaskSpec> {
     let kind = prop_oneof![
-        (any::<(u32, u64)>(), split()).prop_map(|((number, bytes), what)| WorkKind::Map {
+        (any::<(u32, u64)>(), split()).prop_map(|((number, bytes), what)| UserTaskKind::Map {
             number,
             bytes,
             what: SplitData::of(&what).unwrap(),
         }),
         (any::<(u32, usize)>(), merge_runs()).prop_map(|((partition, source_bytes), runs)| {
-            WorkKind::Reduce {
+            UserTaskKind::Reduce {
                 partition,
                 runs: Arc::new(runs),
                 source_bytes,
@@ -171,7 +171,7 @@ fn work() -> impl Strategy<Value = TaskSpec> {
                 buffer_bytes,
                 attempts,
             });
-            TaskSpec::Work(UserTaskSpec { plan, work })
+            TaskSpec::User(UserTaskSpec { plan, work })
         },
     )
 }
@@ -353,10 +353,10 @@ fn run() -> impl Strategy<Value = SpilledRun> {
     )
 }
 
-fn work_report() -> impl Strategy<Value = WorkReport> {
+fn work_report() -> impl Strategy<Value = UserTaskReport> {
     let file =
         (path(), any::<(u64, u64, Option<u32>)>()).prop_map(|(name, (bytes, records, crc))| {
-            WorkFile {
+            UserTaskFile {
                 name,
                 bytes,
                 records,
@@ -368,23 +368,25 @@ fn work_report() -> impl Strategy<Value = WorkReport> {
     let said = (text(), text(), text());
     let kinds = btree_map(text(), any::<u16>(), 0..3);
     (made, any::<[u64; 9]>(), counters, kinds, said).prop_map(
-        |((runs, folder, files), numbers, counters, kinds, (status, stdout, stderr))| WorkReport {
-            runs,
-            folder,
-            files,
-            records_in: numbers[0],
-            bytes_in: numbers[1],
-            records_out: numbers[2],
-            bytes_out: numbers[3],
-            groups: numbers[4],
-            combine_in: numbers[5],
-            combine_out: numbers[6],
-            skipped: numbers[7],
-            skipped_records: numbers[8],
-            counters,
-            kinds,
-            status,
-            printed: Printed { stdout, stderr },
+        |((runs, folder, files), numbers, counters, kinds, (status, stdout, stderr))| {
+            UserTaskReport {
+                runs,
+                folder,
+                files,
+                records_in: numbers[0],
+                bytes_in: numbers[1],
+                records_out: numbers[2],
+                bytes_out: numbers[3],
+                groups: numbers[4],
+                combine_in: numbers[5],
+                combine_out: numbers[6],
+                skipped: numbers[7],
+                skipped_records: numbers[8],
+                counters,
+                kinds,
+                status,
+                printed: Printed { stdout, stderr },
+            }
         },
     )
 }
@@ -419,7 +421,7 @@ pub fn report() -> impl Strategy<Value = TaskReport> {
         run().prop_map(TaskReport::MergeRuns),
         range_proof().prop_map(TaskReport::Generate),
         validated.prop_map(TaskReport::Validate),
-        work_report().prop_map(TaskReport::Work),
+        work_report().prop_map(TaskReport::User),
     ]
 }
 

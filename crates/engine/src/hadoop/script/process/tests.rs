@@ -27,7 +27,7 @@ fn all(stdout: &mut Stdout<'_>) -> Result<Vec<u8>> {
 fn ran(script: &str, lines: usize) -> Ended<Vec<u8>, bool> {
     let folder = tempfile::tempdir().unwrap();
     let stop = AtomicBool::new(false);
-    let watch = Watch::new(&stop, Some(Duration::from_secs(20)));
+    let watch = ScriptDeadline::new(&stop, Some(Duration::from_secs(20)));
     let feed = |stdin: &mut Stdin<'_>| {
         let mut open = true;
         for _ in 0..lines {
@@ -48,20 +48,20 @@ fn ran(script: &str, lines: usize) -> Ended<Vec<u8>, bool> {
 #[test]
 fn both_directions_at_once() {
     let ended = ran("cat", 500_000);
-    assert_eq!(ended.taken.unwrap().len(), 500_000 * 16);
-    assert_eq!((ended.exit, ended.fed), (Exit::Code(0), Ok(true)));
+    assert_eq!(ended.stdout.unwrap().len(), 500_000 * 16);
+    assert_eq!((ended.exit, ended.stdin), (Exit::Code(0), Ok(true)));
 }
 
 #[test]
 fn scripts_that_do_not_read_write_much_or_end_badly() {
     let ended = ran("exec <&-; echo done", 100_000);
     assert_eq!(
-        (ended.taken.unwrap(), ended.exit, ended.fed),
+        (ended.stdout.unwrap(), ended.exit, ended.stdin),
         (b"done\n".to_vec(), Exit::Code(0), Ok(false))
     );
     let ended = ran("head -c 300000 /dev/zero; cat >/dev/null; exit 3", 100_000);
     assert_eq!(
-        (ended.taken.unwrap().len(), ended.exit),
+        (ended.stdout.unwrap().len(), ended.exit),
         (300_000, Exit::Code(3))
     );
     let ended = ran("kill -9 $$", 1);
@@ -71,7 +71,7 @@ fn scripts_that_do_not_read_write_much_or_end_badly() {
         10,
     );
     assert_eq!(
-        (ended.taken.unwrap(), ended.said.tail().pop().unwrap()),
+        (ended.stdout.unwrap(), ended.stderr.tail().pop().unwrap()),
         (b"a value\n".to_vec(), "last".to_owned())
     );
 }
@@ -91,10 +91,10 @@ fn a_script_that_failed_is_not_fed_any_further() {
         Ok(())
     };
     let program = shell("exec <&-; exit 3", folder.path());
-    let watch = Watch::new(&stop, None);
+    let watch = ScriptDeadline::new(&stop, None);
     let ended = run(&program, "reporter:", &watch, feed, all).unwrap();
     assert_eq!(ended.exit, Exit::Code(3));
-    assert_eq!(ended.fed.unwrap_err().kind(), Kind::Cancelled);
+    assert_eq!(ended.stdin.unwrap_err().kind(), Kind::Cancelled);
     // Where its exit code says nothing, all that there is is read, and counted.
     let feed = |stdin: &mut Stdin<'_>| {
         let mut lines = 0;
@@ -105,17 +105,17 @@ fn a_script_that_failed_is_not_fed_any_further() {
         stdin.check_wanted().map(|()| lines)
     };
     let program = shell("head -c 10 >/dev/null; exit 3", folder.path()); // so it takes the first line
-    let watch = Watch::new(&stop, None).with_any_exit();
+    let watch = ScriptDeadline::new(&stop, None).with_any_exit();
     let ended = run(&program, "reporter:", &watch, feed, all).unwrap();
     assert_eq!(ended.exit, Exit::Code(3));
-    assert!(ended.fed.unwrap() > 0);
+    assert!(ended.stdin.unwrap() > 0);
 }
 
 #[test]
 fn a_script_that_hangs_is_ended_with_its_children() {
     let folder = tempfile::tempdir().unwrap();
     let stop = AtomicBool::new(false);
-    let watch = Watch::new(&stop, Some(Duration::from_millis(300)));
+    let watch = ScriptDeadline::new(&stop, Some(Duration::from_millis(300)));
     let program = shell("sleep 100 & echo $! ; sleep 100", folder.path());
     let began = Instant::now();
     let ended = run(&program, "reporter:", &watch, |_| Ok(()), all).unwrap();
@@ -124,7 +124,7 @@ fn a_script_that_hangs_is_ended_with_its_children() {
         (Some(Halt::TimedOut), Exit::Signal(9))
     );
     assert!(began.elapsed() < Duration::from_secs(10));
-    let child = String::from_utf8(ended.taken.unwrap()).unwrap();
+    let child = String::from_utf8(ended.stdout.unwrap()).unwrap();
     let child: i32 = child.trim().parse().unwrap();
     let state = || std::fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
     let is_gone = |state: &str| state.is_empty() || state.contains(") Z ");
@@ -139,14 +139,14 @@ fn a_child_left_behind_is_killed_and_holds_nobody_up() {
     let began = Instant::now();
     let ended = ran("sleep 100 >/dev/null & echo done", 1);
     assert_eq!(
-        (ended.taken.unwrap(), ended.exit),
+        (ended.stdout.unwrap(), ended.exit),
         (b"done\n".to_vec(), Exit::Code(0))
     );
     let ended = ran(
         "(while :; do echo again >&2; sleep 0.01; done) >/dev/null & echo done",
         1,
     );
-    assert_eq!(ended.taken.unwrap(), b"done\n");
+    assert_eq!(ended.stdout.unwrap(), b"done\n");
     assert!(began.elapsed() < Duration::from_secs(20));
 }
 
@@ -155,13 +155,13 @@ fn programs_are_found_in_the_folder_first() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("cat"), "#!/bin/sh\necho mine\n").unwrap();
     let stop = AtomicBool::new(false);
-    let watch = Watch::new(&stop, None);
+    let watch = ScriptDeadline::new(&stop, None);
     let program = Program {
         argv: vec!["cat".into()],
         ..shell("", folder.path())
     };
     let ended = run(&program, "reporter:", &watch, |_| Ok(()), all).unwrap();
-    assert_eq!(ended.taken.unwrap(), b"mine\n");
+    assert_eq!(ended.stdout.unwrap(), b"mine\n");
     for (name, kind) in [
         ("nothing-of-that-name", Kind::NotFound),
         ("/nothing", Kind::NotFound),

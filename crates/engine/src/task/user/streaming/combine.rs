@@ -13,7 +13,7 @@ use std::ffi::OsString;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-use super::Attempted;
+use super::ScriptAttempt;
 use super::definition::Step;
 use super::keys::Keys;
 use super::reduce::aggregate_group;
@@ -22,18 +22,18 @@ use crate::hadoop::script::pipes::{Stdin, Stdout};
 use crate::hadoop::script::protocol::{Reader, Writer};
 use crate::hadoop::value::Class;
 use crate::spill::collect::{Batch, Collector};
-use crate::task::user::spec::WorkReport;
+use crate::task::user::spec::UserTaskReport;
 
 /// A combiner, and what it is yet to combine.
 pub(super) struct Combining<'a> {
-    attempted: &'a Attempted<'a>,
+    attempted: &'a ScriptAttempt<'a>,
     step: &'a Step,
     batch: Batch,
     bytes: usize,
 }
 
 impl<'a> Combining<'a> {
-    pub fn new(attempted: &'a Attempted<'a>, step: &'a Step, bytes: usize) -> Result<Self> {
+    pub fn new(attempted: &'a ScriptAttempt<'a>, step: &'a Step, bytes: usize) -> Result<Self> {
         let mut combining = Combining {
             attempted,
             step,
@@ -55,7 +55,7 @@ impl<'a> Combining<'a> {
         &mut self,
         keys: &mut Keys,
         collector: &mut Collector,
-        report: &mut WorkReport,
+        report: &mut UserTaskReport,
     ) -> Result<()> {
         self.batch.sort();
         let mut start = 0;
@@ -87,7 +87,7 @@ impl<'a> Combining<'a> {
         range: Range<usize>,
         keys: &mut Keys,
         collector: &mut Collector,
-        report: &mut WorkReport,
+        report: &mut UserTaskReport,
     ) -> Result<u64> {
         let attempted = self.attempted;
         let definition = attempted.definition;

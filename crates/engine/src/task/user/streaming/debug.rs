@@ -17,10 +17,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::Attempted;
+use super::ScriptAttempt;
 use crate::error::{Error, Kind, Result};
 use crate::hadoop::script::exit::Exit;
-use crate::hadoop::script::pipes::{Stdout, Watch};
+use crate::hadoop::script::pipes::{ScriptDeadline, Stdout};
 use crate::hadoop::script::process::{Ended, run};
 use crate::names::show_words;
 
@@ -33,7 +33,7 @@ const TIMEOUT: Duration = Duration::from_secs(600);
 /// The name of the detail that its output becomes.
 const DETAIL: &str = "debug script";
 
-impl Attempted<'_> {
+impl ScriptAttempt<'_> {
     /// The error of this attempt, with what the job's debug script says of it, if it has one.
     pub(super) fn debugged(&self, error: Error) -> Error {
         let debug = &self.definition.debug;
@@ -58,7 +58,7 @@ impl Attempted<'_> {
         let program = self.program(&words, None);
         let limit = Duration::from_millis(self.definition.timeout_ms);
         let limit = if limit.is_zero() { TIMEOUT } else { limit };
-        let watch = Watch::new(&self.attempt.stop, Some(limit));
+        let watch = ScriptDeadline::new(&self.attempt.stop, Some(limit));
         let prefix = &self.definition.reporter_prefix;
         let ended = run(&program, prefix, &watch, |_| Ok(()), last_of)?;
         Ok(told(ended, argv))
@@ -104,14 +104,14 @@ fn last_of(stdout: &mut Stdout<'_>) -> Result<Vec<u8>> {
 
 fn told(ended: Ended<Vec<u8>, ()>, argv: &[OsString]) -> String {
     let mut said = ended
-        .taken
+        .stdout
         .map(|bytes| String::from_utf8_lossy(&bytes).trim_end().to_owned())
         .unwrap_or_default();
     let mut add = |line: &str| {
         let gap = if said.is_empty() { "" } else { "\n" };
         let _ = write!(said, "{gap}{line}"); // text grows, and cannot fail
     };
-    for line in ended.said.tail() {
+    for line in ended.stderr.tail() {
         add(&line);
     }
     let script = show_words(argv);

@@ -190,7 +190,8 @@ pub struct Definition {
     /// Most characters of a variable's value, if there is a limit.
     pub truncate: Option<usize>,
     /// The command that does one split again; its number follows.
-    pub again: String,
+    #[serde(rename = "again")]
+    pub rerun_command: String,
     /// Whether records at which a script fails are left out.
     #[serde(default)]
     pub skipping: Option<Skipping>,

@@ -4,7 +4,7 @@
 
 use std::ffi::OsString;
 
-use super::Attempted;
+use super::ScriptAttempt;
 use crate::hadoop::script::input::Piece;
 
 /// Names of a task's properties: Hadoop's, and the one before.
@@ -41,7 +41,7 @@ pub fn variable(property: &str) -> String {
 
 /// The variables of one attempt, beside those of the job.
 pub(super) fn of_attempt(
-    attempted: &Attempted<'_>,
+    attempted: &ScriptAttempt<'_>,
     piece: Option<&Piece>,
 ) -> Vec<(String, OsString)> {
     let (spec, number) = (attempted.spec, attempted.number);
@@ -67,7 +67,7 @@ pub(super) fn of_attempt(
 }
 
 /// The attempt's name.
-pub(super) fn attempt_name(attempted: &Attempted<'_>) -> String {
+pub(super) fn attempt_name(attempted: &ScriptAttempt<'_>) -> String {
     format!(
         "attempt_{}_{}",
         task_name(attempted),
@@ -76,7 +76,7 @@ pub(super) fn attempt_name(attempted: &Attempted<'_>) -> String {
 }
 
 /// What the names of the task and its attempts have in common.
-fn task_name(attempted: &Attempted<'_>) -> String {
+fn task_name(attempted: &ScriptAttempt<'_>) -> String {
     let job = attempted.spec.job_id.trim_start_matches("job_");
     let kind = if attempted.is_map { 'm' } else { 'r' };
     format!("{job}_{kind}_{:06}", attempted.number)

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use super::Attempted;
+use super::ScriptAttempt;
 use crate::error::{Error, Kind};
 use crate::hadoop::script::exit::Exit;
 use crate::hadoop::script::input::Piece;
@@ -13,7 +13,7 @@ use crate::sys::signals;
 
 /// What is to be said of an attempt.
 pub(super) struct Failing<'a> {
-    pub attempted: &'a Attempted<'a>,
+    pub attempted: &'a ScriptAttempt<'a>,
     /// The mapper, the combiner, the reducer.
     pub what: &'static str,
     pub argv: &'a [OsString],
@@ -26,7 +26,7 @@ impl Failing<'_> {
     /// The error of a run, if it failed.
     pub fn of<T, F>(&self, ended: &Ended<T, F>) -> Option<Error> {
         // What the job itself could not do comes first. Feeding may have ended because the script has: that says nothing.
-        if let Err(error) = &ended.fed
+        if let Err(error) = &ended.stdin
             && error.kind() != Kind::Cancelled
         {
             return Some(error.clone());
@@ -36,14 +36,14 @@ impl Failing<'_> {
             Some(Halt::TimedOut) => {
                 let (message, advice) = self.silence(ended.exit);
                 return Some(
-                    self.told(message, &ended.said.tail())
+                    self.told(message, &ended.stderr.tail())
                         .advise(advice)
                         .retryable_error(),
                 );
             }
             _ => {}
         }
-        if let Err(error) = &ended.taken {
+        if let Err(error) = &ended.stdout {
             return Some(self.located(error.clone()));
         }
         let how = match ended.exit {
@@ -53,8 +53,8 @@ impl Failing<'_> {
             Exit::Signal(signal) => format!("was killed by signal {signal}{}", signal_name(signal)),
         };
         let message = format!("`{}` {how}", self.command());
-        let told = self.told(message, &ended.said.tail()).retryable_error();
-        Some(match self.attempted.again() {
+        let told = self.told(message, &ended.stderr.tail()).retryable_error();
+        Some(match self.attempted.rerun_command() {
             Some(again) => told.detail("again", again),
             None => told.advise("see its own words above"),
         })

@@ -6,25 +6,25 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::definition::{SelectStep, Step};
 use super::sink::Sink;
 use super::skip::{Fewer, Skipper};
-use super::{Attempted, StreamSplit, StreamWork};
+use super::{ScriptAttempt, StreamSplit, StreamingExecutor};
 use crate::error::Result;
 use crate::hadoop::script::input::{Pair, Records, open};
 use crate::hadoop::script::pipes::{Stdin, Stdout};
 use crate::hadoop::script::protocol::{Protocol, Reader, Writer};
 use crate::hadoop::select::Selection;
 use crate::hadoop::value::Class;
-use crate::task::user::spec::WorkReport;
+use crate::task::user::spec::UserTaskReport;
 
 /// Records between two notes of progress.
 const NOTE_RECORDS: u64 = 4096;
 
 pub(super) fn run(
-    work: &StreamWork,
-    attempted: &Attempted<'_>,
+    work: &StreamingExecutor,
+    attempted: &ScriptAttempt<'_>,
     split: &StreamSplit,
     bytes: u64,
-) -> Result<WorkReport> {
-    let mut report = WorkReport::default();
+) -> Result<UserTaskReport> {
+    let mut report = UserTaskReport::default();
     let mut sink = Sink::new(work, attempted)?;
     let definition = attempted.definition;
     let records_in = match &definition.map {
@@ -57,11 +57,11 @@ pub(super) fn run(
 
 /// A run of the script that does not count.
 pub(super) fn trial(
-    attempted: &Attempted<'_>,
+    attempted: &ScriptAttempt<'_>,
     argv: &[OsString],
     split: &StreamSplit,
 ) -> Result<()> {
-    let mut report = WorkReport::default();
+    let mut report = UserTaskReport::default();
     by_script(attempted, argv, split, &mut Sink::Nowhere, &mut report).map(|_| ())
 }
 
@@ -81,7 +81,7 @@ fn selected_from(
 
 /// Calls `act` with each record of a split; gives their number.
 fn each(
-    attempted: &Attempted<'_>,
+    attempted: &ScriptAttempt<'_>,
     split: &StreamSplit,
     mut act: impl FnMut(Pair<'_>) -> Result<()>,
 ) -> Result<u64> {
@@ -102,14 +102,14 @@ fn each(
 }
 
 fn by_script(
-    attempted: &Attempted<'_>,
+    attempted: &ScriptAttempt<'_>,
     argv: &[OsString],
     split: &StreamSplit,
     sink: &mut Sink<'_>,
-    report: &mut WorkReport,
+    report: &mut UserTaskReport,
 ) -> Result<u64> {
     let streams = &attempted.definition.map_streams;
-    let mut ran = WorkReport::default();
+    let mut ran = UserTaskReport::default();
     let take = |stdout: &mut Stdout<'_>| {
         let source = |buffer: &mut [u8]| Ok(stdout.read(buffer));
         let separator = streams.output_separator.as_bytes().to_vec();
@@ -144,7 +144,7 @@ fn by_script(
 
 /// Writes the records of a split to a script; what it does not want to read is counted all the same, unless it failed.
 fn feed<'a>(
-    attempted: &'a Attempted<'_>,
+    attempted: &'a ScriptAttempt<'_>,
     split: &StreamSplit,
     stdin: &mut Stdin<'_>,
     fed: &AtomicU64,
@@ -181,7 +181,7 @@ fn feed<'a>(
 }
 
 fn feed_piece(
-    attempted: &Attempted<'_>,
+    attempted: &ScriptAttempt<'_>,
     records: &mut dyn Records,
     writer: &Writer,
     as_they_are: bool,

@@ -41,14 +41,14 @@ use self::definition::PartitionStep;
 use self::failure::Failing;
 use self::folder::{Folder, unpack};
 use self::skip::{Ranges, Seen};
-use super::executor::Work;
+use super::executor::UserTaskExecutor;
+use super::executor_spec::{ExecutorKind, ExecutorSpec};
 use super::failed::FailedAt;
-use super::how::{How, WorkAgain};
-use super::spec::{WorkFile, WorkKind, WorkReport, WorkSpec};
+use super::spec::{UserAttemptSpec, UserTaskFile, UserTaskKind, UserTaskReport};
 use crate::commit::{ARCHIVES, SCRIPT_FOLDER};
 use crate::error::{Error, Kind, Result};
 use crate::hadoop::script::input::Piece;
-use crate::hadoop::script::pipes::{Stdin, Stdout, Watch};
+use crate::hadoop::script::pipes::{ScriptDeadline, Stdin, Stdout};
 use crate::hadoop::script::process::{Program, run};
 use crate::hadoop::sequence::Reader as SequenceReader;
 use crate::hadoop::value::Class;
@@ -60,7 +60,7 @@ use crate::task::attempt::Attempt;
 
 /// Runs the tasks of one job with scripts.
 #[derive(Debug)]
-pub struct StreamWork {
+pub struct StreamingExecutor {
     definition: Definition,
     /// The same as it was given.
     text: String,
@@ -89,10 +89,10 @@ pub struct StreamSplit {
 
 /// One attempt under way.
 #[derive(Debug)]
-struct Attempted<'a> {
+struct ScriptAttempt<'a> {
     definition: &'a Definition,
     store: Arc<Stores>,
-    spec: &'a WorkSpec,
+    spec: &'a UserAttemptSpec,
     attempt: &'a Attempt<'a>,
     is_map: bool,
     /// The number of the split or the partition.
@@ -108,15 +108,15 @@ struct Attempted<'a> {
 
 /// An attempt at a task, which may have several runs.
 #[derive(Debug)]
-struct Task<'a> {
-    work: &'a StreamWork,
-    spec: &'a WorkSpec,
+struct ScriptTask<'a> {
+    work: &'a StreamingExecutor,
+    spec: &'a UserAttemptSpec,
     attempt: &'a Attempt<'a>,
     number: u32,
     split: Option<&'a StreamSplit>,
 }
 
-impl StreamWork {
+impl StreamingExecutor {
     /// The work of a job, defined in JSON.
     pub fn new(definition: &str, store: Arc<Stores>) -> Result<Self> {
         let text = definition.to_owned();
@@ -139,7 +139,7 @@ impl StreamWork {
             PartitionStep::Total(path) => read_cuts(&*store, path)?,
             _ => Vec::new(),
         };
-        Ok(StreamWork {
+        Ok(StreamingExecutor {
             definition,
             text,
             inherited: BTreeMap::new(),
@@ -162,7 +162,7 @@ impl StreamWork {
     }
 
     /// Files and archives as links; the archives are unpacked by the first task that comes here.
-    fn links(&self, spec: &WorkSpec) -> Result<Vec<(PathBuf, PathBuf)>> {
+    fn links(&self, spec: &UserAttemptSpec) -> Result<Vec<(PathBuf, PathBuf)>> {
         let mut links = self.definition.links.clone();
         if self.definition.archives.is_empty() {
             return Ok(links);
@@ -204,11 +204,11 @@ impl StreamWork {
     }
 }
 
-impl Work for StreamWork {
-    fn again(&self) -> Option<WorkAgain> {
+impl UserTaskExecutor for StreamingExecutor {
+    fn spec(&self) -> Option<ExecutorSpec> {
         let environment = self.inherited.clone();
-        Some(WorkAgain {
-            how: How::Scripts { environment },
+        Some(ExecutorSpec {
+            kind: ExecutorKind::Scripts { environment },
             definition: self.text.clone().into_bytes(),
         })
     }
@@ -217,15 +217,15 @@ impl Work for StreamWork {
         self.failures().get(&task).cloned()
     }
 
-    fn run(&self, spec: &WorkSpec, attempt: &Attempt<'_>) -> Result<WorkReport> {
+    fn run(&self, spec: &UserAttemptSpec, attempt: &Attempt<'_>) -> Result<UserTaskReport> {
         let (number, split) = match &spec.work {
-            WorkKind::Map { number, what, .. } => {
+            UserTaskKind::Map { number, what, .. } => {
                 let split: StreamSplit = what.parse()?;
                 (split.number.unwrap_or(*number), Some(split))
             }
-            WorkKind::Reduce { partition, .. } => (*partition, None),
+            UserTaskKind::Reduce { partition, .. } => (*partition, None),
         };
-        let task = Task {
+        let task = ScriptTask {
             work: self,
             spec,
             attempt,
@@ -235,11 +235,11 @@ impl Work for StreamWork {
         let left_out = task.bad_records()?;
         task.within(left_out.as_ref(), None, |attempted| {
             let done = match (&spec.work, &split) {
-                (WorkKind::Map { bytes, .. }, Some(split)) => {
+                (UserTaskKind::Map { bytes, .. }, Some(split)) => {
                     map::run(self, attempted, split, *bytes)
                 }
                 (
-                    WorkKind::Reduce {
+                    UserTaskKind::Reduce {
                         runs, source_bytes, ..
                     },
                     _,
@@ -247,7 +247,7 @@ impl Work for StreamWork {
                 _ => Err(Error::bug("run a script", "a map has no split")),
             };
             let mut report = done.map_err(|error| {
-                if attempted.again().is_none() {
+                if attempted.rerun_command().is_none() {
                     let fed = attempted.fed.load(Ordering::Relaxed);
                     let at = FailedAt::of_script((fed < u64::MAX).then_some(fed));
                     self.failures().insert(spec.task, at);
@@ -260,13 +260,13 @@ impl Work for StreamWork {
     }
 }
 
-impl Task<'_> {
+impl ScriptTask<'_> {
     /// Makes the folders of a run, and calls `act` in them.
     fn within<T>(
         &self,
         left_out: Option<&Ranges>,
         seen: Option<&Seen>,
-        act: impl FnOnce(&Attempted<'_>) -> Result<T>,
+        act: impl FnOnce(&ScriptAttempt<'_>) -> Result<T>,
     ) -> Result<T> {
         let (work, spec) = (self.work, self.spec);
         let path = place(spec)?.join(format!("{SCRIPT_FOLDER}{}-{}", spec.task, spec.attempt));
@@ -277,7 +277,7 @@ impl Task<'_> {
         };
         made(&folder.path().join("tmp"))?;
         made(&spec.output)?;
-        act(&Attempted {
+        act(&ScriptAttempt {
             definition: &work.definition,
             store: work.store.clone(),
             spec,
@@ -292,12 +292,12 @@ impl Task<'_> {
     }
 }
 
-impl Attempted<'_> {
+impl ScriptAttempt<'_> {
     /// The command line that does this task again, alone: of a map without a combiner, which would not be run.
-    fn again(&self) -> Option<String> {
-        let again = &self.definition.again;
+    fn rerun_command(&self) -> Option<String> {
+        let command = &self.definition.rerun_command;
         let mapper_alone = self.is_map && self.definition.combine.is_none();
-        (mapper_alone && !again.is_empty()).then(|| format!("{again} {}", self.number))
+        (mapper_alone && !command.is_empty()).then(|| format!("{command} {}", self.number))
     }
 
     fn program(&self, argv: &[OsString], piece: Option<&Piece>) -> Program {
@@ -321,13 +321,13 @@ impl Attempted<'_> {
         what: &'static str,
         argv: &[OsString],
         piece: Option<&Piece>,
-        report: &mut WorkReport,
+        report: &mut UserTaskReport,
         feed: impl FnOnce(&mut Stdin<'_>, &AtomicU64) -> Result<F> + Send,
         take: impl FnOnce(&mut Stdout<'_>) -> Result<T>,
     ) -> Result<(T, F)> {
         let timeout = self.definition.timeout_ms;
         let timeout = (timeout > 0).then(|| Duration::from_millis(timeout));
-        let mut watch = Watch::new(&self.attempt.stop, timeout);
+        let mut watch = ScriptDeadline::new(&self.attempt.stop, timeout);
         if !self.definition.exit_matters {
             watch = watch.with_any_exit();
         }
@@ -338,7 +338,7 @@ impl Attempted<'_> {
         let fed = fed.load(Ordering::Relaxed);
         self.fed.store(fed, Ordering::Relaxed);
         if let Some(seen) = self.seen {
-            seen.ended(self.is_map, fed, &ended.said);
+            seen.ended(self.is_map, fed, &ended.stderr);
         }
         let failing = Failing {
             attempted: self,
@@ -350,25 +350,25 @@ impl Attempted<'_> {
         if let Some(error) = failing.of(&ended) {
             return Err(error);
         }
-        add_counters(&mut report.counters, &ended.said.counters);
-        add_stderr(&mut report.printed.stderr, &ended.said.tail());
-        if let Some(status) = ended.said.status {
+        add_counters(&mut report.counters, &ended.stderr.counters);
+        add_stderr(&mut report.printed.stderr, &ended.stderr.tail());
+        if let Some(status) = ended.stderr.status {
             report.status = status;
         }
-        Ok((ended.taken?, ended.fed?))
+        Ok((ended.stdout?, ended.stdin?))
     }
 
     /// What scripts wrote into the attempt's folder beside its parts.
-    fn add_side_files(&self, report: &mut WorkReport) -> Result<()> {
+    fn add_side_files(&self, report: &mut UserTaskReport) -> Result<()> {
         for path in self.store.list(&self.spec.output)? {
             let name = PathBuf::from(path.file_name().unwrap_or_default());
-            let is_known = |file: &WorkFile| file.name.starts_with(&name);
+            let is_known = |file: &UserTaskFile| file.name.starts_with(&name);
             if report.files.iter().any(is_known) {
                 continue;
             }
             match self.store.stat(&path)? {
                 Some(stat) if stat.kind == FileKind::File => {
-                    report.files.push(WorkFile {
+                    report.files.push(UserTaskFile {
                         name,
                         bytes: stat.bytes,
                         records: 0,
@@ -399,7 +399,7 @@ fn cut(value: OsString, limit: usize) -> OsString {
 }
 
 /// The job's first spill folder.
-fn place(spec: &WorkSpec) -> Result<&Path> {
+fn place(spec: &UserAttemptSpec) -> Result<&Path> {
     let place = spec
         .places
         .first()

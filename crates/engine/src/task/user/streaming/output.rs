@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::Attempted;
+use super::ScriptAttempt;
 use super::definition::OutputFormat;
 use crate::codec::{Codec, Encoder, encoder};
 use crate::error::{Error, Kind, Result};
@@ -20,7 +20,7 @@ use crate::hadoop::value::Class;
 use crate::storage::sequential::Sequential;
 use crate::storage::stores::Stores;
 use crate::storage::{Caching, Output as _};
-use crate::task::user::spec::WorkFile;
+use crate::task::user::spec::UserTaskFile;
 
 /// Writes records to one part.
 pub struct Output {
@@ -49,7 +49,7 @@ enum Way {
 
 impl Output {
     /// The part of an attempt, whose folder is there; its records' keys and values are of `classes`.
-    pub fn new(attempted: &Attempted<'_>, classes: (Class, Class)) -> Self {
+    pub fn new(attempted: &ScriptAttempt<'_>, classes: (Class, Class)) -> Self {
         let (spec, definition, number) = (attempted.spec, attempted.definition, attempted.number);
         let output = &definition.output;
         let mut name = format!("part-{number:05}");
@@ -75,7 +75,7 @@ impl Output {
 
     /// A file of records that are kept aside, as Hadoop keeps them: there only if there are any.
     pub fn kept(
-        attempted: &Attempted<'_>,
+        attempted: &ScriptAttempt<'_>,
         folder: &Path,
         name: String,
         classes: (Class, Class),
@@ -166,7 +166,7 @@ impl Output {
     }
 
     /// Ends the file; `None` where there is none.
-    pub fn finish(mut self) -> Result<Option<WorkFile>> {
+    pub fn finish(mut self) -> Result<Option<UserTaskFile>> {
         if self.way.is_none() && !self.lazy {
             self.way = Some(self.open()?);
         }
@@ -178,7 +178,7 @@ impl Output {
             Some(Way::Sequence(writer)) => writer.finish(),
         };
         let file = ended.map_err(|error| self.failed(&error))?.end()?;
-        Ok(Some(WorkFile {
+        Ok(Some(UserTaskFile {
             name: PathBuf::from(&self.name),
             bytes: file.bytes,
             records: self.records,

@@ -9,7 +9,7 @@ use super::definition::Step;
 use super::keys::Keys;
 use super::output::Output;
 use super::skip::Skipper;
-use super::{Attempted, StreamWork};
+use super::{ScriptAttempt, StreamingExecutor};
 use crate::budget::Budget;
 use crate::error::{Error, Kind, Result};
 use crate::hadoop::aggregate::{Aggregate, split};
@@ -20,7 +20,7 @@ use crate::hadoop::text;
 use crate::merge::feed::{Feed, FeedRun, Partition};
 use crate::spill::collect::partition_bytes;
 use crate::task::runs::MergeRun;
-use crate::task::user::spec::WorkReport;
+use crate::task::user::spec::UserTaskReport;
 
 /// Groups of equal keys, counted. Whole keys tell groups apart, also where fields order them: the comparators of
 /// Hadoop's old interface are asked for whole keys there.
@@ -89,13 +89,13 @@ impl Pairs {
 }
 
 pub(super) fn run(
-    work: &StreamWork,
-    attempted: &Attempted<'_>,
+    work: &StreamingExecutor,
+    attempted: &ScriptAttempt<'_>,
     runs: &[MergeRun],
     source_bytes: usize,
-) -> Result<WorkReport> {
+) -> Result<UserTaskReport> {
     let definition = attempted.definition;
-    let mut report = WorkReport::default();
+    let mut report = UserTaskReport::default();
     let mut output = Output::new(attempted, definition.reduce_classes());
     match &definition.reduce {
         Step::Script(argv) if attempted.left_out.is_none() => {
@@ -132,14 +132,14 @@ pub(super) fn run(
 
 /// A run of the script that does not count.
 pub(super) fn trial(
-    work: &StreamWork,
-    attempted: &Attempted<'_>,
+    work: &StreamingExecutor,
+    attempted: &ScriptAttempt<'_>,
     argv: &[OsString],
     runs: &[MergeRun],
     source_bytes: usize,
 ) -> Result<()> {
     let mut pairs = open(work, attempted, runs, source_bytes)?;
-    let mut report = WorkReport::default();
+    let mut report = UserTaskReport::default();
     but_for_some(attempted, argv, &mut pairs, None, &mut report)
 }
 
@@ -152,14 +152,14 @@ fn fed_runs(runs: &[MergeRun]) -> Vec<FeedRun> {
 }
 
 /// The number of the partition, and bytes of it before each key.
-fn partition_of(attempted: &Attempted<'_>) -> (usize, usize) {
+fn partition_of(attempted: &ScriptAttempt<'_>) -> (usize, usize) {
     let partitions = attempted.spec.partitions;
     (attempted.number as usize, partition_bytes(partitions))
 }
 
 fn open(
-    work: &StreamWork,
-    attempted: &Attempted<'_>,
+    work: &StreamingExecutor,
+    attempted: &ScriptAttempt<'_>,
     runs: &[MergeRun],
     source_bytes: usize,
 ) -> Result<Pairs> {
@@ -180,7 +180,7 @@ fn open(
 }
 
 fn one_by_one(
-    attempted: &Attempted<'_>,
+    attempted: &ScriptAttempt<'_>,
     step: &Step,
     pairs: &mut Pairs,
     output: &mut Output,
@@ -213,7 +213,11 @@ fn one_by_one(
     Ok(())
 }
 
-fn by_aggregate(attempted: &Attempted<'_>, pairs: &mut Pairs, output: &mut Output) -> Result<()> {
+fn by_aggregate(
+    attempted: &ScriptAttempt<'_>,
+    pairs: &mut Pairs,
+    output: &mut Output,
+) -> Result<()> {
     let mut present: Option<(Vec<u8>, Aggregate)> = None;
     while let Some(is_new) = pairs.advance()? {
         let (key, value) = pairs.pair()?;
@@ -240,7 +244,7 @@ fn by_aggregate(attempted: &Attempted<'_>, pairs: &mut Pairs, output: &mut Outpu
 pub(super) fn aggregate_group<'a>(
     key: &[u8],
     values: impl Iterator<Item = &'a [u8]>,
-    attempted: &Attempted<'_>,
+    attempted: &ScriptAttempt<'_>,
 ) -> Result<(Vec<u8>, Aggregate)> {
     let most = attempted.definition.most_unique;
     let named = split(key).and_then(|(name, rest)| Some((Aggregate::by_name(name, most)?, rest)));
@@ -266,7 +270,7 @@ fn not_aggregated(key: &[u8], what: String) -> Error {
 }
 
 /// Notes progress every now and then, and whether to stop.
-fn note(attempted: &Attempted<'_>, pairs: &Pairs) -> Result<()> {
+fn note(attempted: &ScriptAttempt<'_>, pairs: &Pairs) -> Result<()> {
     let (records, _) = pairs.feed.seen();
     if records.is_multiple_of(4096) {
         attempted.attempt.progress(0)
@@ -287,7 +291,7 @@ impl Fed {
     /// failed. Gives pairs, their bytes and groups.
     fn feed(
         mut self,
-        attempted: &Attempted<'_>,
+        attempted: &ScriptAttempt<'_>,
         stdin: &mut Stdin<'_>,
         fed: &AtomicU64,
     ) -> Result<(u64, u64, u64)> {
@@ -327,11 +331,11 @@ impl Fed {
 }
 
 fn by_script(
-    attempted: &Attempted<'_>,
+    attempted: &ScriptAttempt<'_>,
     argv: &[OsString],
     pairs: Fed,
     output: &mut Output,
-    report: &mut WorkReport,
+    report: &mut UserTaskReport,
 ) -> Result<()> {
     let is_any = pairs.partition.records()? > 0;
     let feed = |stdin: &mut Stdin<'_>, fed: &AtomicU64| pairs.feed(attempted, stdin, fed);
@@ -343,11 +347,11 @@ fn by_script(
 
 /// The same in skip mode, pair by pair: bad groups are left out, or looked for.
 fn but_for_some(
-    attempted: &Attempted<'_>,
+    attempted: &ScriptAttempt<'_>,
     argv: &[OsString],
     pairs: &mut Pairs,
     output: Option<&mut Output>,
-    report: &mut WorkReport,
+    report: &mut UserTaskReport,
 ) -> Result<()> {
     let streams = &attempted.definition.reduce_streams;
     let classes = attempted.definition.map_classes();
@@ -396,7 +400,7 @@ fn but_for_some(
 
 /// Writes what a script gives, whole blocks where they can stay as they are; without an output it is dropped.
 fn take(
-    attempted: &Attempted<'_>,
+    attempted: &ScriptAttempt<'_>,
     stdout: &mut Stdout<'_>,
     mut output: Option<&mut Output>,
 ) -> Result<()> {

@@ -6,19 +6,19 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use serde::Deserialize;
 
-use super::StreamWork;
+use super::StreamingExecutor;
 use crate::error::{Error, Kind, Result};
 use crate::storage::stores::Stores;
 use crate::task::attempt::{Attempt, AttemptId};
-use crate::task::user::executor::Work;
-use crate::task::user::how::How;
-use crate::task::user::spec::{WorkReport, WorkSpec};
+use crate::task::user::executor::UserTaskExecutor;
+use crate::task::user::executor_spec::ExecutorKind;
+use crate::task::user::spec::{UserAttemptSpec, UserTaskReport};
 
 /// What is needed of a kept task's first line.
 #[derive(Deserialize)]
 struct Kept {
-    how: How,
-    spec: WorkSpec,
+    how: ExecutorKind,
+    spec: UserAttemptSpec,
 }
 
 /// Runs a kept task again: its scripts get what they failed at, and nothing is left out. Files go to `folder`, which
@@ -39,22 +39,22 @@ pub fn retry(
     folder: &Path,
     stores: &Arc<Stores>,
     stop: Arc<AtomicBool>,
-) -> Result<WorkReport> {
+) -> Result<UserTaskReport> {
     let damaged = |what: &str| Error::new(Kind::BadInput, "retry the task", what).with_path(task);
     let mut line = stores.disk().read_private(task)?;
     let end = line.iter().position(|byte| *byte == b'\n');
     let definition = line.split_off(end.ok_or_else(|| damaged("it is cut short"))? + 1);
     let kept: Kept = serde_json::from_slice(&line).map_err(|error| damaged(&error.to_string()))?;
-    let How::Scripts { environment } = kept.how else {
+    let ExecutorKind::Scripts { environment } = kept.how else {
         return Err(damaged("it has no scripts"));
     };
     let definition = String::from_utf8(definition).map_err(|error| damaged(&error.to_string()))?;
-    let mut work = StreamWork::new(&definition, Arc::clone(stores))?.inheriting(environment);
+    let mut work = StreamingExecutor::new(&definition, Arc::clone(stores))?.inheriting(environment);
     work.definition.skipping = None;
-    work.definition.again.clear();
+    work.definition.rerun_command.clear();
     let (runs, output) = (folder.join("runs"), folder.join("out"));
     stores.disk().create_directory(&runs)?;
-    let spec = WorkSpec {
+    let spec = UserAttemptSpec {
         places: vec![runs],
         output,
         ..kept.spec

@@ -3,11 +3,11 @@
 use super::combine::Combining;
 use super::keys::Keys;
 use super::output::Output;
-use super::{Attempted, StreamWork};
+use super::{ScriptAttempt, StreamingExecutor};
 use crate::error::Result;
 use crate::hadoop::script::block::Block;
 use crate::spill::collect::Collector;
-use crate::task::user::spec::WorkReport;
+use crate::task::user::spec::UserTaskReport;
 
 /// The end of a map.
 pub(super) enum Sink<'a> {
@@ -21,7 +21,7 @@ pub(super) enum Sink<'a> {
 
 /// Pairs to runs.
 pub(super) struct Collect<'a> {
-    attempted: &'a Attempted<'a>,
+    attempted: &'a ScriptAttempt<'a>,
     collector: Collector,
     keys: Keys,
     combining: Option<Combining<'a>>,
@@ -30,7 +30,7 @@ pub(super) struct Collect<'a> {
 }
 
 impl<'a> Sink<'a> {
-    pub fn new(work: &StreamWork, attempted: &'a Attempted<'a>) -> Result<Self> {
+    pub fn new(work: &StreamingExecutor, attempted: &'a ScriptAttempt<'a>) -> Result<Self> {
         let (spec, definition) = (attempted.spec, attempted.definition);
         if spec.partitions == 0 {
             let output = Output::new(attempted, definition.map_classes());
@@ -67,7 +67,7 @@ impl<'a> Sink<'a> {
         &mut self,
         key: &[u8],
         value: Option<&[u8]>,
-        report: &mut WorkReport,
+        report: &mut UserTaskReport,
     ) -> Result<()> {
         match self {
             Sink::File(output) => output.write(Some(key), value),
@@ -77,7 +77,7 @@ impl<'a> Sink<'a> {
     }
 
     /// Takes the pairs of a block, which has some.
-    pub fn emit_block(&mut self, block: Block<'_>, report: &mut WorkReport) -> Result<()> {
+    pub fn emit_block(&mut self, block: Block<'_>, report: &mut UserTaskReport) -> Result<()> {
         match self {
             Sink::Nowhere => Ok(()),
             Sink::File(output) => output.write_block(block),
@@ -88,7 +88,7 @@ impl<'a> Sink<'a> {
     }
 
     /// Ends it; what there is of runs or files goes into the report.
-    pub fn finish(self, work: &StreamWork, report: &mut WorkReport) -> Result<()> {
+    pub fn finish(self, work: &StreamingExecutor, report: &mut UserTaskReport) -> Result<()> {
         match self {
             Sink::Nowhere => {}
             Sink::File(output) => {
@@ -122,7 +122,7 @@ impl<'a> Sink<'a> {
 
 impl Collect<'_> {
     #[inline]
-    fn emit(&mut self, key: &[u8], value: &[u8], report: &mut WorkReport) -> Result<()> {
+    fn emit(&mut self, key: &[u8], value: &[u8], report: &mut UserTaskReport) -> Result<()> {
         self.records += 1;
         self.bytes += (key.len() + value.len()) as u64;
         let (partition, sort_key, stored) = self.keys.put(key, value);

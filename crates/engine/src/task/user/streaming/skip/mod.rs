@@ -23,12 +23,12 @@ use self::search::{Trial, search};
 use super::definition::Step;
 use super::environment::attempt_name;
 use super::output::Output;
-use super::{Attempted, Task, map, reduce};
+use super::{ScriptAttempt, ScriptTask, map, reduce};
 use crate::error::{Error, Kind, Result};
 use crate::hadoop::value::Class;
-use crate::task::user::spec::{WorkKind, WorkReport};
+use crate::task::user::spec::{UserTaskKind, UserTaskReport};
 
-impl Task<'_> {
+impl ScriptTask<'_> {
     /// The records without which the task's script passes; nothing where it is not time to look for them.
     pub(super) fn bad_records(&self) -> Result<Option<Ranges>> {
         let definition = &self.work.definition;
@@ -54,9 +54,9 @@ impl Task<'_> {
         let (left_out, seen) = (Ranges::all_but(range), Seen::default());
         let ended = self.within(Some(&left_out), Some(&seen), |attempted| {
             match (&self.spec.work, self.split) {
-                (WorkKind::Map { .. }, Some(split)) => map::trial(attempted, argv, split),
+                (UserTaskKind::Map { .. }, Some(split)) => map::trial(attempted, argv, split),
                 (
-                    WorkKind::Reduce {
+                    UserTaskKind::Reduce {
                         runs, source_bytes, ..
                     },
                     _,
@@ -80,7 +80,7 @@ impl Task<'_> {
     }
 }
 
-impl Attempted<'_> {
+impl ScriptAttempt<'_> {
     /// Who leaves records of these classes out, if any are.
     pub(super) fn skipper(&self, classes: (Class, Class)) -> Result<Option<Skipper<'_>>> {
         let Some(left_out) = self.left_out else {
@@ -104,7 +104,7 @@ impl Attempted<'_> {
     }
 
     /// Ends the file of what was left out, and counts it.
-    pub(super) fn left_out(&self, skipper: Skipper<'_>, report: &mut WorkReport) -> Result<()> {
+    pub(super) fn left_out(&self, skipper: Skipper<'_>, report: &mut UserTaskReport) -> Result<()> {
         report.skipped = skipper.skipped;
         report.skipped_records = skipper.pairs;
         let skipping = self.definition.skipping.as_ref();

@@ -6,26 +6,26 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::refusal::OPERATION;
-use crate::commit::Taken;
+use crate::commit::Ownership;
 use crate::error::{Error, Kind, Result};
-use crate::history::event::{Began, Event, Known, Outcome, Timed};
+use crate::history::event::{Event, FileVersion, JobBasis, Outcome, Timed};
 use crate::task::Checkpoint;
 
 /// Nanoseconds of a second.
 const NS: i128 = 1_000_000_000;
 
 /// No job begins its tasks as often; a history that says so has made it up.
-const MOST_ROUNDS: usize = 8;
+const ROUNDS_MAX: usize = 8;
 
 /// What is known of a dead job.
 #[derive(Debug, Default)]
-pub(in crate::jobs) struct Story {
+pub(in crate::jobs) struct ReplayedHistory {
     /// What it went by, if it had come so far.
-    pub(in crate::jobs) began: Option<Began>,
+    pub(in crate::jobs) began: Option<JobBasis>,
     /// The staged output, and the report that went with it, if it was about to be published.
-    pub(super) publishing: Option<(Known, Value)>,
+    pub(super) publishing: Option<(FileVersion, Value)>,
     /// Whether its folders have been taken over.
-    pub(super) taken: Taken,
+    pub(super) taken: Ownership,
     rounds: Vec<Round>,
     /// The round that events belong to.
     current: usize,
@@ -40,7 +40,7 @@ pub(super) struct Round {
     pub(super) kept: BTreeMap<u32, (u64, Checkpoint)>,
 }
 
-impl Story {
+impl ReplayedHistory {
     /// What is known of the tasks, the `round`th time that they began.
     pub(super) fn round(&self, round: u32) -> &Round {
         const NOTHING: &Round = &Round {
@@ -68,7 +68,7 @@ impl Story {
     }
 
     /// Fails unless the inputs are those that the job began with.
-    pub(super) fn check_inputs(&self, now: &[Known]) -> Result<()> {
+    pub(super) fn check_inputs(&self, now: &[FileVersion]) -> Result<()> {
         let Some(began) = &self.began else {
             return Ok(()); // nothing had been read
         };
@@ -86,7 +86,7 @@ impl Story {
 
     /// What the events of a history tell.
     pub(in crate::jobs) fn of(events: &[Timed]) -> Self {
-        let mut story = Story::default();
+        let mut story = ReplayedHistory::default();
         events.iter().for_each(|event| story.take(&event.event));
         story
     }
@@ -95,7 +95,7 @@ impl Story {
         match event {
             Event::JobBegan(began) if self.began.is_none() => self.began = Some(began.clone()),
             Event::TasksBegan { round } => {
-                self.current = (*round as usize).min(MOST_ROUNDS);
+                self.current = (*round as usize).min(ROUNDS_MAX);
                 if self.rounds.len() <= self.current {
                     self.rounds.resize_with(self.current + 1, Round::default);
                 }
@@ -127,7 +127,7 @@ impl Story {
     }
 }
 
-fn differs(then: &Known, now: &Known) -> Error {
+fn differs(then: &FileVersion, now: &FileVersion) -> Error {
     if then.bytes != now.bytes {
         return changed(format!(
             "an input changed since the job began: it had {} bytes and has {} now",

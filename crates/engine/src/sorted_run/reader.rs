@@ -86,7 +86,7 @@ impl RunFile {
     /// The memory that [`read_blocks`](Self::read_blocks) needs for a range of bytes.
     ///
     /// ```
-    /// use gristmill_engine::run::{BLOCK_BYTES, RunFile};
+    /// use gristmill_engine::sorted_run::{BLOCK_BYTES, RunFile};
     /// assert_eq!(RunFile::covering_bytes(&(0..1)), BLOCK_BYTES);
     /// assert_eq!(RunFile::covering_bytes(&(65_535..65_537)), 2 * BLOCK_BYTES);
     /// ```

@@ -1,6 +1,6 @@
-//! Who runs people's code, as another process may need to know it: a job that is killed goes on with the same.
+//! What an executor of user code is made from: in a worker process, or when a killed job is resumed.
 //!
-//! All of it but the definition is JSON; the definition is bytes, and only whoever runs them looks into them.
+//! All of it but the definition is JSON; the definition is bytes, and only the executor reads them.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -11,19 +11,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::worker::{Command, Limits};
 
-/// Who runs people's code.
+/// What an executor is made from.
 #[derive(Debug, Clone, PartialEq)]
-pub struct WorkAgain {
-    /// How.
-    pub how: How,
-    /// What: a pickle, or JSON.
+pub struct ExecutorSpec {
+    /// How it runs user code.
+    pub kind: ExecutorKind,
+    /// The user code: a pickle, or JSON.
     pub definition: Vec<u8>,
 }
 
-/// How people's code is run.
+/// How user code is run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum How {
+pub enum ExecutorKind {
     /// In worker processes.
     Processes {
         /// The program.
@@ -56,10 +56,10 @@ pub enum How {
     },
 }
 
-impl How {
+impl ExecutorKind {
     /// As these processes run it.
     pub(super) fn processes(command: &Command, limits: Limits) -> Self {
-        How::Processes {
+        ExecutorKind::Processes {
             program: command.program.clone(),
             arguments: command.arguments.clone(),
             environment: command.environment.clone(),

@@ -30,7 +30,7 @@ pub const BLOCK_BYTES: usize = 64 << 10;
 pub const FOOTER_BYTES: usize = 64;
 
 /// Most bytes of a job's id, so that it fits the header with room to spare.
-pub const MOST_JOB_ID_BYTES: usize = 256;
+pub const JOB_ID_BYTES_MAX: usize = 256;
 
 const HEADER_MAGIC: [u8; 8] = *b"GRISTRUN";
 const FOOTER_MAGIC: [u8; 8] = *b"RUNSOUND";
@@ -91,7 +91,7 @@ pub(super) struct Footer {
 /// The length of a run file with so many bytes of data and buckets; `None` where no file is that long.
 ///
 /// ```
-/// use gristmill_engine::run::file_bytes;
+/// use gristmill_engine::sorted_run::file_bytes;
 /// assert_eq!(file_bytes(0, 1), Some(8192));
 /// assert_eq!(file_bytes(100_000, 16), Some(4096 + 102_400 + 4096));
 /// assert_eq!(file_bytes(u64::MAX, 1), None);
@@ -148,10 +148,10 @@ fn check_version(version: u32) -> Result<()> {
 }
 
 impl RunHeader {
-    /// The first bytes of the file. A job's id of more than [`MOST_JOB_ID_BYTES`] is refused.
+    /// The first bytes of the file. A job's id of more than [`JOB_ID_BYTES_MAX`] is refused.
     pub(super) fn encode(&self) -> Result<Box<[u8; HEADER_BYTES]>> {
-        if self.job_id.len() > MOST_JOB_ID_BYTES {
-            let message = format!("a job's id has at most {MOST_JOB_ID_BYTES} bytes");
+        if self.job_id.len() > JOB_ID_BYTES_MAX {
+            let message = format!("a job's id has at most {JOB_ID_BYTES_MAX} bytes");
             return Err(Error::bug("write a run file", message).with("job", &self.job_id));
         }
         let (kind, record_bytes, key_bytes, descending) = match self.shape {
@@ -199,7 +199,7 @@ impl RunHeader {
         let shape = shape_of(kind, record_bytes, key_bytes, descending == 1)?;
         let job_id = usize::try_from(job_id_bytes)
             .ok()
-            .filter(|bytes| *bytes <= MOST_JOB_ID_BYTES)
+            .filter(|bytes| *bytes <= JOB_ID_BYTES_MAX)
             .and_then(|bytes| header.get(JOB_ID_AT..JOB_ID_AT + bytes))
             .and_then(|bytes| str::from_utf8(bytes).ok())
             .ok_or_else(|| damaged("its header names no job"))?;
@@ -277,7 +277,7 @@ impl RunIndex {
     /// The CRC of all that it says: two runs that agree in it hold the same records, cut in the same way.
     ///
     /// ```
-    /// use gristmill_engine::run::RunIndex;
+    /// use gristmill_engine::sorted_run::RunIndex;
     /// let index = |crc| RunIndex { ends: vec![(1, 1)], block_crcs: vec![crc], records: 1, data_bytes: 1, checksum: 9 };
     /// assert_eq!(index(7).crc(), index(7).crc());
     /// assert_ne!(index(7).crc(), index(8).crc());

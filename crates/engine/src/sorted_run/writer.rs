@@ -41,7 +41,7 @@ impl<'w> RunWriter<'w> {
     /// use gristmill_engine::storage::{LocalDisk as _, Output as _};
     /// use std::sync::Arc;
     /// use gristmill_engine::record::shape::{Lines, Shape};
-    /// use gristmill_engine::run::{RunFile, RunHeader, RunWriter};
+    /// use gristmill_engine::sorted_run::{RunFile, RunHeader, RunWriter};
     /// use gristmill_engine::storage::{Caching, Store, memory::Memory, overlap::OverlappedWriter};
     /// let store = Memory::with_room_for(1 << 20);
     /// let file = Arc::from(store.create("/run-0".as_ref(), 0, Caching::Direct)?);

@@ -12,7 +12,7 @@ use super::environment::Environment;
 use super::report::JobReport;
 use crate::budget::Budget;
 use crate::error::Result;
-use crate::history::event::{Event, Known, Sample, VERSION};
+use crate::history::event::{Event, FileVersion, Sample, VERSION};
 use crate::history::{Recorder, remove_old};
 use crate::names::spell;
 use crate::plan::explain::Explanation;
@@ -27,7 +27,7 @@ const SAMPLE_EVERY: Duration = Duration::from_millis(500);
 
 /// A job's history, and whose memory it samples.
 #[derive(Debug)]
-pub(super) struct Watched {
+pub(super) struct JobMonitor {
     recorder: Recorder,
     budget: Mutex<Option<Budget>>,
     /// Whether tasks run in processes below this one, whose memory counts.
@@ -35,14 +35,14 @@ pub(super) struct Watched {
     tree: Tree,
 }
 
-impl Watched {
+impl JobMonitor {
     pub(super) fn new(environment: &Environment, common: &Common) -> Self {
         let recorder = Recorder::new(&environment.history, &environment.job_id);
-        Watched::by(recorder, environment.has_processes(common))
+        JobMonitor::by(recorder, environment.has_processes(common))
     }
 
     fn by(recorder: Recorder, below: bool) -> Self {
-        Watched {
+        JobMonitor {
             recorder,
             budget: Mutex::default(),
             below,
@@ -52,7 +52,7 @@ impl Watched {
 
     /// Of a resumed job.
     pub(super) fn resumed(recorder: Recorder, environment: &Environment, common: &Common) -> Self {
-        let watched = Watched::by(recorder, environment.has_processes(common));
+        let watched = JobMonitor::by(recorder, environment.has_processes(common));
         watched.resumes();
         watched
     }
@@ -96,7 +96,7 @@ impl Watched {
     /// The output is whole, and about to get its name.
     pub(super) fn publishing(&self, staged: &Path, stat: &Stat, report: &JobReport) {
         self.recorder.record(Event::OutputPublishing {
-            staged: Known::new(staged, stat),
+            staged: FileVersion::new(staged, stat),
             report: json(report),
         });
     }

@@ -1,26 +1,26 @@
-//! The executor of a job, made again in another process: the one place that names all kinds of executors.
+//! Makes an executor from its spec: the one place that names all kinds of executors.
 
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use super::executor::Work;
-use super::how::{How, WorkAgain};
-use super::processes::ProcessWork;
-use super::streaming::StreamWork;
+use super::executor::UserTaskExecutor;
+use super::executor_spec::{ExecutorKind, ExecutorSpec};
+use super::processes::ProcessPoolExecutor;
+use super::streaming::StreamingExecutor;
 use crate::error::{Error, Kind, Result};
 use crate::storage::Store;
 use crate::storage::stores::Stores;
 use crate::worker::{Command, Definition, Limits, Processes};
 
-impl WorkAgain {
-    /// Those who did the work, or others like them; `workers` at once.
+impl ExecutorSpec {
+    /// The executor; it runs `workers` tasks at once.
     ///
     /// # Errors
-    /// What they need is gone, or the definition is none.
-    pub fn work(self, workers: usize, store: Arc<Stores>) -> Result<Arc<dyn Work>> {
-        match self.how {
-            How::Processes {
+    /// What it needs is gone, or the definition is not one.
+    pub fn build(self, workers: usize, store: Arc<Stores>) -> Result<Arc<dyn UserTaskExecutor>> {
+        match self.kind {
+            ExecutorKind::Processes {
                 program,
                 arguments,
                 environment,
@@ -51,13 +51,15 @@ impl WorkAgain {
                     ..Limits::default()
                 };
                 Processes::shared().keep(workers);
-                Ok(Arc::new(ProcessWork::new(command, definition, limits)))
+                Ok(Arc::new(ProcessPoolExecutor::new(
+                    command, definition, limits,
+                )))
             }
-            How::Native => Err(Error::bug("run a job", "its code is not user code")),
-            How::Scripts { environment } => {
+            ExecutorKind::Native => Err(Error::bug("run a job", "its code is not user code")),
+            ExecutorKind::Scripts { environment } => {
                 let text = String::from_utf8(self.definition)
                     .map_err(|error| Error::bug("read a job's definition", error.to_string()))?;
-                let work = StreamWork::new(&text, store)?.inheriting(environment);
+                let work = StreamingExecutor::new(&text, store)?.inheriting(environment);
                 Ok(Arc::new(work))
             }
         }

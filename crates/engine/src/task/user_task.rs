@@ -5,8 +5,8 @@
 //!   reduce   a partition of all runs ──▶ Feed ──▶ the user's reduce ──▶ files
 //! ```
 //!
-//! The executor of this machine does them ([`super::Work`]). Files lie in a folder of the attempt; those of the
-//! attempts that count are moved to the output when all is done.
+//! The executor of this machine does them ([`super::UserTaskExecutor`]). Files lie in a folder of the attempt; those of
+//! the attempts that count are moved to the output when all is done.
 
 use std::fmt::{self, Write};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::checkpoint::{name_of, names_of_runs};
 use super::input::of_files;
-use super::user::spec::{WorkKind, WorkReport, WorkSpec};
+use super::user::spec::{UserAttemptSpec, UserTaskKind, UserTaskReport};
 use super::{
     AttemptId, Checkpoint, Counters, Fingerprint, Scratch, Side, TaskContext, TaskKind, With,
 };
@@ -35,7 +35,7 @@ pub struct UserTaskSpec {
     #[serde(with = "super::wire::shared")]
     pub plan: Arc<UserTaskPlan>,
     /// The task.
-    pub work: WorkKind,
+    pub work: UserTaskKind,
 }
 
 /// How user code is run: the same for all tasks of a job.
@@ -57,9 +57,9 @@ pub struct UserTaskPlan {
 
 impl UserTaskSpec {
     /// What an executor is told of one attempt.
-    pub fn attempt(&self, job_id: &str, id: AttemptId) -> WorkSpec {
+    pub fn attempt(&self, job_id: &str, id: AttemptId) -> UserAttemptSpec {
         let (plan, AttemptId { task, attempt }) = (&*self.plan, id);
-        WorkSpec {
+        UserAttemptSpec {
             job_id: job_id.to_owned(),
             task,
             attempt,
@@ -74,7 +74,7 @@ impl UserTaskSpec {
 }
 
 impl TaskKind for UserTaskSpec {
-    type Report = WorkReport;
+    type Report = UserTaskReport;
 
     fn run(&self, (context, attempt, scratch): With<'_>) -> Result<Self::Report> {
         *scratch = Scratch::default(); // the buffers of merges before: it has a memory of its own
@@ -88,7 +88,7 @@ impl TaskKind for UserTaskSpec {
         let ran = work.run(&told, attempt);
         let mut report = ran.map_err(|error| match &context.job.failures {
             Some(failures) => {
-                let failed = work.failed_at(told.task).zip(work.again());
+                let failed = work.failed_at(told.task).zip(work.spec());
                 failures.keep(context.node.store.disk(), failed, &told, error)
             }
             None => error,
@@ -104,21 +104,21 @@ impl TaskKind for UserTaskSpec {
 
     fn input(&self, _context: &TaskContext) -> String {
         match &self.work {
-            WorkKind::Map { number, what, .. } => {
+            UserTaskKind::Map { number, what, .. } => {
                 of_files(&what.value()).unwrap_or_else(|| format!("split {number}"))
             }
-            WorkKind::Reduce { partition, .. } => {
+            UserTaskKind::Reduce { partition, .. } => {
                 format!("partition {partition} of {}", self.plan.partitions)
             }
         }
     }
 
-    fn counters(&self, report: &WorkReport) -> Counters {
+    fn counters(&self, report: &UserTaskReport) -> Counters {
         let run_bytes: u64 = report.runs.iter().map(|run| run.bytes).sum();
         let file_bytes: u64 = report.files.iter().map(|file| file.bytes).sum();
         let (input, output) = match self.work {
-            WorkKind::Map { .. } => ("MAP_INPUT_RECORDS", "MAP_OUTPUT_RECORDS"),
-            WorkKind::Reduce { .. } => ("REDUCE_INPUT_RECORDS", "REDUCE_OUTPUT_RECORDS"),
+            UserTaskKind::Map { .. } => ("MAP_INPUT_RECORDS", "MAP_OUTPUT_RECORDS"),
+            UserTaskKind::Reduce { .. } => ("REDUCE_INPUT_RECORDS", "REDUCE_OUTPUT_RECORDS"),
         };
         vec![
             (input, report.records_in),
@@ -131,8 +131,8 @@ impl TaskKind for UserTaskSpec {
 
     fn side(&self) -> Option<Side> {
         Some(match self.work {
-            WorkKind::Map { .. } => Side::Map,
-            WorkKind::Reduce { .. } => Side::Reduce,
+            UserTaskKind::Map { .. } => Side::Map,
+            UserTaskKind::Reduce { .. } => Side::Reduce,
         })
     }
 
@@ -142,10 +142,10 @@ impl TaskKind for UserTaskSpec {
 
     /// Names for paths; nothing where a file could not be known again. What the task printed and said of itself is in
     /// the job's log.
-    fn checkpoint(&self, report: &WorkReport) -> Option<Checkpoint> {
+    fn checkpoint(&self, report: &UserTaskReport) -> Option<Checkpoint> {
         let is_known = report.files.iter().all(|file| file.crc.is_some());
         is_known.then_some(())?;
-        Some(Checkpoint::Work(WorkReport {
+        Some(Checkpoint::User(UserTaskReport {
             folder: name_of(&report.folder)?,
             runs: names_of_runs(&report.runs)?,
             status: String::new(),
@@ -160,12 +160,12 @@ impl TaskKind for UserTaskSpec {
         let plan = &self.plan;
         write!(print, "work {} {} ", plan.partitions, plan.chunk_bytes)?;
         match &self.work {
-            WorkKind::Map {
+            UserTaskKind::Map {
                 number,
                 bytes,
                 what,
             } => write!(print, "map {number} {bytes} {}", what.text()),
-            WorkKind::Reduce {
+            UserTaskKind::Reduce {
                 partition, runs, ..
             } => {
                 write!(print, "reduce {partition} ")?;
@@ -174,11 +174,11 @@ impl TaskKind for UserTaskSpec {
         }
     }
 
-    fn runs(report: &WorkReport) -> &[SpilledRun] {
+    fn runs(report: &UserTaskReport) -> &[SpilledRun] {
         &report.runs
     }
 
-    fn printed(report: &WorkReport) -> Option<&Printed> {
+    fn printed(report: &UserTaskReport) -> Option<&Printed> {
         Some(&report.printed)
     }
 }

@@ -20,7 +20,7 @@ const LOCK_WAIT: Duration = Duration::from_millis(10);
 
 /// A dead job's history, locked.
 #[derive(Debug)]
-pub struct Held {
+pub struct LockedHistory {
     /// The job's folder.
     pub folder: PathBuf,
     /// What happened in it.
@@ -33,7 +33,7 @@ pub struct Held {
 ///
 /// # Errors
 /// There is no history, its job is alive, it is damaged, or a later version wrote it.
-pub fn hold(folder: &Path) -> Result<Held> {
+pub fn lock(folder: &Path) -> Result<LockedHistory> {
     let path = folder.join(EVENTS);
     let failed = |error| Error::from_io("resume the job", &path, &error);
     let is_plain = |path: &Path| fs::symlink_metadata(path).map(|found| !found.is_symlink());
@@ -46,7 +46,7 @@ pub fn hold(folder: &Path) -> Result<Held> {
         .append(true)
         .open(&path)
         .map_err(failed)?;
-    lock(&file, &path)?;
+    wait_for_lock(&file, &path)?;
     let read = fs::read(&path).map_err(failed)?;
     let events = parse(&path, &read)?;
     let whole = whole_bytes(&read);
@@ -55,14 +55,14 @@ pub fn hold(folder: &Path) -> Result<Held> {
     }
     file.seek(SeekFrom::End(0)).map_err(failed)?;
     let folder = folder.to_owned();
-    Ok(Held {
+    Ok(LockedHistory {
         folder,
         events,
         file,
     })
 }
 
-fn lock(file: &File, path: &Path) -> Result<()> {
+fn wait_for_lock(file: &File, path: &Path) -> Result<()> {
     for _ in 0..LOCK_TRIES {
         match file.try_lock() {
             Ok(()) => return Ok(()),
@@ -82,7 +82,7 @@ fn lock(file: &File, path: &Path) -> Result<()> {
 mod tests {
     use super::*;
     use crate::history::event::Event;
-    use crate::history::{Place, Recorder, is_live, read};
+    use crate::history::{HistoryConfig, Recorder, is_live, read};
 
     fn phase(name: &str) -> Event {
         Event::PhaseStarted {
@@ -104,21 +104,21 @@ mod tests {
     #[test]
     fn a_dead_history_goes_on_when_it_is_taken_over_and_not_before() {
         let home = tempfile::tempdir().unwrap();
-        let place = Place {
+        let place = HistoryConfig {
             jobs: Some(home.path().to_owned()),
             keep_short: true,
-            ..Place::default()
+            ..HistoryConfig::default()
         };
         let recorder = Recorder::new(&place, "job_1");
         recorder.record(phase("one"));
         let folder = recorder.folder().unwrap();
-        let error = hold(&folder).unwrap_err();
+        let error = lock(&folder).unwrap_err();
         assert!(error.to_string().contains("it is alive"), "{error}");
         drop(recorder);
         let torn = [fs::read(folder.join(EVENTS)).unwrap(), b"{\"t_ms".to_vec()].concat();
         fs::write(folder.join(EVENTS), torn).unwrap();
         for taken in [false, true] {
-            let held = hold(&folder).unwrap();
+            let held = lock(&folder).unwrap();
             assert_eq!(held.events.len(), 1);
             let recorder = Recorder::resume(held);
             recorder.record(phase("two"));
@@ -145,9 +145,9 @@ mod tests {
         fs::write(&real, "").unwrap();
         fs::create_dir(&job).unwrap();
         std::os::unix::fs::symlink(&real, job.join(EVENTS)).unwrap();
-        assert_eq!(hold(&job).unwrap_err().kind(), Kind::BadInput);
+        assert_eq!(lock(&job).unwrap_err().kind(), Kind::BadInput);
         std::os::unix::fs::symlink(&job, home.path().join("job_2")).unwrap();
-        let linked = hold(&home.path().join("job_2")).unwrap_err();
+        let linked = lock(&home.path().join("job_2")).unwrap_err();
         assert_eq!(linked.kind(), Kind::BadInput);
     }
 }
