@@ -65,7 +65,7 @@ format: build $(VENV)/.develop ## format Rust and Python, fix what the linters c
 	cargo fmt --all
 	$(BIN)/python -c "from gristmill.functions import stub; print(stub(), end='')" > functions.pyi.new
 	mv functions.pyi.new python/gristmill/functions.pyi
-	$(BIN)/python -c "from gristmill.mapreduce.given import typed_module as made; print(made(), end='')" > typed.py.new
+	$(BIN)/python -c "from gristmill.mapreduce.run_options import typed_module as made; print(made(), end='')" > typed.py.new
 	mv typed.py.new python/gristmill/mapreduce/typed.py
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format

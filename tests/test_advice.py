@@ -16,7 +16,7 @@ import gristmill as gm
 from gristmill import _core
 from gristmill.cli.mapreduce.run import run as run_command
 from gristmill.job import begin, new_job_id
-from gristmill.mapreduce.given import RUN
+from gristmill.mapreduce.run_options import RUN
 
 JOB = """
 import gristmill as gm

@@ -42,10 +42,10 @@ if TYPE_CHECKING:
     from gristmill.mapreduce.memory import items
     from gristmill.mapreduce.partitioners import ranges, sampled_ranges
     from gristmill.mapreduce.result import Result
+    from gristmill.mapreduce.run_all import run_all
     from gristmill.mapreduce.table_csv import csv
     from gristmill.mapreduce.tables import arrow, parquet
     from gristmill.mapreduce.text import delimited, fixed, text, tsv
-    from gristmill.mapreduce.together import run_all
     from gristmill.report import Failure, JobReport, Phase
 
 __all__ = [

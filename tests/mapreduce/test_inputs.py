@@ -12,7 +12,7 @@ import pytest
 from tests.mapreduce.harness import gristmill
 
 import gristmill as gm
-from gristmill.mapreduce.checking import check_output
+from gristmill.mapreduce.determinism import check_output
 from gristmill.mapreduce.naive import run_naively
 from gristmill.mapreduce.single import map_single
 

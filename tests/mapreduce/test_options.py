@@ -13,7 +13,7 @@ from tests.mapreduce.harness import gristmill, total
 import gristmill as gm
 from gristmill.cli.mapreduce.run import run as run_command
 from gristmill.mapreduce import typed
-from gristmill.mapreduce.given import typed_module
+from gristmill.mapreduce.run_options import typed_module
 from gristmill.options import HISTORY, Option, user_code
 from gristmill.streaming.options import option_named
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tests.mapreduce.harness import total
 
 import gristmill as gm
+from gristmill.mapreduce.combine_splits import is_shared, shared
 from gristmill.mapreduce.plan import Split
-from gristmill.mapreduce.sharing import is_shared, shared
 from gristmill.mapreduce.single import map_single
 
 FILES, ROWS = 40, 7

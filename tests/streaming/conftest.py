@@ -15,10 +15,10 @@ import pytest
 from tests.hadoop.harness import Hadoop, HadoopMissing
 from tests.optional import missing
 
-from . import case, cases, formats, material
+from . import case, cases, fixtures, formats
 from .case import Case
 from .cases import CASES
-from .material import make_inputs, make_scripts
+from .fixtures import make_inputs, make_scripts
 
 _SCRIPT = re.compile(r"\./(\w+\.py)")
 
@@ -105,7 +105,7 @@ def hadoops(
         missing(request.config, "SCRIPTS NOT COMPARED WITH HADOOP", str(problem))
     results = yard.home / "results"
     # The same jobs on the same inputs give the same: once for each version of the table.
-    sources = [module.__file__ for module in (case, cases, formats, material)]
+    sources = [module.__file__ for module in (case, cases, fixtures, formats)]
     told = hashlib.sha256(b"".join(Path(source).read_bytes() for source in sources)).hexdigest()
     kept = hadoop.cache / f"streaming-{told[:16]}"
     if not kept.is_dir():

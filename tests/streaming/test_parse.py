@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gristmill.streaming.meaning import Meaning, mean
 from gristmill.streaming.parse import WrongCommandError, parse, split_command
+from gristmill.streaming.resolved import ResolvedJob, resolve
 from gristmill.streaming.variables import environment
 
 PLAIN = ("-input", "in", "-output", "out", "-mapper", "cat", "-reducer", "cat")
 
 
-def meant(*words: str) -> Meaning:
-    return mean(parse([*words, *PLAIN]))
+def meant(*words: str) -> ResolvedJob:
+    return resolve(parse([*words, *PLAIN]))
 
 
 def naive_words(command: str) -> list[str]:
@@ -145,7 +145,7 @@ def test_what_is_no_command_line_is_named(words: list[str], named: str) -> None:
 )
 def test_what_cannot_be_honoured_is_refused_by_name(words: list[str], named: str) -> None:
     with pytest.raises(WrongCommandError, match=re.escape(named)):
-        mean(parse([*words, *PLAIN]))  # of an option given twice, the first counts
+        resolve(parse([*words, *PLAIN]))  # of an option given twice, the first counts
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_what_cannot_be_honoured_is_refused_by_name(words: list[str], named: str
 )
 def test_numbers_that_hadoop_cannot_read_are_refused(words: list[str], named: str) -> None:
     with pytest.raises(WrongCommandError, match=re.escape(named)):
-        mean(parse([*words, *PLAIN]))
+        resolve(parse([*words, *PLAIN]))
 
 
 def test_placeholders(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,7 +189,7 @@ def test_what_is_missing_is_named() -> None:
         at = words.index(missing)
         del words[at : at + 2]
         with pytest.raises(WrongCommandError, match=missing):
-            mean(parse(words))
+            resolve(parse(words))
 
 
 @pytest.mark.parametrize(
@@ -321,7 +321,7 @@ def test_a_program_that_is_shipped_is_found_by_its_name(tmp_path: Path) -> None:
         "-reducer",
         "/bin/cat",
     ]
-    found = mean(parse(words)).definition
+    found = resolve(parse(words)).definition
     assert found["map"] == {"script": ["map.py", "-x"]}
     assert found["reduce"] == {"script": ["/bin/cat"]}
 

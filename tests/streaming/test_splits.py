@@ -8,8 +8,8 @@ import pytest
 
 from gristmill import _core
 from gristmill.streaming.inputs import InputMissingError, expand
-from gristmill.streaming.meaning import mean
 from gristmill.streaming.parse import WrongCommandError, parse
+from gristmill.streaming.resolved import resolve
 
 
 def made(folder: Path, *names: str) -> None:
@@ -97,7 +97,7 @@ def test_what_cannot_be_an_input_is_refused(tmp_path: Path) -> None:
 
 def test_blocks_bound_splits(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"x" * 100_000)
-    meaning = mean(parse(["-D", "dfs.block.size=10k", "-input", "a", "-output", "b"]))
-    request = meaning.request | {"files": [str(tmp_path / "a")]}
+    resolved = resolve(parse(["-D", "dfs.block.size=10k", "-input", "a", "-output", "b"]))
+    request = resolved.request | {"files": [str(tmp_path / "a")]}
     splits = json.loads(_core.plan_streaming(json.dumps(request)))["splits"]
     assert sorted(split["bytes"] for split in splits) == [7840] + [10_240] * 9

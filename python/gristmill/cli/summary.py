@@ -55,7 +55,7 @@ def json_of(report: JobReport) -> str:
 def _say_own_code(report: JobReport, values: Mapping[str, Value]) -> None:
     """As `gristmill run` and `gristmill streaming` say it; here the job was resumed."""
     if report.error is not None:
-        from gristmill.mapreduce.telling import failure_notes
+        from gristmill.mapreduce.exception_notes import failure_notes
 
         for note in failure_notes(report.error, report.job_id):
             console.note(*note.split("\n"))

@@ -3,9 +3,9 @@
 from typing import Any
 
 from gristmill import _core
-from gristmill.mapreduce.given import Options
 from gristmill.mapreduce.launching import chained
 from gristmill.mapreduce.preparing import prepare
+from gristmill.mapreduce.run_options import Options
 from gristmill.mapreduce.spec import Spec
 from gristmill.mapreduce.streams import redirected, streams_of, unread
 from gristmill.names import from_json, show_path, to_json

@@ -11,10 +11,10 @@ A job that makes no sense is refused when it is made, not when it has run for an
 from typing import TYPE_CHECKING, Any, Unpack
 
 from gristmill.amounts import whole_number
-from gristmill.mapreduce.checks import check_job
-from gristmill.mapreduce.given import RUN, Options
+from gristmill.mapreduce.run_options import RUN, Options
 from gristmill.mapreduce.spec import Spec
 from gristmill.mapreduce.typed import RunOptions
+from gristmill.mapreduce.validate_job import check_job
 from gristmill.signatures import takes
 
 if TYPE_CHECKING:
@@ -131,8 +131,8 @@ class Job(Spec):
             ...     sorted(result.read())
             [('be', '2'), ('not', '1'), ('or', '1'), ('to', '2')]
         """
+        from gristmill.mapreduce.exception_notes import tell_warnings
         from gristmill.mapreduce.launching import run
-        from gristmill.mapreduce.telling import tell_warnings
         from gristmill.mapreduce.tracebacks import without_our_frames
 
         given = Options(given=options, progress=progress)

@@ -19,11 +19,11 @@ from typing import Any, BinaryIO, ClassVar
 
 from gristmill import _core
 from gristmill.locations import absolute, open_read, size_of
+from gristmill.mapreduce.combine_splits import Before, Several, before_of, is_shared, shared
 from gristmill.mapreduce.formats import CODECS, BadRecord, Format, Reader, Where, Writer
 from gristmill.mapreduce.kinds import is_pair
 from gristmill.mapreduce.paths import StrPath, as_paths
 from gristmill.mapreduce.plan import Plan, Split, split_bytes
-from gristmill.mapreduce.sharing import Before, Several, before_of, is_shared, shared
 from gristmill.names import show_path
 
 __all__ = ["KeyValues", "kv"]

@@ -20,11 +20,11 @@ from gristmill.job import new_job_id
 from gristmill.locations import absolute, workplace
 from gristmill.mapreduce.definition import pickled
 from gristmill.mapreduce.formats import Input, Output
-from gristmill.mapreduce.given import Options
 from gristmill.mapreduce.keyvalue import kv
 from gristmill.mapreduce.partitioners import SampledRanges
 from gristmill.mapreduce.preparing import functions_of, prepare, side_files
 from gristmill.mapreduce.result import Result, parts_of
+from gristmill.mapreduce.run_options import Options
 from gristmill.mapreduce.sampling import sampled
 from gristmill.mapreduce.spec import Spec
 from gristmill.mapreduce.streams import redirected, standing, streams_of

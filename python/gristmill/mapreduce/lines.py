@@ -16,9 +16,9 @@ from typing import Any
 
 from gristmill import _core
 from gristmill.locations import absolute
+from gristmill.mapreduce.combine_splits import before_of
 from gristmill.mapreduce.formats import Format, Where
 from gristmill.mapreduce.plan import Plan, Split, split_bytes, split_records
-from gristmill.mapreduce.sharing import before_of
 from gristmill.names import from_json, to_json
 
 __all__ = ["Lines", "NativeReader", "decoder", "lines_of", "plan_lines", "plan_whole"]

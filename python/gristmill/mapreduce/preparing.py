@@ -15,10 +15,10 @@ from gristmill.locations import absolute
 from gristmill.mapreduce.code import code_files
 from gristmill.mapreduce.definition import Definition, Functions, pickled, record_classes
 from gristmill.mapreduce.formats import Format, Input, Output
-from gristmill.mapreduce.given import Options
 from gristmill.mapreduce.inputs import Inputs
 from gristmill.mapreduce.partitioners import Ranges
 from gristmill.mapreduce.plan import PARTITION_BYTES, Plan
+from gristmill.mapreduce.run_options import Options
 from gristmill.mapreduce.source import script
 from gristmill.mapreduce.spec import Spec
 from gristmill.mapreduce.streams import names_of

@@ -3,8 +3,8 @@
     spec ─▶ map:     reader ─▶ the user's map ─▶ Emitter ─▶ runs       or, without a reduce, files
          ─▶ reduce:  Groups ─▶ the user's reduce ─▶ writer ─▶ files
 
-The spec and the report are the engine's UserAttemptSpec and UserTaskReport (task/user/spec.rs). What goes
-wrong comes out as `TaskFailure`.
+The spec and the report are the engine's UserAttemptSpec and UserTaskReport (task/user/spec.rs).
+What goes wrong comes out as `TaskFailure`.
 """
 
 import os

@@ -13,11 +13,11 @@ from typing import Any
 
 from gristmill import _core
 from gristmill.locations import workplace
-from gristmill.mapreduce.given import Options
 from gristmill.mapreduce.keyvalue import kv
 from gristmill.mapreduce.partitioners import Ranges, SampledRanges
 from gristmill.mapreduce.plain_order import plain_key
 from gristmill.mapreduce.preparing import partitions_of, prepare, source_of
+from gristmill.mapreduce.run_options import Options
 from gristmill.mapreduce.spec import Spec
 from gristmill.mapreduce.submitting import Stop, run_prepared
 

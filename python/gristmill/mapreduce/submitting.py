@@ -12,10 +12,10 @@ from gristmill.amounts import parse_bytes
 from gristmill.errors import attach_report
 from gristmill.history.origin import place
 from gristmill.job import TICK_S, new_job_id
-from gristmill.mapreduce.given import Options
+from gristmill.mapreduce.exception_notes import tell_failure
 from gristmill.mapreduce.pickling import dumps
 from gristmill.mapreduce.preparing import Prepared
-from gristmill.mapreduce.telling import tell_failure
+from gristmill.mapreduce.run_options import Options
 from gristmill.names import to_json
 from gristmill.report import JobReport
 

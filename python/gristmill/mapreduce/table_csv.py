@@ -14,13 +14,13 @@ from typing import Any, ClassVar
 
 from gristmill import _core
 from gristmill.mapreduce.column_names import as_columns, check_columns, check_has
+from gristmill.mapreduce.combine_splits import Several, is_shared, shared
 from gristmill.mapreduce.fields import fields_of
 from gristmill.mapreduce.formats import BadRecord, Format, Reader, Where, Writer
 from gristmill.mapreduce.kinds import is_dict, is_list, is_pair
 from gristmill.mapreduce.lines import decoder, lines_of, plan_lines
 from gristmill.mapreduce.paths import StrPath, as_paths
 from gristmill.mapreduce.plan import Plan, Split, split_bytes
-from gristmill.mapreduce.sharing import Several, is_shared, shared
 
 __all__ = ["Csv", "csv"]
 

@@ -15,11 +15,11 @@ from typing import Any, ClassVar
 from gristmill import _core
 from gristmill.locations import absolute, is_remote, open_read, size_of
 from gristmill.mapreduce.column_names import as_columns, check_columns
+from gristmill.mapreduce.combine_splits import Before, Several, before_of, is_shared, shared
 from gristmill.mapreduce.extras import pyarrow
 from gristmill.mapreduce.formats import BadRecord, Format, Reader, Where, Writer
 from gristmill.mapreduce.paths import StrPath, as_paths
 from gristmill.mapreduce.plan import Plan, Split, split_bytes
-from gristmill.mapreduce.sharing import Before, Several, before_of, is_shared, shared
 from gristmill.mapreduce.table_writer import TableWriter
 from gristmill.names import show_path
 

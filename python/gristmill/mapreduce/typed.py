@@ -1,4 +1,4 @@
-"""The types of run options; made by `make format` from given.py, not to be edited."""
+"""The types of run options; made by `make format` from run_options.py, not edited."""
 
 from collections.abc import Iterable
 from typing import Literal, TypedDict

@@ -4,19 +4,19 @@ import json
 import shlex
 from typing import Any
 
-from gristmill.streaming.meaning import Meaning
+from gristmill.streaming.resolved import ResolvedJob
 
 __all__ = ["explained"]
 
 
-def explained(meaning: Meaning, splits: int | None = None) -> list[str]:
+def explained(resolved: ResolvedJob, splits: int | None = None) -> list[str]:
     """Return the lines that say what a job is."""
-    definition = meaning.definition
+    definition = resolved.definition
     lines = [
-        f"input        {', '.join(meaning.inputs)}: {_format(definition['format'])}",
+        f"input        {', '.join(resolved.inputs)}: {_format(definition['format'])}",
         f"mapper       {_step(definition['map'], definition['map_streams'])}",
     ]
-    if meaning.partitions > 0:
+    if resolved.partitions > 0:
         if definition["combine"] is not None:
             lines.append(
                 f"combiner     {_step(definition['combine'], definition['reduce_streams'])}"
@@ -25,7 +25,7 @@ def explained(meaning: Meaning, splits: int | None = None) -> list[str]:
         by = "bytes of the key" if order is None else f"fields of the key: {order or 'all of it'}"
         lines.append(f"order        {by}")
         lines.append(
-            f"partitions   {meaning.partitions}, {_partitioner(definition['partitioner'])}"
+            f"partitions   {resolved.partitions}, {_partitioner(definition['partitioner'])}"
         )
         lines.append(f"reducer      {_step(definition['reduce'], definition['reduce_streams'])}")
     else:
@@ -33,7 +33,7 @@ def explained(meaning: Meaning, splits: int | None = None) -> list[str]:
     output = definition["output"]
     codec = f", compressed with {output['codec']}" if output["codec"] else ""
     lines.append(
-        f"output       {meaning.output}: "
+        f"output       {resolved.output}: "
         f"{output['format']}{codec}{', lazily' if output['lazy'] else ''}"
     )
     if splits is not None:
@@ -45,9 +45,9 @@ def explained(meaning: Meaning, splits: int | None = None) -> list[str]:
     lines += [f"variable     {name}={value}" for name, value in definition["variables"]]
     timeout = definition["timeout_ms"]
     lines.append(
-        f"attempts     {meaning.attempts}, each ended after {timeout / 1000:g} s of silence"
+        f"attempts     {resolved.attempts}, each ended after {timeout / 1000:g} s of silence"
         if timeout
-        else f"attempts     {meaning.attempts}, however long they are silent"
+        else f"attempts     {resolved.attempts}, however long they are silent"
     )
     skipping = definition["skipping"]
     if skipping is not None:
@@ -61,13 +61,13 @@ def explained(meaning: Meaning, splits: int | None = None) -> list[str]:
     ]
     lines += [
         f"failures     {percent} % of the {side.removesuffix('_failures_percent')} tasks may fail"
-        for side, percent in meaning.spared.items()
+        for side, percent in resolved.max_failed_percent.items()
         if percent > 0
     ]
     lines += [
-        f"property     {name}={value}" for name, value in meaning.arguments.properties.items()
+        f"property     {name}={value}" for name, value in resolved.arguments.properties.items()
     ]
-    lines += [f"remark       {remark}" for remark in meaning.remarks]
+    lines += [f"remark       {remark}" for remark in resolved.remarks]
     return lines
 
 

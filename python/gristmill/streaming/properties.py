@@ -4,8 +4,8 @@ A property that is not in it is accepted, handed to the scripts as a variable, a
 without effect. `default` is what scripts see where the job does not set it ("" is none).
 """
 
-from gristmill.streaming.mishaps import MISHAPS
-from gristmill.streaming.rows import NOTED, REFUSED, Property
+from gristmill.streaming.failure_properties import FAILURE_PROPERTIES
+from gristmill.streaming.property import NOTED, REFUSED, Property
 
 __all__ = ["PROPERTIES", "Property", "names_of", "present_name"]
 
@@ -118,7 +118,7 @@ PROPERTIES = (
         "What of a sequence file is compressed at once: NONE, RECORD or BLOCK.",
         "case:sequence-block",
     ),
-    *MISHAPS,
+    *FAILURE_PROPERTIES,
     Property(
         "mapreduce.input.linerecordreader.line.maxlength",
         ("mapred.linerecordreader.maxlength",),

@@ -7,30 +7,30 @@ import os
 import re
 from pathlib import Path
 
-from gristmill.streaming.meaning import Meaning
 from gristmill.streaming.properties import PROPERTIES, names_of
+from gristmill.streaming.resolved import ResolvedJob
 
 __all__ = ["configuration", "environment"]
 
 
-def configuration(meaning: Meaning, inputs: list[Path], maps: int) -> list[tuple[str, str]]:
+def configuration(resolved: ResolvedJob, inputs: list[Path], maps: int) -> list[tuple[str, str]]:
     """Return the job's properties by their present names, where a debug script is to see them."""
-    debug = meaning.definition["debug"]
+    debug = resolved.definition["debug"]
     if debug["map"] is None and debug["reduce"] is None:
         return []
-    return sorted(_properties(meaning, inputs, maps).items())
+    return sorted(_properties(resolved, inputs, maps).items())
 
 
-def environment(meaning: Meaning, inputs: list[Path], maps: int) -> list[tuple[str, str]]:
+def environment(resolved: ResolvedJob, inputs: list[Path], maps: int) -> list[tuple[str, str]]:
     """Return the job's properties as scripts see them: those set, and those with defaults."""
-    values = _properties(meaning, inputs, maps)
+    values = _properties(resolved, inputs, maps)
     old = {
         "mapreduce.input.fileinputformat.inputdir": ("mapred.input.dir",),
         "mapreduce.output.fileoutputformat.outputdir": ("mapred.output.dir",),
         "mapreduce.job.user.name": ("user.name",),
         "mapreduce.job.working.dir": ("mapred.working.dir",),
     }
-    limit: int | None = meaning.definition["truncate"]
+    limit: int | None = resolved.definition["truncate"]
     found = list[tuple[str, str]]()
     for name, value in values.items():
         shown = value[:limit]
@@ -41,15 +41,15 @@ def environment(meaning: Meaning, inputs: list[Path], maps: int) -> list[tuple[s
     return found
 
 
-def _properties(meaning: Meaning, inputs: list[Path], maps: int) -> dict[str, str]:
+def _properties(resolved: ResolvedJob, inputs: list[Path], maps: int) -> dict[str, str]:
     values = {known.name: known.default for known in PROPERTIES if known.default}
-    arguments = meaning.arguments
+    arguments = resolved.arguments
     values |= {name: arguments.substituted(value) for name, value in arguments.properties.items()}
     return values | {
         "mapreduce.job.maps": str(maps),
-        "mapreduce.job.reduces": str(meaning.partitions),
+        "mapreduce.job.reduces": str(resolved.partitions),
         "mapreduce.input.fileinputformat.inputdir": ",".join(f"file:{path}" for path in inputs),
-        "mapreduce.output.fileoutputformat.outputdir": f"file:{meaning.output}",
+        "mapreduce.output.fileoutputformat.outputdir": f"file:{resolved.output}",
         "mapreduce.job.user.name": os.environ.get("USER", ""),
         "mapreduce.job.working.dir": f"file:{Path.cwd()}",
     }

@@ -10,7 +10,7 @@ from gristmill.cli.generated import count
 from gristmill.cli.groups import PlainCommand
 from gristmill.cli.mapreduce.common import job_options, on_job, said
 from gristmill.errors import kind_of
-from gristmill.mapreduce.checking import check_output
+from gristmill.mapreduce.determinism import check_output
 from gristmill.mapreduce.failures import text_of, user_frames
 from gristmill.mapreduce.job import Job
 from gristmill.mapreduce.source import Source

@@ -18,14 +18,14 @@ from gristmill.cli.groups import PlainCommand
 from gristmill.cli.mapreduce.common import job_options, on_job, said
 from gristmill.cli.summary import json_of, say_done
 from gristmill.errors import report_of
+from gristmill.mapreduce.exception_notes import failure_notes
 from gristmill.mapreduce.explaining import explain as page_of
 from gristmill.mapreduce.failures import shown, text_of, user_frames
-from gristmill.mapreduce.given import RUN, Options
 from gristmill.mapreduce.job import Job
 from gristmill.mapreduce.launching import run as run_job
+from gristmill.mapreduce.run_options import RUN, Options
 from gristmill.mapreduce.single import map_single, parse_place
 from gristmill.mapreduce.source import Source
-from gristmill.mapreduce.telling import failure_notes
 from gristmill.report import JobReport
 from gristmill.terminal import console, signals
 

@@ -28,6 +28,6 @@ def streaming(words: tuple[str, ...]) -> int:
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 def hadoop(words: tuple[str, ...]) -> int:
     """Stand in for the hadoop program, where mrjob and others call it."""
-    from gristmill.cli.streaming.stand_in import main
+    from gristmill.cli.streaming.hadoop_shim import main
 
     return main(words)

@@ -1,6 +1,7 @@
-"""A job with scripts, from its meaning to its exit code.
+"""A job with scripts, from its command line to its exit code.
 
-    Meaning ─files─▶ _core.plan_streaming ─splits─▶ _core.Job, with _core.Executor.scripts ─▶ JobReport
+    ResolvedJob ─files─▶ _core.plan_streaming ─splits─▶ _core.Job, _core.Executor.scripts
+                                                            └─▶ JobReport
 
 Exit codes are Hadoop's: 0 done, 1 failed, 5 the output exists or the input does not; and 2 for a
 command line that cannot be honoured.
@@ -20,17 +21,17 @@ from gristmill.history.origin import place
 from gristmill.job import TICK_S, new_job_id
 from gristmill.links import why_missing
 from gristmill.mapreduce.code import files_below
+from gristmill.mapreduce.exception_notes import retry_note
 from gristmill.mapreduce.kinds import is_dict
-from gristmill.mapreduce.telling import retry_note
 from gristmill.names import from_json, show_text, to_json
 from gristmill.options import Option, user_code
 from gristmill.report import JobReport
 from gristmill.streaming.counters import counter_lines
 from gristmill.streaming.explain import explained
 from gristmill.streaming.inputs import InputMissingError, expand
-from gristmill.streaming.meaning import Meaning, mean
 from gristmill.streaming.page import help_text
 from gristmill.streaming.parse import Arguments, WrongCommandError, parse
+from gristmill.streaming.resolved import ResolvedJob, resolve
 from gristmill.streaming.variables import configuration, environment
 from gristmill.terminal import console, signals
 from gristmill.terminal.progress import progress_bar
@@ -48,8 +49,8 @@ def main(words: Sequence[str]) -> int:
         if not words or arguments.has("help") or arguments.has("info"):
             console.say(*help_text().splitlines())
             return DONE if words else WRONG
-        meaning = mean(arguments)
-        return _run(meaning)
+        resolved = resolve(arguments)
+        return _run(resolved)
     except WrongCommandError as error:
         console.note(f"gristmill streaming: {error}. What to do: see gristmill streaming --help.")
         return WRONG
@@ -64,24 +65,24 @@ def _link(error: InputMissingError) -> str:
     return f" It {why_missing(path)}." if os.path.islink(path) else ""  # noqa: PTH114 - of any text
 
 
-def _run(meaning: Meaning) -> int:
-    arguments = meaning.arguments
+def _run(resolved: ResolvedJob) -> int:
+    arguments = resolved.arguments
     if arguments.has("explain"):
-        console.say(*explained(meaning))
+        console.say(*explained(resolved))
         return DONE
     files = expand(
-        meaning.inputs, recursive=meaning.recursive, ignore_folders=meaning.ignore_folders
+        resolved.inputs, recursive=resolved.recursive, ignore_folders=resolved.ignore_folders
     )
-    if meaning.output.exists() and not arguments.has("overwrite"):
+    if resolved.output.exists() and not arguments.has("overwrite"):
         console.note(
-            f"gristmill streaming: Output directory {meaning.output} already exists. What to do: "
+            f"gristmill streaming: Output directory {resolved.output} already exists. What to do: "
             f"name another"
             " one, or add --overwrite."
         )
         return OUTPUT_EXISTS
     if arguments.has("background"):
         return _in_background(arguments)
-    request = meaning.request | {"files": [os.fspath(path) for path in files]}
+    request = resolved.request | {"files": [os.fspath(path) for path in files]}
     _check_text(request)
     asked = to_json(request)
     try:
@@ -90,33 +91,33 @@ def _run(meaning: Meaning) -> int:
         console.note(f"gristmill streaming: {error}")
         return FAILED
     splits: list[dict[str, Any]] = planned["splits"]
-    definition = meaning.definition | {
+    definition = resolved.definition | {
         "input_classes": planned["classes"],
-        "environment": environment(meaning, files, len(splits)),
-        "debug": meaning.definition["debug"]
-        | {"properties": configuration(meaning, files, len(splits))},
+        "environment": environment(resolved, files, len(splits)),
+        "debug": resolved.definition["debug"]
+        | {"properties": configuration(resolved, files, len(splits))},
     }
     if arguments.has("verbose"):
-        console.note(*explained(meaning, len(splits)))
+        console.note(*explained(resolved, len(splits)))
     else:
-        console.note(*(f"gristmill streaming: {remark}" for remark in meaning.remarks))
+        console.note(*(f"gristmill streaming: {remark}" for remark in resolved.remarks))
     spec = {
         "command": "streaming",
-        "name": meaning.name,
-        "inputs": meaning.inputs,
+        "name": resolved.name,
+        "inputs": resolved.inputs,
         "files": request["files"],
         "code": _code(definition),
         "splits": splits,
-        "partitions": meaning.partitions,
-        "output": os.fspath(meaning.output),
-        "attempts": meaning.attempts,
+        "partitions": resolved.partitions,
+        "output": os.fspath(resolved.output),
+        "attempts": resolved.attempts,
         **{one.name: _given(arguments, one) for one in user_code() if arguments.has(one.dashed)},
-        **meaning.spared,
+        **resolved.max_failed_percent,
     }
     only = arguments.last("only-split")
     if only is not None:
         spec |= _only(only, spec, definition)
-    return _wait(arguments, spec, definition) if _makes_parent(meaning.output) else FAILED
+    return _wait(arguments, spec, definition) if _makes_parent(resolved.output) else FAILED
 
 
 def _given(arguments: Arguments, option: Option) -> bool | int | str | list[str]:

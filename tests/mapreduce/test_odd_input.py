@@ -15,7 +15,7 @@ import pytest
 from tests.mapreduce.harness import gristmill, total
 
 import gristmill as gm
-from gristmill.mapreduce.checking import check_output
+from gristmill.mapreduce.determinism import check_output
 
 
 def itself(record: Any) -> Iterator[Any]:

@@ -6,14 +6,14 @@ from gristmill.streaming.formats import Settings
 from gristmill.streaming.inputs import local_path
 from gristmill.streaming.parse import WrongCommandError, split_command
 
-__all__ = ["Tolerance"]
+__all__ = ["FailurePolicy"]
 
 _RUNS_EACH = 100
 """Failures of a script in the search for bad records, for each attempt that a task has: a bad
 record among a million takes 21 runs, of which half fail."""
 
 
-class Tolerance(Settings):
+class FailurePolicy(Settings):
     """How tasks may fail, in the engine's terms."""
 
     def attempts(self) -> int:
@@ -21,7 +21,7 @@ class Tolerance(Settings):
         maps = self.number("mapreduce.map.maxattempts", 4)
         return max(maps, self.number("mapreduce.reduce.maxattempts", 4), 1)
 
-    def spared(self) -> dict[str, int]:
+    def max_failed_percent(self) -> dict[str, int]:
         """Return how many percent of the tasks the job can be done without."""
         names = {side: f"mapreduce.{side}.failures.maxpercent" for side in ("map", "reduce")}
         percents = {side: max(self.number(name, 0), 0) for side, name in names.items()}

@@ -1,10 +1,10 @@
 """The properties that say what becomes of a task that fails: a part of the table."""
 
-from gristmill.streaming.rows import Property
+from gristmill.streaming.property import Property
 
-__all__ = ["MISHAPS"]
+__all__ = ["FAILURE_PROPERTIES"]
 
-MISHAPS = (
+FAILURE_PROPERTIES = (
     Property(
         "mapreduce.map.maxattempts",
         ("mapred.map.max.attempts",),
@@ -94,7 +94,7 @@ MISHAPS = (
         "with a warning that names them and the first one's error, and counted as "
         "NUM_FAILED_MAPS (in Hadoop that counts attempts). Only tasks count whose script or "
         "input was at fault: a full disk ends the job. Hadoop's local runner does not look at it.",
-        "test_spared.py::test_so_many_maps_may_fail",
+        "test_max_failed_percent.py::test_so_many_maps_may_fail",
     ),
     Property(
         "mapreduce.reduce.failures.maxpercent",
@@ -102,7 +102,7 @@ MISHAPS = (
         "0",
         "As mapreduce.map.failures.maxpercent, of the reduce tasks: their parts are not there, "
         "and they are counted as NUM_FAILED_REDUCES.",
-        "test_spared.py::test_so_many_reduces_may_fail",
+        "test_max_failed_percent.py::test_so_many_reduces_may_fail",
     ),
     Property(
         "mapreduce.map.debug.script",

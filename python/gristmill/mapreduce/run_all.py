@@ -17,14 +17,14 @@ from typing import Any, Unpack
 from gristmill import _core
 from gristmill.amounts import parse_bytes
 from gristmill.ending import ending_with_signals
+from gristmill.mapreduce.exception_notes import tell_warnings
 from gristmill.mapreduce.formats import Input
-from gristmill.mapreduce.given import RUN, Options
 from gristmill.mapreduce.job import Job
 from gristmill.mapreduce.launching import check_outputs, run
 from gristmill.mapreduce.result import Result
+from gristmill.mapreduce.run_options import RUN, Options
 from gristmill.mapreduce.spec import Spec
 from gristmill.mapreduce.streams import check_streams
-from gristmill.mapreduce.telling import tell_warnings
 from gristmill.mapreduce.tracebacks import without_our_frames
 from gristmill.mapreduce.typed import RunOptions
 from gristmill.signatures import takes

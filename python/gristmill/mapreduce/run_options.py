@@ -185,7 +185,7 @@ def typed_module() -> str:
         True
     """
     head = (
-        '"""The types of run options; made by `make format` from given.py, not to be edited."""\n\n'
+        '"""The types of run options; made by `make format` from run_options.py, not edited."""\n\n'
         "from collections.abc import Iterable\nfrom typing import Literal, TypedDict\n\n"
         "from gristmill.names import StrPath\n\n"
         '__all__ = ["RunOptions"]\n'

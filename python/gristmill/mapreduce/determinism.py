@@ -28,13 +28,13 @@ from gristmill.mapreduce.elsewhere import partitions_elsewhere
 from gristmill.mapreduce.failures import shown
 from gristmill.mapreduce.formats import Output, Writer
 from gristmill.mapreduce.functions import name_of
-from gristmill.mapreduce.given import Options
 from gristmill.mapreduce.job import Job
 from gristmill.mapreduce.keyvalue import KeyValues
 from gristmill.mapreduce.launching import run_one
 from gristmill.mapreduce.naive import Circumstances, Outcome, run_naively
 from gristmill.mapreduce.plain_order import plain_key
 from gristmill.mapreduce.preparing import source_of
+from gristmill.mapreduce.run_options import Options
 from gristmill.mapreduce.spec import Spec
 from gristmill.mapreduce.streams import standing
 

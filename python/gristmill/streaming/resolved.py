@@ -10,16 +10,16 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
 
-from gristmill.mapreduce.telling import program
+from gristmill.mapreduce.exception_notes import program
 from gristmill.names import quote
 from gristmill.streaming import classes, first_line
+from gristmill.streaming.failure_policy import FailurePolicy
 from gristmill.streaming.formats import Formats
 from gristmill.streaming.inputs import local_path
 from gristmill.streaming.parse import Arguments, WrongCommandError, split_command, split_commas
 from gristmill.streaming.properties import PROPERTIES
-from gristmill.streaming.tolerance import Tolerance
 
-__all__ = ["Meaning", "mean"]
+__all__ = ["ResolvedJob", "resolve"]
 
 _REPORTER = "reporter:"
 _FIELD_DIGITS = 6
@@ -32,7 +32,7 @@ _REFUSED = (
 
 
 @dataclass
-class Meaning:
+class ResolvedJob:
     """A job, as it was understood."""
 
     arguments: Arguments
@@ -44,7 +44,7 @@ class Meaning:
     request: dict[str, Any]
     """What the engine's `plan::streaming::SplitRequest` reads, without the files."""
     attempts: int
-    spared: dict[str, int]
+    max_failed_percent: dict[str, int]
     """How many percent of the tasks may fail, as the engine's `MapReduceSpec` reads it."""
     name: str
     recursive: bool
@@ -52,16 +52,16 @@ class Meaning:
     remarks: list[str] = field(default_factory=list[str])
 
 
-def mean(arguments: Arguments) -> Meaning:
+def resolve(arguments: Arguments) -> ResolvedJob:
     """Say what a command line means.
 
     Raises:
         WrongCommandError: An option or property cannot be honoured, or is missing.
     """
-    return _Reading(arguments).meaning()
+    return _Resolver(arguments).resolve()
 
 
-class _Reading(Formats, Tolerance):
+class _Resolver(Formats, FailurePolicy):
     def __init__(self, arguments: Arguments) -> None:
         super().__init__(arguments)
         self.remarks = list(arguments.remarks)
@@ -69,7 +69,7 @@ class _Reading(Formats, Tolerance):
 
     # --- the whole ---
 
-    def meaning(self) -> Meaning:
+    def resolve(self) -> ResolvedJob:
         arguments = self.arguments
         self.refuse()
         inputs = [arguments.substituted(text) for text in arguments.options.get("input", [])]
@@ -101,7 +101,7 @@ class _Reading(Formats, Tolerance):
         }
         self.without_effect()
         self.remarks += first_line.remarks(definition)
-        return Meaning(
+        return ResolvedJob(
             arguments=arguments,
             inputs=inputs,
             output=local_path(arguments.substituted(output), "-output").absolute(),
@@ -109,7 +109,7 @@ class _Reading(Formats, Tolerance):
             definition=definition,
             request=request,
             attempts=self.attempts(),
-            spared=self.spared(),
+            max_failed_percent=self.max_failed_percent(),
             name=self.text("mapreduce.job.name", ""),
             recursive=self.flag(
                 "mapreduce.input.fileinputformat.input.dir.recursive", default=False
