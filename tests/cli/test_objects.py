@@ -1,7 +1,8 @@
 """Jobs from and to an object store that fails: the bytes are those of a job on a disk.
 
 The store is the one that is kept in a directory. One request in eight is refused or loses its
-reply, and objects are in no listing for a while.
+reply, and objects are in no listing for a while. That undisturbed jobs of all kinds make the same
+is tried in tests/places.
 """
 
 import os
@@ -27,8 +28,6 @@ KILLS = 6
 RUNS = ("--memory", "39M", "--workers", "2")
 
 PROCESSES = ("--runner", "processes")
-
-RUNNERS = pytest.mark.parametrize("runner", [(), PROCESSES], ids=["threads", "processes"])
 
 
 def url(path: Path) -> str:
@@ -102,49 +101,6 @@ def test_terasort(memory: tuple[str, ...], tera: tuple[Path, Tree], store: Path)
     assert objects(store / "out") == wanted
     found = report("teravalidate", url(store / "out"), "--against", url(store / "in"))
     assert found["records"] == 300_000
-    assert hidden(Path()) == []
-
-
-@RUNNERS
-def test_generated_records_are_those_of_a_disk(runner: tuple[str, ...], store: Path) -> None:
-    run("teragen", "70k", "local", "--files", "3")
-    faulty("teragen", "70k", url(store / "made"), "--files", "3", *runner)
-    wanted = {part.name: part.read_bytes() for part in Path("local").glob("part-*")}
-    assert objects(store / "made") == wanted
-
-
-@pytest.mark.parametrize("rows", ["1133", "5787", "0"])
-def test_a_file_of_any_length_is_one_upload(rows: str, store: Path) -> None:
-    """A length that is no multiple of a block is one range, too: only one can be uploaded."""
-    run("teragen", rows, "local")
-    run("teragen", rows, url(store / "made"))
-    assert objects(store / "made") == {"part-m-00000": Path("local/part-m-00000").read_bytes()}
-
-
-@pytest.mark.parametrize("options", [(), ("--unique",), ("--reverse",), PROCESSES])
-def test_sort(options: tuple[str, ...], store: Path) -> None:
-    numbers = random.Random(5)
-    lines = "".join(
-        f"{numbers.getrandbits(numbers.choice((8, 60, 400))):x}\n" for _ in range(90_000)
-    )
-    (store / "in").write_text(lines)
-    run("sort", store / "in", "-o", "wanted", *options)
-    (store / "out").write_text("old\n")
-    faulty("sort", url(store / "in"), "-o", url(store / "out"), *options)
-    assert objects(store / "out") == {"": Path("wanted").read_bytes()}
-
-
-@RUNNERS
-def test_python_and_word_count(runner: tuple[str, ...], store: Path, tmp_path: Path) -> None:
-    bench = Bench.made(tmp_path / "bench", 1_500_000)
-    (tmp_path / "bench" / "in.txt").rename(store / "in.txt")
-    shutil.copy(store / "in.txt", tmp_path / "bench" / "in.txt")
-    run(*bench.command("function", tmp_path / "wanted"))
-    faulty(*on_objects(bench, "function", store), *runner)
-    assert objects(store / "out") == parts(tmp_path / "wanted")
-    run("wordcount", store / "in.txt", "counted", "--parts", "2")
-    faulty("wordcount", url(store / "in.txt"), url(store / "counted"), "--parts", "2", *runner)
-    assert objects(store / "counted") == parts(Path("counted"))
     assert hidden(Path()) == []
 
 

@@ -1,4 +1,7 @@
-"""`--runner processes`: the same bytes as in threads, whatever happens to the worker processes."""
+"""`--runner processes`: the same bytes as in threads, whatever happens to the worker processes.
+
+That undisturbed jobs make the same is tried in tests/places, of all kinds.
+"""
 
 import json
 import os
@@ -16,7 +19,7 @@ import pytest
 
 from .harness import GRISTMILL, end, names, report, run, start
 from .own_code import Bench
-from .resuming import Tree, events_of, kill_when, spilled, tree
+from .resuming import events_of, kill_when, spilled, tree
 from .worker_processes import (
     descendants,
     gone_within,
@@ -29,6 +32,9 @@ from .worker_processes import (
 PROCESSES = ("--runner", "processes")
 Arguments = list[str | Path]
 
+#: Workers that are killed in each phase: 20 in all.
+KILLS = 5
+
 SMALL = ("--memory", "48M", "--workers", "2")
 
 
@@ -38,52 +44,10 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Bench.made(tmp_path_factory.mktemp("words"), 1_500_000).folder
 
 
-def _bench(name: str) -> Callable[[Path, Path, Path], Arguments]:
-    return lambda words, _, out: Bench(words).command(name, out)
-
-
 KINDS: dict[str, Callable[[Path, Path, Path], Arguments]] = {
-    "teragen": lambda _, __, out: ["teragen", "50k", out, "--files", "3"],
     "terasort": lambda _, data, out: ["terasort", data, out, "--partitions", "3"],
-    "sort": lambda words, _, out: ["sort", words / "in.txt", "-o", out],
-    "sort-unique": lambda words, _, out: ["sort", "-ru", words / "in.txt", "-o", out],
-    "sort-records": lambda _, data, out: ["sort", data, "-o", out, "--format", "fixed:100:10"],
-    "wordcount": lambda words, _, out: ["wordcount", words / "in.txt", out, "--parts", "3"],
-    "aggregate": _bench("aggregate"),
-    "function": _bench("function"),
-    "map-only": _bench("map_only"),
-    "streaming": lambda words, _, out: [
-        *("streaming", "-input", words / "few.txt", "-output", out, "-mapper", "cat"),
-        *("-combiner", "cat", "-reducer", "cat", "-numReduceTasks", "2"),
-    ],
+    "function": lambda words, _, out: Bench(words).command("function", out),
 }
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_same_bytes_and_counters(kind: str, words: Path, data: Path, tmp_path: Path) -> None:
-    made: dict[str, tuple[Tree, dict[str, Any]]] = {}
-    for runner in ("threads", "processes"):
-        arguments = KINDS[kind](words, data, tmp_path / runner)
-        found = report(*arguments, *SMALL, "--runner", runner)
-        made[runner] = (tree(tmp_path / runner), found)
-    (by_threads, of_threads), (by_processes, of_processes) = made.values()
-    assert by_processes == by_threads
-    unlike = ("CPU", "DEVICE", "SPILLED", "FILE_BYTES", "MERGE")
-    for name, count in of_threads["counters"].items():
-        if not name.startswith(unlike):
-            assert of_processes["counters"][name] == count, name
-    assert of_processes.get("checksum") == of_threads.get("checksum")
-    assert of_processes["user_s"] + of_processes["sys_s"] > 0
-    assert names(tmp_path) == ["processes", "threads"]
-
-
-def test_teravalidate_finds_the_same(data: Path, tmp_path: Path) -> None:
-    run("terasort", data, tmp_path / "sorted", *PROCESSES)
-    by_threads = report("teravalidate", tmp_path / "sorted", "--against", data)
-    by_processes = report("teravalidate", tmp_path / "sorted", "--against", data, *PROCESSES)
-    assert by_processes["checksum"] == by_threads["checksum"]
-    found = report("teravalidate", data, *PROCESSES, status=1)
-    assert found["error"]["kind"] == "disorder"
 
 
 def test_streams_are_read_and_written_by_the_main_process(words: Path) -> None:
@@ -113,25 +77,61 @@ def test_the_memory_of_all_processes_is_the_budget(records: Path, tmp_path: Path
     assert "--memory" in few.stderr
 
 
-@pytest.mark.parametrize("kind", ["terasort", "function"])
+@pytest.mark.parametrize(
+    ("kind", "phase"),
+    [("terasort", "spill"), ("terasort", "merge"), ("function", "map"), ("function", "reduce")],
+)
 def test_workers_that_are_killed_change_nothing(
-    kind: str, words: Path, records: Path, home: Path, tmp_path: Path
+    kind: str, phase: str, words: Path, records: Path, home: Path, tmp_path: Path
 ) -> None:
+    """Some worker, at some time of a phase; a kill that comes too late is tried again."""
     run(*KINDS[kind](words, records, tmp_path / "wanted"), *SMALL)
-    made, killed, round_ = random.Random(kind), 0, 0
-    while killed < 10:
-        out = tmp_path / f"out{round_}"
-        round_ += 1
+    made, lost = random.Random(), 0
+    while lost < KILLS:
+        shutil.rmtree(home, ignore_errors=True)
+        out = tmp_path / "out"
         job = start(*KINDS[kind](words, records, out), *SMALL, *PROCESSES, "--history")
-        while job.poll() is None and killed < 10:
-            time.sleep(made.uniform(0.05, 0.25))
-            workers = task_workers(job.pid)
-            killed += bool(workers) and kill(made.choice(workers))
+        for kills in range(1, KILLS + 1):
+            if not wait_until(job, lambda: is_busy(home, phase)):
+                break
+            time.sleep(made.uniform(0, 0.02))
+            if workers := task_workers(job.pid):
+                kill(made.choice(workers))
+            wait_until(job, lambda count=kills: losses(home) >= count)
         done = end(job)
         assert done.status == 0, done.stderr
         assert tree(out) == tree(tmp_path / "wanted")
-    history = "".join(path.read_text() for path in home.glob("jobs/*/events.jsonl"))
-    assert "it was lost: the worker was killed by SIGKILL" in history
+        shutil.rmtree(out)
+        lost += losses(home)
+
+
+def so_far(home: Path) -> list[dict[str, Any]]:
+    """The history of the only job; nothing before it begins."""
+    return events_of(home) if list(home.glob("jobs/*/events.jsonl")) else []
+
+
+def is_busy(home: Path, phase: str) -> bool:
+    """Whether a phase goes on, and attempts in it."""
+    events = so_far(home)
+    found = [event["event"] for event in events]
+    phases = [event["name"] for event in events if event["event"] == "phase_started"]
+    running = found.count("attempt_started") - found.count("attempt_finished")
+    return phases[-1:] == [phase] and running > 0
+
+
+def losses(home: Path) -> int:
+    """How many attempts were lost with a worker that was killed."""
+    said = "it was lost: the worker was killed by SIGKILL"
+    return sum(said in (event.get("error") or "") for event in so_far(home))
+
+
+def wait_until(job: subprocess.Popen[str], is_so: Callable[[], bool]) -> bool:
+    """Wait for something; false if the job is over before."""
+    while not is_so():
+        if job.poll() is not None:
+            return False
+        time.sleep(0.002)
+    return True
 
 
 def test_a_worker_that_stands_still_is_replaced(records: Path, home: Path, tmp_path: Path) -> None:

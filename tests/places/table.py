@@ -1,0 +1,204 @@
+"""The jobs that are run in every place, as command lines.
+
+    {in}      the inputs, a location of the place
+    {files}   the inputs, a path in every place
+    {out}     the output, a location of the place
+    {gate}    a file that a job waits for, or makes
+    python    runs a job of jobs.py
+    killed    the same, until all maps but one are done: then comes SIGKILL
+
+A case may have several command lines, one after another; `status` is that of the last one, and the
+others must succeed.
+"""
+
+from dataclasses import dataclass
+
+__all__ = ["CASES", "Case"]
+
+LITTLE = "--memory 36M --workers 1"
+"""So little memory, beside the parts that are uploaded, that 30 MB make runs also in threads."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A job."""
+
+    name: str
+    steps: tuple[str, ...]
+    status: int
+    says: str
+    json: bool
+    objects: bool
+
+
+def case(
+    name: str,
+    *steps: str,
+    status: int = 0,
+    says: str = "",
+    json: bool = True,
+    objects: bool = True,
+) -> Case:
+    """A case.
+
+    Args:
+        name: Its name among the tests.
+        steps: Its command lines.
+        status: The exit status of the last one.
+        says: What its error says, among other things.
+        json: Whether it reports; otherwise stdout is what it writes.
+        objects: Whether its data may lie in an object store.
+    """
+    return Case(name, steps, status, says, json, objects)
+
+
+def python(name: str, job: str = "", *, status: int = 0, says: str = "") -> Case:
+    """A job of jobs.py: of the name of the case, or another one with options."""
+    command = f"python {job or name.replace('-', '_')} --output {{out}}"
+    return case(f"python-{name}", command, status=status, says=says)
+
+
+def script(name: str, options: str) -> Case:
+    """A job of scripts: Hadoop Streaming reads paths only."""
+    shipped = "-files {files}/mapper.py,{files}/reducer.py"
+    words = f"streaming {shipped} -input {{in}}/text -output {{out}} {options}"
+    return case(f"streaming-{name}", words, objects=False)
+
+
+GENERATED = (
+    case("teragen", "teragen 3k {out}"),
+    case("teragen-files", "teragen 3001 {out} --files 3"),
+    case("teragen-skew", "teragen 2k {out} --skew --layout gensort --start 77"),
+    case("teragen-ascii", "teragen 2k {out} --layout ascii --files 2"),
+    case("teragen-odd", "teragen 1133 {out}"),
+    case("teragen-none", "teragen 0 {out} --files 2"),
+    case("teragen-overwrite", "teragen 2k {out} --files 3", "teragen 1k {out} --overwrite"),
+    case(
+        "teragen-exists",
+        "teragen 10 {out}",
+        "teragen 10 {out}",
+        status=1,
+        says="exists",
+    ),
+)
+
+TERASORTED = (
+    case("terasort", "terasort {in}/tera {out}"),
+    case("terasort-parts", "terasort {in}/tera {out} --partitions 3"),
+    case("terasort-skew", "terasort {in}/skew {out} --partitions 2"),
+    case("terasort-tied", "terasort {in}/tied {out} --partitions 3"),
+    case("terasort-twice", "terasort {in}/twice {out} --partitions 2"),
+    case("terasort-ordered", "terasort {in}/ordered {out} --partitions 2"),
+    case("terasort-reversed", "terasort {in}/reversed {out} --partitions 2"),
+    case("terasort-one", "terasort {in}/one {out}"),
+    case("terasort-more-parts-than-records", "terasort {in}/one {out} --partitions 3"),
+    case("terasort-empty", "terasort {in}/empty {out} --partitions 2"),
+    case("terasort-several", "terasort {in}/skew {in}/tied {in}/one {out} --partitions 2"),
+    case("terasort-spilling", f"terasort {{in}}/large {{out}} --partitions 3 {LITTLE}"),
+    case("terasort-in-memory", "terasort {in}/large {out} --partitions 2 --memory 400M"),
+    case(
+        "terasort-overwrite",
+        "terasort {in}/skew {out} --partitions 3",
+        "terasort {in}/tera {out} --partitions 2 --overwrite",
+    ),
+    case("terasort-of-text", "terasort {in}/lines {out}", status=1, says="100"),
+    case("terasort-missing", "terasort {in}/nowhere {out}", status=1, says="no such file"),
+    case("teravalidate", "teravalidate {in}/ordered --against {in}/tera"),
+    case(
+        "teravalidate-sorted",
+        "terasort {in}/skew {out} --partitions 3",
+        "teravalidate {out} --against {in}/skew",
+    ),
+    case("teravalidate-disorder", "teravalidate {in}/tera", status=1, says="larger key"),
+    case(
+        "teravalidate-others",
+        "teravalidate {in}/ordered --against {in}/skew",
+        status=1,
+        says="checksum",
+    ),
+)
+
+SORTED = (
+    case("sort", "sort {in}/lines -o {out}"),
+    case("sort-reverse", "sort -r {in}/lines -o {out}"),
+    case("sort-unique", "sort -u {in}/lines -o {out}"),
+    case("sort-reverse-unique", "sort -ru {in}/lines {in}/in-order -o {out}"),
+    case("sort-stable", "sort -s {in}/tied -o {out} --format fixed:100:10"),
+    case("sort-records", "sort {in}/tied -o {out} --format fixed:100:10"),
+    case("sort-records-unique", "sort -u {in}/tied -o {out} --format fixed:100:10"),
+    case("sort-directory", "sort {in}/text -o {out}"),
+    case("sort-nothing", "sort {in}/nothing -o {out}"),
+    case("sort-replaces", "sort {in}/lines -o {out}", "sort -r {out} -o {out}"),
+    case("sort-spilling", f"sort {{in}}/large -o {{out}} --format fixed:100 {LITTLE}"),
+    case("sort-to-stdout", "sort -u {in}/lines", json=False),
+    case("sort-check", "sort -c {in}/in-order", json=False),
+    case("sort-check-disorder", "sort -c {in}/lines", status=1, says="order", json=False),
+    case("sort-cut-record", "sort {in}/lines -o {out} --format fixed:7", status=1, says="7"),
+)
+
+COUNTED = (
+    case("wordcount", "wordcount {in}/text {out}"),
+    case("wordcount-parts", "wordcount {in}/text {out} --parts 3"),
+    case("wordcount-packed", "wordcount {in}/packed {out} --parts 2"),
+    case("wordcount-nothing", "wordcount {in}/nothing {out} --parts 2"),
+    case(
+        "wordcount-overwrite",
+        "wordcount {in}/lines {out} --parts 3",
+        "wordcount {in}/text {out} --parts 2 --overwrite",
+    ),
+)
+
+PYTHON = (
+    python("map-only"),
+    python("to-jsonl"),
+    python("to-csv"),
+    python("to-parquet"),
+    python("to-arrow"),
+    python("to-zstd"),
+    python("without-output"),
+    python("function"),
+    python("combined"),
+    python("batches"),
+    *(
+        python(name, f"aggregate --set name={name}")
+        for name in ("mean", "top", "distinct", "quantiles", "first")
+    ),
+    python("sorted-values"),
+    python("grouped"),
+    python("in-ranges"),
+    python("in-sampled-ranges"),
+    python("by-length"),
+    python("join"),
+    python("packed"),
+    python("fixed"),
+    python("delimited"),
+    python("tables"),
+    python("whole"),
+    python("several-lines"),
+    python("items"),
+    python("chain"),
+    python("side-files"),
+    python("skipped"),
+    python("skipped-too-many", "skipped --set most=2", status=1, says="skip_bad allows 2"),
+    python("bad-map", status=1, says="ZeroDivisionError: division by zero"),
+    python("bad-reduce", status=1, says="ValueError: no question"),
+    python("crash", status=1, says="exited with code 3"),
+    python("again", "again --set gate={gate}"),
+    case(
+        "python-overwrite",
+        "python map_only --output {out}",
+        "python function --output {out} --overwrite",
+    ),
+    case("resume", "killed stays --output {out} --set gate={gate}", "resume last"),
+)
+
+STREAMED = (
+    script("map-only", "-mapper mapper.py -numReduceTasks 0"),
+    script("reduce", "-mapper mapper.py -reducer reducer.py -numReduceTasks 3"),
+    script(
+        "combiner", "-mapper mapper.py -combiner reducer.py -reducer reducer.py -numReduceTasks 2"
+    ),
+    script("cat", "-mapper cat -reducer cat -D mapreduce.job.maps=4"),
+)
+
+CASES = (*GENERATED, *TERASORTED, *SORTED, *COUNTED, *PYTHON, *STREAMED)

@@ -1,0 +1,297 @@
+"""Jobs make the same bytes and counters wherever their tasks run and their data lie.
+
+               data on a disk       data in an object store that fails
+    threads    the reference        the same
+    processes  the same             the same
+
+The store is kept in a directory; one request in twelve is refused or loses its reply.
+"""
+
+import json
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import time
+import zlib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.harness import GRISTMILL, clean_environment
+from tests.cli.resuming import events_of
+from tests.places.inputs import make_inputs
+from tests.places.table import CASES, Case
+
+FAULTS = "refused=0.05,lost=0.03"
+
+JOBS = Path(__file__).with_name("jobs.py")
+
+USUAL = "--memory 64M --workers 2"
+
+#: What a report says of the work, and not of how it was done.
+ALIKE = ("command", "status", "input_bytes", "output_bytes", "records", "duplicate_keys")
+ALIKE += ("checksum", "parts", "user_counters", "report", "misorders")
+
+#: Beginnings of counters that say how it was done.
+UNLIKE = ("CPU", "DEVICE", "SPILLED", "FILE_BYTES", "MERGE", "TOTAL_LAUNCHED")
+
+TIMEOUT_S = 60
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where tasks run, and where data lie."""
+
+    runner: str
+    store: str
+
+    def __str__(self) -> str:
+        return f"{self.runner} and {self.store}"
+
+    def location(self, path: Path) -> str:
+        """How this place spells a path."""
+        return str(path) if self.store == "disk" else f"objects://{path}"
+
+
+REFERENCE = Place("threads", "disk")
+
+PLACES = (
+    REFERENCE,
+    Place("processes", "disk"),
+    Place("threads", "objects"),
+    Place("processes", "objects"),
+)
+
+
+def places(case: Case) -> tuple[Place, ...]:
+    return tuple(place for place in PLACES if case.objects or place.store == "disk")
+
+
+@dataclass
+class Outcome:
+    """What a case came to in a place."""
+
+    status: int
+    stdout: str
+    stderr: str
+    files: dict[str, bytes] = field(default_factory=dict)
+    report: dict[str, Any] = field(default_factory=dict)
+    left: list[str] = field(default_factory=list)
+    """What is neither output nor history."""
+
+
+class Yard:
+    """A folder of a case in a place: `work`, where its jobs are begun, `home`, and the output."""
+
+    def __init__(self, case: Case, place: Place, inputs: Path, folder: Path) -> None:
+        self.case, self.place, self.inputs, self.folder = case, place, inputs, folder
+        self.work, self.home, self.out = folder / "work", folder / "home", folder / "data/out"
+        self.gate = folder / "gate"
+        self.work.mkdir(parents=True)
+        self.out.parent.mkdir()
+
+    def outcome(self) -> Outcome:
+        """Run all steps."""
+        for step in self.case.steps[:-1]:
+            if (done := self._run(step)).status != 0:
+                return done
+        done = self._run(self.case.steps[-1])
+        if self.case.json and done.stdout:
+            done.report = json.loads(done.stdout)
+            done.stdout = ""
+        done.files = self._files()
+        done.left = self._left()
+        return done
+
+    def _run(self, step: str) -> Outcome:
+        kind, _, rest = step.partition(" ")
+        words = self._words(kind, rest)
+        if kind == "killed":
+            return self._killed(words)
+        done = subprocess.run(
+            words, capture_output=True, text=True, timeout=TIMEOUT_S, check=False, **self._around()
+        )
+        return Outcome(done.returncode, self._same(done.stdout), self._same(done.stderr))
+
+    def _words(self, kind: str, rest: str) -> list[str]:
+        """A command line."""
+        there = self.place.location(self.inputs)
+        if kind in ("python", "killed"):
+            job, _, options = rest.partition(" ")
+            rest = f"{JOBS} --job {job} --set at={there} {options}"
+        out = self.place.location(self.out)
+        rest = rest.format_map({"in": there, "files": self.inputs, "out": out, "gate": self.gate})
+        words = [str(GRISTMILL), "run" if kind in ("python", "killed") else kind]
+        words += shlex.split(rest)
+        if kind != "resume":
+            words += shlex.split(USUAL) if "--memory" not in words else []
+            words += ["--runner", self.place.runner, "--history"]
+        return [*words, "--json"] if self.case.json else words
+
+    def _around(self) -> dict[str, Any]:
+        seed = zlib.crc32(f"{self.case.name} {self.place}".encode())
+        environment = clean_environment(GRISTMILL_HOME=str(self.home))
+        if self.place.store == "objects":
+            environment["GRISTMILL_OBJECTS_FAULTS"] = f"{FAULTS},seed={seed}"
+        return {"cwd": self.work, "env": environment, "stdin": subprocess.DEVNULL}
+
+    def _killed(self, words: list[str]) -> Outcome:
+        """Start a job of which one map stands still, and kill it when all others are done."""
+        job = subprocess.Popen(
+            words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, **self._around()
+        )
+        deadline_s = time.monotonic() + TIMEOUT_S
+        while job.poll() is None and not self._one_is_left() and time.monotonic() < deadline_s:
+            time.sleep(0.005)
+        job.kill()
+        _, said = job.communicate()
+        self.gate.touch()
+        return Outcome(0 if job.returncode == -signal.SIGKILL else 1, "", said)
+
+    def _one_is_left(self) -> bool:
+        """Whether all maps but one are over."""
+        if not list(self.home.glob("jobs/*/events.jsonl")):
+            return False
+        events = events_of(self.home)
+        tasks = sum(event["tasks"] for event in events if event["event"] == "phase_started")
+        over = sum(event["event"] == "attempt_finished" for event in events)
+        return tasks > 1 and over == tasks - 1
+
+    def _files(self) -> dict[str, bytes]:
+        """All files of the output; its proof without the name of the job."""
+        if not self.out.is_dir():
+            return {"": self.out.read_bytes()} if self.out.exists() else {}
+        found = {
+            str(path.relative_to(self.out)): self._read(path)
+            for path in self.out.rglob("*")
+            if path.is_file() and ".objects" not in path.parts
+        }
+        if "_SUCCESS" in found:
+            proof = {**json.loads(found["_SUCCESS"]), "job_id": None}
+            for part in proof["parts"]:
+                if part["name"].startswith("_bad-"):
+                    proof["bytes"] -= part.pop("bytes")
+                    del part["crc"]
+            found["_SUCCESS"] = json.dumps(proof).encode()
+        return found
+
+    def _read(self, path: Path) -> bytes:
+        """A file; records that were left out are said to be of a file of the place."""
+        found = path.read_bytes()
+        return self._same(found.decode()).encode() if path.name.startswith("_bad-") else found
+
+    def _left(self) -> list[str]:
+        """What is neither the output nor a store's note of an object."""
+        there = [*self.work.rglob("*"), *self.out.parent.rglob("*")]
+        return sorted(
+            str(path.relative_to(self.folder)) for path in there if not self._belongs(path)
+        )
+
+    def _belongs(self, path: Path) -> bool:
+        if ".objects" in path.parts:
+            return path.name == ".objects" or path.suffix == ".version"
+        return path.is_relative_to(self.out) and not path.name.startswith(".")
+
+    def _same(self, text: str) -> str:
+        """A text without what differs from place to place by nature."""
+        for path, name in ((self.folder, "PLACE"), (self.inputs, "INPUTS")):
+            text = text.replace(self.place.location(path), name).replace(str(path), name)
+        return re.sub(r"job_\w+", "JOB", text)
+
+
+@pytest.fixture(scope="session")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("places") / "in"
+    folder.mkdir()
+    yield make_inputs(folder)
+    shutil.rmtree(folder)
+
+
+class Trials:
+    """A case in all its places, at the same time; kept until another case is asked for."""
+
+    def __init__(self, inputs: Path, folder: Path) -> None:
+        self._inputs, self._folder = inputs, folder
+        self._case: Case | None = None
+        self._asked: set[Place] = set()
+        self._outcomes: dict[Place, Outcome] = {}
+
+    def outcome(self, case: Case, place: Place) -> Outcome:
+        """What a case comes to in a place. Who asks once more has it tried once more."""
+        if case is not self._case or place in self._asked:
+            self._case = None
+            self._outcomes = self._all(case)
+            self._case, self._asked = case, set()
+        self._asked.add(place)
+        return self._outcomes[place]
+
+    def wanted(self) -> Outcome:
+        """What the same case comes to where the others are compared with."""
+        return self._outcomes[REFERENCE]
+
+    def _all(self, case: Case) -> dict[Place, Outcome]:
+        def outcome(place: Place) -> Outcome:
+            folder = self._folder / str(PLACES.index(place))
+            try:
+                return Yard(case, place, self._inputs, folder).outcome()
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+
+        with ThreadPoolExecutor(len(PLACES)) as pool:
+            return dict(zip(places(case), pool.map(outcome, places(case)), strict=True))
+
+
+@pytest.fixture(scope="module")
+def trials(inputs: Path, tmp_path_factory: pytest.TempPathFactory) -> Trials:
+    return Trials(inputs, tmp_path_factory.mktemp("trials"))
+
+
+@pytest.mark.parametrize(
+    ("case", "place"),
+    [
+        pytest.param(case, place, id=f"{case.name} in {place}")
+        for case in CASES
+        for place in places(case)
+    ],
+)
+def test_a_job_is_the_same_in_all_places(trials: Trials, case: Case, place: Place) -> None:
+    found = trials.outcome(case, place)
+    wanted = trials.wanted()
+    assert found.status == case.status, found.stderr
+    assert "Traceback" not in found.stderr
+    assert case.says in found.stderr
+    assert found.left == []
+    assert differing(found.files, wanted.files) == []
+    assert found.stdout == wanted.stdout
+    assert case.status == 0 or found.stderr == wanted.stderr
+    if case.json:
+        assert told(found.report) == told(wanted.report)
+        assert found.report["user_s"] + found.report["sys_s"] > 0
+
+
+def differing(found: dict[str, bytes], wanted: dict[str, bytes]) -> list[str]:
+    """The names of files that one side lacks, or has with other bytes."""
+    return [name for name in {**wanted, **found} if found.get(name) != wanted.get(name)]
+
+
+def told(report: dict[str, Any]) -> dict[str, Any]:
+    """What a report says of the work; of a failed job, which tasks were done is chance."""
+    if report["error"]:
+        return {"status": report["status"], "error": report["error"]["kind"]}
+    counters = report["counters"].items()
+    alike = {name: report[name] for name in ALIKE}
+    if report["counters"].get("MAP_SKIPPED_RECORDS"):
+        del alike["output_bytes"]  # with what is kept of them, and of which file they are
+    alike["counters"] = {name: count for name, count in counters if not name.startswith(UNLIKE)}
+    # How long workers were idle depends on the machine.
+    alike["warnings"] = [said for said in report["warnings"] if "idle" not in said]
+    return alike
+
+
+def test_twenty_jobs_at_least_are_in_processes_and_objects() -> None:
+    assert sum(PLACES[-1] in places(case) for case in CASES) >= 20
