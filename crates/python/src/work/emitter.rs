@@ -14,8 +14,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString, PyTuple};
 use serde_json::json;
 
-use super::batch_values::BatchValues;
 use super::columns::{self, Buffers, unreadable};
+use super::combine::combine_all;
 use super::met::Met;
 use super::partitioner::Partitioner;
 use super::takes::Takes;
@@ -72,7 +72,8 @@ fn beat() {
     }
 }
 
-fn alive(_: u64) -> Result<()> {
+/// The same while a run is written.
+pub(super) fn alive(_: u64) -> Result<()> {
     beat();
     Ok(())
 }
@@ -436,44 +437,9 @@ impl Emitter {
         let mut full = std::mem::take(batch);
         full.sort();
         let full = Arc::new(full);
-        let mut start = 0;
-        while start < full.len() {
-            let (partition, key, _) = full.pair(start);
-            let same = |number: &usize| {
-                let (other, also, _) = full.pair(*number);
-                (other, also) == (partition, key)
-            };
-            let end = (start + 1..full.len())
-                .find(|number| !same(number))
-                .unwrap_or(full.len());
-            let values = BatchValues::new(&full, start..end);
-            let encoding = if self.ranked {
-                order::key_of(key).or_raise()?.0
-            } else {
-                0..key.len()
-            };
-            let combined = combine
-                .bind(py)
-                .call1((read_value(py, &key[encoding])?, values))?;
-            let Ok(combined) = combined.try_iter() else {
-                let message = format!(
-                    "the combiner must give values, and it gave {}",
-                    shown(&combined)
-                );
-                return Err(PyTypeError::new_err(message));
-            };
-            let mut encoded = Vec::new();
-            for value in combined {
-                encoded.clear();
-                write_value(&value?, &mut encoded)?;
-                collector
-                    .append(partition, key, b"", &encoded, &alive)
-                    .or_raise()?;
-                self.combined.1 += 1;
-            }
-            self.combined.0 += (end - start) as u64;
-            start = end;
-        }
+        let (taken, given) = combine_all(py, combine, &full, self.ranked, collector)?;
+        self.combined.0 += taken;
+        self.combined.1 += given;
         // The memory is used again, unless the user's code has kept an iterator over it.
         let mut empty = Arc::try_unwrap(full).unwrap_or_default();
         empty

@@ -7,6 +7,7 @@
 
 mod batch_values;
 mod columns;
+mod combine;
 mod emitter;
 mod files;
 mod groups;
