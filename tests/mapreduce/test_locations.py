@@ -82,6 +82,20 @@ def test_rows_come_back(form: Callable[[str], Any], store: str) -> None:
     assert sorted(again.run(workers=2)) == WANTED
 
 
+def test_a_file_that_is_gone_or_was_changed_is_missed(store: str, tmp_path: Path) -> None:
+    output = gm.kv(f"{store}/again")
+    result = gm.Job(gm.kv(f"{store}/kv"), map=same, reduce=gm.sum(), output=output).run(workers=2)
+    assert sorted(result) == WANTED
+    file = tmp_path / "again/part-r-00000.kv"
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-1])
+    with pytest.raises(ValueError, match=rf"has {len(whole) - 1} bytes and had {len(whole)}\."):
+        list(result)
+    file.unlink()
+    with pytest.raises(FileNotFoundError, match=r"part-r-00000.kv does not exist"):
+        list(result)
+
+
 def test_what_is_not_there_is_said(store: str) -> None:
     job = gm.Job(gm.text(f"{store}/none"), map=words, reduce=gm.sum(), output=gm.kv(f"{store}/x"))
     with pytest.raises(FileNotFoundError, match="objects://"):

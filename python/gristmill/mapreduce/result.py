@@ -5,13 +5,14 @@ names its files, and a `Result` keeps these names, so that a file that is gone i
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gristmill import _core
 from gristmill.errors import ours
-from gristmill.locations import is_remote, open_read
+from gristmill.locations import is_remote, open_read, size_of
 from gristmill.mapreduce.extras import pandas, polars, pyarrow
 from gristmill.mapreduce.formats import Output
 from gristmill.mapreduce.table_writer import to_rows
@@ -128,8 +129,8 @@ class Result:
     def _check(self, part: Part) -> str:
         """The path of a file that is there, and as long as it was."""
         path = f"{self.form.folder}/{part.name}"
-        if _exists(path):
-            found = part.bytes if is_remote(path) else Path(path).stat().st_size
+        with suppress(FileNotFoundError, NotADirectoryError):
+            found = size_of(path)
             if found == part.bytes:
                 return path
             raise ours(
