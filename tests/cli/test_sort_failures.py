@@ -277,11 +277,12 @@ def test_a_pipe_with_a_line_that_is_longer_than_memory() -> None:
 
 def test_a_spill_directory_that_is_none(text: Path) -> None:
     Path("file").write_text("mine")
-    for spill in ("no/such", "file"):
-        done = try_sort("--memory", "20M", "--spill-dir", spill, text)
+    Path("few").write_text("b\na\n")
+    for spill, source in (("no/such", text), ("file", text), ("no/such", "few"), ("file", "few")):
+        done = try_sort("--memory", "20M", "--spill-dir", spill, source)
         assert done.status in (1, 2)
         assert spill in done.stderr
-    assert names(Path()) == ["file", "temporary"]
+    assert names(Path()) == ["few", "file", "temporary"]
 
 
 def test_a_spill_directory_that_is_full(text: Path, mount: Mount) -> None:

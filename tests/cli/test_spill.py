@@ -63,12 +63,15 @@ def test_runs_go_to_the_named_directories_and_from_there(
     assert (names(first), names(second)) == ([], [])
 
 
-def test_a_spill_directory_that_is_none_is_refused(medium_data: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [SORT, ()], ids=["runs", "memory"])
+def test_a_spill_directory_that_is_none_is_refused(
+    options: tuple[str, ...], medium_data: Path, tmp_path: Path
+) -> None:
     out, file = tmp_path / "out", tmp_path / "file"
     file.touch()
     for place, words in [(tmp_path / "missing", "does not exist"), (file, "is not a directory")]:
         status = 2 if place == file else 1
-        says = failure("terasort", medium_data, out, *SORT, "--spill-dir", place, status=status)
+        says = failure("terasort", medium_data, out, *options, "--spill-dir", place, status=status)
         assert words in says
         assert str(place) in says
     assert names(tmp_path) == ["file"]

@@ -104,7 +104,7 @@ impl Drop for SpillDirs<'_> {
 }
 
 /// Fails where a spill directory that was given is none.
-pub(super) fn check_directory(store: &dyn LocalDisk, directory: &Path) -> Result<()> {
+pub fn check_directory(store: &dyn LocalDisk, directory: &Path) -> Result<()> {
     let wrong = |kind, what| {
         Error::new(kind, "use a spill directory", what)
             .with_path(directory)

@@ -41,6 +41,7 @@ pub(super) fn run_watched(
         if job.ends_published()? {
             return Ok(());
         }
+        job.check_spill_dirs()?;
         spec.kind.run(&mut job)
     });
     let outcome = catch_unwind(run).unwrap_or_else(|panic| Err(from_panic(&*panic)));

@@ -8,7 +8,7 @@ use super::asked::Output;
 use super::job::Job;
 use crate::commit::{
     CommitOptions, Committer, FileStaging, Made, SUCCESS, SpillDirs, Staging, UploadCommitter,
-    check_room, clear_published, end_uploads_to, home_of,
+    check_directory, check_room, clear_published, end_uploads_to, home_of,
 };
 use crate::error::Result;
 use crate::history::event::FileVersion;
@@ -49,6 +49,13 @@ impl<'env> Job<'env> {
             (true, None) => Box::new(FileStaging::begin(disk, target, job_id, sync)?),
             (true, Some(taken)) => Box::new(FileStaging::adopt(disk, target, job_id, sync, taken)?),
         })
+    }
+
+    /// Fails where a directory that the user named for runs is none; also where the plan makes no runs.
+    pub(in crate::jobs) fn check_spill_dirs(&self) -> Result<()> {
+        let disk = &**self.environment.store.disk();
+        let mut directories = self.common.spill_dir.iter();
+        directories.try_for_each(|directory| check_directory(disk, directory))
     }
 
     /// The job's folders for runs.
