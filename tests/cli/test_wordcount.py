@@ -107,6 +107,21 @@ def test_without_regard_to_case(runner: str, tmp_path: Path) -> None:
     assert (out / "part-r-00000").read_bytes() == counted(source.read_bytes().lower())
 
 
+@pytest.mark.parametrize(
+    ("options", "memory"),
+    [(("--workers", "1"), "16M"), (("--workers", "2"), "20M"), (("--runner", "processes"), "28M")],
+    ids=str,
+)
+def test_the_memory_that_the_guide_names_is_about_the_least(
+    options: tuple[str, ...], memory: str, tmp_path: Path
+) -> None:
+    (tmp_path / "in").write_text("a b")
+    command = ("wordcount", tmp_path / "in", tmp_path / "out", "--workers", "2", *options)
+    said = run(*command, "--memory", "5M", status=1).stderr
+    (least,) = re.findall(r"--memory (\d+)M or more", said)
+    assert abs(int(least) - int(memory.removesuffix("M"))) <= 4
+
+
 def test_what_cannot_be_counted_is_said(tmp_path: Path) -> None:
     missing = run("wordcount", tmp_path / "none", tmp_path / "out", status=1)
     assert "no such file" in missing.stderr
