@@ -90,7 +90,9 @@ def test_a_job_that_is_over_or_alive_or_not_there_is_refused(
     assert "no job 'nothing'" in failure("resume", "nothing").replace('"', "'")
     assert "leave no history" in failure("resume", "last")
     run("terasort", records, tmp_path / "one", "--history")
-    assert "it is over: succeeded" in failure("resume", "last")
+    refused = failure("resume", "last")
+    assert "no job can be resumed. The last one is job_" in refused
+    assert "it is over: succeeded" in refused
     failure("terasort", records, tmp_path / "one", "--history")
     assert "it is over: failed" in failure("resume", "last")
     reading, writing = os.pipe()

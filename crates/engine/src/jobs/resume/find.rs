@@ -1,5 +1,5 @@
 //! Finds a job among the histories: by its name, a part of it that no other has, or `last`: the last one that can be
-//! resumed, or, where none can, the last of all, so that the reason is told.
+//! resumed. Where none can, the error says why the last of all cannot.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use super::dead;
 use crate::error::{Error, Kind, Result};
 use crate::history::event::{Event, Timed};
-use crate::history::{EVENTS, is_live, read};
+use crate::history::{EVENTS, is_live, lock, read};
 use crate::jobs::steps::OPERATION;
 use crate::names::show_path;
 
@@ -20,7 +20,7 @@ const END_BYTES: u64 = 256 << 10;
 pub(super) fn job(jobs: &Path, name: &str) -> Result<PathBuf> {
     let folders = folders(jobs)?;
     if name == "last" {
-        return last(folders).ok_or_else(|| none(jobs, "there is no job"));
+        return last(jobs, folders);
     }
     let name_of = |folder: &Path| {
         let name = folder.file_name().unwrap_or_default();
@@ -44,11 +44,23 @@ pub(super) fn job(jobs: &Path, name: &str) -> Result<PathBuf> {
     }
 }
 
-fn last(mut folders: Vec<PathBuf>) -> Option<PathBuf> {
+fn last(jobs: &Path, mut folders: Vec<PathBuf>) -> Result<PathBuf> {
     // Names begin with the time, which decides where the file system's clock does not.
     folders.sort_by_cached_key(|folder| std::cmp::Reverse((changed(folder), folder.clone())));
-    let found = folders.iter().position(|folder| can_resume(folder));
-    (!folders.is_empty()).then(|| folders.swap_remove(found.unwrap_or(0)))
+    if let Some(found) = folders.iter().find(|folder| can_resume(folder)) {
+        return Ok(found.clone());
+    }
+    let Some(last) = folders.first() else {
+        return Err(none(jobs, "there is no job"));
+    };
+    let why_not = |error: Error| {
+        let name = last.file_name().unwrap_or_default().to_string_lossy();
+        let operation = format!("resume a job: no job can be resumed. The last one is {name}");
+        error.during(operation).with_path(last)
+    };
+    let locked = lock(last).map_err(why_not)?;
+    dead::read(&locked.folder, &locked.events).map_err(why_not)?;
+    Ok(last.clone()) // it died a moment ago
 }
 
 fn can_resume(folder: &Path) -> bool {
@@ -109,7 +121,8 @@ mod tests {
         let found = |name| job(home.path(), name).map(|path| path.file_name().unwrap().to_owned());
         assert_eq!(found("job_1").unwrap(), "job_1");
         assert_eq!(found("_12").unwrap(), "job_12");
-        assert_eq!(found("last").unwrap(), "other");
+        let last = found("last").unwrap_err().to_string();
+        assert!(last.contains("no job can be resumed. The last one is other: its history is none"));
         for (name, what) in [("job", "2 jobs have"), ("x", "no job"), ("", "no job")] {
             assert!(found(name).unwrap_err().to_string().contains(what));
         }
