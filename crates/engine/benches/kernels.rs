@@ -17,7 +17,7 @@ use gristmill_engine::merge::{Segment, merge_segments};
 use gristmill_engine::order::check::OrderCheck;
 use gristmill_engine::order::packed::{Packed, Packing};
 use gristmill_engine::order::scatter::{Scattered, Staging};
-use gristmill_engine::order::sort::{Pieces, sort_slices};
+use gristmill_engine::order::sort::{SortScratch, sort_slices};
 use gristmill_engine::order::{Classifier, CutPoints, Entry};
 use gristmill_engine::record::checksum::Checksum;
 use gristmill_engine::record::layout::{Layout, Records};
@@ -144,7 +144,7 @@ fn sort_bucket(bencher: Bencher, skew: bool) {
     let packing = Packing::new(&ends, 5_000_000_000);
     let packed: Vec<Packed> = bucket.iter().map(|entry| packing.pack(1, *entry)).collect();
     let slices: Vec<&[Packed]> = packed.chunks(COUNT / 75).collect();
-    let (mut out, mut pieces) = (vec![0; COUNT], Pieces::default());
+    let (mut out, mut pieces) = (vec![0; COUNT], SortScratch::default());
     bencher
         .counter(ItemsCount::new(COUNT))
         .bench_local(|| sort_slices(divan::black_box(&slices), &mut out, &mut pieces));

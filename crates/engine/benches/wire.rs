@@ -17,7 +17,7 @@ use std::time::Instant;
 use gristmill_engine::order::CutPoints;
 use gristmill_engine::record::shape::{Lines, ShapeKind};
 use gristmill_engine::spill::MemoryModel;
-use gristmill_engine::storage::input::Piece;
+use gristmill_engine::storage::input::InputRange;
 use gristmill_engine::task::wire::{Receiver, Sender};
 use gristmill_engine::task::{
     AttemptId, MergeRun, MergeSpec, MergeTarget, OutputFile, RangeSpec, ReduceSpec, RunPlan,
@@ -126,7 +126,7 @@ fn spills(tasks: u32) -> Vec<TaskSpec> {
     let runs = run_plan();
     let spec = |task| {
         TaskSpec::Spill(SpillSpec {
-            input: SpillInput::Pieces(vec![Piece {
+            input: SpillInput::Ranges(vec![InputRange {
                 file: task as usize,
                 offset: u64::from(task) << 20,
                 bytes: 1 << 27,

@@ -16,7 +16,7 @@ use crate::record::checksum::Hex;
 use crate::record::layout::Layout;
 use crate::record::shape::Shape;
 use crate::split::{splits, stride};
-use crate::storage::input::Piece;
+use crate::storage::input::InputRange;
 use crate::storage::{Caps, Output as _};
 use crate::task::{
     GENERATE_WORKER_BYTES, GenerateSpec, InProcess, Node, OutputFile, TaskContext, TaskReport,
@@ -184,7 +184,7 @@ fn tasks(
         if ranges.is_empty() {
             tasks.push((number, task(0, 0))); // the file is there, if only empty
         }
-        let of_range = |range: &Piece| (number, task(range.offset, range.bytes));
+        let of_range = |range: &InputRange| (number, task(range.offset, range.bytes));
         tasks.extend(ranges.iter().map(of_range));
     }
     tasks

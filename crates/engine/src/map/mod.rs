@@ -16,7 +16,7 @@ use crate::order::scatter::{Scattered, Staging};
 use crate::record::arena::{Arena, Claim};
 use crate::record::checksum::Checksum;
 use crate::storage::direct::ended_early;
-use crate::storage::input::{InputFile, Piece};
+use crate::storage::input::{InputFile, InputRange};
 use crate::storage::overlap::{self, TRANSFER_BYTES};
 use crate::storage::{BLOCK_BYTES, Caching, Store};
 
@@ -56,7 +56,7 @@ pub struct MapOutput {
 /// Maps the split made of `pieces`. `progress` is told of bytes as they are done, and may stop the task.
 pub fn map_split(
     input: &MapInput<'_>,
-    pieces: &[Piece],
+    pieces: &[InputRange],
     staging: &mut Staging,
     progress: &dyn Fn(u64) -> Result<()>,
 ) -> Result<MapOutput> {
@@ -116,7 +116,7 @@ fn block_bytes(record_bytes: usize) -> usize {
 /// Reads a piece to its place in the arena, working on it block by block.
 fn read_piece<'a>(
     input: &MapInput<'a>,
-    piece: &Piece,
+    piece: &InputRange,
     start: u64,
     take: &mut dyn FnMut(&[u8]) -> Result<()>,
 ) -> Result<Claim<'a>> {

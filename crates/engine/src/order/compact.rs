@@ -22,7 +22,7 @@ use super::counted::sort_counted;
 use super::packed::{Frame, Packed, position_bits, resolve_ties};
 use super::placed::{LONGER, PLACE_BITS, place_of};
 use super::refine::{Keys, Refiner, sort_entries};
-use super::sort::{Pieces, sort_slices};
+use super::sort::{SortScratch, sort_slices};
 use crate::record::KEY_BYTES;
 use crate::sys::pages::words_of_mut;
 
@@ -183,12 +183,12 @@ impl Packer {
         }
         let (packed, buckets) = words.split_at_mut(count);
         distribute(packed, shift, &mut ends, buckets);
-        let (mut start, mut pieces) = (0, Pieces::default());
+        let (mut start, mut scratch) = (0, SortScratch::default());
         for end in ends {
             sort_slices(
                 &[&buckets[start..end]],
                 &mut packed[start..end],
-                &mut pieces,
+                &mut scratch,
             );
             start = end;
         }

@@ -16,7 +16,7 @@ use super::packed::Packed;
 
 /// Reused counters for the distribution.
 #[derive(Debug, Default)]
-pub struct Pieces {
+pub struct SortScratch {
     ends: Vec<u32>,
 }
 
@@ -32,12 +32,12 @@ const INSERTION_MAX: usize = 24;
 /// Sorts the entries of all `slices` into `out`, which has room for exactly those.
 ///
 /// ```
-/// use gristmill_engine::order::sort::{Pieces, sort_slices};
+/// use gristmill_engine::order::sort::{SortScratch, sort_slices};
 /// let mut out = [0; 3];
-/// sort_slices(&[&[30], &[10, 20]], &mut out, &mut Pieces::default());
+/// sort_slices(&[&[30], &[10, 20]], &mut out, &mut SortScratch::default());
 /// assert_eq!(out, [10, 20, 30]);
 /// ```
-pub fn sort_slices(slices: &[&[Packed]], out: &mut [Packed], pieces: &mut Pieces) {
+pub fn sort_slices(slices: &[&[Packed]], out: &mut [Packed], scratch: &mut SortScratch) {
     debug_assert_eq!(
         slices.iter().map(|slice| slice.len()).sum::<usize>(),
         out.len()
@@ -54,12 +54,12 @@ pub fn sort_slices(slices: &[&[Packed]], out: &mut [Packed], pieces: &mut Pieces
         slices,
         low,
         shift,
-        &mut pieces.ends,
+        &mut scratch.ends,
         ((high - low) >> shift) as usize + 1,
     );
-    distribute(slices, low, shift, &mut pieces.ends, out);
+    distribute(slices, low, shift, &mut scratch.ends, out);
     let mut start = 0;
-    for end in &pieces.ends {
+    for end in &scratch.ends {
         let piece = &mut out[start..*end as usize];
         start = *end as usize;
         match piece.len() {
@@ -152,7 +152,7 @@ mod tests {
             }).collect();
             let (a, b) = entries.split_at((entries.len() as f64 * cut) as usize);
             let mut sorted = vec![0; entries.len()];
-            sort_slices(&[a, b], &mut sorted, &mut Pieces::default());
+            sort_slices(&[a, b], &mut sorted, &mut SortScratch::default());
             let mut want = entries.clone();
             want.sort();
             prop_assert_eq!(sorted, want);

@@ -16,7 +16,7 @@ use crate::plan::amount::Bytes;
 use crate::record::arena;
 use crate::reduce;
 use crate::split::{Split, splits, stride};
-use crate::storage::input::Piece;
+use crate::storage::input::InputRange;
 use crate::task::{OutputFile, RangeSpec};
 
 /// Input for each part, unless the user says how many parts.
@@ -185,7 +185,7 @@ impl SortPlan {
     }
 
     /// The stretches of records to sample, for each sample task.
-    pub fn sample(&self) -> Vec<Vec<Piece>> {
+    pub fn sample(&self) -> Vec<Vec<InputRange>> {
         let wanted = (self.buckets() as u64 * SAMPLES_PER_BUCKET).max(SAMPLES_MIN);
         let stretches = if self.records() <= wanted {
             splits(
@@ -199,12 +199,12 @@ impl SortPlan {
         };
         stretches
             .chunks(STRETCHES_PER_TASK)
-            .map(<[Piece]>::to_vec)
+            .map(<[InputRange]>::to_vec)
             .collect()
     }
 
     /// `count` stretches, which are fewer than there is room for, at even places of the input.
-    fn even_stretches(&self, count: u64) -> Vec<Piece> {
+    fn even_stretches(&self, count: u64) -> Vec<InputRange> {
         let record = self.record_bytes as u64;
         let place = |i| (u128::from(i) * u128::from(self.records()) / u128::from(count)) as u64;
         let mut stretches = Vec::with_capacity(count as usize);
@@ -214,7 +214,7 @@ impl SortPlan {
             while next < count && place(next) < end {
                 let offset = (place(next) - first_of_file) * record;
                 let bytes = (STRETCH_RECORDS * record).min(file_bytes - offset);
-                stretches.push(Piece {
+                stretches.push(InputRange {
                     file,
                     offset,
                     bytes,

@@ -15,10 +15,11 @@ use serde_json::json;
 
 use crate::codec::{Codec, SNIFF_BYTES, detect};
 use crate::error::Result;
-use crate::hadoop::script::input::{FileSource, Format, Piece};
+use crate::hadoop::script::input::{FileSource, Format};
 use crate::hadoop::script::lines::Lines;
 use crate::hadoop::value::Class;
 use crate::split::check_length;
+use crate::storage::input::{FileRange, SplitFile};
 use crate::storage::local::not_there;
 use crate::storage::{Caching, Store};
 use crate::task::{SplitData, UserTaskSplit};
@@ -57,7 +58,7 @@ pub struct Splits {
 
 /// A split on its way: its pieces and bytes of input.
 struct Made {
-    pieces: Vec<Piece>,
+    pieces: Vec<FileRange>,
     bytes: u64,
 }
 
@@ -82,16 +83,18 @@ pub fn split(store: &dyn Store, request: &SplitRequest) -> Result<Splits> {
             .stat(path)?
             .ok_or_else(|| not_there("find the input", path))?;
         check_length(store, path, stat.bytes)?;
-        let coded = if stat.bytes > 0 {
-            is_coded(store, request, path)?
-        } else {
-            lacks_its_data(request, path)
+        let codec = match stat.bytes {
+            0 => missing_data(request, path),
+            _ => codec_of(store, request, path)?,
         };
-        files.push(Piece {
-            path: path.clone(),
-            start: 0,
-            length: stat.bytes,
-            coded,
+        files.push(FileRange {
+            file: SplitFile {
+                path: path.clone(),
+                bytes: stat.bytes,
+                codec,
+            },
+            offset: 0,
+            bytes: stat.bytes,
         });
     }
     let mut made = match (request.lines, request.combine) {
@@ -100,7 +103,7 @@ pub fn split(store: &dyn Store, request: &SplitRequest) -> Result<Splits> {
         _ => by_size(request, &files),
     };
     made.sort_by_key(|split| {
-        std::cmp::Reverse(split.pieces.iter().map(|piece| piece.length).sum::<u64>())
+        std::cmp::Reverse(split.pieces.iter().map(|piece| piece.bytes).sum::<u64>())
     });
     let splits = made.into_iter().map(|split| {
         Ok(UserTaskSplit {
@@ -114,70 +117,77 @@ pub fn split(store: &dyn Store, request: &SplitRequest) -> Result<Splits> {
     })
 }
 
-fn is_coded(store: &dyn Store, request: &SplitRequest, path: &std::path::Path) -> Result<bool> {
+fn codec_of(
+    store: &dyn Store,
+    request: &SplitRequest,
+    path: &std::path::Path,
+) -> Result<Option<Codec>> {
     if matches!(request.format, Format::Sequence { .. }) {
-        return Ok(false); // compressed within, if at all
+        return Ok(None); // compressed within, if at all
     }
     let mut first = [0; SNIFF_BYTES];
     let count = store.open(path, Caching::Cached)?.read_at(&mut first, 0)?;
-    Ok(detect(path, first.get(..count).unwrap_or_default())?.is_some())
+    detect(path, first.get(..count).unwrap_or_default())
 }
 
-/// Whether an empty file is to fail the task that reads it, as in Hadoop: gzip and deflate begin with something.
-fn lacks_its_data(request: &SplitRequest, path: &std::path::Path) -> bool {
+/// The codec of an empty file that is to fail the task that reads it, as in Hadoop: gzip and deflate begin with something.
+fn missing_data(request: &SplitRequest, path: &std::path::Path) -> Option<Codec> {
     let lines = matches!(
         request.format,
         Format::Text { .. } | Format::KeyValue { .. } | Format::Auto { .. }
     );
-    let named = Codec::by_suffix(path);
-    lines && request.lines.is_none() && matches!(named, Some(Codec::Gzip | Codec::Deflate))
+    let expects_data = |codec: &Codec| {
+        lines && request.lines.is_none() && matches!(codec, Codec::Gzip | Codec::Deflate)
+    };
+    Codec::by_suffix(path).filter(expects_data)
 }
 
-fn by_size(request: &SplitRequest, files: &[Piece]) -> Vec<Made> {
-    let all: u64 = files.iter().map(|file| file.length).sum();
+fn by_size(request: &SplitRequest, files: &[FileRange]) -> Vec<Made> {
+    let all: u64 = files.iter().map(|whole| whole.bytes).sum();
     let goal = all / request.maps.max(1);
     let size = request.min_bytes.max(goal.min(request.block_bytes)).max(1);
     let mut made = Vec::new();
-    for file in files {
+    for whole in files {
         let mut start = 0;
-        if !file.coded && request.format.can_cut() {
+        if whole.file.codec.is_none() && request.format.can_cut() {
             // "More than 1.1 times": in whole numbers, as the quotient of two doubles is there.
-            while (file.length - start) as f64 / size as f64 > 1.1 {
-                made.push(of_piece(Piece {
-                    start,
-                    length: size,
-                    ..file.clone()
+            while (whole.bytes - start) as f64 / size as f64 > 1.1 {
+                made.push(of_piece(FileRange {
+                    offset: start,
+                    bytes: size,
+                    ..whole.clone()
                 }));
                 start += size;
             }
         }
-        if file.length > start || file.length == 0 {
-            made.push(of_piece(Piece {
-                start,
-                length: file.length - start,
-                ..file.clone()
+        if whole.bytes > start || whole.bytes == 0 {
+            made.push(of_piece(FileRange {
+                offset: start,
+                bytes: whole.bytes - start,
+                ..whole.clone()
             }));
         }
     }
     made
 }
 
-fn of_piece(piece: Piece) -> Made {
+fn of_piece(piece: FileRange) -> Made {
     Made {
-        bytes: piece.length,
+        bytes: piece.bytes,
         pieces: vec![piece],
     }
 }
 
 /// A split of lines begins one byte before its first, whose end the reader looks for; the first one ends a byte early.
-fn by_lines(store: &dyn Store, files: &[Piece], lines_each: u64) -> Result<Vec<Made>> {
+fn by_lines(store: &dyn Store, files: &[FileRange], lines_each: u64) -> Result<Vec<Made>> {
     let mut made = Vec::new();
-    for file in files {
-        if file.coded {
-            made.push(of_piece(file.clone()));
+    for whole in files {
+        if whole.file.codec.is_some() {
+            made.push(of_piece(whole.clone()));
             continue;
         }
-        let mut lines = Lines::new(FileSource::open(store, &file.path, 0, false)?, None);
+        let source = FileSource::open(store, &whole.file.path, 0, false)?;
+        let mut lines = Lines::new(source, None);
         let (mut begin, mut length, mut count) = (0, 0, 0);
         let mut add = |begin: u64, length: u64| {
             let (start, stated) = if begin == 0 {
@@ -185,10 +195,10 @@ fn by_lines(store: &dyn Store, files: &[Piece], lines_each: u64) -> Result<Vec<M
             } else {
                 (begin - 1, length)
             };
-            let pieces = vec![Piece {
-                start,
-                length: stated,
-                ..file.clone()
+            let pieces = vec![FileRange {
+                offset: start,
+                bytes: stated,
+                ..whole.clone()
             }];
             made.push(Made {
                 pieces,
@@ -211,26 +221,26 @@ fn by_lines(store: &dyn Store, files: &[Piece], lines_each: u64) -> Result<Vec<M
     Ok(made)
 }
 
-fn combined(files: &[Piece], most: u64) -> Vec<Made> {
+fn combined(files: &[FileRange], most: u64) -> Vec<Made> {
     let mut made = Vec::new();
     let mut present = Made {
         pieces: Vec::new(),
         bytes: 0,
     };
-    for file in files.iter().filter(|file| file.length > 0) {
+    for whole in files.iter().filter(|whole| whole.bytes > 0) {
         let mut start = 0;
-        while start < file.length {
-            let left = file.length - start;
+        while start < whole.bytes {
+            let left = whole.bytes - start;
             let length = match most {
                 0 => left,
-                _ if file.coded => left,
+                _ if whole.file.codec.is_some() => left,
                 most if left > most && left < 2 * most => left / 2,
                 most => left.min(most),
             };
-            present.pieces.push(Piece {
-                start,
-                length,
-                ..file.clone()
+            present.pieces.push(FileRange {
+                offset: start,
+                bytes: length,
+                ..whole.clone()
             });
             present.bytes += length;
             start += length;
@@ -282,10 +292,16 @@ mod tests {
                 .sum::<u64>()
         );
         let shown = |what: &serde_json::Value| {
-            let pieces: Vec<Piece> = serde_json::from_value(what["pieces"].clone()).unwrap();
+            let pieces: Vec<FileRange> = serde_json::from_value(what["pieces"].clone()).unwrap();
             pieces
                 .into_iter()
-                .map(|piece| (piece.path.display().to_string(), piece.start, piece.length))
+                .map(|piece| {
+                    (
+                        piece.file.path.display().to_string(),
+                        piece.offset,
+                        piece.bytes,
+                    )
+                })
                 .collect()
         };
         splits

@@ -12,7 +12,7 @@ use super::oversized::Oversized;
 use crate::error::Result;
 use crate::order::packed::{Packed, Packing, resolve_ties};
 use crate::order::refine::{Keys, Refiner};
-use crate::order::sort::{Pieces, sort_slices};
+use crate::order::sort::{SortScratch, sort_slices};
 use crate::sys::pages::Pages;
 
 /// Memory for one batch, reused.
@@ -20,7 +20,7 @@ use crate::sys::pages::Pages;
 pub(super) struct Batch {
     sorted: Pages<Packed>,
     filled: usize,
-    pieces: Pieces,
+    scratch: SortScratch,
     refiner: Refiner,
 }
 
@@ -59,7 +59,7 @@ impl Batch {
             return oversized.take_all(count, take);
         }
         let sorted = &mut self.sorted[self.filled..self.filled + count];
-        sort_slices(slices, sorted, &mut self.pieces);
+        sort_slices(slices, sorted, &mut self.scratch);
         if !packing.is_exact(bucket) {
             resolve_ties(sorted, packing.position_bits(), keys, &mut self.refiner);
         }

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use self::chunk::{Chunk, Sorted};
 pub use self::sizes::BucketSizes;
-pub use self::source::{MemoryModel, Pieces, Progress, Stream};
+pub use self::source::{MemoryModel, Progress, Stream, UnreadRanges};
 use crate::error::{Error, JobOption, Result};
 use crate::order::borders::{Border, compare};
 use crate::record::shape::Shape;
@@ -101,7 +101,7 @@ pub fn spill_bytes(chunk_bytes: usize, buffer_bytes: usize) -> u64 {
 pub fn spill_pieces<S: Shape>(
     plan: &SpillPlan<'_, S>,
     store: &dyn LocalDisk,
-    mut pieces: Pieces<'_>,
+    mut pieces: UnreadRanges<'_>,
     name: &str,
     scratch: &mut SpillScratch,
     progress: Progress<'_>,

@@ -12,7 +12,7 @@ use crate::error::{Error, JobOption, Kind, Result};
 use crate::record::shape::Shape;
 use crate::sorted_run;
 use crate::storage::direct::ended_early;
-use crate::storage::input::{InputFile, Piece};
+use crate::storage::input::{InputFile, InputRange};
 use crate::storage::overlap::{TRANSFER_BYTES, WRITER_BUFFERS, read_into, writer_bytes};
 use crate::storage::stream::{File, read_some};
 use crate::storage::{BLOCK_BYTES, Caching, ReadFile, Store};
@@ -26,24 +26,24 @@ pub type Progress<'a> = &'a dyn Fn(u64) -> Result<()>;
 
 /// Ranges of files: what of them is still to be read.
 #[derive(Debug)]
-pub struct Pieces<'a> {
+pub struct UnreadRanges<'a> {
     store: &'a dyn Store,
     files: &'a [InputFile],
     /// Where each file begins in the job's address space.
     starts: &'a [u64],
-    left: VecDeque<Piece>,
+    left: VecDeque<InputRange>,
 }
 
-impl<'a> Pieces<'a> {
+impl<'a> UnreadRanges<'a> {
     /// All of `pieces`.
     pub fn new(
         store: &'a dyn Store,
         files: &'a [InputFile],
         starts: &'a [u64],
-        pieces: &[Piece],
+        pieces: &[InputRange],
     ) -> Self {
         let left = pieces.iter().copied().collect();
-        Pieces {
+        UnreadRanges {
             store,
             files,
             starts,
@@ -80,7 +80,7 @@ impl<'a> Pieces<'a> {
         &self,
         shape: S,
         chunk: &mut Chunk,
-        piece: Piece,
+        piece: InputRange,
         progress: Progress<'_>,
     ) -> Result<u64> {
         let place = chunk.used();
@@ -127,7 +127,7 @@ impl<'a> Pieces<'a> {
         &self,
         shape: S,
         chunk: &mut Chunk,
-        piece: Piece,
+        piece: InputRange,
         place: usize,
         progress: Progress<'_>,
     ) -> Result<u64> {
@@ -158,7 +158,7 @@ impl<'a> Pieces<'a> {
         &self,
         shape: S,
         chunk: &Chunk,
-        piece: Piece,
+        piece: InputRange,
         needed: &MemoryModel,
         progress: Progress<'_>,
     ) -> Error {
@@ -173,7 +173,12 @@ impl<'a> Pieces<'a> {
     }
 
     /// The length of the record with which a piece begins, which is longer than memory.
-    fn length_at<S: Shape>(&self, shape: S, piece: Piece, progress: Progress<'_>) -> Result<u64> {
+    fn length_at<S: Shape>(
+        &self,
+        shape: S,
+        piece: InputRange,
+        progress: Progress<'_>,
+    ) -> Result<u64> {
         let file = self
             .store
             .open(&self.files[piece.file].path, Caching::Cached)?;

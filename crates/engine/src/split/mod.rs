@@ -15,7 +15,7 @@ pub mod text;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Kind, Result};
-use crate::storage::input::{InputFile, Piece};
+use crate::storage::input::{InputFile, InputRange};
 use crate::storage::local::{dangling, not_there};
 use crate::storage::{BLOCK_BYTES, Caching, FileKind, Stat, Store};
 
@@ -188,7 +188,7 @@ pub fn check_unchanged(store: &dyn Store, files: &[InputFile]) -> Result<()> {
 }
 
 /// What one map task reads: a range of one large file, or several small files.
-pub type Split = Vec<Piece>;
+pub type Split = Vec<InputRange>;
 
 /// The largest stride by which splits are aligned; odd record lengths beyond it give up block alignment.
 const STRIDE_MAX: u64 = 4 << 20;
@@ -216,8 +216,8 @@ pub fn stride(record_bytes: u64) -> u64 {
 /// put together with their neighbours.
 ///
 /// ```
-/// use gristmill_engine::{split::splits, storage::input::Piece};
-/// let piece = |file, offset, bytes| Piece { file, offset, bytes };
+/// use gristmill_engine::{split::splits, storage::input::InputRange};
+/// let piece = |file, offset, bytes| InputRange { file, offset, bytes };
 /// assert_eq!(splits(&[210, 0, 30, 40], 100, 10), [
 ///     vec![piece(0, 0, 100)],
 ///     vec![piece(0, 100, 110)],
@@ -241,7 +241,7 @@ pub fn splits(file_bytes: &[u64], target_bytes: u64, stride: u64) -> Vec<Split> 
             shared_bytes = 0;
         }
         if !alone {
-            shared.push(Piece {
+            shared.push(InputRange {
                 file,
                 offset: 0,
                 bytes,
@@ -253,7 +253,7 @@ pub fn splits(file_bytes: &[u64], target_bytes: u64, stride: u64) -> Vec<Split> 
         while offset < bytes {
             let left = bytes - offset;
             let bytes = if left <= slop { left } else { step };
-            splits.push(vec![Piece {
+            splits.push(vec![InputRange {
                 file,
                 offset,
                 bytes,
@@ -279,7 +279,7 @@ mod tests {
             target in 1_u64..100_000,
         ) {
             let sizes: Vec<u64> = records.iter().map(|records| records * 100).collect();
-            let pieces: Vec<Piece> = splits(&sizes, target, 1_000).concat();
+            let pieces: Vec<InputRange> = splits(&sizes, target, 1_000).concat();
             let mut next = vec![0; sizes.len()];
             for piece in &pieces {
                 prop_assert_eq!(piece.offset, next[piece.file]);

@@ -3,7 +3,7 @@
 use super::Split;
 use crate::error::Result;
 use crate::record::shape::{Shape, ShapeKind};
-use crate::storage::input::{InputFile, Piece};
+use crate::storage::input::{InputFile, InputRange};
 use crate::storage::{Caching, ReadFile, Store};
 
 /// Bytes that are read at once to find the end of a record; doubled while it is not found.
@@ -73,7 +73,7 @@ pub fn at_records<S: Shape>(
                 (find(piece.offset)?, find(end)?)
             };
             if start < end {
-                moved.push(Piece {
+                moved.push(InputRange {
                     file: piece.file,
                     offset: start,
                     bytes: end - start,

@@ -9,35 +9,15 @@
 //! Splits are a function of the files' sizes and the options alone. They tile every file: the bytes that their readers
 //! consume, all together, are the bytes of the files.
 
-use std::path::PathBuf;
-
-use serde::{Deserialize, Serialize};
-
 use super::check_length;
 use super::lines::{LineOptions, LineReader};
 use crate::codec::{self, Codec, Coding, SNIFF_BYTES, detect};
 use crate::error::Result;
-use crate::storage::input::InputFile;
+use crate::storage::input::{FileRange, InputFile, SplitFile};
 use crate::storage::{Caching, Store};
 
-/// A range of a file, to be read by one task.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TextPiece {
-    /// The file.
-    #[serde(with = "crate::names")]
-    pub path: PathBuf,
-    /// Where the range begins.
-    pub start: u64,
-    /// Its length: records that begin in it are read, whole.
-    pub bytes: u64,
-    /// The file's length.
-    pub file_bytes: u64,
-    /// How it is compressed; then the range is all of it.
-    pub codec: Option<Codec>,
-}
-
 /// What one task reads.
-pub type TextSplit = Vec<TextPiece>;
+pub type TextSplit = Vec<FileRange>;
 
 /// How files are cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,7 +70,7 @@ pub fn split_bytes(input_bytes: u64, split_min: u64, split_max: u64) -> u64 {
 /// let files = input_files(&store, &["/a".into(), "/b".into(), "/c".into()])?;
 /// let how = TextSplits { split_min: 0, split_max: 10, cut: true, combine: true, stride: 1 };
 /// let splits = text_splits(&store, &files, &how)?;
-/// let bytes = |piece: &gristmill_engine::split::text::TextPiece| (piece.start, piece.bytes);
+/// let bytes = |range: &gristmill_engine::storage::input::FileRange| (range.offset, range.bytes);
 /// let shown: Vec<Vec<_>> = splits.iter().map(|split| split.iter().map(bytes).collect()).collect();
 /// assert_eq!(shown, [vec![(0, 10)], vec![(10, 10)], vec![(20, 5)], vec![(0, 3), (0, 4)]]);
 /// # Ok::<(), gristmill_engine::Error>(())
@@ -113,12 +93,14 @@ pub fn text_splits(
         }
         let codec = codec_of(store, file)?;
         let bytes = file.stat.bytes;
-        let piece = |start, bytes| TextPiece {
-            path: file.path.clone(),
-            start,
+        let piece = |offset, bytes| FileRange {
+            file: SplitFile {
+                path: file.path.clone(),
+                bytes: file.stat.bytes,
+                codec,
+            },
+            offset,
             bytes,
-            file_bytes: file.stat.bytes,
-            codec,
         };
         let small = how.combine && bytes < step;
         if !shared.is_empty() && (!small || shared_bytes + bytes > slop) {
@@ -153,26 +135,28 @@ pub fn text_splits(
 ///
 /// ```
 /// use gristmill_engine::split::lines::LineOptions;
-/// use gristmill_engine::split::text::{TextPiece, open_lines};
+/// use gristmill_engine::split::text::open_lines;
+/// use gristmill_engine::storage::input::{FileRange, SplitFile};
 /// use gristmill_engine::storage::{Caching, Output, memory::Memory};
 /// let store = Memory::with_room_for(1 << 20);
 /// store.create("/text".as_ref(), 4, Caching::Cached)?.write_at(b"a\nb\n", 0)?;
-/// let piece = TextPiece { path: "/text".into(), start: 2, bytes: 2, file_bytes: 4, codec: None };
-/// let mut lines = open_lines(&store, &piece, &LineOptions::default())?;
+/// let file = SplitFile { path: "/text".into(), bytes: 4, codec: None };
+/// let range = FileRange { file, offset: 2, bytes: 2 };
+/// let mut lines = open_lines(&store, &range, &LineOptions::default())?;
 /// assert_eq!(lines.next_line()?.map(|line| (line.bytes, line.offset)), Some((b"b".as_slice(), 2)));
 /// # Ok::<(), gristmill_engine::Error>(())
 /// ```
 pub fn open_lines(
     store: &dyn Store,
-    piece: &TextPiece,
+    piece: &FileRange,
     options: &LineOptions,
 ) -> Result<LineReader> {
-    let path = &piece.path;
-    match piece.codec {
+    let path = &piece.file.path;
+    match piece.file.codec {
         None => {
             let file = store.open(path, Caching::Cached)?;
-            let range = piece.start..piece.start + piece.bytes;
-            LineReader::of_range(file, path, piece.file_bytes, range, options)
+            let range = piece.offset..piece.offset + piece.bytes;
+            LineReader::of_range(file, path, piece.file.bytes, range, options)
         }
         Some(codec) => {
             let coding = Coding::Coded(codec);
@@ -195,6 +179,8 @@ fn codec_of(store: &dyn Store, file: &InputFile) -> Result<Option<Codec>> {
 mod tests {
     use super::*;
     use crate::split::input_files;
+    use std::path::PathBuf;
+
     use crate::storage::Output as _;
     use crate::storage::memory::Memory;
     use proptest::prelude::*;
@@ -222,10 +208,10 @@ mod tests {
             let splits = text_splits(&store, &files, &how).unwrap();
             let mut next = vec![0; sizes.len()];
             for piece in splits.iter().flatten() {
-                let number = paths.iter().position(|path| *path == piece.path).unwrap();
-                prop_assert_eq!(piece.start, next[number]);
-                prop_assert!(piece.bytes > 0 && piece.start % stride == 0);
-                prop_assert!(cut || piece.bytes == piece.file_bytes);
+                let number = paths.iter().position(|path| *path == piece.file.path).unwrap();
+                prop_assert_eq!(piece.offset, next[number]);
+                prop_assert!(piece.bytes > 0 && piece.offset % stride == 0);
+                prop_assert!(cut || piece.bytes == piece.file.bytes);
                 next[number] += piece.bytes;
             }
             prop_assert_eq!(next, sizes);

@@ -13,10 +13,10 @@ use serde_json::Value;
 use super::context::TaskContext;
 use super::ranges::RangeSpec;
 use crate::names::{self, show_path};
-use crate::storage::input::Piece;
+use crate::storage::input::InputRange;
 
 /// Pieces of the input.
-pub(super) fn pieces(split: &[Piece], context: &TaskContext) -> String {
+pub(super) fn pieces(split: &[InputRange], context: &TaskContext) -> String {
     let Some(first) = split.first() else {
         return "nothing".to_owned();
     };
@@ -47,8 +47,7 @@ pub(super) fn of_files(what: &Value) -> Option<String> {
     };
     let path = names::name_of(first.get("path")?.as_str()?.to_owned());
     let number = |name: &str| first.get(name).and_then(Value::as_u64);
-    let bytes = number("bytes").or_else(|| number("length"));
-    let range = range(Some(path.as_ref()), number("start"), bytes);
+    let range = range(Some(path.as_ref()), number("start"), number("bytes"));
     Some(with_more(range, all))
 }
 
@@ -87,8 +86,6 @@ mod tests {
         assert_eq!(of_files(&text).unwrap(), "a.txt, bytes 3 to 10, and 1 more");
         let zipped = json!({"path": "a.kv.gz", "start": null, "bytes": 7});
         assert_eq!(of_files(&zipped).unwrap(), "a.kv.gz");
-        let script = json!({"pieces": [{"path": "a", "start": 3, "length": 7, "coded": false}]});
-        assert_eq!(of_files(&script).unwrap(), "a, bytes 3 to 10");
         for other in [
             json!({"first": 0, "chunks": []}),
             json!({"pieces": []}),

@@ -11,13 +11,13 @@ use crate::map::{MapInput, map_split};
 use crate::order::packed::Packing;
 use crate::order::scatter::Staging;
 use crate::order::{Classifier, CutPoints};
-use crate::storage::input::Piece;
+use crate::storage::input::InputRange;
 
 /// Which split to map, and where its buckets are cut.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MapSpec {
     /// The split.
-    pub split: Vec<Piece>,
+    pub split: Vec<InputRange>,
     /// The job's record length.
     pub record_bytes: usize,
     /// The job's cut points, shared by all its map tasks.

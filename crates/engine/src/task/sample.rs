@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::order::Entry;
 use crate::record::KEY_BYTES;
 use crate::storage::direct::ended_early;
-use crate::storage::input::Piece;
+use crate::storage::input::InputRange;
 use crate::storage::probe::resident_share;
 use crate::storage::{BLOCK_BYTES, Caching, ReadFile, Store};
 use crate::sys::pages::Pages;
@@ -19,7 +19,7 @@ use crate::sys::pages::Pages;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SampleSpec {
     /// The stretches: every record in them is sampled.
-    pub stretches: Vec<Piece>,
+    pub stretches: Vec<InputRange>,
     /// The job's record length.
     pub record_bytes: usize,
 }
@@ -91,7 +91,7 @@ impl Opened {
     /// Reads the blocks that hold a stretch.
     fn read<'b>(
         &self,
-        stretch: &Piece,
+        stretch: &InputRange,
         context: &TaskContext,
         buffer: &'b mut Pages<u8>,
     ) -> Result<&'b [u8]> {

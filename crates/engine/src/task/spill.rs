@@ -13,14 +13,14 @@ use super::{
 };
 use crate::error::{Error, Result};
 use crate::record::shape::{Shape, ShapeKind};
-use crate::spill::{Pieces, SpillPlan, SpilledRun, spill_bytes, spill_pieces, spill_stream};
-use crate::storage::input::Piece;
+use crate::spill::{SpillPlan, SpilledRun, UnreadRanges, spill_bytes, spill_pieces, spill_stream};
+use crate::storage::input::InputRange;
 
 /// What a spill task reads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SpillInput {
     /// Ranges of files.
-    Pieces(Vec<Piece>),
+    Ranges(Vec<InputRange>),
     /// What one of the job's streams still has, beside other tasks.
     Stream(usize),
 }
@@ -55,7 +55,7 @@ impl TaskKind for SpillSpec {
 
     fn input(&self, context: &TaskContext) -> String {
         match &self.input {
-            SpillInput::Pieces(split) => input::pieces(split, context),
+            SpillInput::Ranges(split) => input::pieces(split, context),
             SpillInput::Stream(_) => "a stream".to_owned(),
         }
     }
@@ -121,8 +121,8 @@ fn run_shape<S: Shape>(
     let name = format!("{:05}-{}", attempt.id.task, attempt.id.attempt);
     let (runs, scratch) = (&*context.node.runs, &mut scratch.spill);
     match &spec.input {
-        SpillInput::Pieces(pieces) => {
-            let pieces = Pieces::new(
+        SpillInput::Ranges(pieces) => {
+            let pieces = UnreadRanges::new(
                 &*context.node.store,
                 &context.job.files,
                 &context.starts,

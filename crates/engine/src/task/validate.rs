@@ -9,7 +9,7 @@ use crate::order::check::OrderCheck;
 use crate::record::RECORD_BYTES;
 use crate::record::checksum::Checksum;
 use crate::storage::direct::ended_early;
-use crate::storage::input::Piece;
+use crate::storage::input::InputRange;
 use crate::storage::overlap::{TRANSFER_BYTES, read_through};
 use crate::storage::probe::resident_share;
 use crate::storage::{BLOCK_BYTES, Caching, ReadFile, Store};
@@ -18,14 +18,14 @@ use crate::storage::{BLOCK_BYTES, Caching, ReadFile, Store};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ValidateSpec {
     /// The range: whole records.
-    pub piece: Piece,
+    pub piece: InputRange,
 }
 
 /// What was found in a range.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ValidateReport {
     /// The range.
-    pub piece: Piece,
+    pub piece: InputRange,
     /// Order, ends and duplicates.
     pub check: OrderCheck,
     /// The sum of the records' CRCs.

@@ -13,10 +13,10 @@ use gristmill_engine::record::arena::file_starts;
 use gristmill_engine::record::shape::{Fixed, Lines, Shape};
 use gristmill_engine::sorted_run::RunFile;
 use gristmill_engine::spill::{
-    MemoryModel, Pieces, SpillPlan, SpillScratch, SpilledRun, spill_pieces,
+    MemoryModel, SpillPlan, SpillScratch, SpilledRun, UnreadRanges, spill_pieces,
 };
 use gristmill_engine::split::input_files;
-use gristmill_engine::storage::input::{InputFile, Piece};
+use gristmill_engine::storage::input::{InputFile, InputRange};
 use gristmill_engine::storage::layered::{Layered, MEMORY_PLACE};
 use gristmill_engine::storage::memory::Memory;
 use gristmill_engine::storage::{BLOCK_BYTES, Caching, LocalDisk, Output, Store};
@@ -65,16 +65,16 @@ fn spill<S: Shape>(
     runs: &dyn LocalDisk,
 ) -> Result<Vec<SpilledRun>> {
     let sizes: Vec<u64> = files.iter().map(|file| file.stat.bytes).collect();
-    let pieces: Vec<Piece> = (0..)
+    let pieces: Vec<InputRange> = (0..)
         .zip(&sizes)
-        .map(|(file, bytes)| Piece {
+        .map(|(file, bytes)| InputRange {
             file,
             offset: 0,
             bytes: *bytes,
         })
         .collect();
     let starts = file_starts(&sizes);
-    let pieces = Pieces::new(inputs, files, &starts, &pieces);
+    let pieces = UnreadRanges::new(inputs, files, &starts, &pieces);
     spill_pieces(
         plan,
         runs,

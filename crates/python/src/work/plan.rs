@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use gristmill_engine::split::input_files;
-use gristmill_engine::split::text::{TextSplits, text_splits};
+use gristmill_engine::split::text::{TextSplit, TextSplits, text_splits};
 use pyo3::prelude::*;
 use serde_json::json;
 
@@ -31,7 +31,7 @@ pub fn plan_text(
         stride,
     };
     let splits = py.detach(|| text_splits(&*stores(), &input_files(&*stores(), &paths)?, &how));
-    let split = |pieces: &Vec<gristmill_engine::split::text::TextPiece>| {
+    let split = |pieces: &TextSplit| {
         let bytes: u64 = pieces.iter().map(|piece| piece.bytes).sum();
         json!({"bytes": bytes, "what": {"pieces": pieces}})
     };

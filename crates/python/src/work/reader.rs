@@ -7,7 +7,8 @@ use std::sync::Mutex;
 
 use gristmill_engine::codec::{self, Coding};
 use gristmill_engine::split::lines::{LineOptions, LineReader as Lines, Terminator};
-use gristmill_engine::split::text::{TextPiece, open_lines};
+use gristmill_engine::split::text::open_lines;
+use gristmill_engine::storage::input::FileRange;
 use gristmill_engine::storage::{Caching, ReadFile, Store};
 use gristmill_engine::worker::{Pulse, RecordPosition};
 use gristmill_engine::{Error, Kind, Result};
@@ -30,7 +31,7 @@ enum Unit {
 /// The records of a split, one after another.
 #[pyclass]
 pub struct LineReader {
-    pieces: Vec<TextPiece>,
+    pieces: Vec<FileRange>,
     /// The piece that is read, or the next one.
     piece: usize,
     source: Mutex<Option<Source>>,
@@ -73,10 +74,10 @@ struct Range {
 const BLOCK_BYTES: usize = 1 << 20;
 
 impl Range {
-    fn new(file: Box<dyn ReadFile>, piece: &TextPiece) -> Self {
+    fn new(file: Box<dyn ReadFile>, piece: &FileRange) -> Self {
         Range {
             file,
-            start: piece.start,
+            start: piece.offset,
             bytes: piece.bytes,
             done: 0,
             block: Vec::new(),
@@ -202,8 +203,8 @@ impl LineReader {
         let piece = self
             .pieces
             .get(self.piece.min(self.pieces.len().saturating_sub(1)));
-        let path = piece.map_or_else(OsString::new, |piece| piece.path.clone().into());
-        let known = piece.is_some_and(|piece| piece.start == 0);
+        let path = piece.map_or_else(OsString::new, |piece| piece.file.path.clone().into());
+        let known = piece.is_some_and(|piece| piece.offset == 0);
         let line = if known { self.line } else { 0 };
         (path, self.offset, self.records.saturating_sub(1), line)
     }
@@ -302,7 +303,7 @@ impl LineReader {
         }
         self.note();
         let content = self.object(py)?;
-        let path = self.pieces[self.piece].path.clone().into_os_string();
+        let path = self.pieces[self.piece].file.path.clone().into_os_string();
         self.close().or_raise()?;
         Ok(Some((path, content).into_pyobject(py)?.into_any()))
     }
@@ -335,7 +336,7 @@ impl LineReader {
             if read < bytes {
                 let message = format!("its last record has {read} bytes, and records have {bytes}");
                 return Err(Error::new(Kind::BadInput, "read the input", message)
-                    .with_path(&piece.path)
+                    .with_path(&piece.file.path)
                     .with("offset", at)
                     .advise(
                         "check that the file was copied whole, and that it holds such records",
@@ -351,14 +352,14 @@ impl LineReader {
         let Some(piece) = self.pieces.get(self.piece) else {
             return Ok(false);
         };
-        let path = &piece.path;
-        let coding = piece.codec.map_or(Coding::Plain, Coding::Coded);
+        let path = &piece.file.path;
+        let coding = piece.file.codec.map_or(Coding::Plain, Coding::Coded);
         let options = LineOptions {
             terminator: self.terminator.clone(),
             ..LineOptions::default()
         };
         self.line = 0;
-        let source = match (&self.unit, piece.codec) {
+        let source = match (&self.unit, piece.file.codec) {
             (Unit::Line | Unit::Lines(_), codec) => {
                 let lines = open_lines(&*stores(), piece, &options)?;
                 let bytes = piece.bytes;
@@ -426,7 +427,7 @@ impl LineReader {
                 let message = format!("byte {at} of the record at this offset is not UTF-8");
                 Err(to_python(
                     &Error::new(Kind::BadInput, "read the input", message)
-                        .with_path(&self.pieces[self.piece].path)
+                        .with_path(&self.pieces[self.piece].file.path)
                         .with("offset", self.offset)
                         .advise("name the encoding with encoding=, or give errors=\"replace\""),
                 ))

@@ -27,7 +27,7 @@ use crate::storage::location::Location;
 use crate::task::{ExecutorKind, ExecutorSpec, UserTaskExecutor, UserTaskSplit};
 
 /// The version of the file.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// A job with its splits, and with who runs its code.
 #[derive(Debug, Default)]

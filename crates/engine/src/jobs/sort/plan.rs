@@ -138,7 +138,7 @@ impl<'a, S: Shape> Sort<'a, S> {
             let target = bytes.div_ceil(tasks).clamp(usable.min(1 << 20), usable);
             let cut = splits(&sizes, target, stride(record_bytes));
             let cut = at_records(self.shape, store, &input.files, cut)?;
-            inputs.extend(cut.into_iter().map(SpillInput::Pieces));
+            inputs.extend(cut.into_iter().map(SpillInput::Ranges));
             if stream < input.streams.len() {
                 inputs.extend((0..workers).map(|_| SpillInput::Stream(stream)));
             }

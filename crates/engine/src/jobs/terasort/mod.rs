@@ -161,7 +161,7 @@ fn sort_by_runs(
         sample: Some(sample_stage(plan)),
         borders: borders_of(plan.clone()),
         passes: Passes::new(places, Vec::new(), numbers),
-        inputs: splits.into_iter().map(SpillInput::Pieces).collect(),
+        inputs: splits.into_iter().map(SpillInput::Ranges).collect(),
         targets: targets_of(plan.coarse(), job.workers, outputs),
         outcome: Arc::clone(&outcome),
         step: Step::default(),

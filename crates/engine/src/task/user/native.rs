@@ -59,7 +59,7 @@ pub struct NativeExecutor<M> {
 
 /// What a split of text is.
 #[derive(Deserialize)]
-struct Pieces {
+struct Ranges {
     pieces: TextSplit,
 }
 
@@ -88,7 +88,7 @@ impl<M: Mapper> NativeExecutor<M> {
         what: &SplitData,
         attempt: &Attempt<'_>,
     ) -> Result<UserTaskReport> {
-        let Pieces { pieces } = what.parse()?;
+        let Ranges { pieces } = what.parse()?;
         let mut plan = spec.collect_plan();
         let partitions = plan.partitions;
         plan.chunk_bytes /= 2; // the table has the other half
@@ -115,7 +115,7 @@ impl<M: Mapper> NativeExecutor<M> {
                 if table.is_full() {
                     table.give(&mut collector, &alive)?;
                 }
-                let done = if piece.codec.is_none() {
+                let done = if piece.file.codec.is_none() {
                     lines.consumed()
                 } else {
                     0
@@ -129,7 +129,7 @@ impl<M: Mapper> NativeExecutor<M> {
                 }
             }
             // A compressed file was decoded to its end.
-            let done = if piece.codec.is_none() {
+            let done = if piece.file.codec.is_none() {
                 lines.consumed()
             } else {
                 piece.bytes

@@ -15,7 +15,7 @@ use gristmill_engine::record::layout::Layout;
 use gristmill_engine::record::shape::{Fixed, Lines, Pairs, ShapeKind};
 use gristmill_engine::reduce::RangeProof;
 use gristmill_engine::spill::{BucketSizes, MemoryModel, SpilledRun};
-use gristmill_engine::storage::input::Piece;
+use gristmill_engine::storage::input::InputRange;
 use gristmill_engine::storage::objects::{Upload, UploadPart};
 use gristmill_engine::task::{
     AttemptId, GenerateSpec, MapReport, MapSpec, MergeReport, MergeRun, MergeRunsSpec, MergeSpec,
@@ -44,8 +44,8 @@ fn buckets() -> impl Strategy<Value = Range<usize>> {
     (any::<u16>(), any::<u16>()).prop_map(|(start, end)| usize::from(start)..usize::from(end))
 }
 
-fn piece() -> impl Strategy<Value = Piece> {
-    any::<(usize, u64, u64)>().prop_map(|(file, offset, bytes)| Piece {
+fn piece() -> impl Strategy<Value = InputRange> {
+    any::<(usize, u64, u64)>().prop_map(|(file, offset, bytes)| InputRange {
         file,
         offset,
         bytes,
@@ -213,7 +213,7 @@ fn scattered() -> impl Strategy<Value = TaskSpec> {
 
 fn by_runs() -> impl Strategy<Value = TaskSpec> {
     let input = prop_oneof![
-        vec(piece(), 0..4).prop_map(SpillInput::Pieces),
+        vec(piece(), 0..4).prop_map(SpillInput::Ranges),
         any::<usize>().prop_map(SpillInput::Stream),
     ];
     let target = prop_oneof![

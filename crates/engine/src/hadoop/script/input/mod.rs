@@ -20,7 +20,7 @@ mod whole;
 mod xml;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -32,30 +32,14 @@ pub use xml::XmlRecords;
 
 use crate::error::Result;
 use crate::hadoop::value::Class;
+use crate::storage::input::FileRange;
 use crate::storage::{Caching, Store};
 
-/// A range of a file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Piece {
-    /// The file.
-    #[serde(with = "crate::names")]
-    pub path: PathBuf,
-    /// Where the range begins.
-    pub start: u64,
-    /// Its length, as Hadoop states it.
-    pub length: u64,
-    /// The file is compressed, and the range is all of it.
-    #[serde(default)]
-    pub coded: bool,
-}
-
-impl Piece {
-    /// The file as Hadoop names it: `file:` and the path, byte for byte.
-    pub fn uri(&self) -> OsString {
-        let mut uri = OsString::from("file:");
-        uri.push(&self.path);
-        uri
-    }
+/// A file as Hadoop names it: `file:` and the path, byte for byte.
+pub fn uri(path: &Path) -> OsString {
+    let mut uri = OsString::from("file:");
+    uri.push(path);
+    uri
 }
 
 /// How files are read.
@@ -116,7 +100,7 @@ pub enum SequenceView {
 
 impl Format {
     /// The classes of its keys and values; of sequence files, those of `first`, which is one of them.
-    pub fn classes(&self, store: &dyn Store, first: Option<&Piece>) -> Result<(Class, Class)> {
+    pub fn classes(&self, store: &dyn Store, first: Option<&FileRange>) -> Result<(Class, Class)> {
         match (self, first) {
             (Format::Text { .. }, _) => Ok((Class::Long, Class::Text)),
             (Format::Whole, _) => Ok((Class::Text, Class::Bytes)),
@@ -147,7 +131,7 @@ impl Format {
 }
 
 /// The records of a range of a file.
-pub fn open(store: &dyn Store, format: &Format, piece: &Piece) -> Result<Box<dyn Records>> {
+pub fn open(store: &dyn Store, format: &Format, piece: &FileRange) -> Result<Box<dyn Records>> {
     match format {
         Format::Text { delimiter, longest } => {
             text(store, piece, delimiter.as_deref(), None, *longest)
@@ -177,7 +161,7 @@ pub fn open(store: &dyn Store, format: &Format, piece: &Piece) -> Result<Box<dyn
 
 fn text(
     store: &dyn Store,
-    piece: &Piece,
+    piece: &FileRange,
     delimiter: Option<&str>,
     separator: Option<u8>,
     longest: Option<u64>,
@@ -186,10 +170,10 @@ fn text(
     Ok(Box::new(records))
 }
 
-fn is_sequence(store: &dyn Store, piece: &Piece) -> Result<bool> {
+fn is_sequence(store: &dyn Store, piece: &FileRange) -> Result<bool> {
     let mut first = [0; 3];
     let count = store
-        .open(&piece.path, Caching::Cached)?
+        .open(&piece.file.path, Caching::Cached)?
         .read_at(&mut first, 0)?;
     Ok(count == 3 && &first == b"SEQ")
 }
@@ -212,5 +196,20 @@ pub trait Records: Send {
     /// ended by LF. Empty where there are none, or where records are not that; then [`Records::advance`] goes on.
     fn many(&mut self) -> Result<(u64, &[u8])> {
         Ok((0, &[]))
+    }
+}
+
+/// A range of the plain file `/f`.
+#[cfg(test)]
+fn plain(offset: u64, bytes: u64) -> FileRange {
+    let file = crate::storage::input::SplitFile {
+        path: "/f".into(),
+        bytes: offset + bytes,
+        codec: None,
+    };
+    FileRange {
+        file,
+        offset,
+        bytes,
     }
 }

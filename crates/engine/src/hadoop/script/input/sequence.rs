@@ -1,10 +1,11 @@
 //! Records of a sequence file: as values, as their text, or as the bytes that they are stored as.
 
-use super::{Pair, Piece, Records, SequenceView};
+use super::{Pair, Records, SequenceView};
 use crate::error::{Error, Kind, Result};
 use crate::hadoop::sequence::Reader;
 use crate::hadoop::value::{Class, unknown_class};
 use crate::storage::Store;
+use crate::storage::input::FileRange;
 
 /// The records of a split.
 #[derive(Debug)]
@@ -18,12 +19,16 @@ pub struct SequenceRecords {
 
 impl SequenceRecords {
     /// The records of `piece`.
-    pub fn open(store: &dyn Store, piece: &Piece, view: SequenceView) -> Result<Self> {
-        let reader = Reader::open(store, &piece.path, piece.start..piece.start + piece.length)?;
+    pub fn open(store: &dyn Store, piece: &FileRange, view: SequenceView) -> Result<Self> {
+        let reader = Reader::open(
+            store,
+            &piece.file.path,
+            piece.offset..piece.offset + piece.bytes,
+        )?;
         let class = |name: &str| match Class::by_java(name) {
             Some(class) => Ok(class),
             None if view == SequenceView::Binary => Ok(Class::Bytes),
-            None => Err(unknown_class("read a sequence file", name).with_path(&piece.path)),
+            None => Err(unknown_class("read a sequence file", name).with_path(&piece.file.path)),
         };
         let classes = (class(reader.classes().0)?, class(reader.classes().1)?);
         Ok(SequenceRecords {

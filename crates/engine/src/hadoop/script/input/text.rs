@@ -9,11 +9,12 @@
 //!                     border                           passes over it as over any line that it begins in
 //! ```
 
-use super::{FileSource, Pair, Piece, Records};
+use super::{FileSource, Pair, Records};
 use crate::error::Result;
 use crate::hadoop::script::lines::Lines;
 use crate::hadoop::value::Class;
 use crate::storage::Store;
+use crate::storage::input::FileRange;
 
 /// A mark at a file's beginning that says "UTF-8", and is no part of the first line.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -44,7 +45,7 @@ impl TextRecords {
     /// bytes and more are passed over.
     pub fn open(
         store: &dyn Store,
-        piece: &Piece,
+        piece: &FileRange,
         delimiter: Option<&str>,
         separator: Option<u8>,
         longest: Option<u64>,
@@ -54,28 +55,28 @@ impl TextRecords {
         let back = delimiter
             .as_ref()
             .map_or(0, |text| text.len().saturating_sub(1) as u64);
-        let from = if piece.coded {
+        let from = if piece.file.codec.is_some() {
             0
         } else {
-            piece.start.saturating_sub(back)
+            piece.offset.saturating_sub(back)
         };
-        let source = FileSource::open(store, &piece.path, from, piece.coded)?;
+        let source = FileSource::open(store, &piece.file.path, from, piece.file.codec.is_some())?;
         let mut records = TextRecords {
             lines: Lines::new(source, delimiter),
             separator,
             here: [0; 8],
             next: from,
-            end: if piece.coded {
+            end: if piece.file.codec.is_some() {
                 u64::MAX
             } else {
-                piece.start + piece.length
+                piece.offset + piece.bytes
             },
             skip: 0,
             cut: None,
             longest,
             in_tail: false,
         };
-        if piece.start > 0 && !piece.coded {
+        if piece.offset > 0 && !piece.file.codec.is_some() {
             records.pass_over_first()?;
         }
         Ok(records)
@@ -202,6 +203,7 @@ mod tests {
     use crate::storage::Output as _;
     use proptest::prelude::*;
 
+    use super::super::plain;
     use super::*;
     use crate::storage::Caching;
     use crate::storage::memory::Memory;
@@ -222,12 +224,7 @@ mod tests {
         delimiter: Option<&str>,
         many: bool,
     ) -> Vec<(u64, Vec<u8>)> {
-        let piece = Piece {
-            path: "/f".into(),
-            start,
-            length,
-            coded: false,
-        };
+        let piece = plain(start, length);
         let mut records = TextRecords::open(store, &piece, delimiter, None, None).unwrap();
         let mut found = Vec::new();
         loop {
@@ -333,7 +330,7 @@ mod tests {
             let size = text.len() as u64;
             let start = start.min(size);
             let length = length.min(size - start);
-            let piece = Piece { path: "/f".into(), start, length, coded: false };
+            let piece = plain(start, length);
             let mut records = TextRecords::open(&store, &piece, None, None, Some(longest)).unwrap();
             let mut found = Vec::new();
             while records.advance().unwrap() {
@@ -347,12 +344,7 @@ mod tests {
     #[test]
     fn keys_and_values() {
         let store = stored(b"a=1=2\nb\n=c\n");
-        let piece = Piece {
-            path: "/f".into(),
-            start: 0,
-            length: 11,
-            coded: false,
-        };
+        let piece = plain(0, 11);
         let mut records = TextRecords::open(&store, &piece, None, Some(b'='), None).unwrap();
         let mut found = Vec::new();
         while records.advance().unwrap() {

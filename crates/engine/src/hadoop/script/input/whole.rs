@@ -2,11 +2,12 @@
 
 use std::os::unix::ffi::OsStringExt;
 
-use super::{FileSource, Pair, Piece, Records};
+use super::{FileSource, Pair, Records, uri};
 use crate::error::Result;
 use crate::hadoop::script::lines::Source;
 use crate::hadoop::value::Class;
 use crate::storage::Store;
+use crate::storage::input::FileRange;
 
 /// A file as one record.
 #[derive(Debug)]
@@ -18,8 +19,8 @@ pub struct WholeFile {
 
 impl WholeFile {
     /// Reads a file.
-    pub fn open(store: &dyn Store, piece: &Piece) -> Result<Self> {
-        let mut source = FileSource::open(store, &piece.path, 0, piece.coded)?;
+    pub fn open(store: &dyn Store, piece: &FileRange) -> Result<Self> {
+        let mut source = FileSource::open(store, &piece.file.path, 0, piece.file.codec.is_some())?;
         let mut content = Vec::new();
         let mut filled = 0;
         loop {
@@ -31,7 +32,7 @@ impl WholeFile {
             }
         }
         content.truncate(filled);
-        let name = piece.uri().into_vec();
+        let name = uri(&piece.file.path).into_vec();
         Ok(WholeFile {
             name,
             content,

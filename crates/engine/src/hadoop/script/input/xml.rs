@@ -3,11 +3,12 @@
 //! The search is Hadoop's, byte by byte: after a mismatch it goes on behind the byte that did not match, so that
 //! `<<page>` hides a `<page>`. What begins and does not end is no record.
 
-use super::{FileSource, Pair, Piece, Records};
+use super::{FileSource, Pair, Records};
 use crate::error::Result;
 use crate::hadoop::script::lines::Source;
 use crate::hadoop::value::Class;
 use crate::storage::Store;
+use crate::storage::input::FileRange;
 
 /// The records of a split.
 #[derive(Debug)]
@@ -29,19 +30,23 @@ pub struct XmlRecords {
 
 impl XmlRecords {
     /// The records of `piece` between `begin` and `end`, marks included.
-    pub fn open(store: &dyn Store, piece: &Piece, begin: &str, end: &str) -> Result<Self> {
-        let start = if piece.coded { 0 } else { piece.start };
+    pub fn open(store: &dyn Store, piece: &FileRange, begin: &str, end: &str) -> Result<Self> {
+        let start = if piece.file.codec.is_some() {
+            0
+        } else {
+            piece.offset
+        };
         let mut records = XmlRecords {
-            source: FileSource::open(store, &piece.path, start, piece.coded)?,
+            source: FileSource::open(store, &piece.file.path, start, piece.file.codec.is_some())?,
             buffer: vec![0; 128 << 10],
             rest: 0..0,
             begin: begin.as_bytes().to_vec(),
             end_mark: end.as_bytes().to_vec(),
             position: start,
-            end: if piece.coded {
+            end: if piece.file.codec.is_some() {
                 u64::MAX
             } else {
-                start + piece.length
+                start + piece.bytes
             },
             record: Vec::new(),
             here: 0,
@@ -138,6 +143,7 @@ impl Records for XmlRecords {
 
 #[cfg(test)]
 mod tests {
+    use super::super::plain;
     use super::*;
     use crate::storage::Caching;
     use crate::storage::Output as _;
@@ -149,12 +155,7 @@ mod tests {
             .create("/f".as_ref(), text.len() as u64, Caching::Cached)
             .unwrap();
         file.write_at(text.as_bytes(), 0).unwrap();
-        let piece = Piece {
-            path: "/f".into(),
-            start,
-            length,
-            coded: false,
-        };
+        let piece = plain(start, length);
         let mut records = XmlRecords::open(&store, &piece, "<p>", "</p>").unwrap();
         let mut found = Vec::new();
         while records.advance().unwrap() {

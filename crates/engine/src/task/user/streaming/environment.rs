@@ -5,7 +5,8 @@
 use std::ffi::OsString;
 
 use super::ScriptAttempt;
-use crate::hadoop::script::input::Piece;
+use crate::hadoop::script::input::uri;
+use crate::storage::input::FileRange;
 
 /// Names of a task's properties: Hadoop's, and the one before.
 const JOB: [&str; 2] = ["mapreduce.job.id", "mapred.job.id"];
@@ -42,7 +43,7 @@ pub fn variable(property: &str) -> String {
 /// The variables of one attempt, beside those of the job.
 pub(super) fn of_attempt(
     attempted: &ScriptAttempt<'_>,
-    piece: Option<&Piece>,
+    piece: Option<&FileRange>,
 ) -> Vec<(String, OsString)> {
     let (spec, number) = (attempted.spec, attempted.number);
     let task = task_name(attempted);
@@ -59,9 +60,9 @@ pub(super) fn of_attempt(
     set(OUTPUT, spec.output.clone().into());
     set(LOCAL, attempted.folder.into());
     if let Some(piece) = piece {
-        set(FILE, piece.uri());
-        set(START, piece.start.to_string().into());
-        set(LENGTH, piece.length.to_string().into());
+        set(FILE, uri(&piece.file.path));
+        set(START, piece.offset.to_string().into());
+        set(LENGTH, piece.bytes.to_string().into());
     }
     found
 }

@@ -5,10 +5,10 @@ use std::ffi::OsString;
 use super::ScriptAttempt;
 use crate::error::{Error, Kind};
 use crate::hadoop::script::exit::Exit;
-use crate::hadoop::script::input::Piece;
 use crate::hadoop::script::pipes::Halt;
 use crate::hadoop::script::process::Ended;
 use crate::names::show_words;
+use crate::storage::input::FileRange;
 use crate::sys::signals;
 
 /// What is to be said of an attempt.
@@ -17,7 +17,7 @@ pub(super) struct Failing<'a> {
     /// The mapper, the combiner, the reducer.
     pub what: &'static str,
     pub argv: &'a [OsString],
-    pub piece: Option<&'a Piece>,
+    pub piece: Option<&'a FileRange>,
     /// Records that were written to it.
     pub fed: u64,
 }
@@ -105,9 +105,9 @@ impl Failing<'_> {
     fn located(&self, error: Error) -> Error {
         let error = match self.piece {
             Some(piece) => error
-                .with_path(&piece.path)
-                .with("offset", piece.start)
-                .with("bytes", piece.length),
+                .with_path(&piece.file.path)
+                .with("offset", piece.offset)
+                .with("bytes", piece.bytes),
             None => error,
         };
         let kind = if self.attempted.is_map {

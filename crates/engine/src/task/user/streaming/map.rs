@@ -96,7 +96,7 @@ fn each(
                 attempted.attempt.progress(0)?;
             }
         }
-        attempted.attempt.progress(piece.length)?;
+        attempted.attempt.progress(piece.bytes)?;
     }
     Ok(count)
 }
@@ -175,7 +175,7 @@ fn feed<'a>(
         )?;
         attempted
             .attempt
-            .progress(piece.length.saturating_sub(noted))?;
+            .progress(piece.bytes.saturating_sub(noted))?;
     }
     Ok((count, skipper))
 }

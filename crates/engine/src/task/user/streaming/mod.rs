@@ -47,13 +47,13 @@ use super::failed::FailedAt;
 use super::spec::{UserAttemptSpec, UserTaskFile, UserTaskKind, UserTaskReport};
 use crate::commit::{ARCHIVES, SCRIPT_FOLDER};
 use crate::error::{Error, Kind, Result};
-use crate::hadoop::script::input::Piece;
 use crate::hadoop::script::pipes::{ScriptDeadline, Stdin, Stdout};
 use crate::hadoop::script::process::{Program, run};
 use crate::hadoop::sequence::Reader as SequenceReader;
 use crate::hadoop::value::Class;
 use crate::names::show_path;
 use crate::spill::SpillScratch;
+use crate::storage::input::FileRange;
 use crate::storage::stores::Stores;
 use crate::storage::{FileKind, Store};
 use crate::task::attempt::Attempt;
@@ -81,7 +81,7 @@ pub struct StreamingExecutor {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct StreamSplit {
     /// Ranges of files.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<FileRange>,
     /// The split's number in the whole job, where this is another one.
     #[serde(default)]
     pub number: Option<u32>,
@@ -300,7 +300,7 @@ impl ScriptAttempt<'_> {
         (mapper_alone && !command.is_empty()).then(|| format!("{command} {}", self.number))
     }
 
-    fn program(&self, argv: &[OsString], piece: Option<&Piece>) -> Program {
+    fn program(&self, argv: &[OsString], piece: Option<&FileRange>) -> Program {
         let mut environment = self.definition.environment.clone();
         let limit = self.definition.truncate.unwrap_or(usize::MAX);
         let own = environment::of_attempt(self, piece).into_iter();
@@ -320,7 +320,7 @@ impl ScriptAttempt<'_> {
         &self,
         what: &'static str,
         argv: &[OsString],
-        piece: Option<&Piece>,
+        piece: Option<&FileRange>,
         report: &mut UserTaskReport,
         feed: impl FnOnce(&mut Stdin<'_>, &AtomicU64) -> Result<F> + Send,
         take: impl FnOnce(&mut Stdout<'_>) -> Result<T>,
