@@ -38,6 +38,7 @@ BASE = frozenset(
         "budget",
         "storage",
         "codec",
+        "lines",
         "names",
     },
 )

@@ -4,8 +4,8 @@
 //! arrow back (`tests/test_layers.py` reads the `use crate::` lines):
 //!
 //! ```text
-//!  base    error  sys  record  order  value  run  aggregate  budget  storage  codec
-//!          names                                                     know no stage
+//!  base    error  sys  record  order  value  sorted_run  aggregate  budget  storage
+//!          codec  names  lines                                        know no stage
 //!  stages  split  map  spill  merge  reduce  commit  worker  hadoop       know the base, and no other stage
 //!  above   task  plan  driver  runner  history  jobs                      put stages together
 //! ```
@@ -17,6 +17,7 @@ pub mod error;
 pub mod aggregate;
 pub mod budget;
 pub mod codec;
+pub mod lines;
 pub mod names;
 pub mod order;
 pub mod record;

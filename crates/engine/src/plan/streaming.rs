@@ -16,8 +16,8 @@ use serde_json::json;
 use crate::codec::{Codec, SNIFF_BYTES, detect};
 use crate::error::Result;
 use crate::hadoop::script::input::{FileSource, Format};
-use crate::hadoop::script::lines::Lines;
 use crate::hadoop::value::Class;
+use crate::lines::{Ends, Lines};
 use crate::split::check_length;
 use crate::storage::input::{FileRange, SplitFile};
 use crate::storage::local::not_there;
@@ -187,7 +187,7 @@ fn by_lines(store: &dyn Store, files: &[FileRange], lines_each: u64) -> Result<V
             continue;
         }
         let source = FileSource::open(store, &whole.file.path, 0, false)?;
-        let mut lines = Lines::new(source, None);
+        let mut lines = Lines::new(source, Ends::Hadoop);
         let (mut begin, mut length, mut count) = (0, 0, 0);
         let mut add = |begin: u64, length: u64| {
             let (start, stated) = if begin == 0 {

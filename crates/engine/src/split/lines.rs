@@ -1,5 +1,4 @@
-//! Lines of a byte range of a file, or of a whole decoded stream: the one line reader of text inputs and of
-//! streaming programs.
+//! Lines of a byte range of a file, or of a whole decoded stream: which lines of a file belong to a split.
 //!
 //! ```text
 //!   file    one LF two LF three LF four
@@ -19,25 +18,12 @@ use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use memchr::memmem;
-
 use crate::codec::error_of;
 use crate::error::{Error, Kind, Result};
+use crate::lines::{BYTE_ORDER_MARK, Ends, Lines};
 use crate::storage::ReadFile;
 
-/// What ends a line.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Terminator {
-    /// LF; and, if asked, one CR before it is not part of the line either.
-    Lf {
-        /// Whether a CR before the LF goes too.
-        strip_cr: bool,
-    },
-    /// CR, LF, or CR LF, as in Hadoop's `LineReader`.
-    Hadoop,
-    /// These bytes, of which there is at least one.
-    Bytes(Vec<u8>),
-}
+pub use crate::lines::Terminator;
 
 /// How lines are read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,11 +37,11 @@ pub struct LineOptions {
 }
 
 impl Default for LineOptions {
-    /// LF, blocks of 1 MB, lines up to 64 MB.
+    /// LF, blocks of 512 kB, lines up to 64 MB.
     fn default() -> Self {
         LineOptions {
             terminator: Terminator::Lf { strip_cr: false },
-            block_bytes: 1 << 20,
+            block_bytes: 512 << 10,
             line_bytes_max: 64 << 20,
         }
     }
@@ -70,32 +56,23 @@ pub struct Line<'a> {
     pub bytes: &'a [u8],
 }
 
-/// What a UTF-8 file may begin with, which is no part of its first line.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-
 /// Bytes that are read at first to find where the last line of a split ends; doubled while it is not found.
 const BEHIND_BYTES: usize = 4096;
 
 /// Reads lines, one after the other.
 #[derive(Debug)]
 pub struct LineReader {
-    source: Source,
+    lines: Lines<Source>,
     path: PathBuf,
-    ends: Ends,
     line_bytes_max: usize,
-    buffer: Vec<u8>,
-    /// The buffer's bytes that are not read as lines yet, and the offset of the first.
-    start: usize,
-    end: usize,
+    /// Where the next line begins.
     offset: u64,
     /// Bytes of the mark before the first line, until that is read.
     mark_bytes: u64,
-    /// The lines that are read belong to somebody else: they may be of any length, and are not kept.
-    skipping: bool,
     /// Lines that start at or behind this offset belong to somebody else.
     stop: u64,
     consumed: u64,
-    lines: u64,
+    given: u64,
 }
 
 impl LineReader {
@@ -131,21 +108,17 @@ impl LineReader {
         let stop = range.end.min(file_bytes);
         let ends = Ends::new(&options.terminator)?;
         let from = first_scanned(&ends, &*file, range.start.min(stop))?;
-        let source = Source::Range {
+        let origin = Origin::Range {
             file,
             at: from,
             stop,
             file_bytes,
             behind_bytes: BEHIND_BYTES.min(options.block_bytes.max(1)),
         };
-        let mut reader = LineReader::new(source, path, ends, options, from, stop);
+        let mut reader = LineReader::new(origin, path, ends, options, from, stop);
         reader.skip_mark()?;
         if range.start > 0 {
-            // What starts before the range belongs to others.
-            reader.skipping = true;
-            while reader.advance()?.is_some() && reader.offset < range.start {}
-            (reader.consumed, reader.lines, reader.mark_bytes) = (0, 0, 0);
-            reader.skipping = false;
+            reader.pass_over_others(range.start)?;
         }
         Ok(reader)
     }
@@ -171,35 +144,36 @@ impl LineReader {
         path: &Path,
         options: &LineOptions,
     ) -> Result<Self> {
-        let source = Source::Stream(Stream(Box::new(reader)));
+        let from = Origin::Stream(Stream(Box::new(reader)));
         let ends = Ends::new(&options.terminator)?;
-        let mut reader = LineReader::new(source, path, ends, options, 0, u64::MAX);
+        let mut reader = LineReader::new(from, path, ends, options, 0, u64::MAX);
         reader.skip_mark()?;
         Ok(reader)
     }
 
     fn new(
-        source: Source,
+        from: Origin,
         path: &Path,
         ends: Ends,
         options: &LineOptions,
         offset: u64,
         stop: u64,
     ) -> Self {
+        let path = path.to_owned();
+        let source = Source {
+            from,
+            path: path.clone(),
+        };
+        let most = options.line_bytes_max;
         LineReader {
-            source,
-            path: path.to_owned(),
-            ends,
-            line_bytes_max: options.line_bytes_max,
-            buffer: vec![0; options.block_bytes.max(1)],
-            start: 0,
-            end: 0,
+            lines: Lines::in_blocks(source, ends, options.block_bytes, most),
+            path,
+            line_bytes_max: most,
             offset,
             mark_bytes: 0,
-            skipping: false,
             stop,
             consumed: 0,
-            lines: 0,
+            given: 0,
         }
     }
 
@@ -212,10 +186,19 @@ impl LineReader {
         if offset >= self.stop {
             return Ok(None);
         }
-        Ok(self.advance()?.map(|range| Line {
-            offset,
-            bytes: &self.buffer[range],
-        }))
+        let Some(length) = self.lines.advance()? else {
+            return if self.lines.is_over() {
+                Ok(None)
+            } else {
+                Err(self.too_long())
+            };
+        };
+        self.offset += length as u64;
+        self.consumed += length as u64;
+        self.mark_bytes = 0;
+        self.given += 1;
+        let bytes = self.lines.line();
+        Ok(Some(Line { offset, bytes }))
     }
 
     /// Bytes of all lines so far, with their terminators (and the mark). The sum over a file's splits is its size.
@@ -225,63 +208,22 @@ impl LineReader {
 
     /// Lines given so far.
     pub fn lines(&self) -> u64 {
-        self.lines
+        self.given
     }
 
-    /// Goes behind the next line; where it lies in the buffer.
-    fn advance(&mut self) -> Result<Option<Range<usize>>> {
-        let mut searched = 0;
-        let mut whole = false;
-        loop {
-            let there = &self.buffer[self.start..self.end];
-            let (line_bytes, next) = match self.ends.find(there, searched, whole) {
-                Some((line_bytes, next)) => (line_bytes, next),
-                None if whole && there.is_empty() => return Ok(None),
-                None if whole => (there.len(), there.len()),
-                None => {
-                    searched = there.len().saturating_sub(self.ends.overlap());
-                    if self.skipping {
-                        self.start += searched;
-                        self.offset += searched as u64;
-                        searched = 0;
-                        if self.offset >= self.stop {
-                            return Ok(None);
-                        }
-                    } else if searched.saturating_sub(1) > self.line_bytes_max {
-                        // One byte less: the last may be a CR that is no part of the line.
-                        return Err(self.too_long());
-                    }
-                    whole = !self.more()?;
-                    continue;
-                }
-            };
-            if line_bytes > self.line_bytes_max && !self.skipping {
-                return Err(self.too_long());
+    /// Passes over lines that start before `start`: they belong to others, and may be of any length.
+    fn pass_over_others(&mut self, start: u64) -> Result<()> {
+        while let Some(passed) = self
+            .lines
+            .pass_over(self.stop.saturating_sub(self.offset))?
+        {
+            self.offset += passed;
+            if self.offset >= start.min(self.stop) {
+                break;
             }
-            let line = self.start..self.start + line_bytes;
-            self.start += next;
-            self.offset += next as u64;
-            self.consumed += next as u64;
-            self.mark_bytes = 0;
-            self.lines += 1;
-            return Ok(Some(line));
         }
-    }
-
-    /// Reads more behind what is there, in a larger buffer if need be; false at the end.
-    fn more(&mut self) -> Result<bool> {
-        if self.start > 0 {
-            self.buffer.copy_within(self.start..self.end, 0);
-            self.end -= self.start;
-            self.start = 0;
-        }
-        if self.end == self.buffer.len() {
-            let bytes = 2 * self.buffer.len();
-            self.buffer.resize(bytes, 0);
-        }
-        let read = self.source.read(&mut self.buffer[self.end..], &self.path)?;
-        self.end += read;
-        Ok(read > 0)
+        (self.consumed, self.mark_bytes) = (0, 0);
+        Ok(())
     }
 
     /// Passes over a byte order mark at the beginning of a file.
@@ -289,12 +231,9 @@ impl LineReader {
         if self.offset > 0 || self.stop == 0 {
             return Ok(());
         }
-        while self.end < BYTE_ORDER_MARK.len() && self.more()? {}
-        if self.buffer[..self.end].starts_with(BYTE_ORDER_MARK) {
-            self.start = BYTE_ORDER_MARK.len();
+        if self.lines.pass_over_mark(BYTE_ORDER_MARK)? {
             self.mark_bytes = BYTE_ORDER_MARK.len() as u64;
-            self.offset = self.mark_bytes;
-            self.consumed = self.mark_bytes;
+            (self.offset, self.consumed) = (self.mark_bytes, self.mark_bytes);
         }
         Ok(())
     }
@@ -328,9 +267,15 @@ pub fn every_nth_start(reader: &mut LineReader, count: u64) -> Result<Vec<u64>> 
     Ok(starts)
 }
 
-/// Where bytes come from.
+/// Where bytes come from; the path is for errors.
 #[derive(Debug)]
-enum Source {
+struct Source {
+    from: Origin,
+    path: PathBuf,
+}
+
+#[derive(Debug)]
+enum Origin {
     Range {
         file: Box<dyn ReadFile>,
         at: u64,
@@ -349,17 +294,17 @@ impl std::fmt::Debug for Stream {
     }
 }
 
-impl Source {
-    /// Reads some bytes into `out`, which is not empty; 0 at the end.
-    fn read(&mut self, out: &mut [u8], path: &Path) -> Result<usize> {
-        match self {
-            Source::Stream(Stream(reader)) => loop {
+impl crate::lines::Source for Source {
+    fn read(&mut self, out: &mut [u8]) -> Result<usize> {
+        let path = &self.path;
+        match &mut self.from {
+            Origin::Stream(Stream(reader)) => loop {
                 match reader.read(out) {
                     Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                     read => return read.map_err(|error| error_of(error, path)),
                 }
             },
-            Source::Range {
+            Origin::Range {
                 file,
                 at,
                 stop,
@@ -384,68 +329,6 @@ impl Source {
                         .advise("let no program write to the input, then run again"));
                 }
                 Ok(read)
-            }
-        }
-    }
-}
-
-/// Finds the ends of lines.
-#[derive(Debug)]
-enum Ends {
-    Lf { strip_cr: bool },
-    Hadoop,
-    Bytes(Box<memmem::Finder<'static>>),
-}
-
-impl Ends {
-    fn new(terminator: &Terminator) -> Result<Self> {
-        Ok(match terminator {
-            Terminator::Lf { strip_cr } => Ends::Lf {
-                strip_cr: *strip_cr,
-            },
-            Terminator::Hadoop => Ends::Hadoop,
-            Terminator::Bytes(bytes) if bytes.is_empty() => {
-                let message = "the delimiter has no bytes";
-                return Err(Error::new(Kind::BadOption, "read lines", message)
-                    .advise("give at least one byte that ends a line"));
-            }
-            Terminator::Bytes(bytes) => {
-                Ends::Bytes(Box::new(memmem::Finder::new(bytes).into_owned()))
-            }
-        })
-    }
-
-    /// The longest part of a terminator that can lie before what was not read yet.
-    fn overlap(&self) -> usize {
-        match self {
-            Ends::Lf { .. } => 0,
-            Ends::Hadoop => 1,
-            Ends::Bytes(finder) => finder.needle().len() - 1,
-        }
-    }
-
-    /// The length of the first line in `data`, and where the next one begins. There is no end before `searched`.
-    /// Unless `whole`, more may follow: a CR as the last byte may have its LF there.
-    #[inline]
-    fn find(&self, data: &[u8], searched: usize, whole: bool) -> Option<(usize, usize)> {
-        let rest = &data[searched..];
-        match self {
-            Ends::Lf { strip_cr } => {
-                let at = searched + memchr::memchr(b'\n', rest)?;
-                let cr = *strip_cr && at > 0 && data[at - 1] == b'\r';
-                Some((at - usize::from(cr), at + 1))
-            }
-            Ends::Hadoop => {
-                let at = searched + memchr::memchr2(b'\r', b'\n', rest)?;
-                match (data[at], data.get(at + 1)) {
-                    (b'\r', Some(b'\n')) => Some((at, at + 2)),
-                    (b'\r', None) if !whole => None,
-                    _ => Some((at, at + 1)),
-                }
-            }
-            Ends::Bytes(finder) => {
-                let at = searched + finder.find(rest)?;
-                Some((at, at + finder.needle().len()))
             }
         }
     }

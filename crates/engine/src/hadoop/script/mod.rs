@@ -11,7 +11,6 @@
 pub mod block;
 pub mod exit;
 pub mod input;
-pub mod lines;
 mod marks;
 mod pace;
 pub mod pipes;

@@ -13,10 +13,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::block::{Block, cut};
-use super::lines::{Lines, Source};
 use crate::error::{Error, Kind, Result};
 use crate::hadoop::typed::{Found, measure};
 use crate::hadoop::value::Class;
+use crate::lines::{Ends, Lines, Source};
 
 /// One of the four.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -146,8 +146,8 @@ impl<S: Source> Reader<S> {
     /// ```
     pub fn new(source: S, protocol: Protocol, separator: Vec<u8>, key_fields: usize) -> Self {
         let way = match protocol {
-            Protocol::Text => Way::Lines(Lines::new(source, None), false),
-            Protocol::KeyOnlyText => Way::Lines(Lines::new(source, None), true),
+            Protocol::Text => Way::Lines(Lines::new(source, Ends::Hadoop), false),
+            Protocol::KeyOnlyText => Way::Lines(Lines::new(source, Ends::Hadoop), true),
             Protocol::RawBytes => Way::Raw(Bytes::new(source)),
             Protocol::TypedBytes => Way::Typed(Bytes::new(source)),
         };

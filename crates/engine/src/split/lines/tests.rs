@@ -202,7 +202,7 @@ fn a_line_longer_than_its_split_is_passed_over_without_reading_it() {
     };
     let mut reader = of_range(&text, 500..900, &options).unwrap();
     assert_eq!(all(&mut reader).unwrap(), []);
-    assert_eq!((reader.consumed(), reader.buffer.len()), (0, 100));
+    assert_eq!(reader.consumed(), 0);
     let mut reader = of_range(&text, 999_000..1_000_004, &options).unwrap();
     assert_eq!(all(&mut reader).unwrap(), [(1_000_001, b"end".to_vec())]);
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::codec::{Coding, Reader, open};
 use crate::error::{Error, Kind, Result};
-use crate::hadoop::script::lines::Source;
+use crate::lines::Source;
 use crate::storage::{Caching, ReadFile, Store};
 
 /// Reads a file from front to back.

@@ -1,4 +1,5 @@
-//! Lines of a split: TextInputFormat, NLineInputFormat, KeyValueTextInputFormat.
+//! Lines of a split: TextInputFormat, NLineInputFormat, KeyValueTextInputFormat. Hadoop's rule says which they are; our
+//! own inputs have another (`lines.rs` says why).
 //!
 //! Lines can be passed over for their length (`mapreduce.input.linerecordreader.line.maxlength`), which is counted with
 //! the line's end and has to be less. Hadoop's reader of such a line stops at the split's end, and what it finds behind
@@ -11,13 +12,10 @@
 
 use super::{FileSource, Pair, Records};
 use crate::error::Result;
-use crate::hadoop::script::lines::Lines;
 use crate::hadoop::value::Class;
+use crate::lines::{BYTE_ORDER_MARK, Ends, Lines, Terminator};
 use crate::storage::Store;
 use crate::storage::input::FileRange;
-
-/// A mark at a file's beginning that says "UTF-8", and is no part of the first line.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The lines of a split.
 #[derive(Debug)]
@@ -50,11 +48,12 @@ impl TextRecords {
         separator: Option<u8>,
         longest: Option<u64>,
     ) -> Result<Self> {
-        let delimiter = delimiter.map(|text| text.as_bytes().to_vec());
+        let ends = match delimiter {
+            None => Ends::Hadoop,
+            Some(text) => Ends::new(&Terminator::Bytes(text.into()))?,
+        };
         // The end of the line before may lie across the border.
-        let back = delimiter
-            .as_ref()
-            .map_or(0, |text| text.len().saturating_sub(1) as u64);
+        let back = delimiter.map_or(0, |_| ends.overlap() as u64);
         let from = if piece.file.codec.is_some() {
             0
         } else {
@@ -62,7 +61,7 @@ impl TextRecords {
         };
         let source = FileSource::open(store, &piece.file.path, from, piece.file.codec.is_some())?;
         let mut records = TextRecords {
-            lines: Lines::new(source, delimiter),
+            lines: Lines::new(source, ends),
             separator,
             here: [0; 8],
             next: from,

@@ -4,8 +4,8 @@ use std::os::unix::ffi::OsStringExt;
 
 use super::{FileSource, Pair, Records, uri};
 use crate::error::Result;
-use crate::hadoop::script::lines::Source;
 use crate::hadoop::value::Class;
+use crate::lines::Source;
 use crate::storage::Store;
 use crate::storage::input::FileRange;
 

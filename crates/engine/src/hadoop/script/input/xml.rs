@@ -5,8 +5,8 @@
 
 use super::{FileSource, Pair, Records};
 use crate::error::Result;
-use crate::hadoop::script::lines::Source;
 use crate::hadoop::value::Class;
+use crate::lines::Source;
 use crate::storage::Store;
 use crate::storage::input::FileRange;
 
