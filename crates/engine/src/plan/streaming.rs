@@ -13,15 +13,16 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::codec::{Codec, SNIFF_BYTES, detect};
+use crate::codec::Codec;
 use crate::error::Result;
 use crate::hadoop::script::input::{FileSource, Format};
 use crate::hadoop::value::Class;
 use crate::lines::{Ends, Lines};
 use crate::split::check_length;
+use crate::split::text::codec_of;
+use crate::storage::Store;
 use crate::storage::input::{FileRange, SplitFile};
 use crate::storage::local::not_there;
-use crate::storage::{Caching, Store};
 use crate::task::{SplitData, UserTaskSplit};
 
 /// What to split, and how.
@@ -57,6 +58,7 @@ pub struct Splits {
 }
 
 /// A split on its way: its pieces and bytes of input.
+#[derive(Default)]
 struct Made {
     pieces: Vec<FileRange>,
     bytes: u64,
@@ -83,9 +85,10 @@ pub fn split(store: &dyn Store, request: &SplitRequest) -> Result<Splits> {
             .stat(path)?
             .ok_or_else(|| not_there("find the input", path))?;
         check_length(store, path, stat.bytes)?;
-        let codec = match stat.bytes {
-            0 => missing_data(request, path),
-            _ => codec_of(store, request, path)?,
+        let codec = match (stat.bytes, &request.format) {
+            (0, _) => missing_data(request, path),
+            (_, Format::Sequence { .. }) => None, // compressed within, if at all
+            _ => codec_of(store, path)?,
         };
         files.push(FileRange {
             file: SplitFile {
@@ -115,19 +118,6 @@ pub fn split(store: &dyn Store, request: &SplitRequest) -> Result<Splits> {
         splits: splits.collect::<Result<_>>()?,
         classes: request.format.classes(store, files.first())?,
     })
-}
-
-fn codec_of(
-    store: &dyn Store,
-    request: &SplitRequest,
-    path: &std::path::Path,
-) -> Result<Option<Codec>> {
-    if matches!(request.format, Format::Sequence { .. }) {
-        return Ok(None); // compressed within, if at all
-    }
-    let mut first = [0; SNIFF_BYTES];
-    let count = store.open(path, Caching::Cached)?.read_at(&mut first, 0)?;
-    detect(path, first.get(..count).unwrap_or_default())
 }
 
 /// The codec of an empty file that is to fail the task that reads it, as in Hadoop: gzip and deflate begin with something.
@@ -223,10 +213,7 @@ fn by_lines(store: &dyn Store, files: &[FileRange], lines_each: u64) -> Result<V
 
 fn combined(files: &[FileRange], most: u64) -> Vec<Made> {
     let mut made = Vec::new();
-    let mut present = Made {
-        pieces: Vec::new(),
-        bytes: 0,
-    };
+    let mut present = Made::default();
     for whole in files.iter().filter(|whole| whole.bytes > 0) {
         let mut start = 0;
         while start < whole.bytes {
@@ -245,13 +232,7 @@ fn combined(files: &[FileRange], most: u64) -> Vec<Made> {
             present.bytes += length;
             start += length;
             if most > 0 && present.bytes >= most {
-                made.push(std::mem::replace(
-                    &mut present,
-                    Made {
-                        pieces: Vec::new(),
-                        bytes: 0,
-                    },
-                ));
+                made.push(std::mem::take(&mut present));
             }
         }
     }
@@ -264,8 +245,8 @@ fn combined(files: &[FileRange], most: u64) -> Vec<Made> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::storage::Output as _;
     use crate::storage::memory::Memory;
+    use crate::storage::{Caching, Output as _};
 
     fn pieces(files: &[(&str, &[u8])], more: &str) -> Vec<Vec<(String, u64, u64)>> {
         let store = Memory::with_room_for(1 << 20);

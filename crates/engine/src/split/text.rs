@@ -9,6 +9,8 @@
 //! Splits are a function of the files' sizes and the options alone. They tile every file: the bytes that their readers
 //! consume, all together, are the bytes of the files.
 
+use std::path::Path;
+
 use super::check_length;
 use super::lines::{LineOptions, LineReader};
 use crate::codec::{self, Codec, Coding, SNIFF_BYTES, detect};
@@ -91,7 +93,7 @@ pub fn text_splits(
             check_length(store, &file.path, 0)?;
             continue;
         }
-        let codec = codec_of(store, file)?;
+        let codec = codec_of(store, &file.path)?;
         let bytes = file.stat.bytes;
         let piece = |offset, bytes| FileRange {
             file: SplitFile {
@@ -155,8 +157,7 @@ pub fn open_lines(
     match piece.file.codec {
         None => {
             let file = store.open(path, Caching::Cached)?;
-            let range = piece.offset..piece.offset + piece.bytes;
-            LineReader::of_range(file, path, piece.file.bytes, range, options)
+            LineReader::of_range(file, path, piece.file.bytes, piece.range(), options)
         }
         Some(codec) => {
             let coding = Coding::Coded(codec);
@@ -167,12 +168,13 @@ pub fn open_lines(
 }
 
 /// How a file is compressed, by its name and its first bytes.
-fn codec_of(store: &dyn Store, file: &InputFile) -> Result<Option<Codec>> {
+///
+/// # Errors
+/// It cannot be read, or is not compressed as its name says.
+pub fn codec_of(store: &dyn Store, path: &Path) -> Result<Option<Codec>> {
     let mut first = vec![0; SNIFF_BYTES];
-    let read = store
-        .open(&file.path, Caching::Cached)?
-        .read_at(&mut first, 0)?;
-    detect(&file.path, &first[..read])
+    let read = store.open(path, Caching::Cached)?.read_at(&mut first, 0)?;
+    detect(path, &first[..read])
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The words for input that all stages share: a file as the job found it, and a range of one.
 
+use std::ops::Range;
 use std::path::PathBuf;
 
 use serde::de::DeserializeOwned;
@@ -42,6 +43,13 @@ pub struct InputRange<F = usize> {
     pub offset: u64,
     /// Its length.
     pub bytes: u64,
+}
+
+impl<F> InputRange<F> {
+    /// The range.
+    pub fn range(&self) -> Range<u64> {
+        self.offset..self.offset + self.bytes
+    }
 }
 
 /// A range, with its file.

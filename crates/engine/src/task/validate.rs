@@ -63,10 +63,9 @@ impl TaskKind for ValidateSpec {
         };
         let mut check = OrderCheck::default();
         let mut checksum = Checksum::new(RECORD_BYTES);
-        let range = piece.offset..piece.offset + piece.bytes;
         read_through(
             &*file,
-            range,
+            piece.range(),
             BLOCK_TRANSFER,
             &mut scratch.buffers,
             |data| {

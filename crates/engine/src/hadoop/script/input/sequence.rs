@@ -20,11 +20,7 @@ pub struct SequenceRecords {
 impl SequenceRecords {
     /// The records of `piece`.
     pub fn open(store: &dyn Store, piece: &FileRange, view: SequenceView) -> Result<Self> {
-        let reader = Reader::open(
-            store,
-            &piece.file.path,
-            piece.offset..piece.offset + piece.bytes,
-        )?;
+        let reader = Reader::open(store, &piece.file.path, piece.range())?;
         let class = |name: &str| match Class::by_java(name) {
             Some(class) => Ok(class),
             None if view == SequenceView::Binary => Ok(Class::Bytes),

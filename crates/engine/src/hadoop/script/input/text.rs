@@ -68,14 +68,14 @@ impl TextRecords {
             end: if piece.file.codec.is_some() {
                 u64::MAX
             } else {
-                piece.offset + piece.bytes
+                piece.range().end
             },
             skip: 0,
             cut: None,
             longest,
             in_tail: false,
         };
-        if piece.offset > 0 && !piece.file.codec.is_some() {
+        if piece.offset > 0 && piece.file.codec.is_none() {
             records.pass_over_first()?;
         }
         Ok(records)
