@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
-use gristmill_engine::spill::collect::{Batch, Collector};
+use gristmill_engine::spill::collect::Batch;
 use gristmill_engine::value::order;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use super::OrRaise;
 use super::batch_values::BatchValues;
-use super::emitter::alive;
 use super::value::{read_value, shown, write_value};
 
-/// Gives the values of each key of a sorted batch to `combine`, and what it makes of them to the collector.
+/// Gives the values of each key of a sorted batch to `combine`, and what it makes of them to `give`, with partition and key.
 ///
 /// Returns how many values it took, and how many it gave. `ranked` says that keys are ordered by what they are worth.
 pub(super) fn combine_all(
@@ -20,7 +19,7 @@ pub(super) fn combine_all(
     combine: &Py<PyAny>,
     sorted: &Arc<Batch>,
     ranked: bool,
-    collector: &mut Collector,
+    give: &mut impl FnMut(u32, &[u8], &[u8]) -> PyResult<()>,
 ) -> PyResult<(u64, u64)> {
     let (mut start, mut given) = (0, 0);
     let mut encoded = Vec::new();
@@ -52,9 +51,7 @@ pub(super) fn combine_all(
         for value in combined {
             encoded.clear();
             write_value(&value?, &mut encoded)?;
-            collector
-                .append(partition, key, b"", &encoded, &alive)
-                .or_raise()?;
+            give(partition, key, &encoded)?;
             given += 1;
         }
         start = end;

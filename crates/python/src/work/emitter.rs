@@ -72,8 +72,7 @@ fn beat() {
     }
 }
 
-/// The same while a run is written.
-pub(super) fn alive(_: u64) -> Result<()> {
+fn alive(_: u64) -> Result<()> {
     beat();
     Ok(())
 }
@@ -437,7 +436,12 @@ impl Emitter {
         let mut full = std::mem::take(batch);
         full.sort();
         let full = Arc::new(full);
-        let (taken, given) = combine_all(py, combine, &full, self.ranked, collector)?;
+        let mut give = |partition, key: &[u8], value: &[u8]| {
+            collector
+                .append(partition, key, b"", value, &alive)
+                .or_raise()
+        };
+        let (taken, given) = combine_all(py, combine, &full, self.ranked, &mut give)?;
         self.combined.0 += taken;
         self.combined.1 += given;
         // The memory is used again, unless the user's code has kept an iterator over it.
