@@ -7,6 +7,7 @@ PYTHON ?= $(shell for p in python3.11 python3 python3.12 python3.13 python3.14; 
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
 CARGO_DENY_VERSION := 0.20.2
 UV_VERSION := 0.13.9
+VERSITYGW_VERSION := 1.8.0
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -16,6 +17,7 @@ PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check \
 # Tools that cargo compiles take minutes; `make TOOLS=…` shares them between clones.
 TOOLS ?= .tools
 DENY := $(TOOLS)/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
+S3_SERVER := $(TOOLS)/versitygw-$(VERSITYGW_VERSION)/bin/versitygw
 UV := $(TOOLS)/uv-$(UV_VERSION)/bin/uv
 BENCH := $(TOOLS)/bench
 FRAMEWORKS := $(TOOLS)/frameworks
@@ -31,7 +33,7 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build demo test check format check-rust check-python check-deps bench bench-all bench-floor bench-external audit figures lock clean
+.PHONY: help build demo test s3-server check format check-rust check-python check-deps bench bench-all bench-floor bench-external audit figures lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,9 +43,11 @@ build: $(VENV)/.compiled ## build and install into .venv (release build); run .v
 demo: build ## a small job from generating to validating, with what it prints
 	$(BIN)/gristmill demo
 
-test: build $(VENV)/.develop ## run the tests: engine (unit, integration, doc), then Python
+test: build $(VENV)/.develop $(if $(shell command -v go),s3-server) ## run the tests: engine (unit, integration, doc), then Python
 	cargo test --locked --workspace
 	$(BIN)/python -m pytest --reruns 1 -r fER
+
+s3-server: $(S3_SERVER) ## compile the server that tests of S3 ask (needs Go; `make test` does it where Go is)
 
 check: check-rust check-python check-deps ## formatting, lints, types, stubs, docs, licences
 
@@ -150,6 +154,11 @@ $(VENV)/.compiled: $(PYTHON_SOURCES) $(VENV)/.extension
 $(DENY):
 	@echo "compiling cargo-deny $(CARGO_DENY_VERSION) into $(TOOLS): minutes, but only once"
 	cargo install --quiet --debug --locked --no-default-features --root $(@D)/.. cargo-deny@$(CARGO_DENY_VERSION)
+
+# By name and version from the module proxy, as Go checks them by its sum database.
+$(S3_SERVER):
+	@echo "compiling versitygw $(VERSITYGW_VERSION) into $(TOOLS): minutes, but only once"
+	GOBIN=$(abspath $(@D)) GOFLAGS=-mod=mod go install github.com/versity/versitygw/cmd/versitygw@v$(VERSITYGW_VERSION)
 
 $(UV):
 	$(PYTHON) -m venv $(@D)/..

@@ -211,7 +211,7 @@ def test_a_store_that_does_not_answer_ends_the_job_with_what_to_do(store: Path) 
     assert "503" in error
     assert "tries" in error
     assert "check that the store can be reached" in error
-    assert "there is no store for s3://" in failure("teragen", "1k", "s3://bucket/made", status=2)
+    assert "there is no store for gs://" in failure("teragen", "1k", "gs://bucket/made", status=2)
 
 
 def test_a_spill_directory_that_is_missing_is_named(store: Path) -> None:

@@ -9,6 +9,7 @@ use gristmill_engine::split::{Named, files_of, not_a_file};
 use gristmill_engine::storage::local::{Local, not_there};
 use gristmill_engine::storage::location::Location;
 use gristmill_engine::storage::objects::faults::Faults;
+use gristmill_engine::storage::objects::s3::Settings;
 use gristmill_engine::storage::stores::Stores;
 use gristmill_engine::storage::{Caching, ReadFile, Store};
 use gristmill_engine::{Error, Kind, Result};
@@ -23,15 +24,22 @@ const FAULTS: &str = "GRISTMILL_OBJECTS_FAULTS";
 /// All stores, and whether the environment said what makes no sense.
 static STORES: OnceLock<(Arc<Stores>, Result<()>)> = OnceLock::new();
 
+/// A variable of the environment.
+fn variable(name: &str) -> Option<String> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the edge: read once, for the whole process"
+    )]
+    let value = std::env::var_os(name)?;
+    Some(value.to_string_lossy().into_owned())
+}
+
 fn made() -> &'static (Arc<Stores>, Result<()>) {
     STORES.get_or_init(|| {
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "this is the edge: read once, for the whole process"
-        )]
-        let given = std::env::var_os(FAULTS).unwrap_or_default();
-        let faults = Faults::parse(&given.to_string_lossy());
-        let stores = Stores::with_faults(Arc::new(Local), faults.clone().unwrap_or_default());
+        let faults = Faults::parse(&variable(FAULTS).unwrap_or_default());
+        let settings = Settings::from_variables(variable);
+        let fail = faults.clone().unwrap_or_default();
+        let stores = Stores::with(Arc::new(Local), fail, settings);
         let is_read = faults
             .map(|_| ())
             .map_err(|error| error.with("variable", FAULTS));

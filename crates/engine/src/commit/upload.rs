@@ -241,7 +241,8 @@ impl Committer for UploadCommitter<'_> {
                 return Err(Error::bug("publish the output", message));
             };
             let objects = self.objects()?;
-            if objects.parts(&upload.path, &upload.id)?.as_ref() != Some(&upload.parts) {
+            let kept = objects.parts(&upload.path, &upload.id)?;
+            if !kept.is_some_and(|kept| upload.is_kept(&kept)) {
                 let message = "the store does not have the parts that were sent";
                 return Err(
                     Error::new(Kind::Proof, "publish the output", message).with_path(&upload.path)

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   data/a              ──▶ the disk of this machine (or what a test has in its place)
+//!   s3://bucket/a       ──▶ S3, or a server that speaks as it does
 //!   objects:///dir/a    ──▶ an object store kept in a directory
 //!   other://...         ──▶ an error that lists the schemes
 //! ```
@@ -12,9 +13,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::location::Location;
-use super::objects::directory::{Directory, SCHEME};
+use super::objects::directory::{self, Directory};
 use super::objects::faults::{Faults, Unreliable};
 use super::objects::retry::Retried;
+use super::objects::s3::{self, S3, Settings};
 use super::objects::{ObjectStore, Objects};
 use super::{Caching, Caps, LocalDisk, Output, ReadFile, Stat, Store, WriteFile};
 use crate::error::{Error, Kind, Result};
@@ -23,7 +25,8 @@ use crate::error::{Error, Kind, Result};
 #[derive(Debug)]
 pub struct Stores {
     disk: Arc<dyn LocalDisk>,
-    objects: ObjectStore,
+    s3: ObjectStore,
+    directory: ObjectStore,
 }
 
 impl Stores {
@@ -39,18 +42,16 @@ impl Stores {
     /// # Ok::<(), gristmill_engine::Error>(())
     /// ```
     pub fn new(disk: Arc<dyn LocalDisk>) -> Arc<Self> {
-        Stores::with_faults(disk, Faults::default())
+        Stores::with(disk, Faults::default(), Settings::default())
     }
 
-    /// The same, where requests to object stores fail.
-    pub fn with_faults(disk: Arc<dyn LocalDisk>, faults: Faults) -> Arc<Self> {
-        let objects: Arc<dyn Objects> = if faults == Faults::default() {
-            Arc::new(Retried::new(Directory))
-        } else {
-            Arc::new(Retried::new(Unreliable::new(Directory, faults)))
-        };
-        let objects = ObjectStore::new(objects);
-        Arc::new(Stores { disk, objects })
+    /// The same, where requests to object stores fail, and S3 is where `settings` say.
+    pub fn with(disk: Arc<dyn LocalDisk>, faults: Faults, settings: Settings) -> Arc<Self> {
+        Arc::new(Stores {
+            disk,
+            s3: store_of(S3::new(settings), faults),
+            directory: store_of(Directory, faults),
+        })
     }
 
     /// The disk of this machine: job folders and runs lie nowhere else.
@@ -62,20 +63,34 @@ impl Stores {
     pub fn resolve(&self, path: &Path) -> Result<&dyn Output> {
         match Location::of(path).scheme() {
             None => Ok(&*self.disk),
-            Some(SCHEME) => Ok(&self.objects),
+            Some(s3::SCHEME) => Ok(&self.s3),
+            Some(directory::SCHEME) => Ok(&self.directory),
             Some(other) => {
                 let message = format!("there is no store for {other}://");
                 Err(Error::new(Kind::BadOption, "find a file", message)
                     .with_path(path)
-                    .advise(format!("name a path, or {SCHEME}://PATH")))
+                    .advise("name a path, or s3://BUCKET/KEY"))
             }
         }
     }
 
     /// The object store of a location; none where it is in a store of another kind.
     pub fn objects(&self, path: &Path) -> Option<&dyn Objects> {
-        (Location::of(path).scheme() == Some(SCHEME)).then(|| self.objects.objects())
+        match Location::of(path).scheme()? {
+            s3::SCHEME => Some(self.s3.objects()),
+            directory::SCHEME => Some(self.directory.objects()),
+            _ => None,
+        }
     }
+}
+
+fn store_of(objects: impl Objects + 'static, faults: Faults) -> ObjectStore {
+    let objects: Arc<dyn Objects> = if faults == Faults::default() {
+        Arc::new(Retried::new(objects))
+    } else {
+        Arc::new(Retried::new(Unreliable::new(objects, faults)))
+    };
+    ObjectStore::new(objects)
 }
 
 impl Store for Stores {

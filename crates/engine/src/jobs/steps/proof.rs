@@ -206,7 +206,7 @@ impl OutputVerifier<'_> {
 
     /// Whether an upload of the output is as it was sent, or was completed already.
     fn is_uploaded(&self, upload: &Upload) -> bool {
-        let Upload { path, id, parts } = upload;
+        let Upload { path, id, .. } = upload;
         let stores = &self.context.node.store;
         let Some(objects) = stores
             .objects(path)
@@ -215,7 +215,7 @@ impl OutputVerifier<'_> {
             return false;
         };
         match objects.parts(path, id) {
-            Ok(Some(found)) => found == *parts,
+            Ok(Some(kept)) => upload.is_kept(&kept),
             Ok(None) => objects
                 .head(path)
                 .is_ok_and(|found| found.is_some_and(|found| upload.made(&found))),

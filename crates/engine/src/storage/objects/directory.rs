@@ -18,7 +18,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Object, Objects, Upload, UploadPart};
+use super::retry::replaced;
+use super::{KeptPart, Object, Objects, Upload, UploadPart};
 use crate::error::{Error, Kind, Result};
 use crate::storage::local::not_there;
 use crate::storage::location::{Location, parent_of};
@@ -121,9 +122,13 @@ impl Objects for Directory {
         Ok(names.iter().map(|name| location.join(name)).collect())
     }
 
-    fn get(&self, path: &Path, buffer: &mut [u8], offset: u64) -> Result<usize> {
+    fn get(&self, path: &Path, version: &str, buffer: &mut [u8], offset: u64) -> Result<usize> {
         let failed = |error| Error::from_io("read the input", path, &error).with("offset", offset);
-        let file = File::open(file_of(path)).map_err(failed)?;
+        let place = file_of(path);
+        let file = File::open(&place).map_err(failed)?;
+        if object_of(&place, &file.metadata().map_err(failed)?).version != version {
+            return Err(replaced(path).with("offset", offset));
+        }
         let mut done = 0;
         while let Some(rest) = buffer.get_mut(done..).filter(|rest| !rest.is_empty()) {
             match file.read_at(rest, offset + done as u64).map_err(failed)? {
@@ -170,7 +175,7 @@ impl Objects for Directory {
         Ok(part_of(crc, data.len() as u64))
     }
 
-    fn parts(&self, path: &Path, id: &str) -> Result<Option<Vec<UploadPart>>> {
+    fn parts(&self, path: &Path, id: &str) -> Result<Option<Vec<KeptPart>>> {
         let folder = upload_folder(path, id);
         if !folder.is_dir() {
             return Ok(None);
@@ -180,17 +185,18 @@ impl Objects for Directory {
             let bytes = fs::metadata(&file)
                 .map_err(|error| Error::from_io("look at an upload", path, &error))?
                 .len();
-            parts.push(part_of(crc, bytes));
+            let etag = part_of(crc, bytes).etag;
+            parts.push(KeptPart { bytes, etag });
         }
         Ok(Some(parts))
     }
 
     fn complete(&self, upload: &Upload) -> Result<()> {
         const OPERATION: &str = "publish the output";
-        let Upload { path, id, parts } = upload;
+        let Upload { path, id, .. } = upload;
         let there = self.parts(path, id)?;
         let there = there.ok_or_else(|| not_there(OPERATION, path).with("upload", id))?;
-        if there != *parts {
+        if !upload.is_kept(&there) {
             let message = "the upload has other parts than were sent";
             return Err(Error::new(Kind::Io, OPERATION, message)
                 .with_path(path)
@@ -203,7 +209,7 @@ impl Objects for Directory {
         let noted = Noted {
             inode: made.ino(),
             bytes: made.len(),
-            version: format!("{:08x}-{}", upload.crc(), parts.len()),
+            version: format!("{:08x}-{}", upload.crc(), upload.parts.len()),
             crc: upload.crc(),
         };
         let text = serde_json::to_vec(&noted).map_err(|error| failed(error.into()))?;

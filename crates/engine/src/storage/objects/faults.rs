@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use super::retry::busy;
-use super::{Object, Objects, Upload, UploadPart};
+use super::{KeptPart, Object, Objects, Upload, UploadPart};
 use crate::error::{Error, Kind, Result};
 
 /// What goes wrong, and how often.
@@ -129,8 +129,10 @@ impl<O: Objects> Objects for Unreliable<O> {
         })
     }
 
-    fn get(&self, path: &Path, buffer: &mut [u8], offset: u64) -> Result<usize> {
-        self.request("read the input", || self.inner.get(path, buffer, offset))
+    fn get(&self, path: &Path, version: &str, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        self.request("read the input", || {
+            self.inner.get(path, version, buffer, offset)
+        })
     }
 
     fn delete(&self, path: &Path) -> Result<()> {
@@ -147,7 +149,7 @@ impl<O: Objects> Objects for Unreliable<O> {
         })
     }
 
-    fn parts(&self, path: &Path, id: &str) -> Result<Option<Vec<UploadPart>>> {
+    fn parts(&self, path: &Path, id: &str) -> Result<Option<Vec<KeptPart>>> {
         self.request("look at an upload", || self.inner.parts(path, id))
     }
 

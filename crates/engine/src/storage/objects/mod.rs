@@ -14,11 +14,13 @@
 pub mod directory;
 pub mod faults;
 pub mod retry;
+pub mod s3;
 
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use md5::{Digest, Md5};
 use serde::{Deserialize, Serialize};
 
 use super::local::not_there;
@@ -56,7 +58,7 @@ pub struct Object {
     pub modified_ns: i128,
     /// Another one whenever its bytes are others: the ETag.
     pub version: String,
-    /// The CRC-32 of its bytes, where the store has it.
+    /// The CRC-32 of its bytes, where the store has it. (Else the ETag of what was uploaded follows from those of its parts.)
     pub crc: Option<u32>,
 }
 
@@ -68,6 +70,15 @@ pub struct UploadPart {
     /// The CRC-32 of its bytes.
     pub crc: u32,
     /// By what the store knows it: its ETag.
+    pub etag: String,
+}
+
+/// A part that a store says that an upload has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptPart {
+    /// Its length.
+    pub bytes: u64,
+    /// Its ETag.
     pub etag: String,
 }
 
@@ -99,9 +110,37 @@ impl Upload {
         whole.finalize()
     }
 
-    /// Whether an object is what this upload makes.
+    /// The ETag that stores without CRCs give the object: the MD5 of the MD5s of its parts, and their number. Nothing
+    /// where the ETags of the parts are not their MD5s.
+    ///
+    /// ```
+    /// use gristmill_engine::storage::objects::{Upload, UploadPart};
+    /// let part = |etag: &str| UploadPart { bytes: 1, crc: 0, etag: etag.into() };
+    /// let parts = vec![part("0cc175b9c0f1b6a831c399e269772661"), part("92eb5ffee6ae2fec3ad71c777531578f")];
+    /// let upload = Upload { path: "s3://b/a".into(), id: "1".into(), parts };
+    /// assert_eq!(upload.etag().as_deref(), Some("96e024ba2074fe77e8e965ba43a704be-2"));
+    /// ```
+    pub fn etag(&self) -> Option<String> {
+        let mut whole = Md5::new();
+        for part in &self.parts {
+            whole.update(u128::from_str_radix(&part.etag, 16).ok()?.to_be_bytes());
+        }
+        Some(format!("{}-{}", hex(&whole.finalize()), self.parts.len()))
+    }
+
+    /// Whether an object is what this upload makes: of its length, and its CRC-32; in stores without CRCs, its ETag.
     pub fn made(&self, object: &Object) -> bool {
-        object.bytes == self.bytes() && object.crc == Some(self.crc())
+        let is_same = match object.crc {
+            Some(crc) => crc == self.crc(),
+            None => self.etag().as_ref() == Some(&object.version),
+        };
+        object.bytes == self.bytes() && is_same
+    }
+
+    /// Whether the parts that a store has are those that were sent.
+    pub fn is_kept(&self, kept: &[KeptPart]) -> bool {
+        let sent = self.parts.iter().map(|part| (part.bytes, &part.etag));
+        sent.eq(kept.iter().map(|part| (part.bytes, &part.etag)))
     }
 }
 
@@ -115,8 +154,8 @@ pub trait Objects: Send + Sync + std::fmt::Debug {
     /// of their names. What was written a moment ago may be missing.
     fn list(&self, directory: &Path) -> Result<Vec<PathBuf>>;
 
-    /// Reads a range; less only where the object ends.
-    fn get(&self, path: &Path, buffer: &mut [u8], offset: u64) -> Result<usize>;
+    /// Reads a range of this version of an object; less only where it ends. Fails where the object is another one by now.
+    fn get(&self, path: &Path, version: &str, buffer: &mut [u8], offset: u64) -> Result<usize>;
 
     /// Removes an object. Nothing there is no error.
     fn delete(&self, path: &Path) -> Result<()>;
@@ -128,7 +167,7 @@ pub trait Objects: Send + Sync + std::fmt::Debug {
     fn put_part(&self, path: &Path, id: &str, number: u32, data: &[u8]) -> Result<UploadPart>;
 
     /// The parts that an upload has, in order; nothing where there is no such upload.
-    fn parts(&self, path: &Path, id: &str) -> Result<Option<Vec<UploadPart>>>;
+    fn parts(&self, path: &Path, id: &str) -> Result<Option<Vec<KeptPart>>>;
 
     /// Makes the object, at once. Fails where there is no such upload.
     fn complete(&self, upload: &Upload) -> Result<()>;
@@ -198,12 +237,12 @@ impl Store for ObjectStore {
     }
 
     fn open(&self, path: &Path, _caching: Caching) -> Result<Box<dyn ReadFile>> {
-        if self.objects.head(path)?.is_none() {
-            return Err(not_there("open the input", path));
-        }
+        let object = self.objects.head(path)?;
+        let object = object.ok_or_else(|| not_there("open the input", path))?;
         Ok(Box::new(ObjectReader {
             objects: self.objects.clone(),
             path: path.to_owned(),
+            version: object.version,
         }))
     }
 }
@@ -229,16 +268,23 @@ impl Output for ObjectStore {
 struct ObjectReader {
     objects: Arc<dyn Objects>,
     path: PathBuf,
+    /// That it had when it was opened.
+    version: String,
 }
 
 impl ReadFile for ObjectReader {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
-        self.objects.get(&self.path, buffer, offset)
+        self.objects.get(&self.path, &self.version, buffer, offset)
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }
+}
+
+/// Bytes as people write them.
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// An upload under way: written from front to back.

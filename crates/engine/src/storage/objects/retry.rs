@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use super::{Object, Objects, Upload, UploadPart};
+use super::{KeptPart, Object, Objects, Upload, UploadPart};
 use crate::error::{Error, Kind, Result};
 
 /// How often a request is made: with one failure in three, one request in 59,000 fails.
@@ -76,8 +76,8 @@ impl<O: Objects> Objects for Retried<O> {
         retry(directory, || self.inner.list(directory))
     }
 
-    fn get(&self, path: &Path, buffer: &mut [u8], offset: u64) -> Result<usize> {
-        retry(path, || self.inner.get(path, buffer, offset))
+    fn get(&self, path: &Path, version: &str, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        retry(path, || self.inner.get(path, version, buffer, offset))
     }
 
     fn delete(&self, path: &Path) -> Result<()> {
@@ -92,7 +92,7 @@ impl<O: Objects> Objects for Retried<O> {
         retry(path, || self.inner.put_part(path, id, number, data))
     }
 
-    fn parts(&self, path: &Path, id: &str) -> Result<Option<Vec<UploadPart>>> {
+    fn parts(&self, path: &Path, id: &str) -> Result<Option<Vec<KeptPart>>> {
         retry(path, || self.inner.parts(path, id))
     }
 
@@ -118,6 +118,14 @@ impl<O: Objects> Objects for Retried<O> {
     fn uploads(&self, path: &Path) -> Result<Vec<(PathBuf, String)>> {
         retry(path, || self.inner.uploads(path))
     }
+}
+
+/// The error of an object that is not the version any more that was to be read.
+pub(super) fn replaced(path: &Path) -> Error {
+    let message = "it was replaced while the job read it";
+    Error::new(Kind::InputChanged, "read the input", message)
+        .with_path(path)
+        .advise("let no program write to the input, then run again")
 }
 
 /// The error of a store that cannot take a request now.

@@ -1,0 +1,150 @@
+//! What went wrong with a request: one paragraph, with what to do, and whether it helps to try again.
+
+use http::StatusCode;
+use object_store::client::{HttpError, HttpErrorKind};
+
+use super::client::{Call, Client, Reply};
+use super::replies::{Refusal, refusal};
+use crate::error::{Error, Kind};
+use crate::storage::objects::retry::replaced;
+
+/// The detail that says which error of S3 it is.
+const CODE: &str = "s3_code";
+
+/// What to do where something is not permitted.
+const RIGHTS: &str = "let the owner of the bucket permit s3:GetObject, s3:PutObject, s3:DeleteObject, s3:ListBucket, \
+    s3:ListBucketMultipartUploads, s3:ListMultipartUploadParts and s3:AbortMultipartUpload, or use other credentials \
+    (AWS_PROFILE)";
+
+/// Whether the bucket is not there, rather than what was looked for in it.
+pub fn is_no_bucket(error: &Error) -> bool {
+    error.detail_of(CODE) == Some("NoSuchBucket")
+}
+
+/// The error of a request that was refused.
+pub fn failure(client: &Client, call: &Call<'_>, reply: &Reply) -> Error {
+    let refused = refusal(&reply.body).unwrap_or_default();
+    let (bucket, endpoint) = (&call.bucket, client.endpoint());
+    let new = |kind, message: &str| Error::new(kind, call.operation, message);
+    let permit = |message: &str| new(Kind::Permission, message);
+    let error = match (&*refused.code, reply.status) {
+        ("NoSuchBucket", _) => new(
+            Kind::NotFound,
+            &format!("there is no bucket {bucket} at {endpoint}"),
+        )
+        .advise("check the name of the bucket and the endpoint (AWS_ENDPOINT_URL)"),
+        ("NoSuchUpload", _) => new(Kind::NotFound, "there is no such upload"),
+        ("InvalidAccessKeyId" | "XAdminUserNotFound", _) => {
+            permit("the store does not know the access key")
+                .advise("check AWS_ACCESS_KEY_ID, or the profile (AWS_PROFILE), and the endpoint")
+        }
+        ("SignatureDoesNotMatch", _) => permit("the secret key is not that of the access key")
+            .advise("check AWS_SECRET_ACCESS_KEY, or the profile (AWS_PROFILE)"),
+        ("ExpiredToken" | "InvalidToken" | "TokenRefreshRequired", _) => {
+            permit("the session token has expired, or is not one of the access key")
+                .advise("get new credentials (AWS_SESSION_TOKEN), then resume the job")
+        }
+        ("RequestTimeTooSkewed", _) => {
+            permit("the clock of this machine is more than 15 minutes away from the store's")
+                .advise("set the clock")
+        }
+        ("PreconditionFailed", _) | (_, StatusCode::PRECONDITION_FAILED) => replaced(call.path),
+        (
+            "PermanentRedirect"
+            | "TemporaryRedirect"
+            | "AuthorizationHeaderMalformed"
+            | "IllegalLocationConstraintException"
+            | "IncorrectEndpoint",
+            _,
+        )
+        | (_, StatusCode::MOVED_PERMANENTLY | StatusCode::TEMPORARY_REDIRECT) => {
+            elsewhere(client, call, reply, &refused)
+        }
+        ("QuotaExceeded" | "XMinioStorageFull", _) | (_, StatusCode::INSUFFICIENT_STORAGE) => {
+            new(Kind::DiskFull, "the store is full, or the quota is used up")
+                .advise("free some space there, then resume the job")
+        }
+        (_, StatusCode::FORBIDDEN | StatusCode::UNAUTHORIZED) => {
+            permit("the store does not permit it").advise(RIGHTS)
+        }
+        ("NoSuchKey", _) | ("", StatusCode::NOT_FOUND) => {
+            new(Kind::NotFound, "there is no such object")
+        }
+        (code, status) => {
+            let message = format!(
+                "the store answered {} {code}: {}",
+                status.as_u16(),
+                refused.message
+            );
+            let error = new(Kind::Io, message.trim_end_matches([':', ' ']));
+            if may_pass(code, status) {
+                error.retryable_error()
+            } else {
+                error.advise("look up the error in the documentation of the store")
+            }
+        }
+    };
+    error.with_path(call.path).detail(CODE, refused.code)
+}
+
+/// Errors that do not follow from what was asked.
+fn may_pass(code: &str, status: StatusCode) -> bool {
+    let of_the_way = [
+        "BadDigest",
+        "XAmzContentChecksumMismatch",
+        "RequestTimeout",
+        "IncompleteBody",
+        "OperationAborted",
+    ];
+    status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED
+        || matches!(
+            status,
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT
+        )
+        || matches!(code, "InternalError" | "SlowDown" | "ServiceUnavailable")
+        || of_the_way.contains(&code)
+}
+
+/// The bucket is in another region than the one that was asked.
+fn elsewhere(client: &Client, call: &Call<'_>, reply: &Reply, refused: &Refusal) -> Error {
+    let named = reply.headers.get("x-amz-bucket-region");
+    let named = named.and_then(|region| region.to_str().ok());
+    let (bucket, asked) = (&call.bucket, client.region());
+    let (message, advice) = match named.or(refused.region.as_deref()) {
+        Some(region) => (
+            format!("the bucket {bucket} is in the region {region}, not in {asked}"),
+            format!("set AWS_REGION={region}"),
+        ),
+        None => (
+            format!("the bucket {bucket} is not in the region {asked}"),
+            "set AWS_REGION to the region of the bucket".to_owned(),
+        ),
+    };
+    Error::new(Kind::BadOption, call.operation, message).advise(advice)
+}
+
+/// The error of a request that got no reply, or not all of it.
+pub fn broken(call: &Call<'_>, endpoint: &str, error: &HttpError) -> Error {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    let what = match error.kind() {
+        HttpErrorKind::Connect => format!("it cannot be reached: {cause}"),
+        HttpErrorKind::Timeout => "it took too long to answer".to_owned(),
+        _ => format!("the connection broke: {cause}"),
+    };
+    unreached(call, endpoint, &what)
+}
+
+/// The error of a store that does not answer.
+pub fn unreached(call: &Call<'_>, endpoint: &str, what: &str) -> Error {
+    Error::new(
+        Kind::Io,
+        call.operation,
+        format!("no answer from {endpoint}: {what}"),
+    )
+    .with_path(call.path)
+    .advise("check the endpoint (AWS_ENDPOINT_URL) and the network, then run again")
+    .retryable_error()
+}

@@ -1,0 +1,226 @@
+//! What replies of S3 say, in XML.
+
+use std::fmt::Write as _;
+
+use quick_xml::de::from_reader;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::client::Call;
+use crate::error::{Error, Kind, Result};
+use crate::storage::objects::Upload;
+
+/// A page of a listing.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Listing {
+    #[serde(default)]
+    contents: Vec<Listed>,
+    #[serde(default)]
+    common_prefixes: Vec<Prefix>,
+    encoding_type: Option<String>,
+    #[serde(default)]
+    pub is_truncated: bool,
+    pub next_continuation_token: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Listed {
+    key: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Prefix {
+    prefix: String,
+}
+
+impl Listing {
+    /// The keys of objects, and what stands for directories.
+    pub fn keys(&self) -> impl Iterator<Item = String> {
+        let objects = self.contents.iter().map(|listed| &*listed.key);
+        let all = objects.chain(self.common_prefixes.iter().map(|prefix| &*prefix.prefix));
+        all.map(|key| plain(key, self.encoding_type.as_deref()))
+    }
+}
+
+/// An upload that was begun.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Started {
+    pub upload_id: String,
+}
+
+/// A page of the parts of an upload.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Parts {
+    #[serde(default, rename = "Part")]
+    pub parts: Vec<ListedPart>,
+    #[serde(default)]
+    pub is_truncated: bool,
+    pub next_part_number_marker: Option<String>,
+}
+
+/// A part of an upload.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct ListedPart {
+    #[serde(rename = "ETag")]
+    pub etag: String,
+    pub size: u64,
+}
+
+/// A page of uploads.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Uploads {
+    #[serde(default, rename = "Upload")]
+    uploads: Vec<ListedUpload>,
+    encoding_type: Option<String>,
+    #[serde(default)]
+    is_truncated: bool,
+    next_key_marker: Option<String>,
+    next_upload_id_marker: Option<String>,
+}
+
+impl Uploads {
+    /// Where uploads go, and their names.
+    pub fn named(&self) -> impl Iterator<Item = (String, String)> {
+        let encoding = self.encoding_type.as_deref();
+        let uploads = self.uploads.iter();
+        uploads.map(move |upload| (plain(&upload.key, encoding), upload.upload_id.clone()))
+    }
+
+    /// After which upload the next page begins.
+    pub fn next(&self) -> Option<(String, String)> {
+        let key = self
+            .next_key_marker
+            .as_ref()
+            .filter(|_| self.is_truncated)?;
+        let id = self.next_upload_id_marker.clone().unwrap_or_default();
+        Some((plain(key, self.encoding_type.as_deref()), id))
+    }
+}
+
+/// An upload that is under way.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct ListedUpload {
+    key: String,
+    upload_id: String,
+}
+
+/// Why a request was refused.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Refusal {
+    #[serde(default)]
+    pub code: String,
+    #[serde(default)]
+    pub message: String,
+    pub region: Option<String>,
+}
+
+/// The parts that are to become an object.
+#[derive(Debug, Serialize)]
+pub struct CompleteMultipartUpload;
+
+impl CompleteMultipartUpload {
+    /// As the store wants it.
+    pub fn text(upload: &Upload) -> String {
+        let mut text =
+            "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
+                .to_owned();
+        for (index, part) in upload.parts.iter().enumerate() {
+            let (etag, crc) = (
+                quick_xml::escape::escape(&*part.etag),
+                super::show_crc(part.crc),
+            );
+            // Writing to a string cannot fail.
+            let _ = write!(
+                text,
+                "<Part><PartNumber>{}</PartNumber><ETag>&quot;{etag}&quot;</ETag><ChecksumCRC32>{crc}</ChecksumCRC32></Part>",
+                index + 1
+            );
+        }
+        text + "</CompleteMultipartUpload>"
+    }
+}
+
+/// Reads a reply.
+pub fn read<T: DeserializeOwned>(call: &Call<'_>, text: &[u8]) -> Result<T> {
+    from_reader(text).map_err(|error| {
+        let message = format!("the store's reply is not understood: {error}");
+        Error::new(Kind::Io, call.operation, message)
+            .with_path(call.path)
+            .advise("check that the endpoint is one of S3 (AWS_ENDPOINT_URL)")
+    })
+}
+
+/// Whether a reply says that the request failed.
+pub fn is_failure(text: &[u8]) -> bool {
+    refusal(text).is_some_and(|refusal| !refusal.code.is_empty())
+}
+
+/// Why a request was refused, where the reply says so.
+pub fn refusal(text: &[u8]) -> Option<Refusal> {
+    from_reader(text).ok()
+}
+
+/// A key as it is: listings are asked for encoded ones, as XML has no words for some characters. Not all servers care.
+fn plain(key: &str, encoding: Option<&str>) -> String {
+    if encoding != Some("url") {
+        return key.to_owned();
+    }
+    let mut bytes = Vec::with_capacity(key.len());
+    let mut rest = key.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        let hex = after.get(..2).filter(|_| first == b'%');
+        let hex = hex.and_then(|hex| std::str::from_utf8(hex).ok());
+        match (first, hex.and_then(|hex| u8::from_str_radix(hex, 16).ok())) {
+            (_, Some(byte)) => {
+                bytes.push(byte);
+                rest = after.get(2..).unwrap_or_default();
+            }
+            (byte, None) => {
+                bytes.push(if byte == b'+' { b' ' } else { byte });
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn listings_hold_encoded_keys_and_prefixes() {
+        let text = r#"<?xml version="1.0"?><ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">
+            <Name>b</Name><Contents><Key>a%2Bb+c</Key><Size>1</Size></Contents><CommonPrefixes><Prefix>d/</Prefix>
+            </CommonPrefixes><EncodingType>url</EncodingType><Contents><Key>e</Key></Contents><IsTruncated>true</IsTruncated>
+            <NextContinuationToken>next</NextContinuationToken></ListBucketResult>"#;
+        let found: Listing = from_reader(text.as_bytes()).unwrap();
+        let keys: Vec<String> = found.keys().collect();
+        assert_eq!(keys, ["a+b c", "e", "d/"]);
+        assert!(found.is_truncated && found.next_continuation_token.as_deref() == Some("next"));
+        let found: Listing = from_reader(&b"<ListBucketResult/>"[..]).unwrap();
+        assert_eq!(found.keys().count(), 0);
+    }
+
+    #[test]
+    fn a_reply_of_success_may_say_that_it_failed() {
+        assert!(is_failure(
+            b"<Error><Code>InternalError</Code><Message>no</Message></Error>"
+        ));
+        assert!(!is_failure(
+            b"<CompleteMultipartUploadResult><ETag>a</ETag></CompleteMultipartUploadResult>"
+        ));
+        assert!(!is_failure(b""));
+        assert_eq!(plain("100%25%C3%BC%", Some("url")), "100%\u{fc}%");
+        assert_eq!(plain("100%25", None), "100%25");
+    }
+}

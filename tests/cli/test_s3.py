@@ -1,0 +1,268 @@
+"""Jobs from and to S3: the bytes are those of a job on a disk, and no text shows a secret.
+
+The server is versitygw, on this machine, started once for all tests.
+"""
+
+import random
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.optional import missing
+
+from .harness import GRISTMILL, clean_environment, failure, report, run
+from .own_code import Bench
+from .resuming import Tree, events_of, wait_for_history
+from .s3_server import Bucket, Server, ServerMissing, serving
+
+#: So little memory, beside the parts that are uploaded, that 30 MB make runs.
+RUNS = ("--memory", "39M", "--workers", "2")
+
+KILLS = 4
+
+
+@pytest.fixture(scope="module")
+def server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("s3") / "buckets"
+    folder.mkdir()
+    try:
+        with serving(folder) as server:
+            yield server
+    except ServerMissing as problem:
+        missing(request.config, "NOT TESTED: S3", str(problem))
+
+
+@pytest.fixture
+def bucket(
+    server: Server, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Bucket]:
+    """An empty bucket, for whoever has the environment of this test."""
+    assert not home.exists()
+    for name, value in server.environment.items():
+        monkeypatch.setenv(name, value)
+    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL_S3"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))  # nobody's ~/.aws
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    name = f"b{random.randrange(1 << 40):x}"
+    folder = server.folder / name
+    folder.mkdir()
+    yield Bucket(name, folder)
+    shutil.rmtree(folder)
+
+
+def parts(folder: Path) -> Tree:
+    return {part.name: part.read_bytes() for part in folder.glob("part-*")}
+
+
+@pytest.mark.parametrize(
+    "memory",
+    [("--memory", "400M"), RUNS, ("--memory", "64M", "--runner", "processes")],
+    ids=["memory", "runs", "processes"],
+)
+def test_terasort(memory: tuple[str, ...], bucket: Bucket) -> None:
+    run("teragen", "300k", "in", "--files", "2", "--no-sync")
+    run("terasort", "in", "out", "--partitions", "3", "--no-sync")
+    run("teragen", "300k", bucket.url("deep/in"), "--files", "2")
+    assert bucket.objects("deep/in") == parts(Path("in"))
+    command = ["terasort", bucket.url("deep/in"), bucket.url("out"), *memory, "--partitions", "3"]
+    run(*command)
+    assert bucket.objects("out") == parts(Path("out"))
+    assert "exists" in failure(*command)
+    run(*command, "--overwrite")
+    assert bucket.objects("out") == parts(Path("out"))
+    found = report("teravalidate", bucket.url("out"), "--against", bucket.url("deep/in"))
+    assert found["records"] == 300_000
+    assert bucket.uploads() == []
+
+
+def test_sort_python_and_word_count(bucket: Bucket, tmp_path: Path) -> None:
+    bench = Bench.made(tmp_path / "bench", 1_500_000)
+    text = tmp_path / "bench" / "in.txt"
+    run("sort", text, "-o", "wanted")
+    run("sort", text, "-o", bucket.url("a key/in.txt"))
+    assert bucket.objects("a key/in.txt") == {"": Path("wanted").read_bytes()}
+    text.write_bytes(Path("wanted").read_bytes())
+    run("sort", bucket.url("a key/in.txt"), "-o", bucket.url("out"), "--reverse")
+    run("sort", text, "-o", "wanted", "--reverse")
+    assert bucket.objects("out") == {"": Path("wanted").read_bytes()}
+    run("wordcount", text, "counted", "--parts", "2")
+    run("wordcount", bucket.url("a key"), bucket.url("counted"), "--parts", "2")
+    assert bucket.objects("counted") == parts(Path("counted"))
+    run(*bench.command("function", tmp_path / "words"))
+    run(*on_s3(bench, "function", bucket, "a key/in.txt"))
+    assert bucket.objects("words") == parts(tmp_path / "words")
+    assert bucket.uploads() == []
+
+
+def on_s3(bench: Bench, job: str, bucket: Bucket, key: str) -> list[str | Path]:
+    """The command line of a Python job from and to a bucket."""
+    local = bench.command(job, Path("words"))
+    there = {str(bench.folder / "in.txt"): bucket.url(key), "words": bucket.url("words")}
+    return [there.get(str(word), word) for word in local]
+
+
+def test_python_reads_what_is_in_a_bucket(bucket: Bucket) -> None:
+    Path("job.py").write_text(
+        "import sys\nimport gristmill as gm\n"
+        "source, target = sys.argv[1:]\n"
+        "job = gm.Job(gm.text(source), map=lambda line: [(line[0], 1)], reduce=gm.sum(),\n"
+        "             output=gm.tsv(target))\n"
+        "print(sorted(job.run().read()))\n"
+    )
+    Path("lines").write_text("apple\nash\nbirch\n")
+    run("sort", "lines", "-o", bucket.url("trees"))
+    python = str(GRISTMILL.with_name("python"))
+    command = [python, "job.py", bucket.url("trees"), bucket.url("letters")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "[('a', '2'), ('b', '1')]\n"), done.stderr
+
+
+def test_more_names_than_a_listing_holds(bucket: Bucket) -> None:
+    """A listing has a thousand names."""
+    (bucket.folder / "many").mkdir()
+    for number in range(1200):
+        (bucket.folder / "many" / f"{number}+ %41").write_text("word\n")
+    run("wordcount", bucket.url("many"), bucket.url("counted"))
+    assert bucket.objects("counted") == {"part-r-00000": b"word\t1200\n"}
+
+
+@pytest.mark.parametrize("job", ["memory", "runs"])
+def test_killed_at_any_moment(job: str, bucket: Bucket, home: Path) -> None:
+    run("teragen", "300k", "in", "--files", "2", "--no-sync")
+    run("terasort", "in", "out", "--partitions", "3", "--no-sync")
+    memory = {"memory": ("--memory", "400M"), "runs": RUNS}[job]
+    run("teragen", "300k", bucket.url("in"), "--files", "2")
+    shutil.rmtree(home, ignore_errors=True)
+    process = begun(
+        "terasort", bucket.url("in"), bucket.url("out"), *memory, "--partitions", "3", "--history"
+    )
+    wait_for_history(home, process, "job_began")
+    killed = 0
+    while True:
+        time.sleep(random.uniform(0, 0.6 if killed else 0.1))
+        if killed < KILLS:
+            process.kill()
+        _, errors = process.communicate(timeout=60)
+        if process.returncode != -signal.SIGKILL:
+            assert process.returncode == 0 or "it is over: succeeded" in errors, errors
+            break
+        killed += 1
+        process = begun("resume", "last")
+    assert events_of(home)[-1]["event"] == "job_finished"
+    assert bucket.objects("out") == parts(Path("out"))
+    assert bucket.uploads() == []
+
+
+def begun(*command: str) -> subprocess.Popen[str]:
+    """Start a job; some of its requests are refused, or lose their reply."""
+    faults = f"refused=0.08,lost=0.05,seed={random.randrange(1 << 20)}"
+    return subprocess.Popen(
+        [GRISTMILL, *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        env=clean_environment(GRISTMILL_OBJECTS_FAULTS=faults),
+    )
+
+
+def test_a_job_that_fails_or_is_ended_leaves_no_object_and_no_upload(bucket: Bucket) -> None:
+    run("teragen", "300k", "in", "--no-sync")
+    for end in (signal.SIGTERM, signal.SIGKILL):
+        process = begun(
+            "terasort", "in", bucket.url("out"), *RUNS, "--partitions", "3", "--history"
+        )
+        while process.poll() is None and not bucket.uploads():
+            time.sleep(0.002)
+        process.send_signal(end)
+        process.communicate(timeout=60)
+        assert process.returncode != 0
+        if end == signal.SIGKILL:
+            run("jobs", "prune", "--older-than", "0")
+        assert (bucket.files(), bucket.uploads()) == ([], [])
+
+
+def test_failures_are_one_paragraph_with_what_to_do(
+    bucket: Bucket, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = bucket.url("made")
+    run("teragen", "1k", here)
+    wrong: dict[str, tuple[str, dict[str, str]]] = {
+        "there is no bucket no-such-bucket": ("s3://no-such-bucket/in", {}),
+        "no such file or directory": (bucket.url("missing"), {}),
+        "the store does not know the access key": (here, {"AWS_ACCESS_KEY_ID": "AKNOBODY"}),
+        "AWS_SECRET_ACCESS_KEY": (here, {"AWS_SECRET_ACCESS_KEY": "wrong"}),
+        "there are no credentials for S3": (here, {"AWS_ACCESS_KEY_ID": ""}),
+        "no answer from http://127.0.0.1:1": (here, {"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}),
+        "there is no profile": (here, {"AWS_PROFILE": "nobody"}),
+        "it names no bucket": ("s3:///in", {}),
+    }
+    for says, (location, environment) in wrong.items():
+        with monkeypatch.context() as changed:
+            for name, value in environment.items():
+                changed.setenv(name, value)
+            error = failure("teravalidate", location, status=2 if says in USAGE else 1)
+        assert says in error
+        assert "What to do" in error or says == "no such file or directory"
+        assert server.secret not in error
+    assert "there is no bucket" in failure("teragen", "1k", "s3://no-such-bucket/out")
+    assert [name for name in bucket.files() if not name.startswith("made/")] == []
+
+
+#: Failures that the command line is blamed for.
+USAGE = ("there is no profile", "it names no bucket")
+
+
+def test_a_reader_reads_one_version_also_in_a_fork(bucket: Bucket) -> None:
+    run("teragen", "300k", bucket.url("in"))
+    Path("replace.py").write_text(
+        "import os, subprocess, sys\nfrom gristmill._core import RangeReader\n"
+        "reader = RangeReader(sys.argv[1])\n"
+        "first = reader.read_at(0, 100)\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    os._exit(reader.read_at(0, 100) != first)\n"
+        "assert os.waitpid(child, 0)[1] == 0\n"
+        "subprocess.run(sys.argv[2:], check=True)\n"
+        "reader.read_at(100, 100)\n"
+    )
+    replace = [GRISTMILL, "teragen", "300k", bucket.url("in"), "--overwrite", "--skew"]
+    python = GRISTMILL.with_name("python")
+    done = subprocess.run(
+        [python, "replace.py", bucket.url("in/part-m-00000"), *replace],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert "it was replaced while the job read it" in done.stderr
+    assert f"{bucket.url('in/part-m-00000')}" in done.stderr
+
+
+def test_no_text_has_a_secret(bucket: Bucket, server: Server, home: Path) -> None:
+    secrets = (server.secret, server.key)
+    said = ""
+    run("teragen", "20k", "in", "--files", "2")
+    for runner in ("threads", "processes"):
+        out = bucket.url(f"out-{runner}")
+        command = ["in", out, "--memory", "64M", "--runner", runner]
+        for more in ((), ("--json", "--overwrite")):
+            done = run("terasort", *command, "--history", *more)
+            said += done.stdout + done.stderr
+        done = run("explain", "terasort", out, "sorted", "--runner", runner)
+        said += done.stdout + done.stderr
+    said += run("jobs").stdout + run("jobs", "show", "last").stdout
+    out = bucket.url("out-threads")
+    said += failure("teravalidate", out, AWS_ACCESS_KEY_ID="AKNOBODY")
+    said += failure("teravalidate", out, AWS_ENDPOINT_URL="http://127.0.0.1:1")
+    kept = [path for folder in (home, Path(), bucket.folder) for path in folder.rglob("*")]
+    assert any(path.name == "events.jsonl" for path in kept)
+    for text in (said.encode(), *(path.read_bytes() for path in kept if path.is_file())):
+        assert not any(secret.encode() in text for secret in secrets)
