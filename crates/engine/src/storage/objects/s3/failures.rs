@@ -3,7 +3,7 @@
 use http::StatusCode;
 use object_store::client::{HttpError, HttpErrorKind};
 
-use super::client::{Call, Client, Reply};
+use super::call::{Call, Reply};
 use super::replies::{Refusal, refusal};
 use crate::error::{Error, Kind};
 use crate::storage::objects::retry::replaced;
@@ -21,10 +21,10 @@ pub fn is_no_bucket(error: &Error) -> bool {
     error.detail_of(CODE) == Some("NoSuchBucket")
 }
 
-/// The error of a request that was refused.
-pub fn failure(client: &Client, call: &Call<'_>, reply: &Reply) -> Error {
+/// The error of a request that was refused by the store at `place`, an endpoint and a region.
+pub fn failure(place: (&str, &str), call: &Call<'_>, reply: &Reply) -> Error {
     let refused = refusal(&reply.body).unwrap_or_default();
-    let (bucket, endpoint) = (&call.bucket, client.endpoint());
+    let (bucket, (endpoint, region)) = (&call.bucket, place);
     let new = |kind, message: &str| Error::new(kind, call.operation, message);
     let permit = |message: &str| new(Kind::Permission, message);
     let error = match (&*refused.code, reply.status) {
@@ -58,7 +58,7 @@ pub fn failure(client: &Client, call: &Call<'_>, reply: &Reply) -> Error {
             _,
         )
         | (_, StatusCode::MOVED_PERMANENTLY | StatusCode::TEMPORARY_REDIRECT) => {
-            elsewhere(client, call, reply, &refused)
+            elsewhere(region, call, reply, &refused)
         }
         ("QuotaExceeded" | "XMinioStorageFull", _) | (_, StatusCode::INSUFFICIENT_STORAGE) => {
             new(Kind::DiskFull, "the store is full, or the quota is used up")
@@ -106,10 +106,10 @@ fn may_pass(code: &str, status: StatusCode) -> bool {
 }
 
 /// The bucket is in another region than the one that was asked.
-fn elsewhere(client: &Client, call: &Call<'_>, reply: &Reply, refused: &Refusal) -> Error {
+fn elsewhere(asked: &str, call: &Call<'_>, reply: &Reply, refused: &Refusal) -> Error {
     let named = reply.headers.get("x-amz-bucket-region");
     let named = named.and_then(|region| region.to_str().ok());
-    let (bucket, asked) = (&call.bucket, client.region());
+    let bucket = &call.bucket;
     let (message, advice) = match named.or(refused.region.as_deref()) {
         Some(region) => (
             format!("the bucket {bucket} is in the region {region}, not in {asked}"),

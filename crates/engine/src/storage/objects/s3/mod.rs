@@ -10,6 +10,7 @@
 //!
 //! [`Retried`]: super::retry::Retried
 
+mod call;
 mod client;
 mod failures;
 mod profiles;
@@ -29,7 +30,8 @@ pub use settings::Settings;
 use super::{KeptPart, Object, Objects, Upload, UploadPart, hex};
 use crate::error::{Error, Kind, Result};
 use crate::storage::location::Location;
-use client::{Call, Client, Reply};
+use call::{Call, Reply};
+use client::Client;
 use failures::failure;
 use replies::{CompleteMultipartUpload, Listing, Parts, Started, Uploads};
 
@@ -59,7 +61,7 @@ impl S3 {
         if reply.status.is_success() {
             Ok(reply)
         } else {
-            Err(failure(&self.client, call, &reply))
+            Err(failure(self.client.place(), call, &reply))
         }
     }
 
@@ -158,7 +160,7 @@ impl Objects for S3 {
                 let message = "the store does not send ranges of objects";
                 Err(Error::new(Kind::Io, call.operation, message).with_path(path))
             }
-            _ => Err(failure(&self.client, &call, &reply).with("offset", offset)),
+            _ => Err(failure(self.client.place(), &call, &reply).with("offset", offset)),
         }
     }
 
@@ -235,7 +237,7 @@ impl Objects for S3 {
         let reply = self.done(&call)?;
         // The store begins its reply before it is done: what went wrong since stands in the text.
         if replies::is_failure(&reply.body) {
-            return Err(failure(&self.client, &call, &reply));
+            return Err(failure(self.client.place(), &call, &reply));
         }
         Ok(())
     }

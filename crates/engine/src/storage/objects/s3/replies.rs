@@ -6,7 +6,7 @@ use quick_xml::de::from_reader;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::client::Call;
+use super::call::Call;
 use crate::error::{Error, Kind, Result};
 use crate::storage::objects::Upload;
 
