@@ -357,7 +357,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Appends bytes, as [`bytes`].
+    /// Appends bytes, as [`bytes()`].
     ///
     /// ```
     /// use gristmill_engine::value::Writer;
