@@ -114,7 +114,7 @@ fn merge_runs() -> Arc<Vec<MergeRun>> {
 fn range(task: u32) -> RangeSpec {
     RangeSpec {
         file: OutputFile {
-            path: folder(&format!("output/part-r-{task:07}")),
+            path: folder(&format!("output/part-r-{task:07}")).into(),
             bytes: 1 << 28,
         },
         offset: u64::from(task) << 10,

@@ -11,7 +11,6 @@ use crate::stores::stores;
 
 /// Refuses an output that no job could begin to write now.
 #[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "as PyO3 gives it")]
 #[pyo3(signature = (folder, *, overwrite, command_line))]
 pub fn check_output(
     py: Python<'_>,
@@ -19,6 +18,6 @@ pub fn check_output(
     overwrite: bool,
     command_line: bool,
 ) -> PyResult<()> {
-    py.detach(|| commit::check_output(&stores(), &folder, overwrite))
+    py.detach(|| commit::check_output(&stores(), &folder.into(), overwrite))
         .map_err(|error| to_exception(&error, spelling_of(command_line)))
 }

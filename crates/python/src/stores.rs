@@ -1,7 +1,7 @@
 //! The stores of this process, as its environment has them; and files of them, for formats in Python.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use gristmill_engine::commit::SUCCESS;
@@ -11,7 +11,7 @@ use gristmill_engine::storage::location::Location;
 use gristmill_engine::storage::objects::faults::Faults;
 use gristmill_engine::storage::objects::s3::Settings;
 use gristmill_engine::storage::stores::Stores;
-use gristmill_engine::storage::{Caching, ReadFile, Store};
+use gristmill_engine::storage::{Caching, ReadFile};
 use gristmill_engine::{Error, Kind, Result};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -63,16 +63,14 @@ pub fn stores_of_job() -> Result<Arc<Stores>> {
 
 /// Whether a location is no path of this machine.
 #[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "as PyO3 gives it")]
 pub fn is_remote(path: PathBuf) -> bool {
-    Location::of(&path).is_remote()
+    Location::from(path).is_remote()
 }
 
 /// Whether something is at a location.
 #[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "as PyO3 gives it")]
 pub fn exists(py: Python<'_>, path: PathBuf) -> PyResult<bool> {
-    let found = py.detach(|| stores().stat(&path));
+    let found = py.detach(|| stores().stat(&path.into()));
     found
         .map(|found| found.is_some())
         .map_err(|error| to_python(&error))
@@ -80,20 +78,20 @@ pub fn exists(py: Python<'_>, path: PathBuf) -> PyResult<bool> {
 
 /// The files that a location stands for; of a job's output, its parts.
 #[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "as PyO3 gives it")]
 pub fn find_files(py: Python<'_>, path: PathBuf) -> PyResult<Vec<OsString>> {
-    let found = py.detach(|| files_below(&stores(), &path));
+    let found = py.detach(|| files_below(&stores(), &path.into()));
     let found = found.map_err(|error| to_python(&error))?;
-    Ok(found.into_iter().map(PathBuf::into_os_string).collect())
+    let spelled = found.into_iter().map(|file| file.as_typed().into());
+    Ok(spelled.collect())
 }
 
-fn files_below(stores: &Stores, path: &Path) -> Result<Vec<PathBuf>> {
+fn files_below(stores: &Stores, path: &Location) -> Result<Vec<Location>> {
     let Named::Files(files) = files_of(stores, path)? else {
         return Err(not_a_file(path));
     };
-    let mut files: Vec<PathBuf> = files.into_iter().map(|file| file.path).collect();
-    let is_part = |file: &PathBuf| {
-        let name = file.file_name().unwrap_or_default();
+    let mut files: Vec<Location> = files.into_iter().map(|file| file.path).collect();
+    let is_part = |file: &Location| {
+        let name = file.name().unwrap_or_default();
         name.as_encoded_bytes().starts_with(b"part-")
     };
     if stores.stat(&path.join(SUCCESS))?.is_some() {
@@ -102,7 +100,7 @@ fn files_below(stores: &Stores, path: &Path) -> Result<Vec<PathBuf>> {
     if files.is_empty() {
         let message = "it holds no files (names that begin with _ or . do not count)";
         return Err(Error::new(Kind::NotFound, "find the input", message)
-            .with_path(path)
+            .with_path(path.as_typed())
             .advise("name the files"));
     }
     Ok(files)
@@ -118,13 +116,12 @@ pub struct RangeReader {
 #[pymethods]
 impl RangeReader {
     #[new]
-    #[expect(clippy::needless_pass_by_value, reason = "as PyO3 gives it")]
     fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         let opened = py.detach(|| {
-            let stores = stores();
-            let stat = stores.stat(&path)?;
-            let stat = stat.ok_or_else(|| not_there("open the input", &path))?;
-            Ok((stores.open(&path, Caching::Cached)?, stat.bytes))
+            let (stores, location) = (stores(), path.into());
+            let stat = stores.stat(&location)?;
+            let stat = stat.ok_or_else(|| not_there("open the input", location.as_typed()))?;
+            Ok((stores.open(&location, Caching::Cached)?, stat.bytes))
         });
         let (file, bytes) = opened.map_err(|error: Error| to_python(&error))?;
         Ok(RangeReader { file, bytes })

@@ -13,7 +13,7 @@ use super::within::{self, make_above};
 use super::{CommitOptions, Committer, Made, OLD, OUTPUT, SUCCESS};
 use crate::error::{Error, JobOption, Kind, Result, show_bytes};
 use crate::names::show_path;
-use crate::storage::location::parent_of;
+use crate::storage::location::{Location, parent_of};
 use crate::storage::{Caching, FileKind, LocalDisk, Lock};
 
 /// An output being made: its job folder, locked.
@@ -42,7 +42,7 @@ impl<'a> Staging<'a> {
     /// let store = Memory::with_room_for(1000);
     /// let options = CommitOptions { overwrite: false, sync: true };
     /// let staging = Staging::begin(&store, "/out".as_ref(), "job_1", 3, options)?;
-    /// store.create(&staging.path_of("part-r-00000".as_ref()), 3, Caching::Direct)?.write_at(b"abc", 0)?;
+    /// store.create(&staging.staged().join("part-r-00000"), 3, Caching::Direct)?.write_at(b"abc", 0)?;
     /// assert!(store.stat("/out".as_ref())?.is_none());
     /// Box::new(staging).publish(&Made { names: &["part-r-00000".into()], uploads: &[], success: b"{}" })?;
     /// assert_eq!(store.bytes_of("/out/part-r-00000".as_ref()), Some(b"abc".to_vec()));
@@ -182,7 +182,7 @@ impl<'a> Staging<'a> {
             (path, to)
         });
         let names = parts.iter().map(PathBuf::as_path).chain([SUCCESS.as_ref()]);
-        let new = names.map(|name| (self.path_of(name), self.target.join(name)));
+        let new = names.map(|name| (self.staged().join(name), self.target.join(name)));
         for (from, to) in aside.chain(new) {
             make_above(self.store, &to)?;
             self.store.rename(&from, &to)?;
@@ -260,8 +260,8 @@ impl Committer for Staging<'_> {
         &self.folder
     }
 
-    fn path_of(&self, name: &Path) -> PathBuf {
-        self.staged().join(name)
+    fn path_of(&self, name: &Path) -> Location {
+        self.staged().join(name).into()
     }
 
     fn publish(mut self: Box<Self>, made: &Made<'_>) -> Result<()> {

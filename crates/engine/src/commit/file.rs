@@ -15,7 +15,7 @@ use super::adopt::{Ownership, may_go, take};
 use super::folder::{create, is_there, job_folder, lock, prefix_of, remove_folder, sweep};
 use super::{Committer, Made};
 use crate::error::{Error, Kind, Result};
-use crate::storage::location::parent_of;
+use crate::storage::location::{Location, parent_of};
 use crate::storage::{Caching, FileKind, LocalDisk, Lock};
 
 /// How much of the output's name its job folder has: both have to fit in what a file system takes.
@@ -123,8 +123,8 @@ impl Committer for FileStaging<'_> {
         &self.folder
     }
 
-    fn path_of(&self, _name: &Path) -> PathBuf {
-        self.staged()
+    fn path_of(&self, _name: &Path) -> Location {
+        self.staged().into()
     }
 
     /// Gives the file its name, with the permissions of the file that had it.

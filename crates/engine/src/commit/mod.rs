@@ -38,10 +38,10 @@ pub use within::{check_file_name, is_file_name, make_above};
 use self::directory::check_target;
 use self::folder::{DEFINITION, make, no_parent};
 use crate::error::Result;
+use crate::storage::LocalDisk;
 use crate::storage::location::{Location, parent_of};
 use crate::storage::objects::Upload;
 use crate::storage::stores::Stores;
-use crate::storage::{LocalDisk, Store};
 
 /// The file that says that a directory holds a finished job's output, and what that job proved.
 pub const SUCCESS: &str = "_SUCCESS";
@@ -84,7 +84,7 @@ pub trait Committer: std::fmt::Debug {
     fn folder(&self) -> &Path;
 
     /// Where a task writes the output file `name`.
-    fn path_of(&self, name: &Path) -> PathBuf;
+    fn path_of(&self, name: &Path) -> Location;
 
     /// Publishes the output.
     fn publish(self: Box<Self>, made: &Made<'_>) -> Result<()>;
@@ -125,7 +125,7 @@ pub trait Committer: std::fmt::Debug {
 /// use gristmill_engine::storage::{LocalDisk, memory::Memory, stores::Stores};
 /// let disk = Memory::with_room_for(1000);
 /// let stores = Stores::new(std::sync::Arc::new(disk.clone()));
-/// let check = |overwrite| check_output(&stores, "/jobs/out".as_ref(), overwrite).map_err(|error| error.kind());
+/// let check = |overwrite| check_output(&stores, &"/jobs/out".into(), overwrite).map_err(|error| error.kind());
 /// assert_eq!(check(false), Err(Kind::NotFound));
 /// disk.create_directory("/jobs".as_ref())?;
 /// assert_eq!(check(false), Ok(()));
@@ -133,13 +133,13 @@ pub trait Committer: std::fmt::Debug {
 /// assert_eq!((check(false), check(true)), (Err(Kind::Exists), Ok(())));
 /// # Ok::<(), gristmill_engine::Error>(())
 /// ```
-pub fn check_output(stores: &Stores, target: &Path, overwrite: bool) -> Result<()> {
-    if Location::of(target).is_remote() {
+pub fn check_output(stores: &Stores, target: &Location, overwrite: bool) -> Result<()> {
+    let Some(path) = target.local() else {
         return upload::check(stores, target, overwrite, false);
-    }
-    check_target(&**stores.disk(), target, overwrite)?;
-    let parent = parent_of(target);
-    if stores.stat(parent)?.is_none() {
+    };
+    check_target(&**stores.disk(), path, overwrite)?;
+    let parent = parent_of(path);
+    if stores.disk().stat(parent)?.is_none() {
         return Err(no_parent(parent));
     }
     Ok(())

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::*;
 use crate::error::Kind;
 use crate::storage::local::Local;
-use crate::storage::{Caching, Output as _};
+use crate::storage::{Caching, Output as _, Store as _};
 
 const KEEP: CommitOptions = CommitOptions {
     overwrite: false,
@@ -26,7 +26,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 fn put(staging: &Staging<'_>, bytes: &[u8]) {
-    let path = staging.path_of("part-r-00000".as_ref());
+    let path = staging.staged().join("part-r-00000");
     Local
         .create(&path, bytes.len() as u64, Caching::Direct)
         .unwrap()
@@ -158,7 +158,7 @@ fn a_dead_jobs_folder_is_taken_over_and_only_then_cleared_away() {
         &Ownership::default(),
     );
     let staging = staging.unwrap();
-    let part = Local.create(&staging.path_of("part-0".as_ref()), 1, Caching::Cached);
+    let part = Local.create(&staging.staged().join("part-0"), 1, Caching::Cached);
     part.unwrap().write_at(b"x", 0).unwrap();
     publish(staging, "part-0");
     assert_eq!(names(root.path()), ["out"]);

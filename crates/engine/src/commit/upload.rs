@@ -23,12 +23,11 @@ use super::places::check_directory;
 use super::within::is_file_name;
 use super::{CommitOptions, Committer, Made, SUCCESS};
 use crate::error::{Error, JobOption, Kind, Result};
-use crate::names::show_path;
 use crate::storage::location::Location;
 use crate::storage::objects::{Objects, Upload};
 use crate::storage::overlap::TRANSFER_BYTES;
 use crate::storage::stores::Stores;
-use crate::storage::{Caching, FileKind, LocalDisk, Output, Store};
+use crate::storage::{Caching, FileKind, LocalDisk};
 
 /// Files that are sent at once, of those that tasks left on the local disk.
 const SENDERS: usize = 4;
@@ -42,16 +41,15 @@ const SUCCESS_BYTES_MAX: u64 = 64 << 20;
 /// ```
 /// use gristmill_engine::commit::home_of;
 /// let spill = ["/tmp".into()];
-/// assert_eq!(home_of("data/out".as_ref(), &spill).to_str(), Some("data/out"));
-/// assert_eq!(home_of("s3://b/out".as_ref(), &spill).to_str(), Some("/tmp/out-6f423417"));
+/// assert_eq!(home_of(&"data/out".into(), &spill).to_str(), Some("data/out"));
+/// assert_eq!(home_of(&"s3://b/out".into(), &spill).to_str(), Some("/tmp/out-6f423417"));
 /// ```
-pub fn home_of(target: &Path, spill_dirs: &[PathBuf]) -> PathBuf {
-    let location = Location::of(target);
-    if !location.is_remote() {
-        return target.to_owned();
+pub fn home_of(target: &Location, spill_dirs: &[PathBuf]) -> PathBuf {
+    if let Some(path) = target.local() {
+        return path.to_owned();
     }
-    let mut name = location.name().unwrap_or_default().to_owned();
-    let crc = crc32fast::hash(target.as_os_str().as_encoded_bytes());
+    let mut name = target.name().unwrap_or_default().to_owned();
+    let crc = crc32fast::hash(target.as_typed().as_os_str().as_encoded_bytes());
     name.push(format!("-{crc:08x}"));
     spill_dirs
         .first()
@@ -63,14 +61,14 @@ pub fn home_of(target: &Path, spill_dirs: &[PathBuf]) -> PathBuf {
 #[derive(Debug)]
 pub struct UploadCommitter<'a> {
     stores: &'a Stores,
-    target: PathBuf,
+    target: Location,
     /// The output is one object, not a directory of them.
     is_file: bool,
     /// The job's folder; gone with this.
     folder: Staging<'a>,
     adopted: Option<Ownership>,
     /// What was completed of an output that has no `_SUCCESS` yet.
-    completed: Vec<PathBuf>,
+    completed: Vec<Location>,
 }
 
 impl<'a> UploadCommitter<'a> {
@@ -81,7 +79,7 @@ impl<'a> UploadCommitter<'a> {
     /// The output exists, or another job on this machine writes it.
     pub fn begin(
         stores: &'a Stores,
-        (target, is_file): (&Path, bool),
+        (target, is_file): (&Location, bool),
         spill_dirs: &[PathBuf],
         job: &str,
         options: CommitOptions,
@@ -106,7 +104,7 @@ impl<'a> UploadCommitter<'a> {
         };
         let committer = UploadCommitter {
             stores,
-            target: target.to_owned(),
+            target: target.clone(),
             is_file,
             folder,
             adopted: adopted.cloned(),
@@ -174,11 +172,11 @@ impl<'a> UploadCommitter<'a> {
     /// Removes an old output: its `_SUCCESS` first, so that what is left of it counts no more.
     fn remove_old(&self, names: &[PathBuf]) -> Result<()> {
         let objects = self.objects()?;
-        let mut old: Vec<PathBuf> = old_names(self.stores, &self.target)?;
+        let mut old: Vec<Location> = old_names(self.stores, &self.target)?;
         old.extend(self.stores.list(&self.target)?);
-        objects.delete(&self.target.join(SUCCESS))?;
-        let new: Vec<PathBuf> = names.iter().map(|name| self.path_of(name)).collect();
-        old.retain(|path| is_output(path) && !new.contains(path));
+        objects.delete(self.target.join(SUCCESS).as_typed())?;
+        let new: Vec<Location> = names.iter().map(|name| self.path_of(name)).collect();
+        old.retain(|path| is_output(path.as_typed()) && !new.contains(path));
         old.iter()
             .try_for_each(|path| remove_below(self.stores, objects, path))
     }
@@ -197,7 +195,7 @@ impl<'a> UploadCommitter<'a> {
 
 /// Fails unless the object is there, as long as what was sent and with its CRC.
 fn check_made(objects: &dyn Objects, upload: &Upload) -> Result<()> {
-    match objects.head(&upload.path)? {
+    match objects.head(upload.path.as_typed())? {
         Some(object) if upload.made(&object) => Ok(()),
         found => {
             let message = match found {
@@ -209,7 +207,7 @@ fn check_made(objects: &dyn Objects, upload: &Upload) -> Result<()> {
                 None => "it was completed, and is not there".to_owned(),
             };
             Err(Error::new(Kind::Proof, "publish the output", message)
-                .with_path(&upload.path)
+                .with_path(upload.path.as_typed())
                 .advise("let no other program write to the output, then run again"))
         }
     }
@@ -224,11 +222,11 @@ impl Committer for UploadCommitter<'_> {
         self.folder.folder()
     }
 
-    fn path_of(&self, name: &Path) -> PathBuf {
+    fn path_of(&self, name: &Path) -> Location {
         if self.is_file {
             self.target.clone()
         } else {
-            Location::of(&self.target).join(name)
+            self.target.join(name)
         }
     }
 
@@ -241,12 +239,11 @@ impl Committer for UploadCommitter<'_> {
                 return Err(Error::bug("publish the output", message));
             };
             let objects = self.objects()?;
-            let kept = objects.parts(&upload.path, &upload.id)?;
+            let path = upload.path.as_typed();
+            let kept = objects.parts(path, &upload.id)?;
             if !kept.is_some_and(|kept| upload.is_kept(&kept)) {
                 let message = "the store does not have the parts that were sent";
-                return Err(
-                    Error::new(Kind::Proof, "publish the output", message).with_path(&upload.path)
-                );
+                return Err(Error::new(Kind::Proof, "publish the output", message).with_path(path));
             }
             objects.complete(upload)?;
             return check_made(objects, upload);
@@ -275,7 +272,7 @@ impl Drop for UploadCommitter<'_> {
         // The job's own error is what counts; the next job to this output ends what stays.
         let Ok(objects) = self.objects() else { return };
         for path in &self.completed {
-            let _ = objects.delete(path);
+            let _ = objects.delete(path.as_typed());
         }
         let _ = end_uploads(objects, &self.target);
     }
@@ -285,29 +282,35 @@ impl Drop for UploadCommitter<'_> {
 ///
 /// # Errors
 /// The store cannot be reached.
-pub fn end_uploads_to(stores: &Stores, target: &Path) -> Result<()> {
+pub fn end_uploads_to(stores: &Stores, target: &Location) -> Result<()> {
     match stores.objects(target) {
         Some(objects) => end_uploads(objects, target),
         None => Ok(()),
     }
 }
 
-fn end_uploads(objects: &dyn Objects, target: &Path) -> Result<()> {
-    let uploads = objects.uploads(target)?;
+fn end_uploads(objects: &dyn Objects, target: &Location) -> Result<()> {
+    let uploads = objects.uploads(target.as_typed())?;
     uploads
         .iter()
         .try_for_each(|(path, id)| objects.abort(path, id))
 }
 
-fn objects_of<'s>(stores: &'s Stores, target: &Path) -> Result<&'s dyn Objects> {
+fn objects_of<'s>(stores: &'s Stores, target: &Location) -> Result<&'s dyn Objects> {
     let objects = stores.objects(target);
     objects.ok_or_else(|| Error::bug("write the output", "it is not in an object store"))
 }
 
 /// Whether an output may be written there.
-pub(super) fn check(stores: &Stores, target: &Path, overwrite: bool, is_file: bool) -> Result<()> {
-    let refuse = |kind, what: &str| Error::new(kind, "write the output", what).with_path(target);
-    if Location::of(target).name().is_none() {
+pub(super) fn check(
+    stores: &Stores,
+    target: &Location,
+    overwrite: bool,
+    is_file: bool,
+) -> Result<()> {
+    let refuse =
+        |kind, what: &str| Error::new(kind, "write the output", what).with_path(target.as_typed());
+    if target.name().is_none() {
         return Err(refuse(Kind::BadOption, "it has no name of its own").advise("name an output"));
     }
     // A listing may be late: an output is there where its `_SUCCESS` is.
@@ -334,17 +337,17 @@ pub(super) fn check(stores: &Stores, target: &Path, overwrite: bool, is_file: bo
         ));
     }
     let entries = stores.list(target)?;
-    if let Some(foreign) = entries.iter().find(|path| !is_output(path)) {
+    if let Some(foreign) = entries.iter().find(|path| !is_output(path.as_typed())) {
         let what = "the directory holds more than a job's output, and overwriting would remove it";
         return Err(refuse(Kind::Exists, what)
-            .with("for example", show_path(foreign))
+            .with("for example", foreign)
             .advise("name another output, or remove the directory yourself"));
     }
     Ok(())
 }
 
 /// The names that an old output's `_SUCCESS` has: a listing may be late.
-fn old_names(stores: &Stores, target: &Path) -> Result<Vec<PathBuf>> {
+fn old_names(stores: &Stores, target: &Location) -> Result<Vec<Location>> {
     #[derive(Deserialize)]
     struct Old {
         parts: Vec<OldPart>,
@@ -369,7 +372,7 @@ fn old_names(stores: &Stores, target: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// Removes an object, or all below what stands for a directory.
-fn remove_below(stores: &Stores, objects: &dyn Objects, path: &Path) -> Result<()> {
+fn remove_below(stores: &Stores, objects: &dyn Objects, path: &Location) -> Result<()> {
     match stores.stat(path)?.map(|stat| stat.kind) {
         Some(FileKind::Directory) => {
             let inside = stores.list(path)?;
@@ -377,7 +380,7 @@ fn remove_below(stores: &Stores, objects: &dyn Objects, path: &Path) -> Result<(
                 .iter()
                 .try_for_each(|path| remove_below(stores, objects, path))
         }
-        Some(_) => objects.delete(path),
+        Some(_) => objects.delete(path.as_typed()),
         None => Ok(()),
     }
 }

@@ -11,12 +11,13 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::storage::Stat;
+use crate::storage::location::Location;
 pub use crate::sys::machine::MachineCpu;
 use crate::task::Checkpoint;
 
@@ -211,8 +212,7 @@ pub struct JobBasis {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileVersion {
     /// Its name when it was looked at, for people.
-    #[serde(with = "crate::names")]
-    pub path: PathBuf,
+    pub path: Location,
     /// Its length.
     pub bytes: u64,
     /// When it was changed, in nanoseconds since 1970: as text, since it has more than 64 bits.
@@ -223,9 +223,9 @@ pub struct FileVersion {
 
 impl FileVersion {
     /// A file as the store knows it.
-    pub fn new(path: &Path, stat: &Stat) -> Self {
+    pub fn new(path: impl Into<Location>, stat: &Stat) -> Self {
         FileVersion {
-            path: path.to_owned(),
+            path: path.into(),
             bytes: stat.bytes,
             modified_ns: stat.modified_ns.to_string(),
             identity: stat.identity,

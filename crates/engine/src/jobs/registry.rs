@@ -135,7 +135,7 @@ impl JobSpec {
         let mut common: Common = deserialize(common)?;
         let kind = (registered.read)(own)?;
         let output = kind.output().map(Output::path);
-        let is_remote = output.is_some_and(|path| Location::of(path).is_remote());
+        let is_remote = output.is_some_and(Location::is_remote);
         if is_remote && common.spill_dir.is_empty() {
             common.spill_dir.push(".".into()); // runs and the job's folder are on a local disk
         }
@@ -160,10 +160,8 @@ impl JobSpec {
     /// The same job with absolute paths, where `directory` is the one that it was asked for in.
     #[must_use]
     pub fn rooted(mut self, directory: &Path) -> Self {
-        let own = self.kind.paths().into_iter();
-        for path in own.chain(self.common.paths()) {
-            *path = Location::of(path).rooted(directory);
-        }
+        self.kind.root(directory);
+        self.common.root(directory);
         self
     }
 }

@@ -16,8 +16,9 @@ use crate::record::checksum::Hex;
 use crate::record::layout::Layout;
 use crate::record::shape::Shape;
 use crate::split::{splits, stride};
+use crate::storage::Caps;
 use crate::storage::input::InputRange;
-use crate::storage::{Caps, Output as _};
+use crate::storage::location::Location;
 use crate::task::{
     GENERATE_WORKER_BYTES, GenerateSpec, InProcess, Node, OutputFile, TaskContext, TaskReport,
     TaskSpec,
@@ -35,7 +36,7 @@ options! {
     /// Options of `teragen`, as given.
     pub(in crate::jobs) struct TeragenSpec {
         rows: Rows = argument("How many records; k, m, b, t stand for 10^3, 10^6, 10^9, 10^12."),
-        output: PathBuf = argument("The directory to make."),
+        output: Location = argument("The directory to make."),
         layout: Layout = option(
             "hadoop",
             "Bytes after the key: as Hadoop's TeraGen, as gensort 1.5 (incompressible), or as gensort -a (text).",
@@ -160,7 +161,7 @@ fn tasks(
     spec: &TeragenSpec,
     rows: u64,
     task_bytes: u64,
-    paths: impl ExactSizeIterator<Item = PathBuf>,
+    paths: impl ExactSizeIterator<Item = Location>,
 ) -> Vec<(usize, GenerateSpec)> {
     let files = paths.len() as u128;
     // As Hadoop divides rows over maps: file i ends at row ceil(rows * (i + 1) / files).

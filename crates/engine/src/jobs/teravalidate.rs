@@ -5,7 +5,6 @@
 //! does. Other than Hadoop's, the job fails where it finds an error.
 
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
 
 use super::kind::{Described, JobKind};
 use super::steps::{Job, wrong_report};
@@ -17,8 +16,8 @@ use crate::plan::table::{CommandSpec, argument, option, options};
 use crate::record::RECORD_BYTES;
 use crate::record::checksum::Hex;
 use crate::split::{check_unchanged, check_whole_records, input_files, splits, stride};
-use crate::storage::Store;
 use crate::storage::input::InputFile;
+use crate::storage::location::Location;
 use crate::task::{
     InProcess, Node, TaskContext, TaskReport, TaskSpec, VALIDATE_WORKER_BYTES, ValidateSpec,
 };
@@ -31,8 +30,8 @@ const TASK_BYTES: u64 = 64 << 20;
 options! {
     /// Options of `teravalidate`, as given.
     pub(in crate::jobs) struct TeravalidateSpec {
-        input: PathBuf = argument("The directory to check."),
-        against: Option<PathBuf> = option(
+        input: Location = argument("The directory to check."),
+        against: Option<Location> = option(
             "nothing",
             "Check that the records are those of this file or directory, or have this checksum in hexadecimal.",
         ),
@@ -76,7 +75,7 @@ impl JobKind for TeravalidateSpec {
                 "find records",
                 "the directory holds no part files",
             )
-            .with_path(&self.input)
+            .with_path(self.input.as_typed())
             .advise("name the directory that a sort has written"));
         }
         let found = check(job, "validate", &files)?;
@@ -108,13 +107,13 @@ impl JobKind for TeravalidateSpec {
 
 /// Hadoop's order of files: that of their names with ":begin" behind them, byte by byte.
 fn in_order_of_names(mut files: Vec<InputFile>) -> Vec<InputFile> {
-    let key = |path: &Path| [path.file_name().unwrap_or_default().as_bytes(), b":begin"].concat();
+    let key = |of: &Location| [of.name().unwrap_or_default().as_bytes(), b":begin"].concat();
     files.sort_by_key(|file| key(&file.path));
     files
 }
 
-fn name_of(path: &Path) -> String {
-    path.file_name().map(show_path).unwrap_or_default()
+fn name_of(location: &Location) -> String {
+    location.name().map(show_path).unwrap_or_default()
 }
 
 /// What the files hold.
@@ -243,20 +242,20 @@ fn border_line(name_before: &str, before: &Key, name: &str, key: &Key) -> String
     )
 }
 
-fn misorder_error(path: &Path, misorder: &Misorder) -> Error {
+fn misorder_error(path: &Location, misorder: &Misorder) -> Error {
     let (before, after) = (key_text(&misorder.before), key_text(&misorder.after));
     disorder(format!("the key {after} follows the larger key {before}"))
-        .with_path(path)
+        .with_path(path.as_typed())
         .with("record", misorder.record)
         .with("offset", misorder.record * RECORD)
 }
 
-fn border_error(path: &Path, before: &Key, key: &Key) -> Error {
+fn border_error(path: &Location, before: &Key, key: &Key) -> Error {
     let (before, key) = (key_text(before), key_text(key));
     disorder(format!(
         "its first key {key} is below {before}, the last key of the files before it"
     ))
-    .with_path(path)
+    .with_path(path.as_typed())
     .with("record", 0)
     .with("offset", 0)
 }
@@ -267,18 +266,18 @@ fn disorder(message: String) -> Error {
 
 /// What the records must be a permutation of.
 enum Against {
-    Files(PathBuf, Vec<InputFile>),
+    Files(Location, Vec<InputFile>),
     Checksum(u128),
 }
 
 impl Against {
     /// A path that exists, or else a checksum.
-    fn resolve(job: &Job<'_>, given: &PathBuf) -> Result<Self> {
+    fn resolve(job: &Job<'_>, given: &Location) -> Result<Self> {
         if job.store().stat(given)?.is_some() {
             let files = input_files(job.store(), std::slice::from_ref(given))?;
             return Ok(Against::Files(given.clone(), files));
         }
-        let text = show_path(given);
+        let text = given.to_string();
         match text.parse::<Hex>() {
             Ok(Hex(checksum)) => Ok(Against::Checksum(checksum)),
             Err(_) => Err(Error::new(
@@ -307,7 +306,7 @@ impl Against {
                     (records, checksum) == (found.records(), found.checksum),
                     format!(
                         "{} holds {} with checksum {}",
-                        show_path(path),
+                        path,
                         counted(records),
                         Hex(checksum)
                     ),

@@ -3,7 +3,6 @@
 //! Words stand between spaces, tabs, LF, CR and FF, and are bytes: their encoding does not matter.
 
 use std::io::Write;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::kind::{Described, JobKind};
@@ -15,16 +14,17 @@ use crate::hadoop::partition::Partitioner;
 use crate::plan::explain::Explanation;
 use crate::plan::mapreduce::MapReduceSpec;
 use crate::plan::table::{CommandSpec, Common, argument, option, options};
+use crate::storage::location::Location;
 use crate::storage::stores::Stores;
 use crate::task::{Mapper, NativeExecutor, UserTaskExecutor};
 
 options! {
     /// Options of `wordcount`, as given.
     pub(in crate::jobs) struct WordcountSpec {
-        inputs: Vec<PathBuf> = argument(
+        inputs: Vec<Location> = argument(
             "Files, or directories whose files are read (not those whose names begin with _ or .); compressed ones, too.",
         ),
-        output: PathBuf = argument("The directory to make."),
+        output: Location = argument("The directory to make."),
         parts: Option<usize> = option(
             "one for each 256 MB of input",
             "How many part files. The hash of a word says which one it is in, as in Hadoop.",

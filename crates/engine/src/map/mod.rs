@@ -18,7 +18,8 @@ use crate::record::checksum::Checksum;
 use crate::storage::direct::ended_early;
 use crate::storage::input::{InputFile, InputRange};
 use crate::storage::overlap::{self, TRANSFER_BYTES};
-use crate::storage::{BLOCK_BYTES, Caching, Store};
+use crate::storage::stores::Stores;
+use crate::storage::{BLOCK_BYTES, Caching};
 
 /// Records that are worked on at a time: 25 kB stay in the first-level cache between checksum and keys.
 const BLOCK_RECORDS: usize = 256;
@@ -27,7 +28,7 @@ const BLOCK_RECORDS: usize = 256;
 #[derive(Debug)]
 pub struct MapInput<'a> {
     /// Where the files are.
-    pub store: &'a dyn Store,
+    pub store: &'a Stores,
     /// Where their bytes lie, or come to lie.
     pub arena: &'a Arena,
     /// All files of the input.
@@ -122,6 +123,7 @@ fn read_piece<'a>(
 ) -> Result<Claim<'a>> {
     let InputFile { path, stat } = &input.files[piece.file];
     let file = input.store.open(path, Caching::Direct)?;
+    let path = path.as_typed();
     let ends_file = piece.offset + piece.bytes == stat.bytes;
     let room = if ends_file {
         piece.bytes.next_multiple_of(BLOCK_BYTES as u64)

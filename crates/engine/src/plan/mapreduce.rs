@@ -12,6 +12,7 @@ use super::spill::MemoryLayout;
 use crate::budget::Room;
 use crate::error::{Error, Kind, Result};
 use crate::merge::feed::FEED_BYTES;
+use crate::storage::location::Location;
 use crate::task::UserTaskSplit;
 
 /// Most partitions of a job: each is a file, and a bucket of every run.
@@ -52,11 +53,10 @@ pub struct MapReduceSpec {
     pub inputs: Vec<String>,
     /// The files that must not change while the job runs; the history keeps their state, but not as options.
     #[serde(default)]
-    #[serde(with = "crate::names")]
-    pub files: Vec<PathBuf>,
+    pub files: Vec<Location>,
     /// Other files that must not change while the job runs; a resumed job compares their content.
-    #[serde(default, with = "crate::names")]
-    pub side_files: Vec<PathBuf>,
+    #[serde(default)]
+    pub side_files: Vec<Location>,
     /// The files that the job's code is in: if the content of one changed, a job that was killed is not resumed.
     #[serde(default)]
     #[serde(with = "crate::names")]
@@ -70,8 +70,7 @@ pub struct MapReduceSpec {
     /// How many partitions are reduced; 0 where the maps' output is the job's.
     pub partitions: u32,
     /// The directory to make.
-    #[serde(with = "crate::names")]
-    pub output: PathBuf,
+    pub output: Location,
     /// Tries of a task.
     #[serde(default)]
     pub attempts: Option<usize>,

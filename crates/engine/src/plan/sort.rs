@@ -308,16 +308,16 @@ mod tests {
             let records: u64 = counts.iter().sum();
             let mut plan = SortPlan::new(100, vec![records * 100], Some(parts)).unwrap();
             plan.buckets_per_part = buckets_per_part;
-            let path = |part| OutputFile { path: part_name('r', part).into(), bytes: 0 };
+            let path = |part| OutputFile { path: part_name('r', part).as_str().into(), bytes: 0 };
             let ranges = plan.reduce_tasks(&counts, 3, &path).concat();
             let (mut next_bucket, mut end) = (0, BTreeEnd::default());
             for range in &ranges {
                 prop_assert_eq!(range.buckets.start, next_bucket);
                 next_bucket = range.buckets.end;
                 let bytes: u64 = counts[range.buckets.clone()].iter().sum::<u64>() * 100;
-                prop_assert_eq!(range.offset, end.of(&range.file.path));
-                end.add(&range.file.path, bytes);
-                prop_assert!(end.of(&range.file.path) <= range.file.bytes);
+                prop_assert_eq!(range.offset, end.of(range.file.path.as_typed()));
+                end.add(range.file.path.as_typed(), bytes);
+                prop_assert!(end.of(range.file.path.as_typed()) <= range.file.bytes);
             }
             prop_assert_eq!(next_bucket, counts.len());
             prop_assert_eq!(end.0.len(), parts);

@@ -8,8 +8,6 @@
 //!
 //! Tasks are numbered by the size of their splits, the largest first; of equal ones, in input order.
 
-use std::path::PathBuf;
-
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -20,9 +18,10 @@ use crate::hadoop::value::Class;
 use crate::lines::{Ends, Lines};
 use crate::split::check_length;
 use crate::split::text::codec_of;
-use crate::storage::Store;
 use crate::storage::input::{FileRange, SplitFile};
 use crate::storage::local::not_there;
+use crate::storage::location::Location;
+use crate::storage::stores::Stores;
 use crate::task::{SplitData, UserTaskSplit};
 
 /// What to split, and how.
@@ -30,8 +29,7 @@ use crate::task::{SplitData, UserTaskSplit};
 #[serde(deny_unknown_fields)]
 pub struct SplitRequest {
     /// The files, in input order.
-    #[serde(with = "crate::names")]
-    pub files: Vec<PathBuf>,
+    pub files: Vec<Location>,
     /// How they are read.
     pub format: Format,
     /// How many splits are hoped for.
@@ -69,21 +67,22 @@ struct Made {
 /// ```
 /// use gristmill_engine::storage::{LocalDisk as _, Output as _};
 /// use gristmill_engine::plan::streaming::{SplitRequest, split};
-/// use gristmill_engine::storage::{Caching, Store, memory::Memory};
+/// use gristmill_engine::storage::{Caching, memory::Memory, stores::Stores};
 /// let store = Memory::with_room_for(1000);
 /// store.create("/a".as_ref(), 100, Caching::Cached)?;
 /// let request: SplitRequest = serde_json::from_str(
 ///     r#"{"files": ["/a"], "format": {"text": {"delimiter": null}}, "maps": 2, "min_bytes": 1, "block_bytes": 1000}"#,
 /// )?;
-/// assert_eq!(split(&store, &request)?.splits.len(), 2);
+/// let stores = Stores::new(std::sync::Arc::new(store));
+/// assert_eq!(split(&stores, &request)?.splits.len(), 2);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn split(store: &dyn Store, request: &SplitRequest) -> Result<Splits> {
+pub fn split(store: &Stores, request: &SplitRequest) -> Result<Splits> {
     let mut files = Vec::new();
     for path in &request.files {
         let stat = store
             .stat(path)?
-            .ok_or_else(|| not_there("find the input", path))?;
+            .ok_or_else(|| not_there("find the input", path.as_typed()))?;
         check_length(store, path, stat.bytes)?;
         let codec = match (stat.bytes, &request.format) {
             (0, _) => missing_data(request, path),
@@ -114,14 +113,18 @@ pub fn split(store: &dyn Store, request: &SplitRequest) -> Result<Splits> {
             what: SplitData::of(&json!({ "pieces": split.pieces }))?,
         })
     });
-    Ok(Splits {
-        splits: splits.collect::<Result<_>>()?,
-        classes: request.format.classes(store, files.first())?,
-    })
+    let splits = splits.collect::<Result<_>>()?;
+    let classes = match files.first() {
+        Some(first) => request
+            .format
+            .classes(store.resolve(&first.file.path)?.0, Some(first))?,
+        None => request.format.classes(&**store.disk(), None)?,
+    };
+    Ok(Splits { splits, classes })
 }
 
 /// The codec of an empty file that is to fail the task that reads it, as in Hadoop: gzip and deflate begin with something.
-fn missing_data(request: &SplitRequest, path: &std::path::Path) -> Option<Codec> {
+fn missing_data(request: &SplitRequest, path: &Location) -> Option<Codec> {
     let lines = matches!(
         request.format,
         Format::Text { .. } | Format::KeyValue { .. } | Format::Auto { .. }
@@ -129,7 +132,7 @@ fn missing_data(request: &SplitRequest, path: &std::path::Path) -> Option<Codec>
     let expects_data = |codec: &Codec| {
         lines && request.lines.is_none() && matches!(codec, Codec::Gzip | Codec::Deflate)
     };
-    Codec::by_suffix(path).filter(expects_data)
+    Codec::by_suffix(path.as_typed()).filter(expects_data)
 }
 
 fn by_size(request: &SplitRequest, files: &[FileRange]) -> Vec<Made> {
@@ -169,14 +172,15 @@ fn of_piece(piece: FileRange) -> Made {
 }
 
 /// A split of lines begins one byte before its first, whose end the reader looks for; the first one ends a byte early.
-fn by_lines(store: &dyn Store, files: &[FileRange], lines_each: u64) -> Result<Vec<Made>> {
+fn by_lines(store: &Stores, files: &[FileRange], lines_each: u64) -> Result<Vec<Made>> {
     let mut made = Vec::new();
     for whole in files {
         if whole.file.codec.is_some() {
             made.push(of_piece(whole.clone()));
             continue;
         }
-        let source = FileSource::open(store, &whole.file.path, 0, false)?;
+        let (store, path) = store.resolve(&whole.file.path)?;
+        let source = FileSource::open(store, path, 0, false)?;
         let mut lines = Lines::new(source, Ends::Hadoop);
         let (mut begin, mut length, mut count) = (0, 0, 0);
         let mut add = |begin: u64, length: u64| {
@@ -261,7 +265,8 @@ mod tests {
             r#"{{"files": {}, "format": {{"text": {{"delimiter": null}}}}, "min_bytes": 1, "block_bytes": 1000{more}}}"#,
             serde_json::to_string(&names).unwrap()
         );
-        let splits = split(&store, &serde_json::from_str(&request).unwrap())
+        let stores = Stores::new(std::sync::Arc::new(store));
+        let splits = split(&stores, &serde_json::from_str(&request).unwrap())
             .unwrap()
             .splits;
         let total: u64 = splits.iter().map(|split| split.bytes).sum();
@@ -276,13 +281,7 @@ mod tests {
             let pieces: Vec<FileRange> = serde_json::from_value(what["pieces"].clone()).unwrap();
             pieces
                 .into_iter()
-                .map(|piece| {
-                    (
-                        piece.file.path.display().to_string(),
-                        piece.offset,
-                        piece.bytes,
-                    )
-                })
+                .map(|piece| (piece.file.path.to_string(), piece.offset, piece.bytes))
                 .collect()
         };
         splits

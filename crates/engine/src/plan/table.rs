@@ -8,7 +8,7 @@
 //!
 //! Options that several kinds of jobs have are those of [`Common`]: a command names the ones that it takes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::de::{Deserialize, Deserializer};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
@@ -18,6 +18,7 @@ use super::format::Format;
 use crate::names;
 use crate::record::layout::Layout;
 use crate::runner::RunnerKind;
+use crate::storage::location::Location;
 
 /// What an option's value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -74,21 +75,48 @@ pub trait OptionValue: Sized {
     /// It is no such value.
     fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error>;
 
-    /// The paths in it.
-    fn paths(&mut self) -> &mut [PathBuf] {
-        &mut []
-    }
+    /// Makes what it names absolute, where `directory` is the one that it was named in.
+    fn root(&mut self, _directory: &Path) {}
 }
 
 /// The options of a command, as given.
 pub trait Options {
-    /// The paths among them.
-    fn paths(&mut self) -> Vec<&mut PathBuf>;
+    /// Makes what they name absolute, where `directory` is the one that it was named in.
+    fn root(&mut self, directory: &Path);
 }
 
-/// Gives types their kinds, says what reads their values, and which paths are in them.
+/// A path, or a location, or several: an option may name it.
+trait Named {
+    fn root(&mut self, directory: &Path);
+}
+
+impl Named for PathBuf {
+    fn root(&mut self, directory: &Path) {
+        *self = directory.join(&self);
+    }
+}
+
+impl Named for Location {
+    fn root(&mut self, directory: &Path) {
+        *self = self.rooted(directory);
+    }
+}
+
+impl<N: Named> Named for Option<N> {
+    fn root(&mut self, directory: &Path) {
+        self.iter_mut().for_each(|named| named.root(directory));
+    }
+}
+
+impl<N: Named> Named for Vec<N> {
+    fn root(&mut self, directory: &Path) {
+        self.iter_mut().for_each(|named| named.root(directory));
+    }
+}
+
+/// Gives types their kinds, says what reads their values, and what makes absolute what they name.
 macro_rules! values {
-    ($read:path: $($type:ty: $kind:expr $(, $paths:path)?;)*) => {
+    ($read:path: $($type:ty: $kind:expr $(, $root:path)?;)*) => {
         $(impl OptionValue for $type {
             const KIND: ValueKind = $kind;
 
@@ -96,8 +124,8 @@ macro_rules! values {
                 $read(deserializer)
             }
 
-            $(fn paths(&mut self) -> &mut [PathBuf] {
-                $paths(self)
+            $(fn root(&mut self, directory: &Path) {
+                $root(self, directory);
             })?
         })*
     };
@@ -115,9 +143,10 @@ values! { Deserialize::deserialize:
 }
 
 values! { names::deserialize:
-    PathBuf: ValueKind::Path, std::slice::from_mut;
-    Option<PathBuf>: ValueKind::Path, Option::as_mut_slice;
-    Vec<PathBuf>: ValueKind::PathList, Vec::as_mut_slice;
+    Location: ValueKind::Path, Named::root;
+    Option<Location>: ValueKind::Path, Named::root;
+    Vec<Location>: ValueKind::PathList, Named::root;
+    Vec<PathBuf>: ValueKind::PathList, Named::root;
 }
 
 /// A command: its name, what it does, and its options.
@@ -240,9 +269,8 @@ macro_rules! options {
         }
 
         impl $crate::plan::table::Options for $spec {
-            fn paths(&mut self) -> Vec<&mut std::path::PathBuf> {
-                let fields = [$($crate::plan::table::OptionValue::paths(&mut self.$field),)*];
-                fields.into_iter().flatten().collect()
+            fn root(&mut self, directory: &std::path::Path) {
+                $($crate::plan::table::OptionValue::root(&mut self.$field, directory);)*
             }
         }
     };

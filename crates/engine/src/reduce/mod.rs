@@ -14,7 +14,6 @@ mod gather;
 mod oversized;
 
 use std::ops::Range;
-use std::path::Path;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -28,9 +27,11 @@ use crate::order::refine::{Keys, Refiner};
 use crate::order::scatter::Scattered;
 use crate::record::KEY_BYTES;
 use crate::record::checksum::Checksum;
+use crate::storage::location::Location;
 use crate::storage::objects::Upload;
 use crate::storage::overlap::{Buffers, OverlappedWriter, writer_bytes};
-use crate::storage::{Caching, Caps, Output as Place, WriteFile};
+use crate::storage::stores::Stores;
+use crate::storage::{Caching, Caps, WriteFile};
 
 /// Records that are checked and summed at a time: they stay in the first-level cache between the two.
 const BLOCK_RECORDS: usize = 128;
@@ -41,8 +42,8 @@ type Take<'a> = &'a mut dyn FnMut(&[Packed]) -> Result<()>;
 /// A range of an output file.
 #[derive(Debug)]
 pub struct PartRange<'a> {
-    /// The file, in the staging directory.
-    pub path: &'a Path,
+    /// Where the file is written.
+    pub path: &'a Location,
     /// The file's whole length.
     pub file_bytes: u64,
     /// Where the range begins.
@@ -106,7 +107,7 @@ pub fn worker_bytes(batch_records: usize, record_bytes: usize) -> u64 {
 /// Writes the ranges, one after another, in batches of up to `batch_records` records (at most [`BATCH_RECORDS_MAX`]).
 /// `progress` is told of bytes as they are done, and may stop the task.
 pub fn reduce_ranges(
-    store: &dyn Place,
+    store: &Stores,
     source: &Source<'_>,
     ranges: &[PartRange<'_>],
     batch_records: usize,

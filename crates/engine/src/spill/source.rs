@@ -14,8 +14,9 @@ use crate::sorted_run;
 use crate::storage::direct::ended_early;
 use crate::storage::input::{InputFile, InputRange};
 use crate::storage::overlap::{TRANSFER_BYTES, WRITER_BUFFERS, read_into, writer_bytes};
+use crate::storage::stores::Stores;
 use crate::storage::stream::{File, read_some};
-use crate::storage::{BLOCK_BYTES, Caching, ReadFile, Store};
+use crate::storage::{BLOCK_BYTES, Caching, ReadFile};
 
 /// Pieces up to this are read at once, through the page cache, and lie next to each other in memory: for a small file
 /// a thread that reads ahead, a second descriptor for direct I/O and whole blocks cost more than its bytes.
@@ -27,7 +28,7 @@ pub type Progress<'a> = &'a dyn Fn(u64) -> Result<()>;
 /// Ranges of files: what of them is still to be read.
 #[derive(Debug)]
 pub struct UnreadRanges<'a> {
-    store: &'a dyn Store,
+    store: &'a Stores,
     files: &'a [InputFile],
     /// Where each file begins in the job's address space.
     starts: &'a [u64],
@@ -37,7 +38,7 @@ pub struct UnreadRanges<'a> {
 impl<'a> UnreadRanges<'a> {
     /// All of `pieces`.
     pub fn new(
-        store: &'a dyn Store,
+        store: &'a Stores,
         files: &'a [InputFile],
         starts: &'a [u64],
         pieces: &[InputRange],
@@ -89,6 +90,7 @@ impl<'a> UnreadRanges<'a> {
         }
         let path = &self.files[piece.file].path;
         let file = self.store.open(path, Caching::Direct)?;
+        let path = path.as_typed();
         let lead = (piece.offset % BLOCK_BYTES as u64) as usize;
         let place = chunk.used().next_multiple_of(BLOCK_BYTES);
         let whole = lead as u64 + piece.bytes;
@@ -133,6 +135,7 @@ impl<'a> UnreadRanges<'a> {
     ) -> Result<u64> {
         let path = &self.files[piece.file].path;
         let file = self.store.open(path, Caching::Cached)?;
+        let path = path.as_typed();
         chunk.begin_piece(place, self.starts[piece.file] + piece.offset);
         let end = place + piece.bytes as usize;
         let (memory, mut scanner) = chunk.split(shape, end);
@@ -165,7 +168,7 @@ impl<'a> UnreadRanges<'a> {
         let path = &self.files[piece.file].path;
         match self.length_at(shape, piece, progress) {
             Ok(length) => too_long(chunk, Some((length, needed)))
-                .with_path(path)
+                .with_path(path.as_typed())
                 .with("offset", piece.offset)
                 .with("record bytes", length),
             Err(error) => error,

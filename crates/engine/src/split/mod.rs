@@ -12,32 +12,34 @@ pub mod lines;
 pub mod records;
 pub mod text;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::error::{Error, Kind, Result};
 use crate::storage::input::{InputFile, InputRange};
 use crate::storage::local::{dangling, not_there};
-use crate::storage::{BLOCK_BYTES, Caching, FileKind, Stat, Store};
+use crate::storage::location::Location;
+use crate::storage::stores::Stores;
+use crate::storage::{BLOCK_BYTES, Caching, FileKind, Stat};
 
 /// The files that `names` stand for: a file is itself; a directory is the files in it, in the order of their
 /// names, without those that begin with `_` or `.`.
 ///
 /// ```
 /// use gristmill_engine::storage::{LocalDisk as _, Output as _};
-/// use gristmill_engine::{split::input_files, storage::{Caching, Store, memory::Memory}};
+/// use gristmill_engine::{split::input_files, storage::{Caching, memory::Memory, stores::Stores}};
 /// let store = Memory::with_room_for(100);
 /// store.create_directory("/in".as_ref())?;
 /// for name in ["/in/b", "/in/a", "/in/_SUCCESS"] {
 ///     store.create(name.as_ref(), 1, Caching::Cached)?;
 /// }
-/// let files = input_files(&store, &["/in".into()])?;
-/// assert_eq!(files.iter().map(|file| file.path.to_str()).collect::<Vec<_>>(), [Some("/in/a"), Some("/in/b")]);
+/// let files = input_files(&Stores::new(std::sync::Arc::new(store)), &["/in".into()])?;
+/// assert_eq!(files.iter().map(|file| file.path.to_string()).collect::<Vec<_>>(), ["/in/a", "/in/b"]);
 /// # Ok::<(), gristmill_engine::Error>(())
 /// ```
-pub fn input_files(store: &dyn Store, names: &[PathBuf]) -> Result<Vec<InputFile>> {
+pub fn input_files(stores: &Stores, names: &[Location]) -> Result<Vec<InputFile>> {
     let mut files = Vec::new();
     for name in names {
-        match files_of(store, name)? {
+        match files_of(stores, name)? {
             Named::Files(found) => files.extend(found),
             Named::Other => return Err(not_a_file(name)),
         }
@@ -58,30 +60,31 @@ pub enum Named {
 ///
 /// ```
 /// use gristmill_engine::split::{Named, files_of};
-/// use gristmill_engine::storage::{Caching, LocalDisk, Output, memory::Memory};
+/// use gristmill_engine::storage::{Caching, LocalDisk, Output, memory::Memory, stores::Stores};
 /// let store = Memory::with_room_for(1 << 20);
 /// store.create_directory("/in".as_ref())?;
 /// for name in ["/in/a", "/in/_b"] {
 ///     store.create(name.as_ref(), 1, Caching::Cached)?;
 /// }
-/// assert!(matches!(files_of(&store, "/in".as_ref())?, Named::Files(files) if files.len() == 1));
+/// let stores = Stores::new(std::sync::Arc::new(store));
+/// assert!(matches!(files_of(&stores, &"/in".into())?, Named::Files(files) if files.len() == 1));
 /// # Ok::<(), gristmill_engine::Error>(())
 /// ```
-pub fn files_of(store: &dyn Store, name: &Path) -> Result<Named> {
-    let stat = |path: &Path| {
-        let found = store.stat(path)?;
-        found.ok_or_else(|| not_there("find the input", path))
+pub fn files_of(stores: &Stores, name: &Location) -> Result<Named> {
+    let stat = |path: &Location| {
+        let found = stores.stat(path)?;
+        found.ok_or_else(|| not_there("find the input", path.as_typed()))
     };
     let found = stat(name)?;
     match found.kind {
         FileKind::Other => return Ok(Named::Other),
         FileKind::File | FileKind::DanglingLink => {
-            return Ok(Named::Files(vec![input_file(name.to_owned(), found)?]));
+            return Ok(Named::Files(vec![input_file(name.clone(), found)?]));
         }
         FileKind::Directory => {}
     }
-    let paths = store.list(name)?.into_iter();
-    let files = paths.filter(|path| !is_hidden(path)).map(|path| {
+    let paths = stores.list(name)?.into_iter();
+    let files = paths.filter(|path| !is_hidden(path.path())).map(|path| {
         let found = stat(&path)?;
         input_file(path, found)
     });
@@ -91,12 +94,12 @@ pub fn files_of(store: &dyn Store, name: &Path) -> Result<Named> {
 /// The error of an input that is neither file nor directory.
 ///
 /// ```
-/// let error = gristmill_engine::split::not_a_file("/dev/tty".as_ref());
+/// let error = gristmill_engine::split::not_a_file(&"/dev/tty".into());
 /// assert!(error.to_string().starts_with("cannot read the input: it is not a regular file"));
 /// ```
-pub fn not_a_file(path: &Path) -> Error {
+pub fn not_a_file(path: &Location) -> Error {
     Error::new(Kind::BadInput, "read the input", "it is not a regular file")
-        .with_path(path)
+        .with_path(path.as_typed())
         .advise("copy its bytes to a file first")
 }
 
@@ -108,18 +111,19 @@ pub fn is_hidden(path: &Path) -> bool {
     })
 }
 
-fn input_file(path: PathBuf, stat: Stat) -> Result<InputFile> {
+fn input_file(path: Location, stat: Stat) -> Result<InputFile> {
     match stat.kind {
         FileKind::File => Ok(InputFile { path, stat }),
         FileKind::Directory => {
             let what = "it is a directory inside an input directory";
             let advice = "name it as an input of its own, or give it a name that begins with \"_\"";
             Err(Error::new(Kind::BadInput, "read the input", what)
-                .with_path(&path)
+                .with_path(path.as_typed())
                 .advise(advice))
         }
         FileKind::DanglingLink => {
-            Err(dangling("read the input", &path).advise("mend the link, or name another file"))
+            let error = dangling("read the input", path.as_typed());
+            Err(error.advise("mend the link, or name another file"))
         }
         FileKind::Other => Err(not_a_file(&path)),
     }
@@ -138,7 +142,7 @@ pub fn check_whole_records(files: &[InputFile], record_bytes: usize) -> Result<(
                 stat.bytes - rest
             );
             return Err(Error::new(Kind::BadInput, "read the input", message)
-                .with_path(path)
+                .with_path(path.as_typed())
                 .advise("check that the file was copied whole, and that it holds such records"));
         }
     }
@@ -148,39 +152,40 @@ pub fn check_whole_records(files: &[InputFile], record_bytes: usize) -> Result<(
 /// Fails where a file says that it is empty and is not, as those of /proc do: splits are cut by what files say.
 ///
 /// ```
-/// use gristmill_engine::{split::{check_length, input_files}, storage::local::Local};
+/// use gristmill_engine::{split::{check_length, input_files}, storage::{local::Local, stores::Stores}};
+/// let stores = Stores::new(std::sync::Arc::new(Local));
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("empty");
 /// std::fs::write(&path, "")?;
-/// let files = input_files(&Local, &[path])?;
-/// assert!(check_length(&Local, &files[0].path, files[0].stat.bytes).is_ok());
+/// let files = input_files(&stores, &[path.into()])?;
+/// assert!(check_length(&stores, &files[0].path, files[0].stat.bytes).is_ok());
 /// # #[cfg(target_os = "linux")]
-/// assert!(check_length(&Local, "/proc/version".as_ref(), 0).is_err());
+/// assert!(check_length(&stores, &"/proc/version".into(), 0).is_err());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn check_length(store: &dyn Store, path: &Path, bytes: u64) -> Result<()> {
-    if bytes > 0 || store.open(path, Caching::Cached)?.read_at(&mut [0], 0)? == 0 {
+pub fn check_length(stores: &Stores, path: &Location, bytes: u64) -> Result<()> {
+    if bytes > 0 || stores.open(path, Caching::Cached)?.read_at(&mut [0], 0)? == 0 {
         return Ok(());
     }
     let message = "it says that it is empty, and it is not, as files of the system are";
     Err(Error::new(Kind::BadInput, "read the input", message)
-        .with_path(path)
+        .with_path(path.as_typed())
         .advise("copy its bytes to a file first"))
 }
 
 /// Fails if a file is not what it was when the job began.
-pub fn check_unchanged(store: &dyn Store, files: &[InputFile]) -> Result<()> {
+pub fn check_unchanged(stores: &Stores, files: &[InputFile]) -> Result<()> {
     for InputFile { path, stat } in files {
-        let now = store
+        let now = stores
             .stat(path)?
-            .ok_or_else(|| not_there("read the input", path))?;
+            .ok_or_else(|| not_there("read the input", path.as_typed()))?;
         if (now.bytes, now.modified_ns) != (stat.bytes, stat.modified_ns) {
             let message = format!(
                 "it changed while the job ran: it had {} bytes and has {} now",
                 stat.bytes, now.bytes
             );
             return Err(Error::new(Kind::InputChanged, "read the input", message)
-                .with_path(path)
+                .with_path(path.as_typed())
                 .advise("let no program write to the input, then run again"));
         }
     }

@@ -4,7 +4,8 @@ use super::Split;
 use crate::error::Result;
 use crate::record::shape::{Shape, ShapeKind};
 use crate::storage::input::{InputFile, InputRange};
-use crate::storage::{Caching, ReadFile, Store};
+use crate::storage::stores::Stores;
+use crate::storage::{Caching, ReadFile};
 
 /// Bytes that are read at once to find the end of a record; doubled while it is not found.
 const LOOK_BYTES: usize = 4096;
@@ -44,9 +45,10 @@ pub fn record_start<S: Shape>(
 /// use gristmill_engine::storage::{LocalDisk as _, Output as _};
 /// use gristmill_engine::record::shape::Lines;
 /// use gristmill_engine::split::{input_files, records::at_records, splits};
-/// use gristmill_engine::storage::{Caching, Store, memory::Memory};
+/// use gristmill_engine::storage::{Caching, memory::Memory, stores::Stores};
 /// let store = Memory::with_room_for(100);
 /// store.create("/a".as_ref(), 12, Caching::Cached)?.write_at(b"one\ntwo\nfour", 0)?;
+/// let store = Stores::new(std::sync::Arc::new(store));
 /// let files = input_files(&store, &["/a".into()])?;
 /// let cut = at_records(Lines { descending: false }, &store, &files, splits(&[12], 5, 1))?;
 /// assert_eq!(cut.iter().map(|split| split[0].bytes).collect::<Vec<_>>(), [8, 4]);
@@ -54,7 +56,7 @@ pub fn record_start<S: Shape>(
 /// ```
 pub fn at_records<S: Shape>(
     shape: S,
-    store: &dyn Store,
+    store: &Stores,
     files: &[InputFile],
     splits: Vec<Split>,
 ) -> Result<Vec<Split>> {
@@ -93,23 +95,26 @@ mod tests {
     use crate::record::shape::{Fixed, Lines};
     use crate::split::{input_files, splits};
     use crate::storage::Output as _;
+    use crate::storage::location::Location;
     use crate::storage::memory::Memory;
     use proptest::collection::vec;
     use proptest::prelude::*;
-    use std::path::PathBuf;
+    use std::sync::Arc;
 
     const LINES: Lines = Lines { descending: false };
 
-    fn store_with(files: &[Vec<u8>]) -> (Memory, Vec<InputFile>) {
+    fn store_with(files: &[Vec<u8>]) -> (Arc<Stores>, Vec<InputFile>) {
         let store = Memory::with_room_for(1 << 30);
-        let mut paths: Vec<PathBuf> = Vec::new();
+        let mut names: Vec<Location> = Vec::new();
         for (number, bytes) in files.iter().enumerate() {
-            paths.push(format!("/{number}").into());
-            let file = store.create(&paths[number], bytes.len() as u64, Caching::Cached);
+            let name = format!("/{number}");
+            names.push(name.as_str().into());
+            let file = store.create(name.as_ref(), bytes.len() as u64, Caching::Cached);
             file.unwrap().write_at(bytes, 0).unwrap();
         }
-        let files = input_files(&store, &paths).unwrap();
-        (store, files)
+        let stores = Stores::new(Arc::new(store));
+        let files = input_files(&stores, &names).unwrap();
+        (stores, files)
     }
 
     /// Lines around the lengths that are looked at, with or without an end to the last.
@@ -130,7 +135,7 @@ mod tests {
         #[test]
         fn a_line_begins_behind_each_newline(file in file()) {
             let (store, _) = store_with(std::slice::from_ref(&file));
-            let opened = store.open("/0".as_ref(), Caching::Cached).unwrap();
+            let opened = store.open(&"/0".into(), Caching::Cached).unwrap();
             let bytes = file.len() as u64;
             let mut want = bytes;
             for offset in (0..=file.len()).rev() {
@@ -168,7 +173,7 @@ mod tests {
     #[test]
     fn records_of_one_length_begin_at_its_multiples() {
         let (store, _) = store_with(&[vec![0; 30]]);
-        let file = store.open("/0".as_ref(), Caching::Cached).unwrap();
+        let file = store.open(&"/0".into(), Caching::Cached).unwrap();
         let shape = Fixed {
             record_bytes: 10,
             key_bytes: 1,

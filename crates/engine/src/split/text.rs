@@ -9,14 +9,14 @@
 //! Splits are a function of the files' sizes and the options alone. They tile every file: the bytes that their readers
 //! consume, all together, are the bytes of the files.
 
-use std::path::Path;
-
 use super::check_length;
 use super::lines::{LineOptions, LineReader};
 use crate::codec::{self, Codec, Coding, SNIFF_BYTES, detect};
 use crate::error::Result;
+use crate::storage::Caching;
 use crate::storage::input::{FileRange, InputFile, SplitFile};
-use crate::storage::{Caching, Store};
+use crate::storage::location::Location;
+use crate::storage::stores::Stores;
 
 /// What one task reads.
 pub type TextSplit = Vec<FileRange>;
@@ -64,11 +64,12 @@ pub fn split_bytes(input_bytes: u64, split_min: u64, split_max: u64) -> u64 {
 /// ```
 /// use gristmill_engine::storage::{LocalDisk as _, Output as _};
 /// use gristmill_engine::split::{input_files, text::{TextSplits, text_splits}};
-/// use gristmill_engine::storage::{Caching, Store, memory::Memory};
+/// use gristmill_engine::storage::{Caching, memory::Memory, stores::Stores};
 /// let store = Memory::with_room_for(1000);
 /// for (name, bytes) in [("/a", 25), ("/b", 3), ("/c", 4)] {
 ///     store.create(name.as_ref(), bytes, Caching::Cached)?.write_at(&vec![b'.'; bytes as usize], 0)?;
 /// }
+/// let store = Stores::new(std::sync::Arc::new(store));
 /// let files = input_files(&store, &["/a".into(), "/b".into(), "/c".into()])?;
 /// let how = TextSplits { split_min: 0, split_max: 10, cut: true, combine: true, stride: 1 };
 /// let splits = text_splits(&store, &files, &how)?;
@@ -78,7 +79,7 @@ pub fn split_bytes(input_bytes: u64, split_min: u64, split_max: u64) -> u64 {
 /// # Ok::<(), gristmill_engine::Error>(())
 /// ```
 pub fn text_splits(
-    store: &dyn Store,
+    store: &Stores,
     files: &[InputFile],
     how: &TextSplits,
 ) -> Result<Vec<TextSplit>> {
@@ -139,21 +140,18 @@ pub fn text_splits(
 /// use gristmill_engine::split::lines::LineOptions;
 /// use gristmill_engine::split::text::open_lines;
 /// use gristmill_engine::storage::input::{FileRange, SplitFile};
-/// use gristmill_engine::storage::{Caching, Output, memory::Memory};
+/// use gristmill_engine::storage::{Caching, Output, memory::Memory, stores::Stores};
 /// let store = Memory::with_room_for(1 << 20);
 /// store.create("/text".as_ref(), 4, Caching::Cached)?.write_at(b"a\nb\n", 0)?;
 /// let file = SplitFile { path: "/text".into(), bytes: 4, codec: None };
 /// let range = FileRange { file, offset: 2, bytes: 2 };
+/// let store = Stores::new(std::sync::Arc::new(store));
 /// let mut lines = open_lines(&store, &range, &LineOptions::default())?;
 /// assert_eq!(lines.next_line()?.map(|line| (line.bytes, line.offset)), Some((b"b".as_slice(), 2)));
 /// # Ok::<(), gristmill_engine::Error>(())
 /// ```
-pub fn open_lines(
-    store: &dyn Store,
-    piece: &FileRange,
-    options: &LineOptions,
-) -> Result<LineReader> {
-    let path = &piece.file.path;
+pub fn open_lines(stores: &Stores, piece: &FileRange, options: &LineOptions) -> Result<LineReader> {
+    let (store, path) = stores.resolve(&piece.file.path)?;
     match piece.file.codec {
         None => {
             let file = store.open(path, Caching::Cached)?;
@@ -171,10 +169,10 @@ pub fn open_lines(
 ///
 /// # Errors
 /// It cannot be read, or is not compressed as its name says.
-pub fn codec_of(store: &dyn Store, path: &Path) -> Result<Option<Codec>> {
+pub fn codec_of(stores: &Stores, file: &Location) -> Result<Option<Codec>> {
     let mut first = vec![0; SNIFF_BYTES];
-    let read = store.open(path, Caching::Cached)?.read_at(&mut first, 0)?;
-    detect(path, &first[..read])
+    let read = stores.open(file, Caching::Cached)?.read_at(&mut first, 0)?;
+    detect(file.as_typed(), &first[..read])
 }
 
 #[cfg(test)]
@@ -205,12 +203,14 @@ mod tests {
                 file.write_at(&vec![b'.'; *bytes as usize], 0).unwrap();
                 paths.push(path);
             }
-            let files = input_files(&store, &paths).unwrap();
+            let names: Vec<_> = paths.iter().map(|path| path.as_path().into()).collect();
+            let store = Stores::new(std::sync::Arc::new(store));
+            let files = input_files(&store, &names).unwrap();
             let how = TextSplits { split_min, split_max, cut, combine, stride };
             let splits = text_splits(&store, &files, &how).unwrap();
             let mut next = vec![0; sizes.len()];
             for piece in splits.iter().flatten() {
-                let number = paths.iter().position(|path| *path == piece.file.path).unwrap();
+                let number = paths.iter().position(|path| *path == piece.file.path.as_typed()).unwrap();
                 prop_assert_eq!(piece.offset, next[number]);
                 prop_assert!(piece.bytes > 0 && piece.offset % stride == 0);
                 prop_assert!(cut || piece.bytes == piece.file.bytes);

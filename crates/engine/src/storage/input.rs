@@ -1,20 +1,19 @@
 //! The words for input that all stages share: a file as the job found it, and a range of one.
 
 use std::ops::Range;
-use std::path::PathBuf;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Stat;
+use super::location::Location;
 use crate::codec::Codec;
 
 /// A file of the input, as it was when the job began.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputFile {
-    /// Its path in the store.
-    #[serde(with = "crate::names")]
-    pub path: PathBuf,
+    /// Where it is.
+    pub path: Location,
     /// What the store knew of it.
     pub stat: Stat,
 }
@@ -58,9 +57,8 @@ pub type FileRange = InputRange<SplitFile>;
 /// What a reader has to know of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SplitFile {
-    /// Its path.
-    #[serde(with = "crate::names")]
-    pub path: PathBuf,
+    /// Where it is.
+    pub path: Location,
     /// Its length when the job began.
     #[serde(rename = "file_bytes")]
     pub bytes: u64,

@@ -6,39 +6,59 @@
 //!   data/a                  a path of this machine: bytes, relative or not, as the user typed them
 //! ```
 //!
-//! Specs and reports hold locations as paths, spelled as the user typed them: joining, and taking the name or the parent,
-//! keeps the two slashes. The rule that must hold: what a path of a file system means (the directory that a job was begun
-//! in, links, `..`) is asked of local paths alone.
+//! Specs and reports name inputs and outputs by a [`Location`], which [`Stores`](super::stores::Stores) resolves. It is
+//! spelled as the user typed it: joining, and taking the name or the parent, keeps the two slashes. What only a disk of this
+//! machine has (runs, folders of jobs) is a [`Path`]. The rule that must hold: a location becomes a path only by
+//! [`Location::local`], or to be shown; and what a path of a file system means (the directory that a job was begun in,
+//! links, `..`) is asked of local paths alone.
 
+use std::ffi::OsStr;
 use std::fmt;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::names::show_path;
+use serde::{Deserialize, Serialize};
+
+use crate::names::{Names, name_of, show_path, spell};
 
 /// What ends a scheme.
 const MARK: &str = "://";
 
-/// A location, read from how it is spelled.
+/// A location, as it was spelled. In JSON it is what the path of this spelling is (see [`crate::names`]).
 ///
 /// ```
 /// use gristmill_engine::storage::location::Location;
-/// let location = Location::of("s3://bucket/data/a".as_ref());
-/// assert_eq!((location.scheme(), location.authority(), location.path()), (Some("s3"), "bucket", "/data/a".as_ref()));
-/// assert_eq!(location.join("b").to_string_lossy(), "s3://bucket/data/a/b");
-/// assert_eq!(Location::of("data/a".as_ref()).scheme(), None);
+/// let location = Location::from("s3://bucket/data/a");
+/// assert_eq!((location.scheme(), location.authority()), (Some("s3"), "bucket"));
+/// assert_eq!(location.path().to_str(), Some("/data/a"));
+/// assert_eq!(location.join("b"), Location::from("s3://bucket/data/a/b"));
+/// assert_eq!(serde_json::to_string(&location)?, r#""s3://bucket/data/a""#);
+/// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Location<'a>(&'a Path);
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Location(#[serde(with = "crate::names")] PathBuf);
 
-impl<'a> Location<'a> {
-    /// The location that is spelled so.
-    pub fn of(path: &'a Path) -> Self {
-        Location(path)
+impl Location {
+    /// As it was spelled: for messages, and for the store that has the location.
+    pub fn as_typed(&self) -> &Path {
+        &self.0
+    }
+
+    /// The path, if it is one of this machine.
+    ///
+    /// ```
+    /// use gristmill_engine::storage::location::Location;
+    /// assert_eq!(Location::from("data/a").local(), Some("data/a".as_ref()));
+    /// assert_eq!(Location::from("s3://data/a").local(), None);
+    /// ```
+    pub fn local(&self) -> Option<&Path> {
+        (!self.is_remote()).then_some(&self.0)
     }
 
     /// The scheme, and what follows `://`; nothing of a path of this machine.
-    fn parts(self) -> Option<(&'a str, &'a Path)> {
-        let bytes = self.0.as_os_str().as_encoded_bytes();
+    fn parts(&self) -> Option<(&str, &Path)> {
+        let bytes = self.0.as_os_str().as_bytes();
         let end = bytes.iter().position(|byte| *byte == b':')?;
         let scheme = std::str::from_utf8(bytes.get(..end)?).ok()?;
         let follows = |byte: &u8| byte.is_ascii_alphanumeric() || b"+.-".contains(byte);
@@ -47,23 +67,21 @@ impl<'a> Location<'a> {
             return None;
         }
         let rest = bytes.get(end..)?.strip_prefix(MARK.as_bytes())?;
-        // SAFETY of a kind: what follows ASCII characters is cut where a character begins.
-        let rest = <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(rest);
-        Some((scheme, Path::new(rest)))
+        Some((scheme, Path::new(OsStr::from_bytes(rest))))
     }
 
     /// The scheme; none of a path of this machine.
-    pub fn scheme(self) -> Option<&'a str> {
+    pub fn scheme(&self) -> Option<&str> {
         self.parts().map(|(scheme, _)| scheme)
     }
 
     /// Whether it is no path of this machine.
-    pub fn is_remote(self) -> bool {
+    pub fn is_remote(&self) -> bool {
         self.parts().is_some()
     }
 
     /// What stands between `://` and the next slash: a bucket, a host.
-    pub fn authority(self) -> &'a str {
+    pub fn authority(&self) -> &str {
         let rest = self
             .parts()
             .map_or("", |(_, rest)| rest.to_str().unwrap_or(""));
@@ -71,46 +89,56 @@ impl<'a> Location<'a> {
     }
 
     /// What follows the authority; of a local path, all of it.
-    pub fn path(self) -> &'a Path {
+    pub fn path(&self) -> &Path {
         match self.parts() {
-            None => self.0,
+            None => &self.0,
             Some((_, rest)) => {
-                let bytes = rest.as_os_str().as_encoded_bytes();
+                let bytes = rest.as_os_str().as_bytes();
                 let path = bytes.get(self.authority().len()..).unwrap_or_default();
-                Path::new(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(path))
+                Path::new(OsStr::from_bytes(path))
             }
         }
     }
 
     /// A location below it.
-    pub fn join(self, name: impl AsRef<Path>) -> PathBuf {
-        self.0.join(name)
+    #[must_use]
+    pub fn join(&self, name: impl AsRef<Path>) -> Self {
+        Location(self.0.join(name))
     }
 
     /// Its last name; none where it has only an authority.
-    pub fn name(self) -> Option<&'a std::ffi::OsStr> {
+    pub fn name(&self) -> Option<&OsStr> {
         self.path().file_name()
     }
 
-    /// The location that it lies in; none of an authority alone.
-    pub fn parent(self) -> Option<Location<'a>> {
+    /// The location that it lies in; none of an authority alone. `.` holds a bare name.
+    ///
+    /// ```
+    /// use gristmill_engine::storage::location::Location;
+    /// assert_eq!(Location::from("out").parent(), Some(".".into()));
+    /// assert_eq!(Location::from("s3://b/out").parent(), Some("s3://b".into()));
+    /// assert_eq!(Location::from("s3://b").parent(), None);
+    /// ```
+    pub fn parent(&self) -> Option<Self> {
+        if let Some(path) = self.local() {
+            return Some(parent_of(path).into());
+        }
         self.name()?;
-        self.0.parent().map(Location)
+        self.0.parent().map(Location::from)
     }
 
     /// As an absolute location, where `directory` is the one that it was named in.
     ///
     /// ```
     /// use gristmill_engine::storage::location::Location;
-    /// let rooted = |path: &str| Location::of(path.as_ref()).rooted("/home".as_ref());
-    /// assert_eq!(rooted("s3://b/k").to_str(), Some("s3://b/k"));
-    /// assert_eq!(rooted("a").to_str(), Some("/home/a"));
+    /// let rooted = |text: &str| Location::from(text).rooted("/home".as_ref());
+    /// assert_eq!((rooted("s3://b/k"), rooted("a")), ("s3://b/k".into(), "/home/a".into()));
     /// ```
-    pub fn rooted(self, directory: &Path) -> PathBuf {
-        if self.is_remote() {
-            self.0.to_owned()
-        } else {
-            directory.join(self.0)
+    #[must_use]
+    pub fn rooted(&self, directory: &Path) -> Self {
+        match self.local() {
+            Some(path) => directory.join(path).into(),
+            None => self.clone(),
         }
     }
 
@@ -118,25 +146,61 @@ impl<'a> Location<'a> {
     ///
     /// ```
     /// use gristmill_engine::storage::location::Location;
-    /// let lies_in = |inner: &str, outer: &str| Location::of(inner.as_ref()).lies_in(Location::of(outer.as_ref()));
+    /// let lies_in = |inner: &str, outer: &str| Location::from(inner).lies_in(&outer.into());
     /// assert!(lies_in("s3://b/k/a", "s3://b/k/") && !lies_in("s3://b/kk", "s3://b/k") && !lies_in("/b/k", "s3://b"));
     /// ```
-    pub fn lies_in(self, outer: Location<'_>) -> bool {
-        if self.is_remote() || outer.is_remote() {
-            return self.0.starts_with(outer.0);
-        }
+    pub fn lies_in(&self, outer: &Location) -> bool {
+        let (Some(inner), Some(outer)) = (self.local(), outer.local()) else {
+            return self.0.starts_with(&outer.0);
+        };
         let real = |path: &Path| -> PathBuf {
             path.canonicalize()
                 .or_else(|_| std::path::absolute(path))
                 .unwrap_or_else(|_| path.to_owned())
         };
-        real(self.0).starts_with(real(outer.0))
+        real(inner).starts_with(real(outer))
     }
 }
 
-impl fmt::Display for Location<'_> {
+impl From<PathBuf> for Location {
+    fn from(spelled: PathBuf) -> Self {
+        Location(spelled)
+    }
+}
+
+impl From<&Path> for Location {
+    fn from(spelled: &Path) -> Self {
+        Location(spelled.to_owned())
+    }
+}
+
+impl From<&str> for Location {
+    fn from(spelled: &str) -> Self {
+        Location(spelled.into())
+    }
+}
+
+impl Names for Location {
+    type Spelled = String;
+
+    fn spelled(&self) -> String {
+        spell(&self.0)
+    }
+
+    fn of(spelled: String) -> Self {
+        Location(name_of(spelled).into())
+    }
+}
+
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&show_path(self.0))
+        f.write_str(&show_path(&self.0))
+    }
+}
+
+impl fmt::Debug for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 
@@ -158,6 +222,16 @@ pub fn parent_of(path: &Path) -> &Path {
 mod tests {
     use super::*;
 
+    /// In histories and specs a location is what a path of its bytes is.
+    #[test]
+    fn a_location_is_a_name_in_json() {
+        let path = PathBuf::from(OsStr::from_bytes(b"s3://b/caf\xe9"));
+        let json = serde_json::to_string(&Location::from(path.clone())).unwrap();
+        assert_eq!(json, serde_json::to_string(&spell(&path)).unwrap());
+        let read: Location = serde_json::from_str(&json).unwrap();
+        assert_eq!(read, Location::from(path));
+    }
+
     #[test]
     fn locations_are_taken_apart_and_keep_their_slashes() {
         for (text, scheme, authority, path, parent) in [
@@ -178,17 +252,18 @@ mod tests {
                 Some("hdfs://h:9000"),
             ),
             ("/a//b", None, "", "/a//b", Some("/a")),
+            ("a", None, "", "a", Some(".")),
             ("a:b/c", None, "", "a:b/c", Some("a:b")),
             ("./s3://b", None, "", "./s3://b", Some("./s3:")),
             ("1://b", None, "", "1://b", Some("1:")),
         ] {
-            let location = Location::of(text.as_ref());
+            let location = Location::from(text);
             let found = (location.scheme(), location.authority(), location.path());
             assert_eq!(found, (scheme, authority, Path::new(path)), "{text}");
             let parent_of = location.parent().map(|parent| parent.to_string());
             assert_eq!(parent_of.as_deref(), parent, "{text}");
             assert_eq!(location.to_string(), text);
-            assert_eq!(location.join("x").to_str().unwrap(), format!("{text}/x"));
+            assert_eq!(location.join("x").to_string(), format!("{text}/x"));
         }
     }
 }

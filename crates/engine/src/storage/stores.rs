@@ -7,9 +7,10 @@
 //!   other://...         ──▶ an error that lists the schemes
 //! ```
 //!
-//! A new kind of object store is one implementation of [`Objects`] and its scheme here.
+//! They take a [`Location`], and nothing else does: a [`Store`](super::Store) by itself takes the paths that it knows its
+//! files by. A new kind of object store is one implementation of [`Objects`] and its scheme here.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use super::location::Location;
@@ -18,7 +19,7 @@ use super::objects::faults::{Faults, Unreliable};
 use super::objects::retry::Retried;
 use super::objects::s3::{self, S3, Settings};
 use super::objects::{ObjectStore, Objects};
-use super::{Caching, Caps, LocalDisk, Output, ReadFile, Stat, Store, WriteFile};
+use super::{Caching, Caps, LocalDisk, Output, ReadFile, Stat, WriteFile};
 use crate::error::{Error, Kind, Result};
 
 /// The stores.
@@ -34,10 +35,10 @@ impl Stores {
     ///
     /// ```
     /// use std::sync::Arc;
-    /// use gristmill_engine::storage::{Store, local::Local, stores::Stores};
+    /// use gristmill_engine::storage::{local::Local, stores::Stores};
     /// let stores = Stores::new(Arc::new(Local));
-    /// assert!(stores.stat("objects:///no-such-folder/a".as_ref())?.is_none());
-    /// let error = stores.stat("gopher://a".as_ref()).unwrap_err().to_string();
+    /// assert!(stores.stat(&"objects:///no-such-folder/a".into())?.is_none());
+    /// let error = stores.stat(&"gopher://a".into()).unwrap_err().to_string();
     /// assert!(error.contains("no store for gopher://"), "{error}");
     /// # Ok::<(), gristmill_engine::Error>(())
     /// ```
@@ -59,28 +60,89 @@ impl Stores {
         &self.disk
     }
 
-    /// The store of a location.
-    pub fn resolve(&self, path: &Path) -> Result<&dyn Output> {
-        match Location::of(path).scheme() {
-            None => Ok(&*self.disk),
-            Some(s3::SCHEME) => Ok(&self.s3),
-            Some(directory::SCHEME) => Ok(&self.directory),
+    /// The store of a location, and the path that the store knows it by.
+    ///
+    /// # Errors
+    /// No store has its scheme.
+    pub fn resolve<'l>(&self, location: &'l Location) -> Result<(&dyn Output, &'l Path)> {
+        let store: &dyn Output = match location.scheme() {
+            None => &*self.disk,
+            Some(s3::SCHEME) => &self.s3,
+            Some(directory::SCHEME) => &self.directory,
             Some(other) => {
                 let message = format!("there is no store for {other}://");
-                Err(Error::new(Kind::BadOption, "find a file", message)
-                    .with_path(path)
-                    .advise("name a path, or s3://BUCKET/KEY"))
+                return Err(Error::new(Kind::BadOption, "find a file", message)
+                    .with("file", location)
+                    .advise("name a path, or s3://BUCKET/KEY"));
             }
-        }
+        };
+        Ok((store, location.as_typed()))
     }
 
     /// The object store of a location; none where it is in a store of another kind.
-    pub fn objects(&self, path: &Path) -> Option<&dyn Objects> {
-        match Location::of(path).scheme()? {
+    pub fn objects(&self, location: &Location) -> Option<&dyn Objects> {
+        match location.scheme()? {
             s3::SCHEME => Some(self.s3.objects()),
             directory::SCHEME => Some(self.directory.objects()),
             _ => None,
         }
+    }
+
+    /// [`stat`](super::Store::stat) of a location.
+    ///
+    /// # Errors
+    /// No store has it, or the store says why not; as those of all that follow.
+    pub fn stat(&self, location: &Location) -> Result<Option<Stat>> {
+        let (store, path) = self.resolve(location)?;
+        store.stat(path)
+    }
+
+    /// [`list`](super::Store::list) of a location.
+    ///
+    /// # Errors
+    /// As of [`Self::stat`].
+    pub fn list(&self, directory: &Location) -> Result<Vec<Location>> {
+        let (store, path) = self.resolve(directory)?;
+        let found = store.list(path)?;
+        Ok(found.into_iter().map(Location::from).collect())
+    }
+
+    /// [`open`](super::Store::open) of a location.
+    ///
+    /// # Errors
+    /// As of [`Self::stat`].
+    pub fn open(&self, location: &Location, caching: Caching) -> Result<Box<dyn ReadFile>> {
+        let (store, path) = self.resolve(location)?;
+        store.open(path, caching)
+    }
+
+    /// [`check_readable`](super::Store::check_readable) of a location.
+    ///
+    /// # Errors
+    /// As of [`Self::stat`].
+    pub fn check_readable(&self, location: &Location) -> Result<()> {
+        let (store, path) = self.resolve(location)?;
+        store.check_readable(path)
+    }
+
+    /// [`Output::caps`] of a location: of one that no store has, those of the disk.
+    pub fn caps(&self, location: &Location) -> Caps {
+        self.resolve(location)
+            .map_or(Caps::Ranges, |(store, path)| store.caps(path))
+    }
+
+    /// [`Output::create`] of a location.
+    ///
+    /// # Errors
+    /// As of [`Self::stat`].
+    pub fn create(
+        &self,
+        location: &Location,
+        bytes: u64,
+        caching: Caching,
+    ) -> Result<Box<dyn WriteFile>> {
+        let (store, path) = self.resolve(location)?;
+        store.create(path, bytes, caching)
     }
 }
 
@@ -91,33 +153,4 @@ fn store_of(objects: impl Objects + 'static, faults: Faults) -> ObjectStore {
         Arc::new(Retried::new(Unreliable::new(objects, faults)))
     };
     ObjectStore::new(objects)
-}
-
-impl Store for Stores {
-    fn stat(&self, path: &Path) -> Result<Option<Stat>> {
-        self.resolve(path)?.stat(path)
-    }
-
-    fn list(&self, directory: &Path) -> Result<Vec<PathBuf>> {
-        self.resolve(directory)?.list(directory)
-    }
-
-    fn open(&self, path: &Path, caching: Caching) -> Result<Box<dyn ReadFile>> {
-        self.resolve(path)?.open(path, caching)
-    }
-
-    fn check_readable(&self, path: &Path) -> Result<()> {
-        self.resolve(path)?.check_readable(path)
-    }
-}
-
-impl Output for Stores {
-    fn caps(&self, path: &Path) -> Caps {
-        self.resolve(path)
-            .map_or(Caps::Ranges, |store| store.caps(path))
-    }
-
-    fn create(&self, path: &Path, bytes: u64, caching: Caching) -> Result<Box<dyn WriteFile>> {
-        self.resolve(path)?.create(path, bytes, caching)
-    }
 }

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::user::spec::{UserTaskFile, UserTaskReport};
 use crate::spill::{BucketSizes, SpilledRun};
 use crate::storage::layered::MEMORY_PLACE;
+use crate::storage::location::Location;
 
 /// What a task made that outlives the process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,12 +69,12 @@ pub struct WrittenRange {
 impl WrittenRange {
     /// What was written at an offset of a file of a whole length: bytes, records and duplicates, with their sum.
     pub(super) fn of(
-        (path, file_bytes, offset): (&Path, u64, u64),
+        (path, file_bytes, offset): (&Location, u64, u64),
         (bytes, records, duplicates): (u64, u64, u64),
         checksum: u128,
     ) -> Option<Self> {
         Some(WrittenRange {
-            file: name_of(path)?,
+            file: name_of(path.as_typed())?,
             file_bytes,
             offset,
             bytes,

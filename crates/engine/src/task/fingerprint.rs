@@ -42,7 +42,7 @@ impl Fingerprint {
     /// Ranges of the output.
     pub(super) fn ranges(&mut self, what: &str, ranges: &[RangeSpec]) -> fmt::Result {
         for range in ranges {
-            self.name(&range.file.path)?;
+            self.name(range.file.path.as_typed())?;
             let places = (range.file.bytes, range.offset, &range.buckets);
             write!(self, "{what} {places:?} ")?;
         }
@@ -94,7 +94,7 @@ mod tests {
 
     fn merge(key: &[u8], folder: &str, offset: u64, run: &str) -> u64 {
         let file = OutputFile {
-            path: Path::new(folder).join("part"),
+            path: Path::new(folder).join("part").into(),
             bytes: 10,
         };
         let run = MergeRun {

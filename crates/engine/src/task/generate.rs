@@ -17,7 +17,7 @@ use crate::record::layout::{Layout, Records};
 use crate::reduce::RangeProof;
 use crate::storage::objects::Upload;
 use crate::storage::overlap::{OverlappedWriter, TRANSFER_BYTES, writer_bytes};
-use crate::storage::{Caching, Output, WriteFile};
+use crate::storage::{Caching, WriteFile};
 
 /// Which records to make, and where they go.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -107,12 +107,12 @@ impl TaskKind for GenerateSpec {
 
     fn checkpoint(&self, proof: &RangeProof) -> Option<Checkpoint> {
         let counts = (self.records * RECORD_BYTES as u64, self.records, 0);
-        let place = (&*self.file.path, self.file.bytes, self.offset);
+        let place = (&self.file.path, self.file.bytes, self.offset);
         WrittenRange::of(place, counts, proof.checksum).map(Checkpoint::Generate)
     }
 
     fn fingerprint(&self, print: &mut Fingerprint) -> fmt::Result {
-        print.name(&self.file.path)?;
+        print.name(self.file.path.as_typed())?;
         let places = (self.file.bytes, self.offset, self.start, self.records);
         write!(print, "{places:?} {:?} {}", self.layout, self.skew)
     }

@@ -14,6 +14,7 @@ use super::context::TaskContext;
 use super::ranges::RangeSpec;
 use crate::names::{self, show_path};
 use crate::storage::input::InputRange;
+use crate::storage::location::Location;
 
 /// Pieces of the input.
 pub(super) fn pieces(split: &[InputRange], context: &TaskContext) -> String {
@@ -24,7 +25,7 @@ pub(super) fn pieces(split: &[InputRange], context: &TaskContext) -> String {
         .job
         .files
         .get(first.file)
-        .map(|file| file.path.as_path());
+        .map(|file| file.path.as_typed());
     let range = range(path, Some(first.offset), Some(first.bytes));
     with_more(range, split.len())
 }
@@ -66,8 +67,8 @@ fn with_more(first: String, all: usize) -> String {
     }
 }
 
-pub(super) fn name_of(path: &Path) -> String {
-    show_path(path.file_name().unwrap_or_default())
+pub(super) fn name_of(location: &Location) -> String {
+    show_path(location.name().unwrap_or_default())
 }
 
 pub(super) fn count(number: usize, of: &str) -> String {

@@ -49,7 +49,7 @@ impl TaskKind for MapSpec {
         let arena = &memory.arena;
         let packing = Packing::new(&self.cuts, arena.addresses());
         let input = MapInput {
-            store: &*context.node.store,
+            store: &context.node.store,
             arena,
             files: &context.job.files,
             record_bytes: self.record_bytes,

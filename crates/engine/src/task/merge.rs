@@ -2,7 +2,6 @@
 
 use std::fmt::{self, Write};
 use std::ops::Range;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -16,9 +15,10 @@ use super::{
 use crate::error::{Error, Result};
 use crate::merge::output::{MergeProof, ProvenWriter};
 use crate::record::shape::{Shape, ShapeKind};
+use crate::storage::location::Location;
 use crate::storage::objects::Upload;
 use crate::storage::overlap::OverlappedWriter;
-use crate::storage::{Caching, Output, WriteFile};
+use crate::storage::{Caching, WriteFile};
 
 /// Where merged records go.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,7 +26,7 @@ pub enum MergeTarget {
     /// Ranges of output files, whose sizes are known.
     Ranges(Vec<RangeSpec>),
     /// All buckets to a file whose size is known when all is written.
-    File(#[serde(with = "crate::names")] PathBuf),
+    File(Location),
     /// All buckets to the job's output stream.
     Stream,
 }
@@ -118,7 +118,7 @@ impl TaskKind for MergeSpec {
             MergeTarget::Ranges(ranges) => ranges.iter().map(RangeSpec::place).collect(),
             MergeTarget::File(path) => {
                 let file_bytes = report.proofs.iter().map(|proof| proof.bytes).sum();
-                vec![(path.as_path(), file_bytes, 0)]
+                vec![(path, file_bytes, 0)]
             }
             MergeTarget::Stream => return None,
         };
@@ -133,7 +133,7 @@ impl TaskKind for MergeSpec {
     fn fingerprint(&self, print: &mut Fingerprint) -> fmt::Result {
         match &self.target {
             MergeTarget::Ranges(ranges) => print.ranges("merge", ranges)?,
-            MergeTarget::File(path) => print.name(path)?,
+            MergeTarget::File(path) => print.name(path.as_typed())?,
             MergeTarget::Stream => print.write_str("stream")?,
         }
         print.plan(&self.plan)

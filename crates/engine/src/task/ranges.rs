@@ -1,16 +1,16 @@
 //! Ranges of output files, as the specs of tasks name them.
 
 use std::ops::Range;
-use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+
+use crate::storage::location::Location;
 
 /// A file that several tasks write ranges of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputFile {
-    /// Its path in the staging directory.
-    #[serde(with = "crate::names")]
-    pub path: PathBuf,
+    /// Where it is written: in the job's folder, or where it is uploaded to.
+    pub path: Location,
     /// Its whole length.
     pub bytes: u64,
 }
@@ -28,7 +28,7 @@ pub struct RangeSpec {
 
 impl RangeSpec {
     /// The file, its whole length, and where the range begins.
-    pub(super) fn place(&self) -> (&Path, u64, u64) {
+    pub(super) fn place(&self) -> (&Location, u64, u64) {
         (&self.file.path, self.file.bytes, self.offset)
     }
 }

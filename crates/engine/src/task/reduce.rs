@@ -73,7 +73,7 @@ impl TaskKind for ReduceSpec {
         };
         let (scratch, batch_records) = (&mut scratch.reduce, self.batch_records);
         reduce_ranges(
-            &*context.node.store,
+            &context.node.store,
             &source,
             &ranges,
             batch_records,

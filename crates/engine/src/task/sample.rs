@@ -12,7 +12,7 @@ use crate::record::KEY_BYTES;
 use crate::storage::direct::ended_early;
 use crate::storage::input::InputRange;
 use crate::storage::probe::resident_share;
-use crate::storage::{BLOCK_BYTES, Caching, ReadFile, Store};
+use crate::storage::{BLOCK_BYTES, Caching, ReadFile};
 use crate::sys::pages::Pages;
 
 /// Where to read keys.
@@ -106,7 +106,7 @@ impl Opened {
         if read < bytes {
             let (wanted, found) = (from + bytes as u64, from + read as u64);
             return Err(ended_early(
-                &context.job.files[self.number].path,
+                context.job.files[self.number].path.as_typed(),
                 wanted,
                 found,
             ));

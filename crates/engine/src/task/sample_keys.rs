@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::order::borders::{Border, KEY_BYTES_MAX};
 use crate::record::shape::{Shape, ShapeKind};
 use crate::split::records::record_start;
-use crate::storage::{Caching, ReadFile, Store};
+use crate::storage::{Caching, ReadFile};
 
 /// Where to read keys.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -123,7 +123,7 @@ fn run_shape<S: Shape>(
     match &spec.input {
         SpillInput::Ranges(pieces) => {
             let pieces = UnreadRanges::new(
-                &*context.node.store,
+                &context.node.store,
                 &context.job.files,
                 &context.starts,
                 pieces,

@@ -96,7 +96,10 @@ impl TaskKind for UserTaskSpec {
         report.folder = told.output;
         if context.job.checkpoint_outputs {
             for file in report.files.iter_mut().filter(|file| file.crc.is_none()) {
-                file.crc = crc_of(&*context.node.store, &report.folder.join(&file.name))?;
+                file.crc = crc_of(
+                    &**context.node.store.disk(),
+                    &report.folder.join(&file.name),
+                )?;
             }
         }
         Ok(report)

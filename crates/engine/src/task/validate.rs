@@ -12,7 +12,7 @@ use crate::storage::direct::ended_early;
 use crate::storage::input::InputRange;
 use crate::storage::overlap::{TRANSFER_BYTES, read_through};
 use crate::storage::probe::resident_share;
-use crate::storage::{BLOCK_BYTES, Caching, ReadFile, Store};
+use crate::storage::{BLOCK_BYTES, Caching, ReadFile};
 
 /// Which range to check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,7 +80,7 @@ impl TaskKind for ValidateSpec {
         let read = check.records * RECORD_BYTES as u64;
         if read != piece.bytes {
             return Err(ended_early(
-                &input.path,
+                input.path.as_typed(),
                 piece.offset + piece.bytes,
                 piece.offset + read,
             ));

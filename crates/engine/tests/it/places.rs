@@ -10,6 +10,7 @@ use gristmill_engine::commit::{
     CommitOptions, Committer, Made, Ownership, UploadCommitter, check_output,
 };
 use gristmill_engine::storage::local::Local;
+use gristmill_engine::storage::location::Location;
 use gristmill_engine::storage::memory::Memory;
 use gristmill_engine::storage::objects::directory::Directory;
 use gristmill_engine::storage::objects::faults::{Faults, Unreliable};
@@ -281,7 +282,7 @@ fn a_committer_publishes_what_is_named_and_leaves_no_upload() {
         ..FAULTS
     };
     let stores = Stores::with(Arc::new(Local), faults, Settings::default());
-    let target = PathBuf::from(format!("objects://{}/out", folder.path().display()));
+    let target = Location::from(&*format!("objects://{}/out", folder.path().display()));
     let objects = stores.objects(&target).unwrap();
     let begin = |overwrite| {
         let options = CommitOptions {
@@ -340,7 +341,7 @@ fn a_committer_publishes_what_is_named_and_leaves_no_upload() {
             wanted,
             "listings are late: the old names are those of its proof"
         );
-        assert_eq!(objects.uploads(&target).unwrap(), []);
+        assert_eq!(objects.uploads(target.as_typed()).unwrap(), []);
         assert_eq!(
             check_output(&stores, &target, false).unwrap_err().kind(),
             Kind::Exists
@@ -349,7 +350,7 @@ fn a_committer_publishes_what_is_named_and_leaves_no_upload() {
     // A job that was killed between two completions goes on, although a part is there.
     let killed = begin(true).unwrap();
     let uploads = [send("part-0", b"zero"), send("part-1", b"one")];
-    objects.delete(&target.join("_SUCCESS")).unwrap();
+    objects.delete(target.join("_SUCCESS").as_typed()).unwrap();
     objects.complete(&uploads[0]).unwrap();
     let folder_of_killed = killed.folder().to_owned();
     let kept = folder.path().join("kept");
@@ -382,12 +383,14 @@ fn a_committer_publishes_what_is_named_and_leaves_no_upload() {
     let given_up = begin(true).unwrap();
     send("part-0", b"never seen");
     drop(given_up);
-    assert_eq!(objects.uploads(&target).unwrap(), []);
+    assert_eq!(objects.uploads(target.as_typed()).unwrap(), []);
     assert_eq!(there().len(), 3);
     // One upload that the store has lost: nothing is published, and what was completed goes.
     let committer = Box::new(begin(true).unwrap());
     let uploads = [send("part-0", b"new"), send("part-1", b"new")];
-    objects.abort(&uploads[1].path, &uploads[1].id).unwrap();
+    objects
+        .abort(uploads[1].path.as_typed(), &uploads[1].id)
+        .unwrap();
     let names = ["part-0".into(), "part-1".into()];
     let made = Made {
         names: &names,

@@ -18,7 +18,9 @@ use gristmill_engine::spill::{
 use gristmill_engine::split::input_files;
 use gristmill_engine::storage::input::{InputFile, InputRange};
 use gristmill_engine::storage::layered::{Layered, MEMORY_PLACE};
+use gristmill_engine::storage::location::Location;
 use gristmill_engine::storage::memory::Memory;
+use gristmill_engine::storage::stores::Stores;
 use gristmill_engine::storage::{BLOCK_BYTES, Caching, LocalDisk, Output, Store};
 
 const LINES: Lines = Lines { descending: false };
@@ -37,10 +39,10 @@ fn store_with(files: &[Vec<u8>]) -> (Memory, Vec<InputFile>) {
         let path = PathBuf::from(format!("/in-{number:04}"));
         let file = store.create(&path, bytes.len() as u64, Caching::Cached);
         file.unwrap().write_at(bytes, 0).unwrap();
-        path
+        path.into()
     };
-    let paths: Vec<PathBuf> = files.iter().enumerate().map(put).collect();
-    let files = input_files(&store, &paths).unwrap();
+    let names: Vec<Location> = files.iter().enumerate().map(put).collect();
+    let files = input_files(&Stores::new(Arc::new(store.clone())), &names).unwrap();
     (store, files)
 }
 
@@ -74,7 +76,8 @@ fn spill<S: Shape>(
         })
         .collect();
     let starts = file_starts(&sizes);
-    let pieces = UnreadRanges::new(inputs, files, &starts, &pieces);
+    let stores = Stores::new(Arc::new(inputs.clone()));
+    let pieces = UnreadRanges::new(&stores, files, &starts, &pieces);
     spill_pieces(
         plan,
         runs,

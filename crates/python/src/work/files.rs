@@ -7,6 +7,7 @@ use std::sync::Mutex;
 
 use gristmill_engine::codec::{self, Codec, Coding, Encoder};
 use gristmill_engine::storage::Caching;
+use gristmill_engine::storage::location::Location;
 use gristmill_engine::{Error, Kind};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -85,9 +86,10 @@ pub struct CompressedReader {
 #[pymethods]
 impl CompressedReader {
     #[new]
-    #[expect(clippy::needless_pass_by_value, reason = "as PyO3 gives it")]
     fn new(path: PathBuf) -> PyResult<Self> {
-        let reader = codec::open(&*stores(), &path, Caching::Cached, Coding::Detect).or_raise()?;
+        let (stores, location) = (stores(), Location::from(path));
+        let (store, path) = stores.resolve(&location).or_raise()?;
+        let reader = codec::open(store, path, Caching::Cached, Coding::Detect).or_raise()?;
         let reader = Mutex::new(reader);
         Ok(CompressedReader { reader })
     }

@@ -29,7 +29,7 @@ impl Groups {
     fn new(spec: &str, aggregate: Option<&str>, ordered: bool, ranked: bool) -> PyResult<Self> {
         let spec = spec_of(spec)?;
         let aggregate = aggregate_of(aggregate)?;
-        let feed = feed_of(&spec, stores()).or_raise()?;
+        let feed = feed_of(&spec, stores().disk().clone()).or_raise()?;
         Ok(Groups {
             groups: merge::Groups::new(feed, merge::Form { ordered, ranked }, note),
             aggregate,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use gristmill_engine::split::input_files;
 use gristmill_engine::split::text::{TextSplit, TextSplits, text_splits};
+use gristmill_engine::storage::location::Location;
 use pyo3::prelude::*;
 use serde_json::json;
 
@@ -12,7 +13,6 @@ use crate::stores::stores;
 
 /// The splits of files, as JSON.
 #[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "as PyO3 gives it")]
 #[pyo3(signature = (paths, split_min, split_max, cut, combine, stride = 1))]
 pub fn plan_text(
     py: Python<'_>,
@@ -30,7 +30,8 @@ pub fn plan_text(
         combine,
         stride,
     };
-    let splits = py.detach(|| text_splits(&*stores(), &input_files(&*stores(), &paths)?, &how));
+    let names: Vec<_> = paths.into_iter().map(Location::from).collect();
+    let splits = py.detach(|| text_splits(&stores(), &input_files(&stores(), &names)?, &how));
     let split = |pieces: &TextSplit| {
         let bytes: u64 = pieces.iter().map(|piece| piece.bytes).sum();
         json!({"bytes": bytes, "what": {"pieces": pieces}})

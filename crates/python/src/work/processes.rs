@@ -95,7 +95,7 @@ pub fn plan_streaming(py: Python<'_>, request: &str) -> PyResult<String> {
     let request: SplitRequest = serde_json::from_str(request)
         .map_err(|error| PyValueError::new_err(format!("a request to split input: {error}")))?;
     let splits = py
-        .detach(|| split(&*stores(), &request))
+        .detach(|| split(&stores(), &request))
         .map_err(|error| to_python(&error))?;
     serde_json::to_string(&splits)
         .map_err(|error| to_python(&Error::bug("write JSON", error.to_string())))

@@ -9,7 +9,7 @@ use gristmill_engine::codec::{self, Coding};
 use gristmill_engine::split::lines::{LineOptions, LineReader as Lines, Terminator};
 use gristmill_engine::split::text::open_lines;
 use gristmill_engine::storage::input::FileRange;
-use gristmill_engine::storage::{Caching, ReadFile, Store};
+use gristmill_engine::storage::{Caching, ReadFile};
 use gristmill_engine::worker::{Pulse, RecordPosition};
 use gristmill_engine::{Error, Kind, Result};
 use pyo3::exceptions::PyValueError;
@@ -203,7 +203,7 @@ impl LineReader {
         let piece = self
             .pieces
             .get(self.piece.min(self.pieces.len().saturating_sub(1)));
-        let path = piece.map_or_else(OsString::new, |piece| piece.file.path.clone().into());
+        let path = piece.map_or_else(OsString::new, |piece| piece.file.path.as_typed().into());
         let known = piece.is_some_and(|piece| piece.offset == 0);
         let line = if known { self.line } else { 0 };
         (path, self.offset, self.records.saturating_sub(1), line)
@@ -303,7 +303,12 @@ impl LineReader {
         }
         self.note();
         let content = self.object(py)?;
-        let path = self.pieces[self.piece].file.path.clone().into_os_string();
+        let path = self.pieces[self.piece]
+            .file
+            .path
+            .as_typed()
+            .as_os_str()
+            .to_owned();
         self.close().or_raise()?;
         Ok(Some((path, content).into_pyobject(py)?.into_any()))
     }
@@ -336,7 +341,7 @@ impl LineReader {
             if read < bytes {
                 let message = format!("its last record has {read} bytes, and records have {bytes}");
                 return Err(Error::new(Kind::BadInput, "read the input", message)
-                    .with_path(&piece.file.path)
+                    .with_path(piece.file.path.as_typed())
                     .with("offset", at)
                     .advise(
                         "check that the file was copied whole, and that it holds such records",
@@ -361,7 +366,7 @@ impl LineReader {
         self.line = 0;
         let source = match (&self.unit, piece.file.codec) {
             (Unit::Line | Unit::Lines(_), codec) => {
-                let lines = open_lines(&*stores(), piece, &options)?;
+                let lines = open_lines(&stores(), piece, &options)?;
                 let bytes = piece.bytes;
                 let counted = codec.map(|_| Box::new(Counted { bytes }));
                 Source::Lines(Box::new(lines), counted)
@@ -370,7 +375,9 @@ impl LineReader {
                 Source::Range(Range::new(stores().open(path, Caching::Cached)?, piece))
             }
             (Unit::Fixed(_), Some(_)) | (Unit::Whole, _) => {
-                let reader = codec::open(&*stores(), path, Caching::Cached, coding)?;
+                let stores = stores();
+                let (store, path) = stores.resolve(path)?;
+                let reader = codec::open(store, path, Caching::Cached, coding)?;
                 Source::Bytes(Box::new(reader), 0)
             }
         };
@@ -427,7 +434,7 @@ impl LineReader {
                 let message = format!("byte {at} of the record at this offset is not UTF-8");
                 Err(to_python(
                     &Error::new(Kind::BadInput, "read the input", message)
-                        .with_path(&self.pieces[self.piece].file.path)
+                        .with_path(self.pieces[self.piece].file.path.as_typed())
                         .with("offset", self.offset)
                         .advise("name the encoding with encoding=, or give errors=\"replace\""),
                 ))

@@ -8,7 +8,6 @@
 //! these are known by length and time stamp alone ([`FileVersion`]).
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -16,7 +15,9 @@ use sha2::{Digest, Sha256};
 use crate::error::{Error, Kind, Result};
 use crate::history::event::FileVersion;
 use crate::jobs::steps::OPERATION;
-use crate::storage::{Caching, FileKind, Store};
+use crate::storage::location::Location;
+use crate::storage::stores::Stores;
+use crate::storage::{Caching, FileKind};
 
 /// Bytes that are read at once.
 const READ_BYTES: usize = 1 << 20;
@@ -30,20 +31,20 @@ pub(super) struct Content {
 
 impl Content {
     /// Where it is.
-    pub(super) fn path(&self) -> PathBuf {
+    pub(super) fn path(&self) -> Location {
         self.known.path.clone()
     }
 }
 
 /// The files as they are. One that is gone is not looked for again.
-pub(super) fn contents(store: &dyn Store, paths: &[PathBuf]) -> Result<Vec<Content>> {
+pub(super) fn contents(store: &Stores, paths: &[Location]) -> Result<Vec<Content>> {
     let mut found = Vec::with_capacity(paths.len());
     for path in paths {
         if let Some(stat) = store.stat(path)?
             && stat.kind == FileKind::File
         {
             found.push(Content {
-                known: FileVersion::new(path, &stat),
+                known: FileVersion::new(path.clone(), &stat),
                 sha256: hash_of(store, path)?,
             });
         }
@@ -52,29 +53,29 @@ pub(super) fn contents(store: &dyn Store, paths: &[PathBuf]) -> Result<Vec<Conte
 }
 
 /// Fails unless the files are what they were; `what` they are is said.
-pub(super) fn check(store: &dyn Store, files: &[Content], what: &str) -> Result<()> {
+pub(super) fn check(store: &Stores, files: &[Content], what: &str) -> Result<()> {
     for then in files {
         let path = &then.known.path;
         let why = match store.stat(path)? {
             None => format!("{what} is gone"),
-            Some(stat) if is_same(store, then, &FileVersion::new(path, &stat))? => continue,
+            Some(stat) if is_same(store, then, &FileVersion::new(path.clone(), &stat))? => continue,
             Some(_) => format!("{what} changed since the job began"),
         };
         return Err(Error::new(Kind::InputChanged, OPERATION, why)
-            .with_path(path)
+            .with_path(path.as_typed())
             .advise("put the file back as it was and resume again, or start the job anew"));
     }
     Ok(())
 }
 
-fn is_same(store: &dyn Store, then: &Content, now: &FileVersion) -> Result<bool> {
+fn is_same(store: &Stores, then: &Content, now: &FileVersion) -> Result<bool> {
     if now.is_same(&then.known) {
         return Ok(true);
     }
     Ok(now.bytes == then.known.bytes && hash_of(store, &now.path)? == then.sha256)
 }
 
-fn hash_of(store: &dyn Store, path: &Path) -> Result<String> {
+fn hash_of(store: &Stores, path: &Location) -> Result<String> {
     let file = store.open(path, Caching::Cached)?;
     let mut buffer = vec![0; READ_BYTES];
     let (mut hasher, mut offset) = (Sha256::new(), 0);
@@ -100,9 +101,12 @@ pub(super) fn hexadecimal(hash: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::{Path, PathBuf};
+    use std::sync::Arc;
+
     use super::*;
     use crate::storage::memory::Memory;
-    use crate::storage::{LocalDisk as _, Output as _};
+    use crate::storage::{LocalDisk as _, Output as _, Store as _};
 
     /// Writes a new file. The one before stays under another name: a file in memory is known by its address, which
     /// another could have as soon as it is gone.
@@ -120,17 +124,19 @@ mod tests {
     #[test]
     fn content_decides_and_not_the_time() {
         let store = Memory::with_room_for(1000);
-        let path = PathBuf::from("/job.py");
+        let stores = Stores::new(Arc::new(store.clone()));
         write(&store, "/job.py", b"one");
-        let then = contents(&store, &[path.clone(), "/none".into()]).unwrap();
+        let then = contents(&stores, &["/job.py".into(), "/none".into()]).unwrap();
         assert_eq!(then.len(), 1);
         for (bytes, same) in [(b"one", true), (b"two", false), (b"one", true)] {
             write(&store, "/job.py", bytes);
-            let found = check(&store, &then, "a file of the job's code");
+            let found = check(&stores, &then, "a file of the job's code");
             assert_eq!(found.is_ok(), same);
         }
-        store.remove(&path).unwrap();
-        let gone = check(&store, &then, "a side file").unwrap_err().to_string();
+        store.remove("/job.py".as_ref()).unwrap();
+        let gone = check(&stores, &then, "a side file")
+            .unwrap_err()
+            .to_string();
         assert!(gone.contains("a side file is gone"), "{gone}");
     }
 }

@@ -8,7 +8,6 @@
 //! The rule that must hold: nothing of it is believed, let alone run, unless the file is this user's alone, its hash is
 //! that of the history, and job, options, Python and the files of its code are what they were.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -51,8 +50,7 @@ struct Header {
     host: String,
     /// The options that the history has, too.
     options: Value,
-    #[serde(with = "crate::names")]
-    files: Vec<PathBuf>,
+    files: Vec<Location>,
     splits: Vec<UserTaskSplit>,
     /// What must not come back in an error that the history keeps.
     #[serde(default)]
@@ -120,11 +118,11 @@ fn file_of(
     spec: &MapReduceSpec,
     executor: ExecutorSpec,
 ) -> Result<Vec<u8>> {
-    let absolute = |path: &PathBuf| {
-        if Location::of(path).is_remote() {
-            return Ok(path.clone());
-        }
-        let found = std::path::absolute(path);
+    let absolute = |location: &Location| {
+        let Some(path) = location.local() else {
+            return Ok(location.clone());
+        };
+        let found = std::path::absolute(path).map(Location::from);
         found.map_err(|error| Error::from_io("find the input", path, &error))
     };
     let store = &*environment.store;
@@ -133,6 +131,7 @@ fn file_of(
         .iter()
         .map(absolute)
         .collect::<Result<_>>()?;
+    let code: Vec<_> = spec.code.iter().map(|path| path.as_path().into()).collect();
     let header = Header {
         format: FORMAT,
         job_id: environment.job_id.clone(),
@@ -141,7 +140,7 @@ fn file_of(
         hidden: environment.history.hidden.clone(),
         files: spec.files.iter().map(absolute).collect::<Result<_>>()?,
         splits: spec.splits.clone(),
-        code: contents(store, &spec.code)?,
+        code: contents(store, &code)?,
         side_files: contents(store, &side_files)?,
         how: executor.kind,
     };

@@ -19,7 +19,7 @@ mod outcome;
 mod promote;
 mod stages;
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use serde::Deserialize;
@@ -39,10 +39,10 @@ use crate::plan::explain::Explanation;
 use crate::plan::mapreduce::{Command, MapReduceSpec};
 use crate::plan::table::{CommandSpec, Common, Options};
 use crate::record::shape::{Pairs, Shape};
-use crate::storage::Store;
 use crate::storage::input::InputFile;
 use crate::storage::local::not_there;
 use crate::storage::location::Location;
+use crate::storage::stores::Stores;
 use crate::task::{Failures, InProcess, JobShared, Node, TaskContext, UserTaskExecutor};
 
 /// A job of user code. Its options are not in the table: Python's `gm.Job` and Hadoop Streaming's command line give them.
@@ -64,8 +64,8 @@ impl Described for Mapreduce {
 }
 
 impl Options for Mapreduce {
-    fn paths(&mut self) -> Vec<&mut PathBuf> {
-        vec![&mut self.0.output]
+    fn root(&mut self, directory: &Path) {
+        self.0.output = self.0.output.rooted(directory);
     }
 }
 
@@ -222,15 +222,15 @@ fn stage<'env>(
 }
 
 /// The input's files as they are now, and behind them the side files; none of them is the output.
-fn files(store: &dyn Store, spec: &MapReduceSpec) -> Result<Vec<InputFile>> {
-    let file = |path: &PathBuf| {
+fn files(store: &Stores, spec: &MapReduceSpec) -> Result<Vec<InputFile>> {
+    let file = |path: &Location| {
         let stat = store
             .stat(path)?
-            .ok_or_else(|| not_there("find the input", path))?;
-        if Location::of(path).lies_in(Location::of(&spec.output)) {
+            .ok_or_else(|| not_there("find the input", path.as_typed()))?;
+        if path.lies_in(&spec.output) {
             let message = "the output directory holds an input";
             return Err(Error::new(Kind::BadOption, "write the output", message)
-                .with_path(path)
+                .with_path(path.as_typed())
                 .advise("name another output"));
         }
         Ok(InputFile {

@@ -1,7 +1,5 @@
 //! Plans of native jobs: how their inputs are split, from the inputs and the options alone.
 
-use std::path::{Path, PathBuf};
-
 use crate::error::Result;
 use crate::jobs::steps::Job;
 use crate::plan::amount::check_count;
@@ -9,6 +7,7 @@ use crate::plan::mapreduce::{Command, MapReduceSpec, PARTITIONS_MAX};
 use crate::plan::sort::default_parts;
 use crate::split::input_files;
 use crate::split::text::{TextSplit, TextSplits, text_splits};
+use crate::storage::location::Location;
 use crate::task::{SplitData, UserTaskSplit};
 
 /// The plan of a job that maps the lines of text files and reduces to `parts` part files.
@@ -17,9 +16,9 @@ use crate::task::{SplitData, UserTaskSplit};
 /// An input cannot be found, or there are too many parts.
 pub(in crate::jobs) fn text_job(
     job: &Job<'_>,
-    inputs: &[PathBuf],
+    inputs: &[Location],
     parts: Option<usize>,
-    output: &Path,
+    output: &Location,
 ) -> Result<MapReduceSpec> {
     check_count("parts", parts, PARTITIONS_MAX)?;
     let files = input_files(job.store(), inputs)?;
@@ -43,7 +42,7 @@ pub(in crate::jobs) fn text_job(
         splits: splits.map(split).collect::<Result<_>>()?,
         files: files.into_iter().map(|file| file.path).collect(),
         partitions: parts.unwrap_or_else(|| default_parts(input_bytes)) as u32,
-        output: output.to_owned(),
+        output: output.clone(),
         ..MapReduceSpec::default()
     })
 }

@@ -6,11 +6,10 @@ use super::Input;
 use super::SortSpec;
 use crate::error::{Error, Kind, Result};
 use crate::jobs::steps::Job;
-use crate::names::show_path;
 use crate::record::shape::Shape;
+use crate::storage::Caching;
 use crate::storage::overlap::{TRANSFER_BYTES, read_through};
 use crate::storage::stream::{File, read_some};
-use crate::storage::{Caching, Store};
 
 /// Bytes of a disordered record that are shown.
 const SHOWN_BYTES: usize = 200;
@@ -31,7 +30,7 @@ pub(super) fn run<S: Shape>(
         check.name = name;
         stream(job, &mut check, file)?;
     } else if let Some(file) = input.files.first() {
-        check.name = show_path(&file.path);
+        check.name = file.path.to_string();
         let opened = job.store().open(&file.path, Caching::Direct)?;
         let (control, bytes) = (job.control, file.stat.bytes);
         let buffers = &mut Vec::new();

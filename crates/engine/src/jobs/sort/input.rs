@@ -1,16 +1,18 @@
 //! What `sort` reads: files, and streams between them; and about how long its lines are.
 
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::DASH;
 use super::SortSpec;
 use crate::error::Result;
 use crate::names::show_path;
 use crate::split::{Named, files_of, not_a_file};
+use crate::storage::Caching;
 use crate::storage::input::InputFile;
+use crate::storage::location::Location;
+use crate::storage::stores::Stores;
 use crate::storage::stream::{File, is_special, open_to_read, standard};
-use crate::storage::{Caching, Store};
 
 /// The input: files, and streams between them.
 #[derive(Debug)]
@@ -21,19 +23,19 @@ pub(super) struct Input {
 }
 
 impl Input {
-    pub(super) fn find(store: &dyn Store, spec: &SortSpec) -> Result<Self> {
+    pub(super) fn find(store: &Stores, spec: &SortSpec) -> Result<Self> {
         let mut input = Input {
             files: Vec::new(),
             streams: Vec::new(),
         };
-        let dash = [PathBuf::from(DASH)];
+        let dash = [Location::from(DASH)];
         let names = if spec.inputs.is_empty() {
             &dash[..]
         } else {
             &spec.inputs
         };
         for name in names {
-            if name == Path::new(DASH) {
+            if *name == dash[0] {
                 let file = standard(std::io::stdin().as_fd(), "standard input", false)?;
                 input.add_stream("standard input".into(), file);
             } else {
@@ -43,8 +45,10 @@ impl Input {
                             .into_iter()
                             .try_for_each(|file| input.add(store, file))?;
                     }
-                    Named::Other if is_special(name) => input.open_stream(name)?,
-                    Named::Other => return Err(not_a_file(name)),
+                    Named::Other => match name.local().filter(|path| is_special(path)) {
+                        Some(path) => input.open_stream(path)?,
+                        None => return Err(not_a_file(name)),
+                    },
                 }
             }
         }
@@ -53,7 +57,7 @@ impl Input {
 
     /// Adds a file, which can be read, or the job ends here. One that says that it is empty and is not (those of
     /// /proc) is a stream.
-    fn add(&mut self, store: &dyn Store, file: InputFile) -> Result<()> {
+    fn add(&mut self, store: &Stores, file: InputFile) -> Result<()> {
         if file.stat.bytes > 0 {
             store.check_readable(&file.path)?;
         } else if store
@@ -61,7 +65,7 @@ impl Input {
             .read_at(&mut [0], 0)?
             > 0
         {
-            return self.open_stream(&file.path);
+            return self.open_stream(file.path.as_typed());
         }
         self.files.push(file);
         Ok(())
@@ -91,7 +95,7 @@ impl Input {
     }
 
     /// The mean length of lines, as far as a few places of the files tell.
-    pub(super) fn typical_line(&self, store: &dyn Store) -> Result<u64> {
+    pub(super) fn typical_line(&self, store: &Stores) -> Result<u64> {
         const PLACES: u64 = 16;
         const LOOK_BYTES: usize = 4 << 10;
         const UNKNOWN_LINE_BYTES: u64 = 32;

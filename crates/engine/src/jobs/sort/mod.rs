@@ -33,11 +33,11 @@ use crate::record::shape::{Fixed, Lines, Shape, ShapeKind};
 use crate::spill::Stream;
 use crate::split::check_whole_records;
 use crate::storage::layered::{Layered, MEMORY_PLACE};
-use crate::storage::location::parent_of;
+use crate::storage::location::{Location, parent_of};
 use crate::storage::objects::Upload;
 use crate::storage::stores::Stores;
 use crate::storage::stream::{File, Sink, is_special, open_to_write, standard};
-use crate::storage::{Caps, LocalDisk, Output as _};
+use crate::storage::{Caps, LocalDisk};
 use crate::task::{InProcess, MergeTarget, Node, TaskContext};
 
 /// Standard input or output, as a name.
@@ -49,9 +49,9 @@ const STDOUT: &str = "standard output";
 options! {
     /// Options of `sort`, as given.
     pub(in crate::jobs) struct SortSpec {
-        inputs: Vec<PathBuf> = argument("Files, or directories whose files are read; - is standard input.")
+        inputs: Vec<Location> = argument("Files, or directories whose files are read; - is standard input.")
             .or("standard input"),
-        output: Option<PathBuf> = option(
+        output: Option<Location> = option(
             "standard output",
             "The file to write; replaced at once if it exists, also if it is an input.",
         ).short("o"),
@@ -96,11 +96,11 @@ impl Described for SortSpec {
 
 impl JobKind for SortSpec {
     fn output(&self) -> Option<steps::Output<'_>> {
-        self.output.as_deref().map(steps::Output::File)
+        self.output.as_ref().map(steps::Output::File)
     }
 
     fn resumable(&self) -> Result<()> {
-        let dash = |path: &PathBuf| path.as_os_str() == DASH;
+        let dash = |given: &Location| given.as_typed() == Path::new(DASH);
         let from_stream = self.inputs.is_empty() || self.inputs.iter().any(dash);
         let to_stream = self.output.as_ref().is_none_or(dash);
         let (why, advice) = match (self.check, from_stream, to_stream) {
@@ -131,14 +131,20 @@ impl JobKind for SortSpec {
 
 impl SortSpec {
     /// What is written, where that is not standard output.
-    fn target(&self) -> Option<&Path> {
-        let path = self.output.as_deref();
-        path.filter(|path| *path != Path::new(DASH))
+    fn target(&self) -> Option<&Location> {
+        let given = self.output.as_ref();
+        given.filter(|given| given.as_typed() != Path::new(DASH))
+    }
+
+    /// The stream that is written, where that is neither standard output nor a file.
+    fn stream(&self) -> Option<&Path> {
+        let path = self.target().and_then(Location::local);
+        path.filter(|path| is_special(path))
     }
 
     /// Whether the output is a file, and not a stream.
     fn writes_file(&self) -> bool {
-        self.target().is_some_and(|path| !is_special(path))
+        self.target().is_some() && self.stream().is_none()
     }
 }
 
@@ -164,7 +170,7 @@ fn shape_of(spec: &SortSpec) -> ShapeKind {
 
 fn run_shape<S: Shape>(job: &mut Job<'_>, spec: &SortSpec, shape: S) -> Result<()> {
     let store = Arc::clone(&job.environment.store);
-    let input = Input::find(&*store, spec)?;
+    let input = Input::find(&store, spec)?;
     if let ShapeKind::Fixed(fixed) = shape.kind() {
         check_whole_records(&input.files, fixed.record_bytes)?;
     }
@@ -181,15 +187,13 @@ fn run_shape<S: Shape>(job: &mut Job<'_>, spec: &SortSpec, shape: S) -> Result<(
         return Err(job.refusal(why));
     }
     job.take_inputs(&input.files, None)?;
-    let output = match spec.target() {
-        Some(target) if writes_file => {
-            Output::File(job.committer(steps::Output::File(target), (&[], 0))?)
+    let output = match (spec.target(), spec.stream()) {
+        (_, Some(path)) => {
+            let opened = open_to_write(path, &job.control.flag())?;
+            Output::Stream(opened, path.to_owned())
         }
-        Some(target) => {
-            let opened = open_to_write(target, &job.control.flag())?;
-            Output::Stream(opened, target.to_owned())
-        }
-        None => {
+        (Some(target), None) => Output::File(job.committer(steps::Output::File(target), (&[], 0))?),
+        (None, None) => {
             let stdout = standard(std::io::stdout().as_fd(), STDOUT, true)?;
             Output::Stream(stdout, STDOUT.into())
         }
@@ -344,7 +348,7 @@ impl<S: Shape> Sort<'_, S> {
     ) -> Result<Sorted> {
         let store = Arc::clone(&job.environment.store);
         let (_spill, runs) = self.places(job, &**store.disk(), output, input.bytes())?;
-        let inputs = self.inputs(&*store, &input, job.workers)?;
+        let inputs = self.inputs(&store, &input, job.workers)?;
         let (input_bytes, streams) = (input.bytes(), input.stream_names());
         let (files, tasks) = (input.files.len(), inputs.len() as u64);
         job.watched

@@ -1,7 +1,5 @@
 //! How `sort` goes about it: what memory is for, what each task reads, where the output is cut.
 
-use std::path::Path;
-
 use super::SortSpec;
 use super::input::Input;
 use crate::budget::Room;
@@ -14,7 +12,8 @@ use crate::plan::spill::MemoryLayout;
 use crate::record::shape::Shape;
 use crate::split::records::at_records;
 use crate::split::{splits, stride};
-use crate::storage::Store;
+use crate::storage::location::Location;
+use crate::storage::stores::Stores;
 use crate::task::{
     MergeTarget, OutputFile, RangeSpec, SampleKeysSpec, SpillInput, TaskReport, TaskSpec,
 };
@@ -114,7 +113,7 @@ impl<'a, S: Shape> Sort<'a, S> {
     /// What the spill tasks read: shares of the files, and the streams between them, in input order.
     pub(super) fn inputs(
         &self,
-        store: &dyn Store,
+        store: &Stores,
         input: &Input,
         workers: usize,
     ) -> Result<Vec<SpillInput>> {
@@ -189,9 +188,9 @@ fn spill_tasks(bytes: u64, share_bytes: u64, workers: usize) -> u64 {
 }
 
 /// Merge tasks of ranges of one file, of about `share` bytes each.
-pub(super) fn ranges(path: &Path, sizes: &[(u64, u64)], share: u64) -> Vec<MergeTarget> {
+pub(super) fn ranges(path: &Location, sizes: &[(u64, u64)], share: u64) -> Vec<MergeTarget> {
     let file = OutputFile {
-        path: path.to_owned(),
+        path: path.clone(),
         bytes: sizes.iter().map(|(bytes, _)| bytes).sum(),
     };
     let (mut targets, mut start, mut offset, mut bytes) = (Vec::new(), 0, 0, 0);

@@ -1,8 +1,7 @@
 //! What was asked for, whatever the kind of job.
 
-use std::path::Path;
-
 use crate::plan::table::Common;
+use crate::storage::location::Location;
 
 /// What was asked for.
 #[derive(Debug, Clone, Copy)]
@@ -20,14 +19,14 @@ pub(in crate::jobs) struct Asked<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::jobs) enum Output<'a> {
     /// A directory with a `_SUCCESS`.
-    Directory(&'a Path),
+    Directory(&'a Location),
     /// One file.
-    File(&'a Path),
+    File(&'a Location),
 }
 
 impl<'a> Output<'a> {
     /// Where it is.
-    pub(in crate::jobs) fn path(self) -> &'a Path {
+    pub(in crate::jobs) fn path(self) -> &'a Location {
         match self {
             Output::Directory(path) | Output::File(path) => path,
         }

@@ -4,7 +4,7 @@
 //!   take inputs ─▶ stage ─▶ spill places ─▶ │ the kind: run, prove, report │ ─▶ publish
 //! ```
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::asked::Output;
 use super::job::Job;
@@ -13,13 +13,14 @@ use crate::commit::{Committer, Made};
 use crate::error::Result;
 use crate::record::shape::ShapeKind;
 use crate::storage::input::InputFile;
+use crate::storage::location::Location;
 use crate::storage::objects::Upload;
 
 /// What is known of an output directory before the job begins.
 #[derive(Debug)]
 pub(in crate::jobs) struct Directory<'a> {
     /// Where it will be.
-    pub(in crate::jobs) path: &'a Path,
+    pub(in crate::jobs) path: &'a Location,
     /// The names of its files.
     pub(in crate::jobs) names: &'a [PathBuf],
     /// Their bytes, together.

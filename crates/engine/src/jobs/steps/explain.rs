@@ -1,8 +1,6 @@
 //! What `explain` says of a job of any kind: its plan, from the same code that the job itself would follow. What is
 //! different of a kind stands in the kind's `explain.rs`.
 
-use std::path::Path;
-
 use super::asked::Output;
 use super::job::Job;
 use crate::error::Result;
@@ -10,8 +8,7 @@ use crate::names::spell;
 use crate::plan::explain::{Explanation, PlannedDisk, PlannedMemory, PlannedStage};
 use crate::plan::sort::reduce_bytes;
 use crate::plan::spill::MemoryLayout;
-use crate::storage::Store as _;
-use crate::storage::location::parent_of;
+use crate::storage::location::Location;
 
 /// Why a job goes by runs whose tasks run in worker processes.
 pub(in crate::jobs) const NOTHING_SHARED: &str =
@@ -51,26 +48,27 @@ impl<'a> Job<'a> {
         runs: bool,
     ) -> Result<Vec<PlannedDisk>> {
         let (store, spill_dirs) = (self.store(), &self.common.spill_dir);
-        let disk = |path: &Path, purpose| {
-            let free = match store.stat(path)? {
-                Some(_) => store.disk().free_bytes(path)?,
+        let disk = |place: &Location, purpose| {
+            let free = match place.local().zip(store.stat(place)?) {
+                Some((path, _)) => store.disk().free_bytes(path)?,
                 None => None,
             };
             Ok(PlannedDisk {
-                path: spell(path),
+                path: spell(place.as_typed()),
                 purpose,
                 needs,
                 free,
             })
         };
-        let beside = |output: Output<'a>| parent_of(output.path());
-        let output = self.asked.output.map_or(Path::new("."), beside);
-        let mut disks = vec![disk(output, "output")?];
+        let beside = |output: Output<'a>| output.path().parent();
+        let output = self.asked.output.and_then(beside);
+        let output = output.unwrap_or_else(|| ".".into());
+        let mut disks = vec![disk(&output, "output")?];
         if runs && spill_dirs.is_empty() {
-            disks.push(disk(output, "runs, given back as the output grows")?);
+            disks.push(disk(&output, "runs, given back as the output grows")?);
         }
         for directory in spill_dirs.iter().filter(|_| runs) {
-            disks.push(disk(directory, "runs")?);
+            disks.push(disk(&directory.as_path().into(), "runs")?);
         }
         Ok(disks)
     }

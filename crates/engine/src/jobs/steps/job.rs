@@ -184,7 +184,7 @@ impl<'a> Job<'a> {
         } else {
             1 + self.workers as u64
         };
-        let of_file = |file: &InputFile| 320 + 4 * file.path.as_os_str().len() as u64;
+        let of_file = |file: &InputFile| 320 + 4 * file.path.as_typed().as_os_str().len() as u64;
         processes * files.iter().map(of_file).sum::<u64>()
     }
 

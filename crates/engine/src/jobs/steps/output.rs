@@ -1,6 +1,6 @@
 //! The output of a job and the folders of its runs: begun anew, or taken over from a dead job; and published.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Deserialize;
 
@@ -12,7 +12,9 @@ use crate::commit::{
 };
 use crate::error::Result;
 use crate::history::event::FileVersion;
-use crate::storage::{Caching, LocalDisk, Store};
+use crate::storage::location::Location;
+use crate::storage::stores::Stores;
+use crate::storage::{Caching, LocalDisk};
 
 /// The largest proof of an output that is read.
 const SUCCESS_BYTES_MAX: u64 = 64 << 20;
@@ -34,20 +36,20 @@ impl<'env> Job<'env> {
         };
         let taken = self.resumed.map(|story| &story.taken);
         store.resolve(target)?; // which names the schemes that there are
-        if store.objects(target).is_some() {
+        let Some(path) = target.local() else {
             let (target, spill_dir) = ((target, is_file), &self.common.spill_dir);
             let begun = UploadCommitter::begin(store, target, spill_dir, job_id, options, taken);
             return Ok(Box::new(begun?));
-        }
+        };
         let files = (names, bytes);
         Ok(match (is_file, taken) {
-            (false, None) => Box::new(Staging::begin(disk, target, job_id, bytes, options)?),
+            (false, None) => Box::new(Staging::begin(disk, path, job_id, bytes, options)?),
             (false, Some(taken)) => {
-                let adopted = Staging::adopt(disk, target, job_id, files, options, taken);
+                let adopted = Staging::adopt(disk, path, job_id, files, options, taken);
                 Box::new(adopted?)
             }
-            (true, None) => Box::new(FileStaging::begin(disk, target, job_id, sync)?),
-            (true, Some(taken)) => Box::new(FileStaging::adopt(disk, target, job_id, sync, taken)?),
+            (true, None) => Box::new(FileStaging::begin(disk, path, job_id, sync)?),
+            (true, Some(taken)) => Box::new(FileStaging::adopt(disk, path, job_id, sync, taken)?),
         })
     }
 
@@ -107,7 +109,7 @@ impl<'env> Job<'env> {
         made: &Made<'_>,
     ) -> Result<()> {
         let staged = committer.staged();
-        if let Some(stat) = self.store().stat(&staged)? {
+        if let Some(stat) = self.store().disk().stat(&staged)? {
             self.watched.publishing(&staged, &stat, &self.report);
         }
         committer.publish(made)
@@ -123,14 +125,15 @@ impl<'env> Job<'env> {
         };
         let (store, job_id) = (self.store(), &self.environment.job_id);
         let published = match output {
-            // An object that was completed is as it would be made again.
-            Output::File(path) if store.objects(path).is_some() => false,
-            Output::File(path) => {
-                let path = store.disk().resolve(path)?;
-                let there = store.stat(&path)?;
-                there.is_some_and(|stat| staged.is_same(&FileVersion::new(&path, &stat)))
-            }
-            Output::Directory(path) => proof_of(store, path)?.is_some_and(|id| id == *job_id),
+            Output::File(target) => match target.local() {
+                None => false, // an object that was completed is as it would be made again
+                Some(path) => {
+                    let path = store.disk().resolve(path)?;
+                    let there = store.disk().stat(&path)?;
+                    there.is_some_and(|stat| staged.is_same(&FileVersion::new(path, &stat)))
+                }
+            },
+            Output::Directory(target) => proof_of(store, target)?.is_some_and(|id| id == *job_id),
         };
         if !published {
             return Ok(false);
@@ -153,7 +156,7 @@ struct Proof {
 }
 
 /// The job whose proof lies in an output directory.
-fn proof_of(store: &dyn Store, output: &Path) -> Result<Option<String>> {
+fn proof_of(store: &Stores, output: &Location) -> Result<Option<String>> {
     let path = output.join(SUCCESS);
     let Some(stat) = store.stat(&path)? else {
         return Ok(None);

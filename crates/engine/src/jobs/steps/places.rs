@@ -9,6 +9,7 @@ use crate::error::{Error, Kind, Result};
 use crate::names::show_path;
 use crate::record::shape::ShapeKind;
 use crate::storage::layered::MEMORY_PLACE;
+use crate::storage::location::Location;
 use crate::task::Checkpoint;
 
 /// How the names of all runs begin.
@@ -24,7 +25,7 @@ pub(in crate::jobs) struct OutputLocations {
     /// Their names.
     pub(in crate::jobs) names: Vec<PathBuf>,
     /// Where they are uploaded, in an object store.
-    pub(in crate::jobs) uploads: Vec<PathBuf>,
+    pub(in crate::jobs) uploads: Vec<Location>,
     /// What the records are.
     pub(in crate::jobs) shape: ShapeKind,
     /// Whether of records with equal keys only the first stays.

@@ -25,7 +25,6 @@ use crate::error::{Error, Result};
 use crate::runner::Control;
 use crate::sorted_run::RunFile;
 use crate::spill::{BucketSizes, SpilledRun};
-use crate::storage::Store;
 use crate::storage::objects::Upload;
 use crate::task::{
     Checkpoint, TaskContext, TaskReport, UserTaskFile, UserTaskReport, crc_of, verify,
@@ -122,7 +121,7 @@ impl OutputVerifier<'_> {
 
     /// Whether the files of a task are as they were.
     fn files_are_there(&self, attempts: &Path, task: &UserTaskReport) -> bool {
-        let store = &*self.context.node.store;
+        let store = &**self.context.node.store.disk();
         let is_same = |path: &Path, file: &UserTaskFile| {
             let stat = store.stat(path).ok().flatten();
             stat.is_some_and(|stat| stat.bytes == file.bytes)
@@ -139,7 +138,7 @@ impl OutputVerifier<'_> {
     fn find(&self, kept: &SpilledRun) -> Option<SpilledRun> {
         self.places.folders().find_map(|folder| {
             let mut run = in_folder(kept, folder);
-            let file = RunFile::open(&*self.context.node.store, &run.path).ok()?;
+            let file = RunFile::open(&**self.context.node.store.disk(), &run.path).ok()?;
             let (header, index) = (file.header(), file.index());
             let same = header.job_id == self.job_id
                 && header.number == run.number
@@ -199,9 +198,15 @@ impl OutputVerifier<'_> {
             return report.uploads().into_iter().all(is_there).then_some(report);
         }
         // Whatever is wrong with it, it is done again.
-        verify(kept, *shape, *unique, &*self.context.node.store, output)
-            .ok()
-            .flatten()
+        verify(
+            kept,
+            *shape,
+            *unique,
+            &**self.context.node.store.disk(),
+            output,
+        )
+        .ok()
+        .flatten()
     }
 
     /// Whether an upload of the output is as it was sent, or was completed already.
@@ -214,10 +219,10 @@ impl OutputVerifier<'_> {
         else {
             return false;
         };
-        match objects.parts(path, id) {
+        match objects.parts(path.as_typed(), id) {
             Ok(Some(kept)) => upload.is_kept(&kept),
             Ok(None) => objects
-                .head(path)
+                .head(path.as_typed())
                 .is_ok_and(|found| found.is_some_and(|found| upload.made(&found))),
             Err(_) => false,
         }

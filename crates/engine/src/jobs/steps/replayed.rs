@@ -79,7 +79,7 @@ impl ReplayedHistory {
         }
         let mut pairs = began.inputs.iter().zip(now);
         match pairs.find(|(then, now)| !then.is_unchanged(now)) {
-            Some((then, now)) => Err(differs(then, now).with_path(&now.path)),
+            Some((then, now)) => Err(differs(then, now).with_path(now.path.as_typed())),
             None => Ok(()),
         }
     }

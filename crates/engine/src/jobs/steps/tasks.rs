@@ -24,7 +24,7 @@ impl Job<'_> {
         files: &[InputFile],
         definition: Option<String>,
     ) -> Result<()> {
-        let known = |file: &InputFile| FileVersion::new(&file.path, &file.stat);
+        let known = |file: &InputFile| FileVersion::new(file.path.clone(), &file.stat);
         let began = JobBasis {
             workers: self.workers,
             memory_bytes: self.memory_bytes,
@@ -172,9 +172,9 @@ fn check_input(context: &TaskContext) -> Result<()> {
     if let Some((file, offset)) = lost {
         let message = "it became shorter, or its device failed, while the job read it";
         return Err(Error::new(Kind::InputChanged, "read the input", message)
-            .with_path(&context.job.files[file].path)
+            .with_path(context.job.files[file].path.as_typed())
             .with("offset", offset)
             .advise("let no program write to the input, then run again"));
     }
-    check_unchanged(&*context.node.store, &context.job.files)
+    check_unchanged(&context.node.store, &context.job.files)
 }

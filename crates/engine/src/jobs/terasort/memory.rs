@@ -8,8 +8,9 @@ use crate::jobs::steps::{Job, OutputLocations, lock};
 use crate::jobs::success::OutputProof;
 use crate::plan::sort::SortPlan;
 use crate::record::arena::Arena;
+use crate::storage::Caching;
 use crate::storage::input::InputFile;
-use crate::storage::{Caching, Store};
+use crate::storage::stores::Stores;
 use crate::task::{InMemory, InProcess, Node, OutputFile, TaskContext};
 
 /// Sorts an input that fits: entries are scattered, records gathered from where they lie.
@@ -40,7 +41,7 @@ pub(super) fn sort_in_memory(
 }
 
 /// Address space for the input: files that can be mapped are, others will be read.
-fn lay_out(store: &dyn Store, files: &[InputFile]) -> Result<Arena> {
+fn lay_out(store: &Stores, files: &[InputFile]) -> Result<Arena> {
     let sizes: Vec<u64> = files.iter().map(|file| file.stat.bytes).collect();
     let mut arena = Arena::reserve(&sizes)?;
     for (number, InputFile { path, .. }) in files.iter().enumerate() {

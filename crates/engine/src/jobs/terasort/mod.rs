@@ -20,7 +20,6 @@ use super::steps::{Directory, Job, Output, OutputLocations, Proven, lock, wrong_
 use super::success::{OutputProof, success_bytes};
 use crate::driver::Stage;
 use crate::error::{Error, Kind, Result};
-use crate::names::show_path;
 use crate::order::CutPoints;
 use crate::plan::explain::Explanation;
 use crate::plan::sort::{SortPlan, part_name};
@@ -31,9 +30,9 @@ use crate::record::shape::{Fixed, Shape};
 use crate::record::{KEY_BYTES, RECORD_BYTES};
 use crate::reduce::RangeProof;
 use crate::split::{check_whole_records, input_files};
+use crate::storage::Caps;
 use crate::storage::input::InputFile;
 use crate::storage::location::Location;
-use crate::storage::{Caps, Output as _};
 use crate::task::{
     InProcess, MergeTarget, Node, OutputFile, SampleSpec, SpillInput, TaskContext, TaskReport,
     TaskSpec,
@@ -42,10 +41,10 @@ use crate::task::{
 options! {
     /// Options of `terasort`, as given.
     pub(in crate::jobs) struct TerasortSpec {
-        inputs: Vec<PathBuf> = argument(
+        inputs: Vec<Location> = argument(
             "Files, or directories whose files are read (not those whose names begin with _ or .).",
         ),
-        output: PathBuf = argument("The directory to make."),
+        output: Location = argument("The directory to make."),
         partitions: Option<usize> = option(
             "one for each 256 MB",
             "How many part files the output is cut into.",
@@ -231,19 +230,16 @@ fn prove(plan: &SortPlan, outcome: &RunOutcome) -> Result<OutputProof> {
 
 /// An output that is an input, or holds one, would lose it; one inside an input would become input of the next sort.
 fn check_apart(spec: &TerasortSpec) -> Result<()> {
-    let output = Location::of(&spec.output);
-    let together = |input: &&PathBuf| {
-        let input = Location::of(input);
-        input.lies_in(output) || output.lies_in(input)
-    };
+    let output = &spec.output;
+    let together = |input: &&Location| input.lies_in(output) || output.lies_in(input);
     match spec.inputs.iter().find(together) {
         Some(input) => Err(Error::new(
             Kind::BadOption,
             "sort the input",
             "the output is the same as the input, or one holds the other",
         )
-        .with("input", show_path(input))
-        .with("output", show_path(&spec.output))
+        .with("input", input)
+        .with("output", output)
         .advise("name another output")),
         None => Ok(()),
     }

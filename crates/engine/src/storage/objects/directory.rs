@@ -48,7 +48,7 @@ struct Noted {
 
 /// Where a location's object is.
 fn file_of(path: &Path) -> PathBuf {
-    Location::of(path).path().to_owned()
+    Location::from(path).path().to_owned()
 }
 
 /// A file of the store's own that is about an object.
@@ -118,8 +118,7 @@ impl Objects for Directory {
         let folder = file_of(directory);
         let mut names = names_in(&folder)?;
         names.retain(|name| name != OWN && holds_objects(&folder.join(name)));
-        let location = Location::of(directory);
-        Ok(names.iter().map(|name| location.join(name)).collect())
+        Ok(names.iter().map(|name| directory.join(name)).collect())
     }
 
     fn get(&self, path: &Path, version: &str, buffer: &mut [u8], offset: u64) -> Result<usize> {
@@ -193,7 +192,7 @@ impl Objects for Directory {
 
     fn complete(&self, upload: &Upload) -> Result<()> {
         const OPERATION: &str = "publish the output";
-        let Upload { path, id, .. } = upload;
+        let (path, id) = (upload.path.as_typed(), &upload.id);
         let there = self.parts(path, id)?;
         let there = there.ok_or_else(|| not_there(OPERATION, path).with("upload", id))?;
         if !upload.is_kept(&there) {
@@ -227,12 +226,12 @@ impl Objects for Directory {
 
     fn uploads(&self, path: &Path) -> Result<Vec<(PathBuf, String)>> {
         let mut uploads = Vec::new();
-        let location = Location::of(path);
+        let location = Location::from(path);
         if let (Some(parent), Some(name)) = (location.parent(), location.name()) {
-            let beside = uploads_in(&file_of(path), parent)?.into_iter();
-            uploads.extend(beside.filter(|(of, _)| Location::of(of).name() == Some(name)));
+            let beside = uploads_in(&file_of(path), parent.as_typed())?.into_iter();
+            uploads.extend(beside.filter(|(of, _)| of.file_name() == Some(name)));
         }
-        below(&file_of(path), location, &mut uploads)?;
+        below(&file_of(path), path, &mut uploads)?;
         Ok(uploads)
     }
 }
@@ -276,7 +275,7 @@ fn holds_objects(path: &Path) -> bool {
 }
 
 /// The uploads to objects beside `file`, whose locations lie in `parent`.
-fn uploads_in(file: &Path, parent: Location<'_>) -> Result<Vec<(PathBuf, String)>> {
+fn uploads_in(file: &Path, parent: &Path) -> Result<Vec<(PathBuf, String)>> {
     let names = names_in(&parent_of(file).join(OWN))?;
     let upload = |name: &String| {
         let (object, id) = name.rsplit_once(".upload-")?;
@@ -286,13 +285,12 @@ fn uploads_in(file: &Path, parent: Location<'_>) -> Result<Vec<(PathBuf, String)
 }
 
 /// The uploads to objects below a directory.
-fn below(folder: &Path, at: Location<'_>, uploads: &mut Vec<(PathBuf, String)>) -> Result<()> {
+fn below(folder: &Path, at: &Path, uploads: &mut Vec<(PathBuf, String)>) -> Result<()> {
     uploads.extend(uploads_in(&folder.join("any"), at)?);
     for name in names_in(folder)? {
         let inner = folder.join(&name);
         if name != OWN && inner.is_dir() {
-            let path = at.join(&name);
-            below(&inner, Location::of(&path), uploads)?;
+            below(&inner, &at.join(&name), uploads)?;
         }
     }
     Ok(())

@@ -24,6 +24,7 @@ use md5::{Digest, Md5};
 use serde::{Deserialize, Serialize};
 
 use super::local::not_there;
+use super::location::Location;
 use super::{Caching, Caps, FileKind, Output, ReadFile, Stat, Store, WriteFile};
 use crate::error::{Error, Kind, Result};
 
@@ -86,8 +87,7 @@ pub struct KeptPart {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Upload {
     /// Where the object will be.
-    #[serde(with = "crate::names")]
-    pub path: PathBuf,
+    pub path: Location,
     /// The upload's name.
     pub id: String,
     /// Its parts, in order.
@@ -371,7 +371,7 @@ impl WriteFile for UploadWriter {
         }
         sent.finished = true;
         Ok(Some(Upload {
-            path: self.path.clone(),
+            path: self.path.clone().into(),
             id: self.id.clone(),
             parts: sent.parts.clone(),
         }))

@@ -97,11 +97,12 @@ impl<O: Objects> Objects for Retried<O> {
     }
 
     fn complete(&self, upload: &Upload) -> Result<()> {
+        let path = upload.path.as_typed();
         let is_done = || -> Result<bool> {
-            let object = self.inner.head(&upload.path)?;
+            let object = self.inner.head(path)?;
             Ok(object.is_some_and(|object| upload.made(&object)))
         };
-        retry(&upload.path, || match self.inner.complete(upload) {
+        retry(path, || match self.inner.complete(upload) {
             // It was completed, and the reply lost; or by a job that was killed then.
             Err(error) if error.kind() == Kind::NotFound => match is_done()? {
                 true => Ok(()),

@@ -31,7 +31,7 @@ impl ExecutorSpec {
             } => {
                 let needed = [Some(&program), folder.as_ref(), Some(&scratch)];
                 for path in needed.into_iter().flatten() {
-                    is_there(&*store, path)?;
+                    is_there(&**store.disk(), path)?;
                 }
                 let command = Command {
                     program,

@@ -23,9 +23,9 @@ use crate::spill::collect::Collector;
 use crate::spill::table::Table;
 use crate::split::lines::LineOptions;
 use crate::split::text::{TextSplit, open_lines};
+use crate::storage::Caching;
 use crate::storage::sequential::Sequential;
 use crate::storage::stores::Stores;
-use crate::storage::{Caching, Output};
 use crate::task::attempt::Attempt;
 use crate::value::{self, Reader, Token};
 
@@ -102,7 +102,7 @@ impl<M: Mapper> NativeExecutor<M> {
         let alive = |_| attempt.progress(0);
         let mut report = UserTaskReport::default();
         for piece in &pieces {
-            let mut lines = open_lines(&*self.store, piece, &LineOptions::default())?;
+            let mut lines = open_lines(&self.store, piece, &LineOptions::default())?;
             let (mut told, mut before) = (0, 0);
             while let Some(line) = lines.next_line()? {
                 self.mapper.map(line.bytes, &mut |key, number| {
@@ -151,14 +151,14 @@ impl<M: Mapper> NativeExecutor<M> {
         attempt: &Attempt<'_>,
     ) -> Result<UserTaskReport> {
         let mut groups = Groups::new(
-            feed_of(spec, self.store.clone())?,
+            feed_of(spec, self.store.disk().clone())?,
             Form::default(),
             |_, _| (),
         );
         let name = format!("part-r-{partition:05}");
         let path = spec.output.join(&name);
         self.store.disk().create_directory(&spec.output)?;
-        let file = self.store.create(&path, 0, Caching::Direct)?;
+        let file = self.store.disk().create(&path, 0, Caching::Direct)?;
         let mut file = Sequential::new(file, spec.buffer_bytes);
         let (aggregate, mut result, mut line) = (self.mapper.aggregate(), Vec::new(), Vec::new());
         let mut told = 0;

@@ -111,7 +111,10 @@ fn merge_runs() -> impl Strategy<Value = Vec<MergeRun>> {
 }
 
 fn output_file() -> impl Strategy<Value = OutputFile> {
-    (path(), any::<u64>()).prop_map(|(path, bytes)| OutputFile { path, bytes })
+    (path(), any::<u64>()).prop_map(|(path, bytes)| OutputFile {
+        path: path.into(),
+        bytes,
+    })
 }
 
 fn ranges() -> impl Strategy<Value = Vec<RangeSpec>> {
@@ -218,7 +221,7 @@ fn by_runs() -> impl Strategy<Value = TaskSpec> {
     ];
     let target = prop_oneof![
         ranges().prop_map(MergeTarget::Ranges),
-        path().prop_map(MergeTarget::File),
+        path().prop_map(|path| MergeTarget::File(path.into())),
         Just(MergeTarget::Stream),
     ];
     prop_oneof![
@@ -331,7 +334,11 @@ fn upload() -> impl Strategy<Value = Option<Upload>> {
         0..4,
     );
     let upload = (path(), any::<String>(), parts);
-    proptest::option::of(upload.prop_map(|(path, id, parts)| Upload { path, id, parts }))
+    proptest::option::of(upload.prop_map(|(path, id, parts)| Upload {
+        path: path.into(),
+        id,
+        parts,
+    }))
 }
 
 fn run() -> impl Strategy<Value = SpilledRun> {

@@ -20,7 +20,6 @@ mod whole;
 mod xml;
 
 use std::ffi::OsString;
-use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -33,12 +32,13 @@ pub use xml::XmlRecords;
 use crate::error::Result;
 use crate::hadoop::value::Class;
 use crate::storage::input::FileRange;
+use crate::storage::location::Location;
 use crate::storage::{Caching, Store};
 
 /// A file as Hadoop names it: `file:` and the path, byte for byte.
-pub fn uri(path: &Path) -> OsString {
+pub fn uri(file: &Location) -> OsString {
     let mut uri = OsString::from("file:");
-    uri.push(path);
+    uri.push(file.as_typed());
     uri
 }
 
@@ -130,7 +130,7 @@ impl Format {
     }
 }
 
-/// The records of a range of a file.
+/// The records of a range of a file, which is in `store`.
 pub fn open(store: &dyn Store, format: &Format, piece: &FileRange) -> Result<Box<dyn Records>> {
     match format {
         Format::Text { delimiter, longest } => {
@@ -173,7 +173,7 @@ fn text(
 fn is_sequence(store: &dyn Store, piece: &FileRange) -> Result<bool> {
     let mut first = [0; 3];
     let count = store
-        .open(&piece.file.path, Caching::Cached)?
+        .open(piece.file.path.as_typed(), Caching::Cached)?
         .read_at(&mut first, 0)?;
     Ok(count == 3 && &first == b"SEQ")
 }

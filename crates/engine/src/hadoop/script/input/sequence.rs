@@ -20,11 +20,12 @@ pub struct SequenceRecords {
 impl SequenceRecords {
     /// The records of `piece`.
     pub fn open(store: &dyn Store, piece: &FileRange, view: SequenceView) -> Result<Self> {
-        let reader = Reader::open(store, &piece.file.path, piece.range())?;
+        let path = piece.file.path.as_typed();
+        let reader = Reader::open(store, path, piece.range())?;
         let class = |name: &str| match Class::by_java(name) {
             Some(class) => Ok(class),
             None if view == SequenceView::Binary => Ok(Class::Bytes),
-            None => Err(unknown_class("read a sequence file", name).with_path(&piece.file.path)),
+            None => Err(unknown_class("read a sequence file", name).with_path(path)),
         };
         let classes = (class(reader.classes().0)?, class(reader.classes().1)?);
         Ok(SequenceRecords {

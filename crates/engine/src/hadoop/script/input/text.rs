@@ -59,7 +59,12 @@ impl TextRecords {
         } else {
             piece.offset.saturating_sub(back)
         };
-        let source = FileSource::open(store, &piece.file.path, from, piece.file.codec.is_some())?;
+        let source = FileSource::open(
+            store,
+            piece.file.path.as_typed(),
+            from,
+            piece.file.codec.is_some(),
+        )?;
         let mut records = TextRecords {
             lines: Lines::new(source, ends),
             separator,

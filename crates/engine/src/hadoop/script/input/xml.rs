@@ -37,7 +37,12 @@ impl XmlRecords {
             piece.offset
         };
         let mut records = XmlRecords {
-            source: FileSource::open(store, &piece.file.path, start, piece.file.codec.is_some())?,
+            source: FileSource::open(
+                store,
+                piece.file.path.as_typed(),
+                start,
+                piece.file.codec.is_some(),
+            )?,
             buffer: vec![0; 128 << 10],
             rest: 0..0,
             begin: begin.as_bytes().to_vec(),

@@ -42,7 +42,7 @@ impl<'p> Call<'p> {
                 .with_path(path)
                 .advise("name s3://BUCKET/KEY")
         };
-        let location = Location::of(path);
+        let location = Location::from(path);
         let bucket = location.authority().to_owned();
         let key = location.path().to_str();
         let key = key.ok_or_else(|| refuse("keys in S3 are UTF-8"))?;

@@ -29,7 +29,6 @@ pub use settings::Settings;
 
 use super::{KeptPart, Object, Objects, Upload, UploadPart, hex};
 use crate::error::{Error, Kind, Result};
-use crate::storage::location::Location;
 use call::{Call, Reply};
 use client::Client;
 use failures::failure;
@@ -131,8 +130,7 @@ impl Objects for S3 {
         }
         names.sort_unstable();
         names.dedup(); // "a" and "a/b" can both be objects
-        let location = Location::of(directory);
-        Ok(names.iter().map(|name| location.join(name)).collect())
+        Ok(names.iter().map(|name| directory.join(name)).collect())
     }
 
     fn get(&self, path: &Path, version: &str, buffer: &mut [u8], offset: u64) -> Result<usize> {
@@ -228,7 +226,7 @@ impl Objects for S3 {
     }
 
     fn complete(&self, upload: &Upload) -> Result<()> {
-        let mut call = Call::new("publish the output", Method::POST, &upload.path)?
+        let mut call = Call::new("publish the output", Method::POST, upload.path.as_typed())?
             .ask("uploadId", &upload.id)
             .with("content-type", "application/xml")
             .with(CRC, &show_crc(upload.crc()))

@@ -9,6 +9,7 @@ use crate::codec::Codec;
 use crate::hadoop::script::input::Format;
 use crate::hadoop::script::protocol::Protocol;
 use crate::hadoop::value::Class;
+use crate::storage::location::Location;
 
 /// What is done to records.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -71,7 +72,7 @@ pub enum PartitionStep {
     /// By a hash of bytes from and to.
     Binary(i64, i64),
     /// By the keys in a sequence file.
-    Total(#[serde(with = "crate::names")] PathBuf),
+    Total(Location),
 }
 
 /// How output is written.

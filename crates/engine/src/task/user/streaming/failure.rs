@@ -105,7 +105,7 @@ impl Failing<'_> {
     fn located(&self, error: Error) -> Error {
         let error = match self.piece {
             Some(piece) => error
-                .with_path(&piece.file.path)
+                .with_path(piece.file.path.as_typed())
                 .with("offset", piece.offset)
                 .with("bytes", piece.bytes),
             None => error,

@@ -88,7 +88,8 @@ fn each(
     let definition = attempted.definition;
     let mut count = 0_u64;
     for piece in &split.pieces {
-        let mut records = open(&*attempted.store, &definition.format, piece)?;
+        let (store, _) = attempted.store.resolve(&piece.file.path)?;
+        let mut records = open(store, &definition.format, piece)?;
         while records.advance()? {
             act(records.pair())?;
             count += 1;
@@ -160,7 +161,8 @@ fn feed<'a>(
     let mut count = 0;
     let mut skipper = attempted.skipper(definition.input_classes)?;
     for piece in &split.pieces {
-        let mut records = open(&*attempted.store, &definition.format, piece)?;
+        let (store, _) = attempted.store.resolve(&piece.file.path)?;
+        let mut records = open(store, &definition.format, piece)?;
         if let Some(skipper) = &mut skipper {
             records = Box::new(Fewer::new(records, skipper));
         }

@@ -53,9 +53,10 @@ use crate::hadoop::sequence::Reader as SequenceReader;
 use crate::hadoop::value::Class;
 use crate::names::show_path;
 use crate::spill::SpillScratch;
+use crate::storage::FileKind;
 use crate::storage::input::FileRange;
+use crate::storage::location::Location;
 use crate::storage::stores::Stores;
-use crate::storage::{FileKind, Store};
 use crate::task::attempt::Attempt;
 
 /// Runs the tasks of one job with scripts.
@@ -136,7 +137,7 @@ impl StreamingExecutor {
             }
         }
         let cuts = match &definition.partitioner {
-            PartitionStep::Total(path) => read_cuts(&*store, path)?,
+            PartitionStep::Total(path) => read_cuts(&store, path)?,
             _ => Vec::new(),
         };
         Ok(StreamingExecutor {
@@ -360,13 +361,13 @@ impl ScriptAttempt<'_> {
 
     /// What scripts wrote into the attempt's folder beside its parts.
     fn add_side_files(&self, report: &mut UserTaskReport) -> Result<()> {
-        for path in self.store.list(&self.spec.output)? {
+        for path in self.store.disk().list(&self.spec.output)? {
             let name = PathBuf::from(path.file_name().unwrap_or_default());
             let is_known = |file: &UserTaskFile| file.name.starts_with(&name);
             if report.files.iter().any(is_known) {
                 continue;
             }
-            match self.store.stat(&path)? {
+            match self.store.disk().stat(&path)? {
                 Some(stat) if stat.kind == FileKind::File => {
                     report.files.push(UserTaskFile {
                         name,
@@ -428,7 +429,8 @@ fn add_stderr(printed: &mut String, lines: &[String]) {
 }
 
 /// The keys of a partition file, which ascend.
-fn read_cuts(store: &dyn Store, path: &Path) -> Result<Vec<Vec<u8>>> {
+fn read_cuts(stores: &Stores, file: &Location) -> Result<Vec<Vec<u8>>> {
+    let (store, path) = stores.resolve(file)?;
     let mut reader = SequenceReader::open(store, path, 0..u64::MAX)?;
     let class = Class::by_java(reader.classes().0);
     let mut cuts: Vec<Vec<u8>> = Vec::new();

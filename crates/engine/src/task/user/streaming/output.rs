@@ -17,9 +17,9 @@ use crate::error::{Error, Kind, Result};
 use crate::hadoop::script::block::Block;
 use crate::hadoop::sequence::{self, Compression};
 use crate::hadoop::value::Class;
+use crate::storage::Caching;
 use crate::storage::sequential::Sequential;
 use crate::storage::stores::Stores;
-use crate::storage::{Caching, Output as _};
 use crate::task::user::spec::UserTaskFile;
 
 /// Writes records to one part.
@@ -191,7 +191,7 @@ impl Output {
             return Ok(Way::Nothing);
         }
         let path = self.folder.join(&self.name);
-        let file = self.store.create(&path, 0, Caching::Direct)?;
+        let file = self.store.disk().create(&path, 0, Caching::Direct)?;
         let file = Sequential::new(file, self.buffer_bytes);
         match (self.format, self.codec) {
             (OutputFormat::Text, None) => Ok(Way::Plain(file)),

@@ -102,7 +102,7 @@ pub(super) fn run(
             let runs = fed_runs(runs);
             let (number, prefix_bytes) = partition_of(attempted);
             let fed = Fed {
-                partition: Partition::open(&*attempted.store, &runs, number, prefix_bytes)?,
+                partition: Partition::open(&**attempted.store.disk(), &runs, number, prefix_bytes)?,
                 source_bytes,
                 keys: Keys::new(definition, attempted.spec.partitions, &work.cuts)?,
             };
@@ -165,7 +165,7 @@ fn open(
 ) -> Result<Pairs> {
     let (number, prefix_bytes) = partition_of(attempted);
     let feed = Feed::begin(
-        attempted.store.clone(),
+        attempted.store.disk().clone(),
         fed_runs(runs),
         number,
         prefix_bytes,
