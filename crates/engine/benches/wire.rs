@@ -175,6 +175,7 @@ fn user_task_plan() -> Arc<UserTaskPlan> {
         chunk_bytes: 1 << 28,
         buffer_bytes: 1 << 20,
         attempts: folder("attempts"),
+        uploads_to: None,
     })
 }
 

@@ -19,6 +19,7 @@ mod directory;
 mod file;
 mod folder;
 mod places;
+mod send;
 #[cfg(test)]
 mod tests;
 mod upload;
@@ -32,6 +33,7 @@ pub use directory::Staging;
 pub use file::FileStaging;
 pub use folder::{ARCHIVES, SCRIPT_FOLDER, is_of_scripts};
 pub use places::{SpillDirs, check_directory, check_room};
+pub use send::send_file;
 pub use upload::{UploadCommitter, end_uploads_to, home_of};
 pub use within::{check_file_name, is_file_name, make_above};
 

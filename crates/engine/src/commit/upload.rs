@@ -12,8 +12,6 @@
 //! object needs no `_SUCCESS`: completing it is the commit.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
-use std::thread;
 
 use serde::Deserialize;
 
@@ -25,12 +23,8 @@ use super::{CommitOptions, Committer, Made, SUCCESS};
 use crate::error::{Error, JobOption, Kind, Result};
 use crate::storage::location::Location;
 use crate::storage::objects::{Objects, Upload};
-use crate::storage::overlap::TRANSFER_BYTES;
 use crate::storage::stores::Stores;
 use crate::storage::{Caching, FileKind, LocalDisk};
-
-/// Files that are sent at once, of those that tasks left on the local disk.
-const SENDERS: usize = 4;
 
 /// The largest `_SUCCESS` that is read for the names of an old output.
 const SUCCESS_BYTES_MAX: u64 = 64 << 20;
@@ -120,55 +114,6 @@ impl<'a> UploadCommitter<'a> {
         objects_of(self.stores, &self.target)
     }
 
-    /// Sends the files that tasks left in the job's folder, several at once.
-    fn send_files(&self, made: &Made<'_>) -> Result<Vec<Upload>> {
-        let is_sent = |name: &&PathBuf| {
-            let path = self.path_of(name);
-            made.uploads.iter().any(|upload| upload.path == path)
-        };
-        let left = Mutex::new(made.names.iter().filter(|name| !is_sent(name)));
-        let sent = Mutex::new(Ok(Vec::new()));
-        thread::scope(|scope| {
-            for _ in 0..SENDERS.min(made.names.len()) {
-                scope.spawn(|| {
-                    loop {
-                        let next = left.lock().unwrap_or_else(PoisonError::into_inner).next();
-                        let Some(name) = next else { return };
-                        let upload = self.send(name);
-                        let mut sent = sent.lock().unwrap_or_else(PoisonError::into_inner);
-                        match (&mut *sent, upload) {
-                            (Ok(uploads), Ok(upload)) => uploads.push(upload),
-                            (Ok(_), Err(error)) => *sent = Err(error),
-                            (Err(_), _) => return,
-                        }
-                    }
-                });
-            }
-        });
-        sent.into_inner().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn send(&self, name: &Path) -> Result<Upload> {
-        let from = self.staged().join(name);
-        let disk = self.disk();
-        let bytes = disk.stat(&from)?.map_or(0, |stat| stat.bytes);
-        let file = disk.open(&from, Caching::Cached)?;
-        let (mut buffer, mut offset) = (vec![0; TRANSFER_BYTES], 0);
-        let to = self
-            .stores
-            .create(&self.path_of(name), bytes, Caching::Direct)?;
-        loop {
-            let read = file.read_at(&mut buffer, offset)?;
-            to.write_at(buffer.get(..read).unwrap_or_default(), offset)?;
-            offset += read as u64;
-            if read < buffer.len() {
-                break;
-            }
-        }
-        let upload = to.finish()?;
-        upload.ok_or_else(|| Error::bug("publish the output", "a file was not uploaded"))
-    }
-
     /// Removes an old output: its `_SUCCESS` first, so that what is left of it counts no more.
     fn remove_old(&self, names: &[PathBuf]) -> Result<()> {
         let objects = self.objects()?;
@@ -231,10 +176,9 @@ impl Committer for UploadCommitter<'_> {
     }
 
     fn publish(mut self: Box<Self>, made: &Made<'_>) -> Result<()> {
-        let mut uploads = made.uploads.to_vec();
-        uploads.extend(self.send_files(made)?);
+        let uploads = made.uploads;
         if self.is_file {
-            let [upload] = &uploads[..] else {
+            let [upload] = uploads else {
                 let message = format!("{} uploads make one file", uploads.len());
                 return Err(Error::bug("publish the output", message));
             };
@@ -249,7 +193,7 @@ impl Committer for UploadCommitter<'_> {
             return check_made(objects, upload);
         }
         self.remove_old(made.names)?;
-        self.complete(&uploads)?;
+        self.complete(uploads)?;
         let path = self.target.join(SUCCESS);
         let file = self
             .stores

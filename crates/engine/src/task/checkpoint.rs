@@ -17,6 +17,7 @@ use super::user::spec::{UserTaskFile, UserTaskReport};
 use crate::spill::{BucketSizes, SpilledRun};
 use crate::storage::layered::MEMORY_PLACE;
 use crate::storage::location::Location;
+use crate::storage::objects::Upload;
 
 /// What a task made that outlives the process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -98,6 +99,14 @@ impl Checkpoint {
             Checkpoint::Spill(runs) => runs,
             Checkpoint::MergeRuns { run, .. } => std::slice::from_ref(run),
             Checkpoint::User(report) => &report.runs,
+            _ => &[],
+        }
+    }
+
+    /// The uploads of user code.
+    pub fn uploads(&self) -> &[Upload] {
+        match self {
+            Checkpoint::User(report) => &report.uploads,
             _ => &[],
         }
     }

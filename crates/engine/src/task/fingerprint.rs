@@ -149,6 +149,7 @@ mod tests {
                 chunk_bytes: 1,
                 buffer_bytes: 1,
                 attempts: folder.into(),
+                uploads_to: None,
             });
             TaskSpec::User(UserTaskSpec {
                 plan,

@@ -117,13 +117,15 @@ macro_rules! kinds {
 
             /// What of a report outlives the process; nothing where the task's output goes with it.
             pub fn checkpoint(&self, report: &TaskReport) -> Option<Checkpoint> {
-                if !report.uploads().is_empty() {
-                    return serde_json::to_string(report).ok().map(Checkpoint::Uploaded);
-                }
-                match (self, report) {
+                let checkpoint = match (self, report) {
                     $((TaskSpec::$kind(task), TaskReport::$kind(report)) => task.checkpoint(report),)*
                     _ => None,
+                };
+                let has_them = |kept: &Checkpoint| !kept.uploads().is_empty();
+                if report.uploads().is_empty() || checkpoint.as_ref().is_some_and(has_them) {
+                    return checkpoint;
                 }
+                serde_json::to_string(report).ok().map(Checkpoint::Uploaded)
             }
         }
 

@@ -5,8 +5,9 @@
 //!   reduce   a partition of all runs ──▶ Feed ──▶ the user's reduce ──▶ files
 //! ```
 //!
-//! The executor of this machine does them ([`super::UserTaskExecutor`]). Files lie in a folder of the attempt; those of
-//! the attempts that count are moved to the output when all is done.
+//! The executor of this machine does them ([`super::UserTaskExecutor`]). Files lie in a folder of the attempt; those of the
+//! attempts that count are moved to the output when all is done. Where the output is in an object store, the task sends
+//! them there itself, and its report has the uploads.
 
 use std::fmt::{self, Write};
 use std::path::{Path, PathBuf};
@@ -18,10 +19,14 @@ use super::checkpoint::{name_of, names_of_runs};
 use super::input::of_files;
 use super::user::spec::{UserAttemptSpec, UserTaskKind, UserTaskReport};
 use super::{
-    AttemptId, Checkpoint, Counters, Fingerprint, Scratch, Side, TaskContext, TaskKind, With,
+    Attempt, AttemptId, Checkpoint, Counters, Fingerprint, Scratch, Side, TaskContext, TaskKind,
+    With,
 };
+use crate::commit::send_file;
 use crate::error::{Error, Result};
 use crate::spill::SpilledRun;
+use crate::storage::location::Location;
+use crate::storage::objects::Upload;
 use crate::storage::{Caching, FileKind, Store};
 use crate::worker::Printed;
 
@@ -53,6 +58,8 @@ pub struct UserTaskPlan {
     /// The folder of the attempts' folders.
     #[serde(with = "crate::names")]
     pub attempts: PathBuf,
+    /// The output, where it is in an object store.
+    pub uploads_to: Option<Location>,
 }
 
 impl UserTaskSpec {
@@ -70,6 +77,29 @@ impl UserTaskSpec {
             output: plan.attempts.join(format!("{task}-{attempt}")),
             work: self.work.clone(),
         }
+    }
+}
+
+impl UserTaskSpec {
+    /// Sends the files of a task to the object store that the output is in, if it is in one.
+    fn send_files(
+        &self,
+        report: &mut UserTaskReport,
+        (context, attempt): (&TaskContext, &Attempt<'_>),
+    ) -> Result<()> {
+        let Some(output) = &self.plan.uploads_to else {
+            return Ok(());
+        };
+        let stores = &context.node.store;
+        for file in &mut report.files {
+            let from = report.folder.join(&file.name);
+            let to = output.join(&file.name);
+            let upload = send_file(stores, &from, &to, &|| attempt.progress(0))?;
+            file.crc = Some(upload.crc());
+            stores.disk().remove(&from)?;
+            report.uploads.push(upload);
+        }
+        Ok(())
     }
 }
 
@@ -94,6 +124,7 @@ impl TaskKind for UserTaskSpec {
             None => error,
         })?;
         report.folder = told.output;
+        self.send_files(&mut report, (context, attempt))?;
         if context.job.checkpoint_outputs {
             for file in report.files.iter_mut().filter(|file| file.crc.is_none()) {
                 file.crc = crc_of(
@@ -175,6 +206,10 @@ impl TaskKind for UserTaskSpec {
                 runs.iter().try_for_each(|run| print.name(&run.path))
             }
         }
+    }
+
+    fn uploads(report: &UserTaskReport) -> Vec<&Upload> {
+        report.uploads.iter().collect()
     }
 
     fn runs(report: &UserTaskReport) -> &[SpilledRun] {

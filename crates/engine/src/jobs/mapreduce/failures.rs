@@ -114,6 +114,7 @@ mod tests {
             chunk_bytes: 0,
             buffer_bytes: 0,
             attempts: "o".into(),
+            uploads_to: None,
         };
         UserTaskSpec {
             plan: plan.into(),

@@ -134,11 +134,12 @@ fn run(job: &mut Job<'_>, definition: &Definition) -> Result<()> {
     let context = TaskContext::new(shared, node, InProcess::Nothing);
     let outcome = Arc::new(Mutex::new(Outcome::default()));
     let attempts = committer.attempts_place()?;
+    let uploads = spec.output.is_remote().then(|| spec.output.clone());
     let places = OutputLocations {
         runs: folders,
         output: committer.staged(),
         names: Vec::new(),
-        uploads: Vec::new(),
+        uploads: uploads.into_iter().collect(),
         shape: Pairs.kind(),
         unique: false,
         attempts: Some(attempts.clone()),
@@ -157,12 +158,13 @@ fn run(job: &mut Job<'_>, definition: &Definition) -> Result<()> {
     unless_changed(&context, ended)?;
     outcome.prove(spec)?;
     job.begin_commit()?;
-    let names = promote(&*committer, &attempts, &outcome)?;
+    let uploads = outcome.uploads();
+    let names = promote(&*committer, &attempts, (&outcome, &uploads))?;
     let success = outcome.success(&job.report)?;
     outcome.fill_report(job, spec);
     let made = Made {
         names: &names,
-        uploads: &[],
+        uploads: &uploads,
         success: &success,
     };
     job.publish(committer, &made)

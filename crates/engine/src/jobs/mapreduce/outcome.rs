@@ -12,6 +12,7 @@ use crate::jobs::report::JobReport;
 use crate::jobs::steps::Job;
 use crate::jobs::success::success_bytes;
 use crate::plan::mapreduce::MapReduceSpec;
+use crate::storage::objects::Upload;
 use crate::task::{UserTaskFile, UserTaskReport, kinds};
 
 /// What the tasks of a stage did, together.
@@ -25,6 +26,7 @@ pub(super) struct Totals {
 impl Totals {
     pub(super) fn add(&mut self, report: UserTaskReport) {
         let sum = &mut self.sum;
+        sum.uploads.extend(report.uploads);
         sum.records_in += report.records_in;
         sum.records_out += report.records_out;
         sum.bytes_in += report.bytes_in;
@@ -98,6 +100,17 @@ impl Outcome {
 
     pub(super) fn files(&self) -> impl Iterator<Item = &(PathBuf, UserTaskFile)> {
         self.maps.files.iter().chain(&self.reduces.files)
+    }
+
+    /// Those of the files that their tasks have sent to an object store.
+    pub(super) fn uploads(&self) -> Vec<Upload> {
+        let all = self
+            .maps
+            .sum
+            .uploads
+            .iter()
+            .chain(&self.reduces.sum.uploads);
+        all.cloned().collect()
     }
 
     /// What `_SUCCESS` says (docs/internals/success.md).

@@ -1,54 +1,63 @@
 //! From the files of attempts to those of the output: only attempts that count have theirs published.
 
-use std::path::Path;
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use super::outcome::Outcome;
 use crate::commit::{Committer, check_file_name, make_above};
 use crate::error::{Error, Kind, Result};
 use crate::names::show_path;
 use crate::storage::FileKind;
+use crate::storage::location::Location;
+use crate::storage::objects::Upload;
+use crate::task::UserTaskFile;
 
-/// Moves the files of the attempts that count to where the output is made; gives their names, in order.
+/// Moves the files of the attempts that count to where the output is made, but those that are uploaded; gives the names
+/// of all, in order.
 pub(super) fn promote(
     committer: &dyn Committer,
     attempts: &Path,
-    outcome: &Outcome,
+    (outcome, uploads): (&Outcome, &[Upload]),
 ) -> Result<Vec<PathBuf>> {
-    let store = committer.disk();
-    let mut names = Vec::new();
+    let sent: BTreeSet<&Location> = uploads.iter().map(|upload| &upload.path).collect();
+    let mut names = BTreeSet::new();
     for (folder, file) in outcome.files() {
         check_file_name(&file.name)?;
+        if !names.insert(file.name.clone()) {
+            return Err(Error::new(
+                Kind::BadInput,
+                "collect the output",
+                "two tasks wrote a file of this name",
+            )
+            .with("name", show_path(&file.name))
+            .advise("put the task's number into the name"));
+        }
+        if sent.contains(&committer.path_of(&file.name)) {
+            continue;
+        }
         if folder.parent() != Some(attempts) {
             return Err(
                 Error::bug("collect the output", "an attempt wrote elsewhere").with_path(folder),
             );
         }
-        let path = folder.join(&file.name);
-        let found = store
-            .stat(&path)?
-            .filter(|stat| stat.kind == FileKind::File);
-        if found.map(|stat| stat.bytes) != Some(file.bytes) {
-            return Err(changed(&path, file.bytes, found.map(|stat| stat.bytes)));
-        }
-        let to = committer.staged().join(&file.name);
-        make_above(store, &to)?;
-        store
-            .rename(&path, &to)
-            .map_err(|error| match error.kind() {
-                Kind::Exists => Error::new(
-                    Kind::BadInput,
-                    "collect the output",
-                    "two tasks wrote a file of this name",
-                )
-                .with("name", show_path(&file.name))
-                .advise("put the task's number into the name"),
-                _ => error,
-            })?;
-        names.push(file.name.clone());
+        stage_file(committer, folder, file)?;
     }
-    names.sort();
-    Ok(names)
+    Ok(names.into_iter().collect())
+}
+
+/// Moves a file of an attempt to where the output is made.
+fn stage_file(committer: &dyn Committer, folder: &Path, file: &UserTaskFile) -> Result<()> {
+    let store = committer.disk();
+    let path = folder.join(&file.name);
+    let found = store
+        .stat(&path)?
+        .filter(|stat| stat.kind == FileKind::File);
+    if found.map(|stat| stat.bytes) != Some(file.bytes) {
+        return Err(changed(&path, file.bytes, found.map(|stat| stat.bytes)));
+    }
+    let to = committer.staged().join(&file.name);
+    make_above(store, &to)?;
+    store.rename(&path, &to)
 }
 
 /// A file that is no more what its task wrote.

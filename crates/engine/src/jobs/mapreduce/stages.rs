@@ -51,6 +51,7 @@ impl MapReduce {
             chunk_bytes: numbers.chunk_bytes,
             buffer_bytes: numbers.buffer_bytes,
             attempts: attempts.to_owned(),
+            uploads_to: places.uploads.first().cloned(),
         };
         MapReduce {
             spec: spec.clone(),

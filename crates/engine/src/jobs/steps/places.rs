@@ -24,7 +24,7 @@ pub(in crate::jobs) struct OutputLocations {
     pub(in crate::jobs) output: PathBuf,
     /// Their names.
     pub(in crate::jobs) names: Vec<PathBuf>,
-    /// Where they are uploaded, in an object store.
+    /// Where they are uploaded, in an object store; or the output itself, whose files user code names.
     pub(in crate::jobs) uploads: Vec<Location>,
     /// What the records are.
     pub(in crate::jobs) shape: ShapeKind,
@@ -39,6 +39,14 @@ impl OutputLocations {
     pub(super) fn folders(&self) -> impl Iterator<Item = &Path> {
         let folders = self.runs.iter().map(|folder| &**folder);
         folders.filter(|folder| !folder.starts_with(MEMORY_PLACE))
+    }
+
+    /// Whether an upload to `path` is one of the job's.
+    pub(super) fn has_upload(&self, path: &Location) -> bool {
+        let below = |place: &Location| path.as_typed().strip_prefix(place.as_typed());
+        let is_within = |place| below(place).is_ok_and(is_file_name);
+        let mut places = self.uploads.iter();
+        places.any(|place| path == place || is_within(place))
     }
 
     /// Refuses names that are not the job's: a history that has such ones leads elsewhere.
@@ -85,6 +93,32 @@ pub(super) fn is_run(name: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::shape::{Pairs, Shape};
+
+    #[test]
+    fn uploads_of_user_code_lie_right_in_the_output() {
+        let places = OutputLocations {
+            runs: Vec::new(),
+            output: PathBuf::new(),
+            names: Vec::new(),
+            uploads: vec!["s3://b/out".into()],
+            shape: Pairs.kind(),
+            unique: false,
+            attempts: None,
+        };
+        let has_upload = |path: &str| places.has_upload(&path.into());
+        assert!(has_upload("s3://b/out") && has_upload("s3://b/out/part-r-00000"));
+        let others = [
+            "s3://b/out/_SUCCESS",
+            "s3://b/out/a/b",
+            "s3://b/other",
+            "s3://b/out/../c",
+            "/out/a",
+        ];
+        for path in others {
+            assert!(!has_upload(path), "{path}");
+        }
+    }
 
     #[test]
     fn names_with_folders_are_not_names_of_runs() {

@@ -4,7 +4,7 @@
 //!   run      its file, in a folder of ours, with the header and the index that were reported    (data: when merged)
 //!   range    its bytes, read and proved again
 //!   upload   its parts, as the store has them; or the object, if it was completed
-//!   file     of user code: its length and its CRC, in its attempt's folder or where the output is put together
+//!   file     of user code: its length and its CRC, in its attempt's folder or where the output is put together; or its upload
 //! ```
 //!
 //! A task is kept if all that it made is there. A run may be gone if the run that it was merged to is there; then the
@@ -121,6 +121,15 @@ impl OutputVerifier<'_> {
 
     /// Whether the files of a task are as they were.
     fn files_are_there(&self, attempts: &Path, task: &UserTaskReport) -> bool {
+        if !task.uploads.is_empty() {
+            let mut pairs = task.files.iter().zip(&task.uploads);
+            let is_sent = |(file, upload): (&UserTaskFile, &Upload)| {
+                (file.bytes, file.crc) == (upload.bytes(), Some(upload.crc()))
+                    && upload.path.as_typed().ends_with(&file.name)
+                    && self.is_uploaded(upload)
+            };
+            return task.files.len() == task.uploads.len() && pairs.all(is_sent);
+        }
         let store = &**self.context.node.store.disk();
         let is_same = |path: &Path, file: &UserTaskFile| {
             let stat = store.stat(path).ok().flatten();
@@ -215,7 +224,7 @@ impl OutputVerifier<'_> {
         let stores = &self.context.node.store;
         let Some(objects) = stores
             .objects(path)
-            .filter(|_| self.places.uploads.contains(path))
+            .filter(|_| self.places.has_upload(path))
         else {
             return false;
         };
@@ -378,6 +387,11 @@ mod tests {
                 records: 2,
                 crc: Some(3),
             }],
+            uploads: vec![Upload {
+                path: "s3://b/out/part-r-00000".into(),
+                id: "one".into(),
+                parts: Vec::new(),
+            }],
             records_in: 4,
             bytes_in: 5,
             records_out: 6,
@@ -401,6 +415,7 @@ mod tests {
             chunk_bytes: 1,
             buffer_bytes: 1,
             attempts: "/before/attempts".into(),
+            uploads_to: Some("s3://b/out".into()),
         };
         let spec = TaskSpec::User(UserTaskSpec {
             plan: Arc::new(plan),

@@ -17,6 +17,7 @@ use crate::merge::feed::{FEED_BYTES, Feed, FeedRun};
 use crate::spill::SpilledRun;
 use crate::spill::collect::{CollectPlan, partition_bytes};
 use crate::storage::Store;
+use crate::storage::objects::Upload;
 use crate::task::runs::MergeRun;
 use crate::worker::Printed;
 
@@ -115,6 +116,8 @@ pub struct UserTaskReport {
     pub folder: PathBuf,
     /// Files of output.
     pub files: Vec<UserTaskFile>,
+    /// Where the output is in an object store: what completes these files.
+    pub uploads: Vec<Upload>,
     /// Records of the split, or pairs of the partition.
     pub records_in: u64,
     /// Bytes of the split that were consumed, or of those pairs.

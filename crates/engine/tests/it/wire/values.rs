@@ -172,6 +172,7 @@ fn work() -> impl Strategy<Value = TaskSpec> {
                 places,
                 chunk_bytes,
                 buffer_bytes,
+                uploads_to: Some(attempts.join("out").into()),
                 attempts,
             });
             TaskSpec::User(UserTaskSpec { plan, work })
@@ -370,16 +371,18 @@ fn work_report() -> impl Strategy<Value = UserTaskReport> {
                 crc,
             }
         });
-    let made = (vec(run(), 0..4), path(), vec(file, 0..4));
+    let uploads = upload().prop_map(Vec::from_iter);
+    let made = (vec(run(), 0..4), path(), vec(file, 0..4), uploads);
     let counters = btree_map(text(), btree_map(text(), any::<i64>(), 0..3), 0..3);
     let said = (text(), text(), text());
     let kinds = btree_map(text(), any::<u16>(), 0..3);
     (made, any::<[u64; 9]>(), counters, kinds, said).prop_map(
-        |((runs, folder, files), numbers, counters, kinds, (status, stdout, stderr))| {
+        |((runs, folder, files, uploads), numbers, counters, kinds, (status, stdout, stderr))| {
             UserTaskReport {
                 runs,
                 folder,
                 files,
+                uploads,
                 records_in: numbers[0],
                 bytes_in: numbers[1],
                 records_out: numbers[2],
