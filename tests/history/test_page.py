@@ -181,8 +181,8 @@ def test_the_picture_is_no_blank(browser: Browser, tmp_path: Path) -> None:
     update = bool(os.environ.get("UPDATE_PICTURES"))
     where = {"GRISTMILL_HOME": str(tmp_path / "home")}
     rows, memory = ("10m", "400M") if update else ("100k", "20M")
-    run("teragen", rows, tmp_path / "in", **where)
-    run("terasort", tmp_path / "in", tmp_path / "out", "--memory", memory, "--history", **where)
+    run("teragen", rows, "in", cwd=tmp_path, **where)
+    run("terasort", "in", "out", "--memory", memory, "--history", cwd=tmp_path, **where)
     run("report", "last", "-o", tmp_path / "page.html", **where)
     picture = DOCS / "report.png" if update else tmp_path / "page.png"
     browser.picture(tmp_path / "page.html", picture, width=1000, height=1720)

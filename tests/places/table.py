@@ -29,6 +29,7 @@ class Case:
     says: str
     json: bool
     objects: bool
+    everywhere: bool
 
 
 def case(
@@ -38,6 +39,7 @@ def case(
     says: str = "",
     json: bool = True,
     objects: bool = True,
+    everywhere: bool = True,
 ) -> Case:
     """A case.
 
@@ -48,14 +50,17 @@ def case(
         says: What its error says, among other things.
         json: Whether it reports; otherwise stdout is what it writes.
         objects: Whether its data may lie in an object store.
+        everywhere: Whether it is also run in processes with an object store: both at once.
     """
-    return Case(name, steps, status, says, json, objects)
+    return Case(name, steps, status, says, json, objects, everywhere)
 
 
-def python(name: str, job: str = "", *, status: int = 0, says: str = "") -> Case:
+def python(
+    name: str, job: str = "", *, status: int = 0, says: str = "", everywhere: bool = False
+) -> Case:
     """A job of jobs.py: of the name of the case, or another one with options."""
     command = f"python {job or name.replace('-', '_')} --output {{out}}"
-    return case(f"python-{name}", command, status=status, says=says)
+    return case(f"python-{name}", command, status=status, says=says, everywhere=everywhere)
 
 
 def script(name: str, options: str) -> Case:
@@ -152,38 +157,38 @@ PYTHON = (
     python("map-only"),
     python("to-jsonl"),
     python("to-csv"),
-    python("to-parquet"),
+    python("to-parquet", everywhere=True),
     python("to-arrow"),
     python("to-zstd"),
     python("without-output"),
-    python("function"),
-    python("combined"),
+    python("function", everywhere=True),
+    python("combined", everywhere=True),
     python("batches"),
     *(
         python(name, f"aggregate --set name={name}")
         for name in ("mean", "top", "distinct", "quantiles", "first")
     ),
-    python("sorted-values"),
+    python("sorted-values", everywhere=True),
     python("grouped"),
     python("in-ranges"),
-    python("in-sampled-ranges"),
+    python("in-sampled-ranges", everywhere=True),
     python("by-length"),
-    python("join"),
-    python("packed"),
+    python("join", everywhere=True),
+    python("packed", everywhere=True),
     python("fixed"),
     python("delimited"),
     python("tables"),
     python("whole"),
     python("several-lines"),
     python("items"),
-    python("chain"),
-    python("side-files"),
-    python("skipped"),
+    python("chain", everywhere=True),
+    python("side-files", everywhere=True),
+    python("skipped", everywhere=True),
     python("skipped-too-many", "skipped --set most=2", status=1, says="skip_bad allows 2"),
     python("bad-map", status=1, says="ZeroDivisionError: division by zero"),
     python("bad-reduce", status=1, says="ValueError: no question"),
-    python("crash", status=1, says="exited with code 3"),
-    python("again", "again --set gate={gate}"),
+    python("crash", everywhere=True, status=1, says="exited with code 3"),
+    python("again", "again --set gate={gate}", everywhere=True),
     case(
         "python-overwrite",
         "python map_only --output {out}",

@@ -69,7 +69,11 @@ PLACES = (
 
 
 def places(case: Case) -> tuple[Place, ...]:
-    return tuple(place for place in PLACES if case.objects or place.store == "disk")
+    return tuple(
+        place
+        for place in PLACES
+        if (case.objects or place.store == "disk") and (case.everywhere or place != PLACES[-1])
+    )
 
 
 @dataclass
