@@ -130,7 +130,7 @@ if not TYPE_CHECKING:  # a checker knows the names from the imports above, and r
         "quantiles": "mapreduce.aggregates",
         "ranges": "mapreduce.partitioners",
         "report_of": "errors",
-        "run_all": "mapreduce.together",
+        "run_all": "mapreduce.run_all",
         "sampled_ranges": "mapreduce.partitioners",
         "sum": "mapreduce.aggregates",
         "text": "mapreduce.text",
