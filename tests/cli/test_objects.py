@@ -104,6 +104,16 @@ def test_terasort(memory: tuple[str, ...], tera: tuple[Path, Tree], store: Path)
     assert hidden(Path()) == []
 
 
+def test_explain_says_where_output_and_runs_lie(tera: tuple[Path, Tree], store: Path) -> None:
+    records, _ = tera
+    explained = report("explain", "terasort", records, url(store / "out"), *RUNS)
+    output, runs = explained["disks"]
+    assert (output["path"], output["free"]) == (url(store), None)
+    assert runs["path"] == "."
+    assert runs["free"] > 0
+    assert list(store.iterdir()) == []
+
+
 def parts(folder: Path) -> Tree:
     return {part.name: part.read_bytes() for part in folder.glob("part-*")}
 

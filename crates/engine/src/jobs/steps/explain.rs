@@ -49,9 +49,9 @@ impl<'a> Job<'a> {
     ) -> Result<Vec<PlannedDisk>> {
         let (store, spill_dirs) = (self.store(), &self.common.spill_dir);
         let disk = |place: &Location, purpose| {
-            let free = match place.local().zip(store.stat(place)?) {
-                Some((path, _)) => store.disk().free_bytes(path)?,
-                None => None,
+            let free = match place.local() {
+                Some(path) if store.stat(place)?.is_some() => store.disk().free_bytes(path)?,
+                _ => None,
             };
             Ok(PlannedDisk {
                 path: spell(place.as_typed()),
@@ -65,7 +65,9 @@ impl<'a> Job<'a> {
         let output = output.unwrap_or_else(|| ".".into());
         let mut disks = vec![disk(&output, "output")?];
         if runs && spill_dirs.is_empty() {
-            disks.push(disk(&output, "runs, given back as the output grows")?);
+            // Runs of an output in an object store lie where the job was begun.
+            let beside = if output.is_remote() { ".".into() } else { output };
+            disks.push(disk(&beside, "runs, given back as the output grows")?);
         }
         for directory in spill_dirs.iter().filter(|_| runs) {
             disks.push(disk(&directory.as_path().into(), "runs")?);
