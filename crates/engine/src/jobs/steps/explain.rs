@@ -66,7 +66,11 @@ impl<'a> Job<'a> {
         let mut disks = vec![disk(&output, "output")?];
         if runs && spill_dirs.is_empty() {
             // Runs of an output in an object store lie where the job was begun.
-            let beside = if output.is_remote() { ".".into() } else { output };
+            let beside = if output.is_remote() {
+                ".".into()
+            } else {
+                output
+            };
             disks.push(disk(&beside, "runs, given back as the output grows")?);
         }
         for directory in spill_dirs.iter().filter(|_| runs) {
