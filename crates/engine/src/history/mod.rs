@@ -84,9 +84,9 @@ impl Recorder {
     /// A recorder for the job of this name.
     ///
     /// ```
-    /// use gristmill_engine::history::{Place, Recorder, event::Event, is_live, read};
+    /// use gristmill_engine::history::{HistoryConfig, Recorder, event::Event, is_live, read};
     /// let home = tempfile::tempdir().unwrap();
-    /// let place = Place { jobs: Some(home.path().into()), keep_short: true, ..Place::default() };
+    /// let place = HistoryConfig { jobs: Some(home.path().into()), keep_short: true, ..HistoryConfig::default() };
     /// let recorder = Recorder::new(&place, "job_1");
     /// recorder.record(Event::PhaseStarted { name: "map".into(), tasks: 2, bytes: 100, kept: 0 });
     /// let folder = recorder.folder().unwrap();

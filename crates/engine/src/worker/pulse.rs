@@ -48,11 +48,11 @@ pub struct RecordPosition {
 /// A mapped pulse.
 ///
 /// ```
-/// use gristmill_engine::worker::{Place, Pulse};
+/// use gristmill_engine::worker::{Pulse, RecordPosition};
 /// let folder = std::path::Path::new("/tmp"); // where there is no /dev/shm
 /// let (driver, path) = Pulse::create(folder)?;
 /// let worker = Pulse::open(&path)?;
-/// worker.write(&Place { record: 7, offset: 700, file: 0, bytes_done: 600 });
+/// worker.write(&RecordPosition { record: 7, offset: 700, file: 0, bytes_done: 600 });
 /// assert_eq!(driver.place().map(|place| place.offset), Some(700));
 /// std::fs::remove_file(path).unwrap();
 /// # Ok::<(), gristmill_engine::Error>(())

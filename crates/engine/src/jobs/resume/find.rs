@@ -55,8 +55,14 @@ fn last(jobs: &Path, mut folders: Vec<PathBuf>) -> Result<PathBuf> {
     };
     let why_not = |error: Error| {
         let name = last.file_name().unwrap_or_default().to_string_lossy();
-        let operation = format!("resume a job: no job can be resumed. The last one is {name}");
-        error.during(operation).with_path(last)
+        let what = error.what();
+        let what = what.split_once(": ").map(|(operation, _)| operation);
+        let cannot = what.filter(|operation| *operation != OPERATION);
+        let cannot = cannot.map_or(String::new(), |operation| format!(": cannot {operation}"));
+        let none = "resume a job: no job can be resumed. The last one is";
+        error
+            .during(format!("{none} {name}{cannot}"))
+            .with_path(last)
     };
     let locked = lock(last).map_err(why_not)?;
     dead::read(&locked.folder, &locked.events).map_err(why_not)?;
