@@ -95,7 +95,9 @@ impl UserTaskSpec {
             let from = report.folder.join(&file.name);
             let to = output.join(&file.name);
             let upload = send_file(stores, &from, &to, &|| attempt.progress(0))?;
-            file.crc = Some(upload.crc());
+            if context.job.checkpoint_outputs {
+                file.crc = Some(upload.crc()); // as of a file that stays here
+            }
             stores.disk().remove(&from)?;
             report.uploads.push(upload);
         }
