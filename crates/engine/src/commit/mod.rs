@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   parent/.out.gristmill-JOB/lock            held while the job lives
-//!   parent/.out.gristmill-JOB/definition      of people's own code: what it is, for its user alone
+//!   parent/.out.gristmill-JOB/definition      of user code: what it is, for its user alone
 //!   parent/.out.gristmill-JOB/output/         parts are written here, then _SUCCESS
 //!   parent/out                                ◀── one rename of output/ (an exchange when overwriting)
 //! ```
