@@ -18,8 +18,10 @@ __all__ = [
     "LineWriter",
     "RangeReader",
     "Values",
+    "as_location",
     "beat",
     "check_output",
+    "children",
     "clear_left",
     "command_names",
     "commands",
@@ -36,13 +38,18 @@ __all__ = [
     "exists",
     "explain",
     "find_files",
+    "has_store",
     "is_remote",
+    "matching",
     "plan_streaming",
     "plan_text",
     "pulse",
     "pulse_open",
+    "put_file",
+    "remove_object",
     "retry_scripts",
     "run_tasks",
+    "stat",
     "user_code",
     "why_not_resumed",
 ]
@@ -122,6 +129,47 @@ class History:
         host: str = ...,
         hidden: Sequence[tuple[str, str]] = ...,
     ) -> History: ...
+
+def as_location(path: str | PathLike[str]) -> str:
+    """Return a location as the engine spells it: `file:///a` is `/a`, `s3a://` is `s3://`."""
+
+def has_store(path: str | PathLike[str]) -> bool:
+    """Whether there is a store for the scheme of a location."""
+
+def matching(path: str | PathLike[str]) -> list[str]:
+    """Return what a location, or a pattern in a store, leads to, in the order of the names.
+
+    Raises:
+        OSError: The store says why not.
+    """
+
+def children(path: str | PathLike[str]) -> list[str]:
+    """Return the locations right below one, in the order of the names.
+
+    Raises:
+        OSError: The store says why not.
+    """
+
+def stat(path: str | PathLike[str]) -> tuple[bool, int, float] | None:
+    """Return whether a location is a directory, its bytes, and the time of its last change.
+
+    Raises:
+        OSError: The store says why not.
+    """
+
+def put_file(source: str | PathLike[str], target: str | PathLike[str]) -> None:
+    """Write a file of this machine to an object.
+
+    Raises:
+        OSError: It cannot be read, or the store does not take it.
+    """
+
+def remove_object(path: str | PathLike[str]) -> None:
+    """Remove an object; nothing there is no error.
+
+    Raises:
+        OSError: The store says why not.
+    """
 
 def is_remote(path: str | PathLike[str]) -> bool:
     """Whether a location is `scheme://...`, not a path of this machine."""

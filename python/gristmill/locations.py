@@ -2,6 +2,7 @@
 
     data/a              a path
     objects:///tmp/o/a  an object, in an object store that is kept in a directory
+    file:///data/a      a path
 
 Formats open their inputs here, so that each reads every store. Paths stay as the user typed them:
 `pathlib` would take one of the two slashes away.
@@ -9,12 +10,38 @@ Formats open their inputs here, so that each reads every store. Paths stay as th
 
 import io
 import os
-from pathlib import Path
+import re
+from pathlib import Path, PurePath
 from typing import BinaryIO, cast
 
 from gristmill import _core
+from gristmill.names import StrPath, as_name
 
-__all__ = ["absolute", "is_remote", "open_read", "size_of", "workplace"]
+__all__ = ["absolute", "as_location", "is_remote", "open_read", "size_of", "workplace"]
+
+
+_COLLAPSED = re.compile(r"(s3[an]?|https?|hdfs):/(?=[^/])|(objects|file):/(?=[^/])")
+"""What `pathlib` makes of a location: it takes one of two slashes away, and two of three."""
+
+
+def as_location(path: StrPath) -> str:
+    """Return a path, or a location, as text.
+
+    Of `file:///a` this is the path; of `Path("s3://b/k")`, which has lost a slash, what was meant.
+
+    Raises:
+        TypeError: It is not a path.
+        ValueError: No file can have this name.
+
+    Example:
+        >>> as_location("file:///a%20b"), as_location(Path("s3://b/k")), as_location("a")
+        ('/a b', 's3://b/k', 'a')
+    """
+    name = as_name(path)
+    if isinstance(path, PurePath) and (found := _COLLAPSED.match(name)):
+        scheme = found[1] or found[2]
+        name = f"{scheme}:{'//' if found[1] else '///'}{name[found.end() :]}"
+    return _core.as_location(name) if "://" in name else name
 
 
 def is_remote(path: str) -> bool:

@@ -15,7 +15,8 @@ from functools import cache
 from typing import Any, Literal
 
 from gristmill import _core
-from gristmill.names import StrPath, as_name, to_json
+from gristmill.locations import as_location
+from gristmill.names import StrPath, to_json
 
 __all__ = ["HISTORY", "Command", "Option", "Value", "ValueKind", "commands", "spec", "user_code"]
 
@@ -154,8 +155,8 @@ def spec(command: str, values: Mapping[str, Value]) -> str:
 def _plain(value: Value) -> object:
     match value:
         case str() | bytes() | os.PathLike():
-            return as_name(value)
+            return as_location(value)
         case Iterable():
-            return [as_name(item) for item in value]
+            return [as_location(item) for item in value]
         case _:  # a number, or what the engine will not take and can say so
             return value

@@ -125,6 +125,28 @@ def test_python_reads_what_is_in_a_bucket(bucket: Bucket) -> None:
     assert (done.returncode, done.stdout) == (0, "[('a', '2'), ('b', '1')]\n"), done.stderr
 
 
+def test_scripts_and_patterns(bucket: Bucket) -> None:
+    run("teragen", "30k", "in", "--layout", "ascii", "--files", "3")
+    run("teragen", "30k", bucket.url("in"), "--layout", "ascii", "--files", "3")
+    job = ("streaming", "-mapper", "cat", "-reducer", "uniq -c", "-numReduceTasks", "2", "-input")
+    run(*job, "in/part-m-0000[01]", "-output", "out")
+    assert len(parts(Path("out"))) == 2
+    s3a = bucket.url("in/part-m-{00000,0000[1x]}").replace("s3:", "s3a:")
+    run(*job, s3a, "-output", bucket.url("out"))
+    assert bucket.objects("out") == parts(Path("out"))
+    run("wordcount", "in/part-m-00001", "in/part-m-00002", "counted")
+    run("wordcount", bucket.url("in/*-0000[!0]"), bucket.url("counted"))
+    assert bucket.objects("counted") == parts(Path("counted"))
+    nothing = bucket.url("in/x*")
+    error = failure("wordcount", nothing, bucket.url("no"))
+    assert "the pattern matches nothing" in error
+    assert nothing in error
+    run("sort", "in/part-m-00000", "-o", bucket.url("odd/[a]*"))
+    run("sort", bucket.url("odd/[a]*"), "-o", f"file://{Path.cwd()}/sorted%20again")
+    assert bucket.objects("odd/[a]*") == {"": Path("sorted again").read_bytes()}
+    assert bucket.uploads() == []
+
+
 def test_more_names_than_a_listing_holds(bucket: Bucket) -> None:
     """A listing has a thousand names."""
     (bucket.folder / "many").mkdir()

@@ -28,7 +28,6 @@ class Case:
     status: int
     says: str
     json: bool
-    objects: bool
     everywhere: bool
 
 
@@ -38,7 +37,6 @@ def case(
     status: int = 0,
     says: str = "",
     json: bool = True,
-    objects: bool = True,
     everywhere: bool = True,
 ) -> Case:
     """A case.
@@ -49,10 +47,9 @@ def case(
         status: The exit status of the last one.
         says: What its error says, among other things.
         json: Whether it reports; otherwise stdout is what it writes.
-        objects: Whether its data may lie in an object store.
         everywhere: Whether it is also run in processes with an object store: both at once.
     """
-    return Case(name, steps, status, says, json, objects, everywhere)
+    return Case(name, steps, status, says, json, everywhere)
 
 
 def python(
@@ -63,11 +60,11 @@ def python(
     return case(f"python-{name}", command, status=status, says=says, everywhere=everywhere)
 
 
-def script(name: str, options: str) -> Case:
-    """A job of scripts: Hadoop Streaming reads paths only."""
+def script(name: str, options: str, *, everywhere: bool = False) -> Case:
+    """A job of scripts, which are files of the disk."""
     shipped = "-files {files}/mapper.py,{files}/reducer.py"
     words = f"streaming {shipped} -input {{in}}/text -output {{out}} {options}"
-    return case(f"streaming-{name}", words, objects=False)
+    return case(f"streaming-{name}", words, everywhere=everywhere)
 
 
 GENERATED = (
@@ -199,7 +196,7 @@ PYTHON = (
 
 STREAMED = (
     script("map-only", "-mapper mapper.py -numReduceTasks 0"),
-    script("reduce", "-mapper mapper.py -reducer reducer.py -numReduceTasks 3"),
+    script("reduce", "-mapper mapper.py -reducer reducer.py -numReduceTasks 3", everywhere=True),
     script(
         "combiner", "-mapper mapper.py -combiner reducer.py -reducer reducer.py -numReduceTasks 2"
     ),

@@ -69,11 +69,7 @@ PLACES = (
 
 
 def places(case: Case) -> tuple[Place, ...]:
-    return tuple(
-        place
-        for place in PLACES
-        if (case.objects or place.store == "disk") and (case.everywhere or place != PLACES[-1])
-    )
+    return PLACES if case.everywhere else PLACES[:-1]
 
 
 @dataclass

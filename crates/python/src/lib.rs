@@ -4,6 +4,7 @@
 //! engine and wraps the result. The stubs, with the docstrings, are `python/gristmill/_core.pyi`.
 
 mod error;
+mod files;
 mod history;
 mod job;
 mod output;
@@ -18,6 +19,8 @@ use pyo3::prelude::*;
 /// The native part of Gristmill.
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use crate::files::{as_location, children, has_store, matching, put_file, remove_object, stat};
     #[pymodule_export]
     use crate::history::{History, clear_left};
     #[pymodule_export]

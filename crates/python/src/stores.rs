@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use gristmill_engine::commit::SUCCESS;
+use gristmill_engine::split::pattern::named;
 use gristmill_engine::split::{Named, files_of, not_a_file};
 use gristmill_engine::storage::local::{Local, not_there};
 use gristmill_engine::storage::location::Location;
@@ -86,6 +87,14 @@ pub fn find_files(py: Python<'_>, path: PathBuf) -> PyResult<Vec<OsString>> {
 }
 
 fn files_below(stores: &Stores, path: &Location) -> Result<Vec<Location>> {
+    let mut files = Vec::new();
+    for path in &named(stores, path)? {
+        files.extend(files_at(stores, path)?);
+    }
+    Ok(files)
+}
+
+fn files_at(stores: &Stores, path: &Location) -> Result<Vec<Location>> {
     let Named::Files(files) = files_of(stores, path)? else {
         return Err(not_a_file(path));
     };

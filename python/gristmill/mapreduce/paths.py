@@ -3,6 +3,7 @@
     "books/**/*.txt*"   a pattern: what it matches, in the order of the names; `**` is any depth
     "books"             a directory: the files in it; of a job's output, its parts
     "books/emma.txt"    a file, whatever its name
+    "s3://b/2026-*"     a pattern in a store, by the engine's rules, which know `{a,b}`, too
 
 Names that begin with `_` or `.` are passed over in directories and patterns, as Hadoop does: that
 is where jobs keep what is no data. What matches nothing is an error, since it is a mistake nearly
@@ -19,8 +20,8 @@ from typing import Any, cast
 
 from gristmill import _core
 from gristmill.links import why_missing
-from gristmill.locations import is_remote
-from gristmill.names import StrPath, as_name, show_path
+from gristmill.locations import as_location, is_remote
+from gristmill.names import StrPath, show_path
 
 __all__ = ["StrPath", "as_paths", "descriptor_of", "find_files", "is_stream"]
 
@@ -43,9 +44,9 @@ def as_paths(given: Any, name: str = "the path") -> tuple[str, ...]:  # noqa: AN
     shown = repr(given)
     try:
         if isinstance(given, (str, bytes, os.PathLike)):
-            texts = [as_name(cast("StrPath", given))]
+            texts = [as_location(cast("StrPath", given))]
         else:
-            texts = [as_name(path) for path in given]
+            texts = [as_location(path) for path in given]
     except TypeError:
         raise TypeError(_no_path(name, shown)) from None
     return tuple(texts)

@@ -1,4 +1,4 @@
-r"""Which files `-input` names: paths, directories, Hadoop's globs.
+r"""Which files `-input` names: paths, locations in stores, directories, Hadoop's globs.
 
 *  ?  [a-c]  [^a]  {one,two}  \x       within one part of a path
 """
@@ -10,9 +10,11 @@ from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote
 
+from gristmill import _core
+from gristmill.locations import is_remote
 from gristmill.streaming.parse import WrongCommandError, split_commas
 
-__all__ = ["InputMissingError", "expand", "local_path", "matching"]
+__all__ = ["InputMissingError", "expand", "local_path", "location", "matching", "stored"]
 
 
 class InputMissingError(FileNotFoundError):
@@ -39,6 +41,11 @@ def local_path(text: str, option: str) -> Path:
     if found is None:
         return Path(text)
     if found[1].lower() != "file":
+        if is_remote(text) and _core.has_store(text):
+            raise WrongCommandError(
+                f"{option} {text}: this must be a local path: copy the file here first, with"
+                " gristmill hadoop fs -get"
+            )
         raise WrongCommandError(
             f"{option} {text}: there is no {found[1]} file system here, only local files"
         )
@@ -46,22 +53,49 @@ def local_path(text: str, option: str) -> Path:
     return Path(path if os.path.lexists(path) else unquote(path))
 
 
-def expand(
-    specs: list[str], *, recursive: bool = False, ignore_folders: bool = False
-) -> list[Path]:
+def location(text: str, option: str) -> str:
+    """Return a location in a store, or the path of a file from the root on.
+
+    Raises:
+        WrongCommandError: It names another file system.
+
+    Example:
+        >>> location("s3://bucket/a", "-input"), location("file:/data/a", "-input")
+        ('s3://bucket/a', '/data/a')
+    """
+    return stored(text) or str(local_path(text, option).absolute())
+
+
+def stored(text: str) -> str | None:
+    """Return a location, if there is a store for it that is not this machine's disk.
+
+    Example:
+        >>> stored("s3a://bucket/a"), stored("file:///a"), stored("gopher://a")
+        ('s3://bucket/a', None, None)
+    """
+    spelled = _core.as_location(text)
+    return spelled if is_remote(spelled) and _core.has_store(spelled) else None
+
+
+def expand(specs: list[str], *, recursive: bool = False, ignore_folders: bool = False) -> list[str]:
     """Return the files that some `-input` values name, each value's in order of their names.
 
     Raises:
         InputMissingError: A path or a glob leads to nothing.
         WrongCommandError: A directory holds directories, and neither property says what to do.
     """
-    files = list[Path]()
+    files = list[str]()
     for spec in specs:
         parts = split_commas(spec)
         if not parts:
             raise WrongCommandError(f"-input `{spec}` names nothing")
         for part in parts:
-            there = list(matching(local_path(part, "-input")))
+            name = location(part, "-input")
+            if is_remote(name):
+                there, of_place = _core.matching(name), _stored
+            else:
+                there = [str(path) for path in matching(local_path(part, "-input"))]
+                of_place = _files
             found = [path for path in there if not _is_hidden(path)]
             if not found:
                 what = (
@@ -73,36 +107,62 @@ def expand(
                     what += " (names that begin with _ or . are passed over, as in Hadoop)"
                 raise InputMissingError(2, what, part)
             for path in found:
-                files.extend(_files(path, recursive=recursive, ignore_folders=ignore_folders))
-    return [path.absolute() for path in files]
+                files.extend(of_place(path, recursive=recursive, ignore_folders=ignore_folders))
+    return files
 
 
-def _files(path: Path, *, recursive: bool, ignore_folders: bool) -> Iterator[Path]:
+def _stored(name: str, *, recursive: bool, ignore_folders: bool) -> Iterator[str]:
+    """The files of a location in a store: itself, or what lies in it."""
+    if not _is_folder(name):
+        yield name
+        return
+    for child in _core.children(name):
+        if _is_hidden(child):
+            continue
+        if not _is_folder(child):
+            yield child
+        elif recursive:
+            yield from _stored(child, recursive=True, ignore_folders=False)
+        elif not ignore_folders:
+            raise _holds_folder(name, Path(child).name)
+
+
+def _is_folder(name: str) -> bool:
+    found = _core.stat(name)
+    return found is not None and found[0]
+
+
+def _holds_folder(path: str, child: str) -> WrongCommandError:
+    return WrongCommandError(
+        f"-input {path} holds a directory, {child}: set"
+        " mapreduce.input.fileinputformat.input.dir.recursive=true to read it, or"
+        " mapreduce.input.fileinputformat.input.dir.nonrecursive.ignore.subdirs=true not "
+        "to"
+    )
+
+
+def _files(name: str, *, recursive: bool, ignore_folders: bool) -> Iterator[str]:
+    path = Path(name)
     if not path.is_dir():
         if not path.is_file() and path.exists() and not path.samefile(os.devnull):
             raise WrongCommandError(
                 f"-input {path} is not a regular file, and cannot be cut into splits: write its"
                 " data to a file first"
             )
-        yield path
+        yield str(path.absolute())
         return
     for child in sorted(path.iterdir(), key=os.fsencode):
         if child.name.startswith(("_", ".")):
             continue
         if not child.is_dir():
-            yield child
+            yield str(child.absolute())
         elif recursive:
-            yield from _files(child, recursive=True, ignore_folders=False)
+            yield from _files(str(child), recursive=True, ignore_folders=False)
         elif not ignore_folders:
-            raise WrongCommandError(
-                f"-input {path} holds a directory, {child.name}: set"
-                " mapreduce.input.fileinputformat.input.dir.recursive=true to read it, or"
-                " mapreduce.input.fileinputformat.input.dir.nonrecursive.ignore.subdirs=true not "
-                "to"
-            )
+            raise _holds_folder(name, child.name)
 
 
-def _is_hidden(path: Path) -> bool:
+def _is_hidden(path: str) -> bool:
     whole = os.path.abspath(path)  # noqa: PTH100 - it takes `..` away, as Hadoop does
     return Path(whole).name.startswith(("_", "."))
 

@@ -15,7 +15,7 @@ from gristmill.names import quote
 from gristmill.streaming import classes, first_line
 from gristmill.streaming.failure_policy import FailurePolicy
 from gristmill.streaming.formats import Formats
-from gristmill.streaming.inputs import local_path
+from gristmill.streaming.inputs import local_path, location
 from gristmill.streaming.parse import Arguments, WrongCommandError, split_command, split_commas
 from gristmill.streaming.properties import PROPERTIES
 
@@ -37,7 +37,7 @@ class ResolvedJob:
 
     arguments: Arguments
     inputs: list[str]
-    output: Path
+    output: str
     partitions: int
     definition: dict[str, Any]
     """What the engine's `task::streaming::Definition` reads."""
@@ -104,7 +104,7 @@ class _Resolver(Formats, FailurePolicy):
         return ResolvedJob(
             arguments=arguments,
             inputs=inputs,
-            output=local_path(arguments.substituted(output), "-output").absolute(),
+            output=location(arguments.substituted(output), "-output").rstrip("/") or "/",
             partitions=partitions,
             definition=definition,
             request=request,

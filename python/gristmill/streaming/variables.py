@@ -7,13 +7,14 @@ import os
 import re
 from pathlib import Path
 
+from gristmill.locations import is_remote
 from gristmill.streaming.properties import PROPERTIES, names_of
 from gristmill.streaming.resolved import ResolvedJob
 
 __all__ = ["configuration", "environment"]
 
 
-def configuration(resolved: ResolvedJob, inputs: list[Path], maps: int) -> list[tuple[str, str]]:
+def configuration(resolved: ResolvedJob, inputs: list[str], maps: int) -> list[tuple[str, str]]:
     """Return the job's properties by their present names, where a debug script is to see them."""
     debug = resolved.definition["debug"]
     if debug["map"] is None and debug["reduce"] is None:
@@ -21,7 +22,7 @@ def configuration(resolved: ResolvedJob, inputs: list[Path], maps: int) -> list[
     return sorted(_properties(resolved, inputs, maps).items())
 
 
-def environment(resolved: ResolvedJob, inputs: list[Path], maps: int) -> list[tuple[str, str]]:
+def environment(resolved: ResolvedJob, inputs: list[str], maps: int) -> list[tuple[str, str]]:
     """Return the job's properties as scripts see them: those set, and those with defaults."""
     values = _properties(resolved, inputs, maps)
     old = {
@@ -41,15 +42,19 @@ def environment(resolved: ResolvedJob, inputs: list[Path], maps: int) -> list[tu
     return found
 
 
-def _properties(resolved: ResolvedJob, inputs: list[Path], maps: int) -> dict[str, str]:
+def _properties(resolved: ResolvedJob, inputs: list[str], maps: int) -> dict[str, str]:
     values = {known.name: known.default for known in PROPERTIES if known.default}
     arguments = resolved.arguments
     values |= {name: arguments.substituted(value) for name, value in arguments.properties.items()}
     return values | {
         "mapreduce.job.maps": str(maps),
         "mapreduce.job.reduces": str(resolved.partitions),
-        "mapreduce.input.fileinputformat.inputdir": ",".join(f"file:{path}" for path in inputs),
-        "mapreduce.output.fileoutputformat.outputdir": f"file:{resolved.output}",
+        "mapreduce.input.fileinputformat.inputdir": ",".join(map(_uri, inputs)),
+        "mapreduce.output.fileoutputformat.outputdir": _uri(resolved.output),
         "mapreduce.job.user.name": os.environ.get("USER", ""),
         "mapreduce.job.working.dir": f"file:{Path.cwd()}",
     }
+
+
+def _uri(location: str) -> str:
+    return location if is_remote(location) else f"file:{location}"

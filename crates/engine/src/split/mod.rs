@@ -9,6 +9,7 @@
 //! Both steps are functions of names, sizes and options alone. Splits tile the input: every byte is in one.
 
 pub mod lines;
+pub mod pattern;
 pub mod records;
 pub mod text;
 
@@ -22,7 +23,7 @@ use crate::storage::stores::Stores;
 use crate::storage::{BLOCK_BYTES, Caching, FileKind, Stat};
 
 /// The files that `names` stand for: a file is itself; a directory is the files in it, in the order of their
-/// names, without those that begin with `_` or `.`.
+/// names, without those that begin with `_` or `.`; a pattern in a store is what it matches ([`pattern`]).
 ///
 /// ```
 /// use gristmill_engine::storage::{LocalDisk as _, Output as _};
@@ -50,7 +51,7 @@ pub fn input_files(stores: &Stores, names: &[Location]) -> Result<Vec<InputFile>
 /// What a name stands for.
 #[derive(Debug)]
 pub enum Named {
-    /// A file, or those of a directory.
+    /// A file, or those of a directory, or of what a pattern matches.
     Files(Vec<InputFile>),
     /// Something that is neither.
     Other,
@@ -71,6 +72,17 @@ pub enum Named {
 /// # Ok::<(), gristmill_engine::Error>(())
 /// ```
 pub fn files_of(stores: &Stores, name: &Location) -> Result<Named> {
+    let mut files = Vec::new();
+    for name in &pattern::named(stores, name)? {
+        match files_at(stores, name)? {
+            Named::Files(found) => files.extend(found),
+            Named::Other => return Ok(Named::Other),
+        }
+    }
+    Ok(Named::Files(files))
+}
+
+fn files_at(stores: &Stores, name: &Location) -> Result<Named> {
     let stat = |path: &Location| {
         let found = stores.stat(path)?;
         found.ok_or_else(|| not_there("find the input", path.as_typed()))

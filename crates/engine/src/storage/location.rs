@@ -4,20 +4,23 @@
 //!   s3://bucket/data/a      scheme s3, authority bucket, path /data/a
 //!   objects:///tmp/o/a      scheme objects, no authority, path /tmp/o/a
 //!   data/a                  a path of this machine: bytes, relative or not, as the user typed them
+//!   file:///data/a%20b      the path /data/a b; file://localhost/... likewise
+//!   s3a://bucket/a          what Hadoop's programs call s3://bucket/a; s3n:// likewise
 //! ```
 //!
 //! Specs and reports name inputs and outputs by a [`Location`], which [`Stores`](super::stores::Stores) resolves. It is
-//! spelled as the user typed it: joining, and taking the name or the parent, keeps the two slashes. What only a disk of this
+//! spelled as the user typed it, but for the last two: joining, and taking the name or the parent, keeps the two slashes. What only a disk of this
 //! machine has (runs, folders of jobs) is a [`Path`]. The rule that must hold: a location becomes a path only by
 //! [`Location::local`], or to be shown; and what a path of a file system means (the directory that a job was begun in,
 //! links, `..`) is asked of local paths alone.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
+use percent_encoding::percent_decode;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::names::{Names, name_of, show_path, spell};
 
@@ -37,7 +40,9 @@ const MARK: &str = "://";
 /// ```
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Location(#[serde(with = "crate::names")] PathBuf);
+pub struct Location(
+    #[serde(serialize_with = "crate::names::serialize", deserialize_with = "read")] PathBuf,
+);
 
 impl Location {
     /// As it was spelled: for messages, and for the store that has the location.
@@ -97,6 +102,21 @@ impl Location {
                 let path = bytes.get(self.authority().len()..).unwrap_or_default();
                 Path::new(OsStr::from_bytes(path))
             }
+        }
+    }
+
+    /// Where all paths of its store begin: the authority alone.
+    ///
+    /// ```
+    /// use gristmill_engine::storage::location::Location;
+    /// let root = |text: &str| Location::from(text).root();
+    /// assert_eq!((root("s3://b/k/a"), root("objects:///tmp/o")), ("s3://b/".into(), "objects:///".into()));
+    /// ```
+    #[must_use]
+    pub fn root(&self) -> Self {
+        match self.scheme() {
+            Some(scheme) => Location(format!("{scheme}{MARK}{}/", self.authority()).into()),
+            None => Location("/".into()),
         }
     }
 
@@ -162,21 +182,42 @@ impl Location {
     }
 }
 
+/// A URI of a file of this machine as the path that it is, and other names of S3 as its own; all else as it is.
+fn plain(spelled: PathBuf) -> PathBuf {
+    let bytes = spelled.as_os_str().as_bytes();
+    let of_s3 = [b"s3a://", b"s3n://"];
+    if let Some(rest) = of_s3.iter().find_map(|other| bytes.strip_prefix(*other)) {
+        return PathBuf::from(OsString::from_vec([b"s3://", rest].concat()));
+    }
+    let Some(rest) = bytes.strip_prefix(b"file://") else {
+        return spelled;
+    };
+    let rest = rest.strip_prefix(b"localhost").unwrap_or(rest);
+    if !rest.starts_with(b"/") {
+        return spelled; // another machine's, which no store has
+    }
+    OsString::from_vec(percent_decode(rest).collect()).into()
+}
+
+fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
+    crate::names::deserialize(deserializer).map(plain)
+}
+
 impl From<PathBuf> for Location {
     fn from(spelled: PathBuf) -> Self {
-        Location(spelled)
+        Location(plain(spelled))
     }
 }
 
 impl From<&Path> for Location {
     fn from(spelled: &Path) -> Self {
-        Location(spelled.to_owned())
+        spelled.to_owned().into()
     }
 }
 
 impl From<&str> for Location {
     fn from(spelled: &str) -> Self {
-        Location(spelled.into())
+        PathBuf::from(spelled).into()
     }
 }
 
@@ -188,7 +229,7 @@ impl Names for Location {
     }
 
     fn of(spelled: String) -> Self {
-        Location(name_of(spelled).into())
+        PathBuf::from(name_of(spelled)).into()
     }
 }
 
@@ -230,6 +271,22 @@ mod tests {
         assert_eq!(json, serde_json::to_string(&spell(&path)).unwrap());
         let read: Location = serde_json::from_str(&json).unwrap();
         assert_eq!(read, Location::from(path));
+    }
+
+    #[test]
+    fn uris_of_files_are_paths() {
+        for (text, wanted) in [
+            ("file:///a/b%20c%25?", "/a/b c%?"),
+            ("file://localhost/a", "/a"),
+            ("file://host/a", "file://host/a"),
+            ("file:a", "file:a"),
+            ("s3a://b/%20", "s3://b/%20"),
+        ] {
+            assert_eq!(Location::from(text).as_typed(), Path::new(wanted), "{text}");
+            let read: Location = serde_json::from_value(text.into()).unwrap();
+            assert_eq!(read, Location::from(text));
+        }
+        assert_eq!(Location::from("file:///a").local(), Some(Path::new("/a")));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! All stores of a job: a location's scheme says which one.
 //!
 //! ```text
-//!   data/a              ──▶ the disk of this machine (or what a test has in its place)
+//!   data/a, file:///a   ──▶ the disk of this machine (or what a test has in its place)
 //!   s3://bucket/a       ──▶ S3, or a server that speaks as it does
 //!   objects:///dir/a    ──▶ an object store kept in a directory
 //!   other://...         ──▶ an error that lists the schemes
@@ -73,7 +73,7 @@ impl Stores {
                 let message = format!("there is no store for {other}://");
                 return Err(Error::new(Kind::BadOption, "find a file", message)
                     .with("file", location)
-                    .advise("name a path, or s3://BUCKET/KEY"));
+                    .advise("name a path, file:///PATH or s3://BUCKET/KEY"));
             }
         };
         Ok((store, location.as_typed()))

@@ -2,11 +2,12 @@
 
     hadoop version
     hadoop jar .../hadoop-streaming.jar ARGUMENTS      as gristmill streaming ARGUMENTS
-    hadoop fs -mkdir -put -cat -ls -du -rm -test ...   on local files
+    hadoop fs -mkdir -put -cat -ls -du -rm -test ...   on local files, and in stores
 
 mrjob's Hadoop runner does all of its work with these: `python job.py -r hadoop --hadoop-bin
 "gristmill hadoop" --hadoop-streaming-jar hadoop-streaming.jar input`. Paths such as
-`hdfs:///user/me` lie in the folder `hdfs` beside the histories of jobs.
+`hdfs:///user/me` lie in the folder `hdfs` beside the histories of jobs; `hdfs://HOST/...` is a
+location in a store, as `s3://...` is.
 """
 
 import os
@@ -19,9 +20,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from gristmill.cli.failures import DONE, FAILED, WRONG
+from gristmill.cli.streaming.stored import Place, Stored, copied, matches, place, printed
 from gristmill.history.home import jobs_folder
-from gristmill.streaming.inputs import InputMissingError, local_path
-from gristmill.streaming.inputs import matching as matching_paths
+from gristmill.streaming.inputs import InputMissingError
 from gristmill.streaming.parse import WrongCommandError
 from gristmill.terminal import console
 
@@ -46,10 +47,12 @@ Commands:
   jar .../hadoop-streaming.jar ARGS...
       Run gristmill streaming with these arguments.
   fs COMMAND PATH...
-      Work with local files; hdfs:///PATH is a path below the folder hdfs in
-      the home of Gristmill (GRISTMILL_HOME). The commands are:"""
+      Work with local files, and in stores (s3://BUCKET/KEY); hdfs:///PATH is
+      a path below the folder hdfs in the home of Gristmill (GRISTMILL_HOME).
+      The commands are:"""
 
 _HDFS = re.compile(r"hdfs://(?=/)")
+"""HDFS where nothing says which. With a name node named it is to be a location (`localized`)."""
 
 
 def main(words: Sequence[str]) -> int:
@@ -130,49 +133,45 @@ def _file_command(command: str, words: list[str]) -> int:
         return FAILED
 
 
-def _named(paths: list[str]) -> list[Path]:
-    return [local_path(text, "fs") for text in paths]
-
-
-def _expanded(paths: list[str]) -> list[Path]:
-    found = list[Path]()
+def _expanded(paths: list[str]) -> list[Place]:
+    found = list[Place]()
     for text in paths:
-        matches = list(matching_paths(local_path(text, "fs")))
-        if not matches:
+        there = matches(text)
+        if not there:
             raise InputMissingError(2, "No such file or directory", text)
-        found += matches
+        found += there
     return found
 
 
 def _mkdir(options: list[str], paths: list[str]) -> int:
-    for path in _named(paths):
+    for path in map(place, paths):
         path.mkdir(parents="-p" in options, exist_ok="-p" in options)
     return DONE
 
 
 def _put(options: list[str], paths: list[str]) -> int:
-    *sources, target = _named(paths)
+    return _copy(options, [place(text) for text in paths[:-1]], place(paths[-1]))
+
+
+def _copy(options: list[str], sources: list[Place], target: Place) -> int:
     for source in sources:
         to = target / source.name if target.is_dir() else target
         if to.exists() and "-f" not in options:
             raise FileExistsError(17, "File exists", str(to))
-        if source.is_dir():
-            shutil.copytree(source, to, dirs_exist_ok=True)
-        else:
-            shutil.copyfile(source, to)
+        if not source.exists():
+            raise FileNotFoundError(2, "No such file or directory", str(source))
+        copied(source, to)
     return DONE
 
 
 def _get(options: list[str], paths: list[str]) -> int:
-    *sources, target = paths
-    return _put(options, [*map(str, _expanded(sources)), target])
+    return _copy(options, _expanded(paths[:-1]), place(paths[-1]))
 
 
 def _cat(_: list[str], paths: list[str]) -> int:
     sys.stdout.flush()
     for path in _expanded(paths):
-        with path.open("rb") as file:
-            shutil.copyfileobj(file, sys.stdout.buffer)
+        printed(path)
     sys.stdout.buffer.flush()
     return DONE
 
@@ -180,22 +179,31 @@ def _cat(_: list[str], paths: list[str]) -> int:
 def _rm(options: list[str], paths: list[str]) -> int:
     whole = bool({"-R", "-r"} & set(options))
     for text in paths:
-        matches = list(matching_paths(local_path(text, "fs")))
-        if not matches and "-f" not in options:
+        there = matches(text)
+        if not there and "-f" not in options:
             raise InputMissingError(2, "No such file or directory", text)
-        for path in matches:
+        for path in there:
             if path.is_dir() and whole:
-                shutil.rmtree(path)
+                _remove_below(path)
             else:
                 path.unlink()
     return DONE
 
 
+def _remove_below(path: Place) -> None:
+    if isinstance(path, Path):
+        shutil.rmtree(path)
+        return
+    for child in path.rglob("*"):
+        if child.is_file():
+            child.unlink()
+
+
 def _ls(options: list[str], paths: list[str]) -> int:
     deep = "-R" in options
     for path in _expanded(paths):
-        children = sorted(path.rglob("*") if deep else path.iterdir()) if path.is_dir() else [path]
-        for child in children:
+        children = (path.rglob("*") if deep else path.iterdir()) if path.is_dir() else [path]
+        for child in sorted(children, key=str):
             console.say(_listed(child))
     return DONE
 
@@ -204,7 +212,7 @@ def _lsr(options: list[str], paths: list[str]) -> int:
     return _ls([*options, "-R"], paths)
 
 
-def _listed(path: Path) -> str:
+def _listed(path: Place) -> str:
     """A line as `hadoop fs -ls` writes it: mode, copies, owner, group, size, day, time, name."""
     found = path.stat()
     kind = "drwxr-xr-x   -" if path.is_dir() else "-rw-r--r--   1"
@@ -214,8 +222,10 @@ def _listed(path: Path) -> str:
     return f"{kind} {owner} {owner} {size:10} {when} {_shown(path)}"
 
 
-def _shown(path: Path) -> str:
+def _shown(path: Place) -> str:
     """A path below the stand-in's own folder as HDFS has it, which is from that folder on."""
+    if isinstance(path, Stored):
+        return str(path)
     root = _root()
     return f"/{path.relative_to(root)}" if path.is_relative_to(root) else f"file:{path.absolute()}"
 
@@ -229,19 +239,19 @@ def _du(_: list[str], paths: list[str]) -> int:
 
 
 def _test(options: list[str], paths: list[str]) -> int:
-    checks: dict[str, Callable[[Path], bool]] = {
-        "-e": Path.exists,
-        "-d": Path.is_dir,
-        "-f": Path.is_file,
+    checks: dict[str, Callable[[Place], bool]] = {
+        "-e": lambda path: path.exists(),
+        "-d": lambda path: path.is_dir(),
+        "-f": lambda path: path.is_file(),
         "-s": lambda path: path.is_file() and path.stat().st_size > 0,
         "-z": lambda path: path.is_file() and path.stat().st_size == 0,
     }
-    check = checks[options[0]] if options and options[0] in checks else Path.exists
-    return DONE if all(map(check, _named(paths))) else FAILED
+    check = checks.get(options[0] if options else "-e", checks["-e"])
+    return DONE if all(check(place(text)) for text in paths) else FAILED
 
 
 def _touchz(_: list[str], paths: list[str]) -> int:
-    for path in _named(paths):
+    for path in map(place, paths):
         path.touch()
     return DONE
 

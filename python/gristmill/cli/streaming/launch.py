@@ -20,6 +20,7 @@ from gristmill.cli.failures import DONE, FAILED, WRONG
 from gristmill.history.origin import place
 from gristmill.job import TICK_S, new_job_id
 from gristmill.links import why_missing
+from gristmill.locations import is_remote
 from gristmill.mapreduce.code import files_below
 from gristmill.mapreduce.exception_notes import retry_note
 from gristmill.mapreduce.kinds import is_dict
@@ -73,7 +74,7 @@ def _run(resolved: ResolvedJob) -> int:
     files = expand(
         resolved.inputs, recursive=resolved.recursive, ignore_folders=resolved.ignore_folders
     )
-    if resolved.output.exists() and not arguments.has("overwrite"):
+    if _exists(resolved.output) and not arguments.has("overwrite"):
         console.note(
             f"gristmill streaming: Output directory {resolved.output} already exists. What to do: "
             f"name another"
@@ -82,7 +83,7 @@ def _run(resolved: ResolvedJob) -> int:
         return OUTPUT_EXISTS
     if arguments.has("background"):
         return _in_background(arguments)
-    request = resolved.request | {"files": [os.fspath(path) for path in files]}
+    request = resolved.request | {"files": files}
     _check_text(request)
     asked = to_json(request)
     try:
@@ -109,11 +110,13 @@ def _run(resolved: ResolvedJob) -> int:
         "code": _code(definition),
         "splits": splits,
         "partitions": resolved.partitions,
-        "output": os.fspath(resolved.output),
+        "output": resolved.output,
         "attempts": resolved.attempts,
         **{one.name: _given(arguments, one) for one in user_code() if arguments.has(one.dashed)},
         **resolved.max_failed_percent,
     }
+    if is_remote(resolved.output) and not arguments.has("spill-dir"):
+        spec["spill_dir"] = [str(Path.cwd())]  # as above: from the root on
     only = arguments.last("only-split")
     if only is not None:
         spec |= _only(only, spec, definition)
@@ -206,10 +209,16 @@ def _check_text(value: object) -> None:
             pass
 
 
-def _makes_parent(output: Path) -> bool:
+def _exists(output: str) -> bool:
+    return _core.exists(output) if is_remote(output) else Path(output).exists()
+
+
+def _makes_parent(output: str) -> bool:
     """Make the directory of the output, as Hadoop does; where that cannot be, say why."""
+    if is_remote(output):
+        return True
     try:
-        output.parent.mkdir(parents=True, exist_ok=True)
+        Path(output).parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         is_file = isinstance(error, FileExistsError)
         reason = "it is a file" if is_file else (error.strerror or "").lower()
@@ -281,7 +290,8 @@ def _left_out(
         return []
     counts = ", ".join(show_count(count, f"bad {what}") for what, count in amounts.items())
     folder = skipping["folder"]
-    kept = f"kept in {Path(spec['output'], folder)}" if folder else "kept nowhere"
+    within = not str(folder).startswith("/")
+    kept = f"kept in {spec['output'] + '/' if within else ''}{folder}" if folder else "kept nowhere"
     return [f"{counts} left out, {kept}"]
 
 

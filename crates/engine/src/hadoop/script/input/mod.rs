@@ -37,6 +37,9 @@ use crate::storage::{Caching, Store};
 
 /// A file as Hadoop names it: `file:` and the path, byte for byte.
 pub fn uri(file: &Location) -> OsString {
+    if file.is_remote() {
+        return file.as_typed().into();
+    }
     let mut uri = OsString::from("file:");
     uri.push(file.as_typed());
     uri

@@ -1,0 +1,164 @@
+"""Files of stores for `gristmill hadoop fs`: what its commands ask of a `Path`, asked of a store.
+
+A directory is the beginning of names here: it is there while something is in it, and none is made.
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from gristmill import _core
+from gristmill.locations import open_read
+from gristmill.streaming.inputs import local_path, matching, stored
+
+__all__ = ["Place", "Stored", "copied", "matches", "place", "printed"]
+
+
+class _Stat(NamedTuple):
+    st_size: int
+    st_mtime: float
+
+
+class Stored:
+    """A location in a store."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text.rstrip("/")
+        self._says_directory = text.endswith("/")
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __truediv__(self, name: str) -> "Stored":
+        return Stored(f"{self._text}/{name}")
+
+    def __lt__(self, other: "Stored") -> bool:
+        return str(self) < str(other)
+
+    @property
+    def name(self) -> str:
+        """The last part of the location."""
+        return self._text.rpartition("/")[2]
+
+    def _found(self) -> tuple[bool, int, float] | None:
+        return _core.stat(self._text)
+
+    def exists(self) -> bool:
+        """Whether something is there."""
+        return self._found() is not None
+
+    def is_dir(self) -> bool:
+        """Whether names begin so; a location that ends with a slash says that they will."""
+        found = self._found()
+        return self._says_directory if found is None else found[0]
+
+    def is_file(self) -> bool:
+        """Whether it is an object."""
+        found = self._found()
+        return found is not None and not found[0]
+
+    def stat(self) -> _Stat:
+        """Its bytes, and when it was written.
+
+        Raises:
+            FileNotFoundError: Nothing is there.
+        """
+        found = self._found()
+        if found is None:
+            raise FileNotFoundError(2, "No such file or directory", self._text)
+        return _Stat(found[1], found[2])
+
+    def iterdir(self) -> Iterator["Stored"]:
+        """Yield what lies right below it."""
+        return map(Stored, _core.children(self._text))
+
+    def rglob(self, _every: str) -> Iterator["Stored"]:
+        """Yield what lies below it at any depth."""
+        for child in self.iterdir():
+            yield child
+            yield from child.rglob("*")
+
+    def mkdir(self, *, parents: bool, exist_ok: bool) -> None:
+        """Make nothing: a directory is there with the first object in it.
+
+        Raises:
+            FileExistsError: Something is there.
+        """
+        del parents
+        if not exist_ok and self.exists():
+            raise FileExistsError(17, "File exists", self._text)
+
+    def unlink(self) -> None:
+        """Remove an object.
+
+        Raises:
+            IsADirectoryError: It is a directory.
+        """
+        if self.is_dir():
+            raise IsADirectoryError(21, "Is a directory", self._text)
+        _core.remove_object(self._text)
+
+    def touch(self) -> None:
+        """Write an object without bytes, if nothing is there."""
+        if not self.exists():
+            _core.put_file(os.devnull, self._text)
+
+
+Place = Path | Stored
+
+
+def place(text: str) -> Place:
+    """Return what `fs` is asked to work with.
+
+    Raises:
+        WrongCommandError: There is no store for it.
+    """
+    found = stored(text)
+    if found is None:
+        return local_path(text, "fs")
+    return Stored(f"{found}/" if text.endswith("/") else found)
+
+
+def matches(text: str) -> list[Place]:
+    """Return what a path, or a glob, leads to."""
+    found = stored(text)
+    if found is not None:
+        return [Stored(one) for one in _core.matching(found)]
+    return list(matching(local_path(text, "fs")))
+
+
+def printed(source: Place) -> None:
+    """Write the bytes of a file to stdout."""
+    if source.is_dir():
+        raise IsADirectoryError(21, "Is a directory", str(source))
+    with open_read(str(source)) as file:
+        shutil.copyfileobj(file, sys.stdout.buffer)
+
+
+def copied(source: Place, target: Place) -> None:
+    """Copy a file, or a directory with all in it.
+
+    Raises:
+        OSError: One of them cannot be read or written.
+        ValueError: Both are in stores.
+    """
+    if isinstance(source, Path) and isinstance(target, Path):
+        if source.is_dir():
+            shutil.copytree(source, target, dirs_exist_ok=True)
+        else:
+            shutil.copyfile(source, target)
+    elif source.is_dir():
+        if isinstance(target, Path):
+            target.mkdir(exist_ok=True)
+        for child in source.iterdir():
+            copied(child, target / child.name)
+    elif isinstance(target, Path):
+        with open_read(str(source)) as file, target.open("wb") as to:
+            shutil.copyfileobj(file, to)
+    elif isinstance(source, Path):
+        _core.put_file(source, str(target))
+    else:
+        raise OSError(95, "Copying within stores is not done here", str(source))
