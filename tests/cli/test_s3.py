@@ -147,6 +147,58 @@ def test_scripts_and_patterns(bucket: Bucket) -> None:
     assert bucket.uploads() == []
 
 
+FORMATS = """
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+import gristmill as gm
+top = sys.argv[1]
+def rows(line):
+    yield {"line": line, "n": len(line)}
+def pairs(line):
+    yield line, len(line)
+def told(name, source):
+    out = gm.tsv(f"{top}/told")
+    job = gm.Job(source, map=lambda record: [(repr(record), 1)], reduce=gm.sum(), output=out)
+    print(name, sorted(job.run(overwrite=True).read()))
+for name in ("jsonl", "csv", "parquet", "arrow"):
+    form, out = getattr(gm, name), f"{top}/{name}"
+    result = gm.Job(gm.text(f"{top}/lines"), map=rows, output=form(out)).run()
+    print(name, list(result.read()))
+    if find_spec("pandas"):
+        print(result.to_pandas().to_csv())
+    told(name, form(Path(out) / "part-*"))
+for codec in (None, "gzip", "bzip2", "xz", "zstd", "lz4", "snappy"):
+    out = f"{top}/tsv-{codec}"
+    result = gm.Job(gm.text(f"{top}/lines"), map=pairs, output=gm.tsv(out, codec=codec)).run()
+    print(codec, list(result.read()))
+    told(codec, gm.text(out))
+    told(codec, gm.text(out, whole=True, encoding=None))
+    told(codec, gm.delimited(out))
+result = gm.Job(gm.text(f"{top}/lines"), map=pairs, output=gm.kv(f"{top}/kv")).run()
+print("kv", list(result.read()))
+told("kv", gm.kv([f"{top}/kv/part-*"]))
+told("fixed", gm.fixed(f"{top}/lines", 4))
+"""
+
+
+@pytest.mark.parametrize("store", ["s3", "objects"])
+def test_every_format_in_python(store: str, bucket: Bucket, tmp_path: Path) -> None:
+    Path("formats.py").write_text(FORMATS)
+    (tmp_path / "local").mkdir()
+    (tmp_path / "local/lines").write_text("".join(f"{word}\n" for word in range(100, 400)))
+    top = bucket.url("") if store == "s3" else f"objects://{tmp_path}/there/"
+    run("sort", tmp_path / "local/lines", "-o", f"{top}top/lines")
+    said = []
+    for place in (str(tmp_path / "local"), f"{top}top"):
+        command = [str(GRISTMILL.with_name("python")), "formats.py", place]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
+        assert done.returncode == 0, done.stderr
+        said.append(done.stdout.replace(place, ""))
+    assert said[0].count("\n") > 30
+    assert said[1] == said[0]
+
+
 def test_more_names_than_a_listing_holds(bucket: Bucket) -> None:
     """A listing has a thousand names."""
     (bucket.folder / "many").mkdir()

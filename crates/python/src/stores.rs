@@ -103,7 +103,8 @@ fn files_at(stores: &Stores, path: &Location) -> Result<Vec<Location>> {
         let name = file.name().unwrap_or_default();
         name.as_encoded_bytes().starts_with(b"part-")
     };
-    if stores.stat(&path.join(SUCCESS))?.is_some() {
+    let is_file = files.as_slice() == [path.clone()];
+    if !is_file && stores.stat(&path.join(SUCCESS))?.is_some() {
         files.retain(is_part);
     }
     if files.is_empty() {

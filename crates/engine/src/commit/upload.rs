@@ -252,6 +252,7 @@ pub(super) fn check(
     overwrite: bool,
     is_file: bool,
 ) -> Result<()> {
+    stores.check_writable(target)?;
     let refuse =
         |kind, what: &str| Error::new(kind, "write the output", what).with_path(target.as_typed());
     if target.name().is_none() {

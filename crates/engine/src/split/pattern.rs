@@ -13,6 +13,7 @@
 use std::collections::BTreeSet;
 
 use crate::error::{Error, Kind, Result};
+use crate::storage::http;
 use crate::storage::location::Location;
 use crate::storage::stores::Stores;
 
@@ -68,7 +69,10 @@ pub fn matching(stores: &Stores, name: &Location) -> Result<Vec<Location>> {
 
 /// Whether a location of a store has signs of a pattern.
 fn is_pattern(name: &Location) -> bool {
-    name.is_remote() && has_signs(&name.path().to_string_lossy())
+    let is_http = name
+        .scheme()
+        .is_some_and(|scheme| http::SCHEMES.contains(&scheme)); // `?` is a query's
+    name.is_remote() && !is_http && has_signs(&name.path().to_string_lossy())
 }
 
 fn has_signs(text: &str) -> bool {

@@ -12,6 +12,7 @@
 
 pub mod direct;
 pub mod faulty;
+pub mod http;
 pub mod input;
 pub mod layered;
 pub mod local;
@@ -24,6 +25,7 @@ pub mod probe;
 pub mod sequential;
 pub mod stores;
 pub mod stream;
+mod wire;
 
 use std::fmt::Debug;
 use std::ops::Range;

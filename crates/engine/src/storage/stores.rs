@@ -4,6 +4,7 @@
 //!   data/a, file:///a   ──▶ the disk of this machine (or what a test has in its place)
 //!   s3://bucket/a       ──▶ S3, or a server that speaks as it does
 //!   objects:///dir/a    ──▶ an object store kept in a directory
+//!   http://host/a       ──▶ a file of an HTTP server, for reading
 //!   other://...         ──▶ an error that lists the schemes
 //! ```
 //!
@@ -13,12 +14,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::http::{self, Http};
 use super::location::Location;
 use super::objects::directory::{self, Directory};
 use super::objects::faults::{Faults, Unreliable};
 use super::objects::retry::Retried;
 use super::objects::s3::{self, S3, Settings};
 use super::objects::{ObjectStore, Objects};
+use super::wire::Wire;
 use super::{Caching, Caps, LocalDisk, Output, ReadFile, Stat, WriteFile};
 use crate::error::{Error, Kind, Result};
 
@@ -28,6 +31,7 @@ pub struct Stores {
     disk: Arc<dyn LocalDisk>,
     s3: ObjectStore,
     directory: ObjectStore,
+    http: Http,
 }
 
 impl Stores {
@@ -48,10 +52,12 @@ impl Stores {
 
     /// The same, where requests to object stores fail, and S3 is where `settings` say.
     pub fn with(disk: Arc<dyn LocalDisk>, faults: Faults, settings: Settings) -> Arc<Self> {
+        let wire = Arc::new(Wire::default());
         Arc::new(Stores {
             disk,
-            s3: store_of(S3::new(settings), faults),
+            s3: store_of(S3::new(settings, wire.clone()), faults),
             directory: store_of(Directory, faults),
+            http: Http::new(wire),
         })
     }
 
@@ -69,6 +75,7 @@ impl Stores {
             None => &*self.disk,
             Some(s3::SCHEME) => &self.s3,
             Some(directory::SCHEME) => &self.directory,
+            Some(scheme) if http::SCHEMES.contains(&scheme) => &self.http,
             Some(other) => {
                 let message = format!("there is no store for {other}://");
                 return Err(Error::new(Kind::BadOption, "find a file", message)
@@ -77,6 +84,18 @@ impl Stores {
             }
         };
         Ok((store, location.as_typed()))
+    }
+
+    /// Fails where no output can be written.
+    ///
+    /// # Errors
+    /// No store has the location, or it is one for reading.
+    pub fn check_writable(&self, location: &Location) -> Result<()> {
+        self.resolve(location)?;
+        match location.scheme() {
+            Some(scheme) if http::SCHEMES.contains(&scheme) => Err(http::read_only(location)),
+            _ => Ok(()),
+        }
     }
 
     /// The object store of a location; none where it is in a store of another kind.

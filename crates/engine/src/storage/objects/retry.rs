@@ -47,7 +47,10 @@ impl<O: Objects> Retried<O> {
 }
 
 /// Makes a request until it is done, fails for good, or has failed too often.
-fn retry<T>(path: &Path, mut request: impl FnMut() -> Result<T>) -> Result<T> {
+pub(in crate::storage) fn retry<T>(
+    path: &Path,
+    mut request: impl FnMut() -> Result<T>,
+) -> Result<T> {
     let (mut tries, mut wait_ms) = (1, FIRST_WAIT_MS);
     loop {
         match request() {
@@ -122,7 +125,7 @@ impl<O: Objects> Objects for Retried<O> {
 }
 
 /// The error of an object that is not the version any more that was to be read.
-pub(super) fn replaced(path: &Path) -> Error {
+pub(in crate::storage) fn replaced(path: &Path) -> Error {
     let message = "it was replaced while the job read it";
     Error::new(Kind::InputChanged, "read the input", message)
         .with_path(path)

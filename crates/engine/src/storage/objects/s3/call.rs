@@ -4,17 +4,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
+use http::{HeaderValue, Method, Request};
 use object_store::aws::AwsAuthorizer;
 use object_store::client::HttpRequest;
 
 use super::settings::Site;
 use crate::error::{Error, Kind, Result};
 use crate::storage::location::Location;
-
-/// A request may take so long, and longer by its bytes at [`SLOWEST`] of them a second.
-const REQUEST_LIMIT: Duration = Duration::from_secs(30);
-const SLOWEST: usize = 256 << 10;
+pub use crate::storage::wire::Reply;
+use crate::storage::wire::limit;
 
 /// A request.
 #[derive(Debug, Clone)]
@@ -138,8 +136,7 @@ impl<'p> Call<'p> {
 
     /// How long it may take where so many bytes are read.
     pub fn limit(&self, reads: usize) -> Duration {
-        let bytes = self.body.len().max(reads);
-        REQUEST_LIMIT + Duration::from_secs((bytes / SLOWEST) as u64)
+        limit(self.body.len().max(reads))
     }
 }
 
@@ -156,17 +153,6 @@ fn encoded(text: &str, is_path: bool) -> String {
         }
     }
     encoded
-}
-
-/// What the store answered.
-#[derive(Debug)]
-pub struct Reply {
-    pub status: StatusCode,
-    pub headers: HeaderMap,
-    /// Its text, unless that was read into the caller's buffer.
-    pub body: Bytes,
-    /// Bytes that were read into the buffer.
-    pub read: usize,
 }
 
 #[cfg(test)]

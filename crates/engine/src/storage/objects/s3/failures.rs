@@ -1,7 +1,6 @@
 //! What went wrong with a request: one paragraph, with what to do, and whether it helps to try again.
 
 use http::StatusCode;
-use object_store::client::{HttpError, HttpErrorKind};
 
 use super::call::{Call, Reply};
 use super::replies::{Refusal, refusal};
@@ -121,20 +120,6 @@ fn elsewhere(asked: &str, call: &Call<'_>, reply: &Reply, refused: &Refusal) -> 
         ),
     };
     Error::new(Kind::BadOption, call.operation, message).advise(advice)
-}
-
-/// The error of a request that got no reply, or not all of it.
-pub fn broken(call: &Call<'_>, endpoint: &str, error: &HttpError) -> Error {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    let what = match error.kind() {
-        HttpErrorKind::Connect => format!("it cannot be reached: {cause}"),
-        HttpErrorKind::Timeout => "it took too long to answer".to_owned(),
-        _ => format!("the connection broke: {cause}"),
-    };
-    unreached(call, endpoint, &what)
 }
 
 /// The error of a store that does not answer.

@@ -18,6 +18,7 @@ mod replies;
 mod settings;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -29,6 +30,7 @@ pub use settings::Settings;
 
 use super::{KeptPart, Object, Objects, Upload, UploadPart, hex};
 use crate::error::{Error, Kind, Result};
+use crate::storage::wire::{Wire, bytes_of_range, header};
 use call::{Call, Reply};
 use client::Client;
 use failures::failure;
@@ -49,9 +51,9 @@ pub struct S3 {
 
 impl S3 {
     /// Objects in the store that `settings` name. Nothing is looked up before the first request.
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(settings: Settings, wire: Arc<Wire>) -> Self {
         S3 {
-            client: Client::new(settings),
+            client: Client::new(settings, wire),
         }
     }
 
@@ -288,10 +290,6 @@ fn object_of(call: &Call<'_>, headers: &HeaderMap) -> Result<Object> {
     }
 }
 
-fn header<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
-    headers.get(name)?.to_str().ok()
-}
-
 fn etag_of(headers: &HeaderMap) -> Option<String> {
     header(headers, "etag").map(unquoted)
 }
@@ -308,15 +306,6 @@ fn crc_of(headers: &HeaderMap) -> Option<u32> {
 
 fn show_crc(crc: u32) -> String {
     BASE64.encode(crc.to_be_bytes())
-}
-
-/// How many bytes a reply has, if they begin where they should: `bytes 5-9/100`.
-fn bytes_of_range(headers: &HeaderMap, offset: u64) -> Option<u64> {
-    let range = header(headers, "content-range")?.strip_prefix("bytes ")?;
-    let (first, rest) = range.split_once('-')?;
-    let (last, _) = rest.split_once('/')?;
-    let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
-    (first == offset && last >= first).then(|| last - first + 1)
 }
 
 #[cfg(test)]

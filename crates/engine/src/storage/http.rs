@@ -1,0 +1,321 @@
+//! Files of HTTP servers, for reading: `http://HOST/PATH`, `https://HOST/PATH`.
+//!
+//! ```text
+//!   stat, open    HEAD  ─▶  length, and the version: ETag, else Last-Modified
+//!   read_at       GET   ─▶  a range, of this version only
+//! ```
+//!
+//! There are no directories and no listings; what stands behind the host is sent as it is, a query with its `?` included.
+//! The rules that must hold: bytes of two versions are never mixed, and a file is never read whole for a part of it: a server
+//! that does not send ranges, or says nothing of versions, is refused.
+
+use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use http::{HeaderMap, Method, Request, StatusCode};
+use object_store::client::HttpRequest;
+
+use super::local::not_there;
+use super::location::Location;
+use super::objects::retry::{replaced, retry};
+use super::wire::{Broken, Reply, Wire, bytes_of_range, header, limit};
+use super::{Caching, Caps, FileKind, Output, ReadFile, Stat, Store, WriteFile};
+use crate::error::{Error, Kind, Result};
+
+/// Its schemes.
+pub const SCHEMES: [&str; 2] = ["http", "https"];
+
+const DOWNLOAD: &str = "download the file first, and name the local copy";
+
+/// HTTP servers.
+#[derive(Debug)]
+pub struct Http {
+    wire: Arc<Wire>,
+}
+
+/// What a server says of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Found {
+    bytes: u64,
+    version: Version,
+}
+
+/// What is another text whenever the bytes are others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Version {
+    ETag(String),
+    Modified(String),
+}
+
+impl Version {
+    fn of(headers: &HeaderMap) -> Option<Self> {
+        let etag = header(headers, "etag").map(|etag| Version::ETag(etag.to_owned()));
+        let modified = || header(headers, "last-modified");
+        etag.or_else(|| modified().map(|when| Version::Modified(when.to_owned())))
+    }
+
+    fn text(&self) -> &str {
+        let (Version::ETag(text) | Version::Modified(text)) = self;
+        text
+    }
+
+    /// The header that asks for this version alone; a weak ETag cannot be asked for, and is compared.
+    fn condition(&self) -> Option<(&'static str, &str)> {
+        match self {
+            Version::ETag(etag) if etag.starts_with("W/") => None,
+            Version::ETag(etag) => Some(("if-match", etag)),
+            Version::Modified(when) => Some(("if-unmodified-since", when)),
+        }
+    }
+}
+
+impl Http {
+    /// Files of servers that are reached by `wire`.
+    pub fn new(wire: Arc<Wire>) -> Self {
+        Http { wire }
+    }
+
+    fn found(&self, path: &Path) -> Result<Option<Found>> {
+        const OPERATION: &str = "look at a file";
+        retry(path, || {
+            let head = request(OPERATION, Method::HEAD, path, &[])?;
+            let reply = self.send(OPERATION, path, head, &mut [])?;
+            match reply.status {
+                StatusCode::OK => found_in(OPERATION, path, &reply.headers).map(Some),
+                StatusCode::NOT_FOUND | StatusCode::GONE => Ok(None),
+                status => Err(refused(OPERATION, path, status)),
+            }
+        })
+    }
+
+    fn send(
+        &self,
+        operation: &'static str,
+        path: &Path,
+        request: HttpRequest,
+        buffer: &mut [u8],
+    ) -> Result<Reply> {
+        let limit = limit(buffer.len());
+        self.wire
+            .send(request, buffer, limit)
+            .map_err(|broken| match broken {
+                Broken::Here(error) => error.during(operation).with_path(path),
+                Broken::There(what) => {
+                    let message = format!("no answer from the server: {what}");
+                    Error::new(Kind::Io, operation, message)
+                        .with_path(path)
+                        .advise("check the address and the network, then run again")
+                        .retryable_error()
+                }
+            })
+    }
+}
+
+/// The error of an output that is named there.
+pub fn read_only(path: &Location) -> Error {
+    let message = "HTTP servers are for reading only";
+    Error::new(Kind::BadOption, "write the output", message)
+        .with_path(path.as_typed())
+        .advise("name a path or s3://BUCKET/KEY")
+}
+
+fn request(
+    operation: &'static str,
+    method: Method,
+    path: &Path,
+    headers: &[(&'static str, &str)],
+) -> Result<HttpRequest> {
+    let refuse = |message: &str| {
+        Error::new(Kind::BadOption, operation, message).advise("name http://HOST/PATH")
+    };
+    if Location::from(path).authority().contains('@') {
+        // Without the name: it has the password.
+        return Err(refuse(
+            "the name of a file has a user in it, which logs would show",
+        ));
+    }
+    let uri = path.to_str().and_then(|text| text.split('#').next());
+    let mut request = Request::builder()
+        .method(method)
+        .uri(uri.unwrap_or_default())
+        .header("accept-encoding", "identity");
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    request
+        .body(bytes::Bytes::new().into())
+        .map_err(|error| refuse(&format!("it is not a URL: {error}")).with_path(path))
+}
+
+fn found_in(operation: &'static str, path: &Path, headers: &HeaderMap) -> Result<Found> {
+    let refuse = |message: &str| {
+        Err(Error::new(Kind::BadInput, operation, message)
+            .with_path(path)
+            .advise(DOWNLOAD))
+    };
+    let bytes = header(headers, "content-length").and_then(|length| length.parse().ok());
+    let Some(bytes) = bytes else {
+        return refuse("the server does not say how long the file is");
+    };
+    let Some(version) = Version::of(headers) else {
+        let message =
+            "the server sends no ETag and no Last-Modified, which tell whether the file changes";
+        return refuse(message);
+    };
+    if header(headers, "accept-ranges") == Some("none") {
+        return Err(no_ranges(path));
+    }
+    Ok(Found { bytes, version })
+}
+
+fn no_ranges(path: &Path) -> Error {
+    let message = "the server does not send ranges of files";
+    Error::new(Kind::BadInput, "read the input", message)
+        .with_path(path)
+        .advise(DOWNLOAD)
+}
+
+fn refused(operation: &'static str, path: &Path, status: StatusCode) -> Error {
+    let message = format!("the server answered {status}");
+    let new = |kind| Error::new(kind, operation, message.as_str()).with_path(path);
+    match status {
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => new(Kind::Permission).advise(DOWNLOAD),
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => {
+            new(Kind::Io).retryable_error()
+        }
+        StatusCode::NOT_IMPLEMENTED => new(Kind::Io).advise(DOWNLOAD),
+        status if status.is_server_error() => new(Kind::Io).retryable_error(),
+        _ => new(Kind::Io).advise(DOWNLOAD),
+    }
+}
+
+impl Store for Http {
+    fn stat(&self, path: &Path) -> Result<Option<Stat>> {
+        let found = self.found(path)?;
+        Ok(found.map(|found| Stat {
+            kind: FileKind::File,
+            bytes: found.bytes,
+            modified_ns: 0, // the version says more
+            identity: (
+                0,
+                u64::from(crc32fast::hash(found.version.text().as_bytes())),
+            ),
+        }))
+    }
+
+    fn list(&self, directory: &Path) -> Result<Vec<PathBuf>> {
+        let message = "HTTP servers have no listings";
+        Err(Error::new(Kind::BadOption, "list a directory", message)
+            .with_path(directory)
+            .advise("name each file"))
+    }
+
+    fn open(&self, path: &Path, _caching: Caching) -> Result<Box<dyn ReadFile>> {
+        let found = self.found(path)?;
+        let found = found.ok_or_else(|| not_there("open the input", path))?;
+        Ok(Box::new(HttpFile {
+            store: Http::new(self.wire.clone()),
+            path: path.to_owned(),
+            found,
+        }))
+    }
+}
+
+impl Output for Http {
+    fn caps(&self, _path: &Path) -> Caps {
+        Caps::Whole
+    }
+
+    fn create(&self, path: &Path, _bytes: u64, _caching: Caching) -> Result<Box<dyn WriteFile>> {
+        Err(read_only(&path.into()))
+    }
+}
+
+/// A file open for reading.
+#[derive(Debug)]
+struct HttpFile {
+    store: Http,
+    path: PathBuf,
+    /// As it was when it was opened.
+    found: Found,
+}
+
+impl HttpFile {
+    fn get(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        const OPERATION: &str = "read the input";
+        let range = format!("bytes={offset}-{}", offset + buffer.len() as u64 - 1);
+        let mut headers = vec![("range", &*range)];
+        headers.extend(self.found.version.condition());
+        let get = request(OPERATION, Method::GET, &self.path, &headers)?;
+        let reply = self.store.send(OPERATION, &self.path, get, buffer)?;
+        match reply.status {
+            StatusCode::PARTIAL_CONTENT => self.checked(&reply, buffer.len(), offset),
+            StatusCode::OK => Err(no_ranges(&self.path)),
+            StatusCode::PRECONDITION_FAILED | StatusCode::NOT_FOUND | StatusCode::GONE => {
+                Err(replaced(&self.path).with("offset", offset))
+            }
+            StatusCode::RANGE_NOT_SATISFIABLE => Err(replaced(&self.path).with("offset", offset)),
+            status => Err(refused(OPERATION, &self.path, status).with("offset", offset)),
+        }
+    }
+
+    /// The bytes of a reply, if they are those that were asked for.
+    fn checked(&self, reply: &Reply, wanted: usize, offset: u64) -> Result<usize> {
+        if Version::of(&reply.headers).is_some_and(|version| version != self.found.version) {
+            return Err(replaced(&self.path).with("offset", offset));
+        }
+        if bytes_of_range(&reply.headers, offset) != Some(wanted as u64) || reply.read != wanted {
+            let message = "the server sent another range than it was asked for";
+            return Err(Error::new(Kind::Io, "read the input", message)
+                .with_path(&self.path)
+                .with("offset", offset)
+                .retryable_error());
+        }
+        Ok(reply.read)
+    }
+}
+
+impl ReadFile for HttpFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        let left = self.found.bytes.saturating_sub(offset);
+        let wanted = buffer
+            .len()
+            .min(usize::try_from(left).unwrap_or(usize::MAX));
+        match buffer.get_mut(..wanted) {
+            Some(buffer) if wanted > 0 => retry(&self.path, || self.get(buffer, offset)),
+            _ => Ok(0),
+        }
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_an_etag_or_a_time() {
+        let mut headers = HeaderMap::new();
+        assert_eq!(Version::of(&headers), None);
+        headers.insert("last-modified", "Mon".parse().unwrap());
+        let modified = Version::of(&headers).unwrap();
+        assert_eq!(modified.condition(), Some(("if-unmodified-since", "Mon")));
+        headers.insert("etag", "W/\"a\"".parse().unwrap());
+        assert_eq!(Version::of(&headers).unwrap().condition(), None);
+        headers.insert("etag", "\"a\"".parse().unwrap());
+        let etag = Version::of(&headers).unwrap();
+        assert_eq!(etag.condition(), Some(("if-match", "\"a\"")));
+    }
+
+    #[test]
+    fn passwords_are_in_no_message() {
+        let path = Path::new("http://me:hush@127.0.0.1/a");
+        let error = Http::new(Arc::default()).stat(path).unwrap_err();
+        assert_eq!(error.kind(), Kind::BadOption);
+        assert!(!error.to_string().contains("hush"), "{error}");
+    }
+}

@@ -1,0 +1,223 @@
+//! HTTP: one request at a time, sent and waited for.
+//!
+//! ```text
+//!   any thread ── send ──▶ HTTP ─▶ reply, or what went wrong on the way
+//!                          the threads of one runtime keep the connections of the process
+//! ```
+//!
+//! The runtime starts with the first request of the process that makes it; a fork of that process starts its own. Every
+//! request has a time limit.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use http::{HeaderMap, StatusCode};
+use object_store::ClientOptions;
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, ReqwestConnector,
+};
+use tokio::runtime::Runtime;
+
+use crate::error::{Error, Kind, Result};
+
+/// A connection that is not there by then will not come.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+
+/// Idle connections are closed by servers, too: sooner is better than in the middle of a request.
+const IDLE_LIMIT: Duration = Duration::from_secs(10);
+
+/// A request may take so long, and longer by its bytes at [`SLOWEST`] of them a second.
+const REQUEST_LIMIT: Duration = Duration::from_secs(30);
+const SLOWEST: usize = 256 << 10;
+
+/// Threads that drive connections; those that wait for replies copy what comes.
+const THREADS: usize = 2;
+
+/// The longest reply that is no part of an object: a thousand names are a few hundred kB.
+const REPLY_BYTES_MAX: usize = 64 << 20;
+
+/// What sends requests: the connections of one process, and behind it those of its forks.
+#[derive(Debug, Default)]
+pub struct Wire {
+    ours: OnceLock<Open>,
+    of_fork: OnceLock<Box<Wire>>,
+}
+
+#[derive(Debug)]
+struct Open {
+    process: u32,
+    began: Result<Connections>,
+}
+
+#[derive(Debug)]
+struct Connections {
+    runtime: Runtime,
+    /// Without TLS: a machine that has no certificates needs none.
+    plain: OnceLock<Result<HttpClient>>,
+    safe: OnceLock<Result<HttpClient>>,
+}
+
+/// What a server answered.
+#[derive(Debug)]
+pub struct Reply {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    /// Its text, unless that was read into the caller's buffer.
+    pub body: Bytes,
+    /// Bytes that were read into the buffer.
+    pub read: usize,
+}
+
+/// Why there is no reply.
+#[derive(Debug)]
+pub enum Broken {
+    /// Nothing can be sent from here.
+    Here(Error),
+    /// There was no answer, or not all of it.
+    There(String),
+}
+
+/// How long a request with so many bytes, there or back, may take.
+pub fn limit(bytes: usize) -> Duration {
+    REQUEST_LIMIT + Duration::from_secs((bytes / SLOWEST) as u64)
+}
+
+impl Wire {
+    /// The connections of this process: those of the process that it was forked from are not its own.
+    fn connections(&self) -> Result<&Connections> {
+        let process = std::process::id();
+        let mut wire = self;
+        loop {
+            let open = wire.ours.get_or_init(|| Open {
+                process,
+                began: Connections::begin(),
+            });
+            if open.process == process {
+                return open.began.as_ref().map_err(Clone::clone);
+            }
+            wire = wire.of_fork.get_or_init(Box::default);
+        }
+    }
+
+    /// Sends a request, and waits. What a reply of a range has goes to the `buffer`, if there is one.
+    pub fn send(
+        &self,
+        request: HttpRequest,
+        buffer: &mut [u8],
+        limit: Duration,
+    ) -> Result<Reply, Broken> {
+        let open = self.connections().map_err(Broken::Here)?;
+        let is_plain = request.uri().scheme_str() == Some("http");
+        let http = open.client(is_plain).map_err(Broken::Here)?;
+        let exchange = async { tokio::time::timeout(limit, exchange(http, request, buffer)).await };
+        match open.runtime.block_on(exchange) {
+            Ok(Ok(reply)) => Ok(reply),
+            Ok(Err(error)) => Err(Broken::There(what_broke(&error))),
+            Err(_elapsed) => {
+                let message = format!("it did not answer within {} s", limit.as_secs());
+                Err(Broken::There(message))
+            }
+        }
+    }
+}
+
+impl Connections {
+    fn begin() -> Result<Self> {
+        // Refused where the process has one already, which will do.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(THREADS)
+            .thread_name("gristmill-http")
+            .enable_io()
+            .enable_time()
+            .build()
+            .map_err(|error| failed(&error))?;
+        Ok(Connections {
+            runtime,
+            plain: OnceLock::new(),
+            safe: OnceLock::new(),
+        })
+    }
+
+    fn client(&self, is_plain: bool) -> Result<&HttpClient> {
+        let place = if is_plain { &self.plain } else { &self.safe };
+        let client = place.get_or_init(|| {
+            let options = ClientOptions::new()
+                .with_allow_http(is_plain)
+                .with_no_system_certificates(is_plain)
+                .with_http1_only()
+                .with_connect_timeout(CONNECT_LIMIT)
+                .with_timeout_disabled()
+                .with_pool_idle_timeout(IDLE_LIMIT);
+            let http = ReqwestConnector::default().connect(&options);
+            http.map_err(|error| {
+                failed(&error).advise("install the certificates of this system (ca-certificates)")
+            })
+        });
+        client.as_ref().map_err(Clone::clone)
+    }
+}
+
+fn failed(error: &dyn std::fmt::Display) -> Error {
+    Error::new(Kind::Io, "connect to the store", error.to_string())
+}
+
+async fn exchange(
+    http: &HttpClient,
+    request: HttpRequest,
+    buffer: &mut [u8],
+) -> Result<Reply, HttpError> {
+    let (parts, body) = http.execute(request).await?.into_parts();
+    let mut pieces = body.bytes_stream();
+    let takes_object = !buffer.is_empty() && parts.status == StatusCode::PARTIAL_CONTENT;
+    let (mut text, mut read) = (Vec::new(), 0);
+    while let Some(piece) = pieces.next().await {
+        let piece = piece?;
+        if takes_object {
+            let room = buffer.get_mut(read..).unwrap_or_default();
+            let fits = piece.len().min(room.len());
+            if let (Some(to), Some(from)) = (room.get_mut(..fits), piece.get(..fits)) {
+                to.copy_from_slice(from);
+            }
+            read += piece.len(); // more than fits is a wrong length
+        } else if parts.status == StatusCode::OK && !buffer.is_empty() {
+            break; // a whole object, which nobody asked for
+        } else if text.len() < REPLY_BYTES_MAX {
+            text.extend_from_slice(&piece);
+        }
+    }
+    Ok(Reply {
+        status: parts.status,
+        headers: parts.headers,
+        body: text.into(),
+        read,
+    })
+}
+
+fn what_broke(error: &HttpError) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    match error.kind() {
+        HttpErrorKind::Connect => format!("it cannot be reached: {cause}"),
+        HttpErrorKind::Timeout => "it took too long to answer".to_owned(),
+        _ => format!("the connection broke: {cause}"),
+    }
+}
+
+/// A header's text.
+pub fn header<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    headers.get(name)?.to_str().ok()
+}
+
+/// How many bytes a reply has, if they begin where they should: `bytes 5-9/100`.
+pub fn bytes_of_range(headers: &HeaderMap, offset: u64) -> Option<u64> {
+    let range = header(headers, "content-range")?.strip_prefix("bytes ")?;
+    let (first, rest) = range.split_once('-')?;
+    let (last, _) = rest.split_once('/')?;
+    let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
+    (first == offset && last >= first).then(|| last - first + 1)
+}
