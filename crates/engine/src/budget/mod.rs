@@ -109,7 +109,15 @@ impl Budget {
 
     /// Reserves `bytes` for `name`, or says who holds the memory.
     pub fn reserve(&self, name: &'static str, bytes: u64) -> Result<Reservation> {
-        let mut ledger = self.lock();
+        self.reserve_in(&mut self.lock(), name, bytes)
+    }
+
+    fn reserve_in(
+        &self,
+        ledger: &mut Ledger,
+        name: &'static str,
+        bytes: u64,
+    ) -> Result<Reservation> {
         if ledger.used_bytes + bytes > ledger.limit_bytes {
             return Err(ledger.refusal(name, bytes));
         }
@@ -121,6 +129,29 @@ impl Budget {
             name,
             bytes,
         })
+    }
+
+    /// Reserves `each` bytes for `name` as many times as there is room for, at most `most`; and says how often.
+    ///
+    /// ```
+    /// use gristmill_engine::budget::Budget;
+    /// let budget = Budget::new(1000);
+    /// let (granted, _memory) = budget.reserve_up_to("read ahead", 300, 8)?;
+    /// assert_eq!((granted, budget.used_bytes()), (3, 900));
+    /// assert_eq!(budget.reserve_up_to("read ahead", 300, 8)?.0, 0);
+    /// # Ok::<(), gristmill_engine::Error>(())
+    /// ```
+    pub fn reserve_up_to(
+        &self,
+        name: &'static str,
+        each: u64,
+        most: usize,
+    ) -> Result<(usize, Reservation)> {
+        let mut ledger = self.lock();
+        let free = ledger.limit_bytes.saturating_sub(ledger.used_bytes);
+        let granted = free.checked_div(each).unwrap_or(0).min(most as u64);
+        let memory = self.reserve_in(&mut ledger, name, granted * each)?;
+        Ok((granted as usize, memory))
     }
 
     /// Counts what was reserved at once of a share of the budget that another process keeps.

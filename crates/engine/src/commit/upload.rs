@@ -11,6 +11,7 @@
 //! with the job's resumption, with the next job to the same output, or with `gristmill jobs prune`.) An output that is one
 //! object needs no `_SUCCESS`: completing it is the commit.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -21,6 +22,7 @@ use super::places::check_directory;
 use super::within::is_file_name;
 use super::{CommitOptions, Committer, Made, SUCCESS};
 use crate::error::{Error, JobOption, Kind, Result};
+use crate::storage::at_once::{SHORT_AT_ONCE, at_once};
 use crate::storage::location::Location;
 use crate::storage::objects::{Objects, Upload};
 use crate::storage::stores::Stores;
@@ -120,21 +122,18 @@ impl<'a> UploadCommitter<'a> {
         let mut old: Vec<Location> = old_names(self.stores, &self.target)?;
         old.extend(self.stores.list(&self.target)?);
         objects.delete(self.target.join(SUCCESS).as_typed())?;
-        let new: Vec<Location> = names.iter().map(|name| self.path_of(name)).collect();
+        let new: BTreeSet<Location> = names.iter().map(|name| self.path_of(name)).collect();
         old.retain(|path| is_output(path.as_typed()) && !new.contains(path));
-        old.iter()
-            .try_for_each(|path| remove_below(self.stores, objects, path))
+        let remove = |path: &Location| remove_below(self.stores, objects, path);
+        at_once(&old, SHORT_AT_ONCE, remove).map(drop)
     }
 
     fn complete(&mut self, uploads: &[Upload]) -> Result<()> {
         let objects = self.objects()?;
-        for upload in uploads {
-            self.completed.push(upload.path.clone());
-            objects.complete(upload)?;
-        }
-        uploads
-            .iter()
-            .try_for_each(|upload| check_made(objects, upload))
+        let paths = uploads.iter().map(|upload| upload.path.clone());
+        self.completed.extend(paths);
+        at_once(uploads, SHORT_AT_ONCE, |upload| objects.complete(upload))?;
+        at_once(uploads, SHORT_AT_ONCE, |upload| check_made(objects, upload)).map(drop)
     }
 }
 
@@ -215,9 +214,10 @@ impl Drop for UploadCommitter<'_> {
         }
         // The job's own error is what counts; the next job to this output ends what stays.
         let Ok(objects) = self.objects() else { return };
-        for path in &self.completed {
-            let _ = objects.delete(path.as_typed());
-        }
+        let _ = at_once(&self.completed, SHORT_AT_ONCE, |path| {
+            let _ = objects.delete(path.as_typed()); // one that fails keeps no other
+            Ok(())
+        });
         let _ = end_uploads(objects, &self.target);
     }
 }
@@ -235,9 +235,10 @@ pub fn end_uploads_to(stores: &Stores, target: &Location) -> Result<()> {
 
 fn end_uploads(objects: &dyn Objects, target: &Location) -> Result<()> {
     let uploads = objects.uploads(target.as_typed())?;
-    uploads
-        .iter()
-        .try_for_each(|(path, id)| objects.abort(path, id))
+    at_once(&uploads, SHORT_AT_ONCE, |(path, id)| {
+        objects.abort(path, id)
+    })
+    .map(drop)
 }
 
 fn objects_of<'s>(stores: &'s Stores, target: &Location) -> Result<&'s dyn Objects> {

@@ -121,8 +121,8 @@ fn read_piece<'a>(
     start: u64,
     take: &mut dyn FnMut(&[u8]) -> Result<()>,
 ) -> Result<Claim<'a>> {
-    let InputFile { path, stat } = &input.files[piece.file];
-    let file = input.store.open(path, Caching::Direct)?;
+    let found @ InputFile { path, stat } = &input.files[piece.file];
+    let file = input.store.open_input(found, Caching::Direct)?;
     let path = path.as_typed();
     let ends_file = piece.offset + piece.bytes == stat.bytes;
     let room = if ends_file {

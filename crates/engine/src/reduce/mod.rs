@@ -29,6 +29,7 @@ use crate::record::KEY_BYTES;
 use crate::record::checksum::Checksum;
 use crate::storage::location::Location;
 use crate::storage::objects::Upload;
+use crate::storage::objects::sending::Sending;
 use crate::storage::overlap::{Buffers, OverlappedWriter, writer_bytes};
 use crate::storage::stores::Stores;
 use crate::storage::{Caching, Caps, WriteFile};
@@ -107,7 +108,7 @@ pub fn worker_bytes(batch_records: usize, record_bytes: usize) -> u64 {
 /// Writes the ranges, one after another, in batches of up to `batch_records` records (at most [`BATCH_RECORDS_MAX`]).
 /// `progress` is told of bytes as they are done, and may stop the task.
 pub fn reduce_ranges(
-    store: &Stores,
+    (store, sending): (&Stores, Option<Arc<Sending>>),
     source: &Source<'_>,
     ranges: &[PartRange<'_>],
     batch_records: usize,
@@ -128,6 +129,9 @@ pub fn reduce_ranges(
         for range in ranges {
             let file = store.create(range.path, range.file_bytes, Caching::Direct)?;
             let file: Arc<dyn WriteFile> = Arc::from(file);
+            if let Some(sending) = &sending {
+                file.send_by(sending);
+            }
             writer.begin(Arc::clone(&file), range.offset)?;
             if store.caps(range.path) == Caps::Whole {
                 files.push(file);

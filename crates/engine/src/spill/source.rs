@@ -88,9 +88,9 @@ impl<'a> UnreadRanges<'a> {
         if piece.bytes <= SMALL_BYTES && piece.bytes <= chunk.room(shape, place) as u64 {
             return self.read_small(shape, chunk, piece, place, progress);
         }
-        let path = &self.files[piece.file].path;
-        let file = self.store.open(path, Caching::Direct)?;
-        let path = path.as_typed();
+        let input = &self.files[piece.file];
+        let file = self.store.open_input(input, Caching::Direct)?;
+        let path = input.path.as_typed();
         let lead = (piece.offset % BLOCK_BYTES as u64) as usize;
         let place = chunk.used().next_multiple_of(BLOCK_BYTES);
         let whole = lead as u64 + piece.bytes;
@@ -133,9 +133,9 @@ impl<'a> UnreadRanges<'a> {
         place: usize,
         progress: Progress<'_>,
     ) -> Result<u64> {
-        let path = &self.files[piece.file].path;
-        let file = self.store.open(path, Caching::Cached)?;
-        let path = path.as_typed();
+        let input = &self.files[piece.file];
+        let file = self.store.open_input(input, Caching::Cached)?;
+        let path = input.path.as_typed();
         chunk.begin_piece(place, self.starts[piece.file] + piece.offset);
         let end = place + piece.bytes as usize;
         let (memory, mut scanner) = chunk.split(shape, end);
@@ -184,7 +184,7 @@ impl<'a> UnreadRanges<'a> {
     ) -> Result<u64> {
         let file = self
             .store
-            .open(&self.files[piece.file].path, Caching::Cached)?;
+            .open_input(&self.files[piece.file], Caching::Cached)?;
         let mut block = vec![0; TRANSFER_BYTES];
         let mut length = 0;
         while length < piece.bytes {

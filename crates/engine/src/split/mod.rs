@@ -16,6 +16,7 @@ pub mod text;
 use std::path::Path;
 
 use crate::error::{Error, Kind, Result};
+use crate::storage::at_once::{SHORT_AT_ONCE, at_once};
 use crate::storage::input::{InputFile, InputRange};
 use crate::storage::local::{dangling, not_there};
 use crate::storage::location::Location;
@@ -95,12 +96,17 @@ fn files_at(stores: &Stores, name: &Location) -> Result<Named> {
         }
         FileKind::Directory => {}
     }
-    let paths = stores.list(name)?.into_iter();
-    let files = paths.filter(|path| !is_hidden(path.path())).map(|path| {
-        let found = stat(&path)?;
-        input_file(path, found)
+    let mut paths = stores.list(name)?;
+    paths.retain(|path| !is_hidden(path.path()));
+    let files = at_once(&paths, asked_at_once(name), |path| {
+        input_file(path.clone(), stat(path)?)
     });
-    Ok(Named::Files(files.collect::<Result<_>>()?))
+    Ok(Named::Files(files?))
+}
+
+/// How many files that lie with this one are looked at at once: a disk answers at once.
+fn asked_at_once(path: &Location) -> usize {
+    if path.is_remote() { SHORT_AT_ONCE } else { 1 }
 }
 
 /// The error of an input that is neither file nor directory.
@@ -187,7 +193,8 @@ pub fn check_length(stores: &Stores, path: &Location, bytes: u64) -> Result<()> 
 
 /// Fails if a file is not what it was when the job began.
 pub fn check_unchanged(stores: &Stores, files: &[InputFile]) -> Result<()> {
-    for InputFile { path, stat } in files {
+    let most = files.first().map_or(1, |file| asked_at_once(&file.path));
+    at_once(files, most, |InputFile { path, stat }| {
         let now = stores
             .stat(path)?
             .ok_or_else(|| not_there("read the input", path.as_typed()))?;
@@ -200,8 +207,9 @@ pub fn check_unchanged(stores: &Stores, files: &[InputFile]) -> Result<()> {
                 .with_path(path.as_typed())
                 .advise("let no program write to the input, then run again"));
         }
-    }
-    Ok(())
+        Ok(())
+    })
+    .map(drop)
 }
 
 /// What one map task reads: a range of one large file, or several small files.

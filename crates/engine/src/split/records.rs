@@ -64,13 +64,13 @@ pub fn at_records<S: Shape>(
     for split in splits {
         let mut moved = Split::new();
         for piece in split {
-            let InputFile { path, stat } = &files[piece.file];
+            let input @ InputFile { stat, .. } = &files[piece.file];
             let end = piece.offset + piece.bytes;
             let whole = piece.offset == 0 && end == stat.bytes;
             let (start, end) = if whole {
                 (0, end)
             } else {
-                let file = store.open(path, Caching::Cached)?;
+                let file = store.open_input(input, Caching::Cached)?;
                 let find = |offset| record_start(shape, &*file, stat.bytes, offset);
                 (find(piece.offset)?, find(end)?)
             };

@@ -291,6 +291,10 @@ impl ReadFile for HttpFile {
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }
+
+    fn is_far(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

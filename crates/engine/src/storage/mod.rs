@@ -10,6 +10,7 @@
 //! store of a location. Data move in whole buffers between a file and memory that the caller owns. Errors carry the
 //! operation and the file; offsets are bytes.
 
+pub mod at_once;
 pub mod direct;
 pub mod faulty;
 pub mod http;
@@ -31,10 +32,12 @@ use std::fmt::Debug;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use self::objects::Upload;
+use self::objects::sending::Sending;
 use crate::error::Result;
 pub use crate::sys::BLOCK_BYTES;
 
@@ -93,6 +96,16 @@ pub trait Store: Send + Sync + Debug {
 
     /// Opens a file for reading.
     fn open(&self, path: &Path, caching: Caching) -> Result<Box<dyn ReadFile>>;
+
+    /// Opens a file that [`stat`](Self::stat) said this of. A store that can tell fails where it is another one by now.
+    fn open_found(
+        &self,
+        path: &Path,
+        _found: &Stat,
+        caching: Caching,
+    ) -> Result<Box<dyn ReadFile>> {
+        self.open(path, caching)
+    }
 
     /// Fails as [`Store::open`] would; stores that know more cheaply do not open the file.
     ///
@@ -227,6 +240,12 @@ pub trait ReadFile: Send + Sync + Debug {
 
     /// The descriptor to map the file by, where the store has such a thing.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
+
+    /// Whether a read is a request over a network: its reply comes late, however little was asked for, and many come
+    /// in the time of one.
+    fn is_far(&self) -> bool {
+        false
+    }
 }
 
 /// A file open for writing.
@@ -244,6 +263,10 @@ pub trait WriteFile: Send + Sync + Debug {
 
     /// Makes what was written durable.
     fn sync(&self) -> Result<()>;
+
+    /// How parts of an upload are sent, from here on: several at once, in memory that is reserved. Else one after
+    /// another. Of stores without uploads, nothing.
+    fn send_by(&self, _sending: &Arc<Sending>) {}
 
     /// Ends the file, after its last byte. Of one that is not seen before a committer completes it: what that takes.
     fn finish(&self) -> Result<Option<Upload>> {

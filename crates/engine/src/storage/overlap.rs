@@ -6,14 +6,20 @@
 //!
 //!   read_into            thread reads block after block into the task's own memory ──▶ task works on each
 //!   read_through         the same through a few reused buffers
+//!   of a far store       several threads, each with a longer range; the task gets the bytes in order
 //! ```
+//!
+//! A disk is saturated by one reader a task. A far store answers late, and carries several replies at once: its files are
+//! read in ranges of about [`RANGE_BYTES`], [`RANGES_AT_ONCE`] of them under way for each task. Readers into the
+//! task's own memory need no more of it for that; buffers are as many as the caller has reserved.
 //!
 //! Only blocking calls and two channels: a device that is busy blocks the thread, not the task, until all
 //! buffers are full. Dropping one end of a channel ends the other side, so that no error leaves a thread behind.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use super::{BLOCK_BYTES, ReadFile, WriteFile};
@@ -22,6 +28,12 @@ use crate::sys::pages::Pages;
 
 /// Bytes of one transfer: large enough that what a call costs is nothing beside the bytes it moves.
 pub const TRANSFER_BYTES: usize = 4 << 20;
+
+/// Bytes of a request to a far store, at least: what a request costs is little beside them.
+pub const RANGE_BYTES: usize = 8_000_000;
+
+/// Such requests of a task that are under way at once: two tasks fill 1 GB/s at 50 ms so.
+pub const RANGES_AT_ONCE: usize = 8;
 
 /// Buffers of a writer: one being filled, one being written, one waiting.
 pub const WRITER_BUFFERS: usize = 3;
@@ -266,8 +278,8 @@ fn ended_early<E: std::fmt::Display>(error: E) -> Error {
     Error::bug("move bytes", error.to_string())
 }
 
-/// Reads from `offset` on into all of `memory`, `block` bytes at a time, and hands each block to `work` while the
-/// next ones are read. A block is shorter where the file ends; the bytes that were there are handed on.
+/// Reads from `offset` on into all of `memory`, and hands it to `work` in blocks of `block` bytes while more is read. A
+/// block is shorter where the file ends; the bytes that were there are handed on.
 pub fn read_into(
     file: &dyn ReadFile,
     offset: u64,
@@ -275,77 +287,162 @@ pub fn read_into(
     block: usize,
     mut work: impl FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
-    let (send, blocks) = channel();
+    let (step, readers) = reads(file, memory.len(), block);
+    let steps = Mutex::new(memory.chunks_mut(step).enumerate());
+    let next = || {
+        let mut steps = steps.lock().unwrap_or_else(PoisonError::into_inner);
+        steps.next()
+    };
+    let (send, ready) = channel();
     thread::scope(|scope| {
-        scope.spawn(move || {
-            let mut at = offset;
-            for buffer in memory.chunks_mut(block) {
-                let read = file.read_at(buffer, at).map(|bytes| &buffer[..bytes]);
-                at += buffer.len() as u64;
-                let last = read
-                    .as_ref()
-                    .map_or(true, |bytes| bytes.len() < buffer.len());
-                if send.send(read).is_err() || last {
-                    return;
+        for _ in 0..readers {
+            let (send, next) = (send.clone(), &next);
+            scope.spawn(move || {
+                while let Some((number, buffer)) = next() {
+                    let wanted = buffer.len();
+                    let read = file.read_at(buffer, offset + (number * step) as u64);
+                    let buffer: &[u8] = buffer;
+                    let read = read.map(|bytes| (&buffer[..bytes], bytes < wanted));
+                    let last = read.as_ref().map_or(true, |(_, short)| *short);
+                    if send.send((number, read)).is_err() || last {
+                        return;
+                    }
                 }
-            }
-        });
-        blocks.into_iter().try_for_each(|block| work(block?))
+            });
+        }
+        drop(send);
+        in_order(ready, |(data, short)| {
+            data.chunks(block).try_for_each(&mut work)?;
+            Ok(short)
+        })
     })
 }
 
-/// Reads `range` through reused buffers of `block` bytes, and hands each to `work` while the next is read.
+/// Bytes of each read of so many, and how many readers there are.
+fn reads(file: &dyn ReadFile, bytes: usize, block: usize) -> (usize, usize) {
+    if !file.is_far() {
+        return (block, 1);
+    }
+    let ranges = (bytes / RANGE_BYTES).max(1);
+    let step = bytes.div_ceil(ranges).next_multiple_of(block).max(block);
+    (step, ranges.min(RANGES_AT_ONCE))
+}
+
+/// Hands on what arrives in any order, by number; until `hand_on` says that it was the last.
+fn in_order<T>(
+    arrivals: Receiver<(usize, Result<T>)>,
+    mut hand_on: impl FnMut(T) -> Result<bool>,
+) -> Result<()> {
+    let (mut early, mut next) = (BTreeMap::new(), 0);
+    for (number, arrived) in arrivals {
+        early.insert(number, arrived);
+        while let Some(arrived) = early.remove(&next) {
+            if hand_on(arrived?)? {
+                return Ok(());
+            }
+            next += 1;
+        }
+    }
+    Ok(())
+}
+
+/// Reads `range` through `count` reused buffers of `block` bytes, at least two, and hands each to `work` while more are
+/// read: of a far store all others at once.
 pub fn read_through(
     file: &dyn ReadFile,
     range: Range<u64>,
-    block: usize,
+    (block, count): (usize, usize),
     buffers: &mut Buffers,
     mut work: impl FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
-    let (send, filled) = sync_channel(WRITER_BUFFERS);
+    let (send, filled) = channel();
     let (give_back, empty) = channel();
-    for _ in 0..2 {
+    for _ in 0..count {
         let spare = buffers.pop().filter(|buffer| buffer.len() >= block);
         let spare = spare.map_or_else(|| Pages::zeroed(block), Ok)?;
         give_back.send(spare).map_err(ended_early)?;
     }
-    thread::scope(|scope| {
-        let reader = scope.spawn(move || {
-            read_ahead(file, range, block, &empty, &send);
-            empty
-        });
-        let worked = filled.into_iter().try_for_each(|block| {
-            let (buffer, bytes): (Pages<u8>, usize) = block?;
-            work(&buffer[..bytes])?;
-            give_back.send(buffer).map_err(ended_early)
-        });
-        drop(give_back); // the reader may be waiting for a buffer
-        if let Ok(empty) = reader.join() {
-            buffers.extend(empty);
+    let readers = if file.is_far() { count - 1 } else { 1 };
+    let ahead = Mutex::new(Ahead {
+        empty,
+        range,
+        block,
+        number: 0,
+    });
+    let worked = thread::scope(|scope| {
+        for _ in 0..readers {
+            let (send, ahead) = (send.clone(), &ahead);
+            scope.spawn(move || read_ahead(file, ahead, &send));
         }
-        worked
-    })
+        drop(send);
+        let give_back = give_back; // gone when the work is: readers may be waiting for a buffer
+        in_order(
+            filled,
+            |Block {
+                 buffer,
+                 read,
+                 short,
+             }| {
+                work(&buffer[..read])?;
+                // Readers that have read all are not there to take it.
+                let _ = give_back.send(buffer);
+                Ok(short)
+            },
+        )
+    });
+    let ahead = ahead.into_inner().unwrap_or_else(PoisonError::into_inner);
+    buffers.extend(ahead.empty);
+    worked
 }
 
-/// Reads the blocks of `range` into empty buffers and sends them on, until its end or that of the file.
-fn read_ahead(
-    file: &dyn ReadFile,
+/// What is still to be read, and where to.
+struct Ahead {
+    empty: Receiver<Pages<u8>>,
     range: Range<u64>,
     block: usize,
-    empty: &Receiver<Pages<u8>>,
-    filled: &SyncSender<Result<(Pages<u8>, usize)>>,
-) {
-    let mut at = range.start;
-    while at < range.end {
-        let Ok(mut buffer) = empty.recv() else { return };
-        let bytes = (range.end - at).min(block as u64) as usize;
+    number: usize,
+}
+
+/// A block that was read.
+struct Block {
+    buffer: Pages<u8>,
+    read: usize,
+    short: bool,
+}
+
+impl Ahead {
+    /// A buffer, and what it is for: its number, where it begins, its length. Buffers go to ranges in order, so that the
+    /// one that is waited for always has one.
+    fn next(&mut self) -> Option<(Pages<u8>, usize, u64, usize)> {
+        if self.range.is_empty() {
+            return None;
+        }
+        let buffer = self.empty.recv().ok()?;
+        let (number, at) = (self.number, self.range.start);
+        let bytes = (self.range.end - at).min(self.block as u64);
+        self.range.start += bytes;
+        self.number += 1;
+        Some((buffer, number, at, bytes as usize))
+    }
+}
+
+/// Reads blocks into empty buffers and sends them on, until their end or that of the file.
+fn read_ahead(file: &dyn ReadFile, ahead: &Mutex<Ahead>, filled: &Sender<(usize, Result<Block>)>) {
+    let next = || {
+        let mut ahead = ahead.lock().unwrap_or_else(PoisonError::into_inner);
+        ahead.next()
+    };
+    while let Some((mut buffer, number, at, bytes)) = next() {
         let whole = bytes.next_multiple_of(BLOCK_BYTES).min(buffer.len());
-        let read = file
-            .read_at(&mut buffer[..whole], at)
-            .map(|read| read.min(bytes));
-        let last = read.as_ref().map_or(true, |read| *read < bytes);
-        at += bytes as u64;
-        if filled.send(read.map(|read| (buffer, read))).is_err() || last {
+        let whole = if file.is_far() { bytes } else { whole };
+        let read = file.read_at(&mut buffer[..whole], at);
+        let read = read.map(|read| Block {
+            buffer,
+            read: read.min(bytes),
+            short: read < bytes,
+        });
+        let last = read.as_ref().map_or(true, |block| block.short);
+        if filled.send((number, read)).is_err() || last {
             return;
         }
     }
@@ -432,7 +529,7 @@ mod tests {
         .unwrap();
         assert!(into == want[500..999_500]);
         let range = 500..2_000_000;
-        read_through(&*file, range, 8192, &mut Vec::new(), |block| {
+        read_through(&*file, range, (8192, 2), &mut Vec::new(), |block| {
             gather(&mut through, block)
         })
         .unwrap();

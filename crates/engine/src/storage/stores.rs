@@ -15,6 +15,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::http::{self, Http};
+use super::input::InputFile;
 use super::location::Location;
 use super::objects::directory::{self, Directory};
 use super::objects::faults::{Faults, Unreliable};
@@ -133,6 +134,15 @@ impl Stores {
     pub fn open(&self, location: &Location, caching: Caching) -> Result<Box<dyn ReadFile>> {
         let (store, path) = self.resolve(location)?;
         store.open(path, caching)
+    }
+
+    /// Opens an input, as it was when the job began.
+    ///
+    /// # Errors
+    /// As of [`Self::stat`]; and it is another one by now, where the store can tell.
+    pub fn open_input(&self, input: &InputFile, caching: Caching) -> Result<Box<dyn ReadFile>> {
+        let (store, path) = self.resolve(&input.path)?;
+        store.open_found(path, &input.stat, caching)
     }
 
     /// [`check_readable`](super::Store::check_readable) of a location.

@@ -26,6 +26,9 @@ use crate::record::arena::{Arena, file_starts};
 use crate::reduce::ReduceScratch;
 use crate::spill::{SpillScratch, Stream};
 use crate::storage::input::InputFile;
+use crate::storage::location::Location;
+use crate::storage::objects::part_bytes;
+use crate::storage::objects::sending::{PARTS_AT_ONCE, Sending};
 use crate::storage::overlap::Buffers;
 use crate::storage::stores::Stores;
 use crate::storage::{LocalDisk, WriteFile};
@@ -185,6 +188,17 @@ impl TaskContext {
     /// Whether input is read from streams.
     pub fn reads_streams(&self) -> bool {
         matches!(&self.process, InProcess::Streams { inputs, .. } if !inputs.is_empty())
+    }
+
+    /// How parts of a file of `bytes` bytes, or of several as long, are sent: several at once, where it is an upload and
+    /// the budget has memory for them.
+    pub(super) fn sending(&self, path: &Location, bytes: u64) -> Result<Option<Arc<Sending>>> {
+        if self.node.store.objects(path).is_none() {
+            return Ok(None);
+        }
+        let (each, budget) = (part_bytes(bytes), &self.node.budget);
+        let (granted, memory) = budget.reserve_up_to("parts to send", each, PARTS_AT_ONCE)?;
+        Ok((granted > 0).then(|| Sending::new(granted, Some(memory))))
     }
 
     /// The output stream.

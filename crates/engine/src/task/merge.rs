@@ -174,6 +174,20 @@ fn merge<S: Shape>(
             vec![(context.sink()?, 0, all)]
         }
     };
+    let (path, longest) = match &spec.target {
+        MergeTarget::Ranges(ranges) => {
+            let longest = ranges.iter().max_by_key(|range| range.file.bytes);
+            longest.map_or((None, 0), |range| {
+                (Some(&range.file.path), range.file.bytes)
+            })
+        }
+        MergeTarget::File(path) => (Some(path), 0),
+        MergeTarget::Stream => (None, 0),
+    };
+    let sending = path.map_or(Ok(None), |path| context.sending(path, longest))?;
+    if let Some(sending) = &sending {
+        targets.iter().for_each(|(file, ..)| file.send_by(sending));
+    }
     let Scratch { merge, buffers, .. } = scratch;
     let mut proofs = OverlappedWriter::run(buffers, plan.buffer_bytes, |writer| {
         let mut proofs = Vec::new();

@@ -72,8 +72,10 @@ impl TaskKind for ReduceSpec {
             record_bytes: self.record_bytes,
         };
         let (scratch, batch_records) = (&mut scratch.reduce, self.batch_records);
+        let longest = self.ranges.iter().max_by_key(|range| range.file.bytes);
+        let sending = longest.map(|range| context.sending(&range.file.path, range.file.bytes));
         reduce_ranges(
-            &context.node.store,
+            (&context.node.store, sending.transpose()?.flatten()),
             &source,
             &ranges,
             batch_records,

@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::order::borders::{Border, KEY_BYTES_MAX};
 use crate::record::shape::{Shape, ShapeKind};
 use crate::split::records::record_start;
+use crate::storage::at_once::{SHORT_AT_ONCE, at_once};
 use crate::storage::{Caching, ReadFile};
 
 /// Where to read keys.
@@ -40,23 +41,45 @@ impl TaskKind for SampleKeysSpec {
     }
 }
 
+/// The keys at all places. A far store is asked for many at once.
 fn sample<S: Shape>(
     shape: S,
     spec: &SampleKeysSpec,
     context: &TaskContext,
     attempt: &Attempt<'_>,
 ) -> Result<Vec<Border>> {
-    let mut keys = Vec::with_capacity(spec.places.len());
+    let is_far = |place: &(usize, u64)| context.job.files[place.0].path.is_remote();
+    if !spec.places.iter().any(is_far) {
+        return sample_at(shape, &spec.places, context, attempt);
+    }
+    let budget = &context.node.budget;
+    let each = KEY_BYTES_MAX as u64 + 1;
+    let (granted, _memory) = budget.reserve_up_to("sampled keys", each, SHORT_AT_ONCE)?;
+    let share = spec.places.len().div_ceil(granted.max(1)).max(1);
+    let shares: Vec<_> = spec.places.chunks(share).collect();
+    let keys = at_once(&shares, granted, |places| {
+        sample_at(shape, places, context, attempt)
+    })?;
+    Ok(keys.concat())
+}
+
+fn sample_at<S: Shape>(
+    shape: S,
+    places: &[(usize, u64)],
+    context: &TaskContext,
+    attempt: &Attempt<'_>,
+) -> Result<Vec<Border>> {
+    let mut keys = Vec::with_capacity(places.len());
     let mut buffer = vec![0; KEY_BYTES_MAX + 1];
     let mut open: Option<(usize, Box<dyn ReadFile>)> = None;
     // Up to where the record begins that was found last, the same one is found: long ones are searched once.
     let mut found: Option<(usize, u64)> = None;
-    for (number, offset) in &spec.places {
+    for (number, offset) in places {
         attempt.progress(0)?;
         let input = &context.job.files[*number];
         let file = match open.take() {
             Some((opened, file)) if opened == *number => file,
-            _ => context.node.store.open(&input.path, Caching::Cached)?,
+            _ => context.node.store.open_input(input, Caching::Cached)?,
         };
         let start = match found {
             Some((of, start)) if of == *number && *offset <= start => start,

@@ -10,7 +10,7 @@ use crate::record::RECORD_BYTES;
 use crate::record::checksum::Checksum;
 use crate::storage::direct::ended_early;
 use crate::storage::input::InputRange;
-use crate::storage::overlap::{TRANSFER_BYTES, read_through};
+use crate::storage::overlap::{RANGES_AT_ONCE, TRANSFER_BYTES, read_through};
 use crate::storage::probe::resident_share;
 use crate::storage::{BLOCK_BYTES, Caching, ReadFile};
 
@@ -55,18 +55,26 @@ impl TaskKind for ValidateSpec {
             .reserve("input buffers", VALIDATE_WORKER_BYTES)?;
         let piece = self.piece;
         let input = &context.job.files[piece.file];
-        let cached = context.node.store.open(&input.path, Caching::Cached)?;
+        let cached = context.node.store.open_input(input, Caching::Cached)?;
         let file = if is_cached(&*cached, input.stat.bytes) {
             cached
         } else {
-            context.node.store.open(&input.path, Caching::Direct)?
+            context.node.store.open_input(input, Caching::Direct)?
+        };
+        // The two buffers in one, and as many of that length as there is memory for.
+        let far = if file.is_far() { RANGES_AT_ONCE } else { 0 };
+        let budget = &context.node.budget;
+        let (ahead, _memory) = budget.reserve_up_to("read ahead", VALIDATE_WORKER_BYTES, far)?;
+        let (block, count) = match ahead {
+            0 => (BLOCK_TRANSFER, 2),
+            _ => (2 * BLOCK_TRANSFER, 1 + ahead),
         };
         let mut check = OrderCheck::default();
         let mut checksum = Checksum::new(RECORD_BYTES);
         read_through(
             &*file,
             piece.range(),
-            BLOCK_TRANSFER,
+            (block, count),
             &mut scratch.buffers,
             |data| {
                 for block in data.chunks(BLOCK_RECORDS * RECORD_BYTES) {

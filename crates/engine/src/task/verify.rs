@@ -157,7 +157,7 @@ fn read(
         return Err(differs(range, folder, "it has another length"));
     }
     let file = store.open(&path, Caching::Cached)?;
-    read_through(&*file, start..end, READ_BYTES, &mut Vec::new(), work)
+    read_through(&*file, start..end, (READ_BYTES, 2), &mut Vec::new(), work)
 }
 
 fn agree(range: &WrittenRange, found: (u64, u64, u128), folder: &Path) -> Result<()> {

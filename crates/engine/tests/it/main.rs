@@ -32,6 +32,7 @@ mod cancel;
 mod changes;
 mod collect;
 mod commit;
+mod far;
 mod faults;
 mod mapreduce;
 mod oracle;

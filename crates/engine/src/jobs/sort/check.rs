@@ -34,7 +34,7 @@ pub(super) fn run<S: Shape>(
         let opened = job.store().open(&file.path, Caching::Direct)?;
         let (control, bytes) = (job.control, file.stat.bytes);
         let buffers = &mut Vec::new();
-        read_through(&*opened, 0..bytes, TRANSFER_BYTES, buffers, |block| {
+        read_through(&*opened, 0..bytes, (TRANSFER_BYTES, 2), buffers, |block| {
             if control.is_cancelled() {
                 return Err(Error::cancelled());
             }

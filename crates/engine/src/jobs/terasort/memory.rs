@@ -44,8 +44,8 @@ pub(super) fn sort_in_memory(
 fn lay_out(store: &Stores, files: &[InputFile]) -> Result<Arena> {
     let sizes: Vec<u64> = files.iter().map(|file| file.stat.bytes).collect();
     let mut arena = Arena::reserve(&sizes)?;
-    for (number, InputFile { path, .. }) in files.iter().enumerate() {
-        let file = store.open(path, Caching::Cached)?; // all of them can be read, or the job ends here
+    for (number, input) in files.iter().enumerate() {
+        let file = store.open_input(input, Caching::Cached)?; // all of them can be read, or the job ends here
         if !file
             .descriptor()
             .is_some_and(|descriptor| arena.map(number, descriptor))

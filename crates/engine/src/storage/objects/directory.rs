@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::{Deserialize, Serialize};
 
 use super::retry::replaced;
-use super::{KeptPart, Object, Objects, Upload, UploadPart};
+use super::{KeptPart, Object, Objects, Part, Upload, UploadPart};
 use crate::error::{Error, Kind, Result};
 use crate::storage::local::not_there;
 use crate::storage::location::{Location, parent_of};
@@ -156,14 +156,14 @@ impl Objects for Directory {
         Ok(id)
     }
 
-    fn put_part(&self, path: &Path, id: &str, number: u32, data: &[u8]) -> Result<UploadPart> {
+    fn put_part(&self, path: &Path, id: &str, number: u32, part: &Part) -> Result<UploadPart> {
         let folder = upload_folder(path, id);
         let failed = |error| Error::from_io("write the output", path, &error).with("part", number);
-        let crc = crc32fast::hash(data);
+        let crc = crc32fast::hash(&part.data);
         let name = format!("{number:05}-{crc:08x}");
         let unfinished = folder.join(format!("new-{number}"));
         let mut file = File::create(&unfinished).map_err(failed)?;
-        file.write_all(data).map_err(failed)?;
+        file.write_all(&part.data).map_err(failed)?;
         let beginning = format!("{number:05}-");
         for old in names_in(&folder)? {
             if old.starts_with(&beginning) {
@@ -171,7 +171,7 @@ impl Objects for Directory {
             }
         }
         fs::rename(unfinished, folder.join(name)).map_err(failed)?;
-        Ok(part_of(crc, data.len() as u64))
+        Ok(part_of(crc, part.data.len() as u64))
     }
 
     fn parts(&self, path: &Path, id: &str) -> Result<Option<Vec<KeptPart>>> {

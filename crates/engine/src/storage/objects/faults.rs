@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use super::retry::busy;
-use super::{KeptPart, Object, Objects, Upload, UploadPart};
+use super::{KeptPart, Object, Objects, Part, Upload, UploadPart};
 use crate::error::{Error, Kind, Result};
 
 /// What goes wrong, and how often.
@@ -143,9 +143,9 @@ impl<O: Objects> Objects for Unreliable<O> {
         self.request("create the output", || self.inner.begin(path))
     }
 
-    fn put_part(&self, path: &Path, id: &str, number: u32, data: &[u8]) -> Result<UploadPart> {
+    fn put_part(&self, path: &Path, id: &str, number: u32, part: &Part) -> Result<UploadPart> {
         self.request("write the output", || {
-            self.inner.put_part(path, id, number, data)
+            self.inner.put_part(path, id, number, part)
         })
     }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   create ─▶ UploadWriter ── part 1 ──▶ │ upload │            nobody sees any of it
-//!                          ── part 2 ──▶ │        │
+//!                          ── part 2 ──▶ │        │            several at once (sending.rs)
 //!                finish ──▶ Upload (id, parts) ──report──▶ committer ── complete ──▶ object
 //! ```
 //!
@@ -15,24 +15,29 @@ pub mod directory;
 pub mod faults;
 pub mod retry;
 pub mod s3;
+pub mod sending;
+mod writer;
 
+use std::collections::HashMap;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use bytes::Bytes;
 use md5::{Digest, Md5};
 use serde::{Deserialize, Serialize};
 
+use self::retry::replaced;
 use super::local::not_there;
 use super::location::Location;
 use super::{Caching, Caps, FileKind, Output, ReadFile, Stat, Store, WriteFile};
-use crate::error::{Error, Kind, Result};
+use crate::error::Result;
+use writer::UploadWriter;
 
-/// Stores refuse smaller parts, but for the last one (S3: 5 MiB), and more than 10,000.
+/// Stores refuse smaller parts, but for the last one (S3: 5 MiB).
 pub const PART_BYTES: u64 = 8 << 20;
-const PARTS_MAX: u64 = 10_000;
 
-/// Parts that a file of a known length is cut into at most: some are left for what was not foreseen.
+/// Parts that a file of a known length is cut into at most: some of 10,000 are left for what was not foreseen.
 const PARTS_GOOD: u64 = 9_000;
 
 /// Bytes of each part of a file that will have `bytes` bytes.
@@ -61,6 +66,23 @@ pub struct Object {
     pub version: String,
     /// The CRC-32 of its bytes, where the store has it. (Else the ETag of what was uploaded follows from those of its parts.)
     pub crc: Option<u32>,
+}
+
+/// Bytes to send as a part of an upload; clones share them.
+#[derive(Debug, Clone)]
+pub struct Part {
+    /// The bytes.
+    pub data: Bytes,
+    /// Their CRC-32.
+    pub crc: u32,
+}
+
+impl Part {
+    /// A part of these bytes.
+    pub fn new(data: Bytes) -> Self {
+        let crc = crc32fast::hash(&data);
+        Part { data, crc }
+    }
 }
 
 /// A part of an upload, by what the store said of it.
@@ -164,7 +186,7 @@ pub trait Objects: Send + Sync + std::fmt::Debug {
     fn begin(&self, path: &Path) -> Result<String>;
 
     /// Sends a part (the first is number 1), in the place of one of this number.
-    fn put_part(&self, path: &Path, id: &str, number: u32, data: &[u8]) -> Result<UploadPart>;
+    fn put_part(&self, path: &Path, id: &str, number: u32, part: &Part) -> Result<UploadPart>;
 
     /// The parts that an upload has, in order; nothing where there is no such upload.
     fn parts(&self, path: &Path, id: &str) -> Result<Option<Vec<KeptPart>>>;
@@ -183,6 +205,43 @@ pub trait Objects: Send + Sync + std::fmt::Debug {
 #[derive(Debug, Clone)]
 pub struct ObjectStore {
     objects: Arc<dyn Objects>,
+    known: Arc<Known>,
+}
+
+/// What was found of objects, so that they need not be looked at again where they are opened: of so many at most.
+#[derive(Debug, Default)]
+struct Known {
+    objects: Mutex<HashMap<PathBuf, Object>>,
+}
+
+/// A name, a version and their places take some 300 bytes.
+const KNOWN_MAX: usize = 10_000;
+
+impl Known {
+    fn note(&self, path: &Path, object: &Object) {
+        let mut objects = self.objects.lock().unwrap_or_else(PoisonError::into_inner);
+        if objects.len() >= KNOWN_MAX {
+            objects.clear();
+        }
+        objects.insert(path.to_owned(), object.clone());
+    }
+
+    fn get(&self, path: &Path) -> Option<Object> {
+        let objects = self.objects.lock().unwrap_or_else(PoisonError::into_inner);
+        objects.get(path).cloned()
+    }
+}
+
+impl Object {
+    /// The same in the words of all stores.
+    fn stat(&self) -> Stat {
+        Stat {
+            kind: FileKind::File,
+            bytes: self.bytes,
+            modified_ns: self.modified_ns,
+            identity: (0, u64::from(crc32fast::hash(self.version.as_bytes()))),
+        }
+    }
 }
 
 impl ObjectStore {
@@ -203,24 +262,36 @@ impl ObjectStore {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn new(objects: Arc<dyn Objects>) -> Self {
-        ObjectStore { objects }
+        let known = Arc::default();
+        ObjectStore { objects, known }
     }
 
     /// Its requests.
     pub fn objects(&self) -> &dyn Objects {
         &*self.objects
     }
+
+    fn head(&self, path: &Path) -> Result<Option<Object>> {
+        let found = self.objects.head(path)?;
+        if let Some(object) = &found {
+            self.known.note(path, object);
+        }
+        Ok(found)
+    }
+
+    fn reader(&self, path: &Path, object: Object) -> Box<dyn ReadFile> {
+        Box::new(ObjectReader {
+            objects: self.objects.clone(),
+            path: path.to_owned(),
+            version: object.version,
+        })
+    }
 }
 
 impl Store for ObjectStore {
     fn stat(&self, path: &Path) -> Result<Option<Stat>> {
-        if let Some(object) = self.objects.head(path)? {
-            return Ok(Some(Stat {
-                kind: FileKind::File,
-                bytes: object.bytes,
-                modified_ns: object.modified_ns,
-                identity: (0, u64::from(crc32fast::hash(object.version.as_bytes()))),
-            }));
+        if let Some(object) = self.head(path)? {
+            return Ok(Some(object.stat()));
         }
         let directory = Stat {
             kind: FileKind::Directory,
@@ -237,13 +308,27 @@ impl Store for ObjectStore {
     }
 
     fn open(&self, path: &Path, _caching: Caching) -> Result<Box<dyn ReadFile>> {
-        let object = self.objects.head(path)?;
+        let object = self.head(path)?;
         let object = object.ok_or_else(|| not_there("open the input", path))?;
-        Ok(Box::new(ObjectReader {
-            objects: self.objects.clone(),
-            path: path.to_owned(),
-            version: object.version,
-        }))
+        Ok(self.reader(path, object))
+    }
+
+    /// Asks the store only where it is not known any more which version that was.
+    fn open_found(
+        &self,
+        path: &Path,
+        found: &Stat,
+        _caching: Caching,
+    ) -> Result<Box<dyn ReadFile>> {
+        let is_it = |object: &Object| object.stat() == *found;
+        if let Some(object) = self.known.get(path).filter(is_it) {
+            return Ok(self.reader(path, object));
+        }
+        match self.head(path)? {
+            Some(object) if is_it(&object) => Ok(self.reader(path, object)),
+            Some(_) => Err(replaced(path)),
+            None => Err(not_there("open the input", path)),
+        }
     }
 }
 
@@ -253,13 +338,8 @@ impl Output for ObjectStore {
     }
 
     fn create(&self, path: &Path, bytes: u64, _caching: Caching) -> Result<Box<dyn WriteFile>> {
-        Ok(Box::new(UploadWriter {
-            id: self.objects.begin(path)?,
-            objects: self.objects.clone(),
-            path: path.to_owned(),
-            part_bytes: part_bytes(bytes) as usize,
-            state: Mutex::default(),
-        }))
+        let writer = UploadWriter::begin(self.objects.clone(), path, bytes)?;
+        Ok(Box::new(writer))
     }
 }
 
@@ -280,109 +360,13 @@ impl ReadFile for ObjectReader {
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }
+
+    fn is_far(&self) -> bool {
+        true
+    }
 }
 
 /// Bytes as people write them.
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// An upload under way: written from front to back.
-#[derive(Debug)]
-struct UploadWriter {
-    objects: Arc<dyn Objects>,
-    path: PathBuf,
-    id: String,
-    part_bytes: usize,
-    state: Mutex<Sent>,
-}
-
-/// How far an upload is.
-#[derive(Debug, Default)]
-struct Sent {
-    /// What is not sent yet: less than a part.
-    rest: Vec<u8>,
-    parts: Vec<UploadPart>,
-    bytes: u64,
-    /// It is whole, and the committer's.
-    finished: bool,
-}
-
-impl UploadWriter {
-    fn state(&self) -> MutexGuard<'_, Sent> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn send(&self, sent: &mut Sent) -> Result<()> {
-        let number = sent.parts.len() as u64 + 1;
-        if number > PARTS_MAX {
-            let message = format!("an object has at most {PARTS_MAX} parts, and this is longer");
-            return Err(Error::new(Kind::BadOption, "write the output", message)
-                .with_path(&self.path)
-                .advise("cut the output into more files"));
-        }
-        let number = number as u32;
-        let part = self
-            .objects
-            .put_part(&self.path, &self.id, number, &sent.rest)?;
-        if (part.bytes, part.crc) != (sent.rest.len() as u64, crc32fast::hash(&sent.rest)) {
-            let message = "the store has other bytes than were sent";
-            return Err(Error::new(Kind::Io, "write the output", message)
-                .with_path(&self.path)
-                .with("part", number)
-                .retryable_error());
-        }
-        sent.parts.push(part);
-        sent.rest.clear();
-        Ok(())
-    }
-}
-
-impl WriteFile for UploadWriter {
-    fn write_at(&self, data: &[u8], offset: u64) -> Result<()> {
-        let mut sent = self.state();
-        if offset != sent.bytes {
-            let message = format!("an upload stands at {}, not at {offset}", sent.bytes);
-            return Err(Error::bug("write the output", message));
-        }
-        let mut left = data;
-        while !left.is_empty() {
-            let room = self.part_bytes - sent.rest.len();
-            let (now, later) = left.split_at(left.len().min(room));
-            sent.rest.extend_from_slice(now);
-            sent.bytes += now.len() as u64;
-            left = later;
-            if sent.rest.len() == self.part_bytes {
-                self.send(&mut sent)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// What is sent is durable; what is not is sent by [`WriteFile::finish`].
-    fn sync(&self) -> Result<()> {
-        Ok(())
-    }
-
-    fn finish(&self) -> Result<Option<Upload>> {
-        let mut sent = self.state();
-        if !sent.rest.is_empty() || sent.parts.is_empty() {
-            self.send(&mut sent)?;
-        }
-        sent.finished = true;
-        Ok(Some(Upload {
-            path: self.path.clone().into(),
-            id: self.id.clone(),
-            parts: sent.parts.clone(),
-        }))
-    }
-}
-
-impl Drop for UploadWriter {
-    fn drop(&mut self) {
-        if !self.state().finished {
-            // The attempt's own error is what counts; the committer ends what stays.
-            let _ = self.objects.abort(&self.path, &self.id);
-        }
-    }
 }

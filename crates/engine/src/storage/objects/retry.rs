@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use super::{KeptPart, Object, Objects, Upload, UploadPart};
+use super::{KeptPart, Object, Objects, Part, Upload, UploadPart};
 use crate::error::{Error, Kind, Result};
 
 /// How often a request is made: with one failure in three, one request in 59,000 fails.
@@ -91,8 +91,8 @@ impl<O: Objects> Objects for Retried<O> {
         retry(path, || self.inner.begin(path))
     }
 
-    fn put_part(&self, path: &Path, id: &str, number: u32, data: &[u8]) -> Result<UploadPart> {
-        retry(path, || self.inner.put_part(path, id, number, data))
+    fn put_part(&self, path: &Path, id: &str, number: u32, part: &Part) -> Result<UploadPart> {
+        retry(path, || self.inner.put_part(path, id, number, part))
     }
 
     fn parts(&self, path: &Path, id: &str) -> Result<Option<Vec<KeptPart>>> {

@@ -22,13 +22,12 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 use md5::{Digest, Md5};
 
 pub use settings::Settings;
 
-use super::{KeptPart, Object, Objects, Upload, UploadPart, hex};
+use super::{KeptPart, Object, Objects, Part, Upload, UploadPart, hex};
 use crate::error::{Error, Kind, Result};
 use crate::storage::wire::{Wire, bytes_of_range, header};
 use call::{Call, Reply};
@@ -178,20 +177,20 @@ impl Objects for S3 {
         Ok(started.upload_id)
     }
 
-    fn put_part(&self, path: &Path, id: &str, number: u32, data: &[u8]) -> Result<UploadPart> {
-        let crc = crc32fast::hash(data);
+    fn put_part(&self, path: &Path, id: &str, number: u32, part: &Part) -> Result<UploadPart> {
+        let (crc, bytes) = (part.crc, part.data.len() as u64);
         let mut call = Call::new("write the output", Method::PUT, path)?
             .ask("partNumber", &number.to_string())
             .ask("uploadId", id)
             .with(CRC, &show_crc(crc));
-        call.body = Bytes::copy_from_slice(data);
+        call.body = part.data.clone();
         let reply = self.done(&call)?;
         let etag = etag_of(&reply.headers).unwrap_or_default();
         // A store that knows no CRC has checked nothing: its ETag says what it has.
         let kept = crc_of(&reply.headers);
         let is_proved = match kept {
             Some(kept) => kept == crc,
-            None => etag == hex(&Md5::digest(data)),
+            None => etag == hex(&Md5::digest(&part.data)),
         };
         if !is_proved || etag.is_empty() {
             let message = "the store does not say that it has the bytes that were sent";
@@ -200,7 +199,6 @@ impl Objects for S3 {
                 .with("part", number)
                 .retryable_error());
         }
-        let bytes = data.len() as u64;
         Ok(UploadPart { bytes, crc, etag })
     }
 

@@ -1,0 +1,163 @@
+"""Sorts from S3 to S3, paired with what it takes to download and to upload the same bytes.
+
+    python benchmarks/s3.py --rows 10m --pairs 3
+    python benchmarks/s3.py --rows 10m --latency-ms 50
+
+The server is versitygw, on the same machine; the one that downloads and uploads is rclone. With
+`--latency-ms`, requests go through a proxy that holds each of them for so long, and each sort is
+paired with one through the same proxy without that. Raw results go to benchmarks/results/.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from tests.cli.s3_server import Server, serving
+
+RESULTS = Path(__file__).parent / "results"
+GRISTMILL = Path(sys.executable).parent / "gristmill"
+BLOCK_BYTES = 256 << 10
+
+
+class Proxy:
+    """Hands bytes on; what a client sends after a reply, a request, is held first."""
+
+    def __init__(self, endpoint: str, latency_s: float) -> None:
+        self.to = urlsplit(endpoint)
+        self.latency_s = latency_s
+        self.requests = 0
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one connection."""
+        server, client = await asyncio.open_connection(self.to.hostname, self.to.port)
+        answered = True
+
+        async def up() -> None:
+            nonlocal answered
+            while data := await reader.read(BLOCK_BYTES):
+                if answered:
+                    answered = False
+                    self.requests += 1
+                    await asyncio.sleep(self.latency_s)
+                client.write(data)
+                await client.drain()
+            client.close()
+
+        async def down() -> None:
+            nonlocal answered
+            while data := await server.read(BLOCK_BYTES):
+                answered = True
+                writer.write(data)
+                await writer.drain()
+            writer.close()
+
+        await asyncio.gather(up(), down(), return_exceptions=True)
+
+
+@contextmanager
+def delayed(endpoint: str, latency_ms: float) -> Generator[tuple[str, Proxy]]:
+    """Serve as a proxy, in a thread of its own."""
+    proxy, loop = Proxy(endpoint, latency_ms / 1000), asyncio.new_event_loop()
+    server = loop.run_until_complete(asyncio.start_server(proxy.serve, "127.0.0.1", 0))
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", proxy
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+
+
+def timed(*command: str | Path, **environment: str) -> float:
+    """Run a command; how many seconds it took."""
+    began = time.monotonic()
+    subprocess.run(
+        [str(word) for word in command],
+        env={**os.environ, **environment},
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    return time.monotonic() - began
+
+
+def sort(server: Server, scratch: Path, endpoint: str) -> float:
+    """Sort from the bucket to the bucket."""
+    environment = {**server.environment, "AWS_ENDPOINT_URL": endpoint}
+    command = [GRISTMILL, "terasort", "s3://b/in", "s3://b/out", "--overwrite"]
+    return timed(*command, "--spill-dir", scratch, **environment)
+
+
+def copy(server: Server, scratch: Path) -> tuple[float, float]:
+    """Download by rclone, and upload."""
+    environment = {
+        "RCLONE_CONFIG_S_TYPE": "s3",
+        "RCLONE_CONFIG_S_PROVIDER": "Other",
+        "RCLONE_CONFIG_S_ENDPOINT": server.endpoint,
+        "RCLONE_CONFIG_S_ACCESS_KEY_ID": server.key,
+        "RCLONE_CONFIG_S_SECRET_ACCESS_KEY": server.secret,
+        "NO_PROXY": "127.0.0.1",
+    }
+    folder = scratch / "copy"
+    down = timed("rclone", "copy", "s:b/in", folder, "--transfers", "4", **environment)
+    up = timed("rclone", "copy", folder, "s:b/copy", "--transfers", "4", **environment)
+    shutil.rmtree(folder)
+    shutil.rmtree(server.folder / "b" / "copy")
+    return down, up
+
+
+def pair(server: Server, scratch: Path, latency_ms: float) -> dict[str, float]:
+    """One pair of measurements."""
+    if latency_ms:
+        with delayed(server.endpoint, 0) as (endpoint, proxy):
+            found = {"near_s": sort(server, scratch, endpoint), "requests": proxy.requests}
+        with delayed(server.endpoint, latency_ms) as (endpoint, _):
+            found["far_s"] = sort(server, scratch, endpoint)
+        return {**found, "ratio": found["far_s"] / found["near_s"]}
+    sort_s = sort(server, scratch, server.endpoint)
+    down, up = copy(server, scratch)
+    times = {"sort_s": sort_s, "download_s": down, "upload_s": up}
+    return {**times, "ratio": sort_s / (down + up)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Sorts from S3 to S3.")
+    parser.add_argument("--rows", default="10m", help="records of 100 bytes")
+    parser.add_argument("--pairs", type=int, default=3)
+    parser.add_argument("--latency-ms", type=float, default=0)
+    parser.add_argument("--folder", type=Path, help="where all files are")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=options.folder) as made:
+        scratch, buckets = Path(made) / "scratch", Path(made) / "buckets"
+        scratch.mkdir()
+        (buckets / "b").mkdir(parents=True)
+        with serving(buckets) as server:
+            timed(GRISTMILL, "teragen", options.rows, "s3://b/in", **server.environment)
+            pairs: list[dict[str, float]] = []
+            for _ in range(options.pairs):
+                pairs.append(pair(server, scratch, options.latency_ms))
+                print(json.dumps(pairs[-1]), flush=True)
+    median = statistics.median(pair["ratio"] for pair in pairs)
+    print(f"median ratio: {median:.2f}")
+    told = {"rows": options.rows, "latency_ms": options.latency_ms}
+    told |= {"pairs": pairs, "median": median}
+    name = f"s3-{datetime.now(UTC):%Y-%m-%dT%H%M%S}.json"
+    (RESULTS / name).write_text(json.dumps(told, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

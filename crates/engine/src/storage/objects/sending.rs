@@ -1,0 +1,133 @@
+//! The parts of uploads that are on their way: several at once, in memory that is reserved.
+//!
+//! ```text
+//!   UploadWriter ── part, full ──▶ waits until one may go ──▶ a thread of its own: put_part ──▶ what the store said
+//!                  ◀── its memory, for another part ────────────┘
+//! ```
+//!
+//! All files that a task writes share one [`Sending`]: so its memory is what was reserved, however many they are. The
+//! rule that must hold: no more parts are on their way than were granted, and each is one until its reply is there.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, JoinHandle};
+
+use bytes::BytesMut;
+
+use super::{Objects, Part, UploadPart};
+use crate::budget::Reservation;
+use crate::error::{Error, Result};
+
+/// Parts on their way at once, for each task: two tasks fill 1 GB/s at 50 ms so.
+pub const PARTS_AT_ONCE: usize = 4;
+
+/// How many parts may be on their way at once, and their memory.
+#[derive(Debug)]
+pub struct Sending {
+    state: Mutex<State>,
+    landed: Condvar,
+    _memory: Option<Reservation>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// How many more may go.
+    free: usize,
+    /// Memory of parts that are there.
+    spare: Vec<BytesMut>,
+}
+
+/// A part on its way.
+pub(super) type OnItsWay = JoinHandle<Result<UploadPart>>;
+
+impl Sending {
+    /// `at_once` parts, at least one, in `memory`.
+    pub fn new(at_once: usize, memory: Option<Reservation>) -> Arc<Self> {
+        let state = State {
+            free: at_once.max(1),
+            spare: Vec::new(),
+        };
+        Arc::new(Sending {
+            state: Mutex::new(state),
+            landed: Condvar::new(),
+            _memory: memory,
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Memory of a part that is there, if there is any.
+    pub(super) fn spare(&self) -> Option<BytesMut> {
+        self.state().spare.pop()
+    }
+
+    /// Waits until a part may go, and sends it by `put`.
+    pub(super) fn send(
+        self: &Arc<Self>,
+        part: Part,
+        put: impl FnOnce(&Part) -> Result<UploadPart> + Send + 'static,
+    ) -> Result<OnItsWay> {
+        let mut state = self.state();
+        while state.free == 0 {
+            let woken = self.landed.wait(state);
+            state = woken.unwrap_or_else(PoisonError::into_inner);
+        }
+        state.free -= 1;
+        drop(state);
+        let place = Place(Arc::clone(self));
+        let work = move || {
+            let put = put(&part);
+            place.land(part);
+            put
+        };
+        let begun = Builder::new().name("send".to_owned()).spawn(work);
+        begun.map_err(|error| {
+            Error::new(
+                crate::Kind::Io,
+                "begin a thread that sends",
+                error.to_string(),
+            )
+            .retryable_error()
+        })
+    }
+}
+
+/// The place of a part on its way, free again when dropped.
+struct Place(Arc<Sending>);
+
+impl Place {
+    /// Keeps the part's memory for another.
+    fn land(self, part: Part) {
+        // Where the connection still has a hold of it, it goes with that.
+        if let Ok(mut memory) = part.data.try_into_mut() {
+            memory.clear();
+            self.0.state().spare.push(memory);
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.state().free += 1;
+        self.0.landed.notify_one();
+    }
+}
+
+/// Sends a part and proves that the store has its bytes.
+pub(super) fn put(
+    objects: &dyn Objects,
+    path: &std::path::Path,
+    id: &str,
+    (number, part): (u32, &Part),
+) -> Result<UploadPart> {
+    let kept = objects.put_part(path, id, number, part)?;
+    if (kept.bytes, kept.crc) == (part.data.len() as u64, part.crc) {
+        return Ok(kept);
+    }
+    let message = "the store has other bytes than were sent";
+    Err(Error::new(crate::Kind::Io, "write the output", message)
+        .with_path(path)
+        .with("part", number)
+        .retryable_error())
+}
