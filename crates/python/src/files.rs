@@ -5,10 +5,9 @@ use std::path::PathBuf;
 
 use gristmill_engine::commit::send_file;
 use gristmill_engine::split::pattern;
-use gristmill_engine::storage::FileKind;
 use gristmill_engine::storage::location::Location;
-use gristmill_engine::storage::objects::Objects;
 use gristmill_engine::storage::stores::Stores;
+use gristmill_engine::storage::{FileKind, Publisher};
 use gristmill_engine::{Error, Kind, Result};
 use pyo3::prelude::*;
 
@@ -64,7 +63,7 @@ pub fn stat(py: Python<'_>, path: PathBuf) -> PyResult<Option<(bool, u64, f64)>>
     }))
 }
 
-/// Writes a file of this machine to an object.
+/// Writes a file of this machine to an object store, or to HDFS.
 #[pyfunction]
 pub fn put_file(py: Python<'_>, source: PathBuf, target: PathBuf) -> PyResult<()> {
     let (source, target) = (Location::from(source), Location::from(target));
@@ -86,13 +85,13 @@ pub fn put_file(py: Python<'_>, source: PathBuf, target: PathBuf) -> PyResult<()
                 let _ = objects.abort(target.as_typed(), &upload.id);
                 Err(error)
             }
-            _ => Ok(()),
+            _ => objects.clear(target.as_typed()),
         }
     });
     put.map_err(|error| to_python(&error))
 }
 
-/// Removes an object.
+/// Removes a file there.
 #[pyfunction]
 pub fn remove_object(py: Python<'_>, path: PathBuf) -> PyResult<()> {
     let path = Location::from(path);
@@ -100,14 +99,14 @@ pub fn remove_object(py: Python<'_>, path: PathBuf) -> PyResult<()> {
     removed.map_err(|error| to_python(&error))
 }
 
-fn objects_of<'s>(stores: &'s Stores, path: &Location) -> Result<&'s dyn Objects> {
-    stores.objects(path).ok_or_else(|| {
+fn objects_of<'s>(stores: &'s Stores, path: &Location) -> Result<&'s dyn Publisher> {
+    stores.publisher(path).ok_or_else(|| {
         Error::new(
             Kind::BadOption,
             "change a file",
-            "this is done in object stores only",
+            "this is done in object stores and in HDFS only",
         )
         .with_path(path.as_typed())
-        .advise("name s3://BUCKET/KEY")
+        .advise("name s3://BUCKET/KEY or hdfs://HOST:PORT/PATH")
     })
 }

@@ -24,9 +24,9 @@ use super::{CommitOptions, Committer, Made, SUCCESS};
 use crate::error::{Error, JobOption, Kind, Result};
 use crate::storage::at_once::{SHORT_AT_ONCE, at_once};
 use crate::storage::location::Location;
-use crate::storage::objects::{Objects, Upload};
+use crate::storage::objects::Upload;
 use crate::storage::stores::Stores;
-use crate::storage::{Caching, FileKind, LocalDisk};
+use crate::storage::{Caching, FileKind, LocalDisk, Publisher};
 
 /// The largest `_SUCCESS` that is read for the names of an old output.
 const SUCCESS_BYTES_MAX: u64 = 64 << 20;
@@ -112,7 +112,7 @@ impl<'a> UploadCommitter<'a> {
         Ok(committer)
     }
 
-    fn objects(&self) -> Result<&'a dyn Objects> {
+    fn objects(&self) -> Result<&'a dyn Publisher> {
         objects_of(self.stores, &self.target)
     }
 
@@ -138,7 +138,7 @@ impl<'a> UploadCommitter<'a> {
 }
 
 /// Fails unless the object is there, as long as what was sent and with its CRC.
-fn check_made(objects: &dyn Objects, upload: &Upload) -> Result<()> {
+fn check_made(objects: &dyn Publisher, upload: &Upload) -> Result<()> {
     match objects.head(upload.path.as_typed())? {
         Some(object) if upload.made(&object) => Ok(()),
         found => {
@@ -227,22 +227,22 @@ impl Drop for UploadCommitter<'_> {
 /// # Errors
 /// The store cannot be reached.
 pub fn end_uploads_to(stores: &Stores, target: &Location) -> Result<()> {
-    match stores.objects(target) {
+    match stores.publisher(target) {
         Some(objects) => end_uploads(objects, target),
         None => Ok(()),
     }
 }
 
-fn end_uploads(objects: &dyn Objects, target: &Location) -> Result<()> {
+fn end_uploads(objects: &dyn Publisher, target: &Location) -> Result<()> {
     let uploads = objects.uploads(target.as_typed())?;
     at_once(&uploads, SHORT_AT_ONCE, |(path, id)| {
         objects.abort(path, id)
-    })
-    .map(drop)
+    })?;
+    objects.clear(target.as_typed())
 }
 
-fn objects_of<'s>(stores: &'s Stores, target: &Location) -> Result<&'s dyn Objects> {
-    let objects = stores.objects(target);
+fn objects_of<'s>(stores: &'s Stores, target: &Location) -> Result<&'s dyn Publisher> {
+    let objects = stores.publisher(target);
     objects.ok_or_else(|| Error::bug("write the output", "it is not in an object store"))
 }
 
@@ -318,7 +318,7 @@ fn old_names(stores: &Stores, target: &Location) -> Result<Vec<Location>> {
 }
 
 /// Removes an object, or all below what stands for a directory.
-fn remove_below(stores: &Stores, objects: &dyn Objects, path: &Location) -> Result<()> {
+fn remove_below(stores: &Stores, objects: &dyn Publisher, path: &Location) -> Result<()> {
     match stores.stat(path)?.map(|stat| stat.kind) {
         Some(FileKind::Directory) => {
             let inside = stores.list(path)?;

@@ -6,13 +6,14 @@
 //!         └ LocalDisk   rename, locks, discard, ...         where runs and job folders lie
 //! ```
 //!
-//! The local file system and memory (tests) are local disks; object stores are outputs; [`stores::Stores`] finds the
+//! The local file system and memory (tests) are local disks; object stores and HDFS are outputs; [`stores::Stores`] finds the
 //! store of a location. Data move in whole buffers between a file and memory that the caller owns. Errors carry the
 //! operation and the file; offsets are bytes.
 
 pub mod at_once;
 pub mod direct;
 pub mod faulty;
+pub mod hdfs;
 pub mod http;
 pub mod input;
 pub mod layered;
@@ -21,6 +22,7 @@ pub mod location;
 pub mod memory;
 pub mod objects;
 pub mod overlap;
+pub mod per_process;
 mod private;
 pub mod probe;
 pub mod sequential;
@@ -36,8 +38,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use self::objects::Upload;
 use self::objects::sending::Sending;
+use self::objects::{KeptPart, Object, Upload};
 use crate::error::Result;
 pub use crate::sys::BLOCK_BYTES;
 
@@ -131,6 +133,33 @@ pub trait Output: Store {
     /// needed. With [`Caps::Ranges`] what it holds already stays: several writers may fill ranges of one file. With
     /// [`Caps::Whole`] it is seen once a committer completes what [`WriteFile::finish`] gives.
     fn create(&self, path: &Path, bytes: u64, caching: Caching) -> Result<Box<dyn WriteFile>>;
+}
+
+/// A place whose files appear when a committer completes them: object stores, and HDFS. Paths are whole locations; any of
+/// this may be repeated.
+pub trait Publisher: Output {
+    /// What is known of a file; nothing where there is none.
+    fn head(&self, path: &Path) -> Result<Option<Object>>;
+
+    /// Removes a file. Nothing there is no error.
+    fn delete(&self, path: &Path) -> Result<()>;
+
+    /// The parts that an upload has, in order; nothing where there is no such upload.
+    fn parts(&self, path: &Path, id: &str) -> Result<Option<Vec<KeptPart>>>;
+
+    /// Makes the file, at once. Fails where there is no such upload, and no file that it made.
+    fn complete(&self, upload: &Upload) -> Result<()>;
+
+    /// Ends an upload without a file. No such upload is no error.
+    fn abort(&self, path: &Path, id: &str) -> Result<()>;
+
+    /// The uploads to a location, or below it: where each goes, and its name.
+    fn uploads(&self, path: &Path) -> Result<Vec<(PathBuf, String)>>;
+
+    /// Removes what was made for uploads to a location, or below it, where nothing needs it any more.
+    fn clear(&self, _path: &Path) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// What only a disk of this machine can do: job folders and runs need it.

@@ -3,6 +3,7 @@
 //! ```text
 //!   data/a, file:///a   ──▶ the disk of this machine (or what a test has in its place)
 //!   s3://bucket/a       ──▶ S3, or a server that speaks as it does
+//!   hdfs://host/a       ──▶ HDFS
 //!   objects:///dir/a    ──▶ an object store kept in a directory
 //!   http://host/a       ──▶ a file of an HTTP server, for reading
 //!   other://...         ──▶ an error that lists the schemes
@@ -14,6 +15,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::hdfs::{self, Hdfs};
 use super::http::{self, Http};
 use super::input::InputFile;
 use super::location::Location;
@@ -23,7 +25,7 @@ use super::objects::retry::Retried;
 use super::objects::s3::{self, S3, Settings};
 use super::objects::{ObjectStore, Objects};
 use super::wire::Wire;
-use super::{Caching, Caps, LocalDisk, Output, ReadFile, Stat, WriteFile};
+use super::{Caching, Caps, LocalDisk, Output, Publisher, ReadFile, Stat, WriteFile};
 use crate::error::{Error, Kind, Result};
 
 /// The stores.
@@ -31,6 +33,7 @@ use crate::error::{Error, Kind, Result};
 pub struct Stores {
     disk: Arc<dyn LocalDisk>,
     s3: ObjectStore,
+    hdfs: Hdfs,
     directory: ObjectStore,
     http: Http,
 }
@@ -57,6 +60,7 @@ impl Stores {
         Arc::new(Stores {
             disk,
             s3: store_of(S3::new(settings, wire.clone()), faults),
+            hdfs: Hdfs::default(),
             directory: store_of(Directory, faults),
             http: Http::new(wire),
         })
@@ -75,13 +79,16 @@ impl Stores {
         let store: &dyn Output = match location.scheme() {
             None => &*self.disk,
             Some(s3::SCHEME) => &self.s3,
+            Some(hdfs::SCHEME) => &self.hdfs,
             Some(directory::SCHEME) => &self.directory,
             Some(scheme) if http::SCHEMES.contains(&scheme) => &self.http,
             Some(other) => {
                 let message = format!("there is no store for {other}://");
                 return Err(Error::new(Kind::BadOption, "find a file", message)
                     .with("file", location)
-                    .advise("name a path, file:///PATH or s3://BUCKET/KEY"));
+                    .advise(
+                        "name a path, file:///PATH, s3://BUCKET/KEY or hdfs://HOST:PORT/PATH",
+                    ));
             }
         };
         Ok((store, location.as_typed()))
@@ -99,11 +106,17 @@ impl Stores {
         }
     }
 
-    /// The object store of a location; none where it is in a store of another kind.
-    pub fn objects(&self, location: &Location) -> Option<&dyn Objects> {
+    /// Whether files of a location are sent in parts.
+    pub fn sends_parts(&self, location: &Location) -> bool {
+        matches!(location.scheme(), Some(s3::SCHEME | directory::SCHEME))
+    }
+
+    /// The place of a location, if files appear there when a committer completes them.
+    pub fn publisher(&self, location: &Location) -> Option<&dyn Publisher> {
         match location.scheme()? {
-            s3::SCHEME => Some(self.s3.objects()),
-            directory::SCHEME => Some(self.directory.objects()),
+            s3::SCHEME => Some(&self.s3),
+            hdfs::SCHEME => Some(&self.hdfs),
+            directory::SCHEME => Some(&self.directory),
             _ => None,
         }
     }

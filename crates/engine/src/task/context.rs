@@ -193,7 +193,7 @@ impl TaskContext {
     /// How parts of a file of `bytes` bytes, or of several as long, are sent: several at once, where it is an upload and
     /// the budget has memory for them.
     pub(super) fn sending(&self, path: &Location, bytes: u64) -> Result<Option<Arc<Sending>>> {
-        if self.node.store.objects(path).is_none() {
+        if !self.node.store.sends_parts(path) {
             return Ok(None);
         }
         let (each, budget) = (part_bytes(bytes), &self.node.budget);

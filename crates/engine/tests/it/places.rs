@@ -283,7 +283,7 @@ fn a_committer_publishes_what_is_named_and_leaves_no_upload() {
     };
     let stores = Stores::with(Arc::new(Local), faults, Settings::default());
     let target = Location::from(&*format!("objects://{}/out", folder.path().display()));
-    let objects = stores.objects(&target).unwrap();
+    let objects = stores.publisher(&target).unwrap();
     let begin = |overwrite| {
         let options = CommitOptions {
             overwrite,

@@ -169,7 +169,7 @@ impl<'a> Job<'a> {
     /// What workers hold of parts that they upload.
     fn upload_bytes(&self, files: &[InputFile]) -> u64 {
         let output = self.asked.output.map(Output::path);
-        if output.is_none_or(|path| self.store().objects(path).is_none()) {
+        if output.is_none_or(|path| self.store().publisher(path).is_none()) {
             return 0;
         }
         let bytes = files.iter().map(|file| file.stat.bytes).sum();

@@ -223,7 +223,7 @@ impl OutputVerifier<'_> {
         let Upload { path, id, .. } = upload;
         let stores = &self.context.node.store;
         let Some(objects) = stores
-            .objects(path)
+            .publisher(path)
             .filter(|_| self.places.has_upload(path))
         else {
             return false;

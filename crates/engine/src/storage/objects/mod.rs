@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 use self::retry::replaced;
 use super::local::not_there;
 use super::location::Location;
-use super::{Caching, Caps, FileKind, Output, ReadFile, Stat, Store, WriteFile};
+use super::{Caching, Caps, FileKind, Output, Publisher, ReadFile, Stat, Store, WriteFile};
 use crate::error::Result;
 use writer::UploadWriter;
 
@@ -150,11 +150,15 @@ impl Upload {
         Some(format!("{}-{}", hex(&whole.finalize()), self.parts.len()))
     }
 
-    /// Whether an object is what this upload makes: of its length, and its CRC-32; in stores without CRCs, its ETag.
+    /// Whether an object is what this upload makes: of its length, and its CRC-32; in stores without CRCs, its ETag, or the
+    /// version that its one part had.
     pub fn made(&self, object: &Object) -> bool {
         let is_same = match object.crc {
             Some(crc) => crc == self.crc(),
-            None => self.etag().as_ref() == Some(&object.version),
+            None => {
+                let is_one = matches!(&*self.parts, [part] if part.etag == object.version);
+                is_one || self.etag().as_ref() == Some(&object.version)
+            }
         };
         object.bytes == self.bytes() && is_same
     }
@@ -340,6 +344,32 @@ impl Output for ObjectStore {
     fn create(&self, path: &Path, bytes: u64, _caching: Caching) -> Result<Box<dyn WriteFile>> {
         let writer = UploadWriter::begin(self.objects.clone(), path, bytes)?;
         Ok(Box::new(writer))
+    }
+}
+
+impl Publisher for ObjectStore {
+    fn head(&self, path: &Path) -> Result<Option<Object>> {
+        self.objects.head(path)
+    }
+
+    fn delete(&self, path: &Path) -> Result<()> {
+        self.objects.delete(path)
+    }
+
+    fn parts(&self, path: &Path, id: &str) -> Result<Option<Vec<KeptPart>>> {
+        self.objects.parts(path, id)
+    }
+
+    fn complete(&self, upload: &Upload) -> Result<()> {
+        self.objects.complete(upload)
+    }
+
+    fn abort(&self, path: &Path, id: &str) -> Result<()> {
+        self.objects.abort(path, id)
+    }
+
+    fn uploads(&self, path: &Path) -> Result<Vec<(PathBuf, String)>> {
+        self.objects.uploads(path)
     }
 }
 

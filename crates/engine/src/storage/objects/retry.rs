@@ -55,10 +55,11 @@ pub(in crate::storage) fn retry<T>(
     loop {
         match request() {
             Err(error) if error.retryable() && tries == TRIES_MAX => {
-                return Err(error
-                    .with_path(path)
-                    .with("tries", tries)
-                    .advise("check that the store can be reached, and run again"));
+                let error = error.with_path(path).with("tries", tries);
+                return Err(match error.advice() {
+                    Some(_) => error,
+                    None => error.advise("check that the store can be reached, and run again"),
+                });
             }
             Err(error) if error.retryable() => {
                 thread::sleep(Duration::from_millis(wait_ms));

@@ -1,0 +1,200 @@
+//! What asks name nodes and data nodes: one request at a time, waited for, with a time limit.
+//!
+//! ```text
+//!   any thread ── ask ──▶ the client of the location's file system ──▶ name node, data nodes
+//!                         the threads of one runtime keep the connections of the process
+//! ```
+//!
+//! The runtime starts with the first request of the process that makes it; a fork of that process starts its own. The
+//! client reads `core-site.xml` and `hdfs-site.xml` itself, and knows name nodes that stand in for each other.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use hdfs_native::{Client, ClientBuilder, HdfsError};
+use tokio::runtime::Runtime;
+
+use super::SCHEME;
+use super::failures::{failure, silence};
+use crate::error::{Error, Kind, Result};
+use crate::storage::location::Location;
+use crate::storage::objects::retry::retry;
+use crate::storage::per_process::PerProcess;
+
+/// A request may take so long, and longer by its bytes at [`SLOWEST`] of them a second. A name node that fails over takes
+/// some 30 s, and a data node that is given up 60 s (`dfs.client.socket-timeout`).
+const REQUEST_LIMIT: Duration = Duration::from_secs(150);
+const SLOWEST: usize = 256 << 10;
+
+/// Threads that drive connections; data are checked and copied there.
+const THREADS: usize = 2;
+
+/// The port of a name node where none is named.
+const PORT: u16 = 8020;
+
+/// The client keeps idle connections to data nodes for 3 s where a fork finds them: it must not use them.
+const KEPT_BY_PARENT: Duration = Duration::from_millis(3_200);
+
+/// The clients of this process.
+#[derive(Debug, Default)]
+pub struct Clients {
+    open: PerProcess<Result<Open>>,
+}
+
+#[derive(Debug)]
+struct Open {
+    runtime: Runtime,
+    /// By what stands between `hdfs://` and the path.
+    clients: Mutex<HashMap<String, Client>>,
+}
+
+/// A location, and who asks for it.
+pub struct There<'c> {
+    runtime: &'c Runtime,
+    client: Client,
+    operation: &'static str,
+    location: Location,
+    /// Below the root of its file system.
+    path: String,
+}
+
+impl Clients {
+    /// The client of a location, and its path there.
+    ///
+    /// # Errors
+    /// It names no file system, or what is configured makes no sense.
+    pub fn there(&self, operation: &'static str, path: &Path) -> Result<There<'_>> {
+        let location = Location::from(path);
+        let open = self.open.get(Open::begin).as_ref();
+        let open = open.map_err(|error| error.clone().during(operation).with_path(path))?;
+        let below = location.path().to_str().ok_or_else(|| {
+            Error::new(Kind::BadOption, operation, "names in HDFS are UTF-8")
+                .with_path(path)
+                .advise("name a path of UTF-8")
+        })?;
+        if below.split('/').any(|name| matches!(name, "." | "..")) {
+            let message = "a path in HDFS has neither `.` nor `..` in it";
+            return Err(Error::new(Kind::BadOption, operation, message)
+                .with_path(path)
+                .advise("name hdfs://HOST:PORT/PATH"));
+        }
+        Ok(There {
+            runtime: &open.runtime,
+            client: open.client(operation, &location)?,
+            operation,
+            path: match below.trim_end_matches('/') {
+                "" => "/".to_owned(),
+                path => path.to_owned(),
+            },
+            location,
+        })
+    }
+}
+
+impl Open {
+    fn begin(is_fork: bool) -> Result<Self> {
+        if is_fork {
+            thread::sleep(KEPT_BY_PARENT);
+        }
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(THREADS)
+            .thread_name("gristmill-hdfs")
+            .enable_io()
+            .enable_time()
+            .build();
+        let runtime = runtime
+            .map_err(|error| Error::new(Kind::Io, "connect to the store", error.to_string()))?;
+        Ok(Open {
+            runtime,
+            clients: Mutex::default(),
+        })
+    }
+
+    fn client(&self, operation: &'static str, location: &Location) -> Result<Client> {
+        let place = location.authority();
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = clients.get(place) {
+            return Ok(client.clone());
+        }
+        let build = |place: &str| {
+            ClientBuilder::new()
+                .with_url(format!("{SCHEME}://{place}"))
+                .with_io_runtime(self.runtime.handle().clone())
+                .build()
+        };
+        let built = match build(place) {
+            // It is no name service, so it is a host.
+            Err(HdfsError::InvalidArgument(_)) if !place.is_empty() && !place.contains(':') => {
+                build(&format!("{place}:{PORT}"))
+            }
+            built => built,
+        };
+        let client = built.map_err(|error| match error {
+            HdfsError::InvalidArgument(_) | HdfsError::UrlParseError(_) if place.is_empty() => {
+                let message = "it names no name node, and no default file system is configured";
+                Error::new(Kind::BadOption, operation, message)
+                    .with_path(location.as_typed())
+                    .advise(
+                        "name hdfs://HOST:PORT/PATH, or set HADOOP_CONF_DIR to a folder whose core-site.xml has an \
+                         fs.defaultFS of hdfs://",
+                    )
+            }
+            error => failure(operation, location.as_typed(), error),
+        })?;
+        clients.insert(place.to_owned(), client.clone());
+        Ok(client)
+    }
+}
+
+impl There<'_> {
+    /// Its path below the root of its file system.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Makes a request that may be repeated, until it is done, fails for good, or has failed too often.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "a closure is given as it is written"
+    )]
+    pub fn ask<T>(
+        &self,
+        request: impl AsyncFn(&Client, &str) -> Result<T, HdfsError>,
+    ) -> Result<T> {
+        retry(self.location.as_typed(), || {
+            self.once(0, request(&self.client, &self.path))
+        })
+    }
+
+    /// The same where nothing at the path is an answer.
+    pub fn find<T>(
+        &self,
+        request: impl AsyncFn(&Client, &str) -> Result<T, HdfsError>,
+    ) -> Result<Option<T>> {
+        match self.ask(request) {
+            Err(error) if error.kind() == Kind::NotFound => Ok(None),
+            done => done.map(Some),
+        }
+    }
+
+    /// Makes a request once. `bytes` are moved by it.
+    pub fn once<T>(
+        &self,
+        bytes: usize,
+        request: impl Future<Output = Result<T, HdfsError>>,
+    ) -> Result<T> {
+        let limit = REQUEST_LIMIT + Duration::from_secs((bytes / SLOWEST) as u64);
+        let limited = async { tokio::time::timeout(limit, request).await };
+        match self.runtime.block_on(limited) {
+            Ok(Ok(done)) => Ok(done),
+            Ok(Err(error)) => Err(failure(self.operation, self.location.as_typed(), error)),
+            Err(_elapsed) => {
+                let message = format!("it did not answer within {} s", limit.as_secs());
+                Err(silence(self.operation, self.location.as_typed(), &message))
+            }
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Files of HDFS that are open: read in ranges of one version, written from front to back.
+
+use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use hdfs_native::client::FileStatus;
+use hdfs_native::file::{FileReader, FileWriter};
+use hdfs_native::{HdfsError, WriteOptions};
+
+use super::{Hdfs, There, staged, version_of};
+use crate::error::{Error, Kind, Result};
+use crate::storage::location::Location;
+use crate::storage::objects::retry::{replaced, retry};
+use crate::storage::objects::{Upload, UploadPart};
+use crate::storage::{Publisher, ReadFile, WriteFile};
+
+/// A file open for reading. Where its blocks are was asked when it was opened; each read asks the data nodes.
+pub struct Reader {
+    hdfs: Hdfs,
+    path: PathBuf,
+    /// That it had when it was opened.
+    version: String,
+    bytes: u64,
+    blocks: FileReader,
+}
+
+impl Reader {
+    /// Opens a file that has a status.
+    pub fn open(hdfs: Hdfs, path: &Path, status: &FileStatus) -> Result<Self> {
+        let there = hdfs.clients.there("open the input", path)?;
+        let blocks = there.ask(async |client, path| client.read(path).await)?;
+        if blocks.file_length() != status.length {
+            return Err(replaced(path));
+        }
+        Ok(Reader {
+            path: path.to_owned(),
+            version: version_of(status),
+            bytes: status.length as u64,
+            blocks,
+            hdfs,
+        })
+    }
+
+    /// Whether the file is another one by now: then this is why its blocks are gone.
+    fn is_replaced(&self) -> bool {
+        let now = self.hdfs.status("read the input", &self.path);
+        now.is_ok_and(|now| now.is_none_or(|now| version_of(&now) != self.version))
+    }
+}
+
+impl std::fmt::Debug for Reader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.path.fmt(f)
+    }
+}
+
+impl ReadFile for Reader {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        let left = self.bytes.saturating_sub(offset);
+        let wanted = buffer
+            .len()
+            .min(usize::try_from(left).unwrap_or(usize::MAX));
+        let buffer = buffer.get_mut(..wanted).unwrap_or_default();
+        if buffer.is_empty() {
+            return Ok(0);
+        }
+        let there = self.hdfs.clients.there("read the input", &self.path)?;
+        let read = retry(&self.path, || {
+            match there.once(wanted, fill(&self.blocks, buffer, offset as usize)) {
+                Err(_) if self.is_replaced() => Err(replaced(&self.path)),
+                done => done,
+            }
+        });
+        match read {
+            Ok(()) if self.is_replaced() => Err(replaced(&self.path)),
+            Ok(()) => Ok(wanted),
+            Err(error) => Err(error.with("offset", offset)),
+        }
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    fn is_far(&self) -> bool {
+        true
+    }
+}
+
+/// Fills the buffer from `offset` on, where the file has so many bytes.
+async fn fill(blocks: &FileReader, buffer: &mut [u8], offset: usize) -> Result<(), HdfsError> {
+    let mut pieces = pin!(blocks.read_range_stream(offset, buffer.len()));
+    let mut left = buffer;
+    while let Some(piece) = pieces.next().await {
+        let piece = piece?;
+        let Some((now, later)) = left.split_at_mut_checked(piece.len()) else {
+            return Err(HdfsError::DataTransferError("it sent too much".to_owned()));
+        };
+        now.copy_from_slice(&piece);
+        left = later;
+    }
+    if left.is_empty() {
+        Ok(())
+    } else {
+        Err(HdfsError::DataTransferError("it ended early".to_owned()))
+    }
+}
+
+/// A staged file.
+pub struct Writer {
+    hdfs: Hdfs,
+    /// What it will be.
+    path: PathBuf,
+    /// Its name, below the folder that it will be in.
+    id: String,
+    state: Mutex<Written>,
+}
+
+/// How far it is.
+struct Written {
+    /// None once it is closed.
+    file: Option<FileWriter>,
+    bytes: u64,
+    crc: crc32fast::Hasher,
+    /// It is whole, and the committer's.
+    finished: bool,
+}
+
+impl Writer {
+    /// Creates the staged file `id` of what will be `path`.
+    pub fn create(hdfs: Hdfs, path: &Path, id: String) -> Result<Self> {
+        let location = staged(path, &id)?;
+        let there = hdfs
+            .clients
+            .there("create the output", location.as_typed())?;
+        // Nobody else has this name: what is there is of a request whose reply was lost.
+        let options = WriteOptions::default().overwrite(true);
+        let file = there.ask(async |client, path| client.create(path, &options).await)?;
+        Ok(Writer {
+            path: path.to_owned(),
+            id,
+            state: Mutex::new(Written {
+                file: Some(file),
+                bytes: 0,
+                crc: crc32fast::Hasher::new(),
+                finished: false,
+            }),
+            hdfs,
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, Written> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn there(&self) -> Result<There<'_>> {
+        self.hdfs.clients.there("write the output", &self.path)
+    }
+}
+
+impl std::fmt::Debug for Writer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.path.fmt(f)
+    }
+}
+
+fn closed() -> HdfsError {
+    HdfsError::OperationFailed("the file is closed".to_owned())
+}
+
+impl WriteFile for Writer {
+    fn write_at(&self, data: &[u8], offset: u64) -> Result<()> {
+        let mut written = self.state();
+        if offset != written.bytes {
+            let message = format!("the file stands at {}, not at {offset}", written.bytes);
+            return Err(Error::bug("write the output", message));
+        }
+        let there = self.there()?;
+        there.once(data.len(), async {
+            let file = written.file.as_mut().ok_or_else(closed)?;
+            file.write_bytes(Bytes::copy_from_slice(data)).await
+        })?;
+        written.crc.update(data);
+        written.bytes += data.len() as u64;
+        Ok(())
+    }
+
+    /// What was written is on the disks of the data nodes then.
+    fn sync(&self) -> Result<()> {
+        let mut written = self.state();
+        self.there()?.once(0, async {
+            let file = written.file.as_mut().ok_or_else(closed)?;
+            file.hsync().await
+        })
+    }
+
+    fn finish(&self) -> Result<Option<Upload>> {
+        let mut written = self.state();
+        self.there()?.once(0, async {
+            let file = written.file.as_mut().ok_or_else(closed)?;
+            file.close().await
+        })?;
+        written.file = None;
+        let location = staged(&self.path, &self.id)?;
+        let status = self.hdfs.status("write the output", location.as_typed())?;
+        let Some(status) = status.filter(|status| status.length as u64 == written.bytes) else {
+            let message = "HDFS has another length than was written";
+            return Err(Error::new(Kind::Io, "write the output", message)
+                .with_path(&self.path)
+                .with("bytes", written.bytes)
+                .retryable_error());
+        };
+        written.finished = true;
+        Ok(Some(Upload {
+            path: Location::from(&*self.path),
+            id: self.id.clone(),
+            parts: vec![UploadPart {
+                bytes: written.bytes,
+                crc: written.crc.clone().finalize(),
+                etag: version_of(&status),
+            }],
+        }))
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        if !self.state().finished {
+            // The attempt's own error is what counts; the committer ends what stays.
+            let _ = self.hdfs.abort(&self.path, &self.id);
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! A value that each process makes for itself: connections, threads.
+//!
+//! ```text
+//!   process ── fork ──▶ child ── fork ──▶ grandchild
+//!   value of its own    another          another        each made when it is first asked for
+//! ```
+//!
+//! The rule that must hold: what a process inherits by a fork is never used, and never dropped: threads that drive it are not in
+//! the child, and its descriptors are still the parent's.
+
+use std::sync::OnceLock;
+
+/// The value of one process, and behind it those of its forks.
+///
+/// ```
+/// use gristmill_engine::storage::per_process::PerProcess;
+/// let counted: PerProcess<u32> = PerProcess::default();
+/// assert_eq!((*counted.get(|is_fork| u32::from(is_fork)), *counted.get(|_| 7)), (0, 0));
+/// ```
+#[derive(Debug)]
+pub struct PerProcess<T> {
+    ours: OnceLock<(u32, T)>,
+    of_fork: OnceLock<Box<PerProcess<T>>>,
+}
+
+impl<T> Default for PerProcess<T> {
+    fn default() -> Self {
+        PerProcess {
+            ours: OnceLock::new(),
+            of_fork: OnceLock::new(),
+        }
+    }
+}
+
+impl<T> PerProcess<T> {
+    /// The value of this process; `make` makes it, and is told whether the process was forked from one that has a value.
+    pub fn get(&self, make: impl Fn(bool) -> T) -> &T {
+        let process = std::process::id();
+        let (mut values, mut is_fork) = (self, false);
+        loop {
+            let (owner, value) = values.ours.get_or_init(|| (process, make(is_fork)));
+            if *owner == process {
+                return value;
+            }
+            values = values.of_fork.get_or_init(Box::default);
+            is_fork = true;
+        }
+    }
+}
