@@ -102,6 +102,11 @@ impl Wire {
         }
     }
 
+    /// Waits for what makes its own requests.
+    pub fn wait<T>(&self, work: impl Future<Output = T>) -> Result<T> {
+        Ok(self.connections()?.runtime.block_on(work))
+    }
+
     /// Sends a request, and waits. What a reply of a range has goes to the `buffer`, if there is one.
     pub fn send(
         &self,
@@ -126,8 +131,7 @@ impl Wire {
 
 impl Connections {
     fn begin() -> Result<Self> {
-        // Refused where the process has one already, which will do.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        take_ring();
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(THREADS)
             .thread_name("gristmill-http")
@@ -159,6 +163,12 @@ impl Connections {
         });
         client.as_ref().map_err(Clone::clone)
     }
+}
+
+/// Has TLS by ring in this process, which must be so before the first client is made.
+pub fn take_ring() {
+    // Refused where the process has one already, which will do.
+    let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
 fn failed(error: &dyn std::fmt::Display) -> Error {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request};
-use object_store::aws::AwsAuthorizer;
+use object_store::aws::{AwsAuthorizer, AwsCredential};
 use object_store::client::HttpRequest;
 
 use super::settings::Site;
@@ -100,8 +100,8 @@ impl<'p> Call<'p> {
         self
     }
 
-    /// Signed, as the store at `site` wants it.
-    pub fn request(&self, site: &Site) -> Result<HttpRequest> {
+    /// Signed by who has the `credentials`, as the store at `site` wants it.
+    pub fn request(&self, site: &Site, credentials: &AwsCredential) -> Result<HttpRequest> {
         let key = if self.of_bucket { "" } else { &*self.key };
         let uri = format!(
             "{}/{}{}",
@@ -122,7 +122,7 @@ impl<'p> Call<'p> {
         let mut request = request.body(self.body.clone().into()).map_err(failed)?;
         // The CRC of a part is among what is signed: its bytes need no second, slow sum.
         let is_part = self.method == Method::PUT;
-        AwsAuthorizer::new(&site.credentials, "s3", &site.region)
+        AwsAuthorizer::new(credentials, "s3", &site.region)
             .with_sign_payload(!is_part)
             .try_authorize(&mut request, None)
             .map_err(|error| Error::bug(self.operation, error.to_string()))?;

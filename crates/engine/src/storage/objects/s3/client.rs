@@ -4,14 +4,18 @@
 //!   any thread ── send ──▶ sign ─▶ Wire ─▶ reply, or what went wrong on the way
 //! ```
 //!
-//! Credentials are in signatures, and in no text.
+//! Each request is signed with credentials that are good then. They are in signatures, and in no text.
 
 use std::sync::{Arc, OnceLock};
 
+use object_store::aws::AwsCredentialProvider;
+
 use super::call::{Call, Reply};
+use super::credentials::none;
 use super::failures::unreached;
 use super::settings::{Settings, Site};
 use crate::error::Result;
+use crate::storage::per_process::PerProcess;
 use crate::storage::wire::{Broken, Wire};
 
 /// What sends requests.
@@ -19,6 +23,8 @@ use crate::storage::wire::{Broken, Wire};
 pub struct Client {
     settings: Settings,
     site: OnceLock<Result<Site>>,
+    /// They ask services by connections, which a fork must not share.
+    credentials: PerProcess<Result<AwsCredentialProvider>>,
     wire: Arc<Wire>,
 }
 
@@ -28,6 +34,7 @@ impl Client {
         Client {
             settings,
             site: OnceLock::new(),
+            credentials: PerProcess::default(),
             wire,
         }
     }
@@ -47,7 +54,13 @@ impl Client {
     pub fn send(&self, call: &Call<'_>, buffer: &mut [u8]) -> Result<Reply> {
         let here = |error: crate::error::Error| error.during(call.operation).with_path(call.path);
         let site = self.site().map_err(here)?;
-        let request = call.request(site)?;
+        let provider = self
+            .credentials
+            .get(|_| site.credentials.provider(&site.region));
+        let provider = provider.as_ref().map_err(|error| here(error.clone()))?;
+        let credentials = self.wire.wait(provider.get_credential()).map_err(here)?;
+        let credentials = credentials.map_err(|error| here(none(&error)))?;
+        let request = call.request(site, &credentials)?;
         let limit = call.limit(buffer.len());
         self.wire
             .send(request, buffer, limit)

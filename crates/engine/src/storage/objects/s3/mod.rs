@@ -12,6 +12,7 @@
 
 mod call;
 mod client;
+mod credentials;
 mod failures;
 mod profiles;
 mod replies;

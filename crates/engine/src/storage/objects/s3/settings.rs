@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-use object_store::aws::AwsCredential;
+use object_store::aws::{AmazonS3ConfigKey as Key, AwsCredential};
 
+use super::credentials::{NO_CREDENTIALS, Source};
 use super::profiles::{Profile, read_profile};
 use crate::error::{Error, Kind, Result};
 
@@ -22,6 +23,32 @@ const PROFILE: [&str; 2] = ["AWS_PROFILE", "AWS_DEFAULT_PROFILE"];
 const CREDENTIALS_FILE: &str = "AWS_SHARED_CREDENTIALS_FILE";
 const CONFIG_FILE: &str = "AWS_CONFIG_FILE";
 const HOME: &str = "HOME";
+
+/// Variables that name a service that gives credentials, and what `object_store` calls them.
+const IDENTITY_TOKEN: &str = "AWS_WEB_IDENTITY_TOKEN_FILE";
+const OF_IDENTITY: [(&str, Key); 4] = [
+    (IDENTITY_TOKEN, Key::WebIdentityTokenFile),
+    ("AWS_ROLE_ARN", Key::RoleArn),
+    ("AWS_ROLE_SESSION_NAME", Key::RoleSessionName),
+    ("AWS_ENDPOINT_URL_STS", Key::StsEndpoint),
+];
+const OF_MACHINE: [(&str, Key); 4] = [
+    (
+        "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+        Key::ContainerCredentialsRelativeUri,
+    ),
+    (
+        "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+        Key::ContainerCredentialsFullUri,
+    ),
+    (
+        "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
+        Key::ContainerAuthorizationTokenFile,
+    ),
+    (METADATA, Key::MetadataEndpoint),
+];
+const METADATA: &str = "AWS_EC2_METADATA_SERVICE_ENDPOINT";
+const NO_METADATA: &str = "AWS_EC2_METADATA_DISABLED";
 
 /// The region that servers of one's own believe to be in.
 const REGION_ELSE: &str = "us-east-1";
@@ -52,7 +79,7 @@ pub(super) struct Site {
     /// It is no part of AWS: the bucket stands in the path.
     pub is_own: bool,
     pub region: String,
-    pub credentials: AwsCredential,
+    pub credentials: Source,
 }
 
 impl Site {
@@ -71,8 +98,18 @@ impl Site {
 impl Settings {
     /// Asks for the variables that count; the values of all others stay where they are.
     pub fn from_variables(value: impl Fn(&str) -> Option<String>) -> Self {
-        let names = [KEY_ID, SECRET, TOKEN, CREDENTIALS_FILE, CONFIG_FILE, HOME];
-        let names = [names.as_slice(), &REGION, &ENDPOINT, &PROFILE].concat();
+        let names = [
+            KEY_ID,
+            SECRET,
+            TOKEN,
+            CREDENTIALS_FILE,
+            CONFIG_FILE,
+            HOME,
+            NO_METADATA,
+        ];
+        let services = [OF_IDENTITY, OF_MACHINE].concat();
+        let services: Vec<&str> = services.iter().map(|(name, _)| *name).collect();
+        let names = [&names[..], &REGION, &ENDPOINT, &PROFILE, &services].concat();
         let given = names
             .into_iter()
             .filter_map(|name| Some((name, value(name)?)));
@@ -142,45 +179,68 @@ impl Settings {
         })
     }
 
-    /// The credentials: of the variables, or else of the profile.
-    fn credentials(&self, profile: &Profile) -> Result<AwsCredential> {
+    /// Where credentials come from: the first of the table of [`super::credentials`].
+    fn credentials(&self, profile: &Profile) -> Result<Source> {
         let of_variables = (self.get(KEY_ID), self.get(SECRET), self.get(TOKEN));
-        let of_profile = || {
-            (
-                profile.get("aws_access_key_id"),
-                profile.get("aws_secret_access_key"),
-                profile.get("aws_session_token"),
-            )
-        };
-        let given = match of_variables {
-            (None, None, _) => of_profile(),
-            given => given,
-        };
-        let (Some(key_id), Some(secret_key), token) = given else {
-            let message =
-                "there are no credentials for S3: no access key, or no secret key with it";
-            return Err(Error::new(Kind::Permission, "connect to the store", message).advise(
-                "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or name a profile of ~/.aws/credentials in AWS_PROFILE",
-            ));
-        };
-        let is_sendable = |text: &String| text.bytes().all(|byte| byte.is_ascii_graphic());
-        if ![Some(&key_id), Some(&secret_key), token.as_ref()]
-            .into_iter()
-            .flatten()
-            .all(is_sendable)
-        {
-            let message = "the credentials for S3 hold characters that no credentials have";
-            return Err(
-                Error::new(Kind::Permission, "connect to the store", message)
-                    .advise("look for spaces and line ends in them"),
-            );
+        if of_variables.0.is_some() || of_variables.1.is_some() {
+            return fixed(of_variables);
         }
-        Ok(AwsCredential {
-            key_id,
-            secret_key,
-            token,
-        })
+        if self.get(IDENTITY_TOKEN).is_some() {
+            return Ok(self.service(&OF_IDENTITY));
+        }
+        let of_profile = (
+            profile.get("aws_access_key_id"),
+            profile.get("aws_secret_access_key"),
+            profile.get("aws_session_token"),
+        );
+        if of_profile.0.is_some() || of_profile.1.is_some() {
+            return fixed(of_profile);
+        }
+        if let Some(command) = profile.get("credential_process") {
+            return Ok(Source::Program(command));
+        }
+        let is_container = OF_MACHINE
+            .iter()
+            .any(|(name, _)| *name != METADATA && self.get(name).is_some());
+        let no_metadata = self.get(NO_METADATA);
+        let has_metadata = no_metadata.is_none_or(|value| !value.eq_ignore_ascii_case("true"));
+        if is_container || has_metadata {
+            return Ok(self.service(&OF_MACHINE));
+        }
+        Err(no_credentials("neither variables nor ~/.aws have any"))
     }
+
+    fn service(&self, variables: &[(&str, Key)]) -> Source {
+        let given = variables.iter();
+        let given = given.filter_map(|(name, key)| Some((*key, self.get(name)?)));
+        Source::Service(given.collect())
+    }
+}
+
+/// Credentials as they stand in variables or in a profile.
+fn fixed(given: (Option<String>, Option<String>, Option<String>)) -> Result<Source> {
+    let (Some(key_id), Some(secret_key), token) = given else {
+        return Err(no_credentials("no access key, or no secret key with it"));
+    };
+    let is_sendable = |text: &String| text.bytes().all(|byte| byte.is_ascii_graphic());
+    let texts = [Some(&key_id), Some(&secret_key), token.as_ref()];
+    if !texts.into_iter().flatten().all(is_sendable) {
+        let message = "the credentials for S3 hold characters that no credentials have";
+        return Err(
+            Error::new(Kind::Permission, "connect to the store", message)
+                .advise("look for spaces and line ends in them"),
+        );
+    }
+    Ok(Source::Fixed(AwsCredential {
+        key_id,
+        secret_key,
+        token,
+    }))
+}
+
+fn no_credentials(why: &str) -> Error {
+    let message = format!("there are no credentials for S3: {why}");
+    Error::new(Kind::Permission, "connect to the store", message).advise(NO_CREDENTIALS)
 }
 
 fn refuse(message: &str) -> Error {
@@ -216,24 +276,60 @@ mod tests {
         let text = "[default]\nregion=eu-west-1\n[profile own]\nregion = eu-west-2\nendpoint_url = http://h:1/\n";
         std::fs::write(aws.join("config"), text).unwrap();
         let home = (HOME, home.path().to_str().unwrap());
+        let key_of = |site: &Site| match &site.credentials {
+            Source::Fixed(credential) => credential.key_id.clone(),
+            other => panic!("{other:?}"),
+        };
         let found = site(&[home]).unwrap();
-        assert_eq!(found.credentials.key_id, "AD");
+        assert_eq!(key_of(&found), "AD");
         assert_eq!(found.root_of("b"), "https://b.s3.eu-west-1.amazonaws.com");
         assert_eq!(
             found.root_of("a.b"),
             "https://s3.eu-west-1.amazonaws.com/a.b"
         );
         let found = site(&[home, KEYS[0], KEYS[1], ("AWS_PROFILE", "own")]).unwrap();
-        assert_eq!(
-            (&*found.credentials.key_id, &*found.region),
-            ("AK", "eu-west-2")
-        );
+        assert_eq!((&*key_of(&found), &*found.region), ("AK", "eu-west-2"));
         assert_eq!(found.root_of("b"), "http://h:1/b");
         let found = site(&[home, ("AWS_ENDPOINT_URL", "http://g"), ("AWS_REGION", "r")]).unwrap();
         assert_eq!(
             (found.root_of("b"), &*found.region),
             ("http://g/b".to_owned(), "r")
         );
+    }
+
+    #[test]
+    fn credentials_come_from_the_first_that_has_them() {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::create_dir(home.path().join(".aws")).unwrap();
+        let text = "[default]\ncredential_process = /bin/ask --for 'me'\n[empty]\n";
+        std::fs::write(home.path().join(".aws/credentials"), text).unwrap();
+        let home = (HOME, home.path().to_str().unwrap());
+        let token = (IDENTITY_TOKEN, "/token");
+        let container = ("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "/of-me");
+        let nobody = ("AWS_PROFILE", "empty");
+        let off = (NO_METADATA, "True");
+        let found = |variables: &[(&str, &str)]| match site(variables).map(|site| site.credentials)
+        {
+            Ok(Source::Fixed(_)) => "fixed".to_owned(),
+            Ok(Source::Program(command)) => command,
+            Ok(Source::Service(settings)) => {
+                let keys: Vec<&str> = settings.iter().map(|(key, _)| key.as_ref()).collect();
+                format!("service {}", keys.join(" "))
+            }
+            Err(_) => "none".to_owned(),
+        };
+        let of_token = "service aws_web_identity_token_file";
+        assert_eq!(found(&[home, token, container, KEYS[0], KEYS[1]]), "fixed");
+        assert_eq!(found(&[home, token, container]), of_token);
+        assert_eq!(found(&[home, container]), "/bin/ask --for 'me'");
+        let of_container = "service aws_container_credentials_relative_uri";
+        assert_eq!(found(&[home, nobody, container, off]), of_container);
+        assert_eq!(
+            found(&[home, nobody, (METADATA, "http://m")]),
+            "service aws_metadata_endpoint"
+        );
+        assert_eq!(found(&[home, nobody]), "service ");
+        assert_eq!(found(&[home, nobody, off]), "none");
     }
 
     #[test]
