@@ -20,7 +20,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -66,7 +66,8 @@ class Proxy:
                 await writer.drain()
             writer.close()
 
-        await asyncio.gather(up(), down(), return_exceptions=True)
+        with suppress(asyncio.CancelledError):  # at the end
+            await asyncio.gather(up(), down(), return_exceptions=True)
 
 
 @contextmanager
@@ -81,6 +82,12 @@ def delayed(endpoint: str, latency_ms: float) -> Generator[tuple[str, Proxy]]:
     finally:
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        server.close()
+        loop.close()
 
 
 def timed(*command: str | Path, **environment: str) -> float:
@@ -98,7 +105,7 @@ def timed(*command: str | Path, **environment: str) -> float:
 def sort(server: Server, scratch: Path, endpoint: str) -> float:
     """Sort from the bucket to the bucket."""
     environment = {**server.environment, "AWS_ENDPOINT_URL": endpoint}
-    command = [GRISTMILL, "terasort", "s3://b/in", "s3://b/out", "--overwrite"]
+    command = [GRISTMILL, "terasort", "s3://bench/in", "s3://bench/out", "--overwrite"]
     return timed(*command, "--spill-dir", scratch, **environment)
 
 
@@ -113,10 +120,10 @@ def copy(server: Server, scratch: Path) -> tuple[float, float]:
         "NO_PROXY": "127.0.0.1",
     }
     folder = scratch / "copy"
-    down = timed("rclone", "copy", "s:b/in", folder, "--transfers", "4", **environment)
-    up = timed("rclone", "copy", folder, "s:b/copy", "--transfers", "4", **environment)
+    down = timed("rclone", "copy", "s:bench/in", folder, "--transfers", "4", **environment)
+    up = timed("rclone", "copy", folder, "s:bench/copy", "--transfers", "4", **environment)
     shutil.rmtree(folder)
-    shutil.rmtree(server.folder / "b" / "copy")
+    shutil.rmtree(server.folder / "bench" / "copy")
     return down, up
 
 
@@ -144,9 +151,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=options.folder) as made:
         scratch, buckets = Path(made) / "scratch", Path(made) / "buckets"
         scratch.mkdir()
-        (buckets / "b").mkdir(parents=True)
+        (buckets / "bench").mkdir(parents=True)
         with serving(buckets) as server:
-            timed(GRISTMILL, "teragen", options.rows, "s3://b/in", **server.environment)
+            timed(GRISTMILL, "teragen", options.rows, "s3://bench/in", **server.environment)
             pairs: list[dict[str, float]] = []
             for _ in range(options.pairs):
                 pairs.append(pair(server, scratch, options.latency_ms))
