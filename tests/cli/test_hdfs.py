@@ -306,7 +306,7 @@ def test_safe_mode_and_a_name_node_that_is_away(there: str, cluster: Cluster) ->
         time.sleep(0.002)
     cluster.tell("stop-name-node")
     try:
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=120)
         assert process.returncode == 1
         assert "no answer from" in errors
     finally:

@@ -9,6 +9,7 @@
 //! client reads `core-site.xml` and `hdfs-site.xml` itself, and knows name nodes that stand in for each other.
 
 use std::collections::HashMap;
+use std::mem;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -18,7 +19,7 @@ use hdfs_native::{Client, ClientBuilder, HdfsError};
 use tokio::runtime::Runtime;
 
 use super::SCHEME;
-use super::failures::{failure, silence};
+use super::failures::{failure, is_silence, silence};
 use crate::error::{Error, Kind, Result};
 use crate::storage::location::Location;
 use crate::storage::objects::retry::retry;
@@ -34,6 +35,10 @@ const THREADS: usize = 2;
 
 /// The port of a name node where none is named.
 const PORT: u16 = 8020;
+
+/// How often the client asks a name node that does not answer. It waits longer each time, up to 15 s.
+const TRIES: &str = "dfs.client.failover.max.attempts";
+const TRIES_OF_HOST: &str = "2";
 
 /// The client keeps idle connections to data nodes for 3 s where a fork finds them: it must not use them.
 const KEPT_BY_PARENT: Duration = Duration::from_millis(3_200);
@@ -120,8 +125,11 @@ impl Open {
             return Ok(client.clone());
         }
         let build = |place: &str| {
+            // A host of its own has no other to fail over to: what is configured is for those that have.
+            let tries = place.contains(':').then_some((TRIES, TRIES_OF_HOST));
             ClientBuilder::new()
                 .with_url(format!("{SCHEME}://{place}"))
+                .with_config(tries)
                 .with_io_runtime(self.runtime.handle().clone())
                 .build()
         };
@@ -164,8 +172,14 @@ impl There<'_> {
         &self,
         request: impl AsyncFn(&Client, &str) -> Result<T, HdfsError>,
     ) -> Result<T> {
+        let mut was_silent = false;
         retry(self.location.as_typed(), || {
-            self.once(0, request(&self.client, &self.path))
+            let done = self.once(0, request(&self.client, &self.path));
+            done.map_err(|error| match is_silence(&error) {
+                // The client has tried to connect for as long as is configured; once more, for a reply that was lost.
+                true if mem::replace(&mut was_silent, true) => error.final_error(),
+                _ => error,
+            })
         })
     }
 

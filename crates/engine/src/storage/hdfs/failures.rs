@@ -11,6 +11,9 @@ use crate::storage::location::Location;
 /// The detail that says which exception of Java's it was.
 const EXCEPTION: &str = "hdfs_exception";
 
+/// What stands there where nobody answered.
+const SILENCE: &str = "none";
+
 /// Where a name node is looked for, for messages.
 fn place(path: &Path) -> String {
     match Location::from(path).authority() {
@@ -31,7 +34,13 @@ pub fn silence(operation: &'static str, path: &Path, what: &str) -> Error {
             "check the host and the port (those of the name node's RPC, often 8020 or 9000), HADOOP_CONF_DIR, the data \
              nodes (hdfs dfsadmin -report) and the network, then run again",
         )
+        .detail(EXCEPTION, SILENCE)
         .retryable_error()
+}
+
+/// Whether it is the error of a node that does not answer.
+pub fn is_silence(error: &Error) -> bool {
+    error.detail_of(EXCEPTION) == Some(SILENCE)
 }
 
 /// The error of a request that failed.
