@@ -130,6 +130,8 @@ def serving(folder: Path) -> Generator[Cluster]:
             process.wait(20)
         process.kill()
         process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
 
 
 def settings(folder: Path, **values: object) -> Path:
