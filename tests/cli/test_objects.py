@@ -80,7 +80,13 @@ def put(records: Path, folder: Path) -> None:
     """Copy records to a store, an hour ago: every listing has them."""
     shutil.copytree(records, folder)
     for part in folder.iterdir():
-        os.utime(part, times=(time.time() - 3600,) * 2)
+        make_old(part)
+
+
+def make_old(path: Path) -> None:
+    """Have a file be of an hour ago."""
+    then = time.time() - 3600
+    os.utime(path, times=(then, then))
 
 
 @pytest.mark.parametrize(
@@ -97,6 +103,7 @@ def test_terasort(memory: tuple[str, ...], tera: tuple[Path, Tree], store: Path)
     assert "exists" in failure(*command)
     for name in ("part-r-00007", "part-r-00001"):  # of an output with more parts, and another
         (store / "out" / name).write_bytes(b"old")
+        make_old(store / "out" / name)
     faulty(*command, "--overwrite")
     assert objects(store / "out") == wanted
     found = report("teravalidate", url(store / "out"), "--against", url(store / "in"))
