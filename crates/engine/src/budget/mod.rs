@@ -55,9 +55,6 @@ impl From<u64> for Room {
     }
 }
 
-/// Most that is lent at once.
-const LENT_BYTES_MAX: u64 = 128 << 20;
-
 /// A limit on memory, shared by all tasks of a job.
 ///
 /// ```
@@ -80,8 +77,6 @@ pub struct Budget {
 struct Ledger {
     limit_bytes: u64,
     used_bytes: u64,
-    /// Those of them that are lent: see [`Budget::reserve_up_to`].
-    lent_bytes: u64,
     peak_bytes: u64,
     by_name: BTreeMap<&'static str, u64>,
 }
@@ -92,7 +87,6 @@ impl Budget {
         let ledger = Ledger {
             limit_bytes,
             used_bytes: 0,
-            lent_bytes: 0,
             peak_bytes: 0,
             by_name: BTreeMap::new(),
         };
@@ -124,7 +118,7 @@ impl Budget {
         name: &'static str,
         bytes: u64,
     ) -> Result<Reservation> {
-        if ledger.used_bytes - ledger.lent_bytes + bytes > ledger.limit_bytes {
+        if ledger.used_bytes + bytes > ledger.limit_bytes {
             return Err(ledger.refusal(name, bytes));
         }
         ledger.used_bytes += bytes;
@@ -134,22 +128,17 @@ impl Budget {
             budget: self.clone(),
             name,
             bytes,
-            is_lent: false,
         })
     }
 
-    /// Lends `each` bytes to `name` as many times as there is room for, at most `most`; and says how often. No more than
-    /// half of the budget is lent, and 128 MiB. Whoever cannot do without memory gets it all the same: until what is lent comes
-    /// back, so much more than the limit may be in use.
+    /// Reserves `each` bytes for `name` as many times as there is room for, at most `most`; and says how often.
     ///
     /// ```
     /// use gristmill_engine::budget::Budget;
     /// let budget = Budget::new(1000);
     /// let (granted, _memory) = budget.reserve_up_to("read ahead", 300, 8)?;
-    /// assert_eq!((granted, budget.used_bytes()), (1, 300));
+    /// assert_eq!((granted, budget.used_bytes()), (3, 900));
     /// assert_eq!(budget.reserve_up_to("read ahead", 300, 8)?.0, 0);
-    /// assert!(budget.reserve("buffers", 1000).is_ok());
-    /// assert!(budget.reserve("buffers", 1001).is_err());
     /// # Ok::<(), gristmill_engine::Error>(())
     /// ```
     pub fn reserve_up_to(
@@ -160,12 +149,8 @@ impl Budget {
     ) -> Result<(usize, Reservation)> {
         let mut ledger = self.lock();
         let free = ledger.limit_bytes.saturating_sub(ledger.used_bytes);
-        let lendable = (ledger.limit_bytes / 2).min(LENT_BYTES_MAX);
-        let free = free.min(lendable.saturating_sub(ledger.lent_bytes));
         let granted = free.checked_div(each).unwrap_or(0).min(most as u64);
-        let mut memory = self.reserve_in(&mut ledger, name, granted * each)?;
-        memory.is_lent = true;
-        ledger.lent_bytes += memory.bytes;
+        let memory = self.reserve_in(&mut ledger, name, granted * each)?;
         Ok((granted as usize, memory))
     }
 
@@ -221,16 +206,12 @@ pub struct Reservation {
     budget: Budget,
     name: &'static str,
     bytes: u64,
-    is_lent: bool,
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
         let mut ledger = self.budget.lock();
         ledger.used_bytes -= self.bytes;
-        if self.is_lent {
-            ledger.lent_bytes -= self.bytes;
-        }
         if let Some(held) = ledger.by_name.get_mut(self.name) {
             *held -= self.bytes;
             if *held == 0 {

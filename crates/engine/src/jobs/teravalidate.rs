@@ -19,7 +19,8 @@ use crate::split::{check_unchanged, check_whole_records, input_files, splits, st
 use crate::storage::input::InputFile;
 use crate::storage::location::Location;
 use crate::task::{
-    InProcess, Node, TaskContext, TaskReport, TaskSpec, VALIDATE_WORKER_BYTES, ValidateSpec,
+    InProcess, JobShared, Node, TaskContext, TaskReport, TaskSpec, VALIDATE_WORKER_BYTES,
+    ValidateSpec,
 };
 
 const RECORD: u64 = RECORD_BYTES as u64;
@@ -146,7 +147,11 @@ fn check(job: &mut Job<'_>, stage: &'static str, files: &[InputFile]) -> Result<
     let tasks = pieces.into_iter().map(task).collect();
     let stage = Stage::new(stage, sizes.iter().sum(), tasks);
     let node = Node::new(job.environment.store.clone(), job.budget());
-    let context = TaskContext::new(job.shared(files.to_vec()), node, InProcess::Nothing);
+    let shared = JobShared {
+        ahead_bytes: job.bytes_beside(VALIDATE_WORKER_BYTES, files),
+        ..job.shared(files.to_vec())
+    };
+    let context = TaskContext::new(shared, node, InProcess::Nothing);
     let reports = job.run_stage(stage, &context, None)?;
     check_unchanged(job.store(), files)?;
     let mut found = Found {

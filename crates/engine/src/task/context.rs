@@ -44,6 +44,10 @@ pub struct JobShared {
     pub durable: bool,
     /// Whether reports carry a CRC of each file of user code, so that a resumed job can check the file.
     pub checkpoint_outputs: bool,
+    /// Memory that each task has for parts of uploads on their way, beside the part that it fills: the job holds it.
+    pub parts_bytes: u64,
+    /// Memory that each task has for reading a far store ahead, beside its buffers.
+    pub ahead_bytes: u64,
     /// Where the records are kept that user code failed at, if anywhere.
     pub failures: Option<Failures>,
 }
@@ -191,14 +195,10 @@ impl TaskContext {
     }
 
     /// How parts of a file of `bytes` bytes, or of several as long, are sent: several at once, where it is an upload and
-    /// the budget has memory for them.
-    pub(super) fn sending(&self, path: &Location, bytes: u64) -> Result<Option<Arc<Sending>>> {
-        if !self.node.store.sends_parts(path) {
-            return Ok(None);
-        }
-        let (each, budget) = (part_bytes(bytes), &self.node.budget);
-        let (granted, memory) = budget.reserve_up_to("parts to send", each, PARTS_AT_ONCE)?;
-        Ok((granted > 0).then(|| Sending::new(granted, Some(memory))))
+    /// the job has memory for them.
+    pub(super) fn sending(&self, path: &Location, bytes: u64) -> Option<Arc<Sending>> {
+        let granted = (self.job.parts_bytes / part_bytes(bytes)).min(PARTS_AT_ONCE) as usize;
+        (granted > 0 && self.node.store.sends_parts(path)).then(|| Sending::new(granted))
     }
 
     /// The output stream.

@@ -57,7 +57,7 @@ impl TaskKind for GenerateSpec {
             .store
             .create(&self.file.path, self.file.bytes, Caching::Direct)?;
         let file: Arc<dyn WriteFile> = Arc::from(file);
-        if let Some(sending) = context.sending(&self.file.path, self.file.bytes)? {
+        if let Some(sending) = context.sending(&self.file.path, self.file.bytes) {
             file.send_by(&sending);
         }
         OverlappedWriter::run(&mut scratch.buffers, TRANSFER_BYTES, |writer| {

@@ -184,7 +184,7 @@ fn merge<S: Shape>(
         MergeTarget::File(path) => (Some(path), 0),
         MergeTarget::Stream => (None, 0),
     };
-    let sending = path.map_or(Ok(None), |path| context.sending(path, longest))?;
+    let sending = path.and_then(|path| context.sending(path, longest));
     if let Some(sending) = &sending {
         targets.iter().for_each(|(file, ..)| file.send_by(sending));
     }

@@ -73,9 +73,9 @@ impl TaskKind for ReduceSpec {
         };
         let (scratch, batch_records) = (&mut scratch.reduce, self.batch_records);
         let longest = self.ranges.iter().max_by_key(|range| range.file.bytes);
-        let sending = longest.map(|range| context.sending(&range.file.path, range.file.bytes));
+        let sending = longest.and_then(|range| context.sending(&range.file.path, range.file.bytes));
         reduce_ranges(
-            (&context.node.store, sending.transpose()?.flatten()),
+            (&context.node.store, sending),
             &source,
             &ranges,
             batch_records,

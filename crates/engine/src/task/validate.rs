@@ -49,10 +49,6 @@ impl TaskKind for ValidateSpec {
     type Report = ValidateReport;
 
     fn run(&self, (context, attempt, scratch): With<'_>) -> Result<Self::Report> {
-        let _memory = context
-            .node
-            .budget
-            .reserve("input buffers", VALIDATE_WORKER_BYTES)?;
         let piece = self.piece;
         let input = &context.job.files[piece.file];
         let cached = context.node.store.open_input(input, Caching::Cached)?;
@@ -62,13 +58,13 @@ impl TaskKind for ValidateSpec {
             context.node.store.open_input(input, Caching::Direct)?
         };
         // The two buffers in one, and as many of that length as there is memory for.
-        let far = if file.is_far() { RANGES_AT_ONCE } else { 0 };
-        let budget = &context.node.budget;
-        let (ahead, _memory) = budget.reserve_up_to("read ahead", VALIDATE_WORKER_BYTES, far)?;
-        let (block, count) = match ahead {
-            0 => (BLOCK_TRANSFER, 2),
-            _ => (2 * BLOCK_TRANSFER, 1 + ahead),
+        let ahead = context.job.ahead_bytes / VALIDATE_WORKER_BYTES;
+        let (block, count) = match ahead.min(RANGES_AT_ONCE as u64) as usize {
+            ahead if ahead > 0 && file.is_far() => (2 * BLOCK_TRANSFER, 1 + ahead),
+            _ => (BLOCK_TRANSFER, 2),
         };
+        let budget = &context.node.budget;
+        let _memory = budget.reserve("input buffers", (block * count) as u64)?;
         let mut check = OrderCheck::default();
         let mut checksum = Checksum::new(RECORD_BYTES);
         read_through(

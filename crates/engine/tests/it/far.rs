@@ -126,7 +126,7 @@ fn parts_are_sent_at_once_and_in_order() {
         let (objects, path, _folder) = far(0);
         let store = ObjectStore::new(objects.clone());
         let file = store.create(&path, 0, Caching::Direct).unwrap();
-        file.send_by(&Sending::new(granted, None));
+        file.send_by(&Sending::new(granted));
         for (number, piece) in want.chunks(999_999).enumerate() {
             file.write_at(piece, number as u64 * 999_999).unwrap();
         }
@@ -149,7 +149,7 @@ fn a_part_that_cannot_be_sent_ends_the_upload() {
         let (objects, path, _folder) = far(refused);
         let store = ObjectStore::new(objects.clone());
         let file = store.create(&path, 0, Caching::Direct).unwrap();
-        file.send_by(&Sending::new(3, None));
+        file.send_by(&Sending::new(3));
         let piece = vec![7; 8 << 20];
         let written = (0..8_u64).try_for_each(|at| file.write_at(&piece, at << 23));
         let ended = written.and_then(|()| file.finish().map(drop));

@@ -20,6 +20,7 @@ use crate::runner::usage::PeakMemory;
 use crate::runner::{Control, Runner, StageProgress};
 use crate::storage::input::InputFile;
 use crate::storage::objects::part_bytes;
+use crate::storage::objects::sending::PARTS_AT_ONCE;
 use crate::storage::stores::Stores;
 use crate::sys::memory::resident_bytes;
 use crate::sys::usage::counts_device_bytes;
@@ -166,14 +167,31 @@ impl<'a> Job<'a> {
         Budget::of(self.room())
     }
 
-    /// What workers hold of parts that they upload.
+    /// What workers hold of parts that they upload: each the one that it fills, and those on their way.
     fn upload_bytes(&self, files: &[InputFile]) -> u64 {
         let output = self.asked.output.map(Output::path);
         if output.is_none_or(|path| self.store().publisher(path).is_none()) {
             return 0;
         }
-        let bytes = files.iter().map(|file| file.stat.bytes).sum();
-        self.workers as u64 * part_bytes(bytes)
+        self.workers as u64 * (part_of(files) + self.parts_bytes(files))
+    }
+
+    /// What a worker has for parts on their way: of all workers together, at most a sixteenth of the memory, in whole parts. So
+    /// the plan knows of it, and no task takes memory that another one needs.
+    pub(in crate::jobs) fn parts_bytes(&self, files: &[InputFile]) -> u64 {
+        let output = self.asked.output.map(Output::path);
+        if !output.is_some_and(|path| self.store().sends_parts(path)) {
+            return 0;
+        }
+        let part = part_of(files);
+        let parts = self.memory_bytes / 16 / (self.workers as u64 * part);
+        parts.min(PARTS_AT_ONCE) * part
+    }
+
+    /// What each worker has beside `worker_bytes`, where all have those.
+    pub(in crate::jobs) fn bytes_beside(&self, worker_bytes: u64, files: &[InputFile]) -> u64 {
+        let share = self.room_for(files).free_bytes() / self.workers as u64;
+        share.saturating_sub(worker_bytes)
     }
 
     /// What the driver and each worker process make of a list of files while the job runs: the history's line of them,
@@ -236,4 +254,9 @@ impl<'a> Job<'a> {
             Ok(())
         }
     }
+}
+
+/// Bytes of a part of an output that is as long as the input.
+fn part_of(files: &[InputFile]) -> u64 {
+    part_bytes(files.iter().map(|file| file.stat.bytes).sum())
 }

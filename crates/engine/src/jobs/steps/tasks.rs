@@ -53,8 +53,9 @@ impl Job<'_> {
     pub(in crate::jobs) fn shared(&self, files: Vec<InputFile>) -> JobShared {
         JobShared {
             job_id: self.environment.job_id.clone(),
-            files,
             durable: self.durable(),
+            parts_bytes: self.parts_bytes(&files),
+            files,
             ..JobShared::default()
         }
     }

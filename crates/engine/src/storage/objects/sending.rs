@@ -1,11 +1,11 @@
-//! The parts of uploads that are on their way: several at once, in memory that is reserved.
+//! The parts of uploads that are on their way: several at once, in memory that the job has set aside.
 //!
 //! ```text
 //!   UploadWriter ── part, full ──▶ waits until one may go ──▶ a thread of its own: put_part ──▶ what the store said
 //!                  ◀── its memory, for another part ────────────┘
 //! ```
 //!
-//! All files that a task writes share one [`Sending`]: so its memory is what was reserved, however many they are. The
+//! All files that a task writes share one [`Sending`]: so its memory is what was granted, however many they are. The
 //! rule that must hold: no more parts are on their way than were granted, and each is one until its reply is there.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -14,18 +14,16 @@ use std::thread::{Builder, JoinHandle};
 use bytes::BytesMut;
 
 use super::{Objects, Part, UploadPart};
-use crate::budget::Reservation;
 use crate::error::{Error, Result};
 
 /// Parts on their way at once, for each task: two tasks fill 1 GB/s at 50 ms so.
-pub const PARTS_AT_ONCE: usize = 4;
+pub const PARTS_AT_ONCE: u64 = 4;
 
 /// How many parts may be on their way at once, and their memory.
 #[derive(Debug)]
 pub struct Sending {
     state: Mutex<State>,
     landed: Condvar,
-    _memory: Option<Reservation>,
 }
 
 #[derive(Debug)]
@@ -40,8 +38,8 @@ struct State {
 pub(super) type OnItsWay = JoinHandle<Result<UploadPart>>;
 
 impl Sending {
-    /// `at_once` parts, at least one, in `memory`.
-    pub fn new(at_once: usize, memory: Option<Reservation>) -> Arc<Self> {
+    /// `at_once` parts, at least one, for which the job has memory.
+    pub fn new(at_once: usize) -> Arc<Self> {
         let state = State {
             free: at_once.max(1),
             spare: Vec::new(),
@@ -49,7 +47,6 @@ impl Sending {
         Arc::new(Sending {
             state: Mutex::new(state),
             landed: Condvar::new(),
-            _memory: memory,
         })
     }
 
