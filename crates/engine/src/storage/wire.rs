@@ -20,6 +20,7 @@ use object_store::client::{
 };
 use tokio::runtime::Runtime;
 
+use super::per_process::PerProcess;
 use crate::error::{Error, Kind, Result};
 
 /// A connection that is not there by then will not come.
@@ -39,17 +40,10 @@ const THREADS: usize = 2;
 /// The longest reply that is no part of an object: a thousand names are a few hundred kB.
 const REPLY_BYTES_MAX: usize = 64 << 20;
 
-/// What sends requests: the connections of one process, and behind it those of its forks.
+/// What sends requests.
 #[derive(Debug, Default)]
 pub struct Wire {
-    ours: OnceLock<Open>,
-    of_fork: OnceLock<Box<Wire>>,
-}
-
-#[derive(Debug)]
-struct Open {
-    process: u32,
-    began: Result<Connections>,
+    open: PerProcess<Result<Connections>>,
 }
 
 #[derive(Debug)]
@@ -86,20 +80,9 @@ pub fn limit(bytes: usize) -> Duration {
 }
 
 impl Wire {
-    /// The connections of this process: those of the process that it was forked from are not its own.
     fn connections(&self) -> Result<&Connections> {
-        let process = std::process::id();
-        let mut wire = self;
-        loop {
-            let open = wire.ours.get_or_init(|| Open {
-                process,
-                began: Connections::begin(),
-            });
-            if open.process == process {
-                return open.began.as_ref().map_err(Clone::clone);
-            }
-            wire = wire.of_fork.get_or_init(Box::default);
-        }
+        let open = self.open.get(|_is_fork| Connections::begin());
+        open.as_ref().map_err(Clone::clone)
     }
 
     /// Waits for what makes its own requests.
