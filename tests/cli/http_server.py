@@ -15,8 +15,8 @@ class Files:
 
     The first part of a path says how the server behaves: `good` sends ranges and ETags, `dated`
     has no ETags, `weak` has weak ones, `whole` sends no ranges, `bare` says nothing of versions,
-    `flaky` refuses each third request, `changing` has another version after each range, and
-    `locked` refuses all.
+    `flaky` refuses each third request, `changing` has another version after each range, `new` after each
+    request, and `locked` refuses all.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -86,6 +86,8 @@ class _Handler(BaseHTTPRequestHandler):
                 return modified
             case "weak":
                 return {"ETag": f'W/"{path.name}"'}
+            case "new":
+                return {"ETag": f'"{self.files.asked[how]}"'}
             case "changing":
                 return {"ETag": f'"{self.files.asked["changing ranges"]}"'}
             case _:

@@ -78,6 +78,7 @@ def test_what_cannot_be_read_is_refused_with_what_to_do(files: Files) -> None:
         "whole": "does not send ranges",
         "bare": "no ETag and no Last-Modified",
         "changing": "it was replaced while the job read it",
+        "new": "it was replaced while the job read it",
         "locked": "answered 403",
     }.items():
         error = failure("sort", files.url(how, "large"), "-o", "no")

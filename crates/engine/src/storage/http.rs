@@ -70,6 +70,21 @@ impl Version {
     }
 }
 
+impl Found {
+    /// The same in the words of all stores.
+    fn stat(&self) -> Stat {
+        Stat {
+            kind: FileKind::File,
+            bytes: self.bytes,
+            modified_ns: 0, // the version says more
+            identity: (
+                0,
+                u64::from(crc32fast::hash(self.version.text().as_bytes())),
+            ),
+        }
+    }
+}
+
 impl Http {
     /// Files of servers that are reached by `wire`.
     pub fn new(wire: Arc<Wire>) -> Self {
@@ -86,6 +101,15 @@ impl Http {
                 StatusCode::NOT_FOUND | StatusCode::GONE => Ok(None),
                 status => Err(refused(OPERATION, path, status)),
             }
+        })
+    }
+
+    fn file(&self, path: &Path) -> Result<HttpFile> {
+        let found = self.found(path)?;
+        Ok(HttpFile {
+            store: Http::new(self.wire.clone()),
+            path: path.to_owned(),
+            found: found.ok_or_else(|| not_there("open the input", path))?,
         })
     }
 
@@ -193,15 +217,7 @@ fn refused(operation: &'static str, path: &Path, status: StatusCode) -> Error {
 impl Store for Http {
     fn stat(&self, path: &Path) -> Result<Option<Stat>> {
         let found = self.found(path)?;
-        Ok(found.map(|found| Stat {
-            kind: FileKind::File,
-            bytes: found.bytes,
-            modified_ns: 0, // the version says more
-            identity: (
-                0,
-                u64::from(crc32fast::hash(found.version.text().as_bytes())),
-            ),
-        }))
+        Ok(found.map(|found| found.stat()))
     }
 
     fn list(&self, directory: &Path) -> Result<Vec<PathBuf>> {
@@ -212,13 +228,21 @@ impl Store for Http {
     }
 
     fn open(&self, path: &Path, _caching: Caching) -> Result<Box<dyn ReadFile>> {
-        let found = self.found(path)?;
-        let found = found.ok_or_else(|| not_there("open the input", path))?;
-        Ok(Box::new(HttpFile {
-            store: Http::new(self.wire.clone()),
-            path: path.to_owned(),
-            found,
-        }))
+        self.file(path)
+            .map(|file| Box::new(file) as Box<dyn ReadFile>)
+    }
+
+    fn open_found(
+        &self,
+        path: &Path,
+        found: &Stat,
+        _caching: Caching,
+    ) -> Result<Box<dyn ReadFile>> {
+        let file = self.file(path)?;
+        if file.found.stat() != *found {
+            return Err(replaced(path));
+        }
+        Ok(Box::new(file))
     }
 }
 
