@@ -17,7 +17,8 @@ use crate::record::arena::{Arena, Claim};
 use crate::record::checksum::Checksum;
 use crate::storage::direct::ended_early;
 use crate::storage::input::{InputFile, InputRange};
-use crate::storage::overlap::{self, TRANSFER_BYTES};
+use crate::storage::overlap::TRANSFER_BYTES;
+use crate::storage::read_ahead::read_into;
 use crate::storage::stores::Stores;
 use crate::storage::{BLOCK_BYTES, Caching};
 
@@ -133,7 +134,7 @@ fn read_piece<'a>(
     let mut claim = input.arena.claim(start..start + room)?;
     let mut taken = 0;
     let block = block_bytes(input.record_bytes);
-    overlap::read_into(&*file, piece.offset, claim.bytes(), block, |data| {
+    read_into(&*file, piece.offset, claim.bytes(), block, |data| {
         let wanted = data.len().min((piece.bytes - taken) as usize);
         taken += wanted as u64;
         whole_records(

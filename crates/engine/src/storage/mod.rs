@@ -25,6 +25,7 @@ pub mod overlap;
 pub mod per_process;
 mod private;
 pub mod probe;
+pub mod read_ahead;
 pub mod sequential;
 pub mod stores;
 pub mod stream;

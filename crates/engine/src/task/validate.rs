@@ -10,8 +10,9 @@ use crate::record::RECORD_BYTES;
 use crate::record::checksum::Checksum;
 use crate::storage::direct::ended_early;
 use crate::storage::input::InputRange;
-use crate::storage::overlap::{RANGES_AT_ONCE, TRANSFER_BYTES, read_through};
+use crate::storage::overlap::TRANSFER_BYTES;
 use crate::storage::probe::resident_share;
+use crate::storage::read_ahead::{RANGES_AT_ONCE, read_through};
 use crate::storage::{BLOCK_BYTES, Caching, ReadFile};
 
 /// Which range to check.

@@ -18,7 +18,8 @@ use crate::record::RECORD_BYTES;
 use crate::record::checksum::Checksum;
 use crate::record::shape::{Shape, ShapeKind};
 use crate::reduce::RangeProof;
-use crate::storage::overlap::{OverlappedWriter, read_through};
+use crate::storage::overlap::OverlappedWriter;
+use crate::storage::read_ahead::read_through;
 use crate::storage::{Caching, Store, WriteFile};
 
 /// Bytes that are read at once. Each worker has two such buffers, and the records that they hold: less than the least

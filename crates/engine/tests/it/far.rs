@@ -15,7 +15,7 @@ use gristmill_engine::storage::objects::sending::Sending;
 use gristmill_engine::storage::objects::{
     KeptPart, Object, ObjectStore, Objects, Part, Upload, UploadPart,
 };
-use gristmill_engine::storage::overlap::{RANGES_AT_ONCE, read_into, read_through};
+use gristmill_engine::storage::read_ahead::{RANGES_AT_ONCE, read_into, read_through};
 use gristmill_engine::storage::{Caching, Output as _, Store as _};
 use gristmill_engine::{Error, Kind};
 use tempfile::TempDir;

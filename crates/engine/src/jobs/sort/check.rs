@@ -8,7 +8,8 @@ use crate::error::{Error, Kind, Result};
 use crate::jobs::steps::Job;
 use crate::record::shape::Shape;
 use crate::storage::Caching;
-use crate::storage::overlap::{TRANSFER_BYTES, read_through};
+use crate::storage::overlap::TRANSFER_BYTES;
+use crate::storage::read_ahead::read_through;
 use crate::storage::stream::{File, read_some};
 
 /// Bytes of a disordered record that are shown.
