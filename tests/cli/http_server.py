@@ -15,8 +15,8 @@ class Files:
 
     The first part of a path says how the server behaves: `good` sends ranges and ETags, `dated`
     has no ETags, `weak` has weak ones, `whole` sends no ranges, `bare` says nothing of versions,
-    `flaky` refuses each third request, `changing` has another version after each range, `new` after each
-    request, and `locked` refuses all.
+    `flaky` refuses each third request, `changing` has another version after each range, `new`
+    after each request, and `locked` refuses all.
     """
 
     def __init__(self, folder: Path) -> None:
