@@ -109,3 +109,32 @@ def killed_again_and_again(
 def is_over(done: Done) -> bool:
     """Whether the job has come to its end: now, or just before the kill meant for it."""
     return done.status == 0 or (done.status == 1 and "it is over: succeeded" in done.stderr)
+
+
+def killed_in_a_store(
+    begun: Callable[..., subprocess.Popen[str]],
+    command: list[str | Path],
+    home: Path,
+    *,
+    kills: int,
+    after: Callable[[], None] = lambda: None,
+) -> int:
+    """Kill a job, and what resumes it, so often; at last let it end. Returns how many were killed.
+
+    `begun` starts a command; `after` looks at what each kill left.
+    """
+    process = begun(*command)
+    wait_for_history(home, process, "job_began")
+    killed = 0
+    while True:
+        time.sleep(random.uniform(0, 0.6 if killed else 0.1))
+        if killed < kills:
+            process.kill()
+        _, errors = process.communicate(timeout=60)
+        if process.returncode != -signal.SIGKILL:
+            assert process.returncode == 0 or "it is over: succeeded" in errors, errors
+            assert events_of(home)[-1]["event"] == "job_finished"
+            return killed
+        killed += 1
+        after()
+        process = begun("resume", "last")

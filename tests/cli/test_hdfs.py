@@ -17,7 +17,7 @@ from tests.optional import missing
 from .harness import GRISTMILL, clean_environment, failure, report, run
 from .hdfs_server import NOBODY, Cluster, HdfsMissing, local, serving, settings
 from .own_code import Bench
-from .resuming import events_of, wait_for_history
+from .resuming import killed_in_a_store
 
 #: So little memory that 30 MB make runs.
 RUNS = ("--memory", "39M", "--workers", "2")
@@ -156,29 +156,19 @@ def test_killed_at_any_moment(job: str, there: str, home: Path) -> None:
     command = ["terasort", "in", f"{there}/out", *memory, "--partitions", "3", "--history"]
     for path in home.glob("jobs/*"):
         assert not list(path.glob("events.jsonl"))
-    process = begun(*command)
-    wait_for_history(home, process, "job_began")
-    killed = 0
-    while True:
-        time.sleep(random.uniform(0, 0.6 if killed else 0.1))
-        if killed < KILLS:
-            process.kill()
-        _, errors = process.communicate(timeout=60)
-        if process.returncode != -signal.SIGKILL:
-            assert process.returncode == 0 or "it is over: succeeded" in errors, errors
-            break
-        killed += 1
+
+    def every_part_is_whole() -> None:
         wanted = local(Path("out"))
         if is_there(f"{there}/out") and not is_there(f"{there}/out/_SUCCESS"):
             found = files(f"{there}/out")
             assert all(wanted[name] == data for name, data in found.items())
-        process = begun("resume", "last")
-    assert events_of(home)[-1]["event"] == "job_finished"
+
+    killed_in_a_store(begun, [*command], home, kills=KILLS, after=every_part_is_whole)
     assert files(f"{there}/out") == local(Path("out"))
     assert nothing_staged(f"{there}/out")
 
 
-def begun(*command: str) -> subprocess.Popen[str]:
+def begun(*command: str | Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [GRISTMILL, *command],
         stdout=subprocess.PIPE,

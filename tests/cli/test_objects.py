@@ -18,7 +18,7 @@ import pytest
 
 from .harness import GRISTMILL, clean_environment, failure, report, run
 from .own_code import Bench
-from .resuming import Tree, events_of, wait_for_history
+from .resuming import Tree, killed_in_a_store
 
 FAULTS = "refused=0.08,lost=0.05,late_ms=300"
 
@@ -164,31 +164,13 @@ def test_killed_at_any_moment(
         }[job]
         command = ["terasort", url(store / "in"), url(out), *memory, *more]
     shutil.rmtree(home, ignore_errors=True)
-    killed = kill_and_resume(command, home)
+    killed = killed_in_a_store(begun, command, home, kills=KILLS)
     assert objects(out) == wanted
     assert hidden(Path()) == []
     assert killed >= 1, "the job was over before it could be killed"
 
 
-def kill_and_resume(command: list[str | Path], home: Path) -> int:
-    """Kill a job, and what resumes it, again and again; at last let it end."""
-    process = begun(command)
-    wait_for_history(home, process, "job_began")
-    killed = 0
-    while True:
-        time.sleep(random.uniform(0, 0.6 if killed else 0.1))
-        if killed < KILLS:
-            process.kill()
-        _, errors = process.communicate(timeout=60)
-        if process.returncode != -signal.SIGKILL:
-            assert process.returncode == 0 or "it is over: succeeded" in errors, errors
-            assert events_of(home)[-1]["event"] == "job_finished"
-            return killed
-        killed += 1
-        process = begun(["resume", "last"])
-
-
-def begun(command: list[str | Path]) -> subprocess.Popen[str]:
+def begun(*command: str | Path) -> subprocess.Popen[str]:
     faults = f"{FAULTS},seed={random.randrange(1 << 20)}"
     return subprocess.Popen(
         [GRISTMILL, *map(str, command)],

@@ -16,7 +16,7 @@ from tests.optional import missing
 
 from .harness import GRISTMILL, clean_environment, failure, report, run
 from .own_code import Bench
-from .resuming import Tree, events_of, wait_for_history
+from .resuming import Tree, killed_in_a_store
 from .s3_server import Bucket, Server, ServerMissing, serving
 
 #: So little memory, beside the parts that are uploaded, that 30 MB make runs.
@@ -215,27 +215,13 @@ def test_killed_at_any_moment(job: str, bucket: Bucket, home: Path) -> None:
     memory = {"memory": ("--memory", "400M"), "runs": RUNS}[job]
     run("teragen", "300k", bucket.url("in"), "--files", "2")
     shutil.rmtree(home, ignore_errors=True)
-    process = begun(
-        "terasort", bucket.url("in"), bucket.url("out"), *memory, "--partitions", "3", "--history"
-    )
-    wait_for_history(home, process, "job_began")
-    killed = 0
-    while True:
-        time.sleep(random.uniform(0, 0.6 if killed else 0.1))
-        if killed < KILLS:
-            process.kill()
-        _, errors = process.communicate(timeout=60)
-        if process.returncode != -signal.SIGKILL:
-            assert process.returncode == 0 or "it is over: succeeded" in errors, errors
-            break
-        killed += 1
-        process = begun("resume", "last")
-    assert events_of(home)[-1]["event"] == "job_finished"
+    command = ["terasort", bucket.url("in"), bucket.url("out"), *memory, "--partitions", "3"]
+    killed_in_a_store(begun, [*command, "--history"], home, kills=KILLS)
     assert bucket.objects("out") == parts(Path("out"))
     assert bucket.uploads() == []
 
 
-def begun(*command: str) -> subprocess.Popen[str]:
+def begun(*command: str | Path) -> subprocess.Popen[str]:
     """Start a job; some of its requests are refused, or lose their reply."""
     faults = f"refused=0.08,lost=0.05,seed={random.randrange(1 << 20)}"
     return subprocess.Popen(
