@@ -183,8 +183,7 @@ impl Committer for UploadCommitter<'_> {
             };
             let objects = self.objects()?;
             let path = upload.path.as_typed();
-            let kept = objects.parts(path, &upload.id)?;
-            if !kept.is_some_and(|kept| upload.is_kept(&kept)) {
+            if !objects.has(upload)? {
                 let message = "the store does not have the parts that were sent";
                 return Err(Error::new(Kind::Proof, "publish the output", message).with_path(path));
             }

@@ -148,6 +148,15 @@ pub trait Publisher: Output {
     /// The parts that an upload has, in order; nothing where there is no such upload.
     fn parts(&self, path: &Path, id: &str) -> Result<Option<Vec<KeptPart>>>;
 
+    /// Whether an upload is there as it was sent, or has made its file already.
+    fn has(&self, upload: &Upload) -> Result<bool> {
+        let path = upload.path.as_typed();
+        match self.parts(path, &upload.id)? {
+            Some(kept) => Ok(upload.is_kept(&kept)),
+            None => Ok(self.head(path)?.is_some_and(|file| upload.made(&file))),
+        }
+    }
+
     /// Makes the file, at once. Fails where there is no such upload, and no file that it made.
     fn complete(&self, upload: &Upload) -> Result<()>;
 

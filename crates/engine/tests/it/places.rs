@@ -403,3 +403,38 @@ fn a_committer_publishes_what_is_named_and_leaves_no_upload() {
     assert!(!there().contains(&"_SUCCESS".to_owned()) && !there().contains(&"part-0".to_owned()));
     assert_eq!(std::fs::read_dir(&spill[0]).unwrap().count(), 0);
 }
+
+/// Of an output that is one object: what a job that was killed has completed is published, what the store has lost is not.
+#[test]
+fn one_object_is_published_once_it_is_complete() {
+    let folder = tempfile::tempdir().unwrap();
+    let spill = [folder.path().to_owned()];
+    let stores = Stores::with(Arc::new(Local), FAULTS, Settings::default());
+    let target = Location::from(&*format!("objects://{}/out", folder.path().display()));
+    let objects = stores.publisher(&target).unwrap();
+    for (bytes, is_lost) in [(b"first", false), (b"other", true)] {
+        let options = CommitOptions {
+            overwrite: true,
+            sync: true,
+        };
+        let committer =
+            UploadCommitter::begin(&stores, (&target, true), &spill, "j", options, None);
+        let committer = Box::new(committer.unwrap());
+        let file = stores.create(&target, 0, Caching::Direct).unwrap();
+        file.write_at(bytes, 0).unwrap();
+        let upload = file.finish().unwrap().unwrap();
+        if is_lost {
+            objects.abort(target.as_typed(), &upload.id).unwrap();
+        } else {
+            objects.complete(&upload).unwrap();
+        }
+        let made = Made {
+            names: &[],
+            uploads: &[upload],
+            success: b"",
+        };
+        let published = committer.publish(&made).map_err(|error| error.kind());
+        assert_eq!(published, if is_lost { Err(Kind::Proof) } else { Ok(()) });
+        assert_eq!(std::fs::read(folder.path().join("out")).unwrap(), b"first");
+    }
+}

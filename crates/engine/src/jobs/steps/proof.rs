@@ -220,21 +220,9 @@ impl OutputVerifier<'_> {
 
     /// Whether an upload of the output is as it was sent, or was completed already.
     fn is_uploaded(&self, upload: &Upload) -> bool {
-        let Upload { path, id, .. } = upload;
-        let stores = &self.context.node.store;
-        let Some(objects) = stores
-            .publisher(path)
-            .filter(|_| self.places.has_upload(path))
-        else {
-            return false;
-        };
-        match objects.parts(path.as_typed(), id) {
-            Ok(Some(kept)) => upload.is_kept(&kept),
-            Ok(None) => objects
-                .head(path.as_typed())
-                .is_ok_and(|found| found.is_some_and(|found| upload.made(&found))),
-            Err(_) => false,
-        }
+        let objects = self.context.node.store.publisher(&upload.path);
+        let is_ours = self.places.has_upload(&upload.path);
+        is_ours && objects.is_some_and(|objects| objects.has(upload).unwrap_or(false))
     }
 
     /// The report of a task that made runs; of those that are gone, for they were merged, the place does not matter.
