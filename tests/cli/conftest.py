@@ -4,6 +4,7 @@ A disk of its own is a tmpfs, which only root can mount. Without it those tests 
 banner at the end of the run; where CI=true they fail.
 """
 
+import random
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ from tests.optional import missing
 
 from .harness import run
 from .resuming import RUNS, Tree, tree
+from .s3_server import Bucket, Server, ServerMissing, serving
 from .sorting import HOSTILE, gnu_sort, noise
 
 Mount = Callable[..., Path]
@@ -108,3 +110,39 @@ def wanted(records: Path, tmp_path: Path) -> Tree:
     found = tree(tmp_path / "wanted")
     shutil.rmtree(tmp_path / "wanted")
     return found
+
+
+# --- S3 ---
+
+
+@pytest.fixture(scope="session")
+def server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("s3") / "buckets"
+    folder.mkdir()
+    try:
+        with serving(folder) as server:
+            yield server
+    except ServerMissing as problem:
+        missing(request.config, "NOT TESTED: S3", str(problem))
+
+
+@pytest.fixture
+def bucket(
+    server: Server, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Bucket]:
+    """An empty bucket, for whoever has the environment of this test."""
+    assert not home.exists()
+    for name, value in server.environment.items():
+        monkeypatch.setenv(name, value)
+    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL_S3"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))  # nobody's ~/.aws
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    name = f"b{random.randrange(1 << 40):x}"
+    folder = server.folder / name
+    folder.mkdir()
+    yield Bucket(name, folder)
+    shutil.rmtree(folder)

@@ -91,6 +91,14 @@ def _free_port() -> int:
         return bound.getsockname()[1]
 
 
+@dataclass(frozen=True)
+class Host:
+    """Where a server runs: its address, and the words before a command that is to run there."""
+
+    address: str = "127.0.0.1"
+    before: tuple[str, ...] = ()
+
+
 def _answers(endpoint: str) -> bool:
     try:
         build_opener(ProxyHandler({})).open(endpoint, timeout=5).close()
@@ -102,14 +110,14 @@ def _answers(endpoint: str) -> bool:
 
 
 @contextmanager
-def serving(folder: Path) -> Generator[Server]:
+def serving(folder: Path, host: Host = Host()) -> Generator[Server]:
     """Start a server on a port that is free, and end it."""
-    command = [str(program()), "--quiet", "--keep-alive"]
+    command = [*host.before, str(program()), "--quiet", "--keep-alive"]
     key, secret = f"AK{secrets.token_hex(8).upper()}", secrets.token_hex(20)
     environment = {**os.environ, "ROOT_ACCESS_KEY": key, "ROOT_SECRET_KEY": secret}
     told = folder.parent / "server.log"
     for _ in range(5):  # somebody else may take the port before the server does
-        address = f"127.0.0.1:{_free_port()}"
+        address = f"{host.address}:{_free_port()}"
         with told.open("w") as log:
             process = subprocess.Popen(
                 [*command, "--port", address, "posix", "--default-etag", "by-hand", str(folder)],

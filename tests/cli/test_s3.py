@@ -8,54 +8,19 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.optional import missing
 
 from .harness import GRISTMILL, clean_environment, failure, report, run
 from .own_code import Bench
 from .resuming import Tree, killed_in_a_store
-from .s3_server import Bucket, Server, ServerMissing, serving
+from .s3_server import Bucket, Server
 
 #: So little memory, beside the parts that are uploaded, that 30 MB make runs.
 RUNS = ("--memory", "39M", "--workers", "2")
 
 KILLS = 4
-
-
-@pytest.fixture(scope="module")
-def server(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Server]:
-    folder = tmp_path_factory.mktemp("s3") / "buckets"
-    folder.mkdir()
-    try:
-        with serving(folder) as server:
-            yield server
-    except ServerMissing as problem:
-        missing(request.config, "NOT TESTED: S3", str(problem))
-
-
-@pytest.fixture
-def bucket(
-    server: Server, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Bucket]:
-    """An empty bucket, for whoever has the environment of this test."""
-    assert not home.exists()
-    for name, value in server.environment.items():
-        monkeypatch.setenv(name, value)
-    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL_S3"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))  # nobody's ~/.aws
-    (tmp_path / "work").mkdir()
-    monkeypatch.chdir(tmp_path / "work")
-    name = f"b{random.randrange(1 << 40):x}"
-    folder = server.folder / name
-    folder.mkdir()
-    yield Bucket(name, folder)
-    shutil.rmtree(folder)
 
 
 def parts(folder: Path) -> Tree:

@@ -12,9 +12,7 @@ import pytest
 
 from .harness import failure, run
 from .s3_server import Bucket, Server
-from .test_s3 import bucket, parts, server
-
-__all__ = ["bucket", "server"]  # fixtures
+from .test_s3 import parts
 
 NAMES = "/latest/meta-data/iam/security-credentials/"
 
