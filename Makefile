@@ -8,6 +8,7 @@ PYTHON ?= $(shell for p in python3.11 python3 python3.12 python3.13 python3.14; 
 CARGO_DENY_VERSION := 0.20.2
 UV_VERSION := 0.13.9
 VERSITYGW_VERSION := 1.8.0
+TOXIPROXY_VERSION := 2.5.0
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -17,7 +18,8 @@ PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check \
 # Tools that cargo compiles take minutes; `make TOOLS=…` shares them between clones.
 TOOLS ?= .tools
 DENY := $(TOOLS)/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
-S3_SERVER := $(TOOLS)/versitygw-$(VERSITYGW_VERSION)/bin/versitygw
+VERSITYGW := $(TOOLS)/versitygw-$(VERSITYGW_VERSION)/bin/versitygw
+TOXIPROXY := $(TOOLS)/toxiproxy-$(TOXIPROXY_VERSION)/bin/toxiproxy-server
 UV := $(TOOLS)/uv-$(UV_VERSION)/bin/uv
 BENCH := $(TOOLS)/bench
 FRAMEWORKS := $(TOOLS)/frameworks
@@ -33,7 +35,7 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build demo test s3-server check format check-rust check-python check-deps bench bench-all bench-floor bench-external audit figures lock clean
+.PHONY: help build demo test test-servers check format check-rust check-python check-deps bench bench-all bench-floor bench-external audit figures lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,11 +45,11 @@ build: $(VENV)/.compiled ## build and install into .venv (release build); run .v
 demo: build ## a small job from generating to validating, with what it prints
 	$(BIN)/gristmill demo
 
-test: build $(VENV)/.develop $(if $(shell command -v go),s3-server) ## run the tests: engine (unit, integration, doc), then Python
+test: build $(VENV)/.develop $(if $(shell command -v go),test-servers) ## run the tests: engine (unit, integration, doc), then Python
 	cargo test --locked --workspace
 	$(BIN)/python -m pytest --reruns 1 -r fER
 
-s3-server: $(S3_SERVER) ## compile the server that tests of S3 ask (needs Go; `make test` does it where Go is)
+test-servers: $(VERSITYGW) $(TOXIPROXY) ## compile the servers that tests ask (needs Go; `make test` does it where Go is)
 
 check: check-rust check-python check-deps ## formatting, lints, types, stubs, docs, licences
 
@@ -156,9 +158,14 @@ $(DENY):
 	cargo install --quiet --debug --locked --no-default-features --root $(@D)/.. cargo-deny@$(CARGO_DENY_VERSION)
 
 # By name and version from the module proxy, as Go checks them by its sum database.
-$(S3_SERVER):
+$(VERSITYGW):
 	@echo "compiling versitygw $(VERSITYGW_VERSION) into $(TOOLS): minutes, but only once"
 	GOBIN=$(abspath $(@D)) GOFLAGS=-mod=mod go install github.com/versity/versitygw/cmd/versitygw@v$(VERSITYGW_VERSION)
+
+$(TOXIPROXY):
+	@echo "compiling toxiproxy $(TOXIPROXY_VERSION) into $(TOOLS)"
+	GOBIN=$(abspath $(@D)) GOFLAGS=-mod=mod go install github.com/Shopify/toxiproxy/v2/cmd/server@v$(TOXIPROXY_VERSION)
+	mv $(@D)/server $@
 
 $(UV):
 	$(PYTHON) -m venv $(@D)/..

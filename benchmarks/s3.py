@@ -30,7 +30,8 @@ from urllib.parse import urlsplit
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from tests.cli.s3_server import Host, Server, serving
+from tests.cli.s3_server import Server, serving
+from tests.cli.servers import HERE, Host
 
 RESULTS = Path(__file__).parent / "results"
 GRISTMILL = Path(sys.executable).parent / "gristmill"
@@ -202,7 +203,7 @@ def main() -> None:
         scratch, buckets = Path(made) / "scratch", Path(made) / "buckets"
         scratch.mkdir()
         (buckets / "bench").mkdir(parents=True)
-        link = behind(options.gbit) if options.gbit else nullcontext(Host())
+        link = behind(options.gbit) if options.gbit else nullcontext(HERE)
         with link as host, serving(buckets, host) as server:
             timed(GRISTMILL, "teragen", options.rows, "s3://bench/in", **server.environment)
             pairs: list[dict[str, float]] = []

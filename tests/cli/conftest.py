@@ -15,7 +15,8 @@ from tests.optional import missing
 
 from .harness import run
 from .resuming import RUNS, Tree, tree
-from .s3_server import Bucket, Server, ServerMissing, serving
+from .s3_server import Bucket, Server, serving
+from .servers import ServerMissing
 from .sorting import HOSTILE, gnu_sort, noise
 
 Mount = Callable[..., Path]
