@@ -5,10 +5,13 @@ import os
 import shutil
 import signal
 import tempfile
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
-from tests.optional import show_missing
+from tests.cli.s3_server import Server, serving
+from tests.cli.servers import ServerMissing
+from tests.optional import missing, show_missing
 
 # Histories of the jobs under test stay out of the user's own.
 os.environ["GRISTMILL_HOME"] = tempfile.mkdtemp(prefix="gristmill-home-")
@@ -30,3 +33,17 @@ def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
     show_missing(terminalreporter, config)
+
+
+@pytest.fixture(scope="session")
+def server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Server]:
+    """A server that speaks as S3 does."""
+    folder = tmp_path_factory.mktemp("s3") / "buckets"
+    folder.mkdir()
+    try:
+        with serving(folder) as server:
+            yield server
+    except ServerMissing as problem:
+        missing(request.config, "NOT TESTED: S3", str(problem))

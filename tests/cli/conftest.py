@@ -15,8 +15,7 @@ from tests.optional import missing
 
 from .harness import run
 from .resuming import RUNS, Tree, tree
-from .s3_server import Bucket, Server, serving
-from .servers import ServerMissing
+from .s3_server import Bucket, Server
 from .sorting import HOSTILE, gnu_sort, noise
 
 Mount = Callable[..., Path]
@@ -114,19 +113,6 @@ def wanted(records: Path, tmp_path: Path) -> Tree:
 
 
 # --- S3 ---
-
-
-@pytest.fixture(scope="session")
-def server(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Server]:
-    folder = tmp_path_factory.mktemp("s3") / "buckets"
-    folder.mkdir()
-    try:
-        with serving(folder) as server:
-            yield server
-    except ServerMissing as problem:
-        missing(request.config, "NOT TESTED: S3", str(problem))
 
 
 @pytest.fixture

@@ -243,7 +243,7 @@ def chain(at: str, output: str) -> gm.Job:
 # --- around a task ---
 
 
-def side_files(at: str, output: str) -> gm.Job:
+def side_files(at: str, output: str, files: str) -> gm.Job:
     def prepare(context: gm.Context) -> None:
         context.state.left_out = set(context.file("stop.txt").read_text().split())
         context.state.seen = Counter()
@@ -267,7 +267,7 @@ def side_files(at: str, output: str) -> gm.Job:
         map=kept,
         teardown=seen,
         reduce=gm.sum(),
-        files=[at.removeprefix("objects://") + "/stop.txt"],
+        files=[f"{files}/stop.txt"],
         outputs={"stops": gm.tsv()},
         parts=2,
     )

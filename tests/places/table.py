@@ -47,7 +47,8 @@ def case(
         status: The exit status of the last one.
         says: What its error says, among other things.
         json: Whether it reports; otherwise stdout is what it writes.
-        everywhere: Whether it is also run in processes with an object store: both at once.
+        everywhere: Whether it is also run in processes with an object store, both at once, and
+            with S3.
     """
     return Case(name, steps, status, says, json, everywhere)
 
@@ -179,7 +180,7 @@ PYTHON = (
     python("several-lines"),
     python("items"),
     python("chain", everywhere=True),
-    python("side-files", everywhere=True),
+    python("side-files", "side_files --set files={files}", everywhere=True),
     python("skipped", everywhere=True),
     python("skipped-too-many", "skipped --set most=2", status=1, says="skip_bad allows 2"),
     python("bad-map", status=1, says="ZeroDivisionError: division by zero"),

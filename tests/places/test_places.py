@@ -1,10 +1,11 @@
 """Jobs make the same bytes and counters wherever their tasks run and their data lie.
 
-               data on a disk       data in an object store that fails
-    threads    the reference        the same
+               data on a disk       data in an object store that fails     data in S3
+    threads    the reference        the same                               the same
     processes  the same             the same
 
-The store is kept in a directory; one request in twelve is refused or loses its reply.
+The store is kept in a directory, or S3's server keeps it in one; one request in twelve is refused
+or loses its reply.
 """
 
 import json
@@ -17,6 +18,7 @@ import time
 import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,7 @@ from typing import Any
 import pytest
 from tests.cli.harness import GRISTMILL, clean_environment
 from tests.cli.resuming import events_of
+from tests.cli.s3_server import Server
 from tests.places.inputs import make_inputs
 from tests.places.table import CASES, Case
 
@@ -53,9 +56,23 @@ class Place:
     def __str__(self) -> str:
         return f"{self.runner} and {self.store}"
 
+
+@dataclass(frozen=True)
+class Ground:
+    """A folder in which data of a place lie, and how the place spells what is there."""
+
+    folder: Path
+    url: str
+    environment: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def inputs(self) -> Path:
+        """The inputs, the same in every place."""
+        return self.folder / "in"
+
     def location(self, path: Path) -> str:
-        """How this place spells a path."""
-        return str(path) if self.store == "disk" else f"objects://{path}"
+        """How the place spells a path below the folder."""
+        return f"{self.url}/{path.relative_to(self.folder)}"
 
 
 REFERENCE = Place("threads", "disk")
@@ -65,11 +82,12 @@ PLACES = (
     Place("processes", "disk"),
     Place("threads", "objects"),
     Place("processes", "objects"),
+    Place("threads", "s3"),
 )
 
 
 def places(case: Case) -> tuple[Place, ...]:
-    return PLACES if case.everywhere else PLACES[:-1]
+    return PLACES if case.everywhere else PLACES[:3]
 
 
 @dataclass
@@ -88,12 +106,18 @@ class Outcome:
 class Yard:
     """A folder of a case in a place: `work`, where its jobs are begun, `home`, and the output."""
 
-    def __init__(self, case: Case, place: Place, inputs: Path, folder: Path) -> None:
-        self.case, self.place, self.inputs, self.folder = case, place, inputs, folder
-        self.work, self.home, self.out = folder / "work", folder / "home", folder / "data/out"
-        self.gate = folder / "gate"
+    def __init__(self, case: Case, place: Place, ground: Ground, name: str, folder: Path) -> None:
+        self.case, self.place, self.ground, self.folder = case, place, ground, folder
+        self.work, self.home, self.gate = folder / "work", folder / "home", folder / "gate"
+        self.data = ground.folder / name
+        self.out = self.data / "out"
         self.work.mkdir(parents=True)
-        self.out.parent.mkdir()
+        self.data.mkdir()
+
+    def remove(self) -> None:
+        """Remove all of it."""
+        for folder in (self.folder, self.data):
+            shutil.rmtree(folder, ignore_errors=True)
 
     def outcome(self) -> Outcome:
         """Run all steps."""
@@ -120,12 +144,12 @@ class Yard:
 
     def _words(self, kind: str, rest: str) -> list[str]:
         """A command line."""
-        there = self.place.location(self.inputs)
+        there = self.ground.location(self.ground.inputs)
         if kind in ("python", "killed"):
             job, _, options = rest.partition(" ")
             rest = f"{JOBS} --job {job} --set at={there} {options}"
-        out = self.place.location(self.out)
-        rest = rest.format_map({"in": there, "files": self.inputs, "out": out, "gate": self.gate})
+        out, files = self.ground.location(self.out), self.ground.inputs
+        rest = rest.format_map({"in": there, "files": files, "out": out, "gate": self.gate})
         words = [str(GRISTMILL), "run" if kind in ("python", "killed") else kind]
         words += shlex.split(rest)
         if kind != "resume":
@@ -135,8 +159,9 @@ class Yard:
 
     def _around(self) -> dict[str, Any]:
         seed = zlib.crc32(f"{self.case.name} {self.place}".encode())
-        environment = clean_environment(GRISTMILL_HOME=str(self.home))
-        if self.place.store == "objects":
+        own = {**self.ground.environment, "GRISTMILL_HOME": str(self.home)}
+        environment = clean_environment(**own)
+        if self.place.store != "disk":
             environment["GRISTMILL_OBJECTS_FAULTS"] = f"{FAULTS},seed={seed}"
         return {"cwd": self.work, "env": environment, "stdin": subprocess.DEVNULL}
 
@@ -187,10 +212,8 @@ class Yard:
 
     def _left(self) -> list[str]:
         """What is neither the output nor a store's note of an object."""
-        there = [*self.work.rglob("*"), *self.out.parent.rglob("*")]
-        return sorted(
-            str(path.relative_to(self.folder)) for path in there if not self._belongs(path)
-        )
+        there = [*self.work.rglob("*"), *self.data.rglob("*")]
+        return sorted(str(path) for path in there if not self._belongs(path))
 
     def _belongs(self, path: Path) -> bool:
         if ".objects" in path.parts:
@@ -199,24 +222,38 @@ class Yard:
 
     def _same(self, text: str) -> str:
         """A text without what differs from place to place by nature."""
-        for path, name in ((self.folder, "PLACE"), (self.inputs, "INPUTS")):
-            text = text.replace(self.place.location(path), name).replace(str(path), name)
+        for path, name in ((self.data, "PLACE"), (self.ground.inputs, "INPUTS")):
+            text = text.replace(self.ground.location(path), name).replace(str(path), name)
         return re.sub(r"job_\w+", "JOB", text)
 
 
-@pytest.fixture(scope="session")
-def inputs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    folder = tmp_path_factory.mktemp("places") / "in"
-    folder.mkdir()
-    yield make_inputs(folder)
-    shutil.rmtree(folder)
+Grounds = dict[str, Ground]
+
+
+@pytest.fixture(scope="module")
+def grounds(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Grounds]:
+    """The disk, an object store kept on it, and a bucket if there is S3, with the same inputs."""
+    disk = tmp_path_factory.mktemp("places")
+    (disk / "in").mkdir()
+    make_inputs(disk / "in")
+    grounds = {"disk": Ground(disk, str(disk)), "objects": Ground(disk, f"objects://{disk}")}
+    with suppress(pytest.skip.Exception):
+        server: Server = request.getfixturevalue("server")
+        bucket = server.folder / "places"
+        shutil.copytree(disk / "in", bucket / "in")
+        grounds["s3"] = Ground(bucket, "s3://places", server.environment)
+    yield grounds
+    for ground in grounds.values():
+        shutil.rmtree(ground.folder, ignore_errors=True)
 
 
 class Trials:
     """A case in all its places, at the same time; kept until another case is asked for."""
 
-    def __init__(self, inputs: Path, folder: Path) -> None:
-        self._inputs, self._folder = inputs, folder
+    def __init__(self, grounds: Grounds, folder: Path) -> None:
+        self.grounds, self._folder = grounds, folder
         self._case: Case | None = None
         self._asked: set[Place] = set()
         self._outcomes: dict[Place, Outcome] = {}
@@ -236,19 +273,21 @@ class Trials:
 
     def _all(self, case: Case) -> dict[Place, Outcome]:
         def outcome(place: Place) -> Outcome:
-            folder = self._folder / str(PLACES.index(place))
+            number, ground = str(PLACES.index(place)), self.grounds[place.store]
+            yard = Yard(case, place, ground, number, self._folder / number)
             try:
-                return Yard(case, place, self._inputs, folder).outcome()
+                return yard.outcome()
             finally:
-                shutil.rmtree(folder, ignore_errors=True)
+                yard.remove()
 
+        there = [place for place in places(case) if place.store in self.grounds]
         with ThreadPoolExecutor(len(PLACES)) as pool:
-            return dict(zip(places(case), pool.map(outcome, places(case)), strict=True))
+            return dict(zip(there, pool.map(outcome, there), strict=True))
 
 
 @pytest.fixture(scope="module")
-def trials(inputs: Path, tmp_path_factory: pytest.TempPathFactory) -> Trials:
-    return Trials(inputs, tmp_path_factory.mktemp("trials"))
+def trials(grounds: Grounds, tmp_path_factory: pytest.TempPathFactory) -> Trials:
+    return Trials(grounds, tmp_path_factory.mktemp("trials"))
 
 
 @pytest.mark.parametrize(
@@ -259,7 +298,11 @@ def trials(inputs: Path, tmp_path_factory: pytest.TempPathFactory) -> Trials:
         for place in places(case)
     ],
 )
-def test_a_job_is_the_same_in_all_places(trials: Trials, case: Case, place: Place) -> None:
+def test_a_job_is_the_same_in_all_places(
+    trials: Trials, case: Case, place: Place, request: pytest.FixtureRequest
+) -> None:
+    if place.store not in trials.grounds:
+        request.getfixturevalue("server")  # which says what is missing
     found = trials.outcome(case, place)
     wanted = trials.wanted()
     assert found.status == case.status, found.stderr
@@ -294,4 +337,4 @@ def told(report: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_twenty_jobs_at_least_are_in_processes_and_objects() -> None:
-    assert sum(PLACES[-1] in places(case) for case in CASES) >= 20
+    assert sum(PLACES[3] in places(case) for case in CASES) >= 20
