@@ -27,6 +27,7 @@ __all__ = [
     "commands",
     "decode",
     "decode_key",
+    "default_file_system",
     "default_memory",
     "default_workers",
     "device_floor",
@@ -40,6 +41,7 @@ __all__ = [
     "find_files",
     "has_store",
     "is_remote",
+    "make_directory",
     "matching",
     "plan_streaming",
     "plan_text",
@@ -47,6 +49,7 @@ __all__ = [
     "pulse_open",
     "put_file",
     "remove_object",
+    "remove_whole",
     "retry_scripts",
     "run_tasks",
     "stat",
@@ -170,6 +173,23 @@ def remove_object(path: str | PathLike[str]) -> None:
     Raises:
         OSError: The store says why not.
     """
+
+def make_directory(path: str | PathLike[str]) -> None:
+    """Make a directory, and those above it, in HDFS; an object store has none to make.
+
+    Raises:
+        OSError: The store says why not.
+    """
+
+def remove_whole(path: str | PathLike[str]) -> None:
+    """Remove a directory and all in it; nothing there is no error.
+
+    Raises:
+        OSError: The store says why not.
+    """
+
+def default_file_system() -> str | None:
+    """Return the default file system of Hadoop's configuration, where it is one of HDFS."""
 
 def is_remote(path: str | PathLike[str]) -> bool:
     """Whether a location is `scheme://...`, not a path of this machine."""

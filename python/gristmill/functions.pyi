@@ -21,6 +21,8 @@ def sort(
     runner: Literal["threads", "processes"] = ...,
     spill_dir: StrPath | Iterable[StrPath] | None = ...,
     no_sync: bool = ...,
+    replication: int | None = ...,
+    block_size: int | str | None = ...,
     history: bool = ...,
 ) -> JobReport:
     r"""Sort lines, or records of one length, as LC_ALL=C sort does; files of any size.
@@ -44,6 +46,10 @@ def sort(
         spill_dir: Where sorted runs go when the input is larger than memory; repeatable: the first
             with room is used. By default beside the output.
         no_sync: Do not wait until the output is durable. Faster; a power failure can lose it.
+        replication: How many copies HDFS keeps of each block of the output. By default as Hadoop is
+            configured.
+        block_size: How long the output's blocks are in HDFS, such as 128MiB: a multiple of 512
+            bytes. By default as Hadoop is configured.
         history: Keep the job's history also if it takes less than a second.
 
     Returns:
@@ -80,6 +86,8 @@ def teragen(
     runner: Literal["threads", "processes"] = ...,
     overwrite: bool = ...,
     no_sync: bool = ...,
+    replication: int | None = ...,
+    block_size: int | str | None = ...,
     history: bool = ...,
 ) -> JobReport:
     r"""Make records of the sort benchmark: 100 bytes each, the first ten the key.
@@ -100,6 +108,10 @@ def teragen(
             not depend on it. By default threads.
         overwrite: Replace the output if it exists, in one step.
         no_sync: Do not wait until the output is durable. Faster; a power failure can lose it.
+        replication: How many copies HDFS keeps of each block of the output. By default as Hadoop is
+            configured.
+        block_size: How long the output's blocks are in HDFS, such as 128MiB: a multiple of 512
+            bytes. By default as Hadoop is configured.
         history: Keep the job's history also if it takes less than a second.
 
     Returns:
@@ -131,6 +143,8 @@ def terasort(
     spill_dir: StrPath | Iterable[StrPath] | None = ...,
     overwrite: bool = ...,
     no_sync: bool = ...,
+    replication: int | None = ...,
+    block_size: int | str | None = ...,
     history: bool = ...,
 ) -> JobReport:
     r"""Sort 100-byte records by their first ten bytes, and prove the result.
@@ -150,6 +164,10 @@ def terasort(
             with room is used. By default beside the output.
         overwrite: Replace the output if it exists, in one step.
         no_sync: Do not wait until the output is durable. Faster; a power failure can lose it.
+        replication: How many copies HDFS keeps of each block of the output. By default as Hadoop is
+            configured.
+        block_size: How long the output's blocks are in HDFS, such as 128MiB: a multiple of 512
+            bytes. By default as Hadoop is configured.
         history: Keep the job's history also if it takes less than a second.
 
     Returns:
@@ -230,6 +248,8 @@ def wordcount(
     spill_dir: StrPath | Iterable[StrPath] | None = ...,
     overwrite: bool = ...,
     no_sync: bool = ...,
+    replication: int | None = ...,
+    block_size: int | str | None = ...,
     history: bool = ...,
 ) -> JobReport:
     r"""Count how often each word occurs: lines of word, tab, count, in byte order in each part.
@@ -253,6 +273,10 @@ def wordcount(
             with room is used. By default beside the output.
         overwrite: Replace the output if it exists, in one step.
         no_sync: Do not wait until the output is durable. Faster; a power failure can lose it.
+        replication: How many copies HDFS keeps of each block of the output. By default as Hadoop is
+            configured.
+        block_size: How long the output's blocks are in HDFS, such as 128MiB: a multiple of 512
+            bytes. By default as Hadoop is configured.
         history: Keep the job's history also if it takes less than a second.
 
     Returns:

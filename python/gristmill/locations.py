@@ -119,6 +119,12 @@ class _RemoteFile(io.RawIOBase):
         self._at += len(data)
         return len(data)
 
+    def readall(self) -> bytes:
+        """Read what is left by one request: Python's own would ask for 8 kB at once."""
+        data = self._file.read_at(self._at, self._file.size - self._at)
+        self._at += len(data)
+        return data
+
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._file.size}[whence]
         self._at = base + offset

@@ -1,4 +1,4 @@
-"""Data that several tests sort, and disks that are small or read-only.
+"""Data that several tests sort, disks that are small or read-only, and HDFS.
 
 A disk of its own is a tmpfs, which only root can mount. Without it those tests are skipped, with a
 banner at the end of the run; where CI=true they fail.
@@ -14,6 +14,7 @@ import pytest
 from tests.optional import missing
 
 from .harness import run
+from .hdfs_server import Cluster, HdfsMissing, serving, settings
 from .resuming import RUNS, Tree, tree
 from .s3_server import Bucket, Server
 from .sorting import HOSTILE, gnu_sort, noise
@@ -80,6 +81,35 @@ def much_text_sorted(much_text: Path) -> Iterator[Path]:
     gnu_sort("-o", file, much_text)
     yield file
     file.unlink()
+
+
+# --- HDFS ---
+
+
+@pytest.fixture(scope="session")
+def cluster(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Cluster]:
+    """HDFS on this machine, for all tests."""
+    folder = tmp_path_factory.mktemp("hdfs") / "data"
+    folder.mkdir()
+    try:
+        with serving(folder) as cluster:
+            yield cluster
+    except HdfsMissing as problem:
+        missing(request.config, "NOT TESTED: HDFS", str(problem))
+
+
+@pytest.fixture
+def there(cluster: Cluster, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """An empty folder in HDFS, for whoever has the environment of this test."""
+    assert not home.exists()
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(settings(tmp_path / "conf")))
+    monkeypatch.delenv("HADOOP_HOME", raising=False)
+    monkeypatch.setenv("HADOOP_USER_NAME", "somebody")
+    (tmp_path / "work").mkdir(exist_ok=True)
+    monkeypatch.chdir(tmp_path / "work")
+    return cluster.url(f"t{random.randrange(1 << 40):x}")
 
 
 # --- of jobs that are resumed ---

@@ -1,17 +1,19 @@
 """HDFS on this machine: Hadoop's MiniDFSCluster, with two data nodes and blocks of 1 MB."""
 
-import getpass
 import hashlib
 import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Timer
 from typing import IO
+
+from gristmill import _core
+from gristmill.locations import open_read
 
 TOP = Path(__file__).parent.parent.parent
 
@@ -43,14 +45,17 @@ class Cluster:
         """The location of a file."""
         return f"hdfs://127.0.0.1:{self.port}/{path}"
 
-    def tell(self, *words: str) -> None:
-        """Have the cluster do something, and wait until it is done."""
+    def tell(self, *words: str) -> list[str]:
+        """Have the cluster do something, and wait until it is done; returns what it answered."""
         wanted, said = self.process.stdin, self.process.stdout
         assert wanted is not None
         assert said is not None
         wanted.write(" ".join(words) + "\n")
         wanted.flush()
-        assert _line(self.process, said, _ANSWER_TIMEOUT_S) == "ok", words
+        told = _line(self.process, said, _ANSWER_TIMEOUT_S)
+        done, *answer = told.split() or [""]
+        assert done == "ok", (words, told)
+        return answer
 
 
 def _line(process: subprocess.Popen[str], said: IO[str], limit_s: float) -> str:
@@ -70,7 +75,7 @@ def _program(name: str) -> str:
     return found
 
 
-def _class_path() -> str:
+def class_path() -> str:
     """The jars, as Maven finds them; once for each list."""
     made = hashlib.sha256(_POM.read_bytes()).hexdigest()[:16]
     listed = _CACHE / f"{made}.txt"
@@ -95,13 +100,34 @@ def _class_path() -> str:
     return listed.read_text(encoding="utf-8").strip()
 
 
+def _classes(jars: str) -> Path:
+    """The cluster's program, compiled; once for each text of it."""
+    made = hashlib.sha256(_SOURCE.read_bytes() + jars.encode()).hexdigest()[:16]
+    classes = _CACHE / f"classes-{made}"
+    if not classes.is_dir():
+        with tempfile.TemporaryDirectory(dir=_CACHE) as scratch:
+            new = Path(scratch) / "new"
+            command = [_program("javac"), "-nowarn", "-cp", jars, "-d", str(new), str(_SOURCE)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr
+            with suppress(FileExistsError, OSError):  # another one was quicker
+                new.rename(classes)
+    return classes
+
+
 @contextmanager
-def serving(folder: Path) -> Generator[Cluster]:
-    """Start a cluster whose files lie in a folder, and end it."""
+def serving(folder: Path, *, for_tests: bool = True) -> Generator[Cluster]:
+    """Start a cluster whose files lie in a folder, and end it.
+
+    One for tests starts quickly; any other has a compiler for what runs often.
+    """
+    quick = ("-Xmx768m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+    jars = class_path()
     command = [
-        *(_program("java"), "-Xmx768m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
+        *(_program("java"), *(quick if for_tests else ()), "-Xshare:auto"),
         "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-        *(f"-Djava.io.tmpdir={folder}", "-cp", _class_path(), str(_SOURCE), str(folder)),
+        *(f"-Djava.io.tmpdir={folder}", "-cp", f"{_classes(jars)}{os.pathsep}{jars}"),
+        *("Hdfs", str(folder)),
     ]
     told = folder.parent / "hdfs.log"
     with told.open("w") as log:
@@ -134,12 +160,16 @@ def serving(folder: Path) -> Generator[Cluster]:
         process.stdout.close()
 
 
-def settings(folder: Path, **values: object) -> Path:
+def settings(folder: Path, values: Mapping[str, object] | None = None) -> Path:
     """Write a `core-site.xml` for clients that do not wait long; return its folder."""
-    given = {"dfs.client.failover.max.attempts": 2, "dfs.client.socket-timeout": 5000}
-    named = {name.replace("__", "-").replace("_", "."): value for name, value in values.items()}
+    given = {
+        "dfs.client.failover.max.attempts": 2,
+        "dfs.client.failover.sleep.base.millis": 20,
+        "dfs.client.failover.sleep.max.millis": 100,
+        "dfs.client.socket-timeout": 5000,
+    }
     folder.mkdir(exist_ok=True)
-    text = "".join(_property(name, value) for name, value in {**given, **named}.items())
+    text = "".join(_property(name, value) for name, value in {**given, **(values or {})}.items())
     (folder / "core-site.xml").write_text(f"<configuration>{text}</configuration>\n")
     return folder
 
@@ -148,9 +178,25 @@ def _property(name: str, value: object) -> str:
     return f"<property><name>{name}</name><value>{value}</value></property>"
 
 
-def user() -> str:
-    """Who asks where nobody is named."""
-    return getpass.getuser()
+def files(location: str) -> dict[str, bytes]:
+    """What is in HDFS at a location: of an output, its parts. This process asks."""
+    return {path.rpartition("/")[2]: file(path) for path in _core.find_files(location)}
+
+
+def file(location: str) -> bytes:
+    """What is in a file in HDFS."""
+    return open_read(location).read()
+
+
+def is_there(location: str) -> bool:
+    """Whether something is there; what is staged does not count, but by its own name."""
+    return _core.exists(location)
+
+
+def nothing_staged(*locations: str) -> bool:
+    """Whether no staged file, and no folder for them, is there."""
+    names = (".gristmill-staging", ".gristmill-staging-new")
+    return not any(is_there(f"{location}/{name}") for location in locations for name in names)
 
 
 def local(folder: Path) -> dict[str, bytes]:

@@ -3,99 +3,35 @@
 The server is Hadoop's MiniDFSCluster, on this machine, started once for all tests.
 """
 
-import random
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.optional import missing
 
 from .harness import GRISTMILL, clean_environment, failure, report, run
-from .hdfs_server import NOBODY, Cluster, HdfsMissing, local, serving, settings
+from .hdfs_server import NOBODY, Cluster, file, files, is_there, local, nothing_staged, settings
 from .own_code import Bench
 from .resuming import killed_in_a_store
 
 #: So little memory that 30 MB make runs.
 RUNS = ("--memory", "39M", "--workers", "2")
 
+#: One copy of each block: what these tests ask is the same with two, and slower.
+ONE = ("--replication", "1")
+
 KILLS = 3
 
-#: What reads files as users' formats do: through the engine, in Python.
-READ = (
-    "import sys\nfrom gristmill import _core\nfrom gristmill.locations import open_read\n"
-    "for path in _core.find_files(sys.argv[1]):\n"
-    "    name = path.rsplit('/', 1)[1]\n"
-    "    data = open_read(path).read()\n"
-    "    sys.stdout.buffer.write(f'{name} {len(data)}\\n'.encode() + data)\n"
-)
 
-
-@pytest.fixture(scope="module")
-def cluster(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Cluster]:
-    folder = tmp_path_factory.mktemp("hdfs") / "data"
-    folder.mkdir()
-    try:
-        with serving(folder) as cluster:
-            yield cluster
-    except HdfsMissing as problem:
-        missing(request.config, "NOT TESTED: HDFS", str(problem))
-
-
-@pytest.fixture
-def there(cluster: Cluster, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """An empty folder in HDFS, for whoever has the environment of this test."""
-    assert not home.exists()
-    monkeypatch.setenv("HADOOP_CONF_DIR", str(settings(tmp_path / "conf")))
-    monkeypatch.delenv("HADOOP_HOME", raising=False)
-    monkeypatch.setenv("HADOOP_USER_NAME", "somebody")
-    (tmp_path / "work").mkdir()
-    monkeypatch.chdir(tmp_path / "work")
-    return cluster.url(f"t{random.randrange(1 << 40):x}")
-
-
-def files(location: str) -> dict[str, bytes]:
-    """What is in HDFS at a location: of an output, its parts."""
-    found, rest = dict[str, bytes](), python(READ, location)
-    while rest:
-        line, _, rest = rest.partition(b"\n")
-        name, _, length = line.rpartition(b" ")
-        found[name.decode()], rest = rest[: int(length)], rest[int(length) :]
-    return found
-
-
-def file(location: str) -> bytes:
-    """What is in a file in HDFS."""
-    return python(
-        "import sys\nfrom gristmill.locations import open_read\n"
-        "sys.stdout.buffer.write(open_read(sys.argv[1]).read())\n",
-        location,
-    )
-
-
-def is_there(location: str) -> bool:
-    """Whether something is there; what is staged does not count, but by its own name."""
-    script = "import sys\nfrom gristmill import _core\nprint(_core.exists(sys.argv[1]))"
-    return python(script, location) == b"True\n"
-
-
-def python(script: str, location: str) -> bytes:
-    """Run a script about a location; returns what it wrote."""
-    done = subprocess.run(
-        [sys.executable, "-c", script, location], capture_output=True, check=False, timeout=60
-    )
-    assert done.returncode == 0, done.stderr.decode()
-    return done.stdout
-
-
-def nothing_staged(*locations: str) -> bool:
-    names = (".gristmill-staging", ".gristmill-staging-new")
-    return not any(is_there(f"{location}/{name}") for location in locations for name in names)
+@pytest.fixture(scope="session")
+def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """300,000 records in two files, `in`, and sorted in three, `out`; on the disk."""
+    folder = tmp_path_factory.mktemp("generated")
+    run("teragen", "300k", folder / "in", "--files", "2", "--no-sync")
+    run("terasort", folder / "in", folder / "out", "--partitions", "3", "--no-sync")
+    return folder
 
 
 @pytest.mark.parametrize(
@@ -103,17 +39,16 @@ def nothing_staged(*locations: str) -> bool:
     [("--memory", "400M"), RUNS, ("--memory", "64M", "--runner", "processes")],
     ids=["memory", "runs", "processes"],
 )
-def test_terasort(memory: tuple[str, ...], there: str) -> None:
-    run("teragen", "300k", "in", "--files", "2", "--no-sync")
-    run("terasort", "in", "out", "--partitions", "3", "--no-sync")
+def test_terasort(memory: tuple[str, ...], generated: Path, there: str) -> None:
+    wanted = local(generated / "out")
     run("teragen", "300k", f"{there}/deep/in", "--files", "2")
-    assert files(f"{there}/deep/in") == local(Path("in"))
+    assert files(f"{there}/deep/in") == local(generated / "in")
     command = ["terasort", f"{there}/deep/in", f"{there}/out", *memory, "--partitions", "3"]
     run(*command)
-    assert files(f"{there}/out") == local(Path("out"))
+    assert files(f"{there}/out") == wanted
     assert "exists" in failure(*command)
-    run(*command, "--overwrite", "--no-sync")
-    assert files(f"{there}/out") == local(Path("out"))
+    run(*command, "--overwrite", "--no-sync", *ONE)
+    assert files(f"{there}/out") == wanted
     found = report("teravalidate", f"{there}/out", "--against", f"{there}/deep/in")
     assert found["records"] == 300_000
     assert nothing_staged(there, f"{there}/out", f"{there}/deep/in")
@@ -148,23 +83,68 @@ def test_sort_python_and_word_count(there: str, tmp_path: Path) -> None:
     assert nothing_staged(there, f"{there}/{name}", f"{there}/words")
 
 
+def test_blocks_of_the_output(there: str, cluster: Cluster, tmp_path: Path) -> None:
+    def blocks(name: str) -> list[str]:
+        return cluster.tell("blocks", f"/{there.rsplit('/', 1)[1]}/{name}")
+
+    run("teragen", "1k", f"{there}/plain")
+    assert blocks("plain/part-m-00000") == ["2", "1048576"], "as the name node has it"
+    wanted = ("--replication", "1", "--block-size", "64KiB")
+    for command in (
+        ("teragen", "1k", f"{there}/made"),
+        ("terasort", f"{there}/made", f"{there}/processes", "--runner", "processes"),
+        ("sort", "--format", "fixed:100", f"{there}/made", "-o", f"{there}/one"),
+        ("wordcount", f"{there}/made", f"{there}/words"),
+    ):
+        run(*command, *wanted)
+    Path("job.py").write_text(
+        "import sys\nimport gristmill as gm\n"
+        "first = gm.Job(gm.text(sys.argv[1], errors='replace'), map=lambda line: [(line[:1], 1)], reduce=gm.sum())\n"
+        "job = gm.Job(first, map=lambda pair: [pair], reduce=gm.sum(),\n"
+        "             output=gm.tsv(sys.argv[2]), parts=1)\n"
+        "job.run(replication=1, block_size=65536)\n"
+    )
+    subprocess.run([sys.executable, "job.py", f"{there}/made", f"{there}/job"], check=True)
+    options = ["-D", "dfs.replication=1", "-D", "dfs.blocksize=64k", "-mapper", "cat"]
+    run("streaming", *options, "-input", f"{there}/made", "-output", f"{there}/cat")
+    for name in ("made/part-m-00000", "processes/part-r-00000", "one", "words/part-r-00000"):
+        assert blocks(name) == ["1", "65536"], name
+    assert blocks("job/part-00000") == blocks("cat/part-00000") == ["1", "65536"]
+    settings(tmp_path / "conf", {"dfs.replication": 1, "dfs.blocksize": "128k"})
+    run("teragen", "1k", f"{there}/configured", "--block-size", "256KiB")
+    run("teragen", "1k", f"{there}/configured-too")
+    assert blocks("configured/part-m-00000") == ["1", "262144"]
+    assert blocks("configured-too/part-m-00000") == ["1", "131072"]
+
+
+@pytest.mark.parametrize(
+    ("output", "option", "says"),
+    [
+        ("local", ("--replication", "1"), "replication is of outputs in HDFS"),
+        ("s3://bucket/out", ("--block-size", "1MiB"), "block_size is of outputs in HDFS"),
+        ("hdfs://127.0.0.1:1/out", ("--block-size", "1000"), "no multiple of 512"),
+        ("hdfs://127.0.0.1:1/out", ("--replication", "70000"), "from 1 to 32767"),
+    ],
+)
+def test_blocks_that_no_output_can_have(output: str, option: tuple[str, str], says: str) -> None:
+    assert says in failure("teragen", "1k", output, *option, status=2)
+    assert not Path(output).exists()
+
+
 @pytest.mark.parametrize("job", ["memory", "runs"])
-def test_killed_at_any_moment(job: str, there: str, home: Path) -> None:
-    run("teragen", "300k", "in", "--files", "2", "--no-sync")
-    run("terasort", "in", "out", "--partitions", "3", "--no-sync")
+def test_killed_at_any_moment(job: str, generated: Path, there: str, home: Path) -> None:
+    wanted = local(generated / "out")
     memory = {"memory": ("--memory", "400M"), "runs": RUNS}[job]
-    command = ["terasort", "in", f"{there}/out", *memory, "--partitions", "3", "--history"]
-    for path in home.glob("jobs/*"):
-        assert not list(path.glob("events.jsonl"))
+    command = ["terasort", generated / "in", f"{there}/out", *memory, *ONE, "--partitions", "3"]
 
     def every_part_is_whole() -> None:
-        wanted = local(Path("out"))
         if is_there(f"{there}/out") and not is_there(f"{there}/out/_SUCCESS"):
             found = files(f"{there}/out")
             assert all(wanted[name] == data for name, data in found.items())
 
-    killed_in_a_store(begun, [*command], home, kills=KILLS, after=every_part_is_whole)
-    assert files(f"{there}/out") == local(Path("out"))
+    command.append("--history")
+    killed_in_a_store(begun, command, home, kills=KILLS, after=every_part_is_whole)
+    assert files(f"{there}/out") == wanted
     assert nothing_staged(f"{there}/out")
 
 
@@ -178,12 +158,16 @@ def begun(*command: str | Path) -> subprocess.Popen[str]:
     )
 
 
-def test_a_job_that_fails_or_is_ended_leaves_nothing(there: str) -> None:
-    run("teragen", "300k", "in", "--no-sync")
+def wait_until_staged(process: subprocess.Popen[str], output: str) -> None:
+    while process.poll() is None and not is_there(f"{output}/.gristmill-staging-new"):
+        time.sleep(0.002)
+
+
+def test_a_job_that_fails_or_is_ended_leaves_nothing(generated: Path, there: str) -> None:
+    command = ["terasort", generated / "in", f"{there}/out", *RUNS, *ONE, "--partitions", "3"]
     for end in (signal.SIGTERM, signal.SIGKILL):
-        process = begun("terasort", "in", f"{there}/out", *RUNS, "--partitions", "3", "--history")
-        while process.poll() is None and not is_there(f"{there}/out/.gristmill-staging-new"):
-            time.sleep(0.002)
+        process = begun(*command, "--history")
+        wait_until_staged(process, f"{there}/out")
         process.send_signal(end)
         process.communicate(timeout=60)
         assert process.returncode != 0
@@ -218,22 +202,30 @@ def test_failures_are_one_paragraph_with_what_to_do(
 
 
 def test_the_default_file_system(there: str, cluster: Cluster, tmp_path: Path) -> None:
-    settings(tmp_path / "conf", fs_defaultFS=f"hdfs://127.0.0.1:{cluster.port}")
+    settings(tmp_path / "conf", {"fs.defaultFS": f"hdfs://127.0.0.1:{cluster.port}"})
     name = there.rsplit("/", 1)[1]
     run("teragen", "1k", f"hdfs:///{name}/in")
-    assert files(f"{there}/in") == files(f"hdfs:///{name}/in")
+    run("teragen", "1k", "in")
+    assert files(f"{there}/in") == local(Path("in"))
 
 
 def test_a_reader_reads_one_version_also_in_a_fork(there: str) -> None:
     run("teragen", "30k", f"{there}/in")
     Path("replace.py").write_text(
-        "import os, subprocess, sys\nfrom gristmill._core import RangeReader\n"
+        "import os, subprocess, sys, time\nfrom gristmill._core import RangeReader\n"
         "reader = RangeReader(sys.argv[1])\n"
         "first = reader.read_at(0, 100)\n"
+        "began = time.monotonic()\n"
         "child = os.fork()\n"
         "if child == 0:\n"
-        "    os._exit(RangeReader(sys.argv[1]).read_at(0, 100) != first)\n"
+        "    for at in range(50):\n"
+        "        same = RangeReader(sys.argv[1]).read_at(0, 100) == first\n"
+        "        assert same and time.monotonic() - began < 2\n"
+        "    os._exit(0)\n"
+        "for at in range(50):\n"
+        "    assert reader.read_at(0, 100) == first\n"
         "assert os.waitpid(child, 0)[1] == 0\n"
+        "assert reader.read_at(0, 100) == first and time.monotonic() - began < 4\n"
         "subprocess.run(sys.argv[2:], check=True)\n"
         "reader.read_at(100, 100)\n"
     )
@@ -249,38 +241,31 @@ def test_a_reader_reads_one_version_also_in_a_fork(there: str) -> None:
     assert f"{there}/in/part-m-00000" in done.stderr
 
 
-def test_a_data_node_dies_while_it_is_read(there: str, cluster: Cluster) -> None:
+def test_a_data_node_dies_while_it_is_read_and_while_it_is_written_to(
+    generated: Path, there: str, cluster: Cluster
+) -> None:
+    """What the name node still believes to be alive is given for new blocks: attempts may fail."""
+    wanted = local(generated / "out")
     run("teragen", "300k", f"{there}/in", "--files", "2")
-    run("teragen", "300k", "in", "--files", "2", "--no-sync")
-    run("terasort", "in", "out", "--partitions", "3", "--no-sync")
-    process = begun("terasort", f"{there}/in", "read", *RUNS, "--partitions", "3", "--no-sync")
+    reads = ["terasort", f"{there}/in", "read", *RUNS, "--partitions", "3", "--no-sync"]
+    writes = ["terasort", generated / "in", f"{there}/out", *RUNS, "--partitions", "3"]
+    writing = begun(*writes, "--history")
+    wait_until_staged(writing, f"{there}/out")
+    reading = begun(*reads)
     time.sleep(0.3)
     cluster.tell("stop-data-node")
     try:
-        _, errors = process.communicate(timeout=60)
-        assert process.returncode == 0, errors
-        assert local(Path("read")) == local(Path("out"))
+        _, errors = reading.communicate(timeout=60)
+        assert reading.returncode == 0, errors
+        _, errors = writing.communicate(timeout=60)
     finally:
         cluster.tell("start-data-node")
-
-
-def test_a_data_node_dies_while_it_is_written_to(there: str, cluster: Cluster) -> None:
-    """What the name node still believes to be alive is given for new blocks: attempts may fail."""
-    run("teragen", "300k", "in", "--files", "2", "--no-sync")
-    run("terasort", "in", "out", "--partitions", "3", "--no-sync")
-    process = begun("terasort", "in", f"{there}/out", *RUNS, "--partitions", "3", "--history")
-    while process.poll() is None and not is_there(f"{there}/out/.gristmill-staging-new"):
-        time.sleep(0.002)
-    cluster.tell("stop-data-node")
-    try:
-        _, errors = process.communicate(timeout=60)
-    finally:
-        cluster.tell("start-data-node")
-    if process.returncode != 0:
+    assert local(Path("read")) == wanted
+    if writing.returncode != 0:
         assert "data node" in errors
         assert not is_there(f"{there}/out")
-        run("terasort", "in", f"{there}/out", *RUNS, "--partitions", "3")
-    assert files(f"{there}/out") == local(Path("out"))
+        run(*writes)
+    assert files(f"{there}/out") == wanted
     assert nothing_staged(f"{there}/out")
 
 
@@ -291,11 +276,17 @@ def test_safe_mode_and_a_name_node_that_is_away(there: str, cluster: Cluster) ->
         assert "safe mode" in failure("teragen", "1k", f"{there}/out")
     finally:
         cluster.tell("safe-mode", "LEAVE")
-    process = begun("teragen", "3000k", f"{there}/out")
-    while process.poll() is None and not is_there(f"{there}/out/.gristmill-staging-new"):
+    held, here = Path("held.sh").absolute(), Path.cwd()
+    wait = f"while [ ! -e {here}/gate ]; do sleep .02; done"
+    held.write_text(f"#!/bin/sh\ntouch {here}/begun\n{wait}\ncat\n")
+    held.chmod(0o755)
+    job = ["streaming", "-mapper", held, "-numReduceTasks", "0"]
+    process = begun(*job, "-input", f"{there}/in", "-output", f"{there}/out")
+    while process.poll() is None and not Path("begun").exists():
         time.sleep(0.002)
     cluster.tell("stop-name-node")
     try:
+        Path("gate").touch()
         _, errors = process.communicate(timeout=120)
         assert process.returncode == 1
         assert "no answer from" in errors
@@ -303,3 +294,32 @@ def test_safe_mode_and_a_name_node_that_is_away(there: str, cluster: Cluster) ->
         cluster.tell("start-name-node")
     assert not is_there(f"{there}/out/_SUCCESS")
     run("terasort", f"{there}/in", f"{there}/sorted")
+
+
+@pytest.mark.usefixtures("there")
+def test_a_name_node_that_stands_in(generated: Path, cluster: Cluster, tmp_path: Path) -> None:
+    """A job goes on when its active name node stops and the other one becomes active."""
+    first, second = cluster.tell("start-pair")
+    try:
+        service = {
+            "dfs.nameservices": "mill",
+            "dfs.ha.namenodes.mill": "nn1,nn2",
+            "dfs.namenode.rpc-address.mill.nn1": f"127.0.0.1:{first}",
+            "dfs.namenode.rpc-address.mill.nn2": f"127.0.0.1:{second}",
+            "dfs.client.failover.max.attempts": 15,
+            "dfs.client.failover.sleep.base.millis": 50,
+            "dfs.client.failover.sleep.max.millis": 500,
+        }
+        settings(tmp_path / "conf", service)
+        run("teragen", "300k", "hdfs://mill/in", "--files", "2", *ONE)
+        process = begun("terasort", "hdfs://mill/in", "hdfs://mill/out", *RUNS, "--partitions", "3")
+        near = f"hdfs://127.0.0.1:{first}/out"
+        wait_until_staged(process, near)
+        cluster.tell("fail-over")
+        _, errors = process.communicate(timeout=90)
+        assert process.returncode == 0, errors
+        assert files(f"hdfs://127.0.0.1:{second}/out") == local(generated / "out")
+        found = report("teravalidate", "hdfs://mill/out", "--against", "hdfs://mill/in")
+        assert found["records"] == 300_000
+    finally:
+        cluster.tell("stop-pair")

@@ -91,14 +91,31 @@ def test_scripts_are_told_where_their_input_is(folder: Path) -> None:
     assert f"mapreduce_output_fileoutputformat_outputdir={top}/told" in told
 
 
+def test_files_of_a_store_are_shipped(folder: Path, home: Path) -> None:
+    top = f"objects://{folder}"
+    (folder / "upper.sh").write_text("#!/bin/sh\ncat $(dirname $0)/head - | tr a-z A-Z\n")
+    (folder / "head").write_text("head\n")
+    job = ["-files", f"{top}/upper.sh,{top}/head", "-mapper", "./upper.sh", "-numReduceTasks", "0"]
+    for text in ("head", "another"):
+        (folder / "head").write_text(f"{text}\n")
+        run("streaming", *job, "-input", f"{top}/in/a-1", "-output", f"{text}")
+        made = b"".join(parts(Path(text)).values())
+        assert made.startswith(f"{text.upper()}\nA-1 THE OX".encode())
+    assert len(list((home / "shipped").glob("*/upper.sh"))) == 1
+
+
 def test_what_cannot_be_is_refused(folder: Path) -> None:
     top = f"objects://{folder}"
     job = ["streaming", "-mapper", "cat", "-output", f"{top}/no"]
     assert "does not exist" in failure(*job, "-input", f"{top}/nothing", status=5)
     assert "matches 0 files" in failure(*job, "-input", f"{top}/in/z*", status=5)
     assert "no gopher file system" in failure(*job, "-input", "gopher://a/b", status=2)
-    shipped = failure(*job, "-input", f"{top}/in", "-files", f"{top}/in/a-1", status=2)
-    assert "must be a local path" in shipped
+    for name, says in (("nothing", "no such file"), ("in", "it is a directory in a store")):
+        assert says in failure(*job, "-input", f"{top}/in", "-files", f"{top}/{name}", status=2)
+    total = ("-partitioner", "TotalOrderPartitioner", "-D")
+    cuts = (*total, f"mapreduce.totalorderpartitioner.path={top}/in/a-1")
+    refused = failure("streaming", *cuts[2:], *cuts[:2], *job[1:], "-input", f"{top}/in", status=2)
+    assert "must be a local path" in refused
     assert not (folder / "no").exists()
 
 

@@ -22,15 +22,20 @@ TEXT = "the mill and the stone\nwater turns the wheel\nthe ox and the horse turn
 
 @pytest.fixture
 def home(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    return prepared(tmp_path, request.config)
+
+
+def prepared(folder: Path, config: pytest.Config) -> Path:
+    """A folder with inputs, and with `hadoop`, which is ours."""
     if find_spec("mrjob") is None:
-        missing(request.config, "MRJOB'S EXAMPLES NOT RUN", "mrjob is not installed (Python 3.11)")
-    (tmp_path / "in.txt").write_text(TEXT)
-    (tmp_path / "more.txt").write_text("more of the same words\n")
-    program = tmp_path / "hadoop"
+        missing(config, "MRJOB'S EXAMPLES NOT RUN", "mrjob is not installed (Python 3.11)")
+    (folder / "in.txt").write_text(TEXT)
+    (folder / "more.txt").write_text("more of the same words\n")
+    program = folder / "hadoop"
     called = shlex.join([sys.executable, "-m", "gristmill", "hadoop"])
     program.write_text(f'#!/bin/sh\nexec {called} "$@"\n')
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    return tmp_path
+    return folder
 
 
 def ran(home: Path, example: str, runner: str, *more: str) -> list[str]:

@@ -227,6 +227,15 @@ def test_a_configuration_file_sets_properties(tmp_path: Path) -> None:
         meant("-conf", str(conf))
 
 
+def test_blocks_of_an_output_in_hdfs() -> None:
+    words = ["-D", "dfs.replication=2", "-D", "dfs.block.size=1m", "-input", "in", "-mapper", "cat"]
+    there = resolve(parse([*words, "-output", "hdfs://h/out"]))
+    assert there.blocks == {"replication": 2, "block_size": 1 << 20}
+    assert resolve(parse([*words, "-output", "out"])).blocks == {}
+    own = parse(["--replication", "1", "--block-size", "64KiB", *PLAIN])
+    assert (own.last("replication"), own.last("block-size")) == ("1", "64KiB")
+
+
 def test_a_property_set_to_nothing_is_not_set() -> None:
     # So it is in Hadoop: the tasks read their properties from a file, where it is overlooked.
     name = "stream.map.output.field.separator"

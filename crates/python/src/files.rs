@@ -99,6 +99,22 @@ pub fn remove_object(py: Python<'_>, path: PathBuf) -> PyResult<()> {
     removed.map_err(|error| to_python(&error))
 }
 
+/// Makes a directory, where the store has such.
+#[pyfunction]
+pub fn make_directory(py: Python<'_>, path: PathBuf) -> PyResult<()> {
+    let path = Location::from(path);
+    let made = py.detach(|| objects_of(&stores(), &path)?.make_directory(path.as_typed()));
+    made.map_err(|error| to_python(&error))
+}
+
+/// Removes a directory there, and all in it.
+#[pyfunction]
+pub fn remove_whole(py: Python<'_>, path: PathBuf) -> PyResult<()> {
+    let path = Location::from(path);
+    let removed = py.detach(|| objects_of(&stores(), &path)?.remove_whole(path.as_typed()));
+    removed.map_err(|error| to_python(&error))
+}
+
 fn objects_of<'s>(stores: &'s Stores, path: &Location) -> Result<&'s dyn Publisher> {
     stores.publisher(path).ok_or_else(|| {
         Error::new(

@@ -20,7 +20,10 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use crate::files::{as_location, children, has_store, matching, put_file, remove_object, stat};
+    use crate::files::{
+        as_location, children, has_store, make_directory, matching, put_file, remove_object,
+        remove_whole, stat,
+    };
     #[pymodule_export]
     use crate::history::{History, clear_left};
     #[pymodule_export]
@@ -32,7 +35,7 @@ mod _core {
     #[pymodule_export]
     use crate::pulse::{beat, pulse, pulse_open};
     #[pymodule_export]
-    use crate::stores::{RangeReader, exists, find_files, is_remote};
+    use crate::stores::{RangeReader, default_file_system, exists, find_files, is_remote};
     #[pymodule_export]
     use crate::tasks::run_tasks;
     #[pymodule_export]

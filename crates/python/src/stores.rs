@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use gristmill_engine::commit::SUCCESS;
 use gristmill_engine::split::pattern::named;
 use gristmill_engine::split::{Named, files_of, not_a_file};
+use gristmill_engine::storage::hdfs::{self, Hdfs};
 use gristmill_engine::storage::local::{Local, not_there};
 use gristmill_engine::storage::location::Location;
 use gristmill_engine::storage::objects::faults::Faults;
@@ -35,12 +36,19 @@ fn variable(name: &str) -> Option<String> {
     Some(value.to_string_lossy().into_owned())
 }
 
+/// The folder of Hadoop's configuration.
+fn hadoop_folder() -> Option<PathBuf> {
+    let given = variable("HADOOP_CONF_DIR").map(PathBuf::from);
+    given.or_else(|| Some(PathBuf::from(variable("HADOOP_HOME")?).join("etc/hadoop")))
+}
+
 fn made() -> &'static (Arc<Stores>, Result<()>) {
     STORES.get_or_init(|| {
         let faults = Faults::parse(&variable(FAULTS).unwrap_or_default());
         let settings = Settings::from_variables(variable);
+        let hdfs = Hdfs::new(hdfs::Settings::of(hadoop_folder()));
         let fail = faults.clone().unwrap_or_default();
-        let stores = Stores::with(Arc::new(Local), fail, settings);
+        let stores = Stores::with(Arc::new(Local), fail, settings, hdfs);
         let is_read = faults
             .map(|_| ())
             .map_err(|error| error.with("variable", FAULTS));
@@ -66,6 +74,12 @@ pub fn stores_of_job() -> Result<Arc<Stores>> {
 #[pyfunction]
 pub fn is_remote(path: PathBuf) -> bool {
     Location::from(path).is_remote()
+}
+
+/// The default file system of Hadoop's configuration, where it is one of HDFS.
+#[pyfunction]
+pub fn default_file_system() -> Option<String> {
+    stores().default_file_system().map(str::to_owned)
 }
 
 /// Whether something is at a location.

@@ -17,7 +17,7 @@ from gristmill import _core
 from gristmill.ending import ending_with_signals
 from gristmill.errors import report_of
 from gristmill.job import new_job_id
-from gristmill.locations import absolute, workplace
+from gristmill.locations import absolute, is_remote, workplace
 from gristmill.mapreduce.definition import pickled
 from gristmill.mapreduce.formats import Input, Output
 from gristmill.mapreduce.keyvalue import kv
@@ -51,7 +51,10 @@ def run(job: Spec, options: Options, stop: Stop = lambda: False) -> Result:
         with standing(first, _copies(first, options), stop, progress=options.progress) as first:
             for number, one in enumerate((first, *jobs[1:])):
                 try:
-                    result = run_one(one, _of_chain(options, number), stop, once=once)
+                    ours = _of_chain(options, number)
+                    if number < len(jobs) - 1:
+                        ours = _between(one, ours)
+                    result = run_one(one, ours, stop, once=once)
                 except Exception as error:
                     if number or reads:
                         _keep_record(error)
@@ -64,6 +67,14 @@ def _of_chain(options: Options, number: int) -> Options:
     """The options of the job of this number in its chain."""
     source = options.source
     return options if source is None else replace(options, source=replace(source, number=number))
+
+
+def _between(job: Spec, options: Options) -> Options:
+    """The options of a job whose output the next one reads: HDFS has it only where it was named."""
+    assert job.output is not None
+    if is_remote(job.output.folder):
+        return options
+    return options.but(replication=None, block_size=None)
 
 
 def _check_sent(jobs: Iterable[Spec]) -> None:

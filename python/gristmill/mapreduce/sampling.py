@@ -69,7 +69,10 @@ def _keys(job: Spec, records: int, folder: str, options: Options, stop: Stop) ->
         output=kv(folder),
         name=f"{job.name} (sample)",
     )
-    options = replace(options.but(history=False, overwrite=False, no_sync=True), source=None)
+    plain_options = options.but(
+        history=False, overwrite=False, no_sync=True, replication=None, block_size=None
+    )
+    options = replace(plain_options, source=None)
     prepared = prepare(plain, options, once="it only took a sample of its input")
     splits = prepared.spec["splits"]
     step = max(len(splits) // _SPLITS, 1)

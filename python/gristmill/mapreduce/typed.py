@@ -17,6 +17,8 @@ class RunOptions(TypedDict, total=False):
     spill_dir: StrPath | Iterable[StrPath] | None
     overwrite: bool
     no_sync: bool
+    replication: int | None
+    block_size: int | str | None
     attempts: int | None
     timeout_s: float | None
     worker_memory: int | str | None

@@ -266,6 +266,8 @@ _SHOWN_BY = {
     "overwrite": "test_command.py::test_an_output_is_replaced_only_when_asked",
     "runner": "test_command.py::test_worker_processes_give_the_same_output",
     "no_sync": "test_command.py::test_json_is_the_report",
+    "replication": "test_parse.py::test_blocks_of_an_output_in_hdfs",
+    "block_size": "test_parse.py::test_blocks_of_an_output_in_hdfs",
     "history": "test_command.py::test_json_is_the_report",
 }
 

@@ -51,8 +51,15 @@ PROPERTIES = (
         "dfs.blocksize",
         ("dfs.block.size",),
         "134217728",
-        "Most bytes of a split (K, M, G may follow).",
+        "Most bytes of a split (K, M, G may follow); in HDFS the output has such blocks.",
         "test_splits.py::test_blocks_bound_splits",
+    ),
+    Property(
+        "dfs.replication",
+        (),
+        "",
+        "How many copies HDFS keeps of each block of an output there.",
+        "test_parse.py::test_blocks_of_an_output_in_hdfs",
     ),
     Property(
         "mapreduce.input.lineinputformat.linespermap",

@@ -15,9 +15,10 @@ from gristmill.names import quote
 from gristmill.streaming import classes, first_line
 from gristmill.streaming.failure_policy import FailurePolicy
 from gristmill.streaming.formats import Formats
-from gristmill.streaming.inputs import local_path, location
+from gristmill.streaming.inputs import local_path, location, stored
 from gristmill.streaming.parse import Arguments, WrongCommandError, split_command, split_commas
 from gristmill.streaming.properties import PROPERTIES
+from gristmill.streaming.shipped import copied_here
 
 __all__ = ["ResolvedJob", "resolve"]
 
@@ -50,6 +51,8 @@ class ResolvedJob:
     recursive: bool
     ignore_folders: bool
     remarks: list[str] = field(default_factory=list[str])
+    blocks: dict[str, int] = field(default_factory=dict[str, int])
+    """How HDFS is to keep the output: options of the job that properties give."""
 
 
 def resolve(arguments: Arguments) -> ResolvedJob:
@@ -101,10 +104,11 @@ class _Resolver(Formats, FailurePolicy):
         }
         self.without_effect()
         self.remarks += first_line.remarks(definition)
+        target = location(arguments.substituted(output), "-output").rstrip("/") or "/"
         return ResolvedJob(
             arguments=arguments,
             inputs=inputs,
-            output=location(arguments.substituted(output), "-output").rstrip("/") or "/",
+            output=target,
             partitions=partitions,
             definition=definition,
             request=request,
@@ -119,7 +123,18 @@ class _Resolver(Formats, FailurePolicy):
                 default=False,
             ),
             remarks=self.remarks,
+            blocks=self.blocks(target),
         )
+
+    def blocks(self, output: str) -> dict[str, int]:
+        if not output.startswith("hdfs://"):
+            return {}
+        given = {"replication": "dfs.replication", "block_size": "dfs.blocksize"}
+        return {
+            option: self.number(name, 0)
+            for option, name in given.items()
+            if self.get(name) is not None
+        }
 
     def refuse(self) -> None:
         arguments = self.arguments
@@ -338,6 +353,9 @@ class _Resolver(Formats, FailurePolicy):
         return links, archives
 
     def there(self, text: str, option: str) -> Path:
+        remote = stored(text)
+        if remote is not None:
+            return copied_here(remote, option)
         path = local_path(text, option).absolute()
         if not path.exists():
             raise WrongCommandError(f"{option} {text}: there is no such file")

@@ -124,7 +124,7 @@ impl<'a> UploadCommitter<'a> {
         objects.delete(self.target.join(SUCCESS).as_typed())?;
         let new: BTreeSet<Location> = names.iter().map(|name| self.path_of(name)).collect();
         old.retain(|path| is_output(path.as_typed()) && !new.contains(path));
-        let remove = |path: &Location| remove_below(self.stores, objects, path);
+        let remove = |path: &Location| objects.remove_whole(path.as_typed());
         at_once(&old, SHORT_AT_ONCE, remove).map(drop)
     }
 
@@ -314,18 +314,4 @@ fn old_names(stores: &Stores, target: &Location) -> Result<Vec<Location>> {
         .map(|part| part.name)
         .filter(|name| is_file_name(name));
     Ok(names.map(|name| target.join(name)).collect())
-}
-
-/// Removes an object, or all below what stands for a directory.
-fn remove_below(stores: &Stores, objects: &dyn Publisher, path: &Location) -> Result<()> {
-    match stores.stat(path)?.map(|stat| stat.kind) {
-        Some(FileKind::Directory) => {
-            let inside = stores.list(path)?;
-            inside
-                .iter()
-                .try_for_each(|path| remove_below(stores, objects, path))
-        }
-        Some(_) => objects.delete(path.as_typed()),
-        None => Ok(()),
-    }
 }

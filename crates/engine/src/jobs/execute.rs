@@ -35,6 +35,10 @@ pub(super) fn run_watched(
     if environment.process == Process::Own {
         keep_little_freed();
     }
+    let environment = &Environment {
+        store: environment.store.with_blocks(spec.common.blocks()),
+        ..environment.clone()
+    };
     let mut job = Job::new(environment, spec.asked(), control, watched, resumed);
     let run = AssertUnwindSafe(|| {
         job.resolve()?;

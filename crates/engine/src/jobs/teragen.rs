@@ -62,7 +62,15 @@ impl Described for TeragenSpec {
 "#,
         explained: false,
         own: Self::OPTIONS,
-        common: &["memory", "workers", "runner", "overwrite", "no_sync"],
+        common: &[
+            "memory",
+            "workers",
+            "runner",
+            "overwrite",
+            "no_sync",
+            "replication",
+            "block_size",
+        ],
     };
 }
 

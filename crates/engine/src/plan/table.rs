@@ -18,6 +18,7 @@ use super::format::Format;
 use crate::names;
 use crate::record::layout::Layout;
 use crate::runner::RunnerKind;
+use crate::storage::hdfs::Blocks;
 use crate::storage::location::Location;
 
 /// What an option's value is.
@@ -301,10 +302,27 @@ options! {
             "off",
             "Do not wait until the output is durable. Faster; a power failure can lose it.",
         ),
+        replication: Option<usize> = option(
+            "as Hadoop is configured",
+            "How many copies HDFS keeps of each block of the output.",
+        ),
+        block_size: Option<Bytes> = option(
+            "as Hadoop is configured",
+            "How long the output's blocks are in HDFS, such as 128MiB: a multiple of 512 bytes.",
+        ),
     }
 }
 
 impl Common {
+    /// How the output is to be cut and kept in HDFS.
+    pub(crate) fn blocks(&self) -> Blocks {
+        let copies = self.replication.map(u32::try_from);
+        Blocks {
+            replication: copies.map(|copies| copies.unwrap_or(u32::MAX)),
+            bytes: self.block_size.map(|size| size.0),
+        }
+    }
+
     /// The names of all of them, for a command that takes all.
     pub(crate) const NAMES: &'static [&'static str] = &[
         "memory",
@@ -313,5 +331,7 @@ impl Common {
         "spill_dir",
         "overwrite",
         "no_sync",
+        "replication",
+        "block_size",
     ];
 }

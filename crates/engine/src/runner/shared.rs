@@ -64,9 +64,10 @@ impl Told {
     /// What the executor of user code needs is gone.
     pub(super) fn context(
         self,
-        store: Arc<Stores>,
+        store: &Stores,
         native: BuildNativeExecutor,
     ) -> Result<TaskContext> {
+        let store = store.with_blocks(self.job.blocks);
         let definition = self.definition;
         let executor = match self.how {
             None => None,

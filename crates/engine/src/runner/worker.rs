@@ -152,8 +152,7 @@ impl Server {
         match frame {
             Received::Definition { key, bytes } => {
                 let told: Told = wire::from_bytes(&bytes)?;
-                let store = Arc::clone(&self.store);
-                self.job = Some((key, told.context(store, self.native)));
+                self.job = Some((key, told.context(&self.store, self.native)));
                 Ok(())
             }
             Received::Task { key, bytes } => self.answer(key, &bytes),

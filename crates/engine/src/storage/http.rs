@@ -29,7 +29,7 @@ pub const SCHEMES: [&str; 2] = ["http", "https"];
 const DOWNLOAD: &str = "download the file first, and name the local copy";
 
 /// HTTP servers.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Http {
     wire: Arc<Wire>,
 }

@@ -166,6 +166,23 @@ pub trait Publisher: Output {
     /// The uploads to a location, or below it: where each goes, and its name.
     fn uploads(&self, path: &Path) -> Result<Vec<(PathBuf, String)>>;
 
+    /// Makes a directory, with those above it, in a place that has such: elsewhere it is the beginning of names.
+    fn make_directory(&self, _path: &Path) -> Result<()> {
+        Ok(())
+    }
+
+    /// Removes a file, or a directory and all in it. Nothing there is no error.
+    fn remove_whole(&self, path: &Path) -> Result<()> {
+        match self.stat(path)?.map(|stat| stat.kind) {
+            Some(FileKind::Directory) => {
+                let inside = self.list(path)?;
+                inside.iter().try_for_each(|path| self.remove_whole(path))
+            }
+            Some(_) => self.delete(path),
+            None => Ok(()),
+        }
+    }
+
     /// Removes what was made for uploads to a location, or below it, where nothing needs it any more.
     fn clear(&self, _path: &Path) -> Result<()> {
         Ok(())

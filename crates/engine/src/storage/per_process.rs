@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 /// ```
 /// use gristmill_engine::storage::per_process::PerProcess;
 /// let counted: PerProcess<u32> = PerProcess::default();
-/// assert_eq!((*counted.get(|is_fork| u32::from(is_fork)), *counted.get(|_| 7)), (0, 0));
+/// assert_eq!((*counted.get(|| 0), *counted.get(|| 7)), (0, 0));
 /// ```
 #[derive(Debug)]
 pub struct PerProcess<T> {
@@ -33,17 +33,16 @@ impl<T> Default for PerProcess<T> {
 }
 
 impl<T> PerProcess<T> {
-    /// The value of this process; `make` makes it, and is told whether the process was forked from one that has a value.
-    pub fn get(&self, make: impl Fn(bool) -> T) -> &T {
+    /// The value of this process; `make` makes it.
+    pub fn get(&self, make: impl Fn() -> T) -> &T {
         let process = std::process::id();
-        let (mut values, mut is_fork) = (self, false);
+        let mut values = self;
         loop {
-            let (owner, value) = values.ours.get_or_init(|| (process, make(is_fork)));
+            let (owner, value) = values.ours.get_or_init(|| (process, make()));
             if *owner == process {
                 return value;
             }
             values = values.of_fork.get_or_init(Box::default);
-            is_fork = true;
         }
     }
 }

@@ -15,7 +15,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::hdfs::{self, Hdfs};
+use super::hdfs::{self, Blocks, Hdfs};
 use super::http::{self, Http};
 use super::input::InputFile;
 use super::location::Location;
@@ -29,7 +29,7 @@ use super::{Caching, Caps, LocalDisk, Output, Publisher, ReadFile, Stat, WriteFi
 use crate::error::{Error, Kind, Result};
 
 /// The stores.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Stores {
     disk: Arc<dyn LocalDisk>,
     s3: ObjectStore,
@@ -51,19 +51,43 @@ impl Stores {
     /// # Ok::<(), gristmill_engine::Error>(())
     /// ```
     pub fn new(disk: Arc<dyn LocalDisk>) -> Arc<Self> {
-        Stores::with(disk, Faults::default(), Settings::default())
+        Stores::with(
+            disk,
+            Faults::default(),
+            Settings::default(),
+            Hdfs::default(),
+        )
     }
 
-    /// The same, where requests to object stores fail, and S3 is where `settings` say.
-    pub fn with(disk: Arc<dyn LocalDisk>, faults: Faults, settings: Settings) -> Arc<Self> {
+    /// The same, where requests to object stores fail, and S3 and HDFS are where `settings` and `hdfs` say.
+    pub fn with(
+        disk: Arc<dyn LocalDisk>,
+        faults: Faults,
+        settings: Settings,
+        hdfs: Hdfs,
+    ) -> Arc<Self> {
         let wire = Arc::new(Wire::default());
         Arc::new(Stores {
             disk,
             s3: store_of(S3::new(settings, wire.clone()), faults),
-            hdfs: Hdfs::default(),
+            hdfs,
             directory: store_of(Directory, faults),
             http: Http::new(wire),
         })
+    }
+
+    /// The same stores, where new files in HDFS have these blocks.
+    #[must_use]
+    pub fn with_blocks(&self, blocks: Blocks) -> Arc<Self> {
+        Arc::new(Stores {
+            hdfs: self.hdfs.with_blocks(blocks),
+            ..self.clone()
+        })
+    }
+
+    /// The default file system of Hadoop's configuration, where it is one of HDFS.
+    pub fn default_file_system(&self) -> Option<&str> {
+        self.hdfs.settings().default_file_system()
     }
 
     /// The disk of this machine: job folders and runs lie nowhere else.
@@ -104,6 +128,11 @@ impl Stores {
             Some(scheme) if http::SCHEMES.contains(&scheme) => Err(http::read_only(location)),
             _ => Ok(()),
         }
+    }
+
+    /// Whether files of a location have blocks that a job may choose.
+    pub fn has_blocks(&self, location: &Location) -> bool {
+        location.scheme() == Some(hdfs::SCHEME)
     }
 
     /// Whether files of a location are sent in parts.

@@ -81,7 +81,7 @@ pub fn limit(bytes: usize) -> Duration {
 
 impl Wire {
     fn connections(&self) -> Result<&Connections> {
-        let open = self.open.get(|_is_fork| Connections::begin());
+        let open = self.open.get(Connections::begin);
         open.as_ref().map_err(Clone::clone)
     }
 

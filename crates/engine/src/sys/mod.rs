@@ -4,7 +4,7 @@
 //!   pages        memory from the system, prefetches
 //!   mapping      files in memory;  shrink: those that lose pages while they are there
 //!   files        what std::fs lacks: renames that refuse, holes, space, what is in the page cache
-//!   descriptors  pipes, terminals and devices: that never block, waited for with a limit
+//!   descriptors  pipes, terminals and devices: that never block, waited for with a limit;  inherited: a fork's, cut off
 //!   processes    children: signalled, killed, reaped;  lifeline: they end with us;  death: how they ended
 //!   memory       what processes hold;  available: what there is;  usage: what they have used;  machine: what all have
 //! ```
@@ -16,6 +16,7 @@ pub mod available;
 pub(crate) mod death;
 pub(crate) mod descriptors;
 pub(crate) mod files;
+pub(crate) mod inherited;
 pub(crate) mod lifeline;
 pub mod machine;
 pub(crate) mod mapping;

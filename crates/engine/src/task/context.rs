@@ -25,6 +25,7 @@ use crate::order::scatter::Staging;
 use crate::record::arena::{Arena, file_starts};
 use crate::reduce::ReduceScratch;
 use crate::spill::{SpillScratch, Stream};
+use crate::storage::hdfs::Blocks;
 use crate::storage::input::InputFile;
 use crate::storage::location::Location;
 use crate::storage::objects::part_bytes;
@@ -48,6 +49,8 @@ pub struct JobShared {
     pub parts_bytes: u64,
     /// Memory that each task has for reading a far store ahead, beside its buffers.
     pub ahead_bytes: u64,
+    /// How the output is cut and kept in HDFS.
+    pub blocks: Blocks,
     /// Where the records are kept that user code failed at, if anywhere.
     pub failures: Option<Failures>,
 }

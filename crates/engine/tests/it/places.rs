@@ -9,6 +9,7 @@ use gristmill_engine::Kind;
 use gristmill_engine::commit::{
     CommitOptions, Committer, Made, Ownership, UploadCommitter, check_output, send_file,
 };
+use gristmill_engine::storage::hdfs::Hdfs;
 use gristmill_engine::storage::local::Local;
 use gristmill_engine::storage::location::Location;
 use gristmill_engine::storage::memory::Memory;
@@ -281,7 +282,12 @@ fn a_committer_publishes_what_is_named_and_leaves_no_upload() {
         late: Duration::from_secs(600),
         ..FAULTS
     };
-    let stores = Stores::with(Arc::new(Local), faults, Settings::default());
+    let stores = Stores::with(
+        Arc::new(Local),
+        faults,
+        Settings::default(),
+        Hdfs::default(),
+    );
     let target = Location::from(&*format!("objects://{}/out", folder.path().display()));
     let objects = stores.publisher(&target).unwrap();
     let begin = |overwrite| {
@@ -409,7 +415,12 @@ fn a_committer_publishes_what_is_named_and_leaves_no_upload() {
 fn one_object_is_published_once_it_is_complete() {
     let folder = tempfile::tempdir().unwrap();
     let spill = [folder.path().to_owned()];
-    let stores = Stores::with(Arc::new(Local), FAULTS, Settings::default());
+    let stores = Stores::with(
+        Arc::new(Local),
+        FAULTS,
+        Settings::default(),
+        Hdfs::default(),
+    );
     let target = Location::from(&*format!("objects://{}/out", folder.path().display()));
     let objects = stores.publisher(&target).unwrap();
     for (bytes, is_lost) in [(b"first", false), (b"other", true)] {

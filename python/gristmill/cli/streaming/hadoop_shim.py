@@ -5,9 +5,9 @@
     hadoop fs -mkdir -put -cat -ls -du -rm -test ...   on local files, and in stores
 
 mrjob's Hadoop runner does all of its work with these: `python job.py -r hadoop --hadoop-bin
-"gristmill hadoop" --hadoop-streaming-jar hadoop-streaming.jar input`. Paths such as
-`hdfs:///user/me` lie in the folder `hdfs` beside the histories of jobs; `hdfs://HOST/...` is a
-location in a store, as `s3://...` is.
+"gristmill hadoop" --hadoop-streaming-jar hadoop-streaming.jar input`. `hdfs://HOST/...` is a
+location in a store, as `s3://...` is; so is `hdfs:///user/me` where Hadoop's configuration has a
+name node as its default. Else it lies in the folder `hdfs` beside the histories of jobs.
 """
 
 import os
@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from gristmill import _core
 from gristmill.cli.failures import DONE, FAILED, WRONG
 from gristmill.cli.streaming.stored import Place, Stored, copied, matches, place, printed
 from gristmill.history.home import jobs_folder
@@ -47,12 +48,13 @@ Commands:
   jar .../hadoop-streaming.jar ARGS...
       Run gristmill streaming with these arguments.
   fs COMMAND PATH...
-      Work with local files, and in stores (s3://BUCKET/KEY); hdfs:///PATH is
-      a path below the folder hdfs in the home of Gristmill (GRISTMILL_HOME).
+      Work with local files, and in stores (s3://BUCKET/KEY). hdfs:///PATH is
+      in the default file system of HADOOP_CONF_DIR; where none is named, below
+      the folder hdfs in the home of Gristmill (GRISTMILL_HOME).
       The commands are:"""
 
-_HDFS = re.compile(r"hdfs://(?=/)")
-"""HDFS where nothing says which. With a name node named it is to be a location (`localized`)."""
+_HDFS = re.compile(r"hdfs://(?=/|$)")
+"""HDFS where nothing says which: the default file system, or else a folder (`localized`)."""
 
 
 def main(words: Sequence[str]) -> int:
@@ -91,10 +93,17 @@ def help_text() -> str:
 def localized(word: str) -> str:
     """Return a word with the folder of this machine in the place of `hdfs://`.
 
+    Where Hadoop's configuration names a default file system in HDFS, `hdfs:///x` is a location
+    there.
+
     Example:
         >>> localized("a,b"), localized("hdfs:///x").endswith("/hdfs/x")
         ('a,b', True)
     """
+    if _HDFS.search(word) is None:
+        return word
+    if _core.default_file_system() is not None:
+        return re.sub("hdfs://$", "hdfs:///", word)
     return _HDFS.sub(lambda _: str(_root()), word)
 
 
@@ -194,9 +203,7 @@ def _remove_below(path: Place) -> None:
     if isinstance(path, Path):
         shutil.rmtree(path)
         return
-    for child in path.rglob("*"):
-        if child.is_file():
-            child.unlink()
+    path.remove_whole()
 
 
 def _ls(options: list[str], paths: list[str]) -> int:

@@ -112,6 +112,7 @@ def _run(resolved: ResolvedJob) -> int:
         "partitions": resolved.partitions,
         "output": resolved.output,
         "attempts": resolved.attempts,
+        **resolved.blocks,
         **{one.name: _given(arguments, one) for one in user_code() if arguments.has(one.dashed)},
         **resolved.max_failed_percent,
     }

@@ -1,6 +1,7 @@
 """Files of stores for `gristmill hadoop fs`: what its commands ask of a `Path`, asked of a store.
 
-A directory is the beginning of names here: it is there while something is in it, and none is made.
+In an object store a directory is the beginning of names: it is there while something is in it, and
+none is made.
 """
 
 import os
@@ -82,7 +83,7 @@ class Stored:
             yield from child.rglob("*")
 
     def mkdir(self, *, parents: bool, exist_ok: bool) -> None:
-        """Make nothing: a directory is there with the first object in it.
+        """Make a directory in HDFS; in an object store it is there with the first object in it.
 
         Raises:
             FileExistsError: Something is there.
@@ -90,6 +91,7 @@ class Stored:
         del parents
         if not exist_ok and self.exists():
             raise FileExistsError(17, "File exists", self._text)
+        _core.make_directory(self._text)
 
     def unlink(self) -> None:
         """Remove an object.
@@ -100,6 +102,10 @@ class Stored:
         if self.is_dir():
             raise IsADirectoryError(21, "Is a directory", self._text)
         _core.remove_object(self._text)
+
+    def remove_whole(self) -> None:
+        """Remove it with all that is in it."""
+        _core.remove_whole(self._text)
 
     def touch(self) -> None:
         """Write an object without bytes, if nothing is there."""

@@ -90,7 +90,15 @@ impl Described for SortSpec {
 "#,
         explained: true,
         own: Self::OPTIONS,
-        common: &["memory", "workers", "runner", "spill_dir", "no_sync"],
+        common: &[
+            "memory",
+            "workers",
+            "runner",
+            "spill_dir",
+            "no_sync",
+            "replication",
+            "block_size",
+        ],
     };
 }
 

@@ -12,12 +12,14 @@ use crate::jobs::environment::Environment;
 use crate::jobs::monitor::JobMonitor;
 use crate::jobs::report::JobReport;
 use crate::plan;
+use crate::plan::amount::check_count;
 use crate::plan::table::Common;
 use crate::runner::phases::PhaseClock;
 use crate::runner::threads::Threads;
 use crate::runner::tree::Used;
 use crate::runner::usage::PeakMemory;
 use crate::runner::{Control, Runner, StageProgress};
+use crate::storage::hdfs::Blocks;
 use crate::storage::input::InputFile;
 use crate::storage::objects::part_bytes;
 use crate::storage::objects::sending::PARTS_AT_ONCE;
@@ -28,6 +30,9 @@ use crate::sys::usage::counts_device_bytes;
 /// What a process that resumes the job may hold beside: it plans with what the first one held. So little that 15 MB
 /// still are enough for two workers.
 const RESUMED_BYTES: u64 = 128 << 10;
+
+/// Most copies of a block: HDFS counts them so.
+const COPIES_MAX: usize = i16::MAX as usize;
 
 /// A job under way.
 pub(in crate::jobs) struct Job<'a> {
@@ -113,6 +118,7 @@ impl<'a> Job<'a> {
 
     /// Resolves what was given about the runner, workers and memory.
     pub(in crate::jobs) fn resolve(&mut self) -> Result<()> {
+        self.check_blocks()?;
         let worker = self.environment.worker.as_ref();
         self.runner = self.common.runner.runner(worker)?;
         let (workers, memory) = (self.common.workers, self.common.memory);
@@ -135,6 +141,28 @@ impl<'a> Job<'a> {
         self.report.workers = self.workers;
         self.report.memory_bytes = self.memory_bytes;
         Ok(())
+    }
+
+    /// Fails where blocks of the output are asked for that it cannot have.
+    fn check_blocks(&self) -> Result<()> {
+        let blocks = self.common.blocks();
+        check_count("replication", self.common.replication, COPIES_MAX)?;
+        let given = match blocks {
+            Blocks {
+                replication: Some(_),
+                ..
+            } => "replication",
+            Blocks { bytes: Some(_), .. } => "block_size",
+            _ => return Ok(()),
+        };
+        let output = self.asked.output.map(Output::path);
+        if output.is_some_and(|path| self.store().has_blocks(path)) {
+            return blocks.check();
+        }
+        let message = format!("{given} is of outputs in HDFS, and this output is not there");
+        Err(Error::new(Kind::BadOption, "read the options", message)
+            .of_option(given)
+            .advise("leave it out, or name an output such as hdfs://HOST:PORT/PATH"))
     }
 
     /// The budget, and what the process holds of it when this is first asked, which is once the input is known: the names

@@ -55,6 +55,7 @@ impl Job<'_> {
             job_id: self.environment.job_id.clone(),
             durable: self.durable(),
             parts_bytes: self.parts_bytes(&files),
+            blocks: self.common.blocks(),
             files,
             ..JobShared::default()
         }

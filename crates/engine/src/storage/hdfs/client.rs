@@ -9,21 +9,26 @@
 //! client reads `core-site.xml` and `hdfs-site.xml` itself, and knows name nodes that stand in for each other.
 
 use std::collections::HashMap;
+use std::io;
 use std::mem;
+use std::os::fd::{AsRawFd, RawFd};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use hdfs_native::{Client, ClientBuilder, HdfsError};
+use tokio::net::UnixDatagram;
 use tokio::runtime::Runtime;
 
 use super::SCHEME;
 use super::failures::{failure, is_silence, silence};
+use super::settings::Settings;
 use crate::error::{Error, Kind, Result};
 use crate::storage::location::Location;
 use crate::storage::objects::retry::retry;
 use crate::storage::per_process::PerProcess;
+use crate::sys::inherited::cut_off;
 
 /// A request may take so long, and longer by its bytes at [`SLOWEST`] of them a second. A name node that fails over takes
 /// some 30 s, and a data node that is given up 60 s (`dfs.client.socket-timeout`).
@@ -40,18 +45,25 @@ const PORT: u16 = 8020;
 const TRIES: &str = "dfs.client.failover.max.attempts";
 const TRIES_OF_HOST: &str = "2";
 
-/// The client keeps idle connections to data nodes for 3 s where a fork finds them: it must not use them.
+/// The client keeps idle connections to data nodes for 3 s where a fork finds them: it must not use them. It waits so long
+/// where it cannot make them nothing.
 const KEPT_BY_PARENT: Duration = Duration::from_millis(3_200);
+
+/// A socket of each runtime, by the process that made it: a fork finds by them what it has inherited.
+static MARKS: Mutex<Vec<(u32, RawFd)>> = Mutex::new(Vec::new());
 
 /// The clients of this process.
 #[derive(Debug, Default)]
 pub struct Clients {
+    settings: Settings,
     open: PerProcess<Result<Open>>,
 }
 
 #[derive(Debug)]
 struct Open {
     runtime: Runtime,
+    /// In [`MARKS`].
+    _mark: UnixDatagram,
     /// By what stands between `hdfs://` and the path.
     clients: Mutex<HashMap<String, Client>>,
 }
@@ -67,6 +79,19 @@ pub struct There<'c> {
 }
 
 impl Clients {
+    /// Clients as Hadoop is configured.
+    pub fn new(settings: Settings) -> Self {
+        Clients {
+            settings,
+            open: PerProcess::default(),
+        }
+    }
+
+    /// What is configured.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     /// The client of a location, and its path there.
     ///
     /// # Errors
@@ -88,7 +113,7 @@ impl Clients {
         }
         Ok(There {
             runtime: &open.runtime,
-            client: open.client(operation, &location)?,
+            client: open.client(operation, &location, &self.settings)?,
             operation,
             path: match below.trim_end_matches('/') {
                 "" => "/".to_owned(),
@@ -100,25 +125,41 @@ impl Clients {
 }
 
 impl Open {
-    fn begin(is_fork: bool) -> Result<Self> {
-        if is_fork {
-            thread::sleep(KEPT_BY_PARENT);
+    fn begin() -> Result<Self> {
+        let process = std::process::id();
+        let mut marks = MARKS.lock().unwrap_or_else(PoisonError::into_inner);
+        for (_, mark) in marks.extract_if(.., |(owner, _)| *owner != process) {
+            if cut_off(mark).is_err() {
+                thread::sleep(KEPT_BY_PARENT);
+            }
         }
+        let failed =
+            |error: io::Error| Error::new(Kind::Io, "connect to the store", error.to_string());
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(THREADS)
             .thread_name("gristmill-hdfs")
             .enable_io()
             .enable_time()
             .build();
-        let runtime = runtime
-            .map_err(|error| Error::new(Kind::Io, "connect to the store", error.to_string()))?;
+        let runtime = runtime.map_err(failed)?;
+        let mark = {
+            let _runtime = runtime.enter();
+            UnixDatagram::unbound().map_err(failed)?
+        };
+        marks.push((process, mark.as_raw_fd()));
         Ok(Open {
             runtime,
+            _mark: mark,
             clients: Mutex::default(),
         })
     }
 
-    fn client(&self, operation: &'static str, location: &Location) -> Result<Client> {
+    fn client(
+        &self,
+        operation: &'static str,
+        location: &Location,
+        settings: &Settings,
+    ) -> Result<Client> {
         let place = location.authority();
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = clients.get(place) {
@@ -127,11 +168,14 @@ impl Open {
         let build = |place: &str| {
             // A host of its own has no other to fail over to: what is configured is for those that have.
             let tries = place.contains(':').then_some((TRIES, TRIES_OF_HOST));
-            ClientBuilder::new()
+            let mut client = ClientBuilder::new()
                 .with_url(format!("{SCHEME}://{place}"))
                 .with_config(tries)
-                .with_io_runtime(self.runtime.handle().clone())
-                .build()
+                .with_io_runtime(self.runtime.handle().clone());
+            if let Some(folder) = settings.folder() {
+                client = client.with_config_dir(folder.to_string_lossy());
+            }
+            client.build()
         };
         let built = match build(place) {
             // It is no name service, so it is a host.

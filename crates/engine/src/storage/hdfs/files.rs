@@ -138,7 +138,13 @@ impl Writer {
             .clients
             .there("create the output", location.as_typed())?;
         // Nobody else has this name: what is there is of a request whose reply was lost.
-        let options = WriteOptions::default().overwrite(true);
+        let blocks = hdfs.settings().blocks(hdfs.blocks)?;
+        let options = WriteOptions {
+            replication: blocks.replication,
+            block_size: blocks.bytes,
+            overwrite: true,
+            ..WriteOptions::default()
+        };
         let file = there.ask(async |client, path| client.create(path, &options).await)?;
         Ok(Writer {
             path: path.to_owned(),

@@ -14,6 +14,7 @@
 mod client;
 mod failures;
 mod files;
+mod settings;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,6 +26,7 @@ use hdfs_native::client::FileStatus;
 
 use self::client::{Clients, There};
 use self::files::{Reader, Writer};
+pub use self::settings::{Blocks, Settings};
 use super::local::not_there;
 use super::location::Location;
 use super::objects::retry::replaced;
@@ -48,6 +50,8 @@ static STAGED: AtomicU64 = AtomicU64::new(0);
 #[derive(Debug, Clone, Default)]
 pub struct Hdfs {
     clients: Arc<Clients>,
+    /// What the job wants of new files.
+    blocks: Blocks,
 }
 
 /// What HDFS has of a file, as versions are compared.
@@ -56,6 +60,28 @@ fn version_of(status: &FileStatus) -> String {
 }
 
 impl Hdfs {
+    /// Files in HDFS, as Hadoop is configured.
+    pub fn new(settings: Settings) -> Self {
+        Hdfs {
+            clients: Arc::new(Clients::new(settings)),
+            blocks: Blocks::default(),
+        }
+    }
+
+    /// The same, where new files have these blocks.
+    #[must_use]
+    pub fn with_blocks(&self, blocks: Blocks) -> Self {
+        Hdfs {
+            clients: Arc::clone(&self.clients),
+            blocks,
+        }
+    }
+
+    /// What is configured.
+    pub fn settings(&self) -> &Settings {
+        self.clients.settings()
+    }
+
     fn status(&self, operation: &'static str, path: &Path) -> Result<Option<FileStatus>> {
         let there = self.clients.there(operation, path)?;
         there.find(async |client, path| client.get_file_info(path).await)
@@ -66,6 +92,8 @@ impl Hdfs {
         let there = self.clients.there("list a directory", directory)?;
         let found = there.find(async |client, path| client.list_status(path, false).await)?;
         Ok(found.map(|mut found| {
+            // Of a file, HDFS lists the file.
+            found.retain(|status| status.path != there.path());
             let all = found.len();
             found.retain(|status| !STAGING.contains(&name_of(status)));
             let is_made = found.is_empty() && all > 0;
@@ -294,6 +322,17 @@ impl Publisher for Hdfs {
         }
         self.staged_below(&location, &mut uploads)?;
         Ok(uploads)
+    }
+
+    fn make_directory(&self, path: &Path) -> Result<()> {
+        let there = self.clients.there("make a directory", path)?;
+        there.ask(async |client, path| client.mkdirs(path, FOLDER_MODE, true).await)
+    }
+
+    fn remove_whole(&self, path: &Path) -> Result<()> {
+        let there = self.clients.there("remove", path)?;
+        let removed = there.find(async |client, path| client.delete(path, true).await);
+        removed.map(drop)
     }
 
     fn clear(&self, path: &Path) -> Result<()> {

@@ -56,7 +56,7 @@ impl Client {
         let site = self.site().map_err(here)?;
         let provider = self
             .credentials
-            .get(|_| site.credentials.provider(&site.region));
+            .get(|| site.credentials.provider(&site.region));
         let provider = provider.as_ref().map_err(|error| here(error.clone()))?;
         let credentials = self.wire.wait(provider.get_credential()).map_err(here)?;
         let credentials = credentials.map_err(|error| here(none(&error)))?;

@@ -1,0 +1,245 @@
+//! What Hadoop's configuration says of new files, and of the default file system; all else its client reads by itself.
+//!
+//! ```text
+//!   FOLDER/core-site.xml ─▶ FOLDER/hdfs-site.xml     a property of the second one counts
+//!   option of the job ─▶ dfs.replication, dfs.blocksize ─▶ what the name node says
+//! ```
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use roxmltree::{Document, ParsingOptions};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Kind, Result};
+
+/// The files; those that come later count.
+const FILES: [&str; 2] = ["core-site.xml", "hdfs-site.xml"];
+
+const DEFAULT_FILE_SYSTEM: &str = "fs.defaultFS";
+const REPLICATION: &str = "dfs.replication";
+const BLOCK_BYTES: &str = "dfs.blocksize";
+
+/// Blocks have checksums of so many bytes.
+const OF_CHECKSUM: u64 = 512;
+
+/// Names of one file system and another: `dfs.blocksize` takes what `K` and `m` are to Hadoop.
+const UNITS: [(char, u32); 6] = [
+    ('k', 10),
+    ('m', 20),
+    ('g', 30),
+    ('t', 40),
+    ('p', 50),
+    ('e', 60),
+];
+
+/// How new files are cut and kept. What is not given is as configured, or else as the name node has it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Blocks {
+    /// Copies of each block.
+    pub replication: Option<u32>,
+    /// The length of a block.
+    pub bytes: Option<u64>,
+}
+
+impl Blocks {
+    /// Fails where no file can have such blocks; the name node has limits of its own.
+    ///
+    /// # Errors
+    /// Their length is no multiple of what has one checksum.
+    ///
+    /// ```
+    /// use gristmill_engine::storage::hdfs::Blocks;
+    /// let of = |bytes| Blocks { bytes: Some(bytes), ..Blocks::default() };
+    /// assert!(of(128 << 20).check().is_ok() && of(1_000_000).check().is_err());
+    /// ```
+    pub fn check(self) -> Result<()> {
+        match self.bytes {
+            Some(bytes) if bytes == 0 || bytes % OF_CHECKSUM != 0 => {
+                let message = format!("blocks of {bytes} bytes are no multiple of {OF_CHECKSUM}");
+                Err(Error::new(Kind::BadOption, "read the options", message)
+                    .of_option("block_size")
+                    .advise("give a size such as 128MiB or 1GiB"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Where Hadoop is configured, and what is said there.
+#[derive(Debug, Default)]
+pub struct Settings {
+    folder: Option<PathBuf>,
+    read: OnceLock<BTreeMap<String, String>>,
+}
+
+impl Settings {
+    /// What `core-site.xml` and `hdfs-site.xml` in a folder say. They are read when they are first asked.
+    pub fn of(folder: Option<PathBuf>) -> Self {
+        Settings {
+            folder,
+            read: OnceLock::new(),
+        }
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
+
+    /// The default file system, where it is one of HDFS.
+    pub fn default_file_system(&self) -> Option<&str> {
+        let named = self.value(DEFAULT_FILE_SYSTEM)?;
+        named.starts_with("hdfs://").then_some(named)
+    }
+
+    /// The blocks that a job wants, and what is configured of others.
+    ///
+    /// # Errors
+    /// What is configured is not a number.
+    pub fn blocks(&self, wanted: Blocks) -> Result<Blocks> {
+        let (replication, bytes) = (self.value(REPLICATION), self.value(BLOCK_BYTES));
+        let replication = replication.filter(|_| wanted.replication.is_none());
+        let bytes = bytes.filter(|_| wanted.bytes.is_none());
+        let count = |text: &str| text.parse().ok().filter(|copies| *copies > 0);
+        let configured = Blocks {
+            replication: replication
+                .map(|text| count(text).ok_or_else(|| self.wrong(REPLICATION, text)))
+                .transpose()?,
+            bytes: bytes
+                .map(|text| bytes_of(text).ok_or_else(|| self.wrong(BLOCK_BYTES, text)))
+                .transpose()?,
+        };
+        Ok(Blocks {
+            replication: wanted.replication.or(configured.replication),
+            bytes: wanted.bytes.or(configured.bytes),
+        })
+    }
+
+    fn wrong(&self, name: &str, text: &str) -> Error {
+        let message = format!("{name} is {text:?} in Hadoop's configuration");
+        let error = Error::new(Kind::BadOption, "create the output", message)
+            .advise("write a number there, such as 2, or 128m for a size");
+        match self.folder() {
+            Some(folder) => error.with_path(folder),
+            None => error,
+        }
+    }
+
+    fn value(&self, name: &str) -> Option<&str> {
+        let read = self.read.get_or_init(|| {
+            let folder = self.folder.iter();
+            let files = folder.flat_map(|folder| FILES.map(|name| folder.join(name)));
+            files.flat_map(|file| properties(&file)).collect()
+        });
+        read.get(name).map(String::as_str)
+    }
+}
+
+/// The properties of a file; none of one that cannot be read, which the client says when it reads it itself.
+fn properties(file: &Path) -> Vec<(String, String)> {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    let options = ParsingOptions {
+        allow_dtd: true,
+        ..ParsingOptions::default()
+    };
+    let Ok(document) = Document::parse_with_options(&text, options) else {
+        return Vec::new();
+    };
+    let given = document.root_element().children();
+    let pairs = given.filter_map(|property| {
+        let of = |name| {
+            let child = property.children().find(|child| child.has_tag_name(name))?;
+            Some(child.text()?.trim().to_owned())
+        };
+        Some((of("name")?, of("value")?))
+    });
+    pairs.collect()
+}
+
+/// A number of bytes as Hadoop reads it: 134217728, or 128m.
+fn bytes_of(text: &str) -> Option<u64> {
+    let lower = text.to_ascii_lowercase();
+    let unit = UNITS.iter().find(|(letter, _)| lower.ends_with(*letter));
+    let digits = match unit {
+        Some(_) => &lower[..lower.len() - 1],
+        None => &lower[..],
+    };
+    let number: u64 = digits.trim().parse().ok()?;
+    let bytes = number.checked_mul(1 << unit.map_or(0, |(_, power)| *power))?;
+    (bytes > 0).then_some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn configured(core: &str, hdfs: &str) -> (tempfile::TempDir, Settings) {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(FILES[0]), core).unwrap();
+        fs::write(folder.path().join(FILES[1]), hdfs).unwrap();
+        let settings = Settings::of(Some(folder.path().to_owned()));
+        (folder, settings)
+    }
+
+    fn property(name: &str, value: &str) -> String {
+        format!("<property><name> {name} </name><value>{value}</value></property>")
+    }
+
+    #[test]
+    fn options_count_before_what_is_configured() {
+        let core = [
+            property(DEFAULT_FILE_SYSTEM, "hdfs://h:1"),
+            property(REPLICATION, "3"),
+        ];
+        let (_folder, settings) = configured(
+            &format!(
+                "<?xml version=\"1.0\"?><!-- a --><configuration>{}</configuration>",
+                core.concat()
+            ),
+            &format!(
+                "<configuration>{}{}</configuration>",
+                property(REPLICATION, "1"),
+                property(BLOCK_BYTES, "128m")
+            ),
+        );
+        assert_eq!(settings.default_file_system(), Some("hdfs://h:1"));
+        let mut blocks = Blocks {
+            replication: Some(1),
+            bytes: Some(128 << 20),
+        };
+        assert_eq!(settings.blocks(Blocks::default()), Ok(blocks));
+        blocks.bytes = Some(1 << 20);
+        let wanted = Blocks {
+            replication: None,
+            ..blocks
+        };
+        assert_eq!(settings.blocks(wanted), Ok(blocks));
+    }
+
+    #[test]
+    fn what_is_not_there_or_makes_no_sense() {
+        let nothing = Settings::of(None);
+        assert_eq!(nothing.blocks(Blocks::default()), Ok(Blocks::default()));
+        assert_eq!(nothing.default_file_system(), None);
+        let text = property(REPLICATION, "many");
+        let (_folder, settings) = configured(
+            &property(DEFAULT_FILE_SYSTEM, "file:///"),
+            &format!("<configuration>{text}</configuration>"),
+        );
+        assert_eq!(settings.default_file_system(), None);
+        let error = settings.blocks(Blocks::default()).unwrap_err();
+        assert_eq!(error.kind(), Kind::BadOption);
+        let given = Blocks {
+            replication: Some(2),
+            bytes: None,
+        };
+        assert_eq!(settings.blocks(given), Ok(given));
+        assert_eq!(
+            (bytes_of("1G"), bytes_of("x"), bytes_of("0")),
+            (Some(1 << 30), None, None)
+        );
+    }
+}
