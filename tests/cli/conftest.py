@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 from tests.optional import missing
 
+from . import hdfs_server
 from .harness import run
-from .hdfs_server import Cluster, HdfsMissing, serving, settings
+from .hdfs_server import Cluster, HdfsMissing, settings
 from .resuming import RUNS, Tree, tree
 from .s3_server import Bucket, Server
 from .sorting import HOSTILE, gnu_sort, noise
@@ -94,7 +95,7 @@ def cluster(
     folder = tmp_path_factory.mktemp("hdfs") / "data"
     folder.mkdir()
     try:
-        with serving(folder) as cluster:
+        with hdfs_server.serving(folder) as cluster:
             yield cluster
     except HdfsMissing as problem:
         missing(request.config, "NOT TESTED: HDFS", str(problem))

@@ -6,9 +6,6 @@ from .harness import report, run
 from .hdfs_server import files, local, nothing_staged
 from .own_code import Bench
 from .s3_server import Bucket
-from .test_s3 import bucket, server
-
-__all__ = ["bucket", "server"]  # fixtures
 
 
 def test_there_and_back(bucket: Bucket, there: str, tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def test_files_of_a_store_are_shipped(folder: Path, home: Path) -> None:
         (folder / "head").write_text(f"{text}\n")
         run("streaming", *job, "-input", f"{top}/in/a-1", "-output", f"{text}")
         made = b"".join(parts(Path(text)).values())
-        assert made.startswith(f"{text.upper()}\nA-1 THE OX".encode())
+        assert made.startswith(f"{text.upper()}\t\nA-1 THE OX".encode())
     assert len(list((home / "shipped").glob("*/upper.sh"))) == 1
 
 

@@ -116,7 +116,7 @@ def test_what_is_no_command_line_is_named(words: list[str], named: str) -> None:
         (["-combiner", "org.apache.hadoop.mapred.lib.LongSumReducer"], "LongSumReducer"),
         (["-io", "avro"], "avro"),
         (["-files", "not/there"], "not/there"),
-        (["-files", "hdfs://host/a"], "hdfs"),
+        (["-files", "gopher://host/a"], "gopher"),
         (["-D", "stream.io.identifier.resolver.class=x"], "resolver"),
         (["-D", "mapreduce.input.pathFilter.class=x"], "pathFilter"),
         (["-D", "mapreduce.job.output.key.comparator.class=Mine"], "Mine"),

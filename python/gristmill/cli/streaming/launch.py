@@ -58,6 +58,9 @@ def main(words: Sequence[str]) -> int:
     except InputMissingError as error:
         console.note(f"gristmill streaming: {error.strerror}: {error.filename}.{_link(error)}")
         return INPUT_MISSING
+    except OSError as error:  # of a store that does not answer
+        console.note(f"gristmill streaming: {error}")
+        return FAILED
 
 
 def _link(error: InputMissingError) -> str:

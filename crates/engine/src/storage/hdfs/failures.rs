@@ -191,6 +191,8 @@ mod tests {
             );
             assert!(!error.to_string().contains("\tat"), "{error}");
         }
+        let error = of("a.SafeModeException", "Cannot create /a");
+        assert!(error.to_string().contains("in safe mode"), "{error}");
         let error = of(
             "java.io.IOException",
             "File /a could only be written to 0 of the 1",

@@ -48,7 +48,7 @@ impl Blocks {
     /// Fails where no file can have such blocks; the name node has limits of its own.
     ///
     /// # Errors
-    /// Their length is no multiple of what has one checksum.
+    /// What has one checksum does not divide their length.
     ///
     /// ```
     /// use gristmill_engine::storage::hdfs::Blocks;
@@ -58,7 +58,8 @@ impl Blocks {
     pub fn check(self) -> Result<()> {
         match self.bytes {
             Some(bytes) if bytes == 0 || bytes % OF_CHECKSUM != 0 => {
-                let message = format!("blocks of {bytes} bytes are no multiple of {OF_CHECKSUM}");
+                let message =
+                    format!("block_size is {bytes} bytes, which {OF_CHECKSUM} does not divide");
                 Err(Error::new(Kind::BadOption, "read the options", message)
                     .of_option("block_size")
                     .advise("give a size such as 128MiB or 1GiB"))
