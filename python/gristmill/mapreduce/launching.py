@@ -17,7 +17,7 @@ from gristmill import _core
 from gristmill.ending import ending_with_signals
 from gristmill.errors import report_of
 from gristmill.job import new_job_id
-from gristmill.locations import absolute, is_remote, workplace
+from gristmill.locations import absolute, workplace
 from gristmill.mapreduce.definition import pickled
 from gristmill.mapreduce.formats import Input, Output
 from gristmill.mapreduce.keyvalue import kv
@@ -72,7 +72,7 @@ def _of_chain(options: Options, number: int) -> Options:
 def _between(job: Spec, options: Options) -> Options:
     """The options of a job whose output the next one reads: HDFS has it only where it was named."""
     assert job.output is not None
-    if is_remote(job.output.folder):
+    if job.output.folder.startswith("hdfs://"):
         return options
     return options.but(replication=None, block_size=None)
 
