@@ -19,7 +19,7 @@ TOP = Path(__file__).parent.parent.parent
 
 _HERE = Path(__file__).parent / "hdfs"
 _POM = _HERE / "pom.xml"
-_SOURCE = _HERE / "Hdfs.java"
+_SOURCES = sorted(_HERE.glob("*.java"))
 _CACHE = TOP / ".cache" / "hdfs"
 _PREPARE_TIMEOUT_S = 540.0
 _START_TIMEOUT_S = 120.0
@@ -40,6 +40,8 @@ class Cluster:
     port: int
     folder: Path
     process: subprocess.Popen[str]
+    kerberos: str
+    """The file for `KRB5_CONFIG`, where it asks for tickets."""
 
     def url(self, path: str) -> str:
         """The location of a file."""
@@ -102,13 +104,15 @@ def class_path() -> str:
 
 def _classes(jars: str) -> Path:
     """The cluster's program, compiled; once for each text of it."""
-    made = hashlib.sha256(_SOURCE.read_bytes() + jars.encode()).hexdigest()[:16]
+    texts = b"".join(source.read_bytes() for source in _SOURCES)
+    made = hashlib.sha256(texts + jars.encode()).hexdigest()[:16]
     classes = _CACHE / f"classes-{made}"
     if not classes.is_dir():
         with tempfile.TemporaryDirectory(dir=_CACHE) as scratch:
             new = Path(scratch) / "new"
-            command = [_program("javac"), "-nowarn", "-cp", jars, "-d", str(new), str(_SOURCE)]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            command = [_program("javac"), "-nowarn", "-cp", jars, "-d", str(new)]
+            sources = map(str, _SOURCES)
+            done = subprocess.run([*command, *sources], capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stderr
             with suppress(FileExistsError, OSError):  # another one was quicker
                 new.rename(classes)
@@ -116,7 +120,7 @@ def _classes(jars: str) -> Path:
 
 
 @contextmanager
-def serving(folder: Path, *, for_tests: bool = True) -> Generator[Cluster]:
+def serving(folder: Path, *, for_tests: bool = True, program: str = "Hdfs") -> Generator[Cluster]:
     """Start a cluster whose files lie in a folder, and end it.
 
     One for tests starts quickly; any other has a compiler for what runs often.
@@ -127,7 +131,7 @@ def serving(folder: Path, *, for_tests: bool = True) -> Generator[Cluster]:
         *(_program("java"), *(quick if for_tests else ()), "-Xshare:auto"),
         "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
         *(f"-Djava.io.tmpdir={folder}", "-cp", f"{_classes(jars)}{os.pathsep}{jars}"),
-        *("Hdfs", str(folder)),
+        *(program, str(folder)),
     ]
     told = folder.parent / "hdfs.log"
     with told.open("w") as log:
@@ -142,12 +146,12 @@ def serving(folder: Path, *, for_tests: bool = True) -> Generator[Cluster]:
         )
     try:
         assert process.stdout is not None
-        name, _, port = _line(process, process.stdout, _START_TIMEOUT_S).partition(" ")
-        if name != "port":
+        said = _line(process, process.stdout, _START_TIMEOUT_S).split(" ", 2)
+        if said[0] != "port":
             process.kill()
             process.wait()
             raise HdfsMissing(f"HDFS does not start: {told.read_text()[-2000:]}")
-        yield Cluster(int(port), folder, process)
+        yield Cluster(int(said[1]), folder, process, "".join(said[2:]))
     finally:
         assert process.stdin is not None
         with suppress(OSError):

@@ -62,6 +62,38 @@ def test_overwrite_with_fewer_parts(there: str) -> None:
     assert is_there(f"{there}/out/_SUCCESS")
 
 
+def test_what_was_killed_between_two_renames_is_brought_to_its_end(
+    there: str, cluster: Cluster
+) -> None:
+    folder = "/" + there.rsplit("/", 1)[1]
+    command = ("terasort", f"{there}/in", f"{there}/out", "--partitions", "2")
+    run("teragen", "10k", f"{there}/in")
+    run(*command)
+    old = files(f"{there}/out")
+    run("terasort", f"{there}/in", f"{there}/new", "--partitions", "3")
+    new = files(f"{there}/new")
+    for kept, last in (("out", old), ("new", new)):
+        # What is left beside a whole output is not believed; in the place of none it is the output.
+        cluster.tell("rename", f"{folder}/out", f"{folder}/.out.gristmill-old")
+        cluster.tell("rename", f"{folder}/new", f"{folder}/.out.gristmill-new")
+        if kept == "out":
+            cluster.tell("rename", f"{folder}/.out.gristmill-old", f"{folder}/out")
+        assert "exists" in failure(*command)
+        assert files(f"{there}/out") == last
+        assert not beside(f"{there}/out")
+        run("terasort", f"{there}/in", f"{there}/new", "--partitions", "3")
+    run(*command, "--overwrite")
+    assert files(f"{there}/out") == old
+    assert not beside(f"{there}/out")
+
+
+def beside(output: str) -> list[str]:
+    """What lies beside an output that is being replaced."""
+    folder, _, name = output.rpartition("/")
+    names = (f"{folder}/.{name}.gristmill-{which}" for which in ("new", "old"))
+    return [path for path in names if is_there(path)]
+
+
 def test_sort_python_and_word_count(there: str, tmp_path: Path) -> None:
     bench = Bench.made(tmp_path / "bench", 1_500_000)
     text, name = tmp_path / "bench" / "in.txt", "ein Schlüssel +%41"
@@ -139,15 +171,27 @@ def test_killed_at_any_moment(job: str, generated: Path, there: str, home: Path)
     memory = {"memory": ("--memory", "400M"), "runs": RUNS}[job]
     command = ["terasort", generated / "in", f"{there}/out", *memory, *ONE, "--partitions", "3"]
 
+    old = dict[str, bytes]()
+    if job == "memory":
+        command.append("--overwrite")
+        run("teragen", "1k", f"{there}/out", "--files", "2")
+        old = files(f"{there}/out")
+
     def every_part_is_whole() -> None:
-        if is_there(f"{there}/out") and not is_there(f"{there}/out/_SUCCESS"):
+        if is_there(f"{there}/out/_SUCCESS"):
+            assert files(f"{there}/out") in (old, wanted)
+        elif is_there(f"{there}/out"):
+            assert not old, "the old output stays until it is replaced"
             found = files(f"{there}/out")
             assert all(wanted[name] == data for name, data in found.items())
+        else:
+            assert not old or len(beside(f"{there}/out")) == 2
 
     command.append("--history")
     killed_in_a_store(begun, command, home, kills=KILLS, after=every_part_is_whole)
     assert files(f"{there}/out") == wanted
     assert nothing_staged(f"{there}/out")
+    assert not beside(f"{there}/out")
 
 
 def begun(*command: str | Path) -> subprocess.Popen[str]:

@@ -59,6 +59,7 @@ public final class Hdfs {
                 FileStatus found = files.getFileStatus(new Path(words[1]));
                 return " " + found.getReplication() + " " + found.getBlockSize();
             }
+            case "rename" -> files.rename(new Path(words[1]), new Path(words[2]));
             case "start-pair" -> {
                 pair = new MiniDFSCluster.Builder(settings(), new File(folder, "pair"))
                     .nnTopology(MiniDFSNNTopology.simpleHATopology()).numDataNodes(1).build();

@@ -9,9 +9,10 @@
 //! The rules that must hold: until `_SUCCESS` is there, nothing counts as output; what is completed is what the reports
 //! of the tasks name, whatever a listing says; and no upload stays behind, however the job ends. (After a kill, those end
 //! with the job's resumption, with the next job to the same output, or with `gristmill jobs prune`.) An output that is one
-//! object needs no `_SUCCESS`: completing it is the commit.
+//! object needs no `_SUCCESS`: completing it is the commit. Where directories are renamed (HDFS), an old output that is whole
+//! stays until the new one is whole beside it, `_SUCCESS` included.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -81,6 +82,9 @@ impl<'a> UploadCommitter<'a> {
         options: CommitOptions,
         adopted: Option<&Ownership>,
     ) -> Result<Self> {
+        if let Some(objects) = stores.publisher(target).filter(|_| !is_file) {
+            objects.settle(target.as_typed())?;
+        }
         // What a dead job has completed without a `_SUCCESS` is no output.
         let is_ours = adopted.is_some() && stores.stat(&target.join(SUCCESS))?.is_none();
         check(
@@ -126,6 +130,51 @@ impl<'a> UploadCommitter<'a> {
         old.retain(|path| is_output(path.as_typed()) && !new.contains(path));
         let remove = |path: &Location| objects.remove_whole(path.as_typed());
         at_once(&old, SHORT_AT_ONCE, remove).map(drop)
+    }
+
+    /// Puts the output together beside an old one, and in its place; false where that cannot be done.
+    fn replace(&self, made: &Made<'_>) -> Result<bool> {
+        let (objects, target) = (self.objects()?, self.target.as_typed());
+        if self.stores.stat(&self.target.join(SUCCESS))?.is_none() {
+            return Ok(false);
+        }
+        let Some(beside) = objects.beside(target)? else {
+            return Ok(false);
+        };
+        let folder = Location::from(beside);
+        let names = made.names.iter();
+        let places: BTreeMap<Location, Location> = names
+            .map(|name| (self.path_of(name), folder.join(name)))
+            .collect();
+        let folders: BTreeSet<Location> = places.values().filter_map(Location::parent).collect();
+        for inner in folders.iter().filter(|inner| **inner != folder) {
+            objects.make_directory(inner.as_typed())?;
+        }
+        at_once(made.uploads, SHORT_AT_ONCE, |upload| {
+            let place = places.get(&upload.path);
+            let place = place.ok_or_else(|| Error::bug("publish the output", "it has no name"))?;
+            objects.complete_as(upload, place.as_typed())?;
+            let moved = Upload {
+                path: place.clone(),
+                ..upload.clone()
+            };
+            check_made(objects, &moved)
+        })?;
+        self.write_success(&folder, made)?;
+        objects.clear(folder.as_typed())?;
+        objects.replace(target, folder.as_typed())?;
+        Ok(true)
+    }
+
+    fn write_success(&self, folder: &Location, made: &Made<'_>) -> Result<()> {
+        let path = folder.join(SUCCESS);
+        let bytes = made.success.len() as u64;
+        let file = self.stores.create(&path, bytes, Caching::Cached)?;
+        file.write_at(made.success, 0)?;
+        match file.finish()? {
+            Some(upload) => self.objects()?.complete(&upload),
+            None => Ok(()),
+        }
     }
 
     fn complete(&mut self, uploads: &[Upload]) -> Result<()> {
@@ -190,16 +239,12 @@ impl Committer for UploadCommitter<'_> {
             objects.complete(upload)?;
             return check_made(objects, upload);
         }
+        if self.replace(made)? {
+            return Ok(());
+        }
         self.remove_old(made.names)?;
         self.complete(uploads)?;
-        let path = self.target.join(SUCCESS);
-        let file = self
-            .stores
-            .create(&path, made.success.len() as u64, Caching::Cached)?;
-        file.write_at(made.success, 0)?;
-        if let Some(upload) = file.finish()? {
-            self.objects()?.complete(&upload)?;
-        }
+        self.write_success(&self.target, made)?;
         self.completed.clear();
         Ok(())
     }
@@ -237,7 +282,8 @@ fn end_uploads(objects: &dyn Publisher, target: &Location) -> Result<()> {
     at_once(&uploads, SHORT_AT_ONCE, |(path, id)| {
         objects.abort(path, id)
     })?;
-    objects.clear(target.as_typed())
+    objects.clear(target.as_typed())?;
+    objects.settle(target.as_typed())
 }
 
 fn objects_of<'s>(stores: &'s Stores, target: &Location) -> Result<&'s dyn Publisher> {

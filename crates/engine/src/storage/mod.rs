@@ -166,6 +166,27 @@ pub trait Publisher: Output {
     /// The uploads to a location, or below it: where each goes, and its name.
     fn uploads(&self, path: &Path) -> Result<Vec<(PathBuf, String)>>;
 
+    /// A new directory where an output is put together that is to take the place of `directory` by [`Self::replace`];
+    /// nothing where that cannot be done.
+    fn beside(&self, _directory: &Path) -> Result<Option<PathBuf>> {
+        Ok(None)
+    }
+
+    /// Makes the file of an upload under another name, in a directory that is there.
+    fn complete_as(&self, upload: &Upload, _name: &Path) -> Result<()> {
+        self.complete(upload)
+    }
+
+    /// Puts the directory `beside` another one in its place, by two renames: between them there is none.
+    fn replace(&self, _directory: &Path, _beside: &Path) -> Result<()> {
+        Ok(())
+    }
+
+    /// Brings to its end what a job that was killed had begun to replace, and removes what is left beside a directory.
+    fn settle(&self, _directory: &Path) -> Result<()> {
+        Ok(())
+    }
+
     /// Makes a directory, with those above it, in a place that has such: elsewhere it is the beginning of names.
     fn make_directory(&self, _path: &Path) -> Result<()> {
         Ok(())

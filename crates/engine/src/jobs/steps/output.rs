@@ -133,7 +133,12 @@ impl<'env> Job<'env> {
                     there.is_some_and(|stat| staged.is_same(&FileVersion::new(path, &stat)))
                 }
             },
-            Output::Directory(target) => proof_of(store, target)?.is_some_and(|id| id == *job_id),
+            Output::Directory(target) => {
+                if let Some(place) = store.publisher(target) {
+                    place.settle(target.as_typed())?;
+                }
+                proof_of(store, target)?.is_some_and(|id| id == *job_id)
+            }
         };
         if !published {
             return Ok(false);

@@ -6,6 +6,12 @@
 //!   complete ─▶ rename to DIR/NAME                 at once and whole, in the place of a file of this name
 //! ```
 //!
+//! A whole output that is to be replaced stays until the new one is put together beside it:
+//!
+//! ```text
+//!   DIR, .DIR.gristmill-new with all files ─▶ .DIR.gristmill-old, .DIR.gristmill-new ─▶ .DIR.gristmill-old, DIR ─▶ DIR
+//! ```
+//!
 //! Nothing is seen of a file before it is renamed: names that begin with a dot are input of no job. A folder that was made
 //! for staged files (`.gristmill-staging-new` is in it) and has nothing else counts as not there, and goes with the last
 //! of them. The rules that must hold: only a committer renames; and a file is of the version (length, time) that its
@@ -39,6 +45,10 @@ pub const SCHEME: &str = "hdfs";
 
 /// Where staged files lie, beside what they will be: in a folder that was there, and in one that was made for them.
 const STAGING: [&str; 2] = [".gristmill-staging", ".gristmill-staging-new"];
+
+/// What is put together to replace a directory, and what it replaces.
+const NEW: &str = "gristmill-new";
+const OLD: &str = "gristmill-old";
 
 /// Folders are made as Hadoop makes them, but for its mask.
 const FOLDER_MODE: u32 = 0o755;
@@ -180,6 +190,24 @@ impl Hdfs {
             self.staged_below(&folder.join(name_of(status)), uploads)?;
         }
         Ok(())
+    }
+
+    /// Renames what is there, and was not renamed by a request whose reply was lost.
+    fn rename(&self, from: &Location, to: &Location) -> Result<()> {
+        const OPERATION: &str = "publish the output";
+        let there = self.clients.there(OPERATION, from.as_typed())?;
+        let to_path = self.clients.there(OPERATION, to.as_typed())?;
+        let renamed =
+            there.ask(async |client, from| client.rename(from, to_path.path(), false).await);
+        match renamed {
+            Err(error) if error.kind() == Kind::NotFound => {
+                match self.status(OPERATION, to.as_typed())? {
+                    Some(_) => Ok(()),
+                    None => Err(error),
+                }
+            }
+            done => done,
+        }
     }
 
     /// Removes the folders for staged files in `folder`, and it itself if it was made for them: those that are empty.
@@ -324,6 +352,47 @@ impl Publisher for Hdfs {
         Ok(uploads)
     }
 
+    fn beside(&self, directory: &Path) -> Result<Option<PathBuf>> {
+        let new = hidden(directory, NEW)?;
+        self.remove_whole(new.as_typed())?;
+        match self.make_directory(new.as_typed()) {
+            Err(error) if error.kind() == Kind::Permission => Ok(None),
+            made => made.map(|()| Some(new.as_typed().to_owned())),
+        }
+    }
+
+    fn complete_as(&self, upload: &Upload, name: &Path) -> Result<()> {
+        let from = staged(upload.path.as_typed(), &upload.id)?;
+        self.rename(&from, &Location::from(name))
+    }
+
+    fn replace(&self, directory: &Path, beside: &Path) -> Result<()> {
+        let (target, old) = (Location::from(directory), hidden(directory, OLD)?);
+        self.remove_whole(old.as_typed())?;
+        self.rename(&target, &old)?;
+        self.rename(&Location::from(beside), &target)?;
+        self.remove_whole(old.as_typed())
+    }
+
+    fn settle(&self, directory: &Path) -> Result<()> {
+        const OPERATION: &str = "look for uploads";
+        let (new, old) = (hidden(directory, NEW)?, hidden(directory, OLD)?);
+        let has =
+            |path: &Location| Ok::<_, Error>(self.status(OPERATION, path.as_typed())?.is_some());
+        let (has_new, has_old) = (has(&new)?, has(&old)?);
+        let target = Location::from(directory);
+        // The new one was whole before the old one was renamed.
+        if has_old && !has(&target)? {
+            self.rename(if has_new { &new } else { &old }, &target)?;
+        }
+        for (left, is_there) in [(new, has_new), (old, has_old)] {
+            if is_there {
+                self.remove_whole(left.as_typed())?;
+            }
+        }
+        Ok(())
+    }
+
     fn make_directory(&self, path: &Path) -> Result<()> {
         let there = self.clients.there("make a directory", path)?;
         there.ask(async |client, path| client.mkdirs(path, FOLDER_MODE, true).await)
@@ -386,6 +455,13 @@ fn parent_of(path: &Path) -> Result<Location> {
         .with_path(path)
         .advise("name hdfs://HOST:PORT/PATH")
     })
+}
+
+/// A name beside a directory that is input of no job.
+fn hidden(directory: &Path, what: &str) -> Result<Location> {
+    let location = Location::from(directory);
+    let name = location.name().unwrap_or_default().to_string_lossy();
+    Ok(parent_of(directory)?.join(format!(".{name}.{what}")))
 }
 
 /// Where what will be `path` is staged.
