@@ -35,7 +35,7 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build demo test test-servers check format check-rust check-python check-deps bench bench-all bench-floor bench-external audit figures lock clean
+.PHONY: help build demo test test-nfs test-servers check format check-rust check-python check-deps bench bench-all bench-floor bench-external audit figures lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +48,11 @@ demo: build ## a small job from generating to validating, with what it prints
 test: build $(VENV)/.develop $(if $(shell command -v go),test-servers) ## run the tests: engine (unit, integration, doc), then Python
 	cargo test --locked --workspace
 	$(BIN)/python -m pytest --reruns 1 -r fER
+
+test-nfs: build $(VENV)/.develop ## run the tests of NFS: two emulated machines, and a server (root, on Debian; CONTRIBUTING.md)
+	$(BIN)/python -m pytest -o addopts="$(PYTEST_OPTIONS)" -r fER tests/nfs
+
+PYTEST_OPTIONS := --import-mode=importlib --strict-markers --strict-config
 
 test-servers: $(VERSITYGW) $(TOXIPROXY) ## compile the servers that tests ask (needs Go; `make test` does it where Go is)
 

@@ -96,6 +96,8 @@ class Job:
 
         Where it is not known how many bytes there are, the last is 0.
         """
+    def notices(self) -> list[str]:
+        """Return what the user is to be told before the tasks begin, and has not been told yet."""
     def cancel(self) -> None:
         """Ask the job to end; it cleans up and is over soon."""
     def report(self) -> str:

@@ -99,6 +99,10 @@ class JobReport:
     """Bytes read."""
     output_bytes: int = 0
     """Bytes of output."""
+    bytes_per_s: float = 0.0
+    """Bytes a second, from beginning to end: of the output, or of a longer input."""
+    durable: bool | None = None
+    """Whether the job waited until its output was durable; `None` where it has none."""
     records: int = 0
     """Records of the output (of the input, where there is no output)."""
     duplicate_keys: int = 0
@@ -121,6 +125,8 @@ class JobReport:
     """The folder of the job's history, if one is kept."""
     warnings: tuple[str, ...] = ()
     """What went not as it should, and did no harm to the job."""
+    notices: tuple[str, ...] = ()
+    """What the user was told before the job's tasks began."""
     error: Failure | None = None
     """What went wrong, if anything did."""
 
@@ -131,6 +137,7 @@ class JobReport:
         fields["phases"] = tuple(Phase(**phase) for phase in fields["phases"])
         fields["report"] = tuple(fields["report"])
         fields["warnings"] = tuple(fields["warnings"])
+        fields["notices"] = tuple(fields["notices"])
         fields["error"] = fields["error"] and Failure(**fields["error"])
         return cls(**fields)
 

@@ -106,6 +106,9 @@ impl Kind {
 /// What to do about a disk that is full.
 pub const MAKE_ROOM: &str = "free some space there, or write to another file system";
 
+/// What to do about a file that its server does not know any more.
+const STALE: &str = "look whether another machine removed or replaced it, then run again";
+
 /// The detail that names an option.
 const OPTION: &str = "option";
 /// The detail that names what is equal in two failures.
@@ -192,6 +195,9 @@ impl Error {
         made.retryable = retryable;
         if is_full(error) {
             made = made.advise(MAKE_ROOM);
+        }
+        if error.kind() == io::ErrorKind::StaleNetworkFileHandle {
+            made = made.advise(STALE);
         }
         made
     }

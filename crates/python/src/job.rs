@@ -1,6 +1,7 @@
 //! A job, run on a thread of its own so that Python stays free to show progress and take Ctrl-C.
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -96,6 +97,7 @@ impl Job {
         let options = kept_options(spec);
         let spec = JobSpec::from_json(spec).map_err(|error| to_exception(&error, spelling))?;
         let store = stores_of_job().map_err(|error| to_exception(&error, spelling))?;
+        let spec = spec.placed(&**store.disk(), Path::new("."));
         let history = history.map_or_else(HistoryConfig::default, |history| history.place(options));
         let work = work.map(Executor::to_engine);
         let (interpreter, worker) = (interpreter(py)?, worker_command(py)?);
@@ -135,6 +137,10 @@ impl Job {
             progress.done_bytes,
             progress.bytes,
         )
+    }
+
+    fn notices(&self) -> Vec<String> {
+        self.shared.control.notices()
     }
 
     fn cancel(&self) {
@@ -228,9 +234,10 @@ pub fn why_not_resumed(spec: &str, program: &str, keeps_code: bool) -> Option<St
 pub fn explain(py: Python<'_>, spec: &str, command_line: bool) -> PyResult<String> {
     let worker = worker_command(py)?;
     let explained = py.detach(|| {
-        let spec = JobSpec::from_json(spec)?;
+        let store = stores_of_job()?;
+        let spec = JobSpec::from_json(spec)?.placed(&**store.disk(), Path::new("."));
         let environment = Environment {
-            store: stores_of_job()?,
+            store,
             job_id: String::new(),
             history: HistoryConfig::default(),
             work: None,

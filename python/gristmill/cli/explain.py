@@ -150,6 +150,7 @@ def _page(plan: Plan) -> list[str]:
         *(_disk(plan, disk) for disk in plan["disks"]),
         "",
         _time(plan),
+        *dict.fromkeys(f"Note: {disk['notice']}" for disk in plan["disks"] if disk["notice"]),
         *([f"It would be refused: {plan['refusal']}."] if plan["refusal"] else []),
     ]
 

@@ -106,6 +106,8 @@ def run_job(
         while not running.wait(job.TICK_S):
             if pending.signum is not None:
                 running.cancel()
+            console.tell(running.notices())
             name, _, done_bytes, bytes_in_all = running.progress()
             progress.show(name, done_bytes, bytes_in_all)
+    console.tell(running.notices())
     return JobReport.from_json(running.report())

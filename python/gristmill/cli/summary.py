@@ -27,12 +27,12 @@ def say_outcome(report: JobReport, values: Mapping[str, Value]) -> None:
     elif report.command == "teravalidate":
         console.say(*(line for entry in report.report for line in entry.split("\n")))
         if report.error is None:
-            console.note(_verdict(report))
+            console.note(_verdict(report), *cost_lines(report)[:1])
     elif report.command == "sort":
         if report.error is None and console.is_terminal(sys.stderr) and not values["check"]:
             console.note(*_sorted(report), *_limits(report, values))
     elif report.error is None:
-        durable = "not waited until durable" if values["no_sync"] else "durable"
+        durable = "durable" if report.durable else "not waited until durable"
         console.say(
             f"{show_count(report.records, 'record')}, {show_bytes(report.output_bytes)},"
             f" in {show_count(report.parts, 'file')} of {values['output']}, {durable}",
@@ -110,7 +110,7 @@ def cost_lines(report: JobReport) -> list[str]:
         cpu = f", {cpu_s:.2f} CPU seconds"
     else:
         cpu = f", {cpu_s / work_bytes * 1e9:.2f} CPU seconds per GB"
-    rate = f": {show_rate(work_bytes, report.wall_s)}" if work_bytes else ""
+    rate = f": {show_rate(report.bytes_per_s, 1)}" if work_bytes else ""
     # Workers have memory of their own, beside what the budget is for.
     of = "with workers, budget" if report.command == "mapreduce" else "of"
     return [

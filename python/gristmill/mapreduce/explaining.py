@@ -68,6 +68,7 @@ def _resources(plan: dict[str, Any]) -> list[str]:
     return [
         f"  budget       {memory} for {workers} in {plan['runner']}: {', '.join(uses)}",
         *(f"  disk         {_disk(disk)}" for disk in plan["disks"]),
+        *dict.fromkeys(f"Note: {disk['notice']}" for disk in plan["disks"] if disk["notice"]),
     ]
 
 

@@ -39,8 +39,9 @@ def run_prepared(prepared: Prepared, progress: bool | None, stop: Stop) -> JobRe
         Exception: What made the job fail, with the report and what else is known.
     """
     native = begin(prepared, new_job_id())
+    command_line = prepared.options.command_line
     try:
-        _wait(native, progress, stop)
+        _wait(native, progress, stop, telling=progress is not False or command_line)
     except BaseException:
         native.cancel()
         while not native.wait(TICK_S):
@@ -90,7 +91,8 @@ def _work(definition: bytes, options: Options) -> "_core.Executor":
     )
 
 
-def _wait(native: "_core.Job", progress: bool | None, stop: Stop) -> None:
+def _wait(native: "_core.Job", progress: bool | None, stop: Stop, *, telling: bool) -> None:
+    from gristmill.terminal import console
     from gristmill.terminal.progress import progress_bar
 
     quiet, anywhere = progress is False, progress is True
@@ -100,5 +102,7 @@ def _wait(native: "_core.Job", progress: bool | None, stop: Stop) -> None:
             if stop():
                 native.cancel()
             over = native.wait(TICK_S)
+            if telling:
+                console.tell(native.notices())
             name, _, done_bytes, bytes_in_all = native.progress()
             bar.show(name, done_bytes, bytes_in_all)

@@ -12,6 +12,7 @@ import errno
 import os
 import select
 import sys
+from collections.abc import Iterable
 from typing import TextIO
 
 from gristmill.names import escaped, show_text
@@ -29,6 +30,7 @@ __all__ = [
     "put",
     "say",
     "settle",
+    "tell",
 ]
 
 
@@ -40,6 +42,12 @@ def say(*lines: str) -> None:
 def note(*lines: str) -> None:
     """Write lines for people to stderr."""
     _write(sys.stderr, "".join(f"{printable(line)}\n" for line in lines))
+
+
+def tell(notices: Iterable[str]) -> None:
+    """Write what a job has to say before its tasks begin, each as a line to stderr."""
+    for notice in notices:
+        note(f"gristmill: {notice}")
 
 
 def put(text: str) -> None:

@@ -24,8 +24,8 @@ pub fn clear_published(
     job: &str,
 ) -> Result<()> {
     for folder in left_by(store, Some(target), spill_dirs, job)? {
-        let _lock = take(store, &folder)?;
-        remove_folder(store, &folder)?;
+        let lock = take(store, &folder)?;
+        remove_folder(store, &folder, Some(lock))?;
     }
     Ok(())
 }
@@ -45,12 +45,12 @@ pub fn clear_dead(
     let mut found = left_by(store, target, spill_dirs, job)?;
     found.retain(|folder| matches!(is_there(store, &folder.join(LOCK)), Ok(true)));
     for folder in &found {
-        let _lock = take(store, folder)?;
+        let lock = take(store, folder)?;
         if target.map_or(Ok(false), |target| holds_old(store, folder, target))? {
             return Err(only_copy(folder));
         }
         if !dry_run {
-            remove_folder(store, folder)?;
+            remove_folder(store, folder, Some(lock))?;
         }
     }
     Ok(found)

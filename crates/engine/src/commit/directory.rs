@@ -25,7 +25,7 @@ pub struct Staging<'a> {
     options: CommitOptions,
     /// The folder lies inside the target.
     inside: bool,
-    _lock: Box<dyn Lock>,
+    lock: Option<Box<dyn Lock>>,
     published: bool,
     /// The folder holds the only copy of the old output, and must stay.
     holds_old: bool,
@@ -86,7 +86,7 @@ impl<'a> Staging<'a> {
                     folder,
                     options,
                     inside,
-                    _lock: lock,
+                    lock: Some(lock),
                     published: false,
                     holds_old: false,
                     adopted: None,
@@ -96,7 +96,7 @@ impl<'a> Staging<'a> {
                 Ok(staging)
             }
             Err(error) => {
-                remove_folder(store, &folder)?;
+                remove_folder(store, &folder, None)?;
                 Err(error)
             }
         }
@@ -115,6 +115,7 @@ impl<'a> Staging<'a> {
             .store
             .create(&path, success.len() as u64, Caching::Cached)?;
         file.write_at(success, 0)?;
+        file.hand_over()?;
         if self.options.sync {
             file.sync()?;
             within::sync(self.store, &staged, parts)?;
@@ -136,7 +137,7 @@ impl<'a> Staging<'a> {
         } else {
             Ok(())
         };
-        remove_folder(self.store, &self.folder).and(synced)
+        remove_folder(self.store, &self.folder, self.lock.take()).and(synced)
     }
 
     fn sync_file(&self, path: &Path) -> Result<()> {
@@ -243,7 +244,7 @@ impl<'a> Staging<'a> {
             folder,
             options,
             inside,
-            _lock: lock,
+            lock: Some(lock),
             published: false,
             holds_old: false,
             adopted: Some(taken.clone()),
@@ -274,7 +275,7 @@ impl Drop for Staging<'_> {
     fn drop(&mut self) {
         if !self.published && !self.holds_old && may_go(self.adopted.as_ref()) {
             // The job's own error is what the user needs to see; the next job removes what stays.
-            let _ = remove_folder(self.store, &self.folder);
+            let _ = remove_folder(self.store, &self.folder, self.lock.take());
         }
     }
 }

@@ -28,7 +28,7 @@ pub struct FileStaging<'a> {
     target: PathBuf,
     folder: PathBuf,
     sync: bool,
-    _lock: Box<dyn Lock>,
+    lock: Option<Box<dyn Lock>>,
     published: bool,
     /// The folder was a dead job's.
     adopted: Option<Ownership>,
@@ -48,12 +48,12 @@ impl<'a> FileStaging<'a> {
                 target,
                 folder,
                 sync,
-                _lock: lock,
+                lock: Some(lock),
                 published: false,
                 adopted: None,
             }),
             Err(error) => {
-                remove_folder(store, &folder)?;
+                remove_folder(store, &folder, None)?;
                 Err(error)
             }
         }
@@ -107,7 +107,7 @@ impl<'a> FileStaging<'a> {
             target,
             folder,
             sync,
-            _lock: lock,
+            lock: Some(lock),
             published: false,
             adopted: Some(taken.clone()),
         })
@@ -142,7 +142,8 @@ impl Committer for FileStaging<'_> {
         } else {
             Ok(())
         };
-        remove_folder(self.store, &self.folder).and(synced)
+        let lock = self.lock.take();
+        remove_folder(self.store, &self.folder, lock).and(synced)
     }
 }
 
@@ -161,7 +162,7 @@ impl Drop for FileStaging<'_> {
     fn drop(&mut self) {
         if !self.published && may_go(self.adopted.as_ref()) {
             // The job's own error is what the user needs to see; the next job removes what stays.
-            let _ = remove_folder(self.store, &self.folder);
+            let _ = remove_folder(self.store, &self.folder, self.lock.take());
         }
     }
 }

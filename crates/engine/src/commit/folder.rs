@@ -90,10 +90,10 @@ pub(super) fn sweep(
             continue;
         }
         match store.lock(&folder.join(LOCK))? {
-            Some(_free) if holds_old(store, &folder, target)? => {
+            Some(_) if holds_old(store, &folder, target)? => {
                 return Err(only_copy(&folder));
             }
-            Some(_free) => remove_folder(store, &folder)?,
+            Some(free) => remove_folder(store, &folder, Some(free))?,
             None => {
                 return Err(Error::new(
                     Kind::Exists,
@@ -109,9 +109,16 @@ pub(super) fn sweep(
 }
 
 /// Removes a job's folder, its lock last: what a kill in between leaves has a lock that is free, by which the next job
-/// knows it for a dead one's. (Behind the lock nothing is left but an empty folder.)
-pub(super) fn remove_folder(store: &dyn LocalDisk, folder: &Path) -> Result<()> {
-    store.remove_with_last(folder, LOCK)
+/// knows it for a dead one's. (Behind the lock nothing is left but an empty folder.) The lock is given back before its file
+/// goes: on a shared mount a file that is removed while it is open stays in its folder, and the folder with it.
+pub(super) fn remove_folder(
+    store: &dyn LocalDisk,
+    folder: &Path,
+    lock: Option<Box<dyn Lock>>,
+) -> Result<()> {
+    store.remove_all_but(folder, LOCK)?;
+    drop(lock);
+    store.remove(folder)
 }
 
 /// The error of a folder that has to stay.

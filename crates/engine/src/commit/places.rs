@@ -13,6 +13,8 @@ use super::LOCK;
 use super::adopt::{Ownership, may_go, take};
 use super::folder::{is_there, remove_folder};
 use crate::error::{Error, JobOption, Kind, Result, show_bytes};
+use crate::names::show_path;
+use crate::storage::location::parent_of;
 use crate::storage::{FileKind, LocalDisk, Lock};
 
 const PREFIX: &str = ".gristmill-spill-";
@@ -22,7 +24,8 @@ const PREFIX: &str = ".gristmill-spill-";
 pub struct SpillDirs<'a> {
     store: &'a dyn LocalDisk,
     folders: Vec<PathBuf>,
-    locks: Vec<Box<dyn Lock>>,
+    /// Of each folder, if no other process has it.
+    locks: Vec<Option<Box<dyn Lock>>>,
     /// The folders were a dead job's.
     adopted: Option<Ownership>,
 }
@@ -66,16 +69,14 @@ impl<'a> SpillDirs<'a> {
                 continue; // named twice
             }
             if adopted.is_some() && is_there(store, &folder)? {
-                places.locks.push(take(store, &folder)?);
+                places.locks.push(Some(take(store, &folder)?));
                 places.folders.push(folder);
                 continue;
             }
             sweep(store, directory)?;
             store.create_directory(&folder)?;
             places.folders.push(folder.clone());
-            if let Some(lock) = store.lock(&folder.join(LOCK))? {
-                places.locks.push(lock);
-            }
+            places.locks.push(store.lock(&folder.join(LOCK))?);
         }
         Ok(places)
     }
@@ -96,9 +97,10 @@ impl Drop for SpillDirs<'_> {
         if !may_go(self.adopted.as_ref()) {
             return;
         }
+        let mut locks = self.locks.drain(..);
         for folder in &self.folders {
             // The job's own outcome is what the user needs to see; the next job removes what stays.
-            let _ = remove_folder(self.store, folder);
+            let _ = remove_folder(self.store, folder, locks.next().flatten());
         }
     }
 }
@@ -120,6 +122,33 @@ pub fn check_directory(store: &dyn LocalDisk, directory: &Path) -> Result<()> {
     }
 }
 
+/// What a user should know of a place for runs before the job begins; nothing of a disk of this machine.
+///
+/// ```
+/// use gristmill_engine::{commit::notice_of_runs, storage::local::Local};
+/// assert_eq!(notice_of_runs(&Local, "/proc".as_ref()), None);
+/// ```
+pub fn notice_of_runs(store: &dyn LocalDisk, place: &Path) -> Option<String> {
+    let mount = store.shared_mount(place)?;
+    let shown = show_path(shown_of(place));
+    Some(format!(
+        "sorted runs go to {shown}, on a mount that several machines share ({mount}): they cross the network twice. What to do: \
+         name a directory on a disk of this machine with --spill-dir (spill_dir in Python), if there is one with room."
+    ))
+}
+
+/// The directory that the user knows: without what the job has made in it.
+fn shown_of(place: &Path) -> &Path {
+    let is_ours = |path: &&Path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with('.') && name.contains("gristmill-")
+    };
+    match place.ancestors().find(is_ours) {
+        Some(ours) => parent_of(ours),
+        None => place,
+    }
+}
+
 /// Removes what killed jobs left.
 fn sweep(store: &dyn LocalDisk, directory: &Path) -> Result<()> {
     for folder in store.list(directory)? {
@@ -128,19 +157,34 @@ fn sweep(store: &dyn LocalDisk, directory: &Path) -> Result<()> {
         // A folder without a lock file was made a moment ago, by a job that is about to lock it.
         if ours
             && store.stat(&folder.join(LOCK))?.is_some()
-            && let Some(_free) = store.lock(&folder.join(LOCK))?
+            && let Some(free) = store.lock(&folder.join(LOCK))?
         {
-            remove_folder(store, &folder)?;
+            remove_folder(store, &folder, Some(free))?;
         }
     }
     Ok(())
 }
 
-/// Fails with the numbers where `bytes` of runs cannot have room in `folders`, each on a file system of its own or not.
-pub fn check_room(store: &dyn LocalDisk, folders: &[PathBuf], bytes: u64) -> Result<()> {
+/// Fails with the numbers where `bytes` of runs cannot have room in `folders`, each on a file system of its own or not. If
+/// one of them has no holes, and the `output` lies there too, both need room at the same time.
+pub fn check_room(
+    store: &dyn LocalDisk,
+    folders: &[PathBuf],
+    bytes: u64,
+    output: Option<&Path>,
+) -> Result<()> {
     let (mut free, mut devices) = (0_u64, Vec::new());
+    let device_of = |path: &Path| Ok::<_, Error>(store.stat(path)?.map(|stat| stat.identity.0));
+    let output = output.map_or(Ok(None), device_of)?;
+    let (mut bytes, mut with_output) = (bytes, false);
     for folder in folders {
-        let device = store.stat(folder)?.map(|stat| stat.identity.0);
+        if output.is_some() && device_of(folder)? == output && !store.gives_back(folder)? {
+            (bytes, with_output) = (bytes.saturating_mul(2), true);
+            break;
+        }
+    }
+    for folder in folders {
+        let device = device_of(folder)?;
         let Some(bytes_free) = store.free_bytes(folder)? else {
             return Ok(()); // a store that does not know will say when it is full
         };
@@ -153,7 +197,8 @@ pub fn check_room(store: &dyn LocalDisk, folders: &[PathBuf], bytes: u64) -> Res
         return Ok(());
     }
     let message = format!(
-        "runs need {} of disk, and {} are free",
+        "runs{} need {} of disk, and {} are free",
+        if with_output { " and output" } else { "" },
         show_bytes(bytes),
         show_bytes(free)
     );
@@ -235,7 +280,10 @@ mod tests {
         let missing = directory.path().join("missing");
         let error = SpillDirs::begin(&Local, &[missing], "j").unwrap_err();
         assert_eq!(error.kind(), Kind::NotFound);
-        let error = check_room(&Local, &[directory.path().to_owned()], 1 << 60).unwrap_err();
+        let error = check_room(&Local, &[directory.path().to_owned()], 1 << 60, None).unwrap_err();
         assert!(error.to_string().contains("1152921.50 TB"), "{error}");
+        let runs = directory.path().join(".out.gristmill-j/spill");
+        assert_eq!(shown_of(&runs), directory.path());
+        assert_eq!(shown_of("a/b".as_ref()), Path::new("a/b"));
     }
 }

@@ -23,7 +23,8 @@ use super::teravalidate::TeravalidateSpec;
 use super::wordcount::WordcountSpec;
 use crate::error::{Error, Kind, Result};
 use crate::plan::table::{CommandSpec, Common, Options as _};
-use crate::storage::location::Location;
+use crate::storage::LocalDisk;
+use crate::storage::location::{Location, parent_of};
 use crate::storage::stores::Stores;
 use crate::task::UserTaskExecutor;
 
@@ -155,6 +156,23 @@ impl JobSpec {
             options: &self.text,
             output: self.kind.output(),
         }
+    }
+
+    /// The same job with a place for its runs, where it was begun in `directory`: where its output goes to a mount that several
+    /// machines share, and the user has named no place, runs stay on the disk of this machine, if that directory is on one.
+    #[must_use]
+    pub fn placed(mut self, disk: &dyn LocalDisk, directory: &Path) -> Self {
+        let output = self.kind.output().map(Output::path);
+        let parent = output.and_then(Location::local).map(parent_of);
+        let is_shared = |path: &Path| disk.shared_mount(path).is_some();
+        if self.common.spill_dir.is_empty()
+            && parent.is_some_and(is_shared)
+            && !is_shared(directory)
+            && disk.may_write(directory)
+        {
+            self.common.spill_dir.push(directory.to_owned());
+        }
+        self
     }
 
     /// The same job with absolute paths, where `directory` is the one that it was asked for in.

@@ -77,6 +77,10 @@ pub struct JobReport {
     pub input_bytes: u64,
     /// Bytes of output.
     pub output_bytes: u64,
+    /// Bytes a second, from beginning to end: of the output, or of the input where that is longer.
+    pub bytes_per_s: f64,
+    /// Whether the job waited until its output was durable; nothing where it has none.
+    pub durable: Option<bool>,
     /// Records of the output (of the input, where there is no output).
     pub records: u64,
     /// Records whose key equals the key before, over the whole output.
@@ -99,6 +103,8 @@ pub struct JobReport {
     pub history: Option<String>,
     /// What went not as it should, and did no harm to the job.
     pub warnings: Vec<String>,
+    /// What the user was told before the job's tasks began.
+    pub notices: Vec<String>,
     /// What went wrong, if anything did.
     pub error: Option<Failure>,
     /// The same, for programs in Rust.

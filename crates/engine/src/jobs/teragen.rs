@@ -8,7 +8,7 @@ use super::steps::{Directory, Job, Output, Proven, wrong_report};
 use super::success::{OutputProof, success_bytes};
 use crate::driver::Stage;
 use crate::error::{Error, Kind, Result};
-use crate::plan::amount::{Rows, check_count};
+use crate::plan::amount::{Rows, check_count, check_split_size};
 use crate::plan::sort::{default_parts, part_name};
 use crate::plan::table::{CommandSpec, argument, option, options};
 use crate::record::RECORD_BYTES;
@@ -66,6 +66,7 @@ impl Described for TeragenSpec {
             "memory",
             "workers",
             "runner",
+            "split_size",
             "overwrite",
             "no_sync",
             "replication",
@@ -82,6 +83,7 @@ impl JobKind for TeragenSpec {
     fn run(&self, job: &mut Job<'_>) -> Result<()> {
         check_count("files", self.files, FILES_MAX)?;
         job.check_worker_memory(GENERATE_WORKER_BYTES)?;
+        let split_bytes = check_split_size(job.common.split_size)?.unwrap_or(TASK_BYTES);
         let bytes = bytes_of(self)?;
         let files = self
             .files
@@ -98,7 +100,7 @@ impl JobKind for TeragenSpec {
         directory.make(job, |job, committer, places| {
             let store = job.environment.store.clone();
             let task_bytes = match store.caps(&self.output) {
-                Caps::Ranges => TASK_BYTES,
+                Caps::Ranges => split_bytes,
                 Caps::Whole => u64::MAX / 2, // of a file, all: a target is rounded down, and has a tenth of slop
             };
             let paths = names.iter().map(|name| committer.path_of(name));

@@ -12,6 +12,7 @@ use crate::driver::Stage;
 use crate::error::{Error, Kind, Result};
 use crate::names::show_path;
 use crate::order::check::{KEPT_MISORDERS, Key, Misorder, OrderCheck, key_text};
+use crate::plan::amount::check_split_size;
 use crate::plan::table::{CommandSpec, argument, option, options};
 use crate::record::RECORD_BYTES;
 use crate::record::checksum::Hex;
@@ -57,7 +58,7 @@ impl Described for TeravalidateSpec {
 "#,
         explained: false,
         own: Self::OPTIONS,
-        common: &["memory", "workers", "runner"],
+        common: &["memory", "workers", "runner", "split_size"],
     };
 }
 
@@ -142,7 +143,8 @@ impl Found {
 fn check(job: &mut Job<'_>, stage: &'static str, files: &[InputFile]) -> Result<Found> {
     check_whole_records(files, RECORD_BYTES)?;
     let sizes: Vec<u64> = files.iter().map(|file| file.stat.bytes).collect();
-    let pieces = splits(&sizes, TASK_BYTES, stride(RECORD)).concat();
+    let split_bytes = check_split_size(job.common.split_size)?.unwrap_or(TASK_BYTES);
+    let pieces = splits(&sizes, split_bytes, stride(RECORD)).concat();
     let task = |piece| TaskSpec::Validate(ValidateSpec { piece });
     let tasks = pieces.into_iter().map(task).collect();
     let stage = Stage::new(stage, sizes.iter().sum(), tasks);

@@ -106,6 +106,22 @@ pub fn check_count(name: &str, given: Option<usize>, most: usize) -> Result<()> 
     }
 }
 
+/// Least bytes of a task's work: records of 100 bytes and blocks of a device meet there.
+const SPLIT_BYTES_MIN: u64 = 102_400;
+
+/// Bytes of a task's work, if the user says how many.
+pub fn check_split_size(given: Option<Bytes>) -> Result<Option<u64>> {
+    match given {
+        Some(Bytes(bytes)) if bytes < SPLIT_BYTES_MIN => Err(Error::new(
+            Kind::BadOption,
+            "read the options",
+            format!("split_size must be {SPLIT_BYTES_MIN} bytes or more, and {bytes} were given"),
+        )
+        .of_option("split_size")),
+        given => Ok(given.map(|given| given.0)),
+    }
+}
+
 /// Takes a number or text.
 fn from_json<'de, T, D>(deserializer: D) -> Result<T, D::Error>
 where

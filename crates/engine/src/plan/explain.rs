@@ -35,6 +35,8 @@ pub struct PlannedDisk {
     pub needs: Option<u64>,
     /// Bytes that are free there, where the file system says.
     pub free: Option<u64>,
+    /// What the user should know of the place, if there is something.
+    pub notice: Option<String>,
 }
 
 /// How a job would go.

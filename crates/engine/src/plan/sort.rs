@@ -86,6 +86,8 @@ pub struct SortPlan {
     pub splits: Vec<Split>,
     /// Whether one task writes a part: its store takes no ranges.
     pub whole: bool,
+    /// Most bytes that a task reads, if the user says so.
+    pub split_bytes: Option<u64>,
 }
 
 impl SortPlan {
@@ -116,7 +118,27 @@ impl SortPlan {
             buckets_per_part,
             splits,
             whole: false,
+            split_bytes: None,
         })
+    }
+
+    /// The same with splits of so many bytes, if that is given.
+    ///
+    /// ```
+    /// use gristmill_engine::plan::sort::SortPlan;
+    /// let plan = SortPlan::new(100, vec![10_240_000], None)?.split_by(Some(1_024_000));
+    /// assert_eq!((plan.splits.len(), plan.spill_splits(1 << 30, 2).len()), (10, 10));
+    /// # Ok::<(), gristmill_engine::Error>(())
+    /// ```
+    #[must_use]
+    pub fn split_by(self, bytes: Option<u64>) -> Self {
+        let target = bytes.unwrap_or_else(|| task_bytes(self.input_bytes()));
+        let splits = splits(&self.file_bytes, target, stride(self.record_bytes as u64));
+        SortPlan {
+            splits,
+            split_bytes: bytes,
+            ..self
+        }
     }
 
     /// Bytes of the whole input.
@@ -176,6 +198,7 @@ impl SortPlan {
 
     /// What each spill task reads: shares of the input, at most `usable` bytes, the last ones as large as the others.
     pub fn spill_splits(&self, usable: u64, workers: usize) -> Vec<Split> {
+        let usable = usable.min(self.split_bytes.unwrap_or(u64::MAX));
         let tasks = self
             .input_bytes()
             .div_ceil(usable.max(1))

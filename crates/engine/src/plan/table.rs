@@ -294,8 +294,12 @@ options! {
             "Where tasks run: in threads of this process, or in worker processes. The output does not depend on it.",
         ),
         spill_dir: Vec<PathBuf> = option(
-            "beside the output",
+            "beside the output, or where the job is begun if the output is not on a disk of this machine",
             "Where sorted runs go when the input is larger than memory; repeatable: the first with room is used.",
+        ),
+        split_size: Option<Bytes> = option(
+            "follows from the input",
+            "Bytes of a task's work, such as 64M, to find what a storage does best. The output does not depend on it.",
         ),
         overwrite: bool = option("off", "Replace the output if it exists, in one step."),
         no_sync: bool = option(
@@ -323,7 +327,7 @@ impl Common {
         }
     }
 
-    /// The names of all of them, for a command that takes all.
+    /// The names of those that commands take which read and write, by runs if need be.
     pub(crate) const NAMES: &'static [&'static str] = &[
         "memory",
         "workers",

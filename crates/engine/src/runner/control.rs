@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Control {
     cancel: Arc<AtomicBool>,
     stage: Mutex<StageProgress>,
+    notices: Mutex<Vec<String>>,
 }
 
 /// How far a stage is.
@@ -42,6 +43,17 @@ impl Control {
     /// How far the job is.
     pub fn progress(&self) -> StageProgress {
         *self.stage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the user is to be told before the job's tasks begin, and has not been told yet.
+    pub fn notices(&self) -> Vec<String> {
+        std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Tells the user something.
+    pub fn notice(&self, text: String) {
+        let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
+        notices.push(text);
     }
 
     /// Says what the job is at, between and after stages.

@@ -13,6 +13,7 @@ pub mod pattern;
 pub mod records;
 pub mod text;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::error::{Error, Kind, Result};
@@ -191,10 +192,29 @@ pub fn check_length(stores: &Stores, path: &Location, bytes: u64) -> Result<()> 
         .advise("copy its bytes to a file first"))
 }
 
+/// The folders of files that lie on mounts which several machines share.
+fn folders_on_mounts(stores: &Stores, files: &[InputFile]) -> BTreeSet<Location> {
+    let mut folders: Vec<_> = files.iter().filter_map(|file| file.path.parent()).collect();
+    folders.dedup(); // files of one directory follow each other
+    let is_mounted = |folder: &Location| {
+        let path = folder.local();
+        path.is_some_and(|path| stores.disk().shared_mount(path).is_some())
+    };
+    folders.into_iter().filter(is_mounted).collect()
+}
+
 /// Fails if a file is not what it was when the job began.
 pub fn check_unchanged(stores: &Stores, files: &[InputFile]) -> Result<()> {
     let most = files.first().map_or(1, |file| asked_at_once(&file.path));
+    let mounted = folders_on_mounts(stores, files);
     at_once(files, most, |InputFile { path, stat }| {
+        if !mounted.is_empty()
+            && path
+                .parent()
+                .is_some_and(|folder| mounted.contains(&folder))
+        {
+            stores.open(path, Caching::Cached)?; // which asks the server: what is known of a file may be a minute old
+        }
         let now = stores
             .stat(path)?
             .ok_or_else(|| not_there("read the input", path.as_typed()))?;

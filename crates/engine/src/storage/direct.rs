@@ -10,17 +10,17 @@
 //!   goes        buffered ^      direct         direct      ^ buffered
 //! ```
 //!
-//! Where a file system refuses direct I/O everything is buffered.
+//! Where a file system refuses direct I/O everything is buffered, and on shared mounts too (`mounts.rs`).
 
-use std::fs::{File, OpenOptions};
-use std::io;
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use super::{BLOCK_BYTES, Caching, ReadFile, WriteFile};
 use crate::error::{Error, Kind, Result};
-use crate::sys::files;
+use crate::sys::{files, mounts};
 
 /// A local file open for reading.
 #[derive(Debug)]
@@ -28,6 +28,24 @@ pub(super) struct LocalReader {
     path: PathBuf,
     cached: File,
     direct: Option<File>,
+    /// On a shared mount, what the file is: its server may forget an open file, which is opened again then.
+    version: Option<Version>,
+}
+
+/// What tells a file from another one of its name, also after its server was started again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Version {
+    bytes: u64,
+    modified: (i64, i64),
+}
+
+impl Version {
+    fn of(found: &Metadata) -> Self {
+        Version {
+            bytes: found.len(),
+            modified: (found.mtime(), found.mtime_nsec()),
+        }
+    }
 }
 
 impl LocalReader {
@@ -36,12 +54,43 @@ impl LocalReader {
         options.read(true);
         let failed = |error| Error::from_io("open the input", path, &error);
         let cached = options.open(path).map_err(failed)?;
-        let direct = open_direct(&mut options, path, caching);
+        let version = if mounts::may_be_shared(cached.as_fd()) {
+            Some(Version::of(&cached.metadata().map_err(failed)?))
+        } else {
+            None
+        };
+        let direct = match version {
+            None => open_direct(&mut options, path, caching),
+            Some(_) => None,
+        };
         Ok(LocalReader {
             path: path.to_owned(),
             cached,
             direct,
+            version,
         })
+    }
+
+    /// Reads a file whose server does not know it any more (ESTALE) by its name, if it still is the same.
+    fn read_by_name(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        let failed = |error: io::Error| match error.kind() {
+            ErrorKind::NotFound => self.replaced(offset),
+            _ => Error::from_io("read the input", &self.path, &error).with("offset", offset),
+        };
+        let again = File::open(&self.path).map_err(failed)?;
+        let found = Version::of(&again.metadata().map_err(failed)?);
+        if self.version != Some(found) {
+            return Err(self.replaced(offset));
+        }
+        again.read_at(buffer, offset).map_err(failed)
+    }
+
+    fn replaced(&self, offset: u64) -> Error {
+        let message = "another machine removed or replaced it while it was read";
+        Error::new(Kind::InputChanged, "read the input", message)
+            .with_path(&self.path)
+            .with("offset", offset)
+            .advise("let no program write to the input, then run again")
     }
 
     /// The file to read this piece by: direct where buffer, length and offset are of whole blocks.
@@ -68,7 +117,13 @@ impl ReadFile for LocalReader {
             match read {
                 Ok(0) => break,
                 Ok(bytes) => done += bytes,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::StaleNetworkFileHandle => {
+                    match self.read_by_name(rest, at)? {
+                        0 => break,
+                        bytes => done += bytes,
+                    }
+                }
                 Err(error) => {
                     return Err(
                         Error::from_io("read the input", &self.path, &error).with("offset", at)
@@ -80,7 +135,8 @@ impl ReadFile for LocalReader {
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.cached.as_fd())
+        // Of a mapped file that is gone we would hear by a signal.
+        self.version.is_none().then(|| self.cached.as_fd())
     }
 }
 
@@ -90,6 +146,7 @@ pub(super) struct LocalWriter {
     path: PathBuf,
     cached: File,
     direct: Option<File>,
+    is_shared: bool,
 }
 
 impl LocalWriter {
@@ -98,16 +155,32 @@ impl LocalWriter {
         options.write(true).create(true).truncate(false);
         let failed = |error| Error::from_io("create the output", path, &error);
         let cached = options.open(path).map_err(failed)?;
+        let is_shared = mounts::may_be_shared(cached.as_fd());
         let writer = LocalWriter {
             path: path.to_owned(),
             direct: None,
             cached,
+            is_shared,
         };
         writer.reserve(bytes)?;
+        if is_shared {
+            return Ok(writer);
+        }
         Ok(LocalWriter {
             direct: open_direct(&mut options, path, caching),
             ..writer
         })
+    }
+
+    /// The error of a write. A file that its server has forgotten is not made anew: what others wrote there would be lost.
+    fn failed(&self, operation: &'static str, error: &io::Error) -> Error {
+        let made = Error::from_io(operation, &self.path, error);
+        match error.kind() {
+            ErrorKind::StaleNetworkFileHandle => made.final_error().advise(
+                "look whether another machine removes the job's files, or the server was started anew; then run again",
+            ),
+            _ => made,
+        }
     }
 
     fn write(&self, file: &File, data: &[u8], offset: u64) -> io::Result<()> {
@@ -120,8 +193,10 @@ impl LocalWriter {
 
 impl WriteFile for LocalWriter {
     fn write_at(&self, data: &[u8], offset: u64) -> Result<()> {
-        let failed =
-            |error| Error::from_io("write the output", &self.path, &error).with("offset", offset);
+        let failed = |error| {
+            self.failed("write the output", &error)
+                .with("offset", offset)
+        };
         let (head, body) = edges(data, offset);
         let Some(direct) = self.direct.as_ref().filter(|_| body > 0) else {
             return self.write(&self.cached, data, offset).map_err(failed);
@@ -147,7 +222,15 @@ impl WriteFile for LocalWriter {
     fn sync(&self) -> Result<()> {
         self.cached
             .sync_all()
-            .map_err(|error| Error::from_io("make the output durable", &self.path, &error))
+            .map_err(|error| self.failed("make the output durable", &error))
+    }
+
+    fn hand_over(&self) -> Result<()> {
+        if !self.is_shared {
+            return Ok(());
+        }
+        files::hand_over(&self.cached)
+            .map_err(|error| self.failed("hand the output over to its server", &error))
     }
 }
 
@@ -170,7 +253,7 @@ fn open_direct(options: &mut OpenOptions, path: &Path, caching: Caching) -> Opti
 
 /// Whether an error says that the file system wants no direct I/O of this shape.
 fn refused_direct(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::InvalidInput
+    error.kind() == ErrorKind::InvalidInput
 }
 
 /// Gives the file its length and, where the file system can, its blocks: a full disk is found here, not later.
@@ -234,5 +317,26 @@ mod tests {
             prop_assert_eq!(reader.read_at(&mut back, 0).unwrap(), bytes);
             prop_assert_eq!(&back[..bytes], &data[..]);
         }
+    }
+
+    /// What a reader does when the server has forgotten its file.
+    #[test]
+    fn a_forgotten_file_is_read_by_its_name_if_it_is_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("in");
+        std::fs::write(&path, "abcdef").unwrap();
+        let mut reader = LocalReader::open(&path, Caching::Direct).unwrap();
+        assert!(reader.version.is_none() && reader.descriptor().is_some());
+        reader.version = Some(Version::of(&reader.cached.metadata().unwrap()));
+        assert!(reader.descriptor().is_none(), "it is not mapped");
+        let mut buffer = [0; 4];
+        assert_eq!(reader.read_by_name(&mut buffer, 3).unwrap(), 3);
+        assert_eq!(&buffer[..3], b"def");
+        std::fs::write(&path, "another").unwrap();
+        let error = reader.read_by_name(&mut buffer, 3).unwrap_err();
+        assert_eq!(error.kind(), Kind::InputChanged);
+        std::fs::remove_file(&path).unwrap();
+        let error = reader.read_by_name(&mut buffer, 3).unwrap_err();
+        assert_eq!(error.kind(), Kind::InputChanged);
     }
 }

@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Caching, LocalDisk, Lock, Output, ReadFile, Stat, Store, WriteFile, remove_in_order};
+use super::{
+    Caching, LocalDisk, Lock, Output, ReadFile, Stat, Store, WriteFile, remove_one_by_one,
+};
 use crate::error::{Error, Result};
 use crate::sys::codes;
 
@@ -197,11 +199,11 @@ impl<S: LocalDisk> LocalDisk for Faulty<S> {
         self.inner.remove(path) // else so that "nothing is left behind" can be asked after any fault
     }
 
-    fn remove_with_last(&self, directory: &Path, last: &str) -> Result<()> {
+    fn remove_all_but(&self, directory: &Path, kept: &str) -> Result<()> {
         if self.dies {
-            remove_in_order(self, directory, last) // so that a kill may come in between
+            remove_one_by_one(self, directory, kept) // so that a kill may come in between
         } else {
-            self.inner.remove_with_last(directory, last)
+            self.inner.remove_all_but(directory, kept)
         }
     }
 
@@ -270,5 +272,9 @@ impl WriteFile for FaultyFile<dyn WriteFile> {
     fn sync(&self) -> Result<()> {
         self.counter.check("make the output durable", &self.path)?;
         self.inner.sync()
+    }
+
+    fn hand_over(&self) -> Result<()> {
+        self.inner.hand_over()
     }
 }

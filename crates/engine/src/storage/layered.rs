@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::memory::Memory;
+use super::mounts::SharedMount;
 use super::{Caching, LocalDisk, Lock, Output, ReadFile, Stat, Store, WriteFile};
 use crate::error::Result;
 
@@ -109,8 +110,8 @@ impl LocalDisk for Layered {
         self.of(path).remove(path)
     }
 
-    fn remove_with_last(&self, directory: &Path, last: &str) -> Result<()> {
-        self.of(directory).remove_with_last(directory, last)
+    fn remove_all_but(&self, directory: &Path, kept: &str) -> Result<()> {
+        self.of(directory).remove_all_but(directory, kept)
     }
 
     fn sync_directory(&self, directory: &Path) -> Result<()> {
@@ -119,6 +120,18 @@ impl LocalDisk for Layered {
 
     fn discard(&self, path: &Path, range: Range<u64>) -> Result<()> {
         self.of(path).discard(path, range)
+    }
+
+    fn gives_back(&self, directory: &Path) -> Result<bool> {
+        self.of(directory).gives_back(directory)
+    }
+
+    fn may_write(&self, directory: &Path) -> bool {
+        self.of(directory).may_write(directory)
+    }
+
+    fn shared_mount(&self, path: &Path) -> Option<SharedMount> {
+        self.of(path).shared_mount(path)
     }
 
     fn free_bytes(&self, path: &Path) -> Result<Option<u64>> {

@@ -1,6 +1,6 @@
 //! The local file system as a store.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
@@ -9,9 +9,11 @@ use std::path::{Path, PathBuf};
 
 use super::direct::{LocalReader, LocalWriter};
 use super::location::parent_of;
+use super::mounts::SharedMount;
+use super::removal::remove_tree;
 use super::{
-    Caching, FileKind, LocalDisk, Lock, Output, ReadFile, Stat, Store, WriteFile, private,
-    whole_blocks,
+    BLOCK_BYTES, Caching, FileKind, LocalDisk, Lock, Output, ReadFile, Stat, Store, WriteFile,
+    lock, private, whole_blocks,
 };
 use crate::error::{Error, Kind, Result};
 use crate::sys::files;
@@ -149,9 +151,13 @@ impl LocalDisk for Local {
     }
 
     fn sync_directory(&self, directory: &Path) -> Result<()> {
-        File::open(directory)
-            .and_then(|opened| opened.sync_all())
-            .map_err(|error| Error::from_io("make a directory durable", directory, &error))
+        match File::open(directory).and_then(|opened| opened.sync_all()) {
+            // Where a server keeps the names, it has written them before it answered.
+            Err(error) if refused(&error) => Ok(()),
+            done => {
+                done.map_err(|error| Error::from_io("make a directory durable", directory, &error))
+            }
+        }
     }
 
     fn discard(&self, path: &Path, range: Range<u64>) -> Result<()> {
@@ -175,25 +181,38 @@ impl LocalDisk for Local {
             .map_err(|error| Error::from_io("ask for free space", path, &error))
     }
 
-    fn lock(&self, path: &Path) -> Result<Option<Box<dyn Lock>>> {
-        let failed = |error| Error::from_io("lock", path, &error);
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false);
-        let file = options.open(path).map_err(failed)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(Box::new(FileLock { _file: file }))),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(failed(error)),
+    fn gives_back(&self, directory: &Path) -> Result<bool> {
+        let path = directory.join(TRIED);
+        let tried = || -> io::Result<()> {
+            let file = File::create(&path)?;
+            file.set_len(2 * BLOCK_BYTES as u64)?;
+            files::punch_hole(&file, &(0..BLOCK_BYTES as u64))
+        };
+        let tried = tried();
+        self.remove(&path)?;
+        match tried {
+            Err(error) if refused(&error) => Ok(false),
+            tried => tried
+                .map(|()| true)
+                .map_err(|error| Error::from_io("try a file system", &path, &error)),
         }
+    }
+
+    fn may_write(&self, directory: &Path) -> bool {
+        files::check_writable(directory).is_ok()
+    }
+
+    fn shared_mount(&self, path: &Path) -> Option<SharedMount> {
+        SharedMount::of(path)
+    }
+
+    fn lock(&self, path: &Path) -> Result<Option<Box<dyn Lock>>> {
+        lock::take(path)
     }
 }
 
-#[derive(Debug)]
-struct FileLock {
-    _file: File,
-}
-
-impl Lock for FileLock {}
+/// A file that is there for a moment.
+const TRIED: &str = ".gristmill-try";
 
 fn stat_of(found: &fs::Metadata) -> Stat {
     let kind = match found.file_type() {
@@ -257,30 +276,6 @@ pub fn dangling(operation: &'static str, path: &Path) -> Error {
     Error::new(Kind::NotFound, operation, message)
         .with_path(path)
         .with("leads to", target.display())
-}
-
-/// Removes a directory with all that is in it, also where scripts and archives left directories there that may not be
-/// written: those are ours to open.
-fn remove_tree(directory: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(directory) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            open_tree(directory)?;
-            fs::remove_dir_all(directory)
-        }
-        removed => removed,
-    }
-}
-
-/// Gives us all rights on a directory and those below it; links are not followed.
-fn open_tree(directory: &Path) -> io::Result<()> {
-    fs::set_permissions(directory, PermissionsExt::from_mode(0o700))?;
-    for entry in fs::read_dir(directory)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            open_tree(&entry.path())?;
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -19,13 +19,16 @@ pub mod input;
 pub mod layered;
 pub mod local;
 pub mod location;
+mod lock;
 pub mod memory;
+pub mod mounts;
 pub mod objects;
 pub mod overlap;
 pub mod per_process;
 mod private;
 pub mod probe;
 pub mod read_ahead;
+mod removal;
 pub mod sequential;
 pub mod stores;
 pub mod stream;
@@ -39,6 +42,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use self::mounts::SharedMount;
 use self::objects::sending::Sending;
 use self::objects::{KeptPart, Object, Upload};
 use crate::error::Result;
@@ -258,9 +262,9 @@ pub trait LocalDisk: Output {
     /// Removes a file, or a directory and all in it. Nothing there is no error.
     fn remove(&self, path: &Path) -> Result<()>;
 
-    /// Removes a directory and all in it, the file of this name after everything else. Nothing there is no error.
-    fn remove_with_last(&self, directory: &Path, last: &str) -> Result<()> {
-        remove_in_order(self, directory, last)
+    /// Removes all in a directory but the file of this name. Nothing there is no error; of a link nothing goes.
+    fn remove_all_but(&self, directory: &Path, kept: &str) -> Result<()> {
+        remove_one_by_one(self, directory, kept)
     }
 
     /// Makes the names in `directory` durable.
@@ -270,6 +274,21 @@ pub trait LocalDisk: Output {
     /// reads as zeros from then on. A store that cannot do that does nothing.
     fn discard(&self, path: &Path, range: Range<u64>) -> Result<()>;
 
+    /// Whether [`discard`](Self::discard) gives space back in a directory, which is tried there.
+    fn gives_back(&self, _directory: &Path) -> Result<bool> {
+        Ok(true)
+    }
+
+    /// Whether files can be made in a directory.
+    fn may_write(&self, _directory: &Path) -> bool {
+        true
+    }
+
+    /// The mount that a path lies in, or would lie in, if several machines share it.
+    fn shared_mount(&self, _path: &Path) -> Option<SharedMount> {
+        None
+    }
+
     /// Bytes that can still be written below `path`, where the store knows.
     fn free_bytes(&self, path: &Path) -> Result<Option<u64>>;
 
@@ -278,19 +297,19 @@ pub trait LocalDisk: Output {
     fn lock(&self, path: &Path) -> Result<Option<Box<dyn Lock>>>;
 }
 
-/// [`LocalDisk::remove_with_last`], by the other calls of a disk.
-fn remove_in_order<S: LocalDisk + ?Sized>(store: &S, directory: &Path, last: &str) -> Result<()> {
-    // A link goes, not what it leads to; a directory that cannot be listed has to go all the same, in whatever order.
+/// [`LocalDisk::remove_all_but`], by the other calls of a disk.
+fn remove_one_by_one<S: LocalDisk + ?Sized>(store: &S, directory: &Path, kept: &str) -> Result<()> {
     let is_real = store
         .resolve(directory)
         .is_ok_and(|found| found == directory);
+    // A directory that cannot be listed will have to go all the same, in whatever order.
     let within = is_real.then(|| store.list(directory).unwrap_or_default());
     for path in within.unwrap_or_default() {
-        if !path.ends_with(last) {
+        if !path.ends_with(kept) {
             store.remove(&path)?;
         }
     }
-    store.remove(directory)
+    Ok(())
 }
 
 /// The whole blocks inside `range`, which may be none.
@@ -340,6 +359,12 @@ pub trait WriteFile: Send + Sync + Debug {
 
     /// Makes what was written durable.
     fn sync(&self) -> Result<()>;
+
+    /// Hands what was written over to the server that keeps the file, where one does: only then is it known to be taken, and
+    /// seen by others.
+    fn hand_over(&self) -> Result<()> {
+        Ok(())
+    }
 
     /// How parts of an upload are sent, from here on: several at once, in memory that is reserved. Else one after
     /// another. Of stores without uploads, nothing.

@@ -242,6 +242,7 @@ impl OverlappedWriter {
 }
 
 fn write_all(to_write: &Receiver<Filled>, give_back: &Sender<Result<Pages<u8>>>) {
+    let mut last: Option<Arc<dyn WriteFile>> = None;
     for Filled {
         file,
         offset,
@@ -249,12 +250,17 @@ fn write_all(to_write: &Receiver<Filled>, give_back: &Sender<Result<Pages<u8>>>)
         range,
     } in to_write
     {
-        let written = file.write_at(&buffer[range], offset);
-        drop(file);
+        let before = last.take().filter(|before| !Arc::ptr_eq(before, &file));
+        let ended = before.map_or(Ok(()), |before| before.hand_over());
+        let written = ended.and_then(|()| file.write_at(&buffer[range], offset));
+        last = Some(file);
         let failed = written.is_err();
         if give_back.send(written.map(|()| buffer)).is_err() || failed {
             return;
         }
+    }
+    if let Some(Err(error)) = last.map(|last| last.hand_over()) {
+        let _ = give_back.send(Err(error)); // who has gone does not want to know
     }
 }
 

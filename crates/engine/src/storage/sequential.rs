@@ -153,6 +153,7 @@ impl Sequential {
         let crc = match self.long.take() {
             None => {
                 self.file.write_at(&self.block, 0)?;
+                self.file.hand_over()?;
                 crc32fast::hash(&self.block)
             }
             Some(mut long) => {

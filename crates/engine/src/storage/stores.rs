@@ -135,6 +135,15 @@ impl Stores {
         location.scheme() == Some(hdfs::SCHEME)
     }
 
+    /// Whether a finished output is durable there, where a job waits for that or does not: what S3 has answered is.
+    pub fn is_durable(&self, location: &Location, sync: bool) -> bool {
+        match location.scheme() {
+            Some(s3::SCHEME) => true,
+            Some(directory::SCHEME) => false,
+            _ => sync,
+        }
+    }
+
     /// Whether files of a location are sent in parts.
     pub fn sends_parts(&self, location: &Location) -> bool {
         matches!(location.scheme(), Some(s3::SCHEME | directory::SCHEME))

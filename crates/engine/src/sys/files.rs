@@ -4,7 +4,7 @@ use std::ffi::CString;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
 use std::ops::Range;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd};
 use std::os::unix::ffi::OsStrExt;
 pub(crate) use std::os::unix::fs::symlink;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
@@ -16,11 +16,36 @@ pub(crate) fn not_supported(error: &io::Error) -> bool {
         || matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EOPNOTSUPP))
 }
 
+/// Whether an error says that a file system has no locks: it is mounted without, or no server answers for them.
+pub(crate) fn has_no_locks(error: &io::Error) -> bool {
+    not_supported(error) || error.raw_os_error() == Some(libc::ENOLCK)
+}
+
 /// Fails unless the process may read a file, which is not opened for that.
 pub(crate) fn check_readable(path: &Path) -> io::Result<()> {
+    may(path, libc::R_OK)
+}
+
+/// Fails unless the process may make files in a directory.
+pub(crate) fn check_writable(directory: &Path) -> io::Result<()> {
+    may(directory, libc::W_OK | libc::X_OK)
+}
+
+fn may(path: &Path, what: libc::c_int) -> io::Result<()> {
     let (here, name) = (libc::AT_FDCWD, name_of(path)?);
     // SAFETY: `name` ends with NUL.
-    done(unsafe { libc::faccessat(here, name.as_ptr(), libc::R_OK, libc::AT_EACCESS) })
+    done(unsafe { libc::faccessat(here, name.as_ptr(), what, libc::AT_EACCESS) })
+}
+
+/// Hands what was written to a file over to whoever keeps it, as closing the file does, and says what became of it: a
+/// server may find only then that it has no room. Of a disk's file nothing happens.
+pub(crate) fn hand_over(file: &File) -> io::Result<()> {
+    let again = file.try_clone()?.into_raw_fd();
+    // SAFETY: a descriptor of our own, which nothing uses any more.
+    match unsafe { libc::close(again) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// Bytes that this user can still write below a path.

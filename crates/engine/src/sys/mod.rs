@@ -4,6 +4,7 @@
 //!   pages        memory from the system, prefetches
 //!   mapping      files in memory;  shrink: those that lose pages while they are there
 //!   files        what std::fs lacks: renames that refuse, holes, space, what is in the page cache
+//!   mounts       file systems that machines share;  owner: which process of which machine has something
 //!   descriptors  pipes, terminals and devices: that never block, waited for with a limit;  inherited: a fork's, cut off
 //!   processes    children: signalled, killed, reaped;  lifeline: they end with us;  death: how they ended
 //!   memory       what processes hold;  available: what there is;  usage: what they have used;  machine: what all have
@@ -21,6 +22,8 @@ pub(crate) mod lifeline;
 pub mod machine;
 pub(crate) mod mapping;
 pub mod memory;
+pub(crate) mod mounts;
+pub(crate) mod owner;
 pub mod pages;
 pub(crate) mod processes;
 mod shrink;

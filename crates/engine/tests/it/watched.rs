@@ -258,8 +258,8 @@ impl LocalDisk for Watched {
         self.inner.remove(path)
     }
 
-    fn remove_with_last(&self, directory: &Path, last: &str) -> Result<()> {
-        self.inner.remove_with_last(directory, last)
+    fn remove_all_but(&self, directory: &Path, kept: &str) -> Result<()> {
+        self.inner.remove_all_but(directory, kept)
     }
 
     fn sync_directory(&self, directory: &Path) -> Result<()> {

@@ -257,8 +257,10 @@ def _wait(arguments: Arguments, spec: dict[str, Any], definition: dict[str, Any]
             while not job.wait(TICK_S):
                 if pending.signum is not None:
                     job.cancel()
+                console.tell(job.notices())
                 name, _, done_bytes, all_bytes = job.progress()
                 progress.show(name, done_bytes, all_bytes)
+        console.tell(job.notices())
         signals.ignore()
     report = JobReport.from_json(job.report())
     for warning in report.warnings:

@@ -123,6 +123,9 @@ fn run(job: &mut Job<'_>, definition: &Definition) -> Result<()> {
         .planned(|| explain::of_plan(job, spec, &numbers.0));
     let committer = stage(job, definition, &files)?;
     let (_spill, folders) = job.run_folders(&*committer)?;
+    if spec.partitions > 0 {
+        job.tell_of_runs(&folders);
+    }
     let budget = budget(job, spec);
     let node = Node::new(environment.store.clone(), budget).with_executor(definition.work.clone());
     let shared = JobShared {

@@ -26,6 +26,7 @@ use super::registry::JobSpec;
 use super::report::JobReport;
 use super::steps::{OPERATION, ReplayedHistory};
 use crate::error::{Error, Kind, Result};
+use crate::history::event::Event;
 use crate::history::{HistoryConfig, Recorder, lock};
 use crate::runner::Control;
 
@@ -73,6 +74,12 @@ fn prepare(
     let held = lock(&folder)?;
     let (spec, options, story) =
         dead::read(&held.folder, &held.events).map_err(|error| error.with_path(&folder))?;
+    let spec = match held.events.first().map(|first| &first.event) {
+        Some(Event::JobSubmitted { cwd: Some(cwd), .. }) => {
+            spec.placed(&**environment.store.disk(), cwd)
+        }
+        _ => spec,
+    };
     let job_id = folder.file_name().unwrap_or_default().to_string_lossy();
     let environment = Environment {
         job_id: job_id.into_owned(),

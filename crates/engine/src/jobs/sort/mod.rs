@@ -355,7 +355,10 @@ impl<S: Shape> Sort<'_, S> {
         merging: &mut bool,
     ) -> Result<Sorted> {
         let store = Arc::clone(&job.environment.store);
-        let (_spill, runs) = self.places(job, &**store.disk(), output, input.bytes())?;
+        let (spill, runs) = self.places(job, &**store.disk(), output, input.bytes())?;
+        if !self.fits {
+            job.tell_of_runs(spill.folders());
+        }
         let inputs = self.inputs(&store, &input, job.workers)?;
         let (input_bytes, streams) = (input.bytes(), input.stream_names());
         let (files, tasks) = (input.files.len(), inputs.len() as u64);
@@ -422,7 +425,11 @@ impl<S: Shape> Sort<'_, S> {
         };
         places.extend_from_slice(spill.folders());
         if !self.fits {
-            job.check_room(store, spill.folders(), input_bytes)?;
+            let beside = match output {
+                Output::File(committer) => Some(committer.folder()),
+                Output::Stream(..) => None,
+            };
+            job.check_room(store, spill.folders(), (input_bytes, beside))?;
         }
         Ok((spill, places))
     }

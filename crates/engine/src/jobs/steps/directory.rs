@@ -54,7 +54,9 @@ impl Directory<'_> {
         let committer = job.committer(Output::Directory(self.path), output)?;
         let (spill, runs) = if self.by_runs {
             let (spill, folders) = job.run_folders(&*committer)?;
-            job.check_room(committer.disk(), &folders, self.bytes)?;
+            let local = self.path.local().map(|_| committer.folder());
+            job.check_room(committer.disk(), &folders, (self.bytes, local))?;
+            job.tell_of_runs(&folders);
             (Some(spill), folders)
         } else {
             (None, Vec::new())

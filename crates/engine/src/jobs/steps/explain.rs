@@ -3,12 +3,15 @@
 
 use super::asked::Output;
 use super::job::Job;
+use crate::commit::notice_of_runs;
 use crate::error::Result;
 use crate::names::spell;
 use crate::plan::explain::{Explanation, PlannedDisk, PlannedMemory, PlannedStage};
 use crate::plan::sort::reduce_bytes;
 use crate::plan::spill::MemoryLayout;
 use crate::storage::location::Location;
+
+const OUTPUT: &str = "output";
 
 /// Why a job goes by runs whose tasks run in worker processes.
 pub(in crate::jobs) const NOTHING_SHARED: &str =
@@ -58,12 +61,16 @@ impl<'a> Job<'a> {
                 purpose,
                 needs,
                 free,
+                notice: match place.local() {
+                    Some(path) if purpose != OUTPUT => notice_of_runs(&**store.disk(), path),
+                    _ => None,
+                },
             })
         };
         let beside = |output: Output<'a>| output.path().parent();
         let output = self.asked.output.and_then(beside);
         let output = output.unwrap_or_else(|| ".".into());
-        let mut disks = vec![disk(&output, "output")?];
+        let mut disks = vec![disk(&output, OUTPUT)?];
         if runs && spill_dirs.is_empty() {
             // Runs of an output in an object store lie where the job was begun.
             let beside = if output.is_remote() {

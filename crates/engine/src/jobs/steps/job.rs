@@ -100,6 +100,8 @@ impl<'a> Job<'a> {
         report.finish(outcome);
         report.phases = self.clock.phases().to_vec();
         report.wall_s = self.began.elapsed().as_secs_f64();
+        let moved = report.input_bytes.max(report.output_bytes) as f64;
+        report.bytes_per_s = moved / report.wall_s.max(1e-9);
         report.user_s = used.user_s - before.user_s;
         report.sys_s = used.sys_s - before.sys_s;
         report.peak_anon_bytes = self.peak.anonymous_bytes();

@@ -1,6 +1,6 @@
 //! The output of a job and the folders of its runs: begun anew, or taken over from a dead job; and published.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
@@ -8,7 +8,7 @@ use super::asked::Output;
 use super::job::Job;
 use crate::commit::{
     CommitOptions, Committer, FileStaging, Made, SUCCESS, SpillDirs, Staging, UploadCommitter,
-    check_directory, check_room, clear_published, end_uploads_to, home_of,
+    check_directory, check_room, clear_published, end_uploads_to, home_of, notice_of_runs,
 };
 use crate::error::Result;
 use crate::history::event::FileVersion;
@@ -94,17 +94,30 @@ impl<'env> Job<'env> {
         &self,
         store: &dyn LocalDisk,
         folders: &[PathBuf],
-        bytes: u64,
+        (bytes, output): (u64, Option<&Path>),
     ) -> Result<()> {
         match self.resumed {
             Some(_) => Ok(()),
-            None => check_room(store, folders, bytes),
+            None => check_room(store, folders, bytes, output),
+        }
+    }
+
+    /// Tells the user of places for runs that are no disks of this machine.
+    pub(in crate::jobs) fn tell_of_runs(&mut self, folders: &[PathBuf]) {
+        let disk = &**self.environment.store.disk();
+        for folder in folders {
+            let notice = notice_of_runs(disk, folder);
+            let notice = notice.filter(|notice| !self.report.notices.contains(notice));
+            if let Some(notice) = notice {
+                self.control.notice(notice.clone());
+                self.report.notices.push(notice);
+            }
         }
     }
 
     /// Notes that the output is about to get its name, and gives it that.
     pub(in crate::jobs) fn publish(
-        &self,
+        &mut self,
         committer: Box<dyn Committer + '_>,
         made: &Made<'_>,
     ) -> Result<()> {
@@ -112,7 +125,16 @@ impl<'env> Job<'env> {
         if let Some(stat) = self.store().disk().stat(&staged)? {
             self.watched.publishing(&staged, &stat, &self.report);
         }
-        committer.publish(made)
+        committer.publish(made)?;
+        self.report.durable = self.is_durable();
+        Ok(())
+    }
+
+    /// Whether the output, which is published, is durable.
+    fn is_durable(&self) -> Option<bool> {
+        let (store, sync) = (self.store(), !self.common.no_sync);
+        let output = self.asked.output?;
+        Some(store.is_durable(output.path(), sync))
     }
 
     /// Whether the job was killed after its output had its name: then what is left of it is cleared away.
@@ -150,6 +172,7 @@ impl<'env> Job<'env> {
         story.taken.take_over();
         self.watched.recorder().take_over();
         self.report.fill_from(numbers);
+        self.report.durable = self.is_durable();
         Ok(true)
     }
 }

@@ -21,10 +21,11 @@ use super::success::{OutputProof, success_bytes};
 use crate::driver::Stage;
 use crate::error::{Error, Kind, Result};
 use crate::order::CutPoints;
+use crate::plan::amount::check_split_size;
 use crate::plan::explain::Explanation;
 use crate::plan::sort::{SortPlan, part_name};
 use crate::plan::spill::MemoryLayout;
-use crate::plan::table::{CommandSpec, Common, argument, option, options};
+use crate::plan::table::{CommandSpec, argument, option, options};
 use crate::record::checksum::Hex;
 use crate::record::shape::{Fixed, Shape};
 use crate::record::{KEY_BYTES, RECORD_BYTES};
@@ -68,7 +69,17 @@ impl Described for TerasortSpec {
 "#,
         explained: true,
         own: Self::OPTIONS,
-        common: Common::NAMES,
+        common: &[
+            "memory",
+            "workers",
+            "runner",
+            "spill_dir",
+            "split_size",
+            "overwrite",
+            "no_sync",
+            "replication",
+            "block_size",
+        ],
     };
 }
 
@@ -126,7 +137,9 @@ fn plan_of(
     let files = input_files(job.store(), &spec.inputs)?;
     check_whole_records(&files, RECORD_BYTES)?;
     let file_bytes = files.iter().map(|file| file.stat.bytes).collect();
-    let mut plan = SortPlan::new(RECORD_BYTES, file_bytes, spec.partitions)?;
+    let split_bytes = check_split_size(job.common.split_size)?;
+    let plan = SortPlan::new(RECORD_BYTES, file_bytes, spec.partitions)?;
+    let mut plan = plan.split_by(split_bytes);
     plan.whole = job.store().caps(&spec.output) == Caps::Whole;
     let fits = plan.fits(job.room_for(&files), job.workers);
     let numbers = if fits && job.runner.shares_memory() {

@@ -1,0 +1,150 @@
+"""Jobs on a mount that several machines share: written through one mount, read through another.
+
+The mounts are sshfs's, on this machine, made once for all tests.
+"""
+
+import re
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.optional import missing
+
+from .harness import end, failure, job_folders, names, report, run, start
+from .mount_server import Mounts, MountsMissing, mounted
+from .own_code import Bench
+from .resuming import RUNS, Tree, events_of, kill_when, merged, spilled, tree, wait_for_history
+
+NOTICE = "on a mount that several machines share (fuse.sshfs)"
+
+
+@pytest.fixture(scope="module")
+def mounts(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Mounts]:
+    try:
+        with mounted(tmp_path_factory.mktemp("mounts")) as mounts:
+            yield mounts
+    except MountsMissing as problem:
+        missing(request.config, "NOT TESTED: SHARED MOUNTS", str(problem))
+
+
+@pytest.fixture
+def there(mounts: Mounts, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mounts:
+    """An empty directory of a test's own, at both places; the working directory is on a disk."""
+    assert not home.exists()
+    (mounts.data / tmp_path.name).mkdir()
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    return Mounts(*(place / tmp_path.name for place in (mounts.data, mounts.a, mounts.b)))
+
+
+@pytest.mark.parametrize(
+    "memory",
+    [("--memory", "400M"), RUNS, ("--memory", "64M", "--runner", "processes")],
+    ids=["memory", "runs", "processes"],
+)
+def test_terasort(memory: tuple[str, ...], there: Mounts, records: Path, wanted: Tree) -> None:
+    shutil.copytree(records, there.data / "in")
+    done = run("terasort", there.a / "in", there.a / "out", *memory)
+    assert done.stderr == ""
+    assert tree(there.b / "out") == wanted
+    found = report("teravalidate", there.b / "out", "--against", there.b / "in")
+    assert found["records"] == 600_000
+    assert "exists" in failure("terasort", there.b / "in", there.b / "out", *memory)
+    run("terasort", there.b / "in", there.b / "out", *memory, "--overwrite", "--no-sync")
+    assert tree(there.data / "out") == wanted
+    assert names(there.data) == ["in", "out"]
+    assert names(Path()) == []
+
+
+def test_teragen_durable_and_not(there: Mounts, tmp_path: Path) -> None:
+    run("teragen", "300k", tmp_path / "wanted", "--files", "2", "--no-sync")
+    for name, lazy in (("durable", []), ("lazy", ["--no-sync"])):
+        more = [*lazy, "--split-size", "1M"]
+        found = report("teragen", "300k", there.a / name, "--files", "2", *more)
+        assert found["durable"] is not bool(lazy)
+        assert found["bytes_per_s"] > 0
+        assert tree(there.b / name) == tree(tmp_path / "wanted")
+
+
+def test_sort(there: Mounts, much_text: Path, much_text_sorted: Path) -> None:
+    shutil.copy(much_text, there.data / "text")
+    run("sort", there.a / "text", "-o", there.a / "sorted", "--memory", "24M")
+    assert (there.b / "sorted").read_bytes() == much_text_sorted.read_bytes()
+    run("sort", there.b / "text", "-o", there.b / "text", "--no-sync")  # in place
+    assert (there.data / "text").read_bytes() == much_text_sorted.read_bytes()
+    assert names(there.data) == ["sorted", "text"]
+
+
+def test_a_python_job(there: Mounts, tmp_path: Path) -> None:
+    bench = Bench.made(tmp_path / "bench", 1_000_000)
+    shutil.copytree(bench.folder, there.data / "bench")
+    run(*bench.command("function", tmp_path / "wanted"))
+    run(*Bench(there.a / "bench").command("function", there.a / "out"))
+    assert tree(there.b / "out") == tree(tmp_path / "wanted")
+
+
+@pytest.mark.parametrize("is_time", [spilled, merged])
+def test_resume(
+    is_time: Callable[[list[dict[str, Any]]], bool],
+    there: Mounts,
+    home: Path,
+    records: Path,
+    wanted: Tree,
+) -> None:
+    kill_when(["terasort", records, there.a / "out", *RUNS], home, is_time)
+    assert job_folders(there.data / "out")
+    run("resume", "last")
+    assert tree(there.b / "out") == wanted
+    assert names(there.data) == ["out"]
+    kept = [event for event in events_of(home) if event["event"] == "phase_started"]
+    assert any(event.get("kept") for event in kept)
+
+
+def test_a_job_that_lives_is_left_alone_through_the_other_mount(
+    there: Mounts, home: Path, records: Path, wanted: Tree
+) -> None:
+    process = start("terasort", records, there.a / "out", *RUNS, "--history")
+    wait_for_history(home, process, "job_began")
+    process.send_signal(signal.SIGSTOP)
+    try:
+        said = failure("terasort", records, there.b / "out", *RUNS)
+        assert "another job is writing this output now" in said
+    finally:
+        process.send_signal(signal.SIGCONT)
+    assert end(process).status == 0
+    assert tree(there.b / "out") == wanted
+
+
+def test_a_job_of_another_machine_is_left_alone(there: Mounts, data: Path) -> None:
+    folder = there.data / ".out.gristmill-job_1"
+    folder.mkdir()
+    owner = '{"host":"elsewhere","boot":"b","numbers":"n","process":1,"started":1}'
+    (folder / "lock").write_text(owner)
+    said = failure("terasort", data, there.a / "out")
+    assert "a job on the machine elsewhere" in said
+    assert "remove its folder" in said
+    assert names(folder) == ["lock"]
+    shutil.rmtree(folder)
+    run("terasort", data, there.a / "out")
+
+
+def test_runs_on_a_mount_are_told_before_the_start(
+    there: Mounts, records: Path, wanted: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = ["--spill-dir", there.a]
+    command = ["terasort", records, there.a / "out", *RUNS]
+    assert NOTICE not in run("explain", *command).stdout
+    assert NOTICE in run("explain", *command, *named).stdout
+    done = run(*command, *named)
+    assert re.fullmatch(rf"gristmill: sorted runs go to {there.a}, .*\n", done.stderr)
+    assert NOTICE in done.stderr
+    monkeypatch.chdir(there.a)
+    found = report(*command, "--overwrite")
+    assert [NOTICE in notice for notice in found["notices"]] == [True]
+    assert tree(there.b / "out") == wanted
+    assert names(there.data) == ["out"]
