@@ -89,7 +89,11 @@ pub(super) fn sweep(
         if !is_job || Some(&*folder) == own || store.stat(&folder.join(LOCK))?.is_none() {
             continue;
         }
-        match store.lock(&folder.join(LOCK))? {
+        let found = match store.lock(&folder.join(LOCK)) {
+            Err(error) if error.kind() == Kind::NotFound => continue, // gone: a listing may be old
+            found => found?,
+        };
+        match found {
             Some(_) if holds_old(store, &folder, target)? => {
                 return Err(only_copy(&folder));
             }

@@ -157,9 +157,13 @@ fn sweep(store: &dyn LocalDisk, directory: &Path) -> Result<()> {
         // A folder without a lock file was made a moment ago, by a job that is about to lock it.
         if ours
             && store.stat(&folder.join(LOCK))?.is_some()
-            && let Some(free) = store.lock(&folder.join(LOCK))?
         {
-            remove_folder(store, &folder, Some(free))?;
+            match store.lock(&folder.join(LOCK)) {
+                Ok(None) => {}
+                Ok(free) => remove_folder(store, &folder, free)?,
+                Err(error) if error.kind() == Kind::NotFound => {} // gone: a listing may be old
+                Err(error) => return Err(error),
+            }
         }
     }
     Ok(())
