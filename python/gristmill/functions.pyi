@@ -44,7 +44,8 @@ def sort(
         runner: Where tasks run: in threads of this process, or in worker processes. The output does
             not depend on it. By default threads.
         spill_dir: Where sorted runs go when the input is larger than memory; repeatable: the first
-            with room is used. By default beside the output.
+            with room is used. By default beside the output, or where the job is begun if the output
+            is not on a disk of this machine.
         no_sync: Do not wait until the output is durable. Faster; a power failure can lose it.
         replication: How many copies HDFS keeps of each block of the output. By default as Hadoop is
             configured.
@@ -84,6 +85,7 @@ def teragen(
     memory: int | str | None = ...,
     workers: int | None = ...,
     runner: Literal["threads", "processes"] = ...,
+    split_size: int | str | None = ...,
     overwrite: bool = ...,
     no_sync: bool = ...,
     replication: int | None = ...,
@@ -106,6 +108,8 @@ def teragen(
             each core.
         runner: Where tasks run: in threads of this process, or in worker processes. The output does
             not depend on it. By default threads.
+        split_size: Bytes of a task's work, such as 64M, to find what a storage does best. The
+            output does not depend on it. By default follows from the input.
         overwrite: Replace the output if it exists, in one step.
         no_sync: Do not wait until the output is durable. Faster; a power failure can lose it.
         replication: How many copies HDFS keeps of each block of the output. By default as Hadoop is
@@ -141,6 +145,7 @@ def terasort(
     workers: int | None = ...,
     runner: Literal["threads", "processes"] = ...,
     spill_dir: StrPath | Iterable[StrPath] | None = ...,
+    split_size: int | str | None = ...,
     overwrite: bool = ...,
     no_sync: bool = ...,
     replication: int | None = ...,
@@ -161,7 +166,10 @@ def terasort(
         runner: Where tasks run: in threads of this process, or in worker processes. The output does
             not depend on it. By default threads.
         spill_dir: Where sorted runs go when the input is larger than memory; repeatable: the first
-            with room is used. By default beside the output.
+            with room is used. By default beside the output, or where the job is begun if the output
+            is not on a disk of this machine.
+        split_size: Bytes of a task's work, such as 64M, to find what a storage does best. The
+            output does not depend on it. By default follows from the input.
         overwrite: Replace the output if it exists, in one step.
         no_sync: Do not wait until the output is durable. Faster; a power failure can lose it.
         replication: How many copies HDFS keeps of each block of the output. By default as Hadoop is
@@ -196,6 +204,7 @@ def teravalidate(
     memory: int | str | None = ...,
     workers: int | None = ...,
     runner: Literal["threads", "processes"] = ...,
+    split_size: int | str | None = ...,
     history: bool = ...,
 ) -> JobReport:
     r"""Check that the files of a directory are in order, and sum the checksums of their records.
@@ -213,6 +222,8 @@ def teravalidate(
             each core.
         runner: Where tasks run: in threads of this process, or in worker processes. The output does
             not depend on it. By default threads.
+        split_size: Bytes of a task's work, such as 64M, to find what a storage does best. The
+            output does not depend on it. By default follows from the input.
         history: Keep the job's history also if it takes less than a second.
 
     Returns:
@@ -270,7 +281,8 @@ def wordcount(
         runner: Where tasks run: in threads of this process, or in worker processes. The output does
             not depend on it. By default threads.
         spill_dir: Where sorted runs go when the input is larger than memory; repeatable: the first
-            with room is used. By default beside the output.
+            with room is used. By default beside the output, or where the job is begun if the output
+            is not on a disk of this machine.
         overwrite: Replace the output if it exists, in one step.
         no_sync: Do not wait until the output is durable. Faster; a power failure can lose it.
         replication: How many copies HDFS keeps of each block of the output. By default as Hadoop is

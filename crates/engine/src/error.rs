@@ -107,7 +107,7 @@ impl Kind {
 pub const MAKE_ROOM: &str = "free some space there, or write to another file system";
 
 /// What to do about a file that its server does not know any more.
-const STALE: &str = "look whether another machine removed or replaced it, then run again";
+const STALE: &str = "check that no other machine removes or replaces it, then run again";
 
 /// The detail that names an option.
 const OPTION: &str = "option";

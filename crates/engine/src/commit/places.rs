@@ -155,9 +155,7 @@ fn sweep(store: &dyn LocalDisk, directory: &Path) -> Result<()> {
         let name = folder.file_name().map(|name| name.to_string_lossy());
         let ours = name.is_some_and(|name| name.starts_with(PREFIX));
         // A folder without a lock file was made a moment ago, by a job that is about to lock it.
-        if ours
-            && store.stat(&folder.join(LOCK))?.is_some()
-        {
+        if ours && store.stat(&folder.join(LOCK))?.is_some() {
             match store.lock(&folder.join(LOCK)) {
                 Ok(None) => {}
                 Ok(free) => remove_folder(store, &folder, free)?,

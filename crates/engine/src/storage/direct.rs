@@ -176,9 +176,9 @@ impl LocalWriter {
     fn failed(&self, operation: &'static str, error: &io::Error) -> Error {
         let made = Error::from_io(operation, &self.path, error);
         match error.kind() {
-            ErrorKind::StaleNetworkFileHandle => made.final_error().advise(
-                "look whether another machine removes the job's files, or the server was started anew; then run again",
-            ),
+            ErrorKind::StaleNetworkFileHandle => made
+                .final_error()
+                .advise("check that no other machine removes the job's files, then run again"),
             _ => made,
         }
     }

@@ -244,26 +244,6 @@ fn refused(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::InvalidInput || files::not_supported(error)
 }
 
-/// The nearest existing directory at or above `path`: where a new file's space would come from.
-///
-/// ```
-/// use gristmill_engine::storage::local::existing_parent;
-/// assert_eq!(existing_parent("/no-such-folder/a/b".as_ref()), std::path::Path::new("/"));
-/// ```
-pub fn existing_parent(path: &Path) -> &Path {
-    let here = Path::new(".");
-    path.ancestors()
-        .map(|above| {
-            if above.as_os_str().is_empty() {
-                here
-            } else {
-                above
-            }
-        })
-        .find(|above| above.is_dir())
-        .unwrap_or(here)
-}
-
 /// The error where the store has nothing at `path`.
 pub fn not_there(operation: &'static str, path: &Path) -> Error {
     Error::new(Kind::NotFound, operation, "no such file or directory").with_path(path)

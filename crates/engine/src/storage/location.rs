@@ -259,6 +259,26 @@ pub fn parent_of(path: &Path) -> &Path {
     }
 }
 
+/// The nearest existing directory at or above `path`: where a new file's space would come from.
+///
+/// ```
+/// use gristmill_engine::storage::location::existing_parent;
+/// assert_eq!(existing_parent("/no-such-folder/a/b".as_ref()), std::path::Path::new("/"));
+/// ```
+pub fn existing_parent(path: &Path) -> &Path {
+    let here = Path::new(".");
+    path.ancestors()
+        .map(|above| {
+            if above.as_os_str().is_empty() {
+                here
+            } else {
+                above
+            }
+        })
+        .find(|above| above.is_dir())
+        .unwrap_or(here)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -15,7 +15,7 @@
 use std::fmt;
 use std::path::Path;
 
-use super::local::existing_parent;
+use super::location::existing_parent;
 use crate::sys::mounts::{self, Mount};
 
 /// A mount that several machines share.
