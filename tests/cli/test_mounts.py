@@ -112,7 +112,9 @@ def test_a_job_that_lives_is_left_alone_through_the_other_mount(
     process = start("sort", "fifo", "-o", there.a / "out")
     wait_for_job(there.data / "out", process)
     (folder,) = job_folders(there.data / "out")
+    deadline_s = time.monotonic() + 20
     while not ((folder / "lock").is_file() and (folder / "lock").stat().st_size):
+        assert time.monotonic() < deadline_s, "the lock names nobody"
         time.sleep(0.01)
     said = failure("sort", much_text, "-o", there.b / "out")
     assert "another job is writing this output now" in said
