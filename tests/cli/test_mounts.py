@@ -17,7 +17,7 @@ from tests.optional import missing
 from .harness import end, failure, job_folders, names, report, run, start, wait_for_job
 from .mount_server import Mounts, MountsMissing, mounted
 from .own_code import Bench
-from .resuming import RUNS, Tree, kill_when, merged, spilled, tree
+from .resuming import RUNS, Tree, is_over, kill_when, merged, spilled, tree
 
 NOTICE = "on a mount that several machines share (fuse.sshfs)"
 
@@ -98,7 +98,7 @@ def test_resume(
     wanted: Tree,
 ) -> None:
     kill_when(["terasort", records, there.a / "out", *RUNS], home, is_time)
-    run("resume", "last")
+    assert is_over(end(start("resume", "last")))
     assert tree(there.b / "out") == wanted
     assert names(there.data) == ["out"]
     assert names(Path()) == []
