@@ -9,6 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
+from tests.cli import hdfs_server
+from tests.cli.hdfs_server import Cluster, HdfsMissing
 from tests.cli.s3_server import Server, serving
 from tests.cli.servers import ServerMissing
 from tests.optional import missing, show_missing
@@ -47,3 +49,17 @@ def server(
             yield server
     except ServerMissing as problem:
         missing(request.config, "NOT TESTED: S3", str(problem))
+
+
+@pytest.fixture(scope="session")
+def cluster(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Cluster]:
+    """HDFS on this machine, for all tests."""
+    folder = tmp_path_factory.mktemp("hdfs") / "data"
+    folder.mkdir()
+    try:
+        with hdfs_server.serving(folder) as cluster:
+            yield cluster
+    except HdfsMissing as problem:
+        missing(request.config, "NOT TESTED: HDFS", str(problem))

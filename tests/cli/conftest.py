@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 from tests.optional import missing
 
-from . import hdfs_server
 from .harness import run
-from .hdfs_server import Cluster, HdfsMissing, settings
+from .hdfs_server import Cluster, settings
 from .resuming import RUNS, Tree, tree
 from .s3_server import Bucket, Server
 from .sorting import HOSTILE, gnu_sort, noise
@@ -85,20 +84,6 @@ def much_text_sorted(much_text: Path) -> Iterator[Path]:
 
 
 # --- HDFS ---
-
-
-@pytest.fixture(scope="session")
-def cluster(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Cluster]:
-    """HDFS on this machine, for all tests."""
-    folder = tmp_path_factory.mktemp("hdfs") / "data"
-    folder.mkdir()
-    try:
-        with hdfs_server.serving(folder) as cluster:
-            yield cluster
-    except HdfsMissing as problem:
-        missing(request.config, "NOT TESTED: HDFS", str(problem))
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 """Jobs make the same bytes and counters wherever their tasks run and their data lie.
 
-               data on a disk       data in an object store that fails     data in S3
-    threads    the reference        the same                               the same
-    processes  the same             the same
+               data on a disk    in an object store that fails    in S3       in HDFS
+    threads    the reference     the same                         the same    the same
+    processes  the same          the same
 
 The store is kept in a directory, or S3's server keeps it in one; one request in twelve is refused
 or loses its reply.
@@ -25,10 +25,14 @@ from typing import Any
 
 import pytest
 from tests.cli.harness import GRISTMILL, clean_environment
+from tests.cli.hdfs_server import Cluster, nothing_staged
 from tests.cli.resuming import events_of
 from tests.cli.s3_server import Server
 from tests.places.inputs import make_inputs
 from tests.places.table import CASES, Case
+
+from gristmill import _core
+from gristmill.locations import open_read
 
 FAULTS = "refused=0.05,lost=0.03"
 
@@ -64,6 +68,8 @@ class Ground:
     folder: Path
     url: str
     environment: dict[str, str] = field(default_factory=dict)
+    is_far: bool = False
+    """The folder is a copy of what is there, made by `fetch`."""
 
     @property
     def inputs(self) -> Path:
@@ -74,6 +80,21 @@ class Ground:
         """How the place spells a path below the folder."""
         return f"{self.url}/{path.relative_to(self.folder)}"
 
+    def fetch(self, path: Path) -> None:
+        """Copy what is at a path, so that it can be looked at."""
+        if not self.is_far or not _core.exists(self.location(path)):
+            return
+        path.mkdir(exist_ok=True)
+        for found in _core.children(self.location(path)):
+            copy = path / found.rpartition("/")[2]
+            is_directory, _, _ = _core.stat(found) or (False, 0, 0)
+            if is_directory:
+                self.fetch(copy)
+            else:
+                copy.write_bytes(open_read(found).read())
+        if self.folder != path and not nothing_staged(self.location(path)):
+            (path / "staged").touch()
+
 
 REFERENCE = Place("threads", "disk")
 
@@ -83,6 +104,7 @@ PLACES = (
     Place("threads", "objects"),
     Place("processes", "objects"),
     Place("threads", "s3"),
+    Place("threads", "hdfs"),
 )
 
 
@@ -112,7 +134,8 @@ class Yard:
         self.data = ground.folder / name
         self.out = self.data / "out"
         self.work.mkdir(parents=True)
-        self.data.mkdir()
+        if not ground.is_far:
+            self.data.mkdir()
 
     def remove(self) -> None:
         """Remove all of it."""
@@ -128,6 +151,7 @@ class Yard:
         if self.case.json and done.stdout:
             done.report = json.loads(done.stdout)
             done.stdout = ""
+        self.ground.fetch(self.data)
         done.files = self._files()
         done.left = self._left()
         return done
@@ -229,6 +253,9 @@ class Yard:
 
 Grounds = dict[str, Ground]
 
+#: The server that a store needs, a fixture.
+NEEDS = {"s3": "server", "hdfs": "cluster"}
+
 
 @pytest.fixture(scope="module")
 def grounds(
@@ -240,10 +267,18 @@ def grounds(
     make_inputs(disk / "in")
     grounds = {"disk": Ground(disk, str(disk)), "objects": Ground(disk, f"objects://{disk}")}
     with suppress(pytest.skip.Exception):
-        server: Server = request.getfixturevalue("server")
+        server: Server = request.getfixturevalue(NEEDS["s3"])
         bucket = server.folder / "places"
         shutil.copytree(disk / "in", bucket / "in")
         grounds["s3"] = Ground(bucket, "s3://places", server.environment)
+    with suppress(pytest.skip.Exception):
+        cluster: Cluster = request.getfixturevalue(NEEDS["hdfs"])
+        far = Ground(disk.with_name("hdfs-places"), cluster.url("places"), is_far=True)
+        shutil.copytree(disk / "in", far.inputs)
+        for path in far.inputs.rglob("*"):
+            if path.is_file():
+                _core.put_file(path, far.location(path))
+        grounds["hdfs"] = far
     yield grounds
     for ground in grounds.values():
         shutil.rmtree(ground.folder, ignore_errors=True)
@@ -273,8 +308,8 @@ class Trials:
 
     def _all(self, case: Case) -> dict[Place, Outcome]:
         def outcome(place: Place) -> Outcome:
-            number, ground = str(PLACES.index(place)), self.grounds[place.store]
-            yard = Yard(case, place, ground, number, self._folder / number)
+            ground, name = self.grounds[place.store], f"{case.name}-{PLACES.index(place)}"
+            yard = Yard(case, place, ground, name, self._folder / name)
             try:
                 return yard.outcome()
             finally:
@@ -302,7 +337,7 @@ def test_a_job_is_the_same_in_all_places(
     trials: Trials, case: Case, place: Place, request: pytest.FixtureRequest
 ) -> None:
     if place.store not in trials.grounds:
-        request.getfixturevalue("server")  # which says what is missing
+        request.getfixturevalue(NEEDS[place.store])  # which says what is missing
     found = trials.outcome(case, place)
     wanted = trials.wanted()
     assert found.status == case.status, found.stderr
