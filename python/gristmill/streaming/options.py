@@ -52,7 +52,7 @@ GENERIC = (
         "fs",
         1,
         "URI",
-        "`local` or `file:///`: the only file system there is; others are refused.",
+        "`local` or `file:///`: where paths without a scheme lie; others are refused.",
         "partly",
         "test_parse.py::test_what_cannot_be_honoured_is_refused_by_name",
     ),

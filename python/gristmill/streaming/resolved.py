@@ -150,8 +150,8 @@ class _Resolver(Formats, FailurePolicy):
         system = self.get("fs.defaultFS")
         if system is not None and system not in ("local", "file:///", "file:"):
             raise WrongCommandError(
-                f"-fs {system} cannot be honoured: the only file system here is the local one, "
-                f"file:///"
+                f"-fs {system} cannot be honoured: paths without a scheme are files of this "
+                "machine; name hdfs://HOST:PORT/PATH in -input and -output"
             )
         for name in _REFUSED:
             if self.get(name) is not None:
