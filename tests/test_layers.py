@@ -247,7 +247,18 @@ def test_memory_is_asked_of_the_engine_alone() -> None:
 
 
 PYTHON_BASE = frozenset(
-    {"amounts", "ending", "errors", "links", "locations", "names", "options", "report", "units"}
+    {
+        "amounts",
+        "ending",
+        "errors",
+        "links",
+        "locations",
+        "store_options",
+        "names",
+        "options",
+        "report",
+        "units",
+    }
     | {"signatures", "worker_failure"}
 )
 # What a module or folder of the package may use, besides itself and `_core`.

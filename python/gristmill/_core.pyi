@@ -16,12 +16,12 @@ __all__ = [
     "Job",
     "LineReader",
     "LineWriter",
+    "Listing",
     "RangeReader",
     "Values",
     "as_location",
     "beat",
     "check_output",
-    "children",
     "clear_left",
     "command_names",
     "commands",
@@ -53,6 +53,8 @@ __all__ = [
     "retry_scripts",
     "run_tasks",
     "stat",
+    "store_options",
+    "use_store_options",
     "user_code",
     "why_not_resumed",
 ]
@@ -135,6 +137,23 @@ class History:
         hidden: Sequence[tuple[str, str]] = ...,
     ) -> History: ...
 
+@final
+class Listing:
+    """What lies right below a location, as its store lists it: each with what `stat` says of it.
+
+    Nothing is said of it where the listing does not. A name that is both an object and the
+    beginning of others comes twice, as an object first.
+    """
+
+    def __new__(cls, path: str | PathLike[str]) -> Listing: ...
+    def __iter__(self) -> Listing: ...
+    def __next__(self) -> tuple[str, tuple[bool, int, float] | None]:
+        """Return the next location.
+
+        Raises:
+            OSError: The store says why not.
+        """
+
 def as_location(path: str | PathLike[str]) -> str:
     """Return a location as the engine spells it: `file:///a` is `/a`, `s3a://` is `s3://`."""
 
@@ -148,12 +167,15 @@ def matching(path: str | PathLike[str]) -> list[str]:
         OSError: The store says why not.
     """
 
-def children(path: str | PathLike[str]) -> list[str]:
-    """Return the locations right below one, in the order of the names.
+def use_store_options(options: str | None) -> str | None:
+    """Have this thread use stores with options, as JSON, or with none; returns those before.
 
     Raises:
-        OSError: The store says why not.
+        ValueError: There is no such option, or a value makes no sense.
     """
+
+def store_options() -> str | None:
+    """Return the options that this thread uses stores with, as JSON."""
 
 def stat(path: str | PathLike[str]) -> tuple[bool, int, float] | None:
     """Return whether a location is a directory, its bytes, and the time of its last change.

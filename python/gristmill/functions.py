@@ -73,7 +73,7 @@ def stub() -> str:
     """
     head = (
         "# Made by `make format` from the engine's table of commands; not to be edited.\n"
-        "from collections.abc import Iterable\nfrom typing import Literal\n\n"
+        "from collections.abc import Iterable, Mapping\nfrom typing import Literal\n\n"
         "from gristmill.names import StrPath\nfrom gristmill.report import JobReport\n\n"
         f"__all__ = {json.dumps(sorted(commands()))}\n"
     )

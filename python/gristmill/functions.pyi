@@ -1,5 +1,5 @@
 # Made by `make format` from the engine's table of commands; not to be edited.
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from gristmill.names import StrPath
@@ -20,6 +20,7 @@ def sort(
     workers: int | None = ...,
     runner: Literal["threads", "processes"] = ...,
     spill_dir: StrPath | Iterable[StrPath] | None = ...,
+    store_option: Mapping[str, str] | Iterable[str] | None = ...,
     no_sync: bool = ...,
     replication: int | None = ...,
     block_size: int | str | None = ...,
@@ -46,6 +47,9 @@ def sort(
         spill_dir: Where sorted runs go when the input is larger than memory; repeatable: the first
             with room is used. By default beside the output, or where the job is begun if the output
             is not on a disk of this machine.
+        store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
+            (path or virtual), connect_timeout and request_timeout (seconds),
+            max_concurrent_requests. By default as the environment and ~/.aws say.
         no_sync: Do not wait until the output is durable. Faster; a power failure can lose it.
         replication: How many copies HDFS keeps of each block of the output. By default as Hadoop is
             configured.
@@ -86,6 +90,7 @@ def teragen(
     workers: int | None = ...,
     runner: Literal["threads", "processes"] = ...,
     split_size: int | str | None = ...,
+    store_option: Mapping[str, str] | Iterable[str] | None = ...,
     overwrite: bool = ...,
     no_sync: bool = ...,
     replication: int | None = ...,
@@ -110,6 +115,9 @@ def teragen(
             not depend on it. By default threads.
         split_size: Bytes of a task's work, such as 64M, to find what a storage does best. The
             output does not depend on it. By default follows from the input.
+        store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
+            (path or virtual), connect_timeout and request_timeout (seconds),
+            max_concurrent_requests. By default as the environment and ~/.aws say.
         overwrite: Replace the output if it exists, in one step.
         no_sync: Do not wait until the output is durable. Faster; a power failure can lose it.
         replication: How many copies HDFS keeps of each block of the output. By default as Hadoop is
@@ -146,6 +154,7 @@ def terasort(
     runner: Literal["threads", "processes"] = ...,
     spill_dir: StrPath | Iterable[StrPath] | None = ...,
     split_size: int | str | None = ...,
+    store_option: Mapping[str, str] | Iterable[str] | None = ...,
     overwrite: bool = ...,
     no_sync: bool = ...,
     replication: int | None = ...,
@@ -170,6 +179,9 @@ def terasort(
             is not on a disk of this machine.
         split_size: Bytes of a task's work, such as 64M, to find what a storage does best. The
             output does not depend on it. By default follows from the input.
+        store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
+            (path or virtual), connect_timeout and request_timeout (seconds),
+            max_concurrent_requests. By default as the environment and ~/.aws say.
         overwrite: Replace the output if it exists, in one step.
         no_sync: Do not wait until the output is durable. Faster; a power failure can lose it.
         replication: How many copies HDFS keeps of each block of the output. By default as Hadoop is
@@ -205,6 +217,7 @@ def teravalidate(
     workers: int | None = ...,
     runner: Literal["threads", "processes"] = ...,
     split_size: int | str | None = ...,
+    store_option: Mapping[str, str] | Iterable[str] | None = ...,
     history: bool = ...,
 ) -> JobReport:
     r"""Check that the files of a directory are in order, and sum the checksums of their records.
@@ -224,6 +237,9 @@ def teravalidate(
             not depend on it. By default threads.
         split_size: Bytes of a task's work, such as 64M, to find what a storage does best. The
             output does not depend on it. By default follows from the input.
+        store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
+            (path or virtual), connect_timeout and request_timeout (seconds),
+            max_concurrent_requests. By default as the environment and ~/.aws say.
         history: Keep the job's history also if it takes less than a second.
 
     Returns:
@@ -257,6 +273,7 @@ def wordcount(
     workers: int | None = ...,
     runner: Literal["threads", "processes"] = ...,
     spill_dir: StrPath | Iterable[StrPath] | None = ...,
+    store_option: Mapping[str, str] | Iterable[str] | None = ...,
     overwrite: bool = ...,
     no_sync: bool = ...,
     replication: int | None = ...,
@@ -283,6 +300,9 @@ def wordcount(
         spill_dir: Where sorted runs go when the input is larger than memory; repeatable: the first
             with room is used. By default beside the output, or where the job is begun if the output
             is not on a disk of this machine.
+        store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
+            (path or virtual), connect_timeout and request_timeout (seconds),
+            max_concurrent_requests. By default as the environment and ~/.aws say.
         overwrite: Replace the output if it exists, in one step.
         no_sync: Do not wait until the output is durable. Faster; a power failure can lose it.
         replication: How many copies HDFS keeps of each block of the output. By default as Hadoop is

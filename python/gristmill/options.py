@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from gristmill import _core
 from gristmill.locations import as_location
@@ -21,10 +21,20 @@ from gristmill.names import StrPath, to_json
 __all__ = ["HISTORY", "Command", "Option", "Value", "ValueKind", "commands", "spec", "user_code"]
 
 ValueKind = Literal[
-    "flag", "count", "bytes", "rows", "choice", "path", "paths", "path_list", "text", "seconds"
+    "flag",
+    "count",
+    "bytes",
+    "rows",
+    "choice",
+    "path",
+    "paths",
+    "path_list",
+    "pairs",
+    "text",
+    "seconds",
 ]
 
-Value = str | int | StrPath | Iterable[StrPath] | None
+Value = str | int | StrPath | Iterable[StrPath] | Mapping[str, str] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +166,8 @@ def _plain(value: Value) -> object:
     match value:
         case str() | bytes() | os.PathLike():
             return as_location(value)
+        case Mapping():
+            return dict(cast("Mapping[str, str]", value))
         case Iterable():
             return [as_location(item) for item in value]
         case _:  # a number, or what the engine will not take and can say so

@@ -23,6 +23,7 @@ _TYPES = {
     "path": "StrPath",
     "paths": "StrPath | Iterable[StrPath]",
     "path_list": "StrPath | Iterable[StrPath]",
+    "pairs": "Mapping[str, str] | Iterable[str]",
     "text": "str",
     "seconds": "float",
 }

@@ -53,6 +53,8 @@ def command() -> tuple[str, list[str], dict[str, str], str, str]:
     import tempfile
     from pathlib import Path
 
+    from gristmill import _core
+
     flags = ["-O"] * sys.flags.optimize + ["-X", "utf8"] * sys.flags.utf8_mode
     flags += ["-E"] * sys.flags.ignore_environment + ["-s"] * sys.flags.no_user_site
     for option in sys.warnoptions:
@@ -60,7 +62,11 @@ def command() -> tuple[str, list[str], dict[str, str], str, str]:
     folder = str(Path.cwd())
     path = [entry or folder for entry in sys.path]  # "" is the current folder
     arguments = [*flags, "-P", str(Path(__file__).resolve()), *path]
-    return sys.executable, arguments, dict(os.environ), folder, tempfile.gettempdir()
+    environment = dict(os.environ)
+    options = _core.store_options()
+    if options is not None:
+        environment["GRISTMILL_STORE_OPTIONS"] = options
+    return sys.executable, arguments, environment, folder, tempfile.gettempdir()
 
 
 def main(arguments: list[str]) -> int:

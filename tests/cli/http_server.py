@@ -15,8 +15,8 @@ class Files:
 
     The first part of a path says how the server behaves: `good` sends ranges and ETags, `dated`
     has no ETags, `weak` has weak ones, `whole` sends no ranges, `bare` says nothing of versions,
-    `flaky` refuses each third request, `changing` has another version after each range, `new`
-    after each request, and `locked` refuses all.
+    `flaky` refuses each third request, `busy` the first for a second, `changing` has another
+    version after each range, `new` after each request, and `locked` refuses all.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -59,6 +59,8 @@ class _Handler(BaseHTTPRequestHandler):
         path = self.files.folder / name.partition("?")[0]
         if how == "locked":
             return self._end(403, {})
+        if how == "busy" and asked[how] == 1:
+            return self._end(429, {"Retry-After": "1"})
         if how == "flaky" and asked[how] % 3 == 0:
             return self._end(503, {})
         if not path.is_file():

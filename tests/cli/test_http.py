@@ -2,12 +2,13 @@
 
 import gzip
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from .harness import GRISTMILL, failure, run
+from .harness import GRISTMILL, failure, only_object, run
 from .http_server import Files, serving
 
 TEXT = "the ox turns the mill\nthe mill turns the stone\n" * 20_000
@@ -51,6 +52,42 @@ def test_bytes_are_those_of_a_disk(how: str, files: Files) -> None:
     run(*job, "-input", there[0], "-input", there[3], "-output", "out-there")
     assert parts("out-there") == parts("out-local")
     assert files.asked[f"{how} ranges"] > 0
+
+
+def test_a_server_is_asked_again_when_it_says(files: Files) -> None:
+    began_s = time.monotonic()
+    done = run("sort", files.url("busy", "b.txt"), "-o", "sorted", "--json")
+    assert time.monotonic() - began_s > 1
+    counters = only_object(done.stdout)["counters"]
+    assert (counters["STORE_IO_THROTTLED"], counters["STORE_IO_RETRY"]) == (1, 1)
+    assert "the store had too many requests" in done.stderr
+    assert files.asked["busy"] == counters["STORE_IO_REQUEST"]
+
+
+def test_what_signs_an_address_is_in_no_text(files: Files, home: Path) -> None:
+    query = "X-Amz-Credential=planted-a&part=1&X-Amz-Signature=planted-b&sig=planted-c%3D"
+    there, gone = (files.url("good", f"{name}?{query}") for name in ("a.txt", "no"))
+    said = ""
+    run("sort", files.folder / "a.txt", "-o", "wanted")
+    for runner in ("threads", "processes"):
+        for more in ((), ("--json",)):
+            command = ("sort", there, "-o", "sorted", "--memory", "64M", "--runner", runner)
+            done = run(*command, "--history", *more)
+            said += done.stdout + done.stderr
+    assert Path("sorted").read_bytes() == Path("wanted").read_bytes()
+    done = run("wordcount", there, "counted", "--history")
+    said += done.stdout + done.stderr + run("explain", "wordcount", there, "no").stdout
+    for how in ("locked", "bare"):
+        signed = files.url(how, f"a.txt?{query}")
+        said += failure("sort", signed, "-o", "no", "--history")
+        said += failure("wordcount", signed, "no", "--history")
+    said += failure("sort", gone, "-o", "no")
+    assert "X-Amz-Signature=***" in said
+    said += run("jobs").stdout + run("jobs", "show", "last").stdout
+    kept = [path for folder in (home, Path()) for path in folder.rglob("*") if path.is_file()]
+    assert any(path.name == "events.jsonl" for path in kept)
+    for text in (said.encode(), *(path.read_bytes() for path in kept)):
+        assert b"planted" not in text
 
 
 def test_python_jobs_and_records_of_one_length(files: Files) -> None:

@@ -207,7 +207,7 @@ def test_no_upload_stays_of_a_job_that_fails_is_interrupted_or_pruned(
 def test_a_store_that_does_not_answer_ends_the_job_with_what_to_do(store: Path) -> None:
     command = ("teragen", "1k", url(store / "made"))
     error = failure(*command, GRISTMILL_OBJECTS_FAULTS="refused=1")
-    assert "503" in error
+    assert "500" in error
     assert "tries" in error
     assert "check that the store can be reached" in error
     assert "there is no store for gs://" in failure("teragen", "1k", "gs://bucket/made", status=2)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from .harness import GRISTMILL, clean_environment, failure, report, run
+from .harness import GRISTMILL, clean_environment, failure, only_object, report, run
 from .own_code import Bench
 from .resuming import Tree, killed_in_a_store
 from .s3_server import Bucket, Server
@@ -46,6 +46,82 @@ def test_terasort(memory: tuple[str, ...], bucket: Bucket) -> None:
     found = report("teravalidate", bucket.url("out"), "--against", bucket.url("deep/in"))
     assert found["records"] == 300_000
     assert bucket.uploads() == []
+
+
+@pytest.mark.parametrize("files", [200, 2], ids=["small", "large"])
+@pytest.mark.parametrize("pattern", ["in", "in/part-*"])
+def test_requests_are_few(files: int, pattern: str, bucket: Bucket) -> None:
+    """A listing says all of its objects that a HEAD would: each is asked for its bytes alone."""
+    rows = 20_000 if files == 200 else 400_000
+    run("teragen", str(rows), bucket.url("in"), "--files", str(files))
+    stretches = 512  # of a sample of 16,384 keys
+    most = max(files, rows * 100 // 8_000_000) + stretches + 20
+    for more in (("--memory", "400M"), (*RUNS, "--runner", "processes")):
+        found = report("terasort", bucket.url(pattern), "out", "--overwrite", "--no-sync", *more)
+        assert files <= found["counters"]["STORE_IO_REQUEST"] <= most
+        assert "STORE_IO_RETRY" not in found["counters"]
+
+
+def test_a_store_with_too_many_requests(bucket: Bucket) -> None:
+    run("teragen", "20k", bucket.url("in"), "--files", "2")
+    faults = {"GRISTMILL_OBJECTS_FAULTS": "throttled=0.2,seed=2"}
+    done = run("wordcount", bucket.url("in"), "out", "--json", **faults)
+    counters = only_object(done.stdout)["counters"]
+    assert 0 < counters["STORE_IO_THROTTLED"] <= counters["STORE_IO_RETRY"]
+    assert "the store had too many requests" in done.stderr
+
+
+def test_options_say_where_the_store_is(
+    bucket: Bucket, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the environment would, in all processes of a job."""
+    bench = Bench.made(tmp_path / "bench", 100_000)
+    run("sort", tmp_path / "bench" / "in.txt", "-o", bucket.url("in.txt"))
+    monkeypatch.delenv("AWS_ENDPOINT_URL")
+    monkeypatch.setenv("AWS_REGION", "nowhere")
+    given = [f"endpoint={server.endpoint}", "region=us-east-1", "max_concurrent_requests=2"]
+    options = [word for one in given for word in ("--store-option", one)]
+    for runner in ("threads", "processes"):
+        more = ("--runner", runner, "--memory", "64M", *options)
+        run("sort", bucket.url("in.txt"), "-o", bucket.url(runner), *more)
+        run("wordcount", bucket.url("in.txt"), bucket.url(f"counted-{runner}"), *more)
+    assert bucket.objects("counted-threads") == bucket.objects("counted-processes")
+    run(*bench.command("function", tmp_path / "words"))
+    run(*on_s3(bench, "function", bucket, "in.txt"), *options)
+    assert bucket.objects("words") == parts(tmp_path / "words")
+    job = ("streaming", "-mapper", "cat", "-numReduceTasks", "0", *options)
+    run(*job, "-input", bucket.url("in.tx?"), "-output", bucket.url("streamed"))
+    assert bucket.objects("streamed")
+    listed = run("hadoop", "fs", *options, "-ls", bucket.url("")).stdout
+    assert f" {time.strftime('%Y-%m-%d')} " in listed
+    assert "1970" not in listed
+    Path("job.py").write_text(
+        "import sys\nimport gristmill as gm\n"
+        "source, target, endpoint = sys.argv[1:]\n"
+        "job = gm.Job(gm.text(source), map=lambda line: [(line[:1], 1)], reduce=gm.sum(),\n"
+        "             output=gm.tsv(target))\n"
+        "given = {'endpoint': endpoint, 'region': 'us-east-1'}\n"
+        "print(len(list(job.run(store_option=given).read())) > 0)\n"
+        "gm.sort(source, output=target + '.txt', store_option=given)\n"
+    )
+    python = str(GRISTMILL.with_name("python"))
+    command = [python, "job.py", bucket.url("in.txt"), bucket.url("letters"), server.endpoint]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
+
+
+def test_options_that_make_no_sense(bucket: Bucket) -> None:
+    for given, says in {
+        "wings=2": "the options of stores are endpoint, region, profile",
+        "region=a b": "region takes the name of a region",
+        "secret_access_key=hush": "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    }.items():
+        option = ("--store-option", given)
+        said = failure("wordcount", bucket.url("in"), "out", *option, status=2)
+        assert says in said
+        assert "hush" not in said
+        job = ("streaming", "-mapper", "cat", "-input", bucket.url("in"), "-output", "out")
+        assert says in failure(*job, *option, status=2)
 
 
 def test_sort_python_and_word_count(bucket: Bucket, tmp_path: Path) -> None:

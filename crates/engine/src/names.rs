@@ -13,8 +13,10 @@
 //! reference is docs/internals/history.md, "Names".
 //!
 //! What is shown ([`show_path`]) is for people only: it stays on one line and does not control a terminal, but two
-//! names may look the same.
+//! names may look the same. What signs an address (`https://host/a?sig=...`) is a secret, and neither shown nor kept in a
+//! history ([`without_signatures`]).
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
@@ -101,7 +103,83 @@ pub fn show_path(path: impl AsRef<Path>) -> String {
             let _ = write!(shown, "\\x{byte:02x}");
         }
     }
-    shown
+    match without_signatures(&shown) {
+        Cow::Borrowed(_) => shown,
+        Cow::Owned(told) => told,
+    }
+}
+
+/// What stands for a secret.
+pub const HIDDEN: &str = "***";
+
+/// A text with `***` in the place of what signs the addresses of HTTP servers in it.
+///
+/// ```
+/// use gristmill_engine::names::without_signatures;
+/// let told = without_signatures("no (file https://h/a?part=1&X-Amz-Signature=beef&sig=a%2Bb, offset 5)");
+/// assert_eq!(told, "no (file https://h/a?part=1&X-Amz-Signature=***&sig=***, offset 5)");
+/// assert_eq!(without_signatures("s3://b/a?sig=1 a?sig=2 http://h/?b"), "s3://b/a?sig=1 a?sig=2 http://h/?b");
+/// ```
+pub fn without_signatures(text: &str) -> Cow<'_, str> {
+    const SCHEMES: [&str; 2] = ["http://", "https://"];
+    let may_have = text.contains('?') && SCHEMES.iter().any(|scheme| text.contains(scheme));
+    if !may_have {
+        return Cow::Borrowed(text);
+    }
+    let (mut told, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(at) = SCHEMES.iter().filter_map(|scheme| rest.find(scheme)).min() {
+        let (before, from) = rest.split_at(at);
+        let (address, after) = from.split_at(from.find(ends_address).unwrap_or(from.len()));
+        told.push_str(before);
+        push_address(&mut told, address);
+        rest = after;
+    }
+    told.push_str(rest);
+    Cow::Owned(told)
+}
+
+/// Letters that no address has, in text or in JSON.
+fn ends_address(letter: char) -> bool {
+    letter.is_whitespace() || letter.is_control() || "\"'<>\\`".contains(letter)
+}
+
+fn push_address(told: &mut String, address: &str) {
+    let Some((place, query)) = address.split_once('?') else {
+        told.push_str(address);
+        return;
+    };
+    told.push_str(place);
+    let mut before = '?';
+    for item in query.split('&') {
+        told.push(before);
+        before = '&';
+        match item.split_once('=') {
+            Some((name, value)) if signs(name) => {
+                // A sentence's own marks are not the value's.
+                let end = value.trim_end_matches([')', ',', '.', ';', ':']).len();
+                let (_secret, marks) = value.split_at(end);
+                told.extend([name, "=", HIDDEN, marks]);
+            }
+            _ => told.push_str(item),
+        }
+    }
+}
+
+/// Whether a parameter of this name lets whoever has it read the file.
+fn signs(name: &str) -> bool {
+    const ALONE: [&str; 4] = ["sig", "key", "auth", "policy"];
+    const WITHIN: [&str; 8] = [
+        "signature",
+        "token",
+        "secret",
+        "credential",
+        "passw",
+        "apikey",
+        "api_key",
+        "access",
+    ];
+    let name = name.to_ascii_lowercase();
+    ALONE.contains(&&*name) || WITHIN.iter().any(|within| name.contains(within))
 }
 
 /// The words of a command as people are shown them.

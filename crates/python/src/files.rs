@@ -2,12 +2,15 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 
 use gristmill_engine::commit::send_file;
 use gristmill_engine::split::pattern;
 use gristmill_engine::storage::location::Location;
 use gristmill_engine::storage::stores::Stores;
-use gristmill_engine::storage::{FileKind, Publisher};
+use gristmill_engine::storage::{FileKind, Publisher, Stat};
 use gristmill_engine::{Error, Kind, Result};
 use pyo3::prelude::*;
 
@@ -41,10 +44,62 @@ pub fn matching(py: Python<'_>, path: PathBuf) -> PyResult<Vec<OsString>> {
     spelled(found)
 }
 
-/// The locations right below one.
-#[pyfunction]
-pub fn children(py: Python<'_>, path: PathBuf) -> PyResult<Vec<OsString>> {
-    spelled(py.detach(|| stores().list(&path.into())))
+/// Names on their way from a listing to Python.
+const NAMES_AHEAD: usize = 1000;
+
+/// Whether something is a directory, its bytes, and the time of its last change in seconds.
+type Known = (bool, u64, f64);
+
+/// What a listing found.
+type Found = (Location, Option<Stat>);
+
+/// What lies right below a location, as its store lists it: however much that is, little of it is in memory.
+#[pyclass(frozen)]
+pub struct Listing {
+    found: Mutex<Receiver<Result<Found>>>,
+}
+
+#[pymethods]
+impl Listing {
+    #[new]
+    fn new(path: PathBuf) -> PyResult<Self> {
+        let (send, found) = sync_channel(NAMES_AHEAD);
+        let (stores, directory) = (stores(), Location::from(path));
+        let list = move || {
+            // Nobody wants more where nobody receives.
+            let each = |path, stat| {
+                let sent = send.send(Ok((path, stat)));
+                sent.map_err(|_unwanted| Error::cancelled())
+            };
+            if let Err(error) = stores.list_each(&directory, each) {
+                let _ = send.send(Err(error));
+            }
+        };
+        let begun = thread::Builder::new().spawn(list);
+        begun
+            .map_err(|error| to_python(&Error::from_io("list a directory", "".as_ref(), &error)))?;
+        let found = Mutex::new(found);
+        Ok(Listing { found })
+    }
+
+    fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<(OsString, Option<Known>)>> {
+        let next = py.detach(|| {
+            let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+            found.recv()
+        });
+        let Ok(next) = next else { return Ok(None) };
+        let (path, stat) = next.map_err(|error| to_python(&error))?;
+        Ok(Some((path.as_typed().into(), stat.map(known))))
+    }
+}
+
+fn known(stat: Stat) -> Known {
+    let is_directory = stat.kind == FileKind::Directory;
+    (is_directory, stat.bytes, stat.modified_ns as f64 / 1e9)
 }
 
 fn spelled(found: Result<Vec<Location>>) -> PyResult<Vec<OsString>> {
@@ -54,13 +109,10 @@ fn spelled(found: Result<Vec<Location>>) -> PyResult<Vec<OsString>> {
 
 /// Whether a location is a directory, its bytes, and the time of its last change in seconds.
 #[pyfunction]
-pub fn stat(py: Python<'_>, path: PathBuf) -> PyResult<Option<(bool, u64, f64)>> {
+pub fn stat(py: Python<'_>, path: PathBuf) -> PyResult<Option<Known>> {
     let found = py.detach(|| stores().stat(&path.into()));
     let found = found.map_err(|error| to_python(&error))?;
-    Ok(found.map(|stat| {
-        let is_directory = stat.kind == FileKind::Directory;
-        (is_directory, stat.bytes, stat.modified_ns as f64 / 1e9)
-    }))
+    Ok(found.map(known))
 }
 
 /// Writes a file of this machine to an object store, or to HDFS.

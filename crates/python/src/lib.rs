@@ -21,7 +21,7 @@ use pyo3::prelude::*;
 mod _core {
     #[pymodule_export]
     use crate::files::{
-        as_location, children, has_store, make_directory, matching, put_file, remove_object,
+        Listing, as_location, has_store, make_directory, matching, put_file, remove_object,
         remove_whole, stat,
     };
     #[pymodule_export]
@@ -35,7 +35,10 @@ mod _core {
     #[pymodule_export]
     use crate::pulse::{beat, pulse, pulse_open};
     #[pymodule_export]
-    use crate::stores::{RangeReader, default_file_system, exists, find_files, is_remote};
+    use crate::stores::{
+        RangeReader, default_file_system, exists, find_files, is_remote, store_options,
+        use_store_options,
+    };
     #[pymodule_export]
     use crate::tasks::run_tasks;
     #[pymodule_export]

@@ -1,5 +1,6 @@
 //! The stores of this process, as its environment has them; and files of them, for formats in Python.
 
+use std::cell::RefCell;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -12,6 +13,7 @@ use gristmill_engine::storage::local::{Local, not_there};
 use gristmill_engine::storage::location::Location;
 use gristmill_engine::storage::objects::faults::Faults;
 use gristmill_engine::storage::objects::s3::Settings;
+use gristmill_engine::storage::options::StoreOptions;
 use gristmill_engine::storage::stores::Stores;
 use gristmill_engine::storage::{Caching, ReadFile};
 use gristmill_engine::{Error, Kind, Result};
@@ -23,8 +25,16 @@ use crate::error::to_python;
 /// What goes wrong in object stores kept in a directory, for tests and for trying: `refused=0.1,lost=0.05,late_ms=200`.
 const FAULTS: &str = "GRISTMILL_OBJECTS_FAULTS";
 
+/// Options of stores, as JSON, for a worker process: the job's own process says them to it.
+const OPTIONS: &str = "GRISTMILL_STORE_OPTIONS";
+
 /// All stores, and whether the environment said what makes no sense.
 static STORES: OnceLock<(Arc<Stores>, Result<()>)> = OnceLock::new();
+
+thread_local! {
+    /// The options of the job that this thread plans, begins or reads from, and the stores with them.
+    static OF_JOB: RefCell<Option<(String, Arc<Stores>)>> = const { RefCell::new(None) };
+}
 
 /// A variable of the environment.
 fn variable(name: &str) -> Option<String> {
@@ -52,13 +62,45 @@ fn made() -> &'static (Arc<Stores>, Result<()>) {
         let is_read = faults
             .map(|_| ())
             .map_err(|error| error.with("variable", FAULTS));
-        (stores, is_read)
+        let options = variable(OPTIONS).map(|text| options_of(&text)).transpose();
+        let stores = match &options {
+            Ok(Some(options)) => stores.with_options(options),
+            _ => stores,
+        };
+        let options = options.map_err(|error| error.with("variable", OPTIONS));
+        (stores, is_read.and(options.map(drop)))
     })
 }
 
-/// All stores.
+fn options_of(text: &str) -> Result<StoreOptions> {
+    StoreOptions::from_json(text).map_err(|what| {
+        let message = format!("store_option: {what}");
+        Error::new(Kind::BadOption, "read the options", message).of_option("store_option")
+    })
+}
+
+/// All stores: of a thread with a job's options, with these.
 pub fn stores() -> Arc<Stores> {
-    Arc::clone(&made().0)
+    let of_job = OF_JOB.with_borrow(|job| job.as_ref().map(|(_, stores)| stores.clone()));
+    of_job.unwrap_or_else(|| Arc::clone(&made().0))
+}
+
+/// Has this thread use stores with these options, or with none; returns those before.
+#[pyfunction]
+#[pyo3(signature = (options))]
+pub fn use_store_options(options: Option<String>) -> PyResult<Option<String>> {
+    let made = options.map(|text| {
+        let options = options_of(&text)?;
+        Ok::<_, Error>((text, made().0.with_options(&options)))
+    });
+    let made = made.transpose().map_err(|error| to_python(&error))?;
+    Ok(OF_JOB.replace(made).map(|(text, _)| text))
+}
+
+/// The options that this thread uses stores with.
+#[pyfunction]
+pub fn store_options() -> Option<String> {
+    OF_JOB.with_borrow(|job| job.as_ref().map(|(text, _)| text.clone()))
 }
 
 /// All stores, for a job that begins.

@@ -27,6 +27,7 @@ _METAVARS = {
     "rows": "ROWS",
     "path": "PATH",
     "path_list": "PATH",
+    "pairs": "KEY=VALUE",
     "text": "TEXT",
     "seconds": "SECONDS",
 }
@@ -137,7 +138,7 @@ def _named(option: Option) -> tuple[list[str], dict[str, Any]]:
     environment = f" [env: {option.environment}]" if option.environment else ""
     return [*letters, f"--{option.dashed}", option.name], {
         "is_flag": option.kind == "flag" or None,  # False would mean that the value may be left out
-        "multiple": option.kind == "path_list",
+        "multiple": option.kind in ("path_list", "pairs"),
         "type": _type_of(option),
         "metavar": _METAVARS.get(option.kind),
         "envvar": option.environment or None,

@@ -9,6 +9,7 @@ from gristmill.mapreduce.run_options import Options
 from gristmill.mapreduce.spec import Spec
 from gristmill.mapreduce.streams import redirected, streams_of, unread
 from gristmill.names import from_json, show_path, to_json
+from gristmill.store_options import with_store_options
 from gristmill.units import show_bytes, show_count
 
 __all__ = ["explain"]
@@ -18,7 +19,7 @@ _UNKNOWN = "a stream of unknown length"
 
 def explain(job: Spec, options: Options) -> str:
     """Return a page about a job; of a chain, about what can be planned before it runs."""
-    with chained(job, options) as jobs:
+    with with_store_options(options.get("store_option")), chained(job, options) as jobs:
         pages = [_page(jobs[0], options)]
         pages += [f"{after.name}\n  after that, from {after.input}" for after in jobs[1:]]
     return "\n\n".join(pages)

@@ -30,6 +30,7 @@ from gristmill.mapreduce.spec import Spec
 from gristmill.mapreduce.streams import redirected, standing, streams_of
 from gristmill.mapreduce.submitting import Stop, run_prepared
 from gristmill.names import show_path
+from gristmill.store_options import with_store_options
 
 __all__ = ["chained", "check_outputs", "run", "run_one"]
 
@@ -40,6 +41,11 @@ _STREAM = "what it read from a pipe is gone"
 
 def run(job: Spec, options: Options, stop: Stop = lambda: False) -> Result:
     """Run a job, and before it those that it reads from."""
+    with with_store_options(options.get("store_option")):
+        return _run(job, options, stop)
+
+
+def _run(job: Spec, options: Options, stop: Stop) -> Result:
     result: Result | None = None
     with ending_with_signals(), chained(job, options) as jobs:
         first = redirected(jobs[0])
@@ -177,4 +183,5 @@ def run_one(
     report = run_prepared(prepare(job, options, once=once), options.progress, stop)
     assert job.output is not None
     parts = parts_of(job.output.folder)
-    return Result(report, job.output, dict(job.outputs), parts)
+    store_option = options.get("store_option")
+    return Result(report, job.output, dict(job.outputs), parts, store_option)

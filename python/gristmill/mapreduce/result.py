@@ -18,6 +18,7 @@ from gristmill.mapreduce.formats import Output
 from gristmill.mapreduce.table_writer import to_rows
 from gristmill.names import from_json
 from gristmill.report import JobReport
+from gristmill.store_options import each_with, with_store_options
 
 __all__ = ["Part", "Result", "parts_of"]
 
@@ -57,6 +58,8 @@ class Result:
     """The formats of its named outputs."""
     parts: tuple[Part, ...]
     """All files of the output, those of named outputs too."""
+    store_option: dict[str, str] | None = None
+    """How its store is reached, where the job was told that."""
 
     def __iter__(self) -> Iterator[Any]:
         return self.read()
@@ -117,9 +120,10 @@ class Result:
             OSError: A file cannot be read.
         """
         parts = self._parts(name)
-        for part in parts:
-            self._check(part)
-        return self._records(self._form(name), parts)
+        with with_store_options(self.store_option):
+            for part in parts:
+                self._check(part)
+        return each_with(self.store_option, self._records(self._form(name), parts))
 
     def _records(self, form: Output, parts: list[Part]) -> Iterator[Any]:
         for part in parts:

@@ -11,7 +11,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from gristmill.amounts import parse_bytes, whole_number
 from gristmill.mapreduce.paths import StrPath, as_paths
@@ -128,6 +128,8 @@ def _checked(name: str, value: Any, spell: Spell) -> Any:  # noqa: ANN401 - what
             return value
         case "path_list":
             return _folders(value, spell(name))
+        case "pairs":
+            return _pairs(value, spell(name))
         case "seconds":
             return _seconds(value, spell(name))
         case _:  # the engine's to say
@@ -170,6 +172,21 @@ def _folders(value: StrPath | Iterable[StrPath], name: str) -> tuple[str, ...] |
     return folders or None
 
 
+def _pairs(value: Mapping[str, object] | Iterable[str], name: str) -> dict[str, str] | None:
+    if isinstance(value, Mapping):
+        given = cast("Mapping[str, object]", value)
+        return {f"{key}": f"{text}" for key, text in given.items()} or None
+    if isinstance(value, str):
+        value = [value]
+    pairs: dict[str, str] = {}
+    for word in value:
+        key, equals, text = word.partition("=")
+        if not equals:
+            _refuse(name, word, "give KEY=VALUE", wrong_type=False)
+        pairs[key] = text
+    return pairs or None
+
+
 def _refuse(name: str, value: object, advice: str, *, wrong_type: bool) -> NoReturn:
     shown = repr(value)
     shown = shown if len(shown) <= 100 else f"{shown[:97]}..."
@@ -186,7 +203,7 @@ def typed_module() -> str:
     """
     head = (
         '"""The types of run options; made by `make format` from run_options.py, not edited."""\n\n'
-        "from collections.abc import Iterable\nfrom typing import Literal, TypedDict\n\n"
+        "from collections.abc import Iterable, Mapping\nfrom typing import Literal, TypedDict\n\n"
         "from gristmill.names import StrPath\n\n"
         '__all__ = ["RunOptions"]\n'
     )

@@ -1,6 +1,6 @@
 """The types of run options; made by `make format` from run_options.py, not edited."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Literal, TypedDict
 
 from gristmill.names import StrPath
@@ -15,6 +15,7 @@ class RunOptions(TypedDict, total=False):
     workers: int | None
     runner: Literal["threads", "processes"] | None
     spill_dir: StrPath | Iterable[StrPath] | None
+    store_option: Mapping[str, str] | Iterable[str] | None
     overwrite: bool
     no_sync: bool
     replication: int | None

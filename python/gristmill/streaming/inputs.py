@@ -116,10 +116,14 @@ def _stored(name: str, *, recursive: bool, ignore_folders: bool) -> Iterator[str
     if not _is_folder(name):
         yield name
         return
-    for child in _core.children(name):
-        if _is_hidden(child):
-            continue
-        if not _is_folder(child):
+    children: dict[str, tuple[bool, int, float] | None] = {}
+    for child, found in _core.Listing(name):
+        if not _is_hidden(child):
+            children.setdefault(child, found)
+    for child in sorted(children):
+        found = children[child]
+        is_folder = _is_folder(child) if found is None else found[0]
+        if not is_folder:
             yield child
         elif recursive:
             yield from _stored(child, recursive=True, ignore_folders=False)

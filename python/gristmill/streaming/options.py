@@ -257,7 +257,13 @@ STREAMING = (
     ),
 )
 
-_METAVARS = {"bytes": "SIZE", "count": "N", "choice": "NAME", "path_list": "DIR"}
+_METAVARS = {
+    "bytes": "SIZE",
+    "count": "N",
+    "choice": "NAME",
+    "path_list": "DIR",
+    "pairs": "KEY=VALUE",
+}
 
 _MORE = {"memory": " The memory of the scripts is beside it."}
 """What is so for scripts alone."""

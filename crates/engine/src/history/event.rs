@@ -232,9 +232,11 @@ impl FileVersion {
         }
     }
 
-    /// Whether that input is what `other` stands for, as far as length and time stamp tell: a copy that keeps both is.
+    /// Whether that input is what `other` stands for, as far as length and time stamp tell: a copy that keeps both is. What
+    /// a store says of the version counts, too.
     pub fn is_unchanged(&self, other: &FileVersion) -> bool {
-        (self.bytes, &self.modified_ns) == (other.bytes, &other.modified_ns)
+        let is_version = !self.path.is_remote() || self.identity == other.identity;
+        (self.bytes, &self.modified_ns) == (other.bytes, &other.modified_ns) && is_version
     }
 
     /// Whether that file, unchanged, is what `other` stands for. Names do not count: they may be given from elsewhere.

@@ -9,6 +9,8 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use crate::names::without_signatures;
+
 /// The file in a job's folder.
 pub const LOGS: &str = "logs.jsonl";
 
@@ -47,9 +49,10 @@ impl Logs {
             stdout,
             stderr,
         };
-        let Ok(mut line) = serde_json::to_vec(&line) else {
+        let Ok(line) = serde_json::to_string(&line) else {
             return;
         };
+        let mut line = without_signatures(&line).into_owned().into_bytes();
         line.push(b'\n');
         self.bytes += line.len();
         if self.bytes > JOB_BYTES_MAX {

@@ -30,7 +30,7 @@ pub use self::reader::{is_live, read};
 
 use self::event::{Event, Origin, Timed};
 use self::logs::Logs;
-use crate::names::show_path;
+use crate::names::{show_path, without_signatures};
 use crate::sys::files::create_private_directory;
 
 /// The file in a job's folder.
@@ -227,7 +227,8 @@ impl Recorder {
     }
 
     fn append(&self, state: &mut State, event: &Timed) -> io::Result<()> {
-        let mut line = serde_json::to_vec(event)?;
+        let line = serde_json::to_string(event)?;
+        let mut line = without_signatures(&line).into_owned().into_bytes();
         line.push(b'\n');
         match state {
             State::Off | State::Failed(_) => Ok(()),

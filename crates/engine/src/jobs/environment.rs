@@ -30,6 +30,14 @@ pub struct Environment {
 }
 
 impl Environment {
+    /// The same with the stores that a job's options ask for.
+    pub(super) fn for_job(&self, common: &Common) -> Self {
+        Environment {
+            store: self.store.with_options(&common.store_option),
+            ..self.clone()
+        }
+    }
+
     /// Whether tasks run in processes below this one, whose memory and CPU time count.
     pub(super) fn has_processes(&self, common: &Common) -> bool {
         self.work.is_some() || common.runner == RunnerKind::Processes

@@ -16,6 +16,7 @@ use crate::sys::memory::keep_little_freed;
 
 /// Runs a job from its beginning.
 pub(super) fn begin(spec: &JobSpec, environment: &Environment, control: &Control) -> JobReport {
+    let environment = &environment.for_job(&spec.common);
     let watched = JobMonitor::new(environment, &spec.common);
     watched.submitted(spec.command, environment);
     let report = watched.sampled(control, || {
@@ -57,6 +58,7 @@ pub(super) fn run_watched(
 /// # Errors
 /// An option makes no sense, an input cannot be found, or the memory is too small for any plan.
 pub fn explain(spec: &JobSpec, environment: &Environment) -> Result<Explanation> {
+    let environment = &environment.for_job(&spec.common);
     let watched = JobMonitor::new(environment, &spec.common);
     let control = Control::default();
     let mut job = Job::new(environment, spec.asked(), &control, &watched, None);

@@ -210,6 +210,7 @@ mod tests {
             ValueKind::Bytes => serde_json::json!("1G"),
             ValueKind::Rows => serde_json::json!("5k"),
             ValueKind::Choice(words) => serde_json::json!(words[0]),
+            ValueKind::Pairs => serde_json::json!({"region": "x"}),
             ValueKind::Text if name == "format" => serde_json::json!("lines"),
             ValueKind::Path | ValueKind::Text => serde_json::json!("x"),
             ValueKind::Paths | ValueKind::PathList => serde_json::json!(["x", "y"]),

@@ -145,10 +145,15 @@ impl JobReport {
             "CPU_MILLISECONDS",
             "DEVICE_BYTES_READ",
             "FAILED_TASK_ATTEMPTS",
+            "STORE_IO_REQUEST",
+            "STORE_IO_RETRY",
+            "STORE_IO_THROTTLED",
             "TOTAL_LAUNCHED_MAPS",
             "TOTAL_LAUNCHED_REDUCES",
         ] {
-            self.count(name, first.counters.get(name).copied().unwrap_or(0));
+            if let Some(amount) = first.counters.get(name) {
+                self.count(name, *amount);
+            }
         }
         self.peak_anon_bytes = self.peak_anon_bytes.max(first.peak_anon_bytes);
         self.peak_mapped_bytes = self.peak_mapped_bytes.max(first.peak_mapped_bytes);

@@ -67,6 +67,7 @@ impl Described for TeragenSpec {
             "workers",
             "runner",
             "split_size",
+            "store_option",
             "overwrite",
             "no_sync",
             "replication",

@@ -58,7 +58,7 @@ impl Described for TeravalidateSpec {
 "#,
         explained: false,
         own: Self::OPTIONS,
-        common: &["memory", "workers", "runner", "split_size"],
+        common: &["memory", "workers", "runner", "split_size", "store_option"],
     };
 }
 

@@ -20,6 +20,7 @@ use crate::record::layout::Layout;
 use crate::runner::RunnerKind;
 use crate::storage::hdfs::Blocks;
 use crate::storage::location::Location;
+use crate::storage::options::StoreOptions;
 
 /// What an option's value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -41,6 +42,8 @@ pub enum ValueKind {
     Paths,
     /// A path, as often as wanted.
     PathList,
+    /// `KEY=VALUE`, as often as wanted.
+    Pairs,
     /// Any text.
     Text,
 }
@@ -140,6 +143,7 @@ values! { Deserialize::deserialize:
     Layout: ValueKind::Choice(&["hadoop", "gensort", "ascii"]);
     RunnerKind: ValueKind::Choice(RunnerKind::NAMES);
     Format: ValueKind::Text;
+    StoreOptions: ValueKind::Pairs;
     String: ValueKind::Text;
 }
 
@@ -301,6 +305,11 @@ options! {
             "follows from the input",
             "Bytes of a task's work, such as 64M, to find what a storage does best. The output does not depend on it.",
         ),
+        store_option: StoreOptions = option(
+            "as the environment and ~/.aws say",
+            "How S3 is reached; repeatable: endpoint, region, profile, addressing_style (path or virtual), \
+             connect_timeout and request_timeout (seconds), max_concurrent_requests.",
+        ),
         overwrite: bool = option("off", "Replace the output if it exists, in one step."),
         no_sync: bool = option(
             "off",
@@ -333,6 +342,7 @@ impl Common {
         "workers",
         "runner",
         "spill_dir",
+        "store_option",
         "overwrite",
         "no_sync",
         "replication",

@@ -185,8 +185,10 @@ impl Worker<'_> {
 
     fn ended(&self, reply: &[u8]) -> Ended {
         match reply_of(reply) {
-            Ok((peak_bytes, outcome)) => {
-                self.here.context.node.budget.count_elsewhere(peak_bytes);
+            Ok((used, outcome)) => {
+                let node = &self.here.context.node;
+                node.budget.count_elsewhere(used.peak_bytes);
+                node.store.requests().add(used.requests);
                 outcome.map_or_else(Ended::Failed, Ended::Done)
             }
             Err(error) => Ended::Failed(error),

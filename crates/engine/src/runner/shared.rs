@@ -67,7 +67,9 @@ impl Told {
         store: &Stores,
         native: BuildNativeExecutor,
     ) -> Result<TaskContext> {
-        let store = store.with_blocks(self.job.blocks);
+        let store = store
+            .with_options(&self.job.store_options)
+            .with_blocks(self.job.blocks);
         let definition = self.definition;
         let executor = match self.how {
             None => None,

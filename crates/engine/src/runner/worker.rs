@@ -17,10 +17,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use super::messages::{reply_bytes, task_of};
+use super::messages::{WorkerUse, reply_bytes, task_of};
 use super::shared::{BuildNativeExecutor, Told};
 use super::threads::run_caught;
 use crate::error::{Error, Result};
+use crate::storage::requests::RequestCounts;
 use crate::storage::stores::Stores;
 use crate::sys::memory::keep_little_freed;
 use crate::task::wire::{self, Receiver};
@@ -49,6 +50,7 @@ pub fn serve(pulse: &Path, store: Arc<Stores>, native: BuildNativeExecutor) -> R
     let mut server = Server {
         replies,
         store,
+        counted: RequestCounts::default(),
         native,
         progress,
         unwanted,
@@ -136,6 +138,8 @@ impl Progress {
 struct Server {
     replies: Replies,
     store: Arc<Stores>,
+    /// The requests that the driver knows of.
+    counted: RequestCounts,
     native: BuildNativeExecutor,
     progress: Arc<Progress>,
     /// Set when the driver wants nothing any more.
@@ -188,7 +192,13 @@ impl Server {
             *scratch = Scratch::default(); // whatever state the attempt left it in
         }
         let peak_bytes = context.map_or(0, |context| context.node.budget.peak_bytes());
-        let reply = reply_bytes(peak_bytes, outcome)?;
+        let counts = self.store.requests().counts();
+        let requests = counts.since(std::mem::replace(&mut self.counted, counts));
+        let used = WorkerUse {
+            peak_bytes,
+            requests,
+        };
+        let reply = reply_bytes(used, outcome)?;
         self.replies.report(&reply).map_err(|error| broken(&error))
     }
 }

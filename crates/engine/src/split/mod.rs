@@ -16,13 +16,14 @@ pub mod text;
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use self::pattern::Found;
 use crate::error::{Error, Kind, Result};
 use crate::storage::at_once::{SHORT_AT_ONCE, at_once};
 use crate::storage::input::{InputFile, InputRange};
 use crate::storage::local::{dangling, not_there};
 use crate::storage::location::Location;
 use crate::storage::stores::Stores;
-use crate::storage::{BLOCK_BYTES, Caching, FileKind, Stat};
+use crate::storage::{BLOCK_BYTES, Caching, FileKind};
 
 /// The files that `names` stand for: a file is itself; a directory is the files in it, in the order of their
 /// names, without those that begin with `_` or `.`; a pattern in a store is what it matches ([`pattern`]).
@@ -75,8 +76,8 @@ pub enum Named {
 /// ```
 pub fn files_of(stores: &Stores, name: &Location) -> Result<Named> {
     let mut files = Vec::new();
-    for name in &pattern::named(stores, name)? {
-        match files_at(stores, name)? {
+    for found in pattern::found(stores, name)? {
+        match files_at(stores, &found)? {
             Named::Files(found) => files.extend(found),
             Named::Other => return Ok(Named::Other),
         }
@@ -84,25 +85,45 @@ pub fn files_of(stores: &Stores, name: &Location) -> Result<Named> {
     Ok(Named::Files(files))
 }
 
-fn files_at(stores: &Stores, name: &Location) -> Result<Named> {
+fn files_at(stores: &Stores, found: &Found) -> Result<Named> {
+    let name = &found.path;
     let stat = |path: &Location| {
         let found = stores.stat(path)?;
         found.ok_or_else(|| not_there("find the input", path.as_typed()))
     };
-    let found = stat(name)?;
+    let found = found.stat.map_or_else(|| stat(name), Ok)?;
     match found.kind {
         FileKind::Other => return Ok(Named::Other),
         FileKind::File | FileKind::DanglingLink => {
-            return Ok(Named::Files(vec![input_file(name.clone(), found)?]));
+            let file = InputFile {
+                path: name.clone(),
+                stat: found,
+            };
+            check_file(&file)?;
+            return Ok(Named::Files(vec![file]));
         }
         FileKind::Directory => {}
     }
-    let mut paths = stores.list(name)?;
-    paths.retain(|path| !is_hidden(path.path()));
-    let files = at_once(&paths, asked_at_once(name), |path| {
-        input_file(path.clone(), stat(path)?)
+    let (mut listed, mut unknown) = (Vec::new(), Vec::new());
+    stores.list_each(name, |path, stat| {
+        match stat {
+            _ if is_hidden(path.path()) => {}
+            Some(stat) => listed.push(InputFile { path, stat }),
+            None => unknown.push(path),
+        }
+        Ok(())
+    })?;
+    let asked = at_once(&unknown, asked_at_once(name), |path| stat(path));
+    let asked = unknown.iter().zip(asked?).map(|(path, stat)| InputFile {
+        path: path.clone(),
+        stat,
     });
-    Ok(Named::Files(files?))
+    listed.extend(asked);
+    // A name that is both a file and the beginning of others is the file.
+    listed.sort_by(|a, b| a.path.cmp(&b.path));
+    listed.dedup_by(|after, before| after.path == before.path);
+    listed.iter().try_for_each(check_file)?;
+    Ok(Named::Files(listed))
 }
 
 /// How many files that lie with this one are looked at at once: a disk answers at once.
@@ -130,9 +151,10 @@ pub fn is_hidden(path: &Path) -> bool {
     })
 }
 
-fn input_file(path: Location, stat: Stat) -> Result<InputFile> {
+/// Fails where an input is not a file.
+fn check_file(InputFile { path, stat }: &InputFile) -> Result<()> {
     match stat.kind {
-        FileKind::File => Ok(InputFile { path, stat }),
+        FileKind::File => Ok(()),
         FileKind::Directory => {
             let what = "it is a directory inside an input directory";
             let advice = "name it as an input of its own, or give it a name that begins with \"_\"";
@@ -144,7 +166,7 @@ fn input_file(path: Location, stat: Stat) -> Result<InputFile> {
             let error = dangling("read the input", path.as_typed());
             Err(error.advise("mend the link, or name another file"))
         }
-        FileKind::Other => Err(not_a_file(&path)),
+        FileKind::Other => Err(not_a_file(path)),
     }
 }
 
@@ -183,7 +205,11 @@ pub fn check_whole_records(files: &[InputFile], record_bytes: usize) -> Result<(
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn check_length(stores: &Stores, path: &Location, bytes: u64) -> Result<()> {
-    if bytes > 0 || stores.open(path, Caching::Cached)?.read_at(&mut [0], 0)? == 0 {
+    // Stores of others know how long their files are.
+    if bytes > 0
+        || path.is_remote()
+        || stores.open(path, Caching::Cached)?.read_at(&mut [0], 0)? == 0
+    {
         return Ok(());
     }
     let message = "it says that it is empty, and it is not, as files of the system are";
@@ -203,11 +229,14 @@ fn folders_on_mounts(stores: &Stores, files: &[InputFile]) -> BTreeSet<Location>
     folders.into_iter().filter(is_mounted).collect()
 }
 
-/// Fails if a file is not what it was when the job began.
+/// Fails if a file is not what it was when the job began. Where a store gives what was found or nothing, it was that.
 pub fn check_unchanged(stores: &Stores, files: &[InputFile]) -> Result<()> {
     let most = files.first().map_or(1, |file| asked_at_once(&file.path));
     let mounted = folders_on_mounts(stores, files);
     at_once(files, most, |InputFile { path, stat }| {
+        if stores.pins_versions(path) {
+            return Ok(());
+        }
         if !mounted.is_empty()
             && path
                 .parent()

@@ -10,12 +10,12 @@
 //! rules. The rules that must hold: a name that is there is meant literally, whatever its characters; wildcards match no
 //! name that begins with `_` or `.`, unless the pattern's part begins so, too.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use crate::error::{Error, Kind, Result};
-use crate::storage::http;
 use crate::storage::location::Location;
 use crate::storage::stores::Stores;
+use crate::storage::{FileKind, Stat, http};
 
 /// The locations that a name stands for: itself, or what it matches, in the order of the names.
 ///
@@ -36,18 +36,32 @@ use crate::storage::stores::Stores;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn named(stores: &Stores, name: &Location) -> Result<Vec<Location>> {
-    let found = matching(stores, name)?;
-    if found.is_empty() && is_pattern(name) {
+    let found = found(stores, name)?;
+    Ok(found.into_iter().map(|found| found.path).collect())
+}
+
+/// What a name stands for.
+#[derive(Debug)]
+pub struct Found {
+    /// Where it is.
+    pub path: Location,
+    /// Its state, where that was seen on the way.
+    pub stat: Option<Stat>,
+}
+
+/// [`named`], with what was seen on the way.
+///
+/// # Errors
+/// A pattern matches nothing, or the store says why not.
+pub fn found(stores: &Stores, name: &Location) -> Result<Vec<Found>> {
+    let found = look_for(stores, name)?;
+    if found.is_empty() {
         let message = "the pattern matches nothing (names that begin with _ or . do not count)";
         return Err(Error::new(Kind::NotFound, "find the input", message)
             .with_path(name.as_typed())
             .advise("check it, and that the data are there"));
     }
-    Ok(if found.is_empty() {
-        vec![name.clone()]
-    } else {
-        found
-    })
+    Ok(found)
 }
 
 /// The same, where nothing is no error: nothing is found then.
@@ -55,16 +69,28 @@ pub fn named(stores: &Stores, name: &Location) -> Result<Vec<Location>> {
 /// # Errors
 /// The store says why not.
 pub fn matching(stores: &Stores, name: &Location) -> Result<Vec<Location>> {
-    let is_there = |name: &Location| Ok::<_, Error>(stores.stat(name)?.is_some());
-    if !is_pattern(name) || is_there(name)? {
-        return Ok(vec![name.clone()]);
+    let found = look_for(stores, name)?;
+    Ok(found.into_iter().map(|found| found.path).collect())
+}
+
+fn look_for(stores: &Stores, name: &Location) -> Result<Vec<Found>> {
+    let as_it_is = |stat| {
+        let path = name.clone();
+        Ok(vec![Found { path, stat }])
+    };
+    if !is_pattern(name) {
+        return as_it_is(None);
     }
-    let mut found = BTreeSet::new();
+    if let Some(stat) = stores.stat(name)? {
+        return as_it_is(Some(stat));
+    }
+    let mut found = BTreeMap::new();
     for text in alternatives(&name.path().to_string_lossy()) {
         let parts: Vec<&str> = text.split('/').filter(|part| !part.is_empty()).collect();
-        walk(stores, &name.root(), &parts, &mut found)?;
+        walk(stores, (&name.root(), None), &parts, &mut found)?;
     }
-    Ok(found.into_iter().collect())
+    let found = found.into_iter();
+    Ok(found.map(|(path, stat)| Found { path, stat }).collect())
 }
 
 /// Whether a location of a store has signs of a pattern.
@@ -82,41 +108,65 @@ fn has_signs(text: &str) -> bool {
 /// Follows the parts of a pattern from `at` on.
 fn walk(
     stores: &Stores,
-    at: &Location,
+    (at, stat): (&Location, Option<Stat>),
     parts: &[&str],
-    found: &mut BTreeSet<Location>,
+    found: &mut BTreeMap<Location, Option<Stat>>,
 ) -> Result<()> {
     let Some((&first, rest)) = parts.split_first() else {
-        found.insert(at.clone());
+        found.insert(at.clone(), stat);
         return Ok(());
     };
     if !has_signs(first) {
         let next = at.join(first);
-        if rest.is_empty() && stores.stat(&next)?.is_none() {
+        let stat = if rest.is_empty() {
+            stores.stat(&next)?
+        } else {
+            None
+        };
+        if rest.is_empty() && stat.is_none() {
             return Ok(());
         }
-        return walk(stores, &next, rest, found);
+        return walk(stores, (&next, stat), rest, found);
     }
     let at_any_depth = first == "**";
     if at_any_depth && !rest.is_empty() {
-        walk(stores, at, rest, found)?;
+        walk(stores, (at, stat), rest, found)?;
     }
-    for child in stores.list(at)? {
-        let name = child.name().unwrap_or_default().to_string_lossy();
-        if !is_match(first, &name) {
-            continue;
-        }
+    for (child, stat) in children(stores, at, first)? {
+        let below_a_file = stat.is_some_and(|stat| stat.kind == FileKind::File);
         if at_any_depth {
             let before = found.len();
-            walk(stores, &child, parts, found)?;
-            if rest.is_empty() && found.len() == before {
-                found.insert(child); // nothing is below it: an object
+            if !below_a_file {
+                walk(stores, (&child, stat), parts, found)?;
             }
-        } else {
-            walk(stores, &child, rest, found)?;
+            if rest.is_empty() && found.len() == before {
+                found.insert(child, stat); // nothing is below it: an object
+            }
+        } else if rest.is_empty() || !below_a_file {
+            walk(stores, (&child, stat), rest, found)?;
         }
     }
     Ok(())
+}
+
+/// What lies right below `at` and matches a part of a pattern. A name that is a file and the beginning of others, too, is
+/// neither for sure.
+fn children(
+    stores: &Stores,
+    at: &Location,
+    pattern: &str,
+) -> Result<BTreeMap<Location, Option<Stat>>> {
+    let mut children = BTreeMap::new();
+    stores.list_each(at, |child, stat| {
+        let is_child = is_match(pattern, &child.name().unwrap_or_default().to_string_lossy());
+        if is_child && children.contains_key(&child) {
+            children.insert(child, None);
+        } else if is_child {
+            children.insert(child, stat);
+        }
+        Ok(())
+    })?;
+    Ok(children)
 }
 
 /// The texts that a text with `{a,b}` stands for.

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   stat, open    HEAD  ─▶  length, and the version: ETag, else Last-Modified
+//!   open_found          no request: the first reply says whether it is still that version
 //!   read_at       GET   ─▶  a range, of this version only
 //! ```
 //!
@@ -18,8 +19,10 @@ use object_store::client::HttpRequest;
 
 use super::local::not_there;
 use super::location::Location;
-use super::objects::retry::{replaced, retry};
-use super::wire::{Broken, Reply, Wire, bytes_of_range, header, limit};
+use super::objects::retry::{replaced, retry_counted, throttled};
+use super::requests::Requests;
+use super::version::{Version, identity_of};
+use super::wire::{Broken, Reply, Wire, bytes_of_range, header};
 use super::{Caching, Caps, FileKind, Output, ReadFile, Stat, Store, WriteFile};
 use crate::error::{Error, Kind, Result};
 
@@ -32,41 +35,27 @@ const DOWNLOAD: &str = "download the file first, and name the local copy";
 #[derive(Debug, Clone)]
 pub struct Http {
     wire: Arc<Wire>,
+    requests: Arc<Requests>,
 }
 
 /// What a server says of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Found {
     bytes: u64,
-    version: Version,
+    version: String,
 }
 
 /// What is another text whenever the bytes are others.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Version {
-    ETag(String),
-    Modified(String),
+fn version_of(headers: &HeaderMap) -> Option<&str> {
+    header(headers, "etag").or_else(|| header(headers, "last-modified"))
 }
 
-impl Version {
-    fn of(headers: &HeaderMap) -> Option<Self> {
-        let etag = header(headers, "etag").map(|etag| Version::ETag(etag.to_owned()));
-        let modified = || header(headers, "last-modified");
-        etag.or_else(|| modified().map(|when| Version::Modified(when.to_owned())))
-    }
-
-    fn text(&self) -> &str {
-        let (Version::ETag(text) | Version::Modified(text)) = self;
-        text
-    }
-
-    /// The header that asks for this version alone; a weak ETag cannot be asked for, and is compared.
-    fn condition(&self) -> Option<(&'static str, &str)> {
-        match self {
-            Version::ETag(etag) if etag.starts_with("W/") => None,
-            Version::ETag(etag) => Some(("if-match", etag)),
-            Version::Modified(when) => Some(("if-unmodified-since", when)),
-        }
+/// The header that asks for this version alone; a weak ETag cannot be asked for, and is compared.
+fn condition(version: &str) -> Option<(&'static str, &str)> {
+    match version {
+        weak if weak.starts_with("W/") => None,
+        etag if etag.starts_with('"') => Some(("if-match", etag)),
+        when => Some(("if-unmodified-since", when)),
     }
 }
 
@@ -77,39 +66,36 @@ impl Found {
             kind: FileKind::File,
             bytes: self.bytes,
             modified_ns: 0, // the version says more
-            identity: (
-                0,
-                u64::from(crc32fast::hash(self.version.text().as_bytes())),
-            ),
+            identity: identity_of(&self.version),
         }
     }
 }
 
 impl Http {
-    /// Files of servers that are reached by `wire`.
-    pub fn new(wire: Arc<Wire>) -> Self {
-        Http { wire }
+    /// Files of servers that are reached by `wire`; `requests` counts.
+    pub fn new(wire: Arc<Wire>, requests: Arc<Requests>) -> Self {
+        Http { wire, requests }
     }
 
     fn found(&self, path: &Path) -> Result<Option<Found>> {
         const OPERATION: &str = "look at a file";
-        retry(path, || {
+        retry_counted(&self.requests, path, || {
             let head = request(OPERATION, Method::HEAD, path, &[])?;
             let reply = self.send(OPERATION, path, head, &mut [])?;
             match reply.status {
                 StatusCode::OK => found_in(OPERATION, path, &reply.headers).map(Some),
                 StatusCode::NOT_FOUND | StatusCode::GONE => Ok(None),
-                status => Err(refused(OPERATION, path, status)),
+                _ => Err(refused(OPERATION, path, &reply)),
             }
         })
     }
 
-    fn file(&self, path: &Path) -> Result<HttpFile> {
-        let found = self.found(path)?;
-        Ok(HttpFile {
-            store: Http::new(self.wire.clone()),
+    fn file(&self, path: &Path, bytes: u64, version: Version) -> Box<dyn ReadFile> {
+        Box::new(HttpFile {
+            store: self.clone(),
             path: path.to_owned(),
-            found: found.ok_or_else(|| not_there("open the input", path))?,
+            bytes,
+            version,
         })
     }
 
@@ -120,7 +106,7 @@ impl Http {
         request: HttpRequest,
         buffer: &mut [u8],
     ) -> Result<Reply> {
-        let limit = limit(buffer.len());
+        let limit = self.wire.limit(buffer.len());
         self.wire
             .send(request, buffer, limit)
             .map_err(|broken| match broken {
@@ -182,7 +168,7 @@ fn found_in(operation: &'static str, path: &Path, headers: &HeaderMap) -> Result
     let Some(bytes) = bytes else {
         return refuse("the server does not say how long the file is");
     };
-    let Some(version) = Version::of(headers) else {
+    let Some(version) = version_of(headers).map(str::to_owned) else {
         let message =
             "the server sends no ETag and no Last-Modified, which tell whether the file changes";
         return refuse(message);
@@ -200,14 +186,15 @@ fn no_ranges(path: &Path) -> Error {
         .advise(DOWNLOAD)
 }
 
-fn refused(operation: &'static str, path: &Path, status: StatusCode) -> Error {
-    let message = format!("the server answered {status}");
+fn refused(operation: &'static str, path: &Path, reply: &Reply) -> Error {
+    let message = format!("the server answered {}", reply.status);
     let new = |kind| Error::new(kind, operation, message.as_str()).with_path(path);
-    match status {
+    match reply.status {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => new(Kind::Permission).advise(DOWNLOAD),
-        StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => {
-            new(Kind::Io).retryable_error()
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
+            throttled(new(Kind::Io), &reply.headers)
         }
+        StatusCode::REQUEST_TIMEOUT => new(Kind::Io).retryable_error(),
         StatusCode::NOT_IMPLEMENTED => new(Kind::Io).advise(DOWNLOAD),
         status if status.is_server_error() => new(Kind::Io).retryable_error(),
         _ => new(Kind::Io).advise(DOWNLOAD),
@@ -228,8 +215,9 @@ impl Store for Http {
     }
 
     fn open(&self, path: &Path, _caching: Caching) -> Result<Box<dyn ReadFile>> {
-        self.file(path)
-            .map(|file| Box::new(file) as Box<dyn ReadFile>)
+        let found = self.found(path)?;
+        let found = found.ok_or_else(|| not_there("open the input", path))?;
+        Ok(self.file(path, found.bytes, Version::new(&found.version)))
     }
 
     fn open_found(
@@ -238,11 +226,11 @@ impl Store for Http {
         found: &Stat,
         _caching: Caching,
     ) -> Result<Box<dyn ReadFile>> {
-        let file = self.file(path)?;
-        if file.found.stat() != *found {
-            return Err(replaced(path));
-        }
-        Ok(Box::new(file))
+        Ok(self.file(path, found.bytes, Version::found(found)))
+    }
+
+    fn pins_versions(&self) -> bool {
+        true
     }
 }
 
@@ -261,8 +249,9 @@ impl Output for Http {
 struct HttpFile {
     store: Http,
     path: PathBuf,
-    /// As it was when it was opened.
-    found: Found,
+    /// As it was found.
+    bytes: u64,
+    version: Version,
 }
 
 impl HttpFile {
@@ -270,7 +259,7 @@ impl HttpFile {
         const OPERATION: &str = "read the input";
         let range = format!("bytes={offset}-{}", offset + buffer.len() as u64 - 1);
         let mut headers = vec![("range", &*range)];
-        headers.extend(self.found.version.condition());
+        headers.extend(self.version.text().and_then(condition));
         let get = request(OPERATION, Method::GET, &self.path, &headers)?;
         let reply = self.store.send(OPERATION, &self.path, get, buffer)?;
         match reply.status {
@@ -280,13 +269,17 @@ impl HttpFile {
                 Err(replaced(&self.path).with("offset", offset))
             }
             StatusCode::RANGE_NOT_SATISFIABLE => Err(replaced(&self.path).with("offset", offset)),
-            status => Err(refused(OPERATION, &self.path, status).with("offset", offset)),
+            _ => Err(refused(OPERATION, &self.path, &reply).with("offset", offset)),
         }
     }
 
     /// The bytes of a reply, if they are those that were asked for.
     fn checked(&self, reply: &Reply, wanted: usize, offset: u64) -> Result<usize> {
-        if Version::of(&reply.headers).is_some_and(|version| version != self.found.version) {
+        let is_it = match version_of(&reply.headers) {
+            Some(version) => self.version.is(version),
+            None => self.version.text().is_some(), // the server has said so once
+        };
+        if !is_it {
             return Err(replaced(&self.path).with("offset", offset));
         }
         if bytes_of_range(&reply.headers, offset) != Some(wanted as u64) || reply.read != wanted {
@@ -302,12 +295,14 @@ impl HttpFile {
 
 impl ReadFile for HttpFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
-        let left = self.found.bytes.saturating_sub(offset);
+        let left = self.bytes.saturating_sub(offset);
         let wanted = buffer
             .len()
             .min(usize::try_from(left).unwrap_or(usize::MAX));
         match buffer.get_mut(..wanted) {
-            Some(buffer) if wanted > 0 => retry(&self.path, || self.get(buffer, offset)),
+            Some(buffer) if wanted > 0 => retry_counted(&self.store.requests, &self.path, || {
+                self.get(buffer, offset)
+            }),
             _ => Ok(0),
         }
     }
@@ -328,21 +323,24 @@ mod tests {
     #[test]
     fn a_version_is_an_etag_or_a_time() {
         let mut headers = HeaderMap::new();
-        assert_eq!(Version::of(&headers), None);
-        headers.insert("last-modified", "Mon".parse().unwrap());
-        let modified = Version::of(&headers).unwrap();
-        assert_eq!(modified.condition(), Some(("if-unmodified-since", "Mon")));
-        headers.insert("etag", "W/\"a\"".parse().unwrap());
-        assert_eq!(Version::of(&headers).unwrap().condition(), None);
-        headers.insert("etag", "\"a\"".parse().unwrap());
-        let etag = Version::of(&headers).unwrap();
-        assert_eq!(etag.condition(), Some(("if-match", "\"a\"")));
+        assert_eq!(version_of(&headers), None);
+        for (name, value, wanted) in [
+            ("last-modified", "Mon", Some("if-unmodified-since")),
+            ("etag", "W/\"a\"", None),
+            ("etag", "\"a\"", Some("if-match")),
+        ] {
+            headers.insert(name, value.parse().unwrap());
+            let asked = version_of(&headers).and_then(condition);
+            assert_eq!(asked, wanted.map(|name| (name, value)));
+        }
     }
 
     #[test]
     fn passwords_are_in_no_message() {
         let path = Path::new("http://me:hush@127.0.0.1/a");
-        let error = Http::new(Arc::default()).stat(path).unwrap_err();
+        let error = Http::new(Arc::default(), Arc::default())
+            .stat(path)
+            .unwrap_err();
         assert_eq!(error.kind(), Kind::BadOption);
         assert!(!error.to_string().contains("hush"), "{error}");
     }

@@ -23,15 +23,18 @@ mod lock;
 pub mod memory;
 pub mod mounts;
 pub mod objects;
+pub mod options;
 pub mod overlap;
 pub mod per_process;
 mod private;
 pub mod probe;
 pub mod read_ahead;
 mod removal;
+pub mod requests;
 pub mod sequential;
 pub mod stores;
 pub mod stream;
+pub mod version;
 mod wire;
 
 use std::fmt::Debug;
@@ -75,6 +78,15 @@ pub struct Stat {
     pub identity: (u64, u64),
 }
 
+/// What a listing names, and what it says of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its state, where the listing says that: nobody need ask for it then.
+    pub stat: Option<Stat>,
+}
+
 /// Whether a file's bytes are worth keeping in the operating system's cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Caching {
@@ -101,6 +113,19 @@ pub trait Store: Send + Sync + Debug {
     /// The paths in `directory`, in the order of their names.
     fn list(&self, directory: &Path) -> Result<Vec<PathBuf>>;
 
+    /// Hands on what is in `directory` as it is found: in any order, and a name perhaps twice, as a file first and then as
+    /// the beginning of others.
+    fn list_each(
+        &self,
+        directory: &Path,
+        each: &mut dyn FnMut(Listed) -> Result<()>,
+    ) -> Result<()> {
+        let found = self.list(directory)?.into_iter();
+        found
+            .map(|path| Listed { path, stat: None })
+            .try_for_each(each)
+    }
+
     /// Opens a file for reading.
     fn open(&self, path: &Path, caching: Caching) -> Result<Box<dyn ReadFile>>;
 
@@ -112,6 +137,12 @@ pub trait Store: Send + Sync + Debug {
         caching: Caching,
     ) -> Result<Box<dyn ReadFile>> {
         self.open(path, caching)
+    }
+
+    /// Whether all that is read of a file opened by [`open_found`](Self::open_found) is of the version that was found: a
+    /// read of another one fails.
+    fn pins_versions(&self) -> bool {
+        false
     }
 
     /// Fails as [`Store::open`] would; stores that know more cheaply do not open the file.

@@ -24,6 +24,8 @@ use super::objects::faults::{Faults, Unreliable};
 use super::objects::retry::Retried;
 use super::objects::s3::{self, S3, Settings};
 use super::objects::{ObjectStore, Objects};
+use super::options::StoreOptions;
+use super::requests::Requests;
 use super::wire::Wire;
 use super::{Caching, Caps, LocalDisk, Output, Publisher, ReadFile, Stat, WriteFile};
 use crate::error::{Error, Kind, Result};
@@ -36,6 +38,10 @@ pub struct Stores {
     hdfs: Hdfs,
     directory: ObjectStore,
     http: Http,
+    requests: Arc<Requests>,
+    /// What they were made with, beside options.
+    faults: Faults,
+    settings: Settings,
 }
 
 impl Stores {
@@ -66,14 +72,38 @@ impl Stores {
         settings: Settings,
         hdfs: Hdfs,
     ) -> Arc<Self> {
-        let wire = Arc::new(Wire::default());
+        let (wire, requests) = (Arc::new(Wire::default()), Arc::default());
         Arc::new(Stores {
             disk,
-            s3: store_of(S3::new(settings, wire.clone()), faults),
+            s3: store_of(S3::new(settings.clone(), wire.clone()), faults, &requests),
             hdfs,
-            directory: store_of(Directory, faults),
-            http: Http::new(wire),
+            directory: store_of(Directory, faults, &requests),
+            http: Http::new(wire, Arc::clone(&requests)),
+            requests,
+            faults,
+            settings,
         })
+    }
+
+    /// The same stores with the options of a job.
+    #[must_use]
+    pub fn with_options(&self, options: &StoreOptions) -> Arc<Self> {
+        let same = self.clone();
+        if options.is_empty() {
+            return Arc::new(same);
+        }
+        let wire = Arc::new(Wire::new(options));
+        let s3 = S3::new(self.settings.with(options), wire.clone());
+        Arc::new(Stores {
+            s3: store_of(s3, self.faults, &self.requests),
+            http: Http::new(wire, Arc::clone(&self.requests)),
+            ..same
+        })
+    }
+
+    /// The requests that object stores and HTTP servers were sent by this process.
+    pub fn requests(&self) -> &Requests {
+        &self.requests
     }
 
     /// The same stores, where new files in HDFS have these blocks.
@@ -178,6 +208,25 @@ impl Stores {
         Ok(found.into_iter().map(Location::from).collect())
     }
 
+    /// [`list_each`](super::Store::list_each) of a location.
+    ///
+    /// # Errors
+    /// As of [`Self::stat`], and those of `each`.
+    pub fn list_each(
+        &self,
+        directory: &Location,
+        mut each: impl FnMut(Location, Option<Stat>) -> Result<()>,
+    ) -> Result<()> {
+        let (store, path) = self.resolve(directory)?;
+        store.list_each(path, &mut |found| each(found.path.into(), found.stat))
+    }
+
+    /// [`pins_versions`](super::Store::pins_versions) of a location.
+    pub fn pins_versions(&self, location: &Location) -> bool {
+        self.resolve(location)
+            .is_ok_and(|(store, _)| store.pins_versions())
+    }
+
     /// [`open`](super::Store::open) of a location.
     ///
     /// # Errors
@@ -226,11 +275,16 @@ impl Stores {
     }
 }
 
-fn store_of(objects: impl Objects + 'static, faults: Faults) -> ObjectStore {
+fn store_of(
+    objects: impl Objects + 'static,
+    faults: Faults,
+    requests: &Arc<Requests>,
+) -> ObjectStore {
+    let requests = Arc::clone(requests);
     let objects: Arc<dyn Objects> = if faults == Faults::default() {
-        Arc::new(Retried::new(objects))
+        Arc::new(Retried::new(objects, requests))
     } else {
-        Arc::new(Retried::new(Unreliable::new(objects, faults)))
+        Arc::new(Retried::new(Unreliable::new(objects, faults), requests))
     };
     ObjectStore::new(objects)
 }

@@ -8,7 +8,7 @@
 //! The runtime starts with the first request of the process that makes it; a fork of that process starts its own. Every
 //! request has a time limit.
 
-use std::sync::OnceLock;
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -20,6 +20,7 @@ use object_store::client::{
 };
 use tokio::runtime::Runtime;
 
+use super::options::StoreOptions;
 use super::per_process::PerProcess;
 use crate::error::{Error, Kind, Result};
 
@@ -44,11 +45,54 @@ const REPLY_BYTES_MAX: usize = 64 << 20;
 #[derive(Debug, Default)]
 pub struct Wire {
     open: PerProcess<Result<Connections>>,
+    limits: Limits,
+    /// Requests that are under way, where there is a limit.
+    under_way: UnderWay,
+}
+
+/// How long requests may take, and how many are under way at once.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    connect: Duration,
+    request: Duration,
+    at_once: Option<usize>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            connect: CONNECT_LIMIT,
+            request: REQUEST_LIMIT,
+            at_once: None,
+        }
+    }
+}
+
+/// How many requests are under way.
+#[derive(Debug, Default)]
+struct UnderWay {
+    count: Mutex<usize>,
+    over: Condvar,
+}
+
+impl UnderWay {
+    /// Does `work`, once fewer than `most` are.
+    fn during<T>(&self, most: usize, work: impl FnOnce() -> T) -> T {
+        let count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.over.wait_while(count, |count| *count >= most);
+        *waited.unwrap_or_else(PoisonError::into_inner) += 1;
+        let done = work();
+        *self.count.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        self.over.notify_one();
+        done
+    }
 }
 
 #[derive(Debug)]
 struct Connections {
     runtime: Runtime,
+    /// How long a connection may take to be there.
+    connect: Duration,
     /// Without TLS: a machine that has no certificates needs none.
     plain: OnceLock<Result<HttpClient>>,
     safe: OnceLock<Result<HttpClient>>,
@@ -74,14 +118,28 @@ pub enum Broken {
     There(String),
 }
 
-/// How long a request with so many bytes, there or back, may take.
-pub fn limit(bytes: usize) -> Duration {
-    REQUEST_LIMIT + Duration::from_secs((bytes / SLOWEST) as u64)
-}
-
 impl Wire {
+    /// With the limits that `options` give.
+    pub fn new(options: &StoreOptions) -> Self {
+        let usual = Limits::default();
+        Wire {
+            limits: Limits {
+                connect: options.connect_limit().unwrap_or(usual.connect),
+                request: options.request_limit().unwrap_or(usual.request),
+                at_once: options.requests_at_once(),
+            },
+            ..Wire::default()
+        }
+    }
+
+    /// How long a request with so many bytes, there or back, may take.
+    pub fn limit(&self, bytes: usize) -> Duration {
+        self.limits.request + Duration::from_secs((bytes / SLOWEST) as u64)
+    }
+
     fn connections(&self) -> Result<&Connections> {
-        let open = self.open.get(Connections::begin);
+        let connect = self.limits.connect;
+        let open = self.open.get(|| Connections::begin(connect));
         open.as_ref().map_err(Clone::clone)
     }
 
@@ -101,7 +159,12 @@ impl Wire {
         let is_plain = request.uri().scheme_str() == Some("http");
         let http = open.client(is_plain).map_err(Broken::Here)?;
         let exchange = async { tokio::time::timeout(limit, exchange(http, request, buffer)).await };
-        match open.runtime.block_on(exchange) {
+        let exchange = || open.runtime.block_on(exchange);
+        let done = match self.limits.at_once {
+            Some(most) => self.under_way.during(most, exchange),
+            None => exchange(),
+        };
+        match done {
             Ok(Ok(reply)) => Ok(reply),
             Ok(Err(error)) => Err(Broken::There(what_broke(&error))),
             Err(_elapsed) => {
@@ -113,7 +176,7 @@ impl Wire {
 }
 
 impl Connections {
-    fn begin() -> Result<Self> {
+    fn begin(connect: Duration) -> Result<Self> {
         take_ring();
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(THREADS)
@@ -124,6 +187,7 @@ impl Connections {
             .map_err(|error| failed(&error))?;
         Ok(Connections {
             runtime,
+            connect,
             plain: OnceLock::new(),
             safe: OnceLock::new(),
         })
@@ -136,7 +200,7 @@ impl Connections {
                 .with_allow_http(is_plain)
                 .with_no_system_certificates(is_plain)
                 .with_http1_only()
-                .with_connect_timeout(CONNECT_LIMIT)
+                .with_connect_timeout(self.connect)
                 .with_timeout_disabled()
                 .with_pool_idle_timeout(IDLE_LIMIT);
             let http = ReqwestConnector::default().connect(&options);

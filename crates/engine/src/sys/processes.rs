@@ -56,6 +56,18 @@ pub(crate) fn kill_group(pid: u32) {
     unsafe { libc::killpg(pid.cast_signed(), libc::SIGKILL) };
 }
 
+/// Kills a child and all below it. Each is stopped before its children are listed: what is stopped begins no other
+/// process and reaps none, so that the numbers stay theirs.
+pub(crate) fn kill_tree(pid: u32) {
+    let (mut found, mut next) = (vec![pid], 0);
+    while let Some(&pid) = found.get(next) {
+        signal(pid, libc::SIGSTOP);
+        found.extend(children_of(pid));
+        next += 1;
+    }
+    found.iter().for_each(|pid| signal(*pid, libc::SIGKILL));
+}
+
 /// How a child ended, leaving it to be reaped.
 pub(crate) fn look(pid: u32) -> Option<Death> {
     // SAFETY: zeros are a value of this plain structure, which the call may fill.

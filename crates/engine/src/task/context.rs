@@ -30,6 +30,7 @@ use crate::storage::input::InputFile;
 use crate::storage::location::Location;
 use crate::storage::objects::part_bytes;
 use crate::storage::objects::sending::{PARTS_AT_ONCE, Sending};
+use crate::storage::options::StoreOptions;
 use crate::storage::overlap::Buffers;
 use crate::storage::stores::Stores;
 use crate::storage::{LocalDisk, WriteFile};
@@ -53,6 +54,8 @@ pub struct JobShared {
     pub blocks: Blocks,
     /// Where the records are kept that user code failed at, if anywhere.
     pub failures: Option<Failures>,
+    /// How its stores are reached.
+    pub store_options: StoreOptions,
 }
 
 /// What a machine has for the tasks of a job.

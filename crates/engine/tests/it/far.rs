@@ -13,9 +13,10 @@ use gristmill_engine::storage::objects::faults::{Faults, Unreliable};
 use gristmill_engine::storage::objects::retry::Retried;
 use gristmill_engine::storage::objects::sending::Sending;
 use gristmill_engine::storage::objects::{
-    KeptPart, Object, ObjectStore, Objects, Part, Upload, UploadPart,
+    KeptPart, Object, ObjectStore, Objects, Page, Part, Upload, UploadPart,
 };
 use gristmill_engine::storage::read_ahead::{RANGES_AT_ONCE, read_into, read_through};
+use gristmill_engine::storage::version::Version;
 use gristmill_engine::storage::{Caching, Output as _, Store as _};
 use gristmill_engine::{Error, Kind};
 use tempfile::TempDir;
@@ -61,10 +62,10 @@ impl<O: Objects> Objects for Far<O> {
     fn head(&self, path: &Path) -> Result<Option<Object>> {
         self.heads.during(|| self.inner.head(path))
     }
-    fn list(&self, directory: &Path) -> Result<Vec<PathBuf>> {
-        self.inner.list(directory)
+    fn list(&self, directory: &Path, from: Option<&str>) -> Result<Page> {
+        self.inner.list(directory, from)
     }
-    fn get(&self, path: &Path, version: &str, buffer: &mut [u8], offset: u64) -> Result<usize> {
+    fn get(&self, path: &Path, version: &Version, buffer: &mut [u8], offset: u64) -> Result<usize> {
         let get = || self.inner.get(path, version, buffer, offset);
         self.gets.during(get)
     }
@@ -106,7 +107,7 @@ fn far(refused: u32) -> (Arc<Far<impl Objects>>, PathBuf, TempDir) {
         ..Faults::default()
     };
     let objects = Far {
-        inner: Retried::new(Unreliable::new(Directory, faults)),
+        inner: Retried::new(Unreliable::new(Directory, faults), Arc::default()),
         heads: Counted::default(),
         gets: Counted::default(),
         puts: Counted::default(),
@@ -196,8 +197,8 @@ fn ranges_are_asked_for_at_once_and_handed_on_in_order() {
         assert!(buffers.len() <= count);
     }
     std::fs::write(folder.path().join("a"), b"another").unwrap();
-    let replaced = store
-        .open(&path, Caching::Direct)
-        .and_then(|_| store.open_found(&path, &found, Caching::Direct));
+    let opened = store.open_found(&path, &found, Caching::Direct).unwrap();
+    let replaced = opened.read_at(&mut [0; 5], 0);
     assert_eq!(replaced.unwrap_err().kind(), Kind::InputChanged);
+    assert_eq!(objects.heads.counts().0, 1);
 }

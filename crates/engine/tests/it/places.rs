@@ -19,7 +19,7 @@ use gristmill_engine::storage::objects::retry::Retried;
 use gristmill_engine::storage::objects::s3::Settings;
 use gristmill_engine::storage::objects::{ObjectStore, Objects, Upload};
 use gristmill_engine::storage::stores::Stores;
-use gristmill_engine::storage::{Caching, Caps, FileKind, LocalDisk, Output};
+use gristmill_engine::storage::{Caching, Caps, FileKind, Listed, LocalDisk, Output};
 use tempfile::TempDir;
 
 /// A store, the location of an empty directory in it, and what completes its uploads.
@@ -34,6 +34,7 @@ struct Case {
 const FAULTS: Faults = Faults {
     refused: 0.2,
     lost: 0.1,
+    throttled: 0.01,
     late: Duration::ZERO,
     seed: 5,
 };
@@ -71,7 +72,10 @@ fn cases() -> Vec<Case> {
         objects("objects", Arc::new(Directory)),
         objects(
             "faulty",
-            Arc::new(Retried::new(Unreliable::new(Directory, FAULTS))),
+            Arc::new(Retried::new(
+                Unreliable::new(Directory, FAULTS),
+                Arc::default(),
+            )),
         ),
     ]
 }
@@ -166,6 +170,15 @@ fn names_are_listed_in_order_and_what_is_not_there_is_said_so() {
         );
         let kind = case.store.stat(&case.root).unwrap().unwrap().kind;
         assert_eq!(kind, FileKind::Directory, "{}", case.name);
+        let mut listed = 0;
+        let mut as_stat = |found: Listed| {
+            listed += 1;
+            let said = found.stat.is_none() || found.stat == case.store.stat(&found.path)?;
+            assert!(said, "{}", case.name);
+            Ok(())
+        };
+        case.store.list_each(&case.root, &mut as_stat).unwrap();
+        assert_eq!(listed, 4, "{}", case.name);
     }
 }
 
@@ -199,10 +212,11 @@ fn upload(objects: &Arc<dyn Objects>, path: &Path, bytes: &[u8]) -> Upload {
 fn an_upload_is_seen_when_it_is_completed_and_not_before() {
     for (root, objects, _folder) in object_cases() {
         let path = root.join("deep/a");
+        let listed = || objects.list(&root, None).unwrap().found;
         let made = upload(&objects, &path, &vec![7; 9 << 20]);
         assert_eq!(made.parts.len(), 2);
         assert!(objects.head(&path).unwrap().is_none());
-        assert!(objects.list(&root).unwrap().is_empty());
+        assert!(listed().is_empty());
         assert!(
             objects
                 .uploads(&root)
@@ -213,10 +227,11 @@ fn an_upload_is_seen_when_it_is_completed_and_not_before() {
         assert!(made.is_kept(&kept.unwrap()));
         objects.complete(&made).unwrap();
         assert!(made.made(&objects.head(&path).unwrap().unwrap()));
-        assert_eq!(objects.list(&root).unwrap(), [root.join("deep")]);
+        let names: Vec<PathBuf> = listed().into_iter().map(|found| found.path).collect();
+        assert_eq!(names, [root.join("deep")]);
         objects.delete(&path).unwrap();
         objects.delete(&path).unwrap();
-        assert!(objects.list(&root).unwrap().is_empty());
+        assert!(listed().is_empty());
         let wrong = upload(&objects, &path, b"abc");
         let mut parts = wrong.clone();
         parts.parts[0].etag.push('0');
@@ -254,7 +269,10 @@ fn a_reply_to_complete_that_is_lost_is_no_failure() {
             seed,
             ..Faults::default()
         };
-        let objects: Arc<dyn Objects> = Arc::new(Retried::new(Unreliable::new(Directory, faults)));
+        let objects: Arc<dyn Objects> = Arc::new(Retried::new(
+            Unreliable::new(Directory, faults),
+            Arc::default(),
+        ));
         let path = root.join(format!("a{seed}"));
         let made = upload(&objects, &path, b"abc");
         objects.complete(&made).unwrap();

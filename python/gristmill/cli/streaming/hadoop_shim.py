@@ -22,7 +22,9 @@ from pathlib import Path
 from gristmill import _core
 from gristmill.cli.failures import DONE, FAILED, WRONG
 from gristmill.cli.streaming.stored import Place, Stored, copied, matches, place, printed
+from gristmill.errors import option_of
 from gristmill.history.home import jobs_folder
+from gristmill.store_options import with_store_options
 from gristmill.streaming.inputs import InputMissingError
 from gristmill.streaming.parse import WrongCommandError
 from gristmill.terminal import console
@@ -48,7 +50,8 @@ Commands:
   jar .../hadoop-streaming.jar ARGS...
       Run gristmill streaming with these arguments.
   fs COMMAND PATH...
-      Work with local files, and in stores (s3://BUCKET/KEY). hdfs:///PATH is
+      Work with local files, and in stores (s3://BUCKET/KEY, hdfs://HOST/PATH;
+      --store-option KEY=VALUE says how S3 is reached). hdfs:///PATH is
       in the default file system of HADOOP_CONF_DIR; where none is named, below
       the folder hdfs in the home of Gristmill (GRISTMILL_HOME).
       The commands are:"""
@@ -69,10 +72,8 @@ def main(words: Sequence[str]) -> int:
             return streaming(rest)
         case ["jar", jar, *_]:
             return _refuse(f"{jar} cannot be run: there is no Java here, only Streaming")
-        case ["fs" | "dfs", command, *rest]:
-            return _file_command(command, rest)
-        case ["fs" | "dfs"]:
-            return _refuse("fs needs a command")
+        case ["fs" | "dfs", *rest]:
+            return _with_options(rest)
         case [("-help" | "--help" | "-h" | "help"), *_]:
             console.say(*help_text().splitlines())
             return DONE
@@ -114,6 +115,26 @@ def _root() -> Path:
 def _refuse(message: str) -> int:
     console.note(f"gristmill hadoop: {message}. What to do: see gristmill hadoop --help.")
     return WRONG
+
+
+def _with_options(words: Sequence[str]) -> int:
+    """Run a command of `fs` whose stores have options, which stand anywhere among its words."""
+    given, rest = list[str](), list[str]()
+    following = iter(words)
+    for word in following:
+        if word == "--store-option":
+            given.append(next(following, ""))
+        else:
+            rest.append(word)
+    if not rest:
+        return _refuse("fs needs a command")
+    try:
+        with with_store_options(given):
+            return _file_command(rest[0], rest[1:])
+    except ValueError as error:
+        if option_of(error) != "store_option":
+            raise
+        return _refuse(str(error).removesuffix("."))
 
 
 def _file_command(command: str, words: list[str]) -> int:
@@ -210,7 +231,8 @@ def _ls(options: list[str], paths: list[str]) -> int:
     deep = "-R" in options
     for path in _expanded(paths):
         children = (path.rglob("*") if deep else path.iterdir()) if path.is_dir() else [path]
-        for child in sorted(children, key=str):
+        # Stores list in the order of names, and perhaps more than there is memory for.
+        for child in children if isinstance(path, Stored) else sorted(children, key=str):
             console.say(_listed(child))
     return DONE
 
@@ -224,7 +246,8 @@ def _listed(path: Place) -> str:
     found = path.stat()
     kind = "drwxr-xr-x   -" if path.is_dir() else "-rw-r--r--   1"
     size = 0 if path.is_dir() else found.st_size
-    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(found.st_mtime))
+    # What only names begin with has no time; Hadoop shows the present one, too.
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(found.st_mtime or None))
     owner = os.environ.get("USER", "user")
     return f"{kind} {owner} {owner} {size:10} {when} {_shown(path)}"
 

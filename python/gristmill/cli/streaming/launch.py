@@ -17,6 +17,7 @@ from typing import Any, cast
 
 from gristmill import _core
 from gristmill.cli.failures import DONE, FAILED, WRONG
+from gristmill.errors import option_of
 from gristmill.history.origin import place
 from gristmill.job import TICK_S, new_job_id
 from gristmill.links import why_missing
@@ -27,6 +28,7 @@ from gristmill.mapreduce.kinds import is_dict
 from gristmill.names import from_json, show_text, to_json
 from gristmill.options import Option, user_code
 from gristmill.report import JobReport
+from gristmill.store_options import with_store_options
 from gristmill.streaming.counters import counter_lines
 from gristmill.streaming.explain import explained
 from gristmill.streaming.inputs import InputMissingError, expand
@@ -50,14 +52,19 @@ def main(words: Sequence[str]) -> int:
         if not words or arguments.has("help") or arguments.has("info"):
             console.say(*help_text().splitlines())
             return DONE if words else WRONG
-        resolved = resolve(arguments)
-        return _run(resolved)
+        with with_store_options(arguments.options.get("store-option")):
+            return _run(resolve(arguments))
     except WrongCommandError as error:
         console.note(f"gristmill streaming: {error}. What to do: see gristmill streaming --help.")
         return WRONG
     except InputMissingError as error:
         console.note(f"gristmill streaming: {error.strerror}: {error.filename}.{_link(error)}")
         return INPUT_MISSING
+    except ValueError as error:
+        if option_of(error) != "store_option":
+            raise
+        console.note(f"gristmill streaming: {error}")
+        return WRONG
     except OSError as error:  # of a store that does not answer
         console.note(f"gristmill streaming: {error}")
         return FAILED
@@ -138,6 +145,8 @@ def _given(arguments: Arguments, option: Option) -> bool | int | str | list[str]
             if number is None:
                 raise WrongCommandError(f"--{name} {values[-1]} is not a number of {name}")
             return number
+        case "pairs":
+            return values
         case "path_list":  # from the root on: scripts are run in folders there, and told of them
             if not all(values):
                 raise WrongCommandError(f"--{name} `` names nothing")

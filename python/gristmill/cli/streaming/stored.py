@@ -24,11 +24,12 @@ class _Stat(NamedTuple):
 
 
 class Stored:
-    """A location in a store."""
+    """A location in a store, and what a listing said of it."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, listed: tuple[bool, int, float] | None = None) -> None:
         self._text = text.rstrip("/")
         self._says_directory = text.endswith("/")
+        self._listed = listed
 
     def __str__(self) -> str:
         return self._text
@@ -45,7 +46,7 @@ class Stored:
         return self._text.rpartition("/")[2]
 
     def _found(self) -> tuple[bool, int, float] | None:
-        return _core.stat(self._text)
+        return self._listed or _core.stat(self._text)
 
     def exists(self) -> bool:
         """Whether something is there."""
@@ -73,14 +74,15 @@ class Stored:
         return _Stat(found[1], found[2])
 
     def iterdir(self) -> Iterator["Stored"]:
-        """Yield what lies right below it."""
-        return map(Stored, _core.children(self._text))
+        """Yield what lies right below it, as it is found."""
+        return (Stored(name, found) for name, found in _core.Listing(self._text))
 
     def rglob(self, _every: str) -> Iterator["Stored"]:
         """Yield what lies below it at any depth."""
         for child in self.iterdir():
             yield child
-            yield from child.rglob("*")
+            if child.is_dir():
+                yield from child.rglob("*")
 
     def mkdir(self, *, parents: bool, exist_ok: bool) -> None:
         """Make a directory in HDFS; in an object store it is there with the first object in it.

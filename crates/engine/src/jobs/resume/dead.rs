@@ -9,6 +9,7 @@ use crate::history::event::{Event, Timed};
 use crate::jobs::registry::JobSpec;
 use crate::jobs::steps::refusal::NOT_BEGUN;
 use crate::jobs::steps::{OPERATION, ReplayedHistory, refusal};
+use crate::names::HIDDEN;
 
 /// The options of a dead job, also as they were given, and its story.
 ///
@@ -49,7 +50,8 @@ pub(super) fn read(folder: &Path, events: &[Timed]) -> Result<(JobSpec, Value, R
         )));
     }
     let story = ReplayedHistory::of(events);
-    may_resume(&spec, program, story.definition().is_some())?;
+    let options_text = options.to_string();
+    may_resume(&spec, &options_text, program, story.definition().is_some())?;
     Ok((spec.rooted(cwd), options.clone(), story))
 }
 
@@ -69,14 +71,20 @@ fn foreign(what: &str) -> Error {
 /// assert_eq!(why_not_resumed(&sort("b"), VERSION, false), None);
 /// assert!(why_not_resumed(&sort("-"), VERSION, false).is_some());
 /// assert!(why_not_resumed(&sort("b"), "0.0.1", false).is_some());
+/// let signed = r#"{"sort": {"inputs": ["https://h/a?sig=***"], "output": "b"}}"#;
+/// assert!(why_not_resumed(signed, VERSION, false).is_some());
 /// ```
 pub fn why_not_resumed(options: &str, program: &str, keeps_code: bool) -> Option<String> {
     let spec = JobSpec::from_json(options);
-    let found = spec.and_then(|spec| may_resume(&spec, program, keeps_code));
+    let found = spec.and_then(|spec| may_resume(&spec, options, program, keeps_code));
     found.err().map(|error| error.to_string())
 }
 
-fn may_resume(spec: &JobSpec, program: &str, keeps_code: bool) -> Result<()> {
+fn may_resume(spec: &JobSpec, options: &str, program: &str, keeps_code: bool) -> Result<()> {
+    if options.contains("://") && options.contains(&format!("={HIDDEN}")) {
+        let what = "the history does not keep what signs the address of an input";
+        return Err(refusal(what, "give the whole address again").with("command", spec.command));
+    }
     if program != crate::VERSION {
         let version = crate::VERSION;
         let message = format!("Gristmill {program} began it, and this is {version}");

@@ -6,6 +6,7 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::commit::{clear_dead, end_uploads_to, home_of};
 use crate::error::{Error, Result};
@@ -21,7 +22,7 @@ use crate::storage::stores::Stores;
 /// # Errors
 /// The history cannot be read; a folder is in use, has a link in it, holds the only copy of an output, or cannot be
 /// removed.
-pub fn clear_left(stores: &Stores, folder: &Path, dry_run: bool) -> Result<Vec<PathBuf>> {
+pub fn clear_left(stores: &Arc<Stores>, folder: &Path, dry_run: bool) -> Result<Vec<PathBuf>> {
     let Some((spec, cwd)) = first_event(folder)?.and_then(submitted) else {
         return Ok(Vec::new());
     };
@@ -38,7 +39,7 @@ pub fn clear_left(stores: &Stores, folder: &Path, dry_run: bool) -> Result<Vec<P
         dry_run,
     )?;
     if let (Some(output), false, false) = (output, dry_run, found.is_empty()) {
-        end_uploads_to(stores, output)?;
+        end_uploads_to(&stores.with_options(&spec.common.store_option), output)?;
     }
     Ok(found)
 }
@@ -71,7 +72,6 @@ fn submitted(event: Event) -> Option<(JobSpec, PathBuf)> {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::sync::Arc;
 
     use serde_json::json;
 

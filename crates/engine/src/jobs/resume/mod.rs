@@ -89,7 +89,7 @@ fn prepare(
             options,
             ..HistoryConfig::default()
         },
-        ..environment.clone()
+        ..environment.for_job(&spec.common)
     };
     Ok((spec, environment, Recorder::resume(held), story))
 }

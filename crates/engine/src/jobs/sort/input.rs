@@ -58,7 +58,9 @@ impl Input {
     /// Adds a file, which can be read, or the job ends here. One that says that it is empty and is not (those of
     /// /proc) is a stream.
     fn add(&mut self, store: &Stores, file: InputFile) -> Result<()> {
-        if file.stat.bytes > 0 {
+        if file.path.is_remote() {
+            // Its length is known; whether it can be read, its first reader finds out.
+        } else if file.stat.bytes > 0 {
             store.check_readable(&file.path)?;
         } else if store
             .open(&file.path, Caching::Cached)?
@@ -102,7 +104,7 @@ impl Input {
         let mut buffer = [0; LOOK_BYTES];
         let (mut bytes, mut lines) = (0, 0);
         for (file, offset) in self.even_places(self.bytes().div_ceil(PLACES)) {
-            let opened = store.open(&self.files[file].path, Caching::Cached)?;
+            let opened = store.open_input(&self.files[file], Caching::Cached)?;
             let read = opened.read_at(&mut buffer, offset)?;
             bytes += read as u64;
             lines += memchr::memchr_iter(b'\n', &buffer[..read]).count() as u64;

@@ -95,6 +95,7 @@ impl Described for SortSpec {
             "workers",
             "runner",
             "spill_dir",
+            "store_option",
             "no_sync",
             "replication",
             "block_size",

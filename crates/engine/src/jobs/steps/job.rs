@@ -23,6 +23,7 @@ use crate::storage::hdfs::Blocks;
 use crate::storage::input::InputFile;
 use crate::storage::objects::part_bytes;
 use crate::storage::objects::sending::PARTS_AT_ONCE;
+use crate::storage::requests::RequestCounts;
 use crate::storage::stores::Stores;
 use crate::sys::memory::resident_bytes;
 use crate::sys::usage::counts_device_bytes;
@@ -51,6 +52,7 @@ pub(in crate::jobs) struct Job<'a> {
     room: OnceCell<Room>,
     began: Instant,
     used_before: Used,
+    requests_before: RequestCounts,
     pub(in crate::jobs) clock: PhaseClock<'a>,
     pub(super) peak: PeakMemory,
     pub(in crate::jobs) watched: &'a JobMonitor,
@@ -82,6 +84,7 @@ impl<'a> Job<'a> {
             room: OnceCell::new(),
             began: Instant::now(),
             used_before: watched.tree().used(),
+            requests_before: environment.store.requests().counts(),
             clock: PhaseClock::new(watched.tree(), watched.recorder()),
             peak: PeakMemory::of_job(environment.has_processes(asked.common)),
             watched,
@@ -95,6 +98,7 @@ impl<'a> Job<'a> {
     pub(in crate::jobs) fn over(mut self, outcome: Result<()>) -> JobReport {
         self.clock.end();
         self.peak.look();
+        self.count_requests();
         let (mut report, before) = (self.report, self.used_before);
         let used = self.watched.tree().used();
         report.finish(outcome);
@@ -112,6 +116,28 @@ impl<'a> Job<'a> {
         let cpu_ms = ((report.user_s + report.sys_s) * 1000.0) as u64;
         report.count("CPU_MILLISECONDS", cpu_ms);
         report
+    }
+
+    /// Counts what stores were asked, by the names that Hadoop has for it. Of a store that had too many requests the user hears.
+    fn count_requests(&mut self) {
+        let counts = self.store().requests().counts();
+        let counts = counts.since(self.requests_before);
+        for (name, count) in [
+            ("STORE_IO_REQUEST", counts.sent),
+            ("STORE_IO_RETRY", counts.retried),
+            ("STORE_IO_THROTTLED", counts.throttled),
+        ] {
+            if count > 0 {
+                self.report.count(name, count);
+            }
+        }
+        if counts.throttled > 0 {
+            self.report.warnings.push(format!(
+                "the store had too many requests: it refused {} of {} for a while (503 or 429), and they were sent again \
+                 later",
+                counts.throttled, counts.sent
+            ));
+        }
     }
 
     pub(in crate::jobs) fn store(&self) -> &'a Stores {

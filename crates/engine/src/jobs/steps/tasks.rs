@@ -56,6 +56,7 @@ impl Job<'_> {
             durable: self.durable(),
             parts_bytes: self.parts_bytes(&files),
             blocks: self.common.blocks(),
+            store_options: self.common.store_option.clone(),
             files,
             ..JobShared::default()
         }

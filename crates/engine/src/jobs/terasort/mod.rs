@@ -75,6 +75,7 @@ impl Described for TerasortSpec {
             "runner",
             "spill_dir",
             "split_size",
+            "store_option",
             "overwrite",
             "no_sync",
             "replication",

@@ -19,10 +19,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::{Deserialize, Serialize};
 
 use super::retry::replaced;
-use super::{KeptPart, Object, Objects, Part, Upload, UploadPart};
+use super::{DIRECTORY, KeptPart, Object, Objects, Page, Part, Upload, UploadPart};
 use crate::error::{Error, Kind, Result};
+use crate::storage::Listed;
 use crate::storage::local::not_there;
 use crate::storage::location::{Location, parent_of};
+use crate::storage::version::Version;
 
 /// Its scheme.
 pub const SCHEME: &str = "objects";
@@ -114,18 +116,26 @@ impl Objects for Directory {
         Ok(metadata.map(|metadata| object_of(&file, &metadata)))
     }
 
-    fn list(&self, directory: &Path) -> Result<Vec<PathBuf>> {
+    /// All on one page.
+    fn list(&self, directory: &Path, _from: Option<&str>) -> Result<Page> {
         let folder = file_of(directory);
         let mut names = names_in(&folder)?;
         names.retain(|name| name != OWN && holds_objects(&folder.join(name)));
-        Ok(names.iter().map(|name| directory.join(name)).collect())
+        let listed = |name: &String| {
+            let path = directory.join(name);
+            let object = self.head(&path)?;
+            let stat = Some(object.map_or(DIRECTORY, |object| object.stat()));
+            Ok(Listed { path, stat })
+        };
+        let found = names.iter().map(listed).collect::<Result<_>>()?;
+        Ok(Page { found, next: None })
     }
 
-    fn get(&self, path: &Path, version: &str, buffer: &mut [u8], offset: u64) -> Result<usize> {
+    fn get(&self, path: &Path, version: &Version, buffer: &mut [u8], offset: u64) -> Result<usize> {
         let failed = |error| Error::from_io("read the input", path, &error).with("offset", offset);
         let place = file_of(path);
         let file = File::open(&place).map_err(failed)?;
-        if object_of(&place, &file.metadata().map_err(failed)?).version != version {
+        if !version.is(&object_of(&place, &file.metadata().map_err(failed)?).version) {
             return Err(replaced(path).with("offset", offset));
         }
         let mut done = 0;

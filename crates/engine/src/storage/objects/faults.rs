@@ -1,4 +1,4 @@
-//! Objects that fail as remote ones do: requests are refused, replies are lost, listings come late.
+//! Objects that fail as remote ones do: requests are refused or too many, replies are lost, listings come late.
 //!
 //! Which request fails follows from the seed and the number of the request alone.
 
@@ -6,17 +6,22 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use super::retry::busy;
-use super::{KeptPart, Object, Objects, Part, Upload, UploadPart};
+use http::HeaderMap;
+
+use super::retry::{failed, mixed, throttled};
+use super::{KeptPart, Object, Objects, Page, Part, Upload, UploadPart};
 use crate::error::{Error, Kind, Result};
+use crate::storage::version::Version;
 
 /// What goes wrong, and how often.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Faults {
-    /// The share of requests that are answered with 503 and not done.
+    /// The share of requests that are answered with 500 and not done.
     pub refused: f64,
-    /// The share of requests that are done, and answered with 503.
+    /// The share of requests that are done, and answered with 500.
     pub lost: f64,
+    /// The share of requests that are answered with 503, as the store has too many, and not done.
+    pub throttled: f64,
     /// For how long an object is in no listing.
     pub late: Duration,
     /// Other seeds choose other requests.
@@ -24,7 +29,7 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// Reads `refused=0.1,lost=0.05,late_ms=200,seed=3`, in any order.
+    /// Reads `refused=0.1,lost=0.05,throttled=0.1,late_ms=200,seed=3`, in any order.
     ///
     /// # Errors
     /// It is not of that form.
@@ -40,7 +45,7 @@ impl Faults {
         let wrong = |given: &str| {
             let message = format!("{given:?} is not a fault of an object store");
             Error::new(Kind::BadOption, "read the options", message)
-                .advise("give for example refused=0.1,lost=0.05,late_ms=200,seed=3")
+                .advise("give for example refused=0.1,lost=0.05,throttled=0.1,late_ms=200,seed=3")
         };
         let mut faults = Faults::default();
         for given in text.split(',').filter(|given| !given.is_empty()) {
@@ -53,6 +58,7 @@ impl Faults {
             match name {
                 "refused" => faults.refused = share()?,
                 "lost" => faults.lost = share()?,
+                "throttled" => faults.throttled = share()?,
                 "late_ms" => faults.late = Duration::from_millis(whole()?),
                 "seed" => faults.seed = whole()?,
                 _ => return Err(wrong(given)),
@@ -84,13 +90,8 @@ impl<O: Objects> Unreliable<O> {
     /// A number from 0 to 1 for the next request.
     fn next(&self) -> f64 {
         let request = self.requests.fetch_add(1, Ordering::Relaxed);
-        // SplitMix64 (Steele, Lea, Flood 2014).
-        let mut mixed = (self.faults.seed << 32)
-            .wrapping_add(request)
-            .wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+        let mixed = mixed((self.faults.seed << 32).wrapping_add(request));
+        (mixed >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     fn request<T>(
@@ -98,13 +99,24 @@ impl<O: Objects> Unreliable<O> {
         operation: &'static str,
         request: impl FnOnce() -> Result<T>,
     ) -> Result<T> {
+        let Faults {
+            refused,
+            lost,
+            throttled: many,
+            ..
+        } = self.faults;
         let number = self.next();
-        if number < self.faults.refused {
-            return Err(busy(operation));
+        if number < refused {
+            return Err(failed(operation));
+        }
+        if number >= 1.0 - many {
+            let message = "the store answered 503 SlowDown: it has too many requests";
+            let error = Error::new(Kind::Io, operation, message);
+            return Err(throttled(error, &HeaderMap::new()));
         }
         let done = request();
-        if number < self.faults.refused + self.faults.lost {
-            return Err(busy(operation));
+        if number < refused + lost {
+            return Err(failed(operation));
         }
         done
     }
@@ -115,21 +127,23 @@ impl<O: Objects> Objects for Unreliable<O> {
         self.request("look at a file", || self.inner.head(path))
     }
 
-    fn list(&self, directory: &Path) -> Result<Vec<PathBuf>> {
+    fn list(&self, directory: &Path, from: Option<&str>) -> Result<Page> {
         self.request("list a directory", || {
-            let mut found = self.inner.list(directory)?;
+            let mut page = self.inner.list(directory, from)?;
             let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
             let now_ns = now.unwrap_or_default().as_nanos() as i128;
             let late_ns = self.faults.late.as_nanos() as i128;
             if late_ns > 0 {
                 let is_new = |object: Object| object.modified_ns + late_ns > now_ns;
-                found.retain(|path| !self.inner.head(path).ok().flatten().is_some_and(is_new));
+                let head = |path: &Path| self.inner.head(path).ok().flatten();
+                page.found
+                    .retain(|found| !head(&found.path).is_some_and(is_new));
             }
-            Ok(found)
+            Ok(page)
         })
     }
 
-    fn get(&self, path: &Path, version: &str, buffer: &mut [u8], offset: u64) -> Result<usize> {
+    fn get(&self, path: &Path, version: &Version, buffer: &mut [u8], offset: u64) -> Result<usize> {
         self.request("read the input", || {
             self.inner.get(path, version, buffer, offset)
         })

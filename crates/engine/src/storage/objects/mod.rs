@@ -18,19 +18,18 @@ pub mod s3;
 pub mod sending;
 mod writer;
 
-use std::collections::HashMap;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use md5::{Digest, Md5};
 use serde::{Deserialize, Serialize};
 
-use self::retry::replaced;
 use super::local::not_there;
 use super::location::Location;
-use super::{Caching, Caps, FileKind, Output, Publisher, ReadFile, Stat, Store, WriteFile};
+use super::version::{Version, identity_of};
+use super::{Caching, Caps, FileKind, Listed, Output, Publisher, ReadFile, Stat, Store, WriteFile};
 use crate::error::Result;
 use writer::UploadWriter;
 
@@ -170,18 +169,27 @@ impl Upload {
     }
 }
 
+/// A page of a listing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Page {
+    /// What it names.
+    pub found: Vec<Listed>,
+    /// Where the next page begins; nothing of the last one.
+    pub next: Option<String>,
+}
+
 /// What an object store does, one request a call. Paths are whole locations. Any request may fail, may be repeated, and
 /// may be done although its reply is an error.
 pub trait Objects: Send + Sync + std::fmt::Debug {
     /// What is known of an object; nothing where there is none.
     fn head(&self, path: &Path) -> Result<Option<Object>>;
 
-    /// The objects and, as if they were directories, the beginnings of longer names, right below `directory`; in the order
-    /// of their names. What was written a moment ago may be missing.
-    fn list(&self, directory: &Path) -> Result<Vec<PathBuf>>;
+    /// The objects and, as if they were directories, the beginnings of longer names, right below `directory`: those of a
+    /// page, the first one or the one that begins at `from`. What was written a moment ago may be missing.
+    fn list(&self, directory: &Path, from: Option<&str>) -> Result<Page>;
 
     /// Reads a range of this version of an object; less only where it ends. Fails where the object is another one by now.
-    fn get(&self, path: &Path, version: &str, buffer: &mut [u8], offset: u64) -> Result<usize>;
+    fn get(&self, path: &Path, version: &Version, buffer: &mut [u8], offset: u64) -> Result<usize>;
 
     /// Removes an object. Nothing there is no error.
     fn delete(&self, path: &Path) -> Result<()>;
@@ -209,31 +217,6 @@ pub trait Objects: Send + Sync + std::fmt::Debug {
 #[derive(Debug, Clone)]
 pub struct ObjectStore {
     objects: Arc<dyn Objects>,
-    known: Arc<Known>,
-}
-
-/// What was found of objects, so that they need not be looked at again where they are opened: of so many at most.
-#[derive(Debug, Default)]
-struct Known {
-    objects: Mutex<HashMap<PathBuf, Object>>,
-}
-
-/// A name, a version and their places take some 300 bytes.
-const KNOWN_MAX: usize = 10_000;
-
-impl Known {
-    fn note(&self, path: &Path, object: &Object) {
-        let mut objects = self.objects.lock().unwrap_or_else(PoisonError::into_inner);
-        if objects.len() >= KNOWN_MAX {
-            objects.clear();
-        }
-        objects.insert(path.to_owned(), object.clone());
-    }
-
-    fn get(&self, path: &Path) -> Option<Object> {
-        let objects = self.objects.lock().unwrap_or_else(PoisonError::into_inner);
-        objects.get(path).cloned()
-    }
 }
 
 impl Object {
@@ -243,10 +226,18 @@ impl Object {
             kind: FileKind::File,
             bytes: self.bytes,
             modified_ns: self.modified_ns,
-            identity: (0, u64::from(crc32fast::hash(self.version.as_bytes()))),
+            identity: identity_of(&self.version),
         }
     }
 }
+
+/// The state of what only longer names begin with.
+const DIRECTORY: Stat = Stat {
+    kind: FileKind::Directory,
+    bytes: 0,
+    modified_ns: 0,
+    identity: (0, 0),
+};
 
 impl ObjectStore {
     /// A store of `objects`, which try again by themselves.
@@ -266,8 +257,7 @@ impl ObjectStore {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn new(objects: Arc<dyn Objects>) -> Self {
-        let known = Arc::default();
-        ObjectStore { objects, known }
+        ObjectStore { objects }
     }
 
     /// Its requests.
@@ -275,64 +265,85 @@ impl ObjectStore {
         &*self.objects
     }
 
-    fn head(&self, path: &Path) -> Result<Option<Object>> {
-        let found = self.objects.head(path)?;
-        if let Some(object) = &found {
-            self.known.note(path, object);
-        }
-        Ok(found)
-    }
-
-    fn reader(&self, path: &Path, object: Object) -> Box<dyn ReadFile> {
+    fn reader(&self, path: &Path, bytes: u64, version: Version) -> Box<dyn ReadFile> {
         Box::new(ObjectReader {
             objects: self.objects.clone(),
             path: path.to_owned(),
-            version: object.version,
+            bytes,
+            version,
         })
+    }
+
+    /// Hands on the pages of a listing until one of them is enough.
+    fn pages(
+        &self,
+        directory: &Path,
+        mut is_enough: impl FnMut(Vec<Listed>) -> Result<bool>,
+    ) -> Result<()> {
+        let mut from = None;
+        loop {
+            let page = self.objects.list(directory, from.as_deref())?;
+            from = page.next;
+            if is_enough(page.found)? || from.is_none() {
+                return Ok(());
+            }
+        }
     }
 }
 
 impl Store for ObjectStore {
     fn stat(&self, path: &Path) -> Result<Option<Stat>> {
-        if let Some(object) = self.head(path)? {
+        if let Some(object) = self.objects.head(path)? {
             return Ok(Some(object.stat()));
         }
-        let directory = Stat {
-            kind: FileKind::Directory,
-            bytes: 0,
-            modified_ns: 0,
-            identity: (0, 0),
-        };
-        let is_prefix = !self.objects.list(path)?.is_empty();
-        Ok(is_prefix.then_some(directory))
+        let mut is_prefix = false;
+        self.pages(path, |found| {
+            is_prefix = !found.is_empty();
+            Ok(is_prefix)
+        })?;
+        Ok(is_prefix.then_some(DIRECTORY))
     }
 
     fn list(&self, directory: &Path) -> Result<Vec<PathBuf>> {
-        self.objects.list(directory)
+        let mut paths = Vec::new();
+        self.list_each(directory, &mut |found| {
+            paths.push(found.path);
+            Ok(())
+        })?;
+        paths.sort_unstable();
+        paths.dedup(); // "a" and "a/b" can both be objects
+        Ok(paths)
+    }
+
+    fn list_each(
+        &self,
+        directory: &Path,
+        each: &mut dyn FnMut(Listed) -> Result<()>,
+    ) -> Result<()> {
+        self.pages(directory, |found| {
+            found.into_iter().try_for_each(&mut *each)?;
+            Ok(false)
+        })
     }
 
     fn open(&self, path: &Path, _caching: Caching) -> Result<Box<dyn ReadFile>> {
-        let object = self.head(path)?;
+        let object = self.objects.head(path)?;
         let object = object.ok_or_else(|| not_there("open the input", path))?;
-        Ok(self.reader(path, object))
+        Ok(self.reader(path, object.bytes, Version::new(&object.version)))
     }
 
-    /// Asks the store only where it is not known any more which version that was.
+    /// Sends no request: the first read finds out whether it is still that version.
     fn open_found(
         &self,
         path: &Path,
         found: &Stat,
         _caching: Caching,
     ) -> Result<Box<dyn ReadFile>> {
-        let is_it = |object: &Object| object.stat() == *found;
-        if let Some(object) = self.known.get(path).filter(is_it) {
-            return Ok(self.reader(path, object));
-        }
-        match self.head(path)? {
-            Some(object) if is_it(&object) => Ok(self.reader(path, object)),
-            Some(_) => Err(replaced(path)),
-            None => Err(not_there("open the input", path)),
-        }
+        Ok(self.reader(path, found.bytes, Version::found(found)))
+    }
+
+    fn pins_versions(&self) -> bool {
+        true
     }
 }
 
@@ -378,13 +389,21 @@ impl Publisher for ObjectStore {
 struct ObjectReader {
     objects: Arc<dyn Objects>,
     path: PathBuf,
-    /// That it had when it was opened.
-    version: String,
+    /// As it was found.
+    bytes: u64,
+    version: Version,
 }
 
 impl ReadFile for ObjectReader {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
-        self.objects.get(&self.path, &self.version, buffer, offset)
+        let left = usize::try_from(self.bytes.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let wanted = buffer.len().min(left);
+        match buffer.get_mut(..wanted) {
+            Some(buffer) if wanted > 0 => {
+                self.objects.get(&self.path, &self.version, buffer, offset)
+            }
+            _ => Ok(0),
+        }
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {

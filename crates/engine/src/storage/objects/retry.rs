@@ -2,102 +2,186 @@
 //!
 //! ```text
 //!   request ── error that a retry may mend ── wait 10, 20, 40, .. ms (at most 2 s) ── request ...   10 times
+//!           ── 503, 429: too many ─────────── wait 100, 200, .. ms (at most 5 s), or as Retry-After says (at most 60 s)
 //! ```
+//!
+//! Half of each wait is drawn by chance, so that requests which failed together do not come again together.
 //!
 //! A reply can be lost after the request was done. All requests but two may simply be repeated: an upload that nobody has
 //! the name of is ended by the committer, who asks for uploads by location; and of an upload that is gone when it is to
 //! be completed, the object is asked whether it is what the upload makes.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use super::{KeptPart, Object, Objects, Part, Upload, UploadPart};
+use chrono::DateTime;
+use http::HeaderMap;
+
+use super::{KeptPart, Object, Objects, Page, Part, Upload, UploadPart};
 use crate::error::{Error, Kind, Result};
+use crate::storage::requests::Requests;
+use crate::storage::version::Version;
+use crate::storage::wire::header;
 
 /// How often a request is made: with one failure in three, one request in 59,000 fails.
 const TRIES_MAX: u32 = 10;
 
-const FIRST_WAIT_MS: u64 = 10;
-const WAIT_MAX_MS: u64 = 2_000;
+/// The first wait, and the longest.
+const WAITS_MS: (u64, u64) = (10, 2_000);
+
+/// The same where the store has too many requests: ten tries take about 20 s.
+const THROTTLED_WAITS_MS: (u64, u64) = (100, 5_000);
+
+/// A store that wants us to wait longer is asked again then; so that a job does not seem to hang.
+const RETRY_AFTER_MAX_S: u64 = 60;
+
+/// The detail of an error of a store that has too many requests: seconds that it wants us to wait, 0 where it says nothing.
+const THROTTLED: &str = "retry_after_s";
 
 /// Objects whose requests are tried again.
 ///
 /// ```
 /// use gristmill_engine::storage::objects::{Objects, directory::Directory, faults::{Faults, Unreliable}, retry::Retried};
+/// use gristmill_engine::storage::requests::Requests;
 /// let folder = tempfile::tempdir()?;
 /// let path = format!("objects://{}/a", folder.path().display());
 /// let faults = Faults { refused: 0.5, seed: 1, ..Faults::default() };
-/// let objects = Retried::new(Unreliable::new(Directory, faults));
+/// let requests = std::sync::Arc::new(Requests::default());
+/// let objects = Retried::new(Unreliable::new(Directory, faults), requests.clone());
 /// for _ in 0..20 {
 ///     assert!(objects.head(path.as_ref())?.is_none());
 /// }
+/// assert_eq!(requests.counts().sent, 20 + requests.counts().retried);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct Retried<O> {
     inner: O,
+    requests: Arc<Requests>,
 }
 
 impl<O: Objects> Retried<O> {
-    /// `inner`, tried again.
-    pub fn new(inner: O) -> Self {
-        Retried { inner }
+    /// `inner`, tried again; `requests` counts.
+    pub fn new(inner: O, requests: Arc<Requests>) -> Self {
+        Retried { inner, requests }
+    }
+
+    fn retry<T>(&self, path: &Path, request: impl FnMut() -> Result<T>) -> Result<T> {
+        retry_counted(&self.requests, path, request)
     }
 }
 
-/// Makes a request until it is done, fails for good, or has failed too often.
-pub(in crate::storage) fn retry<T>(
+/// Makes a request until it is done, fails for good, or has failed too often. Nobody counts: calls to HDFS are many requests
+/// each, or none.
+pub(in crate::storage) fn retry<T>(path: &Path, request: impl FnMut() -> Result<T>) -> Result<T> {
+    retry_counted(&Requests::default(), path, request)
+}
+
+/// The same; `requests` counts.
+pub(in crate::storage) fn retry_counted<T>(
+    requests: &Requests,
     path: &Path,
     mut request: impl FnMut() -> Result<T>,
 ) -> Result<T> {
-    let (mut tries, mut wait_ms) = (1, FIRST_WAIT_MS);
+    let mut tries = 1;
     loop {
-        match request() {
-            Err(error) if error.retryable() && tries == TRIES_MAX => {
-                let error = error.with_path(path).with("tries", tries);
-                return Err(match error.advice() {
-                    Some(_) => error,
-                    None => error.advise("check that the store can be reached, and run again"),
-                });
-            }
-            Err(error) if error.retryable() => {
-                thread::sleep(Duration::from_millis(wait_ms));
-                wait_ms = (2 * wait_ms).min(WAIT_MAX_MS);
-                tries += 1;
-            }
-            done => return done,
+        requests.count(tries > 1);
+        let done = request();
+        let Err(error) = done else { return done };
+        let asked = error.detail_of(THROTTLED);
+        let retry_after_s = asked.map(|seconds| seconds.parse().unwrap_or(0));
+        if retry_after_s.is_some() {
+            requests.count_throttled();
         }
+        if !error.retryable() {
+            return Err(error);
+        }
+        if tries == TRIES_MAX {
+            let error = error.with_path(path).with("tries", tries);
+            return Err(match error.advice() {
+                Some(_) => error,
+                None => error.advise("check that the store can be reached, and run again"),
+            });
+        }
+        thread::sleep(wait(tries, retry_after_s, by_chance()));
+        tries += 1;
     }
+}
+
+/// How long to wait after so many tries; `chance` is drawn from all numbers.
+fn wait(tries: u32, retry_after_s: Option<u64>, chance: u64) -> Duration {
+    let (first_ms, longest_ms) = match retry_after_s {
+        Some(_) => THROTTLED_WAITS_MS,
+        None => WAITS_MS,
+    };
+    let whole_ms = (first_ms << (tries - 1).min(20)).min(longest_ms);
+    let half_us = whole_ms * 1000 / 2;
+    let drawn = Duration::from_micros(half_us + chance % (half_us + 1));
+    // What the store asks for is the least: those that it asked at once would else come back at once.
+    Duration::from_secs(retry_after_s.unwrap_or(0).min(RETRY_AFTER_MAX_S)) + drawn
+}
+
+/// A number by chance: another one for each call, process and time.
+fn by_chance() -> u64 {
+    static CALLS: AtomicU64 = AtomicU64::new(0);
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let now_ns = now.unwrap_or_default().as_nanos() as u64;
+    let call = CALLS.fetch_add(1, Ordering::Relaxed) << 32;
+    mixed(now_ns ^ call ^ u64::from(std::process::id()).rotate_left(48))
+}
+
+/// Spreads a number over all 64 bits (SplitMix64: Steele, Lea, Flood 2014).
+pub(super) fn mixed(number: u64) -> u64 {
+    let mut mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+/// Says of an error that the store has too many requests, and what `Retry-After` says: seconds, or a time.
+pub(in crate::storage) fn throttled(error: Error, headers: &HeaderMap) -> Error {
+    let after = header(headers, "retry-after").unwrap_or("0");
+    let until = || {
+        let until = SystemTime::from(DateTime::parse_from_rfc2822(after).ok()?);
+        let left = until.duration_since(SystemTime::now()).ok()?;
+        Some(left.as_secs() + 1)
+    };
+    let seconds: u64 = after.parse().ok().or_else(until).unwrap_or(0);
+    error
+        .retryable_error()
+        .detail(THROTTLED, seconds.to_string())
 }
 
 impl<O: Objects> Objects for Retried<O> {
     fn head(&self, path: &Path) -> Result<Option<Object>> {
-        retry(path, || self.inner.head(path))
+        self.retry(path, || self.inner.head(path))
     }
 
-    fn list(&self, directory: &Path) -> Result<Vec<PathBuf>> {
-        retry(directory, || self.inner.list(directory))
+    fn list(&self, directory: &Path, from: Option<&str>) -> Result<Page> {
+        self.retry(directory, || self.inner.list(directory, from))
     }
 
-    fn get(&self, path: &Path, version: &str, buffer: &mut [u8], offset: u64) -> Result<usize> {
-        retry(path, || self.inner.get(path, version, buffer, offset))
+    fn get(&self, path: &Path, version: &Version, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        self.retry(path, || self.inner.get(path, version, buffer, offset))
     }
 
     fn delete(&self, path: &Path) -> Result<()> {
-        retry(path, || self.inner.delete(path))
+        self.retry(path, || self.inner.delete(path))
     }
 
     fn begin(&self, path: &Path) -> Result<String> {
-        retry(path, || self.inner.begin(path))
+        self.retry(path, || self.inner.begin(path))
     }
 
     fn put_part(&self, path: &Path, id: &str, number: u32, part: &Part) -> Result<UploadPart> {
-        retry(path, || self.inner.put_part(path, id, number, part))
+        self.retry(path, || self.inner.put_part(path, id, number, part))
     }
 
     fn parts(&self, path: &Path, id: &str) -> Result<Option<Vec<KeptPart>>> {
-        retry(path, || self.inner.parts(path, id))
+        self.retry(path, || self.inner.parts(path, id))
     }
 
     fn complete(&self, upload: &Upload) -> Result<()> {
@@ -106,7 +190,7 @@ impl<O: Objects> Objects for Retried<O> {
             let object = self.inner.head(path)?;
             Ok(object.is_some_and(|object| upload.made(&object)))
         };
-        retry(path, || match self.inner.complete(upload) {
+        self.retry(path, || match self.inner.complete(upload) {
             // It was completed, and the reply lost; or by a job that was killed then.
             Err(error) if error.kind() == Kind::NotFound => match is_done()? {
                 true => Ok(()),
@@ -117,11 +201,11 @@ impl<O: Objects> Objects for Retried<O> {
     }
 
     fn abort(&self, path: &Path, id: &str) -> Result<()> {
-        retry(path, || self.inner.abort(path, id))
+        self.retry(path, || self.inner.abort(path, id))
     }
 
     fn uploads(&self, path: &Path) -> Result<Vec<(PathBuf, String)>> {
-        retry(path, || self.inner.uploads(path))
+        self.retry(path, || self.inner.uploads(path))
     }
 }
 
@@ -133,8 +217,51 @@ pub(in crate::storage) fn replaced(path: &Path) -> Error {
         .advise("let no program write to the input, then run again")
 }
 
-/// The error of a store that cannot take a request now.
-pub(super) fn busy(operation: &'static str) -> Error {
-    let message = "the store answered 503: it is busy, or the reply was lost";
+/// The error of a store that failed at a request, perhaps after it was done.
+pub(super) fn failed(operation: &'static str) -> Error {
+    let message = "the store answered 500: it failed, or the reply was lost";
     Error::new(Kind::Io, operation, message).retryable_error()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn waits_grow_and_half_of_each_is_chance(tries in 1_u32..40, chance: u64) {
+            let waited = wait(tries, None, chance);
+            let whole = Duration::from_millis(10 * 2_u64.pow((tries - 1).min(10))).min(Duration::from_secs(2));
+            prop_assert!(waited >= whole / 2 && waited <= whole, "{waited:?}");
+            let asked = wait(tries, Some(3), chance);
+            prop_assert!(asked >= Duration::from_secs(3) && asked <= Duration::from_secs(8));
+            prop_assert!(wait(tries, Some(u64::MAX), chance) <= Duration::from_secs(65));
+            prop_assert!(wait(tries, Some(0), chance) >= Duration::from_millis(50));
+        }
+    }
+
+    #[test]
+    fn chance_differs() {
+        let drawn: std::collections::BTreeSet<u64> = (0..100).map(|_| by_chance()).collect();
+        assert!(drawn.len() > 90);
+    }
+
+    #[test]
+    fn stores_say_how_long_to_wait_in_seconds_or_as_a_time() {
+        let soon = chrono::Utc::now() + chrono::TimeDelta::seconds(30);
+        let past = chrono::Utc::now() - chrono::TimeDelta::seconds(30);
+        for (text, least, most) in [
+            ("7", 7, 7),
+            (&*soon.to_rfc2822(), 29, 31),
+            (&*past.to_rfc2822(), 0, 0),
+            ("soon", 0, 0),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert("retry-after", text.parse().unwrap());
+            let error = throttled(failed("read"), &headers);
+            let seconds: u64 = error.detail_of(THROTTLED).unwrap().parse().unwrap();
+            assert!((least..=most).contains(&seconds), "{text}: {seconds}");
+        }
+    }
 }

@@ -1,7 +1,6 @@
 //! A request to S3, and the reply to it: what is asked of what, as bytes that are signed.
 
 use std::path::Path;
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request};
@@ -12,7 +11,6 @@ use super::settings::Site;
 use crate::error::{Error, Kind, Result};
 use crate::storage::location::Location;
 pub use crate::storage::wire::Reply;
-use crate::storage::wire::limit;
 
 /// A request.
 #[derive(Debug, Clone)]
@@ -132,11 +130,6 @@ impl<'p> Call<'p> {
             headers.insert("content-length", HeaderValue::from(length));
         }
         Ok(request)
-    }
-
-    /// How long it may take where so many bytes are read.
-    pub fn limit(&self, reads: usize) -> Duration {
-        limit(self.body.len().max(reads))
     }
 }
 

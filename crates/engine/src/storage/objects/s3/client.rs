@@ -61,7 +61,7 @@ impl Client {
         let credentials = self.wire.wait(provider.get_credential()).map_err(here)?;
         let credentials = credentials.map_err(|error| here(none(&error)))?;
         let request = call.request(site, &credentials)?;
-        let limit = call.limit(buffer.len());
+        let limit = self.wire.limit(call.body.len().max(buffer.len()));
         self.wire
             .send(request, buffer, limit)
             .map_err(|broken| match broken {

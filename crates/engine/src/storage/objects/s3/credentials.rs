@@ -14,7 +14,9 @@
 //! shows a secret, nor what a program printed.
 
 use std::fmt;
+use std::io::Read as _;
 use std::process::{Command, Stdio};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -28,12 +30,16 @@ use serde::Deserialize;
 
 use crate::error::{Error, Kind, Result};
 use crate::storage::wire::take_ring;
+use crate::sys::processes::kill_tree;
 
 /// Credentials that end sooner than this are asked for again (as `object_store` does with those of services).
 const RENEWED_BEFORE: Duration = Duration::from_secs(300);
 
 /// A service that gives credentials is near, or not there.
 const SERVICE_LIMIT: Duration = Duration::from_secs(5);
+
+/// A program that gives credentials may ask a person something; AWS's own programs wait so long, too.
+const PROGRAM_LIMIT: Duration = Duration::from_secs(60);
 
 /// What to do where there are none.
 pub const NO_CREDENTIALS: &str = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or name a profile of ~/.aws in \
@@ -68,7 +74,10 @@ impl Source {
                 secret_key: given.secret_key.clone(),
                 token: given.token.clone(),
             }))),
-            Source::Program(command) => Ok(Arc::new(Program::new(command.clone()))),
+            Source::Program(command) => {
+                let command = command.clone();
+                Ok(Arc::new(Program::new(command, PROGRAM_LIMIT)))
+            }
             Source::Service(settings) => of_service(settings, region),
         }
     }
@@ -114,6 +123,7 @@ pub fn none(error: &object_store::Error) -> Error {
 struct Program {
     /// For the shell.
     command: String,
+    limit: Duration,
     last: Mutex<Option<(Arc<AwsCredential>, Option<SystemTime>)>>,
 }
 
@@ -159,27 +169,54 @@ impl CredentialProvider for Program {
 }
 
 impl Program {
-    fn new(command: String) -> Self {
+    fn new(command: String, limit: Duration) -> Self {
         Program {
             command,
+            limit,
             last: Mutex::default(),
         }
     }
 
-    fn ask(&self) -> Result<(Arc<AwsCredential>, Option<SystemTime>), String> {
+    /// What the program prints. One that takes too long is killed, and what it began.
+    fn run(&self) -> Result<Vec<u8>, String> {
+        let said = |what: &str| format!("the program in credential_process {what}");
         let mut shell = Command::new("/bin/sh");
         shell.arg("-c").arg(&self.command).stdin(Stdio::null());
         // It may ask a person something, and say what is wrong: its standard error is ours.
-        let done = shell.stderr(Stdio::inherit()).output();
-        let done = done.map_err(|error| format!("the program in credential_process: {error}"))?;
-        if !done.status.success() {
-            return Err(format!(
-                "the program in credential_process failed ({})",
-                done.status
-            ));
+        shell.stdout(Stdio::piped()).stderr(Stdio::inherit());
+        let begun = shell.spawn();
+        let mut child = begun.map_err(|error| said(&format!("does not start: {error}")))?;
+        let (send, printed) = channel();
+        let mut stdout = child.stdout.take();
+        let read = move || {
+            let mut text = Vec::new();
+            let read = stdout.as_mut().map(|stdout| stdout.read_to_end(&mut text));
+            let _ = send.send(read.transpose().map(|_| text)); // nobody waits any more
+        };
+        let begun = std::thread::Builder::new().spawn(read);
+        begun.map_err(|error| said(&format!("cannot be read: {error}")))?;
+        let printed = printed.recv_timeout(self.limit);
+        if printed.is_err() {
+            kill_tree(child.id());
         }
+        let status = child.wait();
+        let Ok(printed) = printed else {
+            return Err(said(&format!(
+                "did not end within {} s",
+                self.limit.as_secs()
+            )));
+        };
+        let status = status.map_err(|error| said(&format!("is lost: {error}")))?;
+        if !status.success() {
+            return Err(said(&format!("failed ({status})")));
+        }
+        printed.map_err(|error| said(&format!("cannot be read: {error}")))
+    }
+
+    fn ask(&self) -> Result<(Arc<AwsCredential>, Option<SystemTime>), String> {
+        let printed = self.run()?;
         let odd = "the program in credential_process did not print credentials as JSON, version 1";
-        let printed: Printed = serde_json::from_slice(&done.stdout).map_err(|_secret| odd)?;
+        let printed: Printed = serde_json::from_slice(&printed).map_err(|_secret| odd)?;
         if printed.version != 1 {
             return Err(odd.to_owned());
         }
@@ -259,5 +296,19 @@ mod tests {
             let error = none(&ask(&provider).unwrap_err()).to_string();
             assert!(error.contains(says) && !error.contains("hush"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_program_that_does_not_end_is_killed_with_what_it_began() {
+        let folder = tempfile::tempdir().unwrap();
+        let ends = folder.path().join("ends");
+        let command = format!("(sleep 1; touch '{}') & wait", ends.display());
+        let began = std::time::Instant::now();
+        let program = Program::new(command, Duration::from_millis(100));
+        let error = program.run().unwrap_err();
+        assert!(error.contains("did not end within 0 s"), "{error}");
+        assert!(began.elapsed() < Duration::from_millis(900));
+        std::thread::sleep(Duration::from_millis(1200).saturating_sub(began.elapsed()));
+        assert!(!ends.exists());
     }
 }

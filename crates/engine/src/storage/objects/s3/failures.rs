@@ -5,7 +5,7 @@ use http::StatusCode;
 use super::call::{Call, Reply};
 use super::replies::{Refusal, refusal};
 use crate::error::{Error, Kind};
-use crate::storage::objects::retry::replaced;
+use crate::storage::objects::retry::{replaced, throttled};
 
 /// The detail that says which error of S3 it is.
 const CODE: &str = "s3_code";
@@ -76,7 +76,9 @@ pub fn failure(place: (&str, &str), call: &Call<'_>, reply: &Reply) -> Error {
                 refused.message
             );
             let error = new(Kind::Io, message.trim_end_matches([':', ' ']));
-            if may_pass(code, status) {
+            if is_throttled(code, status) {
+                throttled(error, &reply.headers)
+            } else if may_pass(code, status) {
                 error.retryable_error()
             } else {
                 error.advise("look up the error in the documentation of the store")
@@ -84,6 +86,17 @@ pub fn failure(place: (&str, &str), call: &Call<'_>, reply: &Reply) -> Error {
         }
     };
     error.with_path(call.path).detail(CODE, refused.code)
+}
+
+/// Whether the store has too many requests.
+fn is_throttled(code: &str, status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS
+    ) || matches!(
+        code,
+        "SlowDown" | "ServiceUnavailable" | "Throttling" | "RequestLimitExceeded"
+    )
 }
 
 /// Errors that do not follow from what was asked.
@@ -96,11 +109,8 @@ fn may_pass(code: &str, status: StatusCode) -> bool {
         "OperationAborted",
     ];
     status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED
-        || matches!(
-            status,
-            StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT
-        )
-        || matches!(code, "InternalError" | "SlowDown" | "ServiceUnavailable")
+        || status == StatusCode::REQUEST_TIMEOUT
+        || code == "InternalError"
         || of_the_way.contains(&code)
 }
 

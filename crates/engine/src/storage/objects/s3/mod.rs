@@ -5,7 +5,7 @@
 //!                                     ◀── reply ── Replies: XML, headers ── or failures: one paragraph
 //! ```
 //!
-//! Each call is one request (a listing: one a thousand names). Nothing is tried again here: that is [`Retried`]'s work. What
+//! Each call is one request (a listing: a page of a thousand names). Nothing is tried again here: that is [`Retried`]'s work. What
 //! is sent has its CRC-32 with it, which the store checks; what is read must be of the version that was asked for.
 //!
 //! [`Retried`]: super::retry::Retried
@@ -23,13 +23,17 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use chrono::DateTime;
 use http::{HeaderMap, Method, StatusCode};
 use md5::{Digest, Md5};
 
 pub use settings::Settings;
 
-use super::{KeptPart, Object, Objects, Part, Upload, UploadPart, hex};
+use super::retry::replaced;
+use super::{KeptPart, Object, Objects, Page, Part, Upload, UploadPart, hex};
 use crate::error::{Error, Kind, Result};
+use crate::storage::Listed;
+use crate::storage::version::Version;
 use crate::storage::wire::{Wire, bytes_of_range, header};
 use call::{Call, Reply};
 use client::Client;
@@ -103,47 +107,47 @@ impl Objects for S3 {
         }
     }
 
-    fn list(&self, directory: &Path) -> Result<Vec<PathBuf>> {
-        let base = Call::of_bucket("list a directory", Method::GET, directory)?;
-        let prefix = base.prefix();
-        let (mut names, mut token) = (Vec::new(), None::<String>);
-        loop {
-            let mut call = base
-                .clone()
-                .ask("list-type", "2")
-                .ask("delimiter", "/")
-                .ask("encoding-type", "url")
-                .ask("prefix", &prefix);
-            if let Some(token) = &token {
-                call = call.ask("continuation-token", token);
-            }
-            let page: Listing = replies::read(&call, &self.done(&call)?.body)?;
-            for key in page.keys() {
-                let name = key.strip_prefix(&prefix).unwrap_or_default();
-                let name = name.strip_suffix('/').unwrap_or(name);
-                if !name.is_empty() {
-                    names.push(name.to_owned());
-                }
-            }
-            match page.next_continuation_token {
-                Some(next) if page.is_truncated => token = Some(next),
-                _ => break,
+    fn list(&self, directory: &Path, from: Option<&str>) -> Result<Page> {
+        let call = Call::of_bucket("list a directory", Method::GET, directory)?;
+        let prefix = call.prefix();
+        let mut call = call
+            .ask("list-type", "2")
+            .ask("delimiter", "/")
+            .ask("encoding-type", "url")
+            .ask("prefix", &prefix);
+        if let Some(token) = from {
+            call = call.ask("continuation-token", token);
+        }
+        let page: Listing = replies::read(&call, &self.done(&call)?.body)?;
+        let mut found = Vec::new();
+        for (key, stat) in page.named() {
+            let name = key.strip_prefix(&prefix).unwrap_or_default();
+            let name = name.strip_suffix('/').unwrap_or(name);
+            if !name.is_empty() {
+                let path = directory.join(name);
+                found.push(Listed { path, stat });
             }
         }
-        names.sort_unstable();
-        names.dedup(); // "a" and "a/b" can both be objects
-        Ok(names.iter().map(|name| directory.join(name)).collect())
+        let next = page.next_continuation_token.filter(|_| page.is_truncated);
+        Ok(Page { found, next })
     }
 
-    fn get(&self, path: &Path, version: &str, buffer: &mut [u8], offset: u64) -> Result<usize> {
+    fn get(&self, path: &Path, version: &Version, buffer: &mut [u8], offset: u64) -> Result<usize> {
         let Some(last) = (buffer.len() as u64).checked_sub(1) else {
             return Ok(0);
         };
-        let call = Call::new("read the input", Method::GET, path)?
-            .with("range", &format!("bytes={offset}-{}", offset + last))
-            .with("if-match", &format!("\"{version}\""));
+        let mut call = Call::new("read the input", Method::GET, path)?
+            .with("range", &format!("bytes={offset}-{}", offset + last));
+        if let Some(etag) = version.text() {
+            call = call.with("if-match", &format!("\"{etag}\""));
+        }
         let reply = self.client.send(&call, buffer)?;
         match reply.status {
+            StatusCode::PARTIAL_CONTENT
+                if !etag_of(&reply.headers).is_some_and(|etag| version.is(&etag)) =>
+            {
+                Err(replaced(path).with("offset", offset))
+            }
             StatusCode::PARTIAL_CONTENT => {
                 let wanted = bytes_of_range(&reply.headers, offset);
                 if wanted != Some(reply.read as u64) || reply.read as u64 > last + 1 {
@@ -155,7 +159,8 @@ impl Objects for S3 {
                 }
                 Ok(reply.read)
             }
-            StatusCode::RANGE_NOT_SATISFIABLE => Ok(0),
+            // It is shorter than it was.
+            StatusCode::RANGE_NOT_SATISFIABLE => Err(replaced(path).with("offset", offset)),
             status if status.is_success() => {
                 let message = "the store does not send ranges of objects";
                 Err(Error::new(Kind::Io, call.operation, message).with_path(path))
@@ -278,7 +283,7 @@ fn object_of(call: &Call<'_>, headers: &HeaderMap) -> Result<Object> {
     match (bytes, etag_of(headers)) {
         (Some(bytes), Some(version)) => Ok(Object {
             bytes,
-            modified_ns: 0, // the version says more
+            modified_ns: header(headers, "last-modified").map_or(0, seconds_ns),
             version,
             crc: crc_of(headers).filter(|_| header(headers, CRC_OF) != Some("COMPOSITE")),
         }),
@@ -287,6 +292,12 @@ fn object_of(call: &Call<'_>, headers: &HeaderMap) -> Result<Object> {
             Err(Error::new(Kind::Io, call.operation, message).with_path(call.path))
         }
     }
+}
+
+/// A time as replies have it, in headers or in listings, in nanoseconds since the epoch. Headers have whole seconds.
+fn seconds_ns(text: &str) -> i128 {
+    let found = DateTime::parse_from_rfc2822(text).or_else(|_| DateTime::parse_from_rfc3339(text));
+    found.map_or(0, |when| i128::from(when.timestamp()) * 1_000_000_000)
 }
 
 fn etag_of(headers: &HeaderMap) -> Option<String> {
@@ -310,6 +321,14 @@ fn show_crc(crc: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_of_headers_and_of_listings_are_the_same() {
+        let wanted = 1_255_369_830_000_000_000;
+        assert_eq!(seconds_ns("Mon, 12 Oct 2009 17:50:30 GMT"), wanted);
+        assert_eq!(seconds_ns("2009-10-12T17:50:30.987Z"), wanted);
+        assert_eq!(seconds_ns("yesterday"), 0);
+    }
 
     #[test]
     fn headers_say_which_bytes_came_and_their_crc() {

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::call::Call;
 use crate::error::{Error, Kind, Result};
-use crate::storage::objects::Upload;
+use crate::storage::objects::{DIRECTORY, Upload};
+use crate::storage::version::identity_of;
+use crate::storage::{FileKind, Stat};
 
 /// A page of a listing.
 #[derive(Debug, Deserialize)]
@@ -28,6 +30,24 @@ pub struct Listing {
 #[serde(rename_all = "PascalCase")]
 struct Listed {
     key: String,
+    size: Option<u64>,
+    #[serde(rename = "ETag")]
+    etag: Option<String>,
+    last_modified: Option<String>,
+}
+
+impl Listed {
+    /// The object's state, if the listing says enough.
+    fn stat(&self) -> Option<Stat> {
+        let version = super::unquoted(self.etag.as_deref().filter(|etag| !etag.is_empty())?);
+        let modified = self.last_modified.as_deref();
+        Some(Stat {
+            kind: FileKind::File,
+            bytes: self.size?,
+            modified_ns: modified.map_or(0, super::seconds_ns),
+            identity: identity_of(&version),
+        })
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -37,11 +57,15 @@ struct Prefix {
 }
 
 impl Listing {
-    /// The keys of objects, and what stands for directories.
-    pub fn keys(&self) -> impl Iterator<Item = String> {
-        let objects = self.contents.iter().map(|listed| &*listed.key);
-        let all = objects.chain(self.common_prefixes.iter().map(|prefix| &*prefix.prefix));
-        all.map(|key| plain(key, self.encoding_type.as_deref()))
+    /// The keys of objects with their states, then what stands for directories.
+    pub fn named(&self) -> impl Iterator<Item = (String, Option<Stat>)> {
+        let encoding = self.encoding_type.as_deref();
+        let objects = self.contents.iter();
+        let objects = objects.map(|listed| (&*listed.key, listed.stat()));
+        let prefixes = self.common_prefixes.iter();
+        let prefixes = prefixes.map(|prefix| (&*prefix.prefix, Some(DIRECTORY)));
+        let all = objects.chain(prefixes);
+        all.map(move |(key, stat)| (plain(key, encoding), stat))
     }
 }
 
@@ -200,15 +224,20 @@ mod tests {
     #[test]
     fn listings_hold_encoded_keys_and_prefixes() {
         let text = r#"<?xml version="1.0"?><ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">
-            <Name>b</Name><Contents><Key>a%2Bb+c</Key><Size>1</Size></Contents><CommonPrefixes><Prefix>d/</Prefix>
+            <Name>b</Name><Contents><Key>a%2Bb+c</Key><Size>7</Size><ETag>"x"</ETag>
+            <LastModified>1970-01-01T00:00:02.500Z</LastModified></Contents><CommonPrefixes><Prefix>d/</Prefix>
             </CommonPrefixes><EncodingType>url</EncodingType><Contents><Key>e</Key></Contents><IsTruncated>true</IsTruncated>
             <NextContinuationToken>next</NextContinuationToken></ListBucketResult>"#;
         let found: Listing = from_reader(text.as_bytes()).unwrap();
-        let keys: Vec<String> = found.keys().collect();
+        let (keys, stats): (Vec<String>, Vec<Option<Stat>>) = found.named().unzip();
         assert_eq!(keys, ["a+b c", "e", "d/"]);
+        let whole = stats[0].unwrap();
+        assert_eq!((whole.bytes, whole.modified_ns), (7, 2_000_000_000));
+        assert_eq!(whole.identity, identity_of("x"));
+        assert_eq!(stats[1..], [None, Some(DIRECTORY)]);
         assert!(found.is_truncated && found.next_continuation_token.as_deref() == Some("next"));
         let found: Listing = from_reader(&b"<ListBucketResult/>"[..]).unwrap();
-        assert_eq!(found.keys().count(), 0);
+        assert_eq!(found.named().count(), 0);
     }
 
     #[test]

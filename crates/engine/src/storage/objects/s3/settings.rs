@@ -12,6 +12,7 @@ use object_store::aws::{AmazonS3ConfigKey as Key, AwsCredential};
 use super::credentials::{NO_CREDENTIALS, Source};
 use super::profiles::{Profile, read_profile};
 use crate::error::{Error, Kind, Result};
+use crate::storage::options::{self, Addressing, StoreOptions, is_endpoint};
 
 /// The variables that count; of two for the same, the first.
 const KEY_ID: &str = "AWS_ACCESS_KEY_ID";
@@ -63,6 +64,7 @@ const REGION_ELSE: &str = "us-east-1";
 #[derive(Clone, Default)]
 pub struct Settings {
     variables: BTreeMap<&'static str, String>,
+    addressing: Option<Addressing>,
 }
 
 impl fmt::Debug for Settings {
@@ -76,8 +78,8 @@ impl fmt::Debug for Settings {
 pub(super) struct Site {
     /// Without a slash at its end.
     pub endpoint: String,
-    /// It is no part of AWS: the bucket stands in the path.
-    pub is_own: bool,
+    /// Where the bucket stands; of a server of one's own in the path.
+    pub addressing: Addressing,
     pub region: String,
     pub credentials: Source,
 }
@@ -87,7 +89,9 @@ impl Site {
     pub fn root_of(&self, bucket: &str) -> String {
         match self.endpoint.split_once("://") {
             // A certificate for all buckets ends at a dot.
-            Some((scheme, host)) if !self.is_own && !bucket.contains(['.', '_']) => {
+            Some((scheme, host))
+                if self.addressing == Addressing::Virtual && !bucket.contains(['.', '_']) =>
+            {
                 format!("{scheme}://{bucket}.{host}")
             }
             _ => format!("{}/{bucket}", self.endpoint),
@@ -115,7 +119,31 @@ impl Settings {
             .filter_map(|name| Some((name, value(name)?)));
         Settings {
             variables: given.filter(|(_, value)| !value.is_empty()).collect(),
+            addressing: None,
         }
+    }
+
+    /// The same with what `options` say, which come first. A profile that they name comes before credentials in variables, as
+    /// with AWS's own programs.
+    #[must_use]
+    pub fn with(&self, options: &StoreOptions) -> Self {
+        let mut settings = self.clone();
+        for (key, [variable, _]) in [
+            (options::ENDPOINT, ENDPOINT),
+            (options::REGION, REGION),
+            (options::PROFILE, PROFILE),
+        ] {
+            if let Some(value) = options.get(key) {
+                settings.variables.insert(variable, value.to_owned());
+            }
+        }
+        if options.get(options::PROFILE).is_some() {
+            for variable in [KEY_ID, SECRET, TOKEN, IDENTITY_TOKEN] {
+                settings.variables.remove(variable);
+            }
+        }
+        settings.addressing = options.addressing().or(self.addressing);
+        settings
     }
 
     fn get(&self, name: &str) -> Option<String> {
@@ -159,13 +187,14 @@ impl Settings {
             return Err(refuse(&message).advise("set AWS_REGION to the region of the bucket"));
         }
         let own = self.first(ENDPOINT).or(profile.get("endpoint_url"));
-        let is_own = own.is_some();
+        let usual = if own.is_some() {
+            Addressing::Path
+        } else {
+            Addressing::Virtual
+        };
         let aws = || format!("https://s3.{region}.amazonaws.com");
         let endpoint = own.unwrap_or_else(aws).trim_end_matches('/').to_owned();
-        let is_url = ["http://", "https://"]
-            .iter()
-            .any(|scheme| endpoint.starts_with(scheme));
-        if !is_url || endpoint.contains(['@', '?', '#']) {
+        if !is_endpoint(&endpoint) {
             let message = "the endpoint is not of the form http://HOST:PORT or https://HOST:PORT";
             return Err(
                 refuse(message).advise("set AWS_ENDPOINT_URL to such an address, or not at all")
@@ -173,7 +202,7 @@ impl Settings {
         }
         Ok(Site {
             endpoint,
-            is_own,
+            addressing: self.addressing.unwrap_or(usual),
             region,
             credentials,
         })
@@ -295,6 +324,32 @@ mod tests {
             (found.root_of("b"), &*found.region),
             ("http://g/b".to_owned(), "r")
         );
+    }
+
+    #[test]
+    fn options_come_before_variables() {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::create_dir(home.path().join(".aws")).unwrap();
+        let text =
+            "[own]\naws_access_key_id = AO\naws_secret_access_key = quiet\nregion = eu-west-2\n";
+        std::fs::write(home.path().join(".aws/credentials"), text).unwrap();
+        let home = home.path().to_str().unwrap();
+        let variables = [
+            KEYS[0],
+            KEYS[1],
+            (HOME, home),
+            ("AWS_ENDPOINT_URL", "http://g"),
+        ];
+        let value = |name: &str| {
+            let found = variables.iter().find(|(given, _)| *given == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        let given = r#"["endpoint=http://h:1", "profile=own", "addressing_style=virtual"]"#;
+        let given = StoreOptions::from_json(given).unwrap();
+        let found = Settings::from_variables(value).with(&given).site().unwrap();
+        assert_eq!(found.root_of("b"), "http://b.h:1");
+        assert_eq!(found.region, "eu-west-2");
+        assert!(matches!(&found.credentials, Source::Fixed(found) if found.key_id == "AO"));
     }
 
     #[test]

@@ -1,0 +1,42 @@
+"""Listings of more keys than anybody wants in memory."""
+
+import os
+import subprocess
+from pathlib import Path
+
+from .harness import GRISTMILL, clean_environment
+from .key_server import serving
+
+KEYS = 100_000
+
+
+def peak_bytes(*command: str | Path, out: Path, **environment: str) -> int:
+    """Run a command line to its end; returns its peak of memory."""
+    with out.open("wb") as stdout:
+        process = subprocess.Popen(
+            [GRISTMILL, *command], stdout=stdout, env=clean_environment(**environment)
+        )
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = status
+    assert status == 0
+    return used.ru_maxrss * 1024
+
+
+def test_a_listing_takes_no_memory_for_its_keys(tmp_path: Path) -> None:
+    out = tmp_path / "listed"
+    with serving(KEYS) as environment:
+        peak = peak_bytes("hadoop", "fs", "-ls", "s3://bucket/in", out=out, **environment)
+    lines = out.read_text().splitlines()
+    assert len(lines) == KEYS
+    assert lines[-1].endswith("s3://bucket/in/part-000099-00999.tbl")
+    assert "2026-01-02" in lines[0]
+    assert peak < 80_000_000
+
+
+def test_a_plan_of_many_inputs_takes_little_of_each(tmp_path: Path) -> None:
+    command = ("explain", "terasort", "s3://bucket/in", tmp_path / "sorted", "--json")
+    with serving(KEYS) as environment:
+        out = tmp_path / "plan"
+        peak = peak_bytes(*command, "--memory", "1G", out=out, **environment)
+    assert '"files": 100000' in out.read_text()
+    assert peak < 100_000_000
