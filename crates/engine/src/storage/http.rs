@@ -19,7 +19,7 @@ use object_store::client::HttpRequest;
 
 use super::local::not_there;
 use super::location::Location;
-use super::objects::retry::{replaced, retry_counted, throttled};
+use super::objects::retry::{Retries, replaced, throttled};
 use super::requests::Requests;
 use super::version::{Version, identity_of};
 use super::wire::{Broken, Reply, Wire, bytes_of_range, header};
@@ -35,7 +35,7 @@ const DOWNLOAD: &str = "download the file first, and name the local copy";
 #[derive(Debug, Clone)]
 pub struct Http {
     wire: Arc<Wire>,
-    requests: Arc<Requests>,
+    retries: Arc<Retries>,
 }
 
 /// What a server says of a file.
@@ -74,12 +74,13 @@ impl Found {
 impl Http {
     /// Files of servers that are reached by `wire`; `requests` counts.
     pub fn new(wire: Arc<Wire>, requests: Arc<Requests>) -> Self {
-        Http { wire, requests }
+        let retries = Arc::new(Retries::counted(requests));
+        Http { wire, retries }
     }
 
     fn found(&self, path: &Path) -> Result<Option<Found>> {
         const OPERATION: &str = "look at a file";
-        retry_counted(&self.requests, path, || {
+        self.retries.make(path, || {
             let head = request(OPERATION, Method::HEAD, path, &[])?;
             let reply = self.send(OPERATION, path, head, &mut [])?;
             match reply.status {
@@ -300,9 +301,10 @@ impl ReadFile for HttpFile {
             .len()
             .min(usize::try_from(left).unwrap_or(usize::MAX));
         match buffer.get_mut(..wanted) {
-            Some(buffer) if wanted > 0 => retry_counted(&self.store.requests, &self.path, || {
-                self.get(buffer, offset)
-            }),
+            Some(buffer) if wanted > 0 => self
+                .store
+                .retries
+                .make(&self.path, || self.get(buffer, offset)),
             _ => Ok(0),
         }
     }

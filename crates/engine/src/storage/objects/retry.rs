@@ -3,6 +3,7 @@
 //! ```text
 //!   request ── error that a retry may mend ── wait 10, 20, 40, .. ms (at most 2 s) ── request ...   10 times
 //!           ── 503, 429: too many ─────────── wait 100, 200, .. ms (at most 5 s), or as Retry-After says (at most 60 s)
+//!           ── no answer, but earlier ones ── for a minute at least: the store or the network comes back
 //! ```
 //!
 //! Half of each wait is drawn by chance, so that requests which failed together do not come again together.
@@ -13,9 +14,9 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use chrono::DateTime;
 use http::HeaderMap;
@@ -37,6 +38,12 @@ const THROTTLED_WAITS_MS: (u64, u64) = (100, 5_000);
 
 /// A store that wants us to wait longer is asked again then; so that a job does not seem to hang.
 const RETRY_AFTER_MAX_S: u64 = 60;
+
+/// How long a store that has answered before is asked again when it answers no more.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The detail of an error of a store that gave no answer.
+const NO_ANSWER: &str = "no_answer";
 
 /// The detail of an error of a store that has too many requests: seconds that it wants us to wait, 0 where it says nothing.
 const THROTTLED: &str = "retry_after_s";
@@ -60,54 +67,82 @@ const THROTTLED: &str = "retry_after_s";
 #[derive(Debug)]
 pub struct Retried<O> {
     inner: O,
-    requests: Arc<Requests>,
+    retries: Retries,
 }
 
 impl<O: Objects> Retried<O> {
     /// `inner`, tried again; `requests` counts.
     pub fn new(inner: O, requests: Arc<Requests>) -> Self {
-        Retried { inner, requests }
+        let retries = Retries::counted(requests);
+        Retried { inner, retries }
     }
 
     fn retry<T>(&self, path: &Path, request: impl FnMut() -> Result<T>) -> Result<T> {
-        retry_counted(&self.requests, path, request)
+        self.retries.make(path, request)
     }
 }
 
 /// Makes a request until it is done, fails for good, or has failed too often. Nobody counts: calls to HDFS are many requests
 /// each, or none.
 pub(in crate::storage) fn retry<T>(path: &Path, request: impl FnMut() -> Result<T>) -> Result<T> {
-    retry_counted(&Requests::default(), path, request)
+    Retries::default().make(path, request)
 }
 
-/// The same; `requests` counts.
-pub(in crate::storage) fn retry_counted<T>(
-    requests: &Requests,
-    path: &Path,
-    mut request: impl FnMut() -> Result<T>,
-) -> Result<T> {
-    let mut tries = 1;
-    loop {
-        requests.count(tries > 1);
-        let done = request();
-        let Err(error) = done else { return done };
-        let asked = error.detail_of(THROTTLED);
-        let retry_after_s = asked.map(|seconds| seconds.parse().unwrap_or(0));
-        if retry_after_s.is_some() {
-            requests.count_throttled();
+/// The requests of one store, which are tried again.
+#[derive(Debug, Default)]
+pub(in crate::storage) struct Retries {
+    requests: Arc<Requests>,
+    has_answered: AtomicBool,
+}
+
+impl Retries {
+    /// Those that `requests` counts.
+    pub(in crate::storage) fn counted(requests: Arc<Requests>) -> Self {
+        let has_answered = AtomicBool::new(false);
+        Retries {
+            requests,
+            has_answered,
         }
-        if !error.retryable() {
-            return Err(error);
+    }
+
+    /// Makes a request until it is done, fails for good, or has failed too often.
+    pub(in crate::storage) fn make<T>(
+        &self,
+        path: &Path,
+        mut request: impl FnMut() -> Result<T>,
+    ) -> Result<T> {
+        let (requests, mut tries, began) = (&self.requests, 1, Instant::now());
+        loop {
+            requests.count(tries > 1);
+            let done = request();
+            let Err(error) = done else {
+                self.has_answered.store(true, Ordering::Relaxed);
+                return done;
+            };
+            let asked = error.detail_of(THROTTLED);
+            let retry_after_s = asked.map(|seconds| seconds.parse().unwrap_or(0));
+            if retry_after_s.is_some() {
+                requests.count_throttled();
+            }
+            if !error.retryable() {
+                return Err(error);
+            }
+            let is_patient = self.may_come_back(&error) && began.elapsed() < PATIENCE;
+            if tries >= TRIES_MAX && !is_patient {
+                let error = error.with_path(path).with("tries", tries);
+                return Err(match error.advice() {
+                    Some(_) => error,
+                    None => error.advise("check that the store can be reached, and run again"),
+                });
+            }
+            thread::sleep(wait(tries, retry_after_s, by_chance()));
+            tries += 1;
         }
-        if tries == TRIES_MAX {
-            let error = error.with_path(path).with("tries", tries);
-            return Err(match error.advice() {
-                Some(_) => error,
-                None => error.advise("check that the store can be reached, and run again"),
-            });
-        }
-        thread::sleep(wait(tries, retry_after_s, by_chance()));
-        tries += 1;
+    }
+
+    /// Whether a store gave no answer that has given some before.
+    fn may_come_back(&self, error: &Error) -> bool {
+        error.detail_of(NO_ANSWER).is_some() && self.has_answered.load(Ordering::Relaxed)
     }
 }
 
@@ -139,6 +174,11 @@ pub(super) fn mixed(number: u64) -> u64 {
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     mixed ^ (mixed >> 31)
+}
+
+/// Says of an error that there was no answer.
+pub(in crate::storage) fn unanswered(error: Error) -> Error {
+    error.retryable_error().detail(NO_ANSWER, "true")
 }
 
 /// Says of an error that the store has too many requests, and what `Retry-After` says: seconds, or a time.

@@ -5,7 +5,7 @@ use http::StatusCode;
 use super::call::{Call, Reply};
 use super::replies::{Refusal, refusal};
 use crate::error::{Error, Kind};
-use crate::storage::objects::retry::{replaced, throttled};
+use crate::storage::objects::retry::{replaced, throttled, unanswered};
 
 /// The detail that says which error of S3 it is.
 const CODE: &str = "s3_code";
@@ -134,12 +134,14 @@ fn elsewhere(asked: &str, call: &Call<'_>, reply: &Reply, refused: &Refusal) -> 
 
 /// The error of a store that does not answer.
 pub fn unreached(call: &Call<'_>, endpoint: &str, what: &str) -> Error {
-    Error::new(
+    let error = Error::new(
         Kind::Io,
         call.operation,
         format!("no answer from {endpoint}: {what}"),
+    );
+    unanswered(
+        error
+            .with_path(call.path)
+            .advise("check the endpoint (AWS_ENDPOINT_URL) and the network, then run again"),
     )
-    .with_path(call.path)
-    .advise("check the endpoint (AWS_ENDPOINT_URL) and the network, then run again")
-    .retryable_error()
 }
