@@ -8,6 +8,7 @@ from .harness import GRISTMILL, clean_environment
 from .key_server import serving
 
 KEYS = 100_000
+MANY_KEYS = 1_000_000
 
 
 def peak_bytes(*command: str | Path, out: Path, **environment: str) -> int:
@@ -35,8 +36,8 @@ def test_a_listing_takes_no_memory_for_its_keys(tmp_path: Path) -> None:
 
 def test_a_plan_of_many_inputs_takes_little_of_each(tmp_path: Path) -> None:
     command = ("explain", "terasort", "s3://bucket/in", tmp_path / "sorted", "--json")
-    with serving(KEYS) as environment:
+    with serving(MANY_KEYS) as environment:
         out = tmp_path / "plan"
         peak = peak_bytes(*command, "--memory", "1G", out=out, **environment)
-    assert '"files": 100000' in out.read_text()
-    assert peak < 100_000_000
+    assert '"files": 1000000' in out.read_text()
+    assert peak < 200_000_000

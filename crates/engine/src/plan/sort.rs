@@ -131,14 +131,12 @@ impl SortPlan {
     /// # Ok::<(), gristmill_engine::Error>(())
     /// ```
     #[must_use]
-    pub fn split_by(self, bytes: Option<u64>) -> Self {
-        let target = bytes.unwrap_or_else(|| task_bytes(self.input_bytes()));
-        let splits = splits(&self.file_bytes, target, stride(self.record_bytes as u64));
-        SortPlan {
-            splits,
-            split_bytes: bytes,
-            ..self
+    pub fn split_by(mut self, bytes: Option<u64>) -> Self {
+        self.split_bytes = bytes;
+        if let Some(bytes) = bytes {
+            self.splits = splits(&self.file_bytes, bytes, stride(self.record_bytes as u64));
         }
+        self
     }
 
     /// Bytes of the whole input.
@@ -228,8 +226,8 @@ impl SortPlan {
 
     /// `count` stretches, which are fewer than there is room for, at even places of the input.
     fn even_stretches(&self, count: u64) -> Vec<InputRange> {
-        let record = self.record_bytes as u64;
-        let place = |i| (u128::from(i) * u128::from(self.records()) / u128::from(count)) as u64;
+        let (record, records) = (self.record_bytes as u64, self.records());
+        let place = |i| (u128::from(i) * u128::from(records) / u128::from(count)) as u64;
         let mut stretches = Vec::with_capacity(count as usize);
         let (mut next, mut first_of_file) = (0, 0);
         for (file, file_bytes) in self.file_bytes.iter().enumerate() {

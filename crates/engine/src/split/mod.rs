@@ -44,7 +44,7 @@ pub fn input_files(stores: &Stores, names: &[Location]) -> Result<Vec<InputFile>
     let mut files = Vec::new();
     for name in names {
         match files_of(stores, name)? {
-            Named::Files(found) => files.extend(found),
+            Named::Files(found) => append(&mut files, found),
             Named::Other => return Err(not_a_file(name)),
         }
     }
@@ -78,11 +78,20 @@ pub fn files_of(stores: &Stores, name: &Location) -> Result<Named> {
     let mut files = Vec::new();
     for found in pattern::found(stores, name)? {
         match files_at(stores, &found)? {
-            Named::Files(found) => files.extend(found),
+            Named::Files(found) => append(&mut files, found),
             Named::Other => return Ok(Named::Other),
         }
     }
     Ok(Named::Files(files))
+}
+
+/// Puts files behind others; a million of them are not there twice.
+fn append(files: &mut Vec<InputFile>, mut more: Vec<InputFile>) {
+    if files.is_empty() {
+        *files = more;
+    } else {
+        files.append(&mut more);
+    }
 }
 
 fn files_at(stores: &Stores, found: &Found) -> Result<Named> {
@@ -120,7 +129,9 @@ fn files_at(stores: &Stores, found: &Found) -> Result<Named> {
     });
     listed.extend(asked);
     // A name that is both a file and the beginning of others is the file.
-    listed.sort_by(|a, b| a.path.cmp(&b.path));
+    if !listed.is_sorted_by(|a, b| a.path <= b.path) {
+        listed.sort_by(|a, b| a.path.cmp(&b.path));
+    }
     listed.dedup_by(|after, before| after.path == before.path);
     listed.iter().try_for_each(check_file)?;
     Ok(Named::Files(listed))

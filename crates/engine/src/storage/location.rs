@@ -20,7 +20,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use percent_encoding::percent_decode;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::names::{Names, name_of, show_path, spell};
 
@@ -38,10 +38,10 @@ const MARK: &str = "://";
 /// assert_eq!(serde_json::to_string(&location)?, r#""s3://bucket/data/a""#);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Location(
-    #[serde(serialize_with = "crate::names::serialize", deserialize_with = "read")] PathBuf,
+    #[serde(serialize_with = "write", deserialize_with = "read")] Box<Path>, // a job may have a million
 );
 
 impl Location {
@@ -115,15 +115,17 @@ impl Location {
     #[must_use]
     pub fn root(&self) -> Self {
         match self.scheme() {
-            Some(scheme) => Location(format!("{scheme}{MARK}{}/", self.authority()).into()),
-            None => Location("/".into()),
+            Some(scheme) => format!("{scheme}{MARK}{}/", self.authority())
+                .as_str()
+                .into(),
+            None => "/".into(),
         }
     }
 
     /// A location below it.
     #[must_use]
     pub fn join(&self, name: impl AsRef<Path>) -> Self {
-        Location(self.0.join(name))
+        Location(self.0.join(name).into())
     }
 
     /// Its last name; none where it has only an authority.
@@ -199,13 +201,23 @@ fn plain(spelled: PathBuf) -> PathBuf {
     OsString::from_vec(percent_decode(rest).collect()).into()
 }
 
-fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
-    crate::names::deserialize(deserializer).map(plain)
+fn write<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    spell(path).serialize(serializer)
+}
+
+fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<Path>, D::Error> {
+    crate::names::deserialize(deserializer).map(|path| plain(path).into())
+}
+
+impl Default for Location {
+    fn default() -> Self {
+        PathBuf::new().into()
+    }
 }
 
 impl From<PathBuf> for Location {
     fn from(spelled: PathBuf) -> Self {
-        Location(plain(spelled))
+        Location(plain(spelled).into())
     }
 }
 
@@ -225,7 +237,7 @@ impl Names for Location {
     type Spelled = String;
 
     fn spelled(&self) -> String {
-        spell(&self.0)
+        spell(&*self.0)
     }
 
     fn of(spelled: String) -> Self {
