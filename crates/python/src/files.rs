@@ -9,6 +9,7 @@ use std::thread;
 use gristmill_engine::commit::send_file;
 use gristmill_engine::split::pattern;
 use gristmill_engine::storage::location::Location;
+use gristmill_engine::storage::objects::sending::{PARTS_AT_ONCE, Sending};
 use gristmill_engine::storage::stores::Stores;
 use gristmill_engine::storage::{FileKind, Publisher, Stat};
 use gristmill_engine::{Error, Kind, Result};
@@ -122,7 +123,11 @@ pub fn put_file(py: Python<'_>, source: PathBuf, target: PathBuf) -> PyResult<()
     let put = py.detach(|| {
         let stores = stores();
         let objects = objects_of(&stores, &target)?;
-        let upload = send_file(&stores, source.as_typed(), &target, &|| Ok(()))?;
+        let upload = {
+            let sending = Sending::new(PARTS_AT_ONCE as usize);
+            let files = (source.as_typed(), &target);
+            send_file(&stores, files, Some(&sending), &|| Ok(()))?
+        };
         let done = objects.complete(&upload);
         let is_made = || {
             Ok::<_, Error>(

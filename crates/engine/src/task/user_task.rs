@@ -91,10 +91,14 @@ impl UserTaskSpec {
             return Ok(());
         };
         let stores = &context.node.store;
+        let longest = report.files.iter().map(|file| file.bytes).max();
+        let sending = context.sending(output, longest.unwrap_or(0));
         for file in &mut report.files {
             let from = report.folder.join(&file.name);
             let to = output.join(&file.name);
-            let upload = send_file(stores, &from, &to, &|| attempt.progress(0))?;
+            let upload = send_file(stores, (&from, &to), sending.as_ref(), &|| {
+                attempt.progress(0)
+            })?;
             if context.job.checkpoint_outputs {
                 file.crc = Some(upload.crc()); // as of a file that stays here
             }

@@ -347,7 +347,8 @@ fn a_committer_publishes_what_is_named_and_leaves_no_upload() {
         for name in names.iter().skip(2) {
             let made = committer.folder().join(name);
             std::fs::write(&made, name).unwrap();
-            uploads.push(send_file(&stores, &made, &target.join(name), &|| Ok(())).unwrap());
+            uploads
+                .push(send_file(&stores, (&made, &target.join(name)), None, &|| Ok(())).unwrap());
         }
         assert!(round > 0 || there().is_empty());
         let names: Vec<PathBuf> = names.iter().map(PathBuf::from).collect();
