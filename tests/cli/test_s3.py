@@ -110,6 +110,25 @@ def test_options_say_where_the_store_is(
     assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
 
 
+def test_explain_says_what_is_asked_and_how_the_store_answers(bucket: Bucket) -> None:
+    run("teragen", "200k", bucket.url("in"), "--files", "2")
+    for command in (("terasort",), ("wordcount",)):
+        found = report("explain", *command, bucket.url("in"), bucket.url("out"))
+        source = found["stores"][0]
+        assert (source["place"], source["bytes"], source["requests"]) == (
+            f"s3://{bucket.name}",
+            20_000_000,
+            4,
+        )
+        assert source["tried"]["read"] > 1e6
+        assert source["tried"]["latency_s"] < 1
+        assert [store["purpose"] for store in found["stores"]] == ["input", "output"]
+    assert found["stores"][1]["bytes"] is None
+    said = run("explain", "terasort", bucket.url("in"), bucket.url("out")).stdout
+    assert f"to read from s3://{bucket.name}: it answers in" in said
+    assert not (bucket.folder / "out").exists()
+
+
 def test_options_that_make_no_sense(bucket: Bucket) -> None:
     for given, says in {
         "wings=2": "the options of stores are endpoint, region, profile",

@@ -20,6 +20,7 @@ from gristmill.cli.generated import JobCommand, command_of, help_options
 from gristmill.cli.groups import CommandGroup
 from gristmill.cli.runner import check_paths
 from gristmill.errors import is_of_system, kind_of, option_of
+from gristmill.locations import is_remote
 from gristmill.names import from_json, to_json
 from gristmill.options import HISTORY, Value, commands, spec
 from gristmill.terminal import console
@@ -84,8 +85,11 @@ def _explain(command: str, *, as_json: bool, **values: Value) -> int:
         kind = kind_of(error)
         fail(f"explain {command}", f"{error}{environment_note(kind, option_of(error))}")
         return WRONG if kind in (None, "bad_option") else FAILED
-    plan["rates"] = None if plan["streams"] else _rates(Path(plan["disks"][0]["path"]))
+    place = plan["disks"][0]["path"]
+    plan["rates"] = None if plan["streams"] or is_remote(place) else _rates(Path(place))
     plan["floor_s"] = _floor_s(plan)
+    for store in plan["stores"]:
+        store["floor_s"] = _store_floor_s(store)
     plan["refusal"] = _refusal(plan)
     if as_json:
         console.put(to_json(plan))
@@ -113,6 +117,13 @@ def _floor_s(plan: Plan) -> float | None:
     reads = sum(stage["reads"] or 0 for stage in plan["stages"])
     writes = sum(stage["writes"] or 0 for stage in plan["stages"])
     return reads / plan["rates"]["read"] + writes / plan["rates"]["write"]
+
+
+def _store_floor_s(store: dict[str, Any]) -> float | None:
+    """Seconds for a store's bytes alone, at the rate of a short try."""
+    if store["tried"] is None or store["bytes"] is None:
+        return None
+    return store["tried"]["latency_s"] + store["bytes"] / store["tried"]["read"]
 
 
 def _refusal(plan: Plan) -> str | None:
@@ -146,9 +157,8 @@ def _page(plan: Plan) -> list[str]:
         f"  {'memory for':<46} {'bytes':>10}",
         *(f"  {part['name']:<46} {show_bytes(part['bytes']):>10}" for part in plan["reservations"]),
         "",
-        f"  {'disk for':<46} {'needs':>10} {'free':>10}",
-        *(_disk(plan, disk) for disk in plan["disks"]),
-        "",
+        *_disks(plan),
+        *_stores(plan["stores"]),
         _time(plan),
         *dict.fromkeys(f"Note: {disk['notice']}" for disk in plan["disks"] if disk["notice"]),
         *([f"It would be refused: {plan['refusal']}."] if plan["refusal"] else []),
@@ -181,15 +191,47 @@ def _cell(plan: Plan, number: int | None, show: Callable[[int], str]) -> str:
     return "?" if plan["streams"] or number is None else show(number)
 
 
+def _disks(plan: Plan) -> list[str]:
+    """What is needed on disks of this machine."""
+    near = [disk for disk in plan["disks"] if not is_remote(disk["path"])]
+    if not near:
+        return []
+    header = f"  {'disk for':<46} {'needs':>10} {'free':>10}"
+    return [header, *(_disk(plan, disk) for disk in near), ""]
+
+
 def _disk(plan: Plan, disk: dict[str, Any]) -> str:
     free = "unknown" if disk["free"] is None else show_bytes(disk["free"])
     label = f"{disk['purpose']} ({disk['path']})"
     return f"  {label:<46} {_cell(plan, disk['needs'], show_bytes):>10} {free:>10}"
 
 
+def _stores(stores: list[dict[str, Any]]) -> list[str]:
+    """What stores of others are asked, and how they answer now."""
+    if not stores:
+        return []
+    lines = [f"  {'store for':<46} {'bytes':>10} {'requests':>10}"]
+    for store in stores:
+        size = "?" if store["bytes"] is None else show_bytes(store["bytes"])
+        requests = "?" if store["requests"] is None else f"{store['requests']:,}"
+        label = f"{store['purpose']} ({store['place']})"
+        lines.append(f"  {label:<46} {size:>10} {requests:>10}")
+    lines.append("")
+    for store in stores:
+        if (tried := store["tried"]) is not None:
+            least = "" if store["floor_s"] is None else f"At least {show_seconds(store['floor_s'])}"
+            told = f" to read from {store['place']}: it" if least else f"{store['place']}"
+            answer = f"{tried['latency_s'] * 1000:.1f} ms"
+            rate = show_rate(tried["read"], 1)
+            lines.append(f"{least}{told} answers in {answer} and sends {rate} now.")
+    return lines
+
+
 def _time(plan: Plan) -> str:
     if plan["streams"]:
         return "No time is predicted: the length of the input is not known."
+    if is_remote(plan["disks"][0]["path"]):
+        return "No time is predicted for the output: to try its store would write there."
     if plan["rates"] is None:
         return "The output's device could not be tried: no time is predicted."
     rates = plan["rates"]

@@ -63,5 +63,7 @@ pub fn explain(spec: &JobSpec, environment: &Environment) -> Result<Explanation>
     let control = Control::default();
     let mut job = Job::new(environment, spec.asked(), &control, &watched, None);
     job.resolve()?;
-    spec.kind.explain(&job)
+    let mut explained = spec.kind.explain(&job)?;
+    explained.stores = job.stores_of(&explained)?;
+    Ok(explained)
 }

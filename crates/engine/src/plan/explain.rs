@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::storage::probe::StoreRates;
+
 /// A stage of the plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PlannedStage {
@@ -39,8 +41,23 @@ pub struct PlannedDisk {
     pub notice: Option<String>,
 }
 
+/// A store of others that the job reads from, or writes to.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct PlannedStore {
+    /// Its scheme, and its bucket or host.
+    pub place: String,
+    /// What for: input, or output.
+    pub purpose: &'static str,
+    /// Bytes there and back; nothing where user code decides.
+    pub bytes: Option<u64>,
+    /// Requests that takes, likewise: about so many.
+    pub requests: Option<u64>,
+    /// How it answers now, from a short try; nothing of an output, as a try would write there.
+    pub tried: Option<StoreRates>,
+}
+
 /// How a job would go.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Explanation {
     /// The command.
     pub command: &'static str,
@@ -78,6 +95,8 @@ pub struct Explanation {
     pub stages: Vec<PlannedStage>,
     /// Disk space.
     pub disks: Vec<PlannedDisk>,
+    /// Stores of others.
+    pub stores: Vec<PlannedStore>,
 }
 
 impl Explanation {

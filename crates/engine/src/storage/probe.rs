@@ -4,7 +4,9 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use super::at_once::at_once;
 use super::overlap::TRANSFER_BYTES;
+use super::read_ahead::RANGES_AT_ONCE;
 use super::{Caching, LocalDisk, ReadFile, WriteFile};
 use crate::error::Result;
 use crate::sys::files;
@@ -88,6 +90,54 @@ pub struct DeviceRates {
     pub read: f64,
     /// Reads from the page cache.
     pub cached_read: f64,
+}
+
+/// How fast a far store answers at this moment, from a short try of reading a file.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+pub struct StoreRates {
+    /// Seconds until a short range is there.
+    pub latency_s: f64,
+    /// Bytes per second that come in ranges, several at once.
+    pub read: f64,
+}
+
+/// The ranges of the try, and for how long another one is begun.
+const TRIED_BYTES: usize = 1 << 20;
+const TRIED_FOR: Duration = Duration::from_secs(1);
+
+/// Reads some of the first `bytes` of a file, for a second or so.
+///
+/// ```
+/// use gristmill_engine::storage::{Caching, Store, local::Local, probe::store_rates};
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("a");
+/// std::fs::write(&path, vec![7; 3 << 20])?;
+/// let file = Local.open(&path, Caching::Cached)?;
+/// let rates = store_rates(&*file, 3 << 20)?;
+/// assert!(rates.latency_s >= 0.0 && rates.read > 0.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn store_rates(file: &dyn ReadFile, bytes: u64) -> Result<StoreRates> {
+    let mut latencies = Vec::new();
+    for _ in 0..3 {
+        let began = Instant::now();
+        file.read_at(&mut [0], 0)?;
+        latencies.push(began.elapsed());
+    }
+    latencies.sort_unstable(); // the first one may have waited for a connection
+    let began = Instant::now();
+    let offsets: Vec<u64> = (0..bytes).step_by(TRIED_BYTES).take(1000).collect();
+    let read = at_once(&offsets, RANGES_AT_ONCE, |offset| {
+        if began.elapsed() > TRIED_FOR {
+            return Ok(0);
+        }
+        file.read_at(&mut vec![0; TRIED_BYTES], *offset)
+    })?;
+    let read: usize = read.iter().sum();
+    Ok(StoreRates {
+        latency_s: latencies.get(1).map_or(0.0, Duration::as_secs_f64),
+        read: read as f64 / began.elapsed().as_secs_f64().max(1e-9),
+    })
 }
 
 /// Writes `bytes` to a new file, reads them back past the cache and from it; `path` is as for [`device_floor`].

@@ -109,6 +109,7 @@ pub(super) fn run_native(
 /// What a job would do.
 pub(super) fn explain(job: &Job<'_>, spec: &MapReduceSpec) -> Result<Explanation> {
     spec.check()?;
+    job.reads(&spec.files, spec.input_bytes())?;
     let (numbers, _) = spec.numbers(job.room(), job.workers)?;
     explain::of_plan(job, spec, &numbers)
 }

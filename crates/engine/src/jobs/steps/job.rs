@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 use std::time::Instant;
 
 use super::asked::{Asked, Output};
+use super::far::{FarInput, far_inputs};
 use super::replayed::ReplayedHistory;
 use crate::budget::{Budget, Process, Room, available_bytes};
 use crate::error::{Error, JobOption, Kind, Result, show_bytes};
@@ -50,6 +51,8 @@ pub(in crate::jobs) struct Job<'a> {
     pub(in crate::jobs) runner_bytes: u64,
     /// The memory to plan with, once it is asked for.
     room: OnceCell<Room>,
+    /// What is read from stores of others, once the input is known.
+    pub(super) far: OnceCell<Vec<FarInput>>,
     began: Instant,
     used_before: Used,
     requests_before: RequestCounts,
@@ -82,6 +85,7 @@ impl<'a> Job<'a> {
             began_bytes: resident_bytes().0,
             runner_bytes: 0,
             room: OnceCell::new(),
+            far: OnceCell::new(),
             began: Instant::now(),
             used_before: watched.tree().used(),
             requests_before: environment.store.requests().counts(),
@@ -196,6 +200,9 @@ impl<'a> Job<'a> {
     /// The budget, and what the process holds of it when this is first asked, which is once the input is known: the names
     /// of many files are memory, too, and are written to the history.
     pub(in crate::jobs) fn room_for(&self, files: &[InputFile]) -> Room {
+        if !files.is_empty() {
+            self.far.get_or_init(|| far_inputs(files));
+        }
         *self.room.get_or_init(|| {
             let process = self.environment.process;
             let held_bytes = match process {

@@ -13,6 +13,7 @@
 mod asked;
 mod directory;
 pub(super) mod explain;
+mod far;
 mod job;
 mod output;
 mod places;

@@ -1,0 +1,168 @@
+//! What `explain` says of stores of others: bytes and requests of each, and how the inputs' answer now.
+//!
+//! Nothing is written for it. The rule for the number of requests: one for about 8 MB, one for each file at least; a sort
+//! samples besides, and an upload begins, is sent in parts, is completed and looked at.
+
+use std::collections::BTreeMap;
+
+use super::asked::Output;
+use super::job::Job;
+use crate::error::Result;
+use crate::plan::explain::{Explanation, PlannedStore};
+use crate::storage::Caching;
+use crate::storage::input::InputFile;
+use crate::storage::location::Location;
+use crate::storage::objects::part_bytes;
+use crate::storage::probe::store_rates;
+use crate::storage::read_ahead::RANGE_BYTES;
+
+/// Requests of an upload beside its parts: it begins, is completed, and its object is looked at.
+const OF_UPLOAD: u64 = 3;
+
+/// What is read from one store.
+#[derive(Debug)]
+pub(super) struct FarInput {
+    place: String,
+    /// Nothing of one store among several, whose files are not looked at.
+    bytes: Option<u64>,
+    files: u64,
+    /// One of its longest files, to try.
+    longest: InputFile,
+}
+
+fn place_of(location: &Location) -> String {
+    let scheme = location.scheme().unwrap_or_default();
+    format!("{scheme}://{}", location.authority())
+}
+
+/// The inputs that are not on this machine, by their stores.
+pub(super) fn far_inputs(files: &[InputFile]) -> Vec<FarInput> {
+    let mut found = BTreeMap::<String, FarInput>::new();
+    for file in files.iter().filter(|file| file.path.is_remote()) {
+        let place = place_of(&file.path);
+        let far = found.entry(place.clone()).or_insert_with(|| FarInput {
+            place,
+            bytes: Some(0),
+            files: 0,
+            longest: file.clone(),
+        });
+        far.bytes = far.bytes.map(|bytes| bytes + file.stat.bytes);
+        far.files += 1;
+        if file.stat.bytes > far.longest.stat.bytes {
+            far.longest = file.clone();
+        }
+    }
+    found.into_values().collect()
+}
+
+/// Requests that read so many bytes of so many files, at most.
+fn requests_of(bytes: u64, files: u64) -> u64 {
+    bytes / RANGE_BYTES as u64 + files
+}
+
+impl Job<'_> {
+    /// Notes inputs of which only names and the sum of their bytes are known.
+    pub(in crate::jobs) fn reads(&self, files: &[Location], bytes: u64) -> Result<()> {
+        let mut found = BTreeMap::<String, FarInput>::new();
+        for path in files.iter().filter(|path| path.is_remote()) {
+            let place = place_of(path);
+            if let Some(far) = found.get_mut(&place) {
+                far.files += 1;
+            } else if let Some(stat) = self.store().stat(path)? {
+                let far = FarInput {
+                    place: place.clone(),
+                    bytes: None,
+                    files: 1,
+                    longest: InputFile {
+                        path: path.clone(),
+                        stat,
+                    },
+                };
+                found.insert(place, far);
+            }
+        }
+        let mut found: Vec<FarInput> = found.into_values().collect();
+        if let [far] = found.as_mut_slice()
+            && files.iter().all(Location::is_remote)
+        {
+            far.bytes = Some(bytes);
+        }
+        self.far.get_or_init(|| found);
+        Ok(())
+    }
+
+    /// The stores of others that a job like `explained` reads from, which are tried, and writes to.
+    pub(in crate::jobs) fn stores_of(&self, explained: &Explanation) -> Result<Vec<PlannedStore>> {
+        let mut stores = Vec::new();
+        for far in self.far.get().into_iter().flatten() {
+            let file = self.store().open_input(&far.longest, Caching::Cached)?;
+            let bytes = far.longest.stat.bytes;
+            let tried = (bytes > 0)
+                .then(|| store_rates(&*file, bytes))
+                .transpose()?;
+            stores.push(PlannedStore {
+                place: far.place.clone(),
+                purpose: "input",
+                bytes: far.bytes,
+                requests: far.bytes.map(|bytes| requests_of(bytes, far.files)),
+                tried,
+            });
+        }
+        let output = self.asked.output.map(Output::path);
+        if let Some(output) = output.filter(|output| output.is_remote()) {
+            let bytes = explained.stages.last().and_then(|stage| stage.writes);
+            let parts = explained.parts.max(1) as u64;
+            let requests = |bytes: u64| {
+                let part = bytes.div_ceil(parts);
+                parts * (OF_UPLOAD + part.div_ceil(part_bytes(part)).max(1)) + OF_UPLOAD + 1
+            };
+            stores.push(PlannedStore {
+                place: place_of(output),
+                purpose: "output",
+                bytes,
+                requests: bytes
+                    .filter(|_| self.store().sends_parts(output))
+                    .map(requests),
+                tried: None,
+            });
+        }
+        Ok(stores)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::{FileKind, Stat};
+
+    #[test]
+    fn requests_are_one_for_8_mb_and_one_for_each_file_at_least() {
+        let file = |path: &str, bytes| InputFile {
+            path: path.into(),
+            stat: Stat {
+                kind: FileKind::File,
+                bytes,
+                modified_ns: 0,
+                identity: (0, 0),
+            },
+        };
+        let found = far_inputs(&[
+            file("s3://b/a", 80_000_000),
+            file("/local", 5),
+            file("s3://b/c", 1),
+            file("s3://d/a", 100_000_000),
+        ]);
+        let found: Vec<_> = found
+            .iter()
+            .map(|far| (&*far.place, far.bytes, far.files, far.longest.stat.bytes))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("s3://b", Some(80_000_001), 2, 80_000_000),
+                ("s3://d", Some(100_000_000), 1, 100_000_000)
+            ]
+        );
+        assert_eq!((requests_of(80_000_001, 2), requests_of(0, 3)), (12, 3));
+    }
+}
