@@ -45,7 +45,7 @@ ALIKE = ("command", "status", "input_bytes", "output_bytes", "records", "duplica
 ALIKE += ("checksum", "parts", "user_counters", "report", "misorders")
 
 #: Beginnings of counters that say how it was done.
-UNLIKE = ("CPU", "DEVICE", "SPILLED", "FILE_BYTES", "MERGE", "TOTAL_LAUNCHED")
+UNLIKE = ("CPU", "DEVICE", "STORE", "SPILLED", "FILE_BYTES", "MERGE", "TOTAL_LAUNCHED")
 
 TIMEOUT_S = 60
 
@@ -85,9 +85,9 @@ class Ground:
         if not self.is_far or not _core.exists(self.location(path)):
             return
         path.mkdir(exist_ok=True)
-        for found in _core.children(self.location(path)):
+        for found, state in _core.Listing(self.location(path)):
             copy = path / found.rpartition("/")[2]
-            is_directory, _, _ = _core.stat(found) or (False, 0, 0)
+            is_directory, _, _ = state or _core.stat(found) or (False, 0, 0)
             if is_directory:
                 self.fetch(copy)
             else:
