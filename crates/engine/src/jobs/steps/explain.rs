@@ -2,11 +2,12 @@
 //! different of a kind stands in the kind's `explain.rs`.
 
 use super::asked::Output;
+use super::far::{far_names, planned_input, planned_output};
 use super::job::Job;
 use crate::commit::notice_of_runs;
 use crate::error::Result;
 use crate::names::spell;
-use crate::plan::explain::{Explanation, PlannedDisk, PlannedMemory, PlannedStage};
+use crate::plan::explain::{Explanation, PlannedDisk, PlannedMemory, PlannedStage, PlannedStore};
 use crate::plan::sort::reduce_bytes;
 use crate::plan::spill::MemoryLayout;
 use crate::storage::location::Location;
@@ -29,6 +30,26 @@ impl<'a> Job<'a> {
             input_bytes,
             ..Explanation::default()
         }
+    }
+
+    /// Notes inputs of which only names and the sum of their bytes are known.
+    pub(in crate::jobs) fn reads(&self, files: &[Location], bytes: u64) -> Result<()> {
+        let found = far_names(self.store(), files, bytes)?;
+        self.far.get_or_init(|| found);
+        Ok(())
+    }
+
+    /// The stores of others that a job like `explained` reads from, which are tried, and writes to.
+    pub(in crate::jobs) fn stores_of(&self, explained: &Explanation) -> Result<Vec<PlannedStore>> {
+        let inputs = self.far.get().into_iter().flatten();
+        let mut stores: Vec<_> = inputs
+            .map(|far| planned_input(self.store(), far))
+            .collect::<Result<_>>()?;
+        let output = self.asked.output.map(Output::path);
+        if let Some(output) = output.filter(|output| output.is_remote()) {
+            stores.push(planned_output(self.store(), output, explained));
+        }
+        Ok(stores)
     }
 
     /// The same with what the process holds of the budget before the job's work begins.

@@ -5,8 +5,6 @@
 
 use std::collections::BTreeMap;
 
-use super::asked::Output;
-use super::job::Job;
 use crate::error::Result;
 use crate::plan::explain::{Explanation, PlannedStore};
 use crate::storage::Caching;
@@ -15,6 +13,7 @@ use crate::storage::location::Location;
 use crate::storage::objects::part_bytes;
 use crate::storage::probe::store_rates;
 use crate::storage::read_ahead::RANGE_BYTES;
+use crate::storage::stores::Stores;
 
 /// Requests of an upload beside its parts: it begins, is completed, and its object is looked at.
 const OF_UPLOAD: u64 = 3;
@@ -60,73 +59,65 @@ fn requests_of(bytes: u64, files: u64) -> u64 {
     bytes / RANGE_BYTES as u64 + files
 }
 
-impl Job<'_> {
-    /// Notes inputs of which only names and the sum of their bytes are known.
-    pub(in crate::jobs) fn reads(&self, files: &[Location], bytes: u64) -> Result<()> {
-        let mut found = BTreeMap::<String, FarInput>::new();
-        for path in files.iter().filter(|path| path.is_remote()) {
-            let place = place_of(path);
-            if let Some(far) = found.get_mut(&place) {
-                far.files += 1;
-            } else if let Some(stat) = self.store().stat(path)? {
-                let far = FarInput {
-                    place: place.clone(),
-                    bytes: None,
-                    files: 1,
-                    longest: InputFile {
-                        path: path.clone(),
-                        stat,
-                    },
-                };
-                found.insert(place, far);
-            }
-        }
-        let mut found: Vec<FarInput> = found.into_values().collect();
-        if let [far] = found.as_mut_slice()
-            && files.iter().all(Location::is_remote)
-        {
-            far.bytes = Some(bytes);
-        }
-        self.far.get_or_init(|| found);
-        Ok(())
-    }
-
-    /// The stores of others that a job like `explained` reads from, which are tried, and writes to.
-    pub(in crate::jobs) fn stores_of(&self, explained: &Explanation) -> Result<Vec<PlannedStore>> {
-        let mut stores = Vec::new();
-        for far in self.far.get().into_iter().flatten() {
-            let file = self.store().open_input(&far.longest, Caching::Cached)?;
-            let bytes = far.longest.stat.bytes;
-            let tried = (bytes > 0)
-                .then(|| store_rates(&*file, bytes))
-                .transpose()?;
-            stores.push(PlannedStore {
-                place: far.place.clone(),
-                purpose: "input",
-                bytes: far.bytes,
-                requests: far.bytes.map(|bytes| requests_of(bytes, far.files)),
-                tried,
-            });
-        }
-        let output = self.asked.output.map(Output::path);
-        if let Some(output) = output.filter(|output| output.is_remote()) {
-            let bytes = explained.stages.last().and_then(|stage| stage.writes);
-            let parts = explained.parts.max(1) as u64;
-            let requests = |bytes: u64| {
-                let part = bytes.div_ceil(parts);
-                parts * (OF_UPLOAD + part.div_ceil(part_bytes(part)).max(1)) + OF_UPLOAD + 1
+/// Those of which only names and the sum of their bytes are known.
+pub(super) fn far_names(stores: &Stores, names: &[Location], bytes: u64) -> Result<Vec<FarInput>> {
+    let mut found = BTreeMap::<String, FarInput>::new();
+    for path in names.iter().filter(|path| path.is_remote()) {
+        let place = place_of(path);
+        if let Some(far) = found.get_mut(&place) {
+            far.files += 1;
+        } else if let Some(stat) = stores.stat(path)? {
+            let path = path.clone();
+            let far = FarInput {
+                place: place.clone(),
+                bytes: None,
+                files: 1,
+                longest: InputFile { path, stat },
             };
-            stores.push(PlannedStore {
-                place: place_of(output),
-                purpose: "output",
-                bytes,
-                requests: bytes
-                    .filter(|_| self.store().sends_parts(output))
-                    .map(requests),
-                tried: None,
-            });
+            found.insert(place, far);
         }
-        Ok(stores)
+    }
+    let mut found: Vec<FarInput> = found.into_values().collect();
+    if let [far] = found.as_mut_slice()
+        && names.iter().all(Location::is_remote)
+    {
+        far.bytes = Some(bytes);
+    }
+    Ok(found)
+}
+
+/// What is read from a store, which is tried.
+pub(super) fn planned_input(stores: &Stores, far: &FarInput) -> Result<PlannedStore> {
+    let file = stores.open_input(&far.longest, Caching::Cached)?;
+    let bytes = far.longest.stat.bytes;
+    let tried = (bytes > 0).then(|| store_rates(&*file, bytes));
+    Ok(PlannedStore {
+        place: far.place.clone(),
+        purpose: "input",
+        bytes: far.bytes,
+        requests: far.bytes.map(|bytes| requests_of(bytes, far.files)),
+        tried: tried.transpose()?,
+    })
+}
+
+/// What a job like `explained` writes to a store.
+pub(super) fn planned_output(
+    stores: &Stores,
+    output: &Location,
+    explained: &Explanation,
+) -> PlannedStore {
+    let bytes = explained.stages.last().and_then(|stage| stage.writes);
+    let parts = explained.parts.max(1) as u64;
+    let requests = |bytes: u64| {
+        let part = bytes.div_ceil(parts);
+        parts * (OF_UPLOAD + part.div_ceil(part_bytes(part)).max(1)) + OF_UPLOAD + 1
+    };
+    PlannedStore {
+        place: place_of(output),
+        purpose: "output",
+        bytes,
+        requests: bytes.filter(|_| stores.sends_parts(output)).map(requests),
+        tried: None,
     }
 }
 
