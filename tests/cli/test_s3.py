@@ -110,6 +110,20 @@ def test_options_say_where_the_store_is(
     assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
 
 
+def test_options_of_stores_outlive_a_kill(
+    bucket: Bucket, server: Server, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AWS_ENDPOINT_URL")
+    option = ("--store-option", f"endpoint={server.endpoint}")
+    run("teragen", "300k", bucket.url("in"), *option)
+    command = ["terasort", bucket.url("in"), bucket.url("out"), *option, *RUNS]
+    killed = killed_in_a_store(begun, [*command, "--history"], home, kills=2)
+    assert killed > 0
+    found = report("teravalidate", bucket.url("out"), "--against", bucket.url("in"), *option)
+    assert found["records"] == 300_000
+    assert bucket.uploads() == []
+
+
 def test_explain_says_what_is_asked_and_how_the_store_answers(bucket: Bucket) -> None:
     run("teragen", "200k", bucket.url("in"), "--files", "2")
     for command in (("terasort",), ("wordcount",)):
