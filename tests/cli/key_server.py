@@ -1,7 +1,7 @@
 """A stub of S3 that has any number of keys: its listings are made as they are asked for.
 
 No server keeps a million objects for a test. What is asked of this one is a page of ListObjectsV2,
-whose continuation token is the number of the page; all else is not there.
+whose continuation token is the number of the page, or a range of an object.
 """
 
 import threading
@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
 PAGE = 1000
+OBJECT_BYTES = 100
 
 _OBJECT = (
     "<Contents><Key>in/part-PAGEZ-{number:05}.tbl</Key><LastModified>2026-01-02T03:04:05.000Z"
@@ -34,11 +35,24 @@ class _Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(body)
 
+    def _send_range(self, number: int) -> None:
+        first, _, last = self.headers["Range"].removeprefix("bytes=").partition("-")
+        end = min(int(last) + 1, OBJECT_BYTES)
+        self.send_response(206)
+        self.send_header("ETag", f'"{number:032x}"')
+        self.send_header("Content-Range", f"bytes {first}-{end - 1}/{OBJECT_BYTES}")
+        self.send_header("Content-Length", str(end - int(first)))
+        self.end_headers()
+        self.wfile.write(b"x" * (end - int(first)))
+
     def do_HEAD(self) -> None:
         self._end(404, "")
 
     def do_GET(self) -> None:
-        asked = parse_qs(urlsplit(self.path).query)
+        url = urlsplit(self.path)
+        asked = parse_qs(url.query)
+        if url.path.endswith(".tbl"):
+            return self._send_range(int(url.path[-9:-4]))
         if asked.get("prefix") != ["in/"]:
             return self._end(200, "<ListBucketResult/>")
         page = int(asked.get("continuation-token", ["0"])[0])

@@ -1,7 +1,8 @@
 """Listings of more keys than anybody wants in memory."""
 
-import os
+import re
 import subprocess
+import time
 from pathlib import Path
 
 from .harness import GRISTMILL, clean_environment
@@ -12,15 +13,22 @@ MANY_KEYS = 1_000_000
 
 
 def peak_bytes(*command: str | Path, out: Path, **environment: str) -> int:
-    """Run a command line to its end; returns its peak of memory."""
+    """Run a command line to its end; returns its peak of memory, looked at again and again.
+
+    (What a process is told of a child's peak when it waits for it has its own in it.)
+    """
+    peak = 0
     with out.open("wb") as stdout:
         process = subprocess.Popen(
             [GRISTMILL, *command], stdout=stdout, env=clean_environment(**environment)
         )
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = status
-    assert status == 0
-    return used.ru_maxrss * 1024
+    while process.poll() is None:
+        status = Path(f"/proc/{process.pid}/status").read_text()
+        if found := re.search(r"VmHWM:\s+(\d+) kB", status):
+            peak = int(found[1]) * 1024
+        time.sleep(0.01)
+    assert process.returncode == 0
+    return peak
 
 
 def test_a_listing_takes_no_memory_for_its_keys(tmp_path: Path) -> None:
@@ -31,7 +39,7 @@ def test_a_listing_takes_no_memory_for_its_keys(tmp_path: Path) -> None:
     assert len(lines) == KEYS
     assert lines[-1].endswith("s3://bucket/in/part-000099-00999.tbl")
     assert "2026-01-02" in lines[0]
-    assert peak < 80_000_000
+    assert 20_000_000 < peak < 80_000_000
 
 
 def test_a_plan_of_many_inputs_takes_little_of_each(tmp_path: Path) -> None:
@@ -40,4 +48,4 @@ def test_a_plan_of_many_inputs_takes_little_of_each(tmp_path: Path) -> None:
         out = tmp_path / "plan"
         peak = peak_bytes(*command, "--memory", "1G", out=out, **environment)
     assert '"files": 1000000' in out.read_text()
-    assert peak < 200_000_000
+    assert 100_000_000 < peak < 200_000_000

@@ -16,9 +16,10 @@ use crate::error::Result;
 use crate::hadoop::script::input::{FileSource, Format};
 use crate::hadoop::value::Class;
 use crate::lines::{Ends, Lines};
-use crate::split::check_length;
 use crate::split::text::codec_of;
-use crate::storage::input::{FileRange, SplitFile};
+use crate::split::{asked_at_once, check_length};
+use crate::storage::at_once::at_once;
+use crate::storage::input::{FileRange, InputFile, SplitFile};
 use crate::storage::local::not_there;
 use crate::storage::location::Location;
 use crate::storage::stores::Stores;
@@ -78,27 +79,29 @@ struct Made {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn split(store: &Stores, request: &SplitRequest) -> Result<Splits> {
-    let mut files = Vec::new();
-    for path in &request.files {
+    let look = |path: &Location| {
         let stat = store
             .stat(path)?
             .ok_or_else(|| not_there("find the input", path.as_typed()))?;
-        check_length(store, path, stat.bytes)?;
-        let codec = match (stat.bytes, &request.format) {
-            (0, _) => missing_data(request, path),
+        let (path, bytes) = (path.clone(), stat.bytes);
+        check_length(store, &path, bytes)?;
+        let codec = match (bytes, &request.format) {
+            (0, _) => missing_data(request, &path),
             (_, Format::Sequence { .. }) => None, // compressed within, if at all
-            _ => codec_of(store, path)?,
+            _ => {
+                let path = path.clone();
+                codec_of(store, &InputFile { path, stat })?
+            }
         };
-        files.push(FileRange {
-            file: SplitFile {
-                path: path.clone(),
-                bytes: stat.bytes,
-                codec,
-            },
+        let file = SplitFile { path, bytes, codec };
+        Ok(FileRange {
+            file,
             offset: 0,
-            bytes: stat.bytes,
-        });
-    }
+            bytes,
+        })
+    };
+    let most = request.files.first().map_or(1, asked_at_once);
+    let files = at_once(&request.files, most, look)?;
     let mut made = match (request.lines, request.combine) {
         (Some(lines), _) => by_lines(store, &files, lines.max(1))?,
         (_, Some(most)) => combined(&files, most),

@@ -41,12 +41,14 @@ use crate::storage::{BLOCK_BYTES, Caching, FileKind};
 /// # Ok::<(), gristmill_engine::Error>(())
 /// ```
 pub fn input_files(stores: &Stores, names: &[Location]) -> Result<Vec<InputFile>> {
+    let most = names.first().map_or(1, asked_at_once);
+    let found = at_once(names, most, |name| match files_of(stores, name)? {
+        Named::Files(found) => Ok(found),
+        Named::Other => Err(not_a_file(name)),
+    })?;
     let mut files = Vec::new();
-    for name in names {
-        match files_of(stores, name)? {
-            Named::Files(found) => append(&mut files, found),
-            Named::Other => return Err(not_a_file(name)),
-        }
+    for found in found {
+        append(&mut files, found);
     }
     Ok(files)
 }
@@ -138,7 +140,7 @@ fn files_at(stores: &Stores, found: &Found) -> Result<Named> {
 }
 
 /// How many files that lie with this one are looked at at once: a disk answers at once.
-fn asked_at_once(path: &Location) -> usize {
+pub fn asked_at_once(path: &Location) -> usize {
     if path.is_remote() { SHORT_AT_ONCE } else { 1 }
 }
 

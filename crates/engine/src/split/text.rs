@@ -9,13 +9,13 @@
 //! Splits are a function of the files' sizes and the options alone. They tile every file: the bytes that their readers
 //! consume, all together, are the bytes of the files.
 
-use super::check_length;
 use super::lines::{LineOptions, LineReader};
+use super::{asked_at_once, check_length};
 use crate::codec::{self, Codec, Coding, SNIFF_BYTES, detect};
 use crate::error::Result;
 use crate::storage::Caching;
+use crate::storage::at_once::at_once;
 use crate::storage::input::{FileRange, InputFile, SplitFile};
-use crate::storage::location::Location;
 use crate::storage::stores::Stores;
 
 /// What one task reads.
@@ -89,13 +89,16 @@ pub fn text_splits(
     let slop = step + step / 10;
     let mut splits = Vec::new();
     let (mut shared, mut shared_bytes) = (TextSplit::new(), 0);
-    for file in files {
-        if file.stat.bytes == 0 {
-            check_length(store, &file.path, 0)?;
+    let most = files.first().map_or(1, |file| asked_at_once(&file.path));
+    let codecs = at_once(files, most, |file| match file.stat.bytes {
+        0 => check_length(store, &file.path, 0).map(|()| None),
+        _ => codec_of(store, file),
+    })?;
+    for (file, codec) in files.iter().zip(codecs) {
+        let bytes = file.stat.bytes;
+        if bytes == 0 {
             continue;
         }
-        let codec = codec_of(store, &file.path)?;
-        let bytes = file.stat.bytes;
         let piece = |offset, bytes| FileRange {
             file: SplitFile {
                 path: file.path.clone(),
@@ -169,10 +172,11 @@ pub fn open_lines(stores: &Stores, piece: &FileRange, options: &LineOptions) -> 
 ///
 /// # Errors
 /// It cannot be read, or is not compressed as its name says.
-pub fn codec_of(stores: &Stores, file: &Location) -> Result<Option<Codec>> {
+pub fn codec_of(stores: &Stores, file: &InputFile) -> Result<Option<Codec>> {
     let mut first = vec![0; SNIFF_BYTES];
-    let read = stores.open(file, Caching::Cached)?.read_at(&mut first, 0)?;
-    detect(file.as_typed(), &first[..read])
+    let opened = stores.open_input(file, Caching::Cached)?;
+    let read = opened.read_at(&mut first, 0)?;
+    detect(file.path.as_typed(), &first[..read])
 }
 
 #[cfg(test)]

@@ -39,6 +39,8 @@ use crate::plan::explain::Explanation;
 use crate::plan::mapreduce::{Command, MapReduceSpec};
 use crate::plan::table::{CommandSpec, Common, Options};
 use crate::record::shape::{Pairs, Shape};
+use crate::split::asked_at_once;
+use crate::storage::at_once::at_once;
 use crate::storage::input::InputFile;
 use crate::storage::local::not_there;
 use crate::storage::location::Location;
@@ -244,6 +246,8 @@ fn files(store: &Stores, spec: &MapReduceSpec) -> Result<Vec<InputFile>> {
             stat,
         })
     };
-    let all = spec.files.iter().chain(&spec.side_files);
-    all.map(file).collect()
+    let most = spec.files.first().map_or(1, asked_at_once);
+    let mut files = at_once(&spec.files, most, file)?;
+    files.append(&mut at_once(&spec.side_files, 1, file)?);
+    Ok(files)
 }
