@@ -50,7 +50,7 @@ def parts(folder: Path) -> dict[str, bytes]:
 def counters(said: str) -> dict[str, str]:
     """Those that do not tell how long it took, or where bytes went."""
     found = dict(re.findall(r"^\t\t(\w+)=(\d+)$", said, re.MULTILINE))
-    unlike = ("CPU", "MILLIS", "FILE_BYTES", "DEVICE")
+    unlike = ("CPU", "MILLIS", "FILE_BYTES", "DEVICE", "STORE")
     return {name: value for name, value in found.items() if not any(map(name.count, unlike))}
 
 
