@@ -278,6 +278,7 @@ def grounds(
         for path in far.inputs.rglob("*"):
             if path.is_file():
                 _core.put_file(path, far.location(path))
+        cluster.tell("mode", "777", "/places")  # who this process is, earlier tests have decided
         grounds["hdfs"] = far
     yield grounds
     for ground in grounds.values():
