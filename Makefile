@@ -47,10 +47,14 @@ demo: build ## a small job from generating to validating, with what it prints
 
 test: build $(VENV)/.develop $(if $(shell command -v go),test-servers) ## run the tests: engine (unit, integration, doc), then Python
 	cargo test --locked --workspace
-	$(BIN)/python -m pytest --reruns 1 -r fER
+	$(BIN)/python -m pytest $(SEVERAL) --reruns 2 -r fER
 
 test-nfs: build $(VENV)/.develop ## run the tests of NFS: two emulated machines, and a server (root, on Debian; CONTRIBUTING.md)
 	$(BIN)/python -m pytest -o addopts="$(PYTEST_OPTIONS)" -r fER tests/nfs
+
+# Tests of clusters and of killed jobs wait most of their time, so there are more processes than cores.
+# Which tests stay together: tests/conftest.py.
+SEVERAL := --numprocesses 3 --dist loadscope
 
 PYTEST_OPTIONS := --import-mode=importlib --strict-markers --strict-config
 

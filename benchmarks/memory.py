@@ -38,6 +38,9 @@ SHARES = (0.3, 10.0)
 """The input as a multiple of the budget."""
 WORDCOUNT_BUDGET_MIN = 24_000_000
 """Two workers that count words need 21 MB."""
+CODECS = ("none", "none", "lz4", "zstd")
+COMPRESSED_BYTES = 5_000_000
+"""Two workers that compress runs need so much more."""
 LOOK_EVERY_S = 0.001
 
 WORDS = """
@@ -51,7 +54,8 @@ def words(line):
 job = gm.Job(gm.text(sys.argv[1]), map=words, reduce=gm.sum(), output=gm.tsv(sys.argv[2]))
 if __name__ == "__main__":
     shown = True if sys.stderr.isatty() else None
-    job.run(memory=sys.argv[3], progress=shown, history="--history" in sys.argv)
+    options = {"memory": sys.argv[3], "compress_runs": sys.argv[4]}
+    job.run(**options, progress=shown, history="--history" in sys.argv)
 """
 
 
@@ -63,6 +67,8 @@ class Drawn:
     budget: int
     input_bytes: int
     terminal: bool
+    codec: str = "none"
+    """What compresses its runs."""
     killed_after_s: float = 0
     """When it is killed, to be resumed; 0: never."""
 
@@ -95,11 +101,15 @@ def draw(chance: random.Random, most_bytes: int, *, resumed: bool = False) -> Dr
     kind = chance.choice(KINDS)
     if kind == "wordcount":
         budget = max(budget, WORDCOUNT_BUDGET_MIN)
+    codec = chance.choice(CODECS)
+    if codec != "none":
+        budget += COMPRESSED_BYTES
     return Drawn(
         kind=kind,
         budget=budget,
         input_bytes=wanted // 100 * 100,
         terminal=chance.random() < 0.5,
+        codec=codec,
         killed_after_s=chance.uniform(0.3, 1.5) if resumed and kind != "pipe" else 0,
     )
 
@@ -131,6 +141,10 @@ def is_worker(process: str, parent: int) -> bool:
 def command_of(drawn: Drawn, folder: Path) -> list[str]:
     """The command line of a job; its input is made to size."""
     out, memory = str(folder / "out"), [str(drawn.budget)]
+    if drawn.kind == "words":
+        memory.append(drawn.codec)
+    else:
+        memory += ["--compress-runs", drawn.codec]
     if drawn.killed_after_s:
         memory.append("--history")
     if drawn.kind == "terasort":
@@ -262,7 +276,7 @@ def say(number: int, seen: Seen) -> None:
     print(
         f"{number:3}  {drawn.kind:<8}  {drawn.input_bytes / 1e6:6.1f} MB  budget"
         f" {drawn.budget / 1e6:7.1f}  peak {seen.peak_bytes / 1e6:7.1f}  {share:4.0%}"
-        f"  {'terminal' if drawn.terminal else '        '}"
+        f"  {'terminal' if drawn.terminal else '        '}  {drawn.codec:<4}"
         f"  {'resumed' if drawn.killed_after_s else '       '}  {seen.wall_s:5.1f} s{verdict}",
         flush=True,
     )

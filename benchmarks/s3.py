@@ -3,12 +3,15 @@
     python benchmarks/s3.py --rows 10m --pairs 3
     python benchmarks/s3.py --rows 10m --latency-ms 50
     python benchmarks/s3.py --rows 50m --gbit 1
+    python benchmarks/s3.py --text 200 --latency-ms 50
+    python benchmarks/s3.py --text 10 --files 1000 --latency-ms 50
 
 The server is versitygw, on the same machine; rclone and the AWS CLI with its CRT (`pip install
 awscli awscrt`) download and upload, and the faster one counts. With `--gbit`, the server is behind
 a link that is so fast each way. With `--latency-ms`, requests go through a proxy that holds each of
-them for so long, and each sort is paired with one through the same proxy without that. Raw results
-go to benchmarks/results/.
+them for so long, and each sort is paired with one through the same proxy without that. With
+`--text` the jobs are a `wordcount` and one of Python functions, of so many MB of lines in `--files`
+objects. Raw results go to benchmarks/results/.
 """
 
 import argparse
@@ -117,7 +120,8 @@ def delayed(endpoint: str, latency_ms: float) -> Generator[tuple[str, Proxy]]:
         left = asyncio.all_tasks(loop)
         for task in left:
             task.cancel()
-        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        if left:  # nothing has a loop of its own
+            loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
         server.close()
         loop.close()
 
@@ -140,6 +144,43 @@ def sort(server: Server, scratch: Path, endpoint: str) -> float:
     environment = {**server.environment, "AWS_ENDPOINT_URL": endpoint}
     command = [GRISTMILL, "terasort", "s3://bench/in", "s3://bench/out", "--overwrite"]
     return timed(*command, "--spill-dir", scratch, **environment)
+
+
+JOB = """
+import gristmill as gm
+
+
+def words(line):
+    yield line[:3], 1
+
+
+def job(input, output):
+    return gm.Job(gm.text(input), map=words, reduce=gm.sum(), output=gm.tsv(output))
+"""
+
+
+def write_text(folder: Path, megabytes: float, files: int) -> None:
+    """Write lines of words to so many files."""
+    folder.mkdir(parents=True)
+    words = [f"word{number * 7919 % 5000}" for number in range(20_000)]
+    lines = (" ".join(words[at : at + 12]) + "\n" for at in range(0, len(words), 12))
+    block = "".join(lines).encode()
+    size = int(megabytes * 1e6 / files)
+    whole = block * (size // len(block) + 1)
+    for number in range(files):
+        (folder / f"{number:05}.txt").write_bytes(whole[: whole.rfind(b"\n", 0, size) + 1])
+
+
+def count(kind: str, server: Server, scratch: Path, endpoint: str) -> float:
+    """Count words, or beginnings of lines, of all text in the bucket."""
+    environment = {**server.environment, "AWS_ENDPOINT_URL": endpoint}
+    output = scratch / "counted"
+    shutil.rmtree(output, ignore_errors=True)
+    if kind == "wordcount":
+        return timed(GRISTMILL, "wordcount", "s3://bench/text", output, **environment)
+    (scratch / "job.py").write_text(JOB)
+    command = ["run", scratch / "job.py", "--job", "job", "--input", "s3://bench/text"]
+    return timed(GRISTMILL, *command, "--output", output, **environment)
 
 
 def settings(server: Server, scratch: Path) -> dict[str, str]:
@@ -176,6 +217,19 @@ def copy(program: str, server: Server, scratch: Path) -> dict[str, float]:
     return {f"{program}_download_s": down, f"{program}_upload_s": up}
 
 
+def text_pair(server: Server, scratch: Path, latency_ms: float) -> dict[str, float]:
+    """One pair of measurements of each job of lines."""
+    found = dict[str, float]()
+    for kind in ("wordcount", "python"):
+        with delayed(server.endpoint, 0) as (endpoint, proxy):
+            near = count(kind, server, scratch, endpoint)
+            found[f"{kind}_requests"] = proxy.requests
+        with delayed(server.endpoint, latency_ms) as (endpoint, _):
+            far = count(kind, server, scratch, endpoint)
+        found |= {f"{kind}_near_s": near, f"{kind}_far_s": far, f"{kind}_ratio": far / near}
+    return {**found, "ratio": found["wordcount_ratio"]}
+
+
 def pair(server: Server, scratch: Path, latency_ms: float) -> dict[str, float]:
     """One pair of measurements."""
     if latency_ms:
@@ -197,6 +251,8 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=3)
     parser.add_argument("--latency-ms", type=float, default=0)
     parser.add_argument("--gbit", type=float, default=0, help="the link to the server (root)")
+    parser.add_argument("--text", type=float, default=0, help="MB of lines, in place of records")
+    parser.add_argument("--files", type=int, default=1, help="objects that the lines are in")
     parser.add_argument("--folder", type=Path, help="where all files are")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as made:
@@ -205,14 +261,20 @@ def main() -> None:
         (buckets / "bench").mkdir(parents=True)
         link = behind(options.gbit) if options.gbit else nullcontext(HERE)
         with link as host, serving(buckets, host) as server:
-            timed(GRISTMILL, "teragen", options.rows, "s3://bench/in", **server.environment)
+            measure = text_pair if options.text else pair
+            if options.text:
+                write_text(buckets / "bench" / "text", options.text, options.files)
+            else:
+                timed(GRISTMILL, "teragen", options.rows, "s3://bench/in", **server.environment)
             pairs: list[dict[str, float]] = []
             for _ in range(options.pairs):
-                pairs.append(pair(server, scratch, options.latency_ms))
+                pairs.append(measure(server, scratch, options.latency_ms))
                 print(json.dumps(pairs[-1]), flush=True)
     median = statistics.median(pair["ratio"] for pair in pairs)
     print(f"median ratio: {median:.2f}")
     told = {"rows": options.rows, "latency_ms": options.latency_ms, "gbit": options.gbit}
+    if options.text:
+        told = {"text_mb": options.text, "files": options.files, "latency_ms": options.latency_ms}
     told |= {"pairs": pairs, "median": median}
     name = f"s3-{datetime.now(UTC):%Y-%m-%dT%H%M%S}.json"
     (RESULTS / name).write_text(json.dumps(told, indent=1) + "\n")

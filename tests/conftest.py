@@ -9,11 +9,13 @@ from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
-from tests.cli import hdfs_server
-from tests.cli.hdfs_server import Cluster, HdfsMissing
+from tests.cli import hdfs_server, ray_cluster
+from tests.cli.hdfs_server import Cluster
+from tests.cli.ray_cluster import RayCluster
 from tests.cli.s3_server import Server, serving
-from tests.cli.servers import ServerMissing
-from tests.optional import missing, show_missing
+from tests.optional import or_missing, show_missing
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 # Histories of the jobs under test stay out of the user's own.
 os.environ["GRISTMILL_HOME"] = tempfile.mkdtemp(prefix="gristmill-home-")
@@ -31,35 +33,52 @@ settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True
 settings.load_profile("ci" if os.environ.get("CI") else "desk")
 
 
+#: Files whose tests share a server that takes long to start.
+OF_RAY = ("test_cluster", "test_doctor", "test_shipping", "test_places")
+OF_HDFS = ("test_hdfs", "test_s3_and_hdfs", "test_streaming_stores")
+
+
+class ByServer(LoadScopeScheduling):
+    """Which tests run in one process, of several: those of a server, or of a file."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        name = file.rpartition("/")[2]
+        if name.startswith(OF_RAY):
+            return "Ray"
+        return "HDFS" if name.startswith(OF_HDFS) else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByServer:
+    return ByServer(config, log)
+
+
 def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+    terminalreporter: pytest.TerminalReporter,
 ) -> None:
-    show_missing(terminalreporter, config)
+    show_missing(terminalreporter)
 
 
 @pytest.fixture(scope="session")
-def server(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Server]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server that speaks as S3 does."""
     folder = tmp_path_factory.mktemp("s3") / "buckets"
     folder.mkdir()
-    try:
-        with serving(folder) as server:
-            yield server
-    except ServerMissing as problem:
-        missing(request.config, "NOT TESTED: S3", str(problem))
+    with or_missing("S3"), serving(folder) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")
-def cluster(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Cluster]:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """HDFS on this machine, for all tests."""
     folder = tmp_path_factory.mktemp("hdfs") / "data"
     folder.mkdir()
-    try:
-        with hdfs_server.serving(folder) as cluster:
-            yield cluster
-    except HdfsMissing as problem:
-        missing(request.config, "NOT TESTED: HDFS", str(problem))
+    with or_missing("HDFS"), hdfs_server.serving(folder) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def ray() -> Iterator[RayCluster]:
+    """A Ray cluster of two nodes on this machine, for all tests."""
+    with or_missing("Ray"), ray_cluster.serving() as cluster:
+        yield cluster

@@ -1,23 +1,36 @@
 """What a test needs and a machine may lack: a loud skip for a user, a failure under CI."""
 
 import os
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import NoReturn
 
 import pytest
+from tests.cli.servers import ServerMissing
 
-_MISSING = pytest.StashKey[dict[str, str]]()
 
-
-def missing(config: pytest.Config, untested: str, problem: str) -> NoReturn:
+def missing(untested: str, problem: str) -> NoReturn:
     """End a test that cannot run: skipped, with a banner at the end; where CI=true it fails."""
-    config.stash.setdefault(_MISSING, {})[untested] = problem
     if os.environ.get("CI") == "true":
         pytest.fail(f"needed under CI: {problem}", pytrace=False)
-    pytest.skip(problem)
+    pytest.skip(f"{untested}\n{problem}")
 
 
-def show_missing(terminal: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Write the banners."""
-    for untested, problem in config.stash.get(_MISSING, {}).items():
-        terminal.section(untested, red=True, bold=True)
-        terminal.line(problem)
+@contextmanager
+def or_missing(what: str) -> Generator[None]:
+    """End a test whose server cannot be started."""
+    try:
+        yield
+    except ServerMissing as problem:
+        missing(f"NOT TESTED: {what}", str(problem))
+
+
+def show_missing(terminal: pytest.TerminalReporter) -> None:
+    """Write a banner for all that is missing; tests may have run in other processes."""
+    skipped = terminal.stats.get("skipped", [])
+    reasons = {report.longrepr[2] for report in skipped if isinstance(report.longrepr, tuple)}
+    for reason in sorted(reasons):
+        untested, _, problem = reason.removeprefix("Skipped: ").partition("\n")
+        if problem:  # else the test is for another kind of machine
+            terminal.section(untested, red=True, bold=True)
+            terminal.line(problem)

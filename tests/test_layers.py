@@ -80,6 +80,7 @@ WALLS: dict[str, tuple[re.Pattern[str], tuple[str, ...]]] = {
             "history",  # histories are local files, also of jobs whose data are elsewhere
             "jobs/resume",  # which reads and locks histories
             "task/user/streaming",  # the working folders of scripts
+            "runner/cluster/secured.rs",  # the node's certificate and its key
         ),
     ),
     "std::os": (
@@ -267,11 +268,13 @@ PYTHON_ALLOWED: dict[str, frozenset[str]] = {
     "worker": PYTHON_BASE,
     "terminal": PYTHON_BASE,
     "history": PYTHON_BASE,
-    "job": PYTHON_BASE | {"history"},
+    "cluster": PYTHON_BASE,
+    "job": PYTHON_BASE | {"history", "cluster"},
     "functions": PYTHON_BASE | {"job"},
-    "mapreduce": PYTHON_BASE | {"worker", "terminal", "history", "job"},
+    "mapreduce": PYTHON_BASE | {"worker", "terminal", "history", "job", "cluster"},
     "streaming": PYTHON_BASE | {"history", "mapreduce"},
-    "cli": PYTHON_BASE | {"terminal", "history", "job", "functions", "mapreduce", "streaming"},
+    "cli": PYTHON_BASE
+    | {"terminal", "history", "job", "functions", "mapreduce", "streaming", "cluster"},
     "__main__": frozenset({"cli"}),
 }
 

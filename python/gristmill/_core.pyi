@@ -7,6 +7,7 @@ from typing import Any, Final, Self, final
 __all__ = [
     "DEBUG_BUILD",
     "VERSION",
+    "Cluster",
     "CompressedReader",
     "CompressedWriter",
     "Emitter",
@@ -20,6 +21,7 @@ __all__ = [
     "RangeReader",
     "Values",
     "as_location",
+    "available_memory",
     "beat",
     "check_output",
     "clear_left",
@@ -50,8 +52,13 @@ __all__ = [
     "put_file",
     "remove_object",
     "remove_whole",
+    "rename",
+    "resumed_agents",
     "retry_scripts",
+    "run_agent",
     "run_tasks",
+    "set_ahead_bytes",
+    "shared_mount",
     "stat",
     "store_options",
     "use_store_options",
@@ -66,6 +73,39 @@ DEBUG_BUILD: Final[bool]
 """Whether this is an unoptimised build, which no measurement should be taken with."""
 
 @final
+class Cluster:
+    """The agents of a job on a cluster.
+
+    Args:
+        said: JSON of the job's token and of what each agent said of itself when it had begun.
+
+    Raises:
+        OSError: There is no agent.
+        ValueError: One is of another version.
+    """
+
+    def __new__(cls, said: str) -> Cluster: ...
+    def headless(self, address: str | None) -> None:
+        """Take in that the head of the cluster does not answer at this address, or that it does.
+
+        Args:
+            address: `HOST:PORT`; nothing of a head that answers.
+        """
+
+    def joined(self, number: int, hello: str) -> None:
+        """Give the job another agent, while it runs.
+
+        Args:
+            number: One that no agent of the job had.
+            hello: What the agent says of itself.
+
+        Raises:
+            ValueError: It is of another version.
+        """
+    def drained(self, number: int) -> None:
+        """Have an agent given no more tasks: its node is about to go."""
+
+@final
 class Job:
     """A job, begun when it is made, on a native thread.
 
@@ -75,6 +115,7 @@ class Job:
         job_id: The job's name.
         history: Where its history goes; it has none without it.
         work: Who runs the job's own code, for jobs that have some.
+        cluster: The agents that its tasks run in, for jobs on a cluster.
         command_line: Whether errors advise options as the command line has them (`--memory 2G`)
             or as keyword arguments (`memory="2G"`).
 
@@ -89,6 +130,7 @@ class Job:
         history: History | None = None,
         *,
         work: Executor | None = None,
+        cluster: Cluster | None = None,
         command_line: bool = False,
     ) -> Job: ...
     def wait(self, timeout_s: float) -> bool:
@@ -98,6 +140,8 @@ class Job:
 
         Where it is not known how many bytes there are, the last is 0.
         """
+    def nodes(self) -> tuple[int, int]:
+        """Return how many nodes its tasks run on, 0 on one machine, and how many tasks run."""
     def notices(self) -> list[str]:
         """Return what the user is to be told before the tasks begin, and has not been told yet."""
     def cancel(self) -> None:
@@ -147,7 +191,7 @@ class Listing:
 
     def __new__(cls, path: str | PathLike[str]) -> Listing: ...
     def __iter__(self) -> Listing: ...
-    def __next__(self) -> tuple[str, tuple[bool, int, float] | None]:
+    def __next__(self) -> tuple[str, tuple[bool, int, float, str] | None]:
         """Return the next location.
 
         Raises:
@@ -160,8 +204,12 @@ def as_location(path: str | PathLike[str]) -> str:
 def has_store(path: str | PathLike[str]) -> bool:
     """Whether there is a store for the scheme of a location."""
 
-def matching(path: str | PathLike[str]) -> list[str]:
+def matching(
+    path: str | PathLike[str],
+) -> list[tuple[str, tuple[bool, int, float, str] | None]]:
     """Return what a location, or a pattern in a store, leads to, in the order of the names.
+
+    Each comes with what `stat` says of it, where that was seen on the way.
 
     Raises:
         OSError: The store says why not.
@@ -177,15 +225,15 @@ def use_store_options(options: str | None) -> str | None:
 def store_options() -> str | None:
     """Return the options that this thread uses stores with, as JSON."""
 
-def stat(path: str | PathLike[str]) -> tuple[bool, int, float] | None:
-    """Return whether a location is a directory, its bytes, and the time of its last change.
+def stat(path: str | PathLike[str]) -> tuple[bool, int, float, str] | None:
+    """Return whether a location is a directory, its bytes, when it changed last, its version.
 
     Raises:
         OSError: The store says why not.
     """
 
 def put_file(source: str | PathLike[str], target: str | PathLike[str]) -> None:
-    """Write a file of this machine to an object.
+    """Write a file, of this machine or of a store, to an object.
 
     Raises:
         OSError: It cannot be read, or the store does not take it.
@@ -193,6 +241,13 @@ def put_file(source: str | PathLike[str], target: str | PathLike[str]) -> None:
 
 def remove_object(path: str | PathLike[str]) -> None:
     """Remove an object; nothing there is no error.
+
+    Raises:
+        OSError: The store says why not.
+    """
+
+def rename(source: str | PathLike[str], target: str | PathLike[str]) -> bool:
+    """Give something in a store another name there; false where only copying does that.
 
     Raises:
         OSError: The store says why not.
@@ -217,6 +272,9 @@ def default_file_system() -> str | None:
 
 def is_remote(path: str | PathLike[str]) -> bool:
     """Whether a location is `scheme://...`, not a path of this machine."""
+
+def set_ahead_bytes(size: int) -> None:
+    """Say how much memory readers have for what they ask of stores before they want it."""
 
 def exists(path: str | PathLike[str]) -> bool:
     """Whether something is at a location.
@@ -291,11 +349,12 @@ def dismiss_workers() -> None:
         >>> dismiss_workers()
     """
 
-def explain(spec: str, *, command_line: bool = False) -> str:
+def explain(spec: str, *, cluster: str | None = None, command_line: bool = False) -> str:
     """Return what a job would do, as JSON; nothing is written.
 
     Args:
         spec: As that of `Job`.
+        cluster: The agents that it would run in, as `gristmill.cluster.planned` has them.
         command_line: As that of `Job`.
 
     Raises:
@@ -337,11 +396,30 @@ def run_tasks(pulse: str | PathLike[str]) -> None:
         RuntimeError: The driver sent what is not a task.
     """
 
+def run_agent(spec: str, hello: Callable[[str], object]) -> None:
+    """Run an agent: a process on a node of a cluster that runs tasks of one job.
+
+    It ends with the job, or when stdin ends.
+
+    Args:
+        spec: JSON of what it is told: job, number, token, workers, address, spill directories.
+        hello: Is given what the agent says of itself, as JSON, when it has begun.
+
+    Raises:
+        OSError: It cannot listen at its address, or write to its folders.
+    """
+
 def default_memory() -> int:
     """Return the memory of a job that is given none, in bytes: 60 % of what is available.
 
     Available is what the machine has, and what every control group of this process leaves.
     """
+
+def available_memory() -> int | None:
+    """Return the memory that new work can have, in bytes, of which `default_memory` is a part."""
+
+def shared_mount(path: str | PathLike[str]) -> str | None:
+    """Return the kind of the mount that a path lies in, such as nfs4, if machines share it."""
 
 def default_workers() -> int:
     """Return the workers of a job that is given none: one for each core that it may use.
@@ -641,6 +719,22 @@ def check_output(folder: str | PathLike[str], *, overwrite: bool, command_line: 
         OSError: It cannot be looked at.
     """
 
+def resumed_agents(history: History, name: str) -> str | None:
+    """Return what must be known to begin the agents of a job that is resumed on a cluster, as JSON.
+
+    Args:
+        history: Where histories are.
+        name: As the command `resume` takes it.
+
+    Returns:
+        The job's whole name, how many tasks run at once, the folders of its runs, and the files
+        of its code; nothing of a job that ran on this machine.
+
+    Raises:
+        ValueError: No such job can be resumed.
+        OSError: Its history cannot be read, or the job is alive.
+    """
+
 def why_not_resumed(spec: str, *, program: str, keeps_code: bool) -> str | None:
     """Return why a dead job cannot be resumed, as far as its history tells; `None` if it can.
 
@@ -680,10 +774,12 @@ def plan_text(
     combine: bool,
     stride: int = 1,
 ) -> str:
-    """Return the splits of files as JSON: a list of {"bytes", "what": {"pieces": [...]}}.
+    """Return files and their splits as JSON.
+
+    {"files": [...], "splits": [{"bytes", "what": {"pieces": [...]}}, ...]}
 
     Args:
-        paths: Files, or directories whose files are read.
+        paths: Files of this machine, and what stands for files in stores, as for `find_files`.
         split_min: The least bytes of a split, where the file has them.
         split_max: The most.
         cut: Whether plain files are cut.

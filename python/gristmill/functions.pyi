@@ -19,7 +19,10 @@ def sort(
     memory: int | str | None = ...,
     workers: int | None = ...,
     runner: Literal["threads", "processes"] = ...,
+    on: Literal["local", "ray"] = ...,
+    nodes: int | None = ...,
     spill_dir: StrPath | Iterable[StrPath] | None = ...,
+    compress_runs: Literal["none", "lz4", "zstd"] = ...,
     store_option: Mapping[str, str] | Iterable[str] | None = ...,
     no_sync: bool = ...,
     replication: int | None = ...,
@@ -44,9 +47,16 @@ def sort(
             each core.
         runner: Where tasks run: in threads of this process, or in worker processes. The output does
             not depend on it. By default threads.
+        on: Where the job runs: on this machine, or on a Ray cluster (the one of RAY_ADDRESS, or of
+            this machine). The output does not depend on it. By default local.
+        nodes: On how many nodes of a cluster the job may run. The output does not depend on it. By
+            default all of them.
         spill_dir: Where sorted runs go when the input is larger than memory; repeatable: the first
             with room is used. By default beside the output, or where the job is begun if the output
             is not on a disk of this machine.
+        compress_runs: How sorted runs on disk are compressed: lz4 takes little CPU time, zstd makes
+            them smaller. Spares space for runs, and time where their disk is slow. The output does
+            not depend on it. By default none.
         store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
             (path or virtual), connect_timeout and request_timeout (seconds),
             max_concurrent_requests. By default as the environment and ~/.aws say.
@@ -89,6 +99,8 @@ def teragen(
     memory: int | str | None = ...,
     workers: int | None = ...,
     runner: Literal["threads", "processes"] = ...,
+    on: Literal["local", "ray"] = ...,
+    nodes: int | None = ...,
     split_size: int | str | None = ...,
     store_option: Mapping[str, str] | Iterable[str] | None = ...,
     overwrite: bool = ...,
@@ -113,6 +125,10 @@ def teragen(
             each core.
         runner: Where tasks run: in threads of this process, or in worker processes. The output does
             not depend on it. By default threads.
+        on: Where the job runs: on this machine, or on a Ray cluster (the one of RAY_ADDRESS, or of
+            this machine). The output does not depend on it. By default local.
+        nodes: On how many nodes of a cluster the job may run. The output does not depend on it. By
+            default all of them.
         split_size: Bytes of a task's work, such as 64M, to find what a storage does best. The
             output does not depend on it. By default follows from the input.
         store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
@@ -152,7 +168,10 @@ def terasort(
     memory: int | str | None = ...,
     workers: int | None = ...,
     runner: Literal["threads", "processes"] = ...,
+    on: Literal["local", "ray"] = ...,
+    nodes: int | None = ...,
     spill_dir: StrPath | Iterable[StrPath] | None = ...,
+    compress_runs: Literal["none", "lz4", "zstd"] = ...,
     split_size: int | str | None = ...,
     store_option: Mapping[str, str] | Iterable[str] | None = ...,
     overwrite: bool = ...,
@@ -174,9 +193,16 @@ def terasort(
             each core.
         runner: Where tasks run: in threads of this process, or in worker processes. The output does
             not depend on it. By default threads.
+        on: Where the job runs: on this machine, or on a Ray cluster (the one of RAY_ADDRESS, or of
+            this machine). The output does not depend on it. By default local.
+        nodes: On how many nodes of a cluster the job may run. The output does not depend on it. By
+            default all of them.
         spill_dir: Where sorted runs go when the input is larger than memory; repeatable: the first
             with room is used. By default beside the output, or where the job is begun if the output
             is not on a disk of this machine.
+        compress_runs: How sorted runs on disk are compressed: lz4 takes little CPU time, zstd makes
+            them smaller. Spares space for runs, and time where their disk is slow. The output does
+            not depend on it. By default none.
         split_size: Bytes of a task's work, such as 64M, to find what a storage does best. The
             output does not depend on it. By default follows from the input.
         store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
@@ -216,6 +242,8 @@ def teravalidate(
     memory: int | str | None = ...,
     workers: int | None = ...,
     runner: Literal["threads", "processes"] = ...,
+    on: Literal["local", "ray"] = ...,
+    nodes: int | None = ...,
     split_size: int | str | None = ...,
     store_option: Mapping[str, str] | Iterable[str] | None = ...,
     history: bool = ...,
@@ -235,6 +263,10 @@ def teravalidate(
             each core.
         runner: Where tasks run: in threads of this process, or in worker processes. The output does
             not depend on it. By default threads.
+        on: Where the job runs: on this machine, or on a Ray cluster (the one of RAY_ADDRESS, or of
+            this machine). The output does not depend on it. By default local.
+        nodes: On how many nodes of a cluster the job may run. The output does not depend on it. By
+            default all of them.
         split_size: Bytes of a task's work, such as 64M, to find what a storage does best. The
             output does not depend on it. By default follows from the input.
         store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
@@ -272,7 +304,10 @@ def wordcount(
     memory: int | str | None = ...,
     workers: int | None = ...,
     runner: Literal["threads", "processes"] = ...,
+    on: Literal["local", "ray"] = ...,
+    nodes: int | None = ...,
     spill_dir: StrPath | Iterable[StrPath] | None = ...,
+    compress_runs: Literal["none", "lz4", "zstd"] = ...,
     store_option: Mapping[str, str] | Iterable[str] | None = ...,
     overwrite: bool = ...,
     no_sync: bool = ...,
@@ -297,9 +332,16 @@ def wordcount(
             each core.
         runner: Where tasks run: in threads of this process, or in worker processes. The output does
             not depend on it. By default threads.
+        on: Where the job runs: on this machine, or on a Ray cluster (the one of RAY_ADDRESS, or of
+            this machine). The output does not depend on it. By default local.
+        nodes: On how many nodes of a cluster the job may run. The output does not depend on it. By
+            default all of them.
         spill_dir: Where sorted runs go when the input is larger than memory; repeatable: the first
             with room is used. By default beside the output, or where the job is begun if the output
             is not on a disk of this machine.
+        compress_runs: How sorted runs on disk are compressed: lz4 takes little CPU time, zstd makes
+            them smaller. Spares space for runs, and time where their disk is slow. The output does
+            not depend on it. By default none.
         store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
             (path or virtual), connect_timeout and request_timeout (seconds),
             max_concurrent_requests. By default as the environment and ~/.aws say.

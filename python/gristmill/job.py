@@ -9,17 +9,21 @@ to look after.
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
 from itertools import count
+from typing import Any
 
 from gristmill import _core
+from gristmill.cluster import UserCode, placed
 from gristmill.ending import ending_with_signals
 from gristmill.errors import attach_report
 from gristmill.history.origin import place
+from gristmill.names import from_json
 from gristmill.options import Value, spec
 from gristmill.report import JobReport
 
-__all__ = ["TICK_S", "begin", "new_job_id", "run"]
+__all__ = ["TICK_S", "begin", "new_job_id", "placed_for", "run"]
 
 TICK_S = 0.05
 """Seconds between two looks at signals and progress; the end of a job is noticed at once."""
@@ -41,6 +45,7 @@ def begin(
     *,
     history: bool = False,
     command_line: bool = False,
+    cluster: _core.Cluster | None = None,
 ) -> _core.Job:
     """Begin a job.
 
@@ -50,6 +55,7 @@ def begin(
         job_id: Its name.
         history: Whether its history is kept even if it is short.
         command_line: Whether errors name options as the command line does.
+        cluster: The agents that it runs in, as `gristmill.cluster.placed` has them.
 
     Raises:
         ValueError: An option makes no sense.
@@ -58,8 +64,54 @@ def begin(
         spec(command, values),
         job_id,
         place(keep_short=history),
+        cluster=cluster,
         command_line=command_line,
     )
+
+
+@contextmanager
+def placed_for(
+    command: str,
+    values: Mapping[str, Value],
+    job_id: str,
+    *,
+    check: Callable[[], None] = lambda: None,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Generator[_core.Cluster | None]:
+    """Begin the agents that a job asks for, and end them after it: see `gristmill.cluster.placed`.
+
+    A job that is resumed has those of the job that it resumes.
+
+    Raises:
+        ValueError: An option makes no sense.
+        OSError: The cluster cannot be reached.
+    """
+    code, options = UserCode(), dict[str, Any](values)
+    if command == "resume":
+        told = None
+        with suppress(ValueError, OSError):  # the command itself says so
+            told = _core.resumed_agents(place(keep_short=True), str(values["job_id"]))
+        if told is None:
+            yield None
+            return
+        found = from_json(told)
+        job_id = found["job_id"]
+        options = {"on": "ray"}
+        options |= {name: found[name] for name in ("workers", "nodes", "memory", "spill_dir")}
+        code = _code_of(found["code"])
+    with placed(options, job_id, code=code, check=check, tell=tell) as cluster:
+        yield cluster
+
+
+def _code_of(found: dict[str, Any] | None) -> UserCode:
+    """The code of a job that is resumed: files that are gone do not go along, and it is refused."""
+    if found is None:
+        return UserCode(resumes=True)
+    modules, files = (
+        tuple(path for path in found[name] if os.path.exists(path))  # noqa: PTH110 - any bytes
+        for name in ("modules", "files")
+    )
+    return UserCode(modules if found["is_python"] else None, files, resumes=True)
 
 
 def run(command: str, values: Mapping[str, Value], *, history: bool = False) -> JobReport:
@@ -73,8 +125,9 @@ def run(command: str, values: Mapping[str, Value], *, history: bool = False) -> 
     Raises:
         OSError: Or another built-in exception, which says how the job failed.
     """
-    with ending_with_signals():
-        return _run_to_end(begin(command, values, new_job_id(), history=history))
+    job_id = new_job_id()
+    with ending_with_signals(), placed_for(command, values, job_id) as cluster:
+        return _run_to_end(begin(command, values, job_id, history=history, cluster=cluster))
 
 
 def _run_to_end(job: _core.Job) -> JobReport:

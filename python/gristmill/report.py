@@ -142,18 +142,28 @@ class JobReport:
         return cls(**fields)
 
     @classmethod
-    def refused(cls, job_id: str, command: str, message: str, option: str | None = None) -> Self:
-        """Return the report of a job that never began, for its options made no sense.
+    def refused(
+        cls,
+        job_id: str,
+        command: str,
+        message: str,
+        option: str | None = None,
+        *,
+        kind: str = "bad_option",
+    ) -> Self:
+        """Return the report of a job that never began, for its options made no sense, or so.
 
         Args:
             job_id: The job's name.
             command: Its command.
             message: What is wrong, as a paragraph.
             option: The option that is wrong, if it is known.
+            kind: What kind of thing went wrong, by the engine's name for it.
         """
         details = {} if option is None else {"option": option}
-        error = Failure(kind="bad_option", message=message, details=details)
-        return cls(job_id=job_id, command=command, status="failed", error=error)
+        error = Failure(kind=kind, message=message, details=details)
+        status = "cancelled" if kind == "cancelled" else "failed"
+        return cls(job_id=job_id, command=command, status=status, error=error)
 
     def to_json(self) -> str:
         """Return the report as one line of JSON, in the engine's form."""

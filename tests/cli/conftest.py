@@ -15,7 +15,9 @@ from tests.optional import missing
 
 from .harness import run
 from .hdfs_server import Cluster, settings
-from .resuming import RUNS, Tree, tree
+from .own_code import Bench
+from .ray_cluster import RayCluster
+from .resuming import RUNS, Tree, undisturbed
 from .s3_server import Bucket, Server
 from .sorting import HOSTILE, gnu_sort, noise
 
@@ -40,7 +42,7 @@ def much_data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture
-def mount(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Mount]:
+def mount(tmp_path: Path) -> Iterator[Mount]:
     """A function that mounts a tmpfs and returns its folder; `remount=True` changes its options."""
     mounted: list[Path] = []
 
@@ -55,7 +57,7 @@ def mount(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Mount]:
             problem = str(error)
         if problem is not None:
             problem = f"only root can mount a tmpfs: {problem}"
-            missing(request.config, "NOT TESTED: FULL AND READ-ONLY DISKS", problem)
+            missing("NOT TESTED: FULL AND READ-ONLY DISKS", problem)
         if "remount" not in options:
             mounted.append(folder)
         return folder
@@ -122,10 +124,7 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture
 def wanted(records: Path, tmp_path: Path) -> Tree:
     """What a terasort that nobody disturbs makes."""
-    run("terasort", records, tmp_path / "wanted", *RUNS)
-    found = tree(tmp_path / "wanted")
-    shutil.rmtree(tmp_path / "wanted")
-    return found
+    return undisturbed(records, tmp_path, *RUNS)
 
 
 # --- S3 ---
@@ -149,3 +148,26 @@ def bucket(
     folder.mkdir()
     yield Bucket(name, folder)
     shutil.rmtree(folder)
+
+
+@pytest.fixture
+def on_ray(ray: RayCluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> tuple[str, ...]:
+    """What has a job run on the cluster; its folder is where it is begun."""
+    monkeypatch.chdir(tmp_path)
+    for name, value in ray.environment.items():
+        monkeypatch.setenv(name, value)
+    return ("--on", "ray")
+
+
+@pytest.fixture
+def spill(tmp_path: Path) -> Path:
+    """The spill directory of the nodes: here all of them see the same."""
+    folder = tmp_path / "spill"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture(scope="session")
+def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Lines of words, and jobs of user code that count them."""
+    return Bench.made(tmp_path_factory.mktemp("words"), 3_000_000).folder

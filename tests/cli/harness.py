@@ -165,3 +165,25 @@ def is_whole(output: Path, part_count: int) -> bool:
     assert "_SUCCESS" in found, found
     assert len(parts(output)) == part_count, found
     return True
+
+
+def wait_until_asleep(process: subprocess.Popen[Any], for_s: float = 1.0) -> None:
+    """Wait until a process has asked for no processor for so long.
+
+    One that starts does not sleep as long as a second, however little of a processor it gets.
+    """
+    since_s = time.monotonic()
+    while time.monotonic() - since_s < for_s:
+        assert process.poll() is None, process.communicate()
+        if not _asleep(process.pid):
+            since_s = time.monotonic()
+        time.sleep(0.02)
+
+
+def _asleep(pid: int) -> bool:
+    """Whether no thread of a process asks for a processor, or waits for a device."""
+    try:
+        stats = [(task / "stat").read_text() for task in Path(f"/proc/{pid}/task").iterdir()]
+    except (FileNotFoundError, ProcessLookupError):  # a thread has ended meanwhile
+        return False
+    return all(stat.rpartition(")")[2].split()[0] == "S" for stat in stats)

@@ -15,6 +15,8 @@ from typing import IO
 from gristmill import _core
 from gristmill.locations import open_read
 
+from .servers import ServerMissing
+
 TOP = Path(__file__).parent.parent.parent
 
 _HERE = Path(__file__).parent / "hdfs"
@@ -27,10 +29,6 @@ _ANSWER_TIMEOUT_S = 60.0
 
 #: Whoever starts the name node may do all; this is somebody else.
 NOBODY = "nobody-in-particular"
-
-
-class HdfsMissing(Exception):
-    """There is no HDFS to start, and why."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,7 @@ def _line(process: subprocess.Popen[str], said: IO[str], limit_s: float) -> str:
 def _program(name: str) -> str:
     found = shutil.which(name)
     if found is None:
-        raise HdfsMissing(f"{name} is not on the PATH (a JDK and Maven are needed)")
+        raise ServerMissing(f"{name} is not on the PATH (a JDK and Maven are needed)")
     return found
 
 
@@ -97,7 +95,7 @@ def class_path() -> str:
             check=False,
         )
         if done.returncode != 0:
-            raise HdfsMissing(f"Maven could not prepare HDFS:\n{done.stdout[-2000:]}")
+            raise ServerMissing(f"Maven could not prepare HDFS:\n{done.stdout[-2000:]}")
         new.rename(listed)
     return listed.read_text(encoding="utf-8").strip()
 
@@ -150,7 +148,7 @@ def serving(folder: Path, *, for_tests: bool = True, program: str = "Hdfs") -> G
         if said[0] != "port":
             process.kill()
             process.wait()
-            raise HdfsMissing(f"HDFS does not start: {told.read_text()[-2000:]}")
+            raise ServerMissing(f"HDFS does not start: {told.read_text()[-2000:]}")
         yield Cluster(int(said[1]), folder, process, "".join(said[2:]))
     finally:
         assert process.stdin is not None

@@ -4,11 +4,12 @@ No server keeps a million objects for a test. What is asked of this one is a pag
 whose continuation token is the number of the page, or a range of an object.
 """
 
-import threading
 from collections.abc import Generator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
+
+from . import stub_server
+from .stub_server import Stub, as_s3
 
 PAGE = 1000
 OBJECT_BYTES = 100
@@ -20,33 +21,18 @@ _OBJECT = (
 _OBJECTS = "".join(_OBJECT.format(number=number) for number in range(PAGE))
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(Stub):
     pages: int
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
-        """Say nothing."""
-
-    def _end(self, status: int, text: str) -> None:
-        body = text.encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
 
     def _send_range(self, number: int) -> None:
         first, _, last = self.headers["Range"].removeprefix("bytes=").partition("-")
         end = min(int(last) + 1, OBJECT_BYTES)
-        self.send_response(206)
-        self.send_header("ETag", f'"{number:032x}"')
-        self.send_header("Content-Range", f"bytes {first}-{end - 1}/{OBJECT_BYTES}")
-        self.send_header("Content-Length", str(end - int(first)))
-        self.end_headers()
-        self.wfile.write(b"x" * (end - int(first)))
+        ranged = f"bytes {first}-{end - 1}/{OBJECT_BYTES}"
+        content = b"x" * (end - int(first))
+        self.end(206, content, ETag=f'"{number:032x}"', Content_Range=ranged)
 
     def do_HEAD(self) -> None:
-        self._end(404, "")
+        self.end(404)
 
     def do_GET(self) -> None:
         url = urlsplit(self.path)
@@ -54,29 +40,17 @@ class _Handler(BaseHTTPRequestHandler):
         if url.path.endswith(".tbl"):
             return self._send_range(int(url.path[-9:-4]))
         if asked.get("prefix") != ["in/"]:
-            return self._end(200, "<ListBucketResult/>")
+            return self.end(200, "<ListBucketResult/>")
         page = int(asked.get("continuation-token", ["0"])[0])
         last = page + 1 >= self.pages
         following = "" if last else f"<NextContinuationToken>{page + 1}</NextContinuationToken>"
         objects = _OBJECTS.replace("PAGEZ", f"{page:06}")
         more = f"<IsTruncated>{'false' if last else 'true'}</IsTruncated>{following}"
-        return self._end(200, f"<ListBucketResult>{objects}{more}</ListBucketResult>")
+        return self.end(200, f"<ListBucketResult>{objects}{more}</ListBucketResult>")
 
 
 @contextmanager
 def serving(keys: int) -> Generator[dict[str, str]]:
     """Start a server of so many keys below `s3://bucket/in`; what programs are told of it."""
-    handler = type("Handler", (_Handler,), {"pages": keys // PAGE})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        try:
-            yield {
-                "AWS_ENDPOINT_URL": f"http://127.0.0.1:{server.server_port}",
-                "AWS_ACCESS_KEY_ID": "stub",
-                "AWS_SECRET_ACCESS_KEY": "stub",
-                "NO_PROXY": "127.0.0.1",
-            }
-        finally:
-            server.shutdown()
-            thread.join()
+    with stub_server.serving(_Handler, pages=keys // PAGE) as endpoint:
+        yield as_s3(endpoint)

@@ -16,12 +16,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from .servers import ServerMissing
+
 _SERVERS = ("openssh/sftp-server", "ssh/sftp-server", "sftp-server")
 _MOUNT_TIMEOUT_S = 20.0
-
-
-class MountsMissing(Exception):
-    """There is nothing to mount with, and why."""
 
 
 @dataclass(frozen=True)
@@ -38,14 +36,14 @@ def _programs() -> tuple[str, str, Path]:
     sshfs = shutil.which("sshfs")
     unmount = shutil.which("fusermount3") or shutil.which("fusermount")
     if sshfs is None or unmount is None:
-        raise MountsMissing("no sshfs: install it (Debian: sshfs)")
+        raise ServerMissing("no sshfs: install it (Debian: sshfs)")
     if not os.access("/dev/fuse", os.R_OK | os.W_OK):
-        raise MountsMissing("/dev/fuse may not be used here")
+        raise ServerMissing("/dev/fuse may not be used here")
     folders = (Path("/usr/lib"), Path("/usr/libexec"))
     found = (folder / name for folder in folders for name in _SERVERS)
     server = next((path for path in found if path.is_file()), None)
     if server is None:
-        raise MountsMissing("no sftp-server: install it (Debian: openssh-sftp-server)")
+        raise ServerMissing("no sftp-server: install it (Debian: openssh-sftp-server)")
     return sshfs, unmount, server
 
 
@@ -70,7 +68,7 @@ def mounted(folder: Path) -> Generator[Mounts]:
             while not place.is_mount():
                 if process.poll() is not None or time.monotonic() > deadline_s:
                     said = (folder / "sshfs.log").read_text()
-                    raise MountsMissing(f"sshfs does not mount: {said}")
+                    raise ServerMissing(f"sshfs does not mount: {said}")
                 time.sleep(0.01)
         yield mounts
     finally:

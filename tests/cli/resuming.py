@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 import signal
 import subprocess
 import time
@@ -9,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .harness import Done, end, start
+from .harness import Done, end, run, start
 
 KILLS = 10
 
@@ -24,6 +25,16 @@ def tree(path: Path) -> Tree:
     if path.is_file():
         return {"": path.read_bytes()}
     return {part.name: part.read_bytes() for part in path.iterdir() if part.name != "_SUCCESS"}
+
+
+def undisturbed(records: Path, folder: Path, *options: str) -> Tree:
+    """What a terasort that nobody disturbs makes; where it takes long, it leaves no history."""
+    out, home = folder / "wanted", folder / "home-of-wanted"
+    run("terasort", records, out, *options, GRISTMILL_HOME=str(home))
+    found = tree(out)
+    for path in (out, home):
+        shutil.rmtree(path, ignore_errors=True)
+    return found
 
 
 def events_of(home: Path) -> list[dict[str, Any]]:
@@ -52,12 +63,19 @@ def kill_when(
     arguments: list[str | Path], home: Path, is_time: Callable[[list[dict[str, Any]]], bool]
 ) -> None:
     """Start a job, and kill it as soon as its history says that it is time."""
+    assert is_killed(arguments, home, is_time), "the job was over before it could be killed"
+
+
+def is_killed(
+    arguments: list[str | Path], home: Path, is_time: Callable[[list[dict[str, Any]]], bool]
+) -> bool:
+    """The same of a job that may be over before; whether it was killed."""
     process = start(*arguments, "--history")
     wait_for_history(home, process)
     while process.poll() is None and not is_time(events_of(home)):
         time.sleep(0.002)
     process.kill()
-    assert end(process).status == -signal.SIGKILL, "the job was over before it could be killed"
+    return end(process).status == -signal.SIGKILL
 
 
 def kept(events: list[dict[str, Any]], what: str) -> int:

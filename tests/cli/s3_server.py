@@ -65,17 +65,30 @@ class Bucket:
 
 @contextmanager
 def serving(
-    folder: Path, host: Host = HERE, *more: str, port: int | None = None
+    folder: Path,
+    host: Host = HERE,
+    *more: str,
+    port: int | None = None,
+    authority: Path | None = None,
 ) -> Generator[Server]:
-    """Start a server, with more words of its command line, and end it."""
+    """Start a server, with more words of its command line, and end it.
+
+    One that these give a certificate is known by the `authority` that has signed it.
+    """
     key, secret = f"AK{secrets.token_hex(8).upper()}", secrets.token_hex(20)
-    with again(folder, key, secret, host, *more, port=port) as (server, _):
+    with again(folder, key, secret, host, *more, port=port, authority=authority) as (server, _):
         yield server
 
 
 @contextmanager
 def again(
-    folder: Path, key: str, secret: str, host: Host = HERE, *more: str, port: int | None = None
+    folder: Path,
+    key: str,
+    secret: str,
+    host: Host = HERE,
+    *more: str,
+    port: int | None = None,
+    authority: Path | None = None,
 ) -> Generator[tuple[Server, subprocess.Popen[bytes]]]:
     """Start a server whose credentials are known; it can be killed."""
     program = compiled("versitygw", "versitygw")
@@ -85,5 +98,5 @@ def again(
         return [*words, "posix", "--default-etag", "by-hand", folder]
 
     log, keys = folder.parent / "server.log", {"ROOT_ACCESS_KEY": key, "ROOT_SECRET_KEY": secret}
-    with started(command, log, host, port, **keys) as (endpoint, process):
+    with started(command, log, host, port, authority, **keys) as (endpoint, process):
         yield Server(folder, endpoint, key, secret), process

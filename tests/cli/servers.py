@@ -3,6 +3,7 @@
 import os
 import shutil
 import socket
+import ssl
 import subprocess
 import time
 from collections.abc import Callable, Generator, Sequence
@@ -10,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.error import HTTPError
-from urllib.request import ProxyHandler, build_opener
+from urllib.request import HTTPSHandler, ProxyHandler, build_opener
 
 TOP = Path(__file__).parent.parent.parent
 
@@ -45,10 +46,11 @@ def compiled(name: str, program: str) -> Path:
     return made[-1]
 
 
-def answers(endpoint: str) -> bool:
-    """Whether there is an HTTP server, whatever it says."""
+def answers(endpoint: str, authority: Path | None = None) -> bool:
+    """Whether there is an HTTP server, whatever it says; with TLS, one that `authority` signed."""
+    trusted = HTTPSHandler(context=ssl.create_default_context(cafile=authority))
     try:
-        build_opener(ProxyHandler({})).open(endpoint, timeout=5).close()
+        build_opener(ProxyHandler({}), trusted).open(endpoint, timeout=5).close()
     except HTTPError:
         return True  # it refuses whoever signs nothing
     except OSError:
@@ -69,11 +71,13 @@ def started(
     log: Path,
     host: Host = HERE,
     port: int | None = None,
+    authority: Path | None = None,
     **environment: str,
 ) -> Generator[tuple[str, subprocess.Popen[bytes]]]:
     """Start a server, on a port that is free or on `port`, and end it.
 
-    `command` gives the words for an address and a port. Yields `http://ADDRESS:PORT`.
+    `command` gives the words for an address and a port. Yields `http://ADDRESS:PORT`, or `https://`
+    where the server has a certificate of `authority`.
     """
     for _ in range(5):  # somebody else may take the port before the server does
         chosen = port or free_port()
@@ -86,10 +90,10 @@ def started(
                 stderr=told,
             )
         try:
-            endpoint = f"http://{host.address}:{chosen}"
+            endpoint = f"{'https' if authority else 'http'}://{host.address}:{chosen}"
             deadline_s = time.monotonic() + _START_TIMEOUT_S
             while process.poll() is None and time.monotonic() < deadline_s:
-                if answers(endpoint):
+                if answers(endpoint, authority):
                     yield endpoint, process
                     return
                 time.sleep(0.02)

@@ -69,9 +69,9 @@ def test_hadoop_fs(default: str, there: str) -> None:
     hadoop("fs", "-test", "-d", f"{default}/new", status=1)
 
 
-def test_mrjob(default: str, there: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_mrjob(default: str, there: str, tmp_path: Path) -> None:
     (tmp_path / "mrjob").mkdir()
-    home = prepared(tmp_path / "mrjob", request.config)
+    home = prepared(tmp_path / "mrjob")
     ours = ran(
         home, "mr_word_freq_count", "hadoop", "--output-dir", f"{default}/out", "--cat-output"
     )

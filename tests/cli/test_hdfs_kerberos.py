@@ -4,19 +4,17 @@ from ctypes.util import find_library
 from pathlib import Path
 
 import pytest
-from tests.optional import missing
+from tests.optional import missing, or_missing
 
 from .harness import failure, report, run
-from .hdfs_server import HdfsMissing, local, serving, settings
+from .hdfs_server import local, serving, settings
 
 
-def test_jobs_with_a_ticket(
-    home: Path, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_jobs_with_a_ticket(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not home.exists()
     if find_library("gssapi_krb5") is None:
         problem = "Kerberos's library is not there: install libgssapi-krb5-2 or krb5-libs"
-        missing(request.config, "NOT TESTED: KERBEROS", problem)
+        missing("NOT TESTED: KERBEROS", problem)
     asked = {
         "hadoop.security.authentication": "kerberos",
         "dfs.data.transfer.protection": "privacy",
@@ -26,20 +24,20 @@ def test_jobs_with_a_ticket(
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data").mkdir()
-    try:
-        with serving(tmp_path / "data", program="Secure") as cluster:
-            monkeypatch.setenv("KRB5_CONFIG", cluster.kerberos)
-            monkeypatch.setenv("KRB5CCNAME", f"FILE:{tmp_path}/tickets")
-            error = failure("teragen", "1k", cluster.url("in"))
-            assert "did not accept who asks" in error
-            assert "kinit" in error
-            monkeypatch.setenv("KRB5_CLIENT_KTNAME", str(tmp_path / "data" / "somebody.keytab"))
-            run("teragen", "30k", cluster.url("in"))
-            run("terasort", cluster.url("in"), cluster.url("out"), "--runner", "processes")
-            found = report("teravalidate", cluster.url("out"), "--against", cluster.url("in"))
-            assert found["records"] == 30_000
-            run("hadoop", "fs", "-get", cluster.url("in"), "got")
-    except HdfsMissing as problem:
-        missing(request.config, "NOT TESTED: KERBEROS", str(problem))
+    with (
+        or_missing("KERBEROS"),
+        serving(tmp_path / "data", program="Secure") as cluster,
+    ):
+        monkeypatch.setenv("KRB5_CONFIG", cluster.kerberos)
+        monkeypatch.setenv("KRB5CCNAME", f"FILE:{tmp_path}/tickets")
+        error = failure("teragen", "1k", cluster.url("in"))
+        assert "did not accept who asks" in error
+        assert "kinit" in error
+        monkeypatch.setenv("KRB5_CLIENT_KTNAME", str(tmp_path / "data" / "somebody.keytab"))
+        run("teragen", "30k", cluster.url("in"))
+        run("terasort", cluster.url("in"), cluster.url("out"), "--runner", "processes")
+        found = report("teravalidate", cluster.url("out"), "--against", cluster.url("in"))
+        assert found["records"] == 30_000
+        run("hadoop", "fs", "-get", cluster.url("in"), "got")
     run("teragen", "30k", "in", "--no-sync")
     assert local(Path("got")) == local(Path("in"))

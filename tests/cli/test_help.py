@@ -15,7 +15,7 @@ PAGES = [
     "explain",
     *(f"explain {command.name}" for command in commands().values() if command.explained),
     *("run", "check", "streaming", "hadoop"),
-    *("jobs", "jobs show", "jobs watch", "jobs prune", "report", "retry", "demo"),
+    *("jobs", "jobs show", "jobs watch", "jobs prune", "report", "retry", "doctor", "demo"),
 ]
 
 # Metavars and usage lines of things that may be given several times.

@@ -1,14 +1,19 @@
 """Listings of more keys than anybody wants in memory."""
 
 import re
+import shutil
 import subprocess
 import time
 from pathlib import Path
 
+import pytest
+
 from .harness import GRISTMILL, clean_environment
 from .key_server import serving
+from .s3_server import Server
 
 KEYS = 100_000
+FOLDER_KEYS = 1000
 MANY_KEYS = 1_000_000
 
 
@@ -39,6 +44,25 @@ def test_a_listing_takes_no_memory_for_its_keys(tmp_path: Path) -> None:
     assert len(lines) == KEYS
     assert lines[-1].endswith("s3://bucket/in/part-000099-00999.tbl")
     assert "2026-01-02" in lines[0]
+    assert 20_000_000 < peak < 80_000_000
+
+
+@pytest.mark.timeout(300)
+def test_a_listing_of_a_real_server(server: Server, tmp_path: Path) -> None:
+    bucket = server.folder / "many"
+    for folder in range(KEYS // FOLDER_KEYS):
+        (bucket / f"in/{folder:03}").mkdir(parents=True)
+        for number in range(FOLDER_KEYS):
+            (bucket / f"in/{folder:03}/{number:04}").write_bytes(b"a b\n")
+    out = tmp_path / "listed"
+    try:
+        command = ("hadoop", "fs", "-ls", "-R", "s3://many/in")
+        peak = peak_bytes(*command, out=out, **server.environment)
+    finally:
+        shutil.rmtree(bucket)
+    lines = [line for line in out.read_text().splitlines() if not line.startswith("d")]
+    assert len(lines) == KEYS
+    assert lines[-1].endswith("s3://many/in/099/0999")
     assert 20_000_000 < peak < 80_000_000
 
 

@@ -12,25 +12,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.optional import missing
+from tests.optional import or_missing
 
 from .harness import end, failure, job_folders, names, report, run, start, wait_for_job
-from .mount_server import Mounts, MountsMissing, mounted
+from .mount_server import Mounts, mounted
 from .own_code import Bench
-from .resuming import RUNS, Tree, is_over, kill_when, merged, spilled, tree
+from .resuming import RUNS, Tree, is_over, kill_when, killed_again_and_again, merged, spilled, tree
 
 NOTICE = "on a mount that several machines share (fuse.sshfs)"
 
 
 @pytest.fixture(scope="module")
-def mounts(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Mounts]:
-    try:
-        with mounted(tmp_path_factory.mktemp("mounts")) as mounts:
-            yield mounts
-    except MountsMissing as problem:
-        missing(request.config, "NOT TESTED: SHARED MOUNTS", str(problem))
+def mounts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mounts]:
+    folder = tmp_path_factory.mktemp("mounts")
+    with or_missing("SHARED MOUNTS"), mounted(folder) as mounts:
+        yield mounts
 
 
 @pytest.fixture
@@ -99,6 +95,16 @@ def test_resume(
 ) -> None:
     kill_when(["terasort", records, there.a / "out", *RUNS], home, is_time)
     assert is_over(end(start("resume", "last")))
+    assert tree(there.b / "out") == wanted
+    assert names(there.data) == ["out"]
+    assert names(Path()) == []
+
+
+def test_a_job_killed_again_and_again(
+    there: Mounts, home: Path, records: Path, wanted: Tree
+) -> None:
+    job: list[str | Path] = ["terasort", records, there.a / "out", *RUNS]
+    assert killed_again_and_again(job, home, took_s=2.0) >= 1
     assert tree(there.b / "out") == wanted
     assert names(there.data) == ["out"]
     assert names(Path()) == []

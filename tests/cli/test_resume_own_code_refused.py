@@ -128,12 +128,12 @@ def test_a_side_file_is_known_by_its_content(bench: Bench, home: Path, tmp_path:
     ],
 )
 def test_a_definition_that_is_not_ours_is_never_run(
-    harm: str, words: str, bench: Bench, home: Path, tmp_path: Path, request: pytest.FixtureRequest
+    harm: str, words: str, bench: Bench, home: Path, tmp_path: Path
 ) -> None:
     kill_when(bench.command("function", tmp_path / "out"), home, mapped)
     (definition,) = tmp_path.glob(".out.gristmill-*/definition")
     if "nobody" in harm and os.geteuid() != 0:
-        missing(request.config, "NOT TESTED: FILES OF OTHERS", "only root can give files away")
+        missing("NOT TESTED: FILES OF OTHERS", "only root can give files away")
     match harm:
         case "missing":
             definition.unlink()

@@ -63,7 +63,7 @@ def test_requests_are_few(files: int, pattern: str, bucket: Bucket) -> None:
 
 
 def test_a_store_with_too_many_requests(bucket: Bucket) -> None:
-    run("teragen", "20k", bucket.url("in"), "--files", "2")
+    run("teragen", "20k", bucket.url("in"), "--files", "40")
     faults = {"GRISTMILL_OBJECTS_FAULTS": "throttled=0.2,seed=2"}
     done = run("wordcount", bucket.url("in"), "out", "--json", **faults)
     counters = only_object(done.stdout)["counters"]
@@ -140,6 +140,24 @@ def test_explain_says_what_is_asked_and_how_the_store_answers(bucket: Bucket) ->
     assert found["stores"][1]["bytes"] is None
     said = run("explain", "terasort", bucket.url("in"), bucket.url("out")).stdout
     assert f"to read from s3://{bucket.name}: it answers in" in said
+    assert not (bucket.folder / "out").exists()
+
+
+def test_explain_of_user_code_names_the_stores(bucket: Bucket) -> None:
+    run("teragen", "200k", bucket.url("in"), "--files", "2")
+    Path("job.py").write_text(
+        "import gristmill as gm\n"
+        f"inputs, output = gm.text('{bucket.url('in')}'), gm.tsv('{bucket.url('out')}')\n"
+        "job = gm.Job(inputs, map=lambda line: [(line[:1], 1)], reduce=gm.sum(), output=output)\n"
+    )
+    script = ("-mapper", "cat", "-input", bucket.url("in"), "-output", bucket.url("out"))
+    for command in (("run", "job.py"), ("streaming", *script)):
+        said = run(*command, "--explain").stdout
+        stores = [line for line in said.splitlines() if line.split()[0] == "store"]
+        source, target = stores
+        assert f"input in s3://{bucket.name}, 20.0 MB by about 4 requests; it answers in" in source
+        assert f"output in s3://{bucket.name}" in target
+        assert "free" not in target
     assert not (bucket.folder / "out").exists()
 
 

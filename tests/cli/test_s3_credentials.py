@@ -1,17 +1,17 @@
 """Credentials for S3 from a program and from the metadata of a machine, renewed before they end."""
 
 import json
-import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
+from . import stub_server
 from .harness import failure, run
 from .s3_server import Bucket, Server
+from .stub_server import Stub
 from .test_s3 import parts
 
 NAMES = "/latest/meta-data/iam/security-credentials/"
@@ -29,35 +29,20 @@ def metadata(server: Server, seconds: int) -> Generator[tuple[str, list[str]]]:
     """The metadata service of a machine, and the paths that it was asked for."""
     asked: list[str] = []
 
-    class Handler(BaseHTTPRequestHandler):
-        def answer(self, text: str) -> None:
-            asked.append(self.path)
-            body = text.encode()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
+    class Handler(Stub):
         def do_PUT(self) -> None:
-            self.answer("a-token")
+            asked.append(self.path)
+            self.end(200, "a-token")
 
         def do_GET(self) -> None:
+            asked.append(self.path)
             assert self.headers["X-aws-ec2-metadata-token"] == "a-token"
             more = {"Token": "", "Code": "Success", "Type": "AWS-HMAC"}
             is_name = self.path == NAMES
-            self.answer("a-role" if is_name else said(server, seconds, **more))
+            self.end(200, "a-role" if is_name else said(server, seconds, **more))
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name in the base class
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as service:
-        thread = threading.Thread(target=service.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{service.server_port}", asked
-        finally:
-            service.shutdown()
-            thread.join()
+    with stub_server.serving(Handler) as endpoint:
+        yield endpoint, asked
 
 
 @pytest.fixture(autouse=True)

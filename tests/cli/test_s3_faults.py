@@ -13,30 +13,26 @@ from pathlib import Path
 from urllib.request import ProxyHandler, Request, build_opener
 
 import pytest
-from tests.optional import missing
+from tests.optional import missing, or_missing
 
 from .conftest import Mount
 from .harness import end, failure, run, start
 from .resuming import Tree, tree
 from .s3_server import Bucket, Server, again, serving
-from .servers import HERE, ServerMissing, compiled, started
+from .servers import HERE, compiled, started
 from .toxiproxy import Proxy, proxied
 
 FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
 
 
 @pytest.fixture
-def proxy(
-    request: pytest.FixtureRequest, bucket: Bucket, server: Server, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Proxy]:
+def proxy(bucket: Bucket, server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
     """A network between the jobs of a test and the server."""
     assert not bucket.files()
-    try:
-        with proxied(server.endpoint, server.folder.parent / "proxy.log") as proxy:
-            monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.endpoint)
-            yield proxy
-    except ServerMissing as problem:
-        missing(request.config, "NOT TESTED: BAD NETWORKS", str(problem))
+    log = server.folder.parent / "proxy.log"
+    with or_missing("BAD NETWORKS"), proxied(server.endpoint, log) as proxy:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.endpoint)
+        yield proxy
 
 
 @pytest.fixture(scope="module")
@@ -110,9 +106,9 @@ def test_a_server_that_dies_and_comes_back(
     assert mine.objects("out") == sorted_here
 
 
-def test_a_clock_that_is_wrong(bucket: Bucket, request: pytest.FixtureRequest) -> None:
+def test_a_clock_that_is_wrong(bucket: Bucket) -> None:
     if not FAKETIME.exists():
-        missing(request.config, "NOT TESTED: WRONG CLOCKS", "no libfaketime: install faketime")
+        missing("NOT TESTED: WRONG CLOCKS", "no libfaketime: install faketime")
     wrong = {"LD_PRELOAD": str(FAKETIME), "FAKETIME": "+1h", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
     said = failure("teragen", "1k", bucket.url("out"), **wrong)
     assert "the clock of this machine is more than 15 minutes away from the store's" in said

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from .conftest import Mount
-from .harness import names, without_privileges
+from .harness import names, wait_until_asleep, without_privileges
 from .sorting import (
     Sorted,
     begin,
@@ -371,7 +371,7 @@ def test_ctrl_c_while_it_waits_for_input(command: list[str]) -> None:
         try:
             os.write(writing, beginning)
             with begin(*command, stdin=reading) as process:
-                time.sleep(0.4)
+                wait_until_asleep(process, 0.4)
                 took_s, done = signalled(process, signal.SIGINT)
         finally:
             os.close(reading)

@@ -166,7 +166,6 @@ def test_hadoop_fs_works_in_stores(folder: Path) -> None:
         (("-put", "a.txt", f"{top}/new"), 1, "File exists"),
         (("-cat", f"{top}/in"), 1, "No such file or directory"),
         (("-rm", f"{top}/new"), 1, "Is a directory"),
-        (("-put", f"{top}/new/a.txt", f"{top}/b"), 1, "within stores"),
         (("-test", "-e", f"{top}/in"), 1, ""),
         (("-ls", "gopher://a/b"), 2, "no gopher file system"),
     ):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from .harness import GRISTMILL, clean_environment, names
+from .harness import GRISTMILL, clean_environment, names, wait_until_asleep
 
 SIGNALS = [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 AT_ONCE_S = 5.0
@@ -35,9 +35,8 @@ def begin(
 
 
 def end_by(process: subprocess.Popen[bytes], signum: signal.Signals) -> int:
-    """Send a signal to a process that waits; returns its exit code."""
-    time.sleep(1.0)
-    assert process.poll() is None, process.communicate()
+    """Send a signal to a process once it waits; returns its exit code."""
+    wait_until_asleep(process)
     process.send_signal(signum)
     try:
         process.wait(AT_ONCE_S)

@@ -7,8 +7,8 @@ from .harness import Hadoop, HadoopMissing
 
 
 @pytest.fixture(scope="session")
-def hadoop(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Hadoop:
+def hadoop(tmp_path_factory: pytest.TempPathFactory) -> Hadoop:
     try:
         return Hadoop.prepare(tmp_path_factory.mktemp("hadoop"))
     except HadoopMissing as problem:
-        missing(request.config, "NOT COMPARED WITH HADOOP", str(problem))
+        missing("NOT COMPARED WITH HADOOP", str(problem))

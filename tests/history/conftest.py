@@ -11,9 +11,9 @@ _NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
 @pytest.fixture(scope="session")
-def browser(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Browser:
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Browser:
     found = next(filter(None, map(shutil.which, _NAMES)), None)
     if found is None:
         problem = f"no browser: none of {', '.join(_NAMES)} is installed"
-        missing(request.config, "PAGES NOT LOOKED AT IN A BROWSER", problem)
+        missing("PAGES NOT LOOKED AT IN A BROWSER", problem)
     return Browser(found, tmp_path_factory.mktemp("browser"))

@@ -46,6 +46,67 @@ def test_a_report_shows_what_the_job_did(browser: Browser, tmp_path: Path) -> No
     assert all(name and size for name, size in inputs[1:])
 
 
+def _on_two_nodes() -> list[Event]:
+    """A job of four tasks on two nodes, of which one was lost."""
+    events = [
+        submitted("job_1"),
+        {"t_ms": 0, "event": "phase_started", "name": "map", "tasks": 4, "bytes": 7},
+    ]
+    for task in range(4):
+        begun = {
+            "task": task,
+            "attempt": 0,
+            "phase": "map",
+            "node": ("10.0.0.2", HOSTILE)[task % 2],
+        }
+        events.append({"t_ms": 100, "event": "attempt_started", **begun})
+    for task in range(4):
+        ended: Event = {"task": task, "attempt": 0, "outcome": "succeeded", "bytes": 5_000_000}
+        if task == 3:
+            ended |= {"outcome": "killed", "error": "it was lost: node x is silent"}
+        events.append({"t_ms": 2000, "event": "attempt_finished", **ended})
+    for second in range(4):
+        moved = {"disk_read_bytes": second * 10**8, "sent_bytes": second * 10**7}
+        nodes = [
+            {"node": "10.0.0.2", "user_s": second * 1.5, "later_field": 1, **moved},
+            {"node": HOSTILE, "user_s": second * 0.5, "is_lost": second == 3},
+        ]
+        events.append({"t_ms": second * 1000, "event": "sample", "nodes": nodes})
+    between = {"received_bytes": 30_000_000, "file_bytes": 2_000_000}
+    read = [{"by": HOSTILE, "kept_by": "10.0.0.2", **between}]
+    events.append({"t_ms": 4000, "event": "runs_read", "read": read})
+    counters = {"LOST_AGENTS": 1}
+    done = {"status": "succeeded", "report": {"counters": counters}}
+    return [*events, {"t_ms": 4000, "event": "job_finished", **done}]
+
+
+def test_a_job_on_a_cluster_has_its_nodes_on_the_page(browser: Browser, tmp_path: Path) -> None:
+    found = shown(browser, tmp_path, _on_two_nodes())
+    assert "img" not in found.tags
+    assert found.tags.count("canvas") == 2 + 3 + 4
+    page = tmp_path / "page.html"
+    lanes = browser.act(page, "say(lanes().map((lane) => lane.title || lane.map((a) => a.task)))")
+    assert lanes == ["10.0.0.2", [0], [2], HOSTILE.replace("\u2028", "\u2028"), [1], [3]]
+    table = browser.act(
+        page, "say([...$('reads').rows].map((row) => [...row.cells].at(1).innerText))"
+    )
+    assert table == ["10.0.0.2", "", "32.0 MB"]
+    totals = browser.act(page, "say([...$('node-totals').rows].map((row) => row.innerText))")
+    assert "(lost)" in totals[2]
+    assert "1, 5.00 MB" in totals[2]
+    assert browser.act(page, _WIDTHS, width=420) == [420, []]
+
+
+def test_a_page_of_one_machine_has_no_nodes(browser: Browser, tmp_path: Path) -> None:
+    shown(browser, tmp_path, _long_job())
+    page = tmp_path / "page.html"
+    hidden = "say([$('nodes').hidden, [...$('attempts').rows[0].cells].map((c) => c.innerText)])"
+    is_hidden, columns = browser.act(page, hidden)
+    assert is_hidden
+    assert "Node" not in columns
+    assert "Phase" in columns
+
+
 _WIDTHS = """
 const wide = [...document.querySelectorAll("body *")].filter(
   (e) => e.getBoundingClientRect().right > innerWidth && !e.closest(".wide, pre"));

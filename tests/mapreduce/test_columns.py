@@ -279,7 +279,7 @@ def listed(key: Any, values: Iterable[Any]) -> Iterator[tuple[Any, list[Any]]]:
         {"sort_by": lambda key, value: -1},
         {"group_by": lambda key: key},
     ],
-    ids=str,
+    ids=lambda option: "".join(option) or "none",
 )
 def test_a_job_with_all_kinds(options: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "a").write_text("a\nb\na\nc\n")

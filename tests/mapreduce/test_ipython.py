@@ -72,10 +72,10 @@ gm.Job(gm.items([7]), map=sleeps, output=gm.kv("fifth")).run(workers=1)""",
 
 
 @pytest.fixture
-def told(request: pytest.FixtureRequest, tmp_path: Path) -> list[list[object]]:
+def told(tmp_path: Path) -> list[list[object]]:
     """What each cell gave: whether it was well, and its value, or the error's type and text."""
     if find_spec("IPython") is None:
-        missing(request.config, "JOBS NOT RUN IN IPYTHON", "IPython is not installed")
+        missing("JOBS NOT RUN IN IPYTHON", "IPython is not installed")
     (tmp_path / "shell.py").write_text(SHELL)
     (tmp_path / "cells.json").write_text(json.dumps(CELLS))
     environment = clean_environment(IPYTHONDIR=str(tmp_path / "ipython"))

@@ -21,6 +21,7 @@ NAN, FOREVER = float("nan"), float("inf")
 
 WRONG_TYPES: dict[str, list[Any]] = {
     "workers": ["2", 1.0, True, [1], b"1"],
+    "nodes": ["2", 1.0, True],
     "attempts": ["3", 1.5, False],
     "timeout_s": ["5", True, [1], b"1"],
     "memory": [True, 1.5, NAN, b"1G", [1]],
@@ -34,6 +35,7 @@ WRONG_TYPES: dict[str, list[Any]] = {
 
 WRONG_VALUES: dict[str, list[Any]] = {
     "workers": [-1, 0, 1025, 2**40, 2**70, np.int64(-1)],
+    "nodes": [-1, 0, 2**70],
     "attempts": [-1, 0, 1001, 2**70],
     "timeout_s": [NAN, -1, 0, FOREVER, -FOREVER, 1e300, 1e-9, 10**400],
     "memory": [-1, 0, "", "x", "-5M", 10**30],

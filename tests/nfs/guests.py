@@ -23,6 +23,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.cli.servers import ServerMissing
+
 TOP = Path(__file__).parent.parent.parent
 CACHE = TOP / ".cache" / "nfs"
 
@@ -31,10 +33,6 @@ MODULES = ("virtio_pci", "virtio_net", "nfsv4", "nfs", "virtio_rng")
 
 BOOT_TIMEOUT_S = 180.0
 MEMORY = "1536M"
-
-
-class NfsMissing(Exception):
-    """What is needed for guests and server, and is not there."""
 
 
 @dataclass
@@ -92,7 +90,7 @@ def _read_until(guest: Guest, mark: str, timeout_s: float) -> str:
 def _program(name: str, package: str) -> str:
     found = shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
     if found is None:
-        raise NfsMissing(f"no {name}: install it (Debian: {package})")
+        raise ServerMissing(f"no {name}: install it (Debian: {package})")
     return found
 
 
@@ -107,7 +105,7 @@ def _downloaded(package: str) -> Path:
         for command in (["apt-get", "download", package], ["sh", "-c", "dpkg-deb -x *.deb ."]):
             done = subprocess.run(command, cwd=new, capture_output=True, text=True, check=False)
             if done.returncode != 0:
-                raise NfsMissing(f"cannot get Debian's package {package}: {done.stderr[-1000:]}")
+                raise ServerMissing(f"cannot get Debian's package {package}: {done.stderr[-1000:]}")
         new.rename(folder)
     return folder
 
@@ -120,7 +118,7 @@ def _kernel_package() -> str:
         line.split()[-1] for line in done.stdout.splitlines() if "Depends: linux-image" in line
     ]
     if not named:
-        raise NfsMissing("apt knows no kernel (linux-image-cloud-amd64): run apt-get update")
+        raise ServerMissing("apt knows no kernel (linux-image-cloud-amd64): run apt-get update")
     return named[0]
 
 
@@ -172,7 +170,7 @@ def _network() -> Generator[list[str]]:
     ip, name = _program("ip", "iproute2"), f"gristmill-{os.getpid()}"
     done = subprocess.run([ip, "netns", "add", name], capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise NfsMissing(f"no network namespace can be made: {done.stderr.strip()}")
+        raise ServerMissing(f"no network namespace can be made: {done.stderr.strip()}")
     try:
         within = [ip, "netns", "exec", name]
         subprocess.run([*within, ip, "link", "set", "lo", "up"], check=True)
@@ -210,7 +208,7 @@ def _server(folder: Path, within: list[str]) -> Generator[None]:
         deadline_s = time.monotonic() + 30
         while not (log.is_file() and "NFS SERVER INITIALIZED" in log.read_text()):
             if process.poll() is not None or time.monotonic() > deadline_s:
-                raise NfsMissing(f"ganesha does not start: {log.read_text()[-2000:]}")
+                raise ServerMissing(f"ganesha does not start: {log.read_text()[-2000:]}")
             time.sleep(0.1)
         yield
     finally:
@@ -266,7 +264,7 @@ def _guest(
 def guests(folder: Path) -> Generator[tuple[Path, Guest, Guest]]:
     """The directory that is shared, and two machines that have it at /tmp/nfs."""
     if os.geteuid() != 0:
-        raise NfsMissing("only root can run NFS-Ganesha over a directory")
+        raise ServerMissing("only root can run NFS-Ganesha over a directory")
     busybox = _downloaded("busybox-static") / "bin" / "busybox"
     kernel = _downloaded(_kernel_package())
     archive = _archive(kernel, busybox)

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 from tests.cli.harness import run
-from tests.nfs.guests import Guest, NfsMissing, command_of, guests
-from tests.optional import missing
+from tests.nfs.guests import Guest, command_of, guests
+from tests.optional import or_missing
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -24,12 +24,9 @@ Two = tuple[Path, Guest, Guest]
 
 
 @pytest.fixture(scope="module")
-def two(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Two]:
-    try:
-        with guests(tmp_path_factory.mktemp("nfs")) as found:
-            yield found
-    except NfsMissing as problem:
-        missing(request.config, "NOT TESTED: NFS", str(problem))
+def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Two]:
+    with or_missing("NFS"), guests(tmp_path_factory.mktemp("nfs")) as found:
+        yield found
 
 
 def digest(folder: Path) -> dict[str, str]:

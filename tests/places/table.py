@@ -13,7 +13,7 @@ others must succeed.
 
 from dataclasses import dataclass
 
-__all__ = ["CASES", "Case"]
+__all__ = ["CASES", "CLUSTERED", "Case"]
 
 LITTLE = "--memory 36M --workers 1"
 """So little memory, beside the parts that are uploaded, that 30 MB make runs also in threads."""
@@ -47,8 +47,8 @@ def case(
         status: The exit status of the last one.
         says: What its error says, among other things.
         json: Whether it reports; otherwise stdout is what it writes.
-        everywhere: Whether it is also run in processes with an object store, both at once, and
-            with S3.
+        everywhere: Whether it is also run in processes with an object store, both at once, with
+            S3, with HDFS, and in a directory that machines share.
     """
     return Case(name, steps, status, says, json, everywhere)
 
@@ -98,6 +98,10 @@ TERASORTED = (
     case("terasort-empty", "terasort {in}/empty {out} --partitions 2"),
     case("terasort-several", "terasort {in}/skew {in}/tied {in}/one {out} --partitions 2"),
     case("terasort-spilling", f"terasort {{in}}/large {{out}} --partitions 3 {LITTLE}"),
+    case(
+        "terasort-compressed-runs",
+        f"terasort {{in}}/large {{out}} --partitions 3 {LITTLE} --compress-runs lz4",
+    ),
     case("terasort-in-memory", "terasort {in}/large {out} --partitions 2 --memory 400M"),
     case(
         "terasort-overwrite",
@@ -145,6 +149,10 @@ COUNTED = (
     case("wordcount-packed", "wordcount {in}/packed {out} --parts 2"),
     case("wordcount-nothing", "wordcount {in}/nothing {out} --parts 2"),
     case(
+        "wordcount-compressed-runs",
+        "wordcount {in}/text {out} --parts 2 --compress-runs zstd",
+    ),
+    case(
         "wordcount-overwrite",
         "wordcount {in}/lines {out} --parts 3",
         "wordcount {in}/text {out} --parts 2 --overwrite",
@@ -153,6 +161,7 @@ COUNTED = (
 
 PYTHON = (
     python("map-only"),
+    python("compressed-runs", "function --compress-runs zstd", everywhere=True),
     python("to-jsonl"),
     python("to-csv"),
     python("to-parquet", everywhere=True),
@@ -201,7 +210,43 @@ STREAMED = (
     script(
         "combiner", "-mapper mapper.py -combiner reducer.py -reducer reducer.py -numReduceTasks 2"
     ),
+    script(
+        "compressed-runs",
+        "-mapper cat -reducer cat -numReduceTasks 2 --compress-runs zstd",
+    ),
     script("cat", "-mapper cat -reducer cat -D mapreduce.job.maps=4"),
 )
 
 CASES = (*GENERATED, *TERASORTED, *SORTED, *COUNTED, *PYTHON, *STREAMED)
+
+CLUSTERED = frozenset(
+    {
+        "teragen-files",
+        "teragen-overwrite",
+        "terasort-parts",
+        "terasort-skew",
+        "terasort-empty",
+        "terasort-spilling",
+        "terasort-compressed-runs",
+        "terasort-overwrite",
+        "terasort-of-text",
+        "teravalidate-sorted",
+        "sort",
+        "sort-unique",
+        "sort-records",
+        "sort-spilling",
+        "wordcount-parts",
+        "wordcount-compressed-runs",
+        "python-map-only",
+        "python-function",
+        "python-combined",
+        "python-to-parquet",
+        "python-in-sampled-ranges",
+        "python-join",
+        "python-side-files",
+        "python-chain",
+        "streaming-reduce",
+        "streaming-combiner",
+    }
+)
+"""The cases that also run on a cluster."""

@@ -95,14 +95,12 @@ def streaming(yard: Yard) -> Run:
 
 
 @pytest.fixture(scope="session")
-def hadoops(
-    request: pytest.FixtureRequest, yard: Yard, tmp_path_factory: pytest.TempPathFactory
-) -> Path:
+def hadoops(yard: Yard, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The results of all cases in Hadoop: exit codes and counters, a file for each."""
     try:
         hadoop = Hadoop.prepare(tmp_path_factory.mktemp("hadoop"))
     except HadoopMissing as problem:
-        missing(request.config, "SCRIPTS NOT COMPARED WITH HADOOP", str(problem))
+        missing("SCRIPTS NOT COMPARED WITH HADOOP", str(problem))
     results = yard.home / "results"
     # The same jobs on the same inputs give the same: once for each version of the table.
     sources = [module.__file__ for module in (case, cases, fixtures, formats)]

@@ -180,6 +180,30 @@ def test_little_memory_gives_the_same_output(streaming: Run, tmp_path: Path) -> 
     assert sorted(lines) == sorted(text.encode().splitlines())
 
 
+def test_compressed_runs_give_the_same_output(streaming: Run, tmp_path: Path) -> None:
+    text = "".join(f"{number * 7919 % 10_007:06}\t{number}\n" for number in range(100_000))
+    (tmp_path / "in").write_text(text)
+    job = ["-input", str(tmp_path / "in"), "-output", str(tmp_path / "out"), "-mapper", "cat"]
+    job += ["-reducer", "cat", "-numReduceTasks", "3", "--overwrite", "--json"]
+    made = []
+    cases: list[tuple[list[str], list[str]]] = [
+        ([], []),
+        ([], ["--compress-runs", "lz4"]),
+        (["-D", "mapreduce.map.output.compress=true"], []),
+        ([], ["--compress-runs", "zstd", "--runner", "processes", "--memory", "64M"]),
+    ]
+    for properties, more in cases:
+        done = streaming(*properties, *job, *more)
+        assert done.returncode == 0, done.stderr
+        counters = json.loads(done.stdout)["counters"]
+        made.append((output(tmp_path), counters["MAP_OUTPUT_MATERIALIZED_BYTES"]))
+    (plain, bytes_of_runs), *packed = made
+    assert all(parts == plain for parts, _ in packed)
+    assert all(0 < stored < bytes_of_runs * 0.8 for _, stored in packed), made
+    lines = b"".join(plain.values()).splitlines()
+    assert sorted(lines) == sorted(text.encode().splitlines())
+
+
 def test_worker_processes_give_the_same_output(
     streaming: Run, job: list[str], tmp_path: Path
 ) -> None:

@@ -21,14 +21,14 @@ TEXT = "the mill and the stone\nwater turns the wheel\nthe ox and the horse turn
 
 
 @pytest.fixture
-def home(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
-    return prepared(tmp_path, request.config)
+def home(tmp_path: Path) -> Path:
+    return prepared(tmp_path)
 
 
-def prepared(folder: Path, config: pytest.Config) -> Path:
+def prepared(folder: Path) -> Path:
     """A folder with inputs, and with `hadoop`, which is ours."""
     if find_spec("mrjob") is None:
-        missing(config, "MRJOB'S EXAMPLES NOT RUN", "mrjob is not installed (Python 3.11)")
+        missing("MRJOB'S EXAMPLES NOT RUN", "mrjob is not installed (Python 3.11)")
     (folder / "in.txt").write_text(TEXT)
     (folder / "more.txt").write_text("more of the same words\n")
     program = folder / "hadoop"

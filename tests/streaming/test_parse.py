@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gristmill.streaming.explain import explained
 from gristmill.streaming.parse import WrongCommandError, parse, split_command
 from gristmill.streaming.resolved import ResolvedJob, resolve
 from gristmill.streaming.variables import environment
@@ -198,7 +199,6 @@ def test_what_is_missing_is_named() -> None:
         "mapreduce.map.speculative",
         "mapred.reduce.tasks.speculative.execution",
         "mapreduce.job.reduce.slowstart.completedmaps",
-        "mapreduce.map.output.compress",
         "io.sort.mb",
         "mapreduce.map.memory.mb",
         "mapreduce.reduce.memory.mb",
@@ -225,6 +225,35 @@ def test_a_configuration_file_sets_properties(tmp_path: Path) -> None:
     conf.write_text("no xml")
     with pytest.raises(WrongCommandError, match=r"conf\.xml"):
         meant("-conf", str(conf))
+
+
+@pytest.mark.parametrize(
+    ("codec", "ours", "said"),
+    [
+        ("org.apache.hadoop.io.compress.Lz4Codec", "lz4", False),
+        ("ZStandardCodec", "zstd", False),
+        ("org.apache.hadoop.io.compress.SnappyCodec", "lz4", True),
+        ("GzipCodec", "zstd", True),
+        (None, "zstd", True),
+    ],
+)
+def test_compression_of_runs(codec: str | None, ours: str, *, said: bool) -> None:
+    for compress, name in (
+        ("mapreduce.map.output.compress", "mapreduce.map.output.compress.codec"),
+        ("mapred.compress.map.output", "mapred.map.output.compression.codec"),
+    ):
+        words = [] if codec is None else ["-D", f"{name}={codec}"]
+        found = meant("-D", f"{compress}=true", *words)
+        assert found.compress_runs == ours
+        remark = f"runs between map and reduce are compressed with {ours} here"
+        assert [line for line in found.remarks if line.startswith(remark)] == found.remarks
+        assert bool(found.remarks) == said
+        assert f"runs         compressed with {ours}" in explained(found)
+        assert not meant("-D", f"{compress}=false", *words).compress_runs
+        own = meant("-D", f"{compress}=true", *words, "--compress-runs", "none")
+        assert (own.compress_runs, own.remarks) == ("none", [])
+    with pytest.raises(WrongCommandError, match=r"LzoCodec is not known here; known are"):
+        meant("-D", "mapred.compress.map.output=true", "-D", f"{name}=com.x.LzoCodec")
 
 
 def test_blocks_of_an_output_in_hdfs() -> None:

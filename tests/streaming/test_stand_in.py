@@ -53,7 +53,7 @@ def test_uris_of_files_are_paths_in_every_command(home: Path) -> None:
         (["-mkdir", "folder"], 1, "mkdir: `folder': File exists"),
         (["-mkdir", "a.txt/below"], 1, "mkdir: `a.txt/below': Not a directory"),
         (["-put", "a.txt", "a.txt"], 1, "put: `a.txt': File exists"),
-        (["-put", "-f", "a.txt", "a.txt"], 1, "same file"),
+        (["-put", "-f", "a.txt", "a.txt"], 1, "`a.txt' to `a.txt': are identical"),
         (["-put", "a.txt"], 2, "-put needs a source and a target"),
         (["-cat"], 2, "-cat needs a path"),
         (["-ls", "hdfs://127.0.0.1:1/user"], 1, "no answer from 127.0.0.1:1"),

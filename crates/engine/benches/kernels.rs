@@ -163,6 +163,7 @@ fn runs(runs: usize, count: usize) -> Vec<RunFile> {
             shape: SHAPE.kind(),
             job_id: "bench".to_owned(),
             number: number as u64,
+            compression: Default::default(),
         };
         OverlappedWriter::run(&mut Vec::new(), 1 << 20, |writer| {
             let mut run = RunWriter::begin(writer, file, &header)?;

@@ -95,6 +95,7 @@ fn run_plan() -> Arc<RunPlan> {
         borders: Vec::new(),
         places: vec![folder("runs")],
         buffer_bytes: 1 << 20,
+        compression: Default::default(),
         needed: MemoryModel::default(),
     })
 }
@@ -174,6 +175,8 @@ fn user_task_plan() -> Arc<UserTaskPlan> {
         places: vec![folder("runs")],
         chunk_bytes: 1 << 28,
         buffer_bytes: 1 << 20,
+        ahead_bytes: 0,
+        compression: Default::default(),
         attempts: folder("attempts"),
         uploads_to: None,
     })

@@ -127,6 +127,7 @@ pub struct Error {
     kind: Kind,
     retryable: bool,
     own_work: bool,
+    leaves_work: bool,
     operation: Cow<'static, str>,
     message: String,
     context: Vec<(Cow<'static, str>, String)>,
@@ -158,6 +159,7 @@ impl Error {
             kind,
             retryable: false,
             own_work: false,
+            leaves_work: false,
             operation: operation.into(),
             message: message.into(),
             context: Vec::new(),
@@ -418,6 +420,18 @@ impl Error {
     /// Whether what is wrong is a file that the job had made itself, and can make anew.
     pub fn is_of_own_work(&self) -> bool {
         self.own_work
+    }
+
+    /// Marks that nothing is wrong with what the job has made: it stays for those who resume the job.
+    #[must_use]
+    pub fn leaving_work(mut self) -> Self {
+        self.leaves_work = true;
+        self
+    }
+
+    /// Whether what the job has made stays for those who resume it.
+    pub fn leaves_work(&self) -> bool {
+        self.leaves_work
     }
 
     /// The kind of error.

@@ -42,6 +42,7 @@ fn run(store: Arc<dyn LocalDisk>, spec: &Value) -> JobReport {
         interpreter: String::new(),
         process: Process::Shared,
         worker: None,
+        cluster: None,
     };
     let spec = JobSpec::from_json(&spec.to_string()).unwrap();
     let report = jobs::run(&spec, &environment, &Control::default());

@@ -7,14 +7,16 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use gristmill_engine::commit::send_file;
-use gristmill_engine::split::pattern;
+use gristmill_engine::split::pattern::{self, Found};
 use gristmill_engine::storage::location::Location;
 use gristmill_engine::storage::objects::sending::{PARTS_AT_ONCE, Sending};
 use gristmill_engine::storage::stores::Stores;
+use gristmill_engine::storage::version::FoundVersion;
 use gristmill_engine::storage::{FileKind, Publisher, Stat};
 use gristmill_engine::{Error, Kind, Result};
 use pyo3::prelude::*;
 
+use crate::attended::{attended, attended_at};
 use crate::error::to_python;
 use crate::stores::stores;
 
@@ -32,32 +34,36 @@ pub fn has_store(path: PathBuf) -> bool {
 
 /// What a location, or a pattern in a store, leads to.
 #[pyfunction]
-pub fn matching(py: Python<'_>, path: PathBuf) -> PyResult<Vec<OsString>> {
+pub fn matching(py: Python<'_>, path: PathBuf) -> PyResult<Vec<(OsString, Option<Known>)>> {
     let name = Location::from(path);
-    let found = py.detach(|| {
-        let stores = stores();
-        let mut found = pattern::matching(&stores, &name)?;
-        if found == [name.clone()] && stores.stat(&name)?.is_none() {
-            found.clear();
+    let found = attended_at(py, &stores(), &name, |stores| {
+        let mut found = pattern::matching(stores, &name)?;
+        if let [one] = found.as_mut_slice()
+            && one.path == name
+            && one.stat.is_none()
+        {
+            one.stat = stores.stat(&name)?;
+            found.retain(|one| one.stat.is_some());
         }
         Ok(found)
-    });
-    spelled(found)
+    })?;
+    let spelled = |one: Found| (one.path.as_typed().into(), one.stat.map(known));
+    Ok(found.into_iter().map(spelled).collect())
 }
 
 /// Names on their way from a listing to Python.
 const NAMES_AHEAD: usize = 1000;
 
-/// Whether something is a directory, its bytes, and the time of its last change in seconds.
-type Known = (bool, u64, f64);
+/// Whether something is a directory, its bytes, the time of its last change in seconds, and its version.
+type Known = (bool, u64, f64, String);
 
 /// What a listing found.
-type Found = (Location, Option<Stat>);
+type Listed = (Location, Option<Stat>);
 
 /// What lies right below a location, as its store lists it: however much that is, little of it is in memory.
 #[pyclass(frozen)]
 pub struct Listing {
-    found: Mutex<Receiver<Result<Found>>>,
+    found: Mutex<Receiver<Result<Listed>>>,
 }
 
 #[pymethods]
@@ -100,33 +106,29 @@ impl Listing {
 
 fn known(stat: Stat) -> Known {
     let is_directory = stat.kind == FileKind::Directory;
-    (is_directory, stat.bytes, stat.modified_ns as f64 / 1e9)
+    let version = FoundVersion::of(&stat).to_string();
+    let modified_s = stat.modified_ns as f64 / 1e9;
+    (is_directory, stat.bytes, modified_s, version)
 }
 
-fn spelled(found: Result<Vec<Location>>) -> PyResult<Vec<OsString>> {
-    let found = found.map_err(|error| to_python(&error))?;
-    Ok(found.iter().map(|found| found.as_typed().into()).collect())
-}
-
-/// Whether a location is a directory, its bytes, and the time of its last change in seconds.
+/// Whether a location is a directory, its bytes, the time of its last change in seconds, and its version.
 #[pyfunction]
 pub fn stat(py: Python<'_>, path: PathBuf) -> PyResult<Option<Known>> {
-    let found = py.detach(|| stores().stat(&path.into()));
-    let found = found.map_err(|error| to_python(&error))?;
+    let location = path.into();
+    let found = attended_at(py, &stores(), &location, |stores| stores.stat(&location))?;
     Ok(found.map(known))
 }
 
-/// Writes a file of this machine to an object store, or to HDFS.
+/// Writes a file, of this machine or of a store, to an object store or to HDFS.
 #[pyfunction]
 pub fn put_file(py: Python<'_>, source: PathBuf, target: PathBuf) -> PyResult<()> {
     let (source, target) = (Location::from(source), Location::from(target));
-    let put = py.detach(|| {
-        let stores = stores();
-        let objects = objects_of(&stores, &target)?;
+    attended(py, &stores(), |stores| {
+        let objects = objects_of(stores, &target)?;
         let upload = {
             let sending = Sending::new(PARTS_AT_ONCE as usize);
-            let files = (source.as_typed(), &target);
-            send_file(&stores, files, Some(&sending), &|| Ok(()))?
+            let files = (&source, &target);
+            send_file(stores, files, Some(&sending), &|| Ok(()))?
         };
         let done = objects.complete(&upload);
         let is_made = || {
@@ -144,32 +146,43 @@ pub fn put_file(py: Python<'_>, source: PathBuf, target: PathBuf) -> PyResult<()
             }
             _ => objects.clear(target.as_typed()),
         }
-    });
-    put.map_err(|error| to_python(&error))
+    })
 }
 
 /// Removes a file there.
 #[pyfunction]
 pub fn remove_object(py: Python<'_>, path: PathBuf) -> PyResult<()> {
     let path = Location::from(path);
-    let removed = py.detach(|| objects_of(&stores(), &path)?.delete(path.as_typed()));
-    removed.map_err(|error| to_python(&error))
+    attended(py, &stores(), |stores| {
+        objects_of(stores, &path)?.delete(path.as_typed())
+    })
+}
+
+/// Gives something in a store another name there; false where that is done by copying only.
+#[pyfunction]
+pub fn rename(py: Python<'_>, source: PathBuf, target: PathBuf) -> PyResult<bool> {
+    let (source, target) = (Location::from(source), Location::from(target));
+    attended(py, &stores(), |stores| {
+        objects_of(stores, &target)?.rename(source.as_typed(), target.as_typed())
+    })
 }
 
 /// Makes a directory, where the store has such.
 #[pyfunction]
 pub fn make_directory(py: Python<'_>, path: PathBuf) -> PyResult<()> {
     let path = Location::from(path);
-    let made = py.detach(|| objects_of(&stores(), &path)?.make_directory(path.as_typed()));
-    made.map_err(|error| to_python(&error))
+    attended(py, &stores(), |stores| {
+        objects_of(stores, &path)?.make_directory(path.as_typed())
+    })
 }
 
 /// Removes a directory there, and all in it.
 #[pyfunction]
 pub fn remove_whole(py: Python<'_>, path: PathBuf) -> PyResult<()> {
     let path = Location::from(path);
-    let removed = py.detach(|| objects_of(&stores(), &path)?.remove_whole(path.as_typed()));
-    removed.map_err(|error| to_python(&error))
+    attended(py, &stores(), |stores| {
+        objects_of(stores, &path)?.remove_whole(path.as_typed())
+    })
 }
 
 fn objects_of<'s>(stores: &'s Stores, path: &Location) -> Result<&'s dyn Publisher> {

@@ -11,10 +11,12 @@ use gristmill_engine::error::Spelling;
 use gristmill_engine::history::HistoryConfig;
 use gristmill_engine::jobs::{self, Environment, JobReport, JobSpec};
 use gristmill_engine::names::spell;
-use gristmill_engine::runner::Control;
+use gristmill_engine::runner::{Cluster as Agents, Control};
 use gristmill_engine::{Error, Kind};
 use pyo3::prelude::*;
 
+use crate::attended::attended_as;
+use crate::cluster::Cluster;
 use crate::error::{to_exception, to_python};
 use crate::history::History;
 use crate::stores::stores_of_job;
@@ -84,20 +86,22 @@ fn process_of(command_line: bool) -> Process {
 #[pymethods]
 impl Job {
     #[new]
-    #[pyo3(signature = (spec, job_id, history = None, *, work = None, command_line = false))]
+    #[pyo3(signature = (spec, job_id, history = None, *, work = None, cluster = None, command_line = false))]
     fn new(
         py: Python<'_>,
         spec: &str,
         job_id: String,
         history: Option<&History>,
         work: Option<&Executor>,
+        cluster: Option<&Cluster>,
         command_line: bool,
     ) -> PyResult<Self> {
         let spelling = spelling_of(command_line);
+        let cluster = cluster.map(|cluster| Arc::clone(&cluster.0));
         let options = kept_options(spec);
         let spec = JobSpec::from_json(spec).map_err(|error| to_exception(&error, spelling))?;
         let store = stores_of_job().map_err(|error| to_exception(&error, spelling))?;
-        let spec = spec.placed(&**store.disk(), Path::new("."));
+        let spec = spec.placed(&store, Path::new("."));
         let history = history.map_or_else(HistoryConfig::default, |history| history.place(options));
         let work = work.map(Executor::to_engine);
         let (interpreter, worker) = (interpreter(py)?, worker_command(py)?);
@@ -112,6 +116,7 @@ impl Job {
                 interpreter,
                 process: process_of(command_line),
                 worker,
+                cluster,
             };
             let report = jobs::run(&spec, &environment, &theirs.control);
             *theirs.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report);
@@ -137,6 +142,11 @@ impl Job {
             progress.done_bytes,
             progress.bytes,
         )
+    }
+
+    fn nodes(&self) -> (usize, usize) {
+        let progress = self.shared.control.progress();
+        (progress.nodes, progress.running)
     }
 
     fn notices(&self) -> Vec<String> {
@@ -228,26 +238,55 @@ pub fn why_not_resumed(spec: &str, program: &str, keeps_code: bool) -> Option<St
     jobs::why_not_resumed(spec, program, keeps_code)
 }
 
+/// What must be known to begin the agents of a job that is resumed on a cluster, as JSON; nothing of one that ran on this machine.
+#[pyfunction]
+pub fn resumed_agents(py: Python<'_>, history: &History, name: &str) -> PyResult<Option<String>> {
+    let store = stores_of_job().map_err(|error| to_python(&error))?;
+    let environment = Environment {
+        store: Arc::clone(&store),
+        job_id: String::new(),
+        history: history.place(serde_json::Value::Null),
+        work: None,
+        interpreter: interpreter(py)?,
+        process: process_of(false),
+        worker: None,
+        cluster: None,
+    };
+    let found = attended_as(py, &store, Spelling::Python, |_| {
+        jobs::resumed_agents(name, &environment)
+    })?;
+    found.map(|found| to_json(&found)).transpose()
+}
+
 /// What a job would do, as JSON.
 #[pyfunction]
-#[pyo3(signature = (spec, *, command_line = false))]
-pub fn explain(py: Python<'_>, spec: &str, command_line: bool) -> PyResult<String> {
+#[pyo3(signature = (spec, *, cluster = None, command_line = false))]
+pub fn explain(
+    py: Python<'_>,
+    spec: &str,
+    cluster: Option<&str>,
+    command_line: bool,
+) -> PyResult<String> {
     let worker = worker_command(py)?;
-    let explained = py.detach(|| {
-        let store = stores_of_job()?;
-        let spec = JobSpec::from_json(spec)?.placed(&**store.disk(), Path::new("."));
+    let spelling = spelling_of(command_line);
+    let cluster = cluster.map(Agents::from_json).transpose();
+    let cluster = cluster.map_err(|error| to_exception(&error, spelling))?;
+    let cluster = cluster.map(Arc::new);
+    let store = stores_of_job().map_err(|error| to_exception(&error, spelling))?;
+    let explained = attended_as(py, &store, spelling, |_| {
+        let spec = JobSpec::from_json(spec)?.placed(&store, Path::new("."));
         let environment = Environment {
-            store,
+            store: Arc::clone(&store),
             job_id: String::new(),
             history: HistoryConfig::default(),
             work: None,
             interpreter: String::new(),
             process: process_of(command_line),
             worker,
+            cluster: cluster.clone(),
         };
         jobs::explain(&spec, &environment)
-    });
-    let explained = explained.map_err(|error| to_exception(&error, spelling_of(command_line)))?;
+    })?;
     serde_json::to_string(&explained)
         .map_err(|error| to_python(&Error::bug("write a plan", error.to_string())))
 }

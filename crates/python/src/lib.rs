@@ -3,6 +3,8 @@
 //! One file per operation; each converts its arguments, detaches from the interpreter, calls the
 //! engine and wraps the result. The stubs, with the docstrings, are `python/gristmill/_core.pyi`.
 
+mod attended;
+mod cluster;
 mod error;
 mod files;
 mod history;
@@ -20,27 +22,33 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _core {
     #[pymodule_export]
+    use crate::cluster::Cluster;
+    #[pymodule_export]
     use crate::files::{
         Listing, as_location, has_store, make_directory, matching, put_file, remove_object,
-        remove_whole, stat,
+        remove_whole, rename, stat,
     };
     #[pymodule_export]
     use crate::history::{History, clear_left};
     #[pymodule_export]
-    use crate::job::{Job, command_names, commands, explain, user_code, why_not_resumed};
+    use crate::job::{
+        Job, command_names, commands, explain, resumed_agents, user_code, why_not_resumed,
+    };
     #[pymodule_export]
     use crate::output::check_output;
     #[pymodule_export]
-    use crate::probe::{default_memory, default_workers, device_floor, device_rates};
+    use crate::probe::{
+        available_memory, default_memory, default_workers, device_floor, device_rates, shared_mount,
+    };
     #[pymodule_export]
     use crate::pulse::{beat, pulse, pulse_open};
     #[pymodule_export]
     use crate::stores::{
-        RangeReader, default_file_system, exists, find_files, is_remote, store_options,
-        use_store_options,
+        RangeReader, default_file_system, exists, find_files, is_remote, set_ahead_bytes,
+        store_options, use_store_options,
     };
     #[pymodule_export]
-    use crate::tasks::run_tasks;
+    use crate::tasks::{run_agent, run_tasks};
     #[pymodule_export]
     use crate::work::{
         CompressedReader, CompressedWriter, Emitter, Executor, Groups, LineReader, LineWriter,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use gristmill_engine::commit;
 use pyo3::prelude::*;
 
-use crate::error::to_exception;
+use crate::attended::attended_as;
 use crate::job::spelling_of;
 use crate::stores::stores;
 
@@ -18,6 +18,7 @@ pub fn check_output(
     overwrite: bool,
     command_line: bool,
 ) -> PyResult<()> {
-    py.detach(|| commit::check_output(&stores(), &folder.into(), overwrite))
-        .map_err(|error| to_exception(&error, spelling_of(command_line)))
+    attended_as(py, &stores(), spelling_of(command_line), |stores| {
+        commit::check_output(stores, &folder.into(), overwrite)
+    })
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use gristmill_engine::storage::local::Local;
+use gristmill_engine::storage::mounts::SharedMount;
 use gristmill_engine::storage::probe;
 use gristmill_engine::{budget, plan};
 use pyo3::prelude::*;
@@ -13,6 +14,19 @@ use crate::error::to_python;
 #[pyfunction]
 pub fn default_memory() -> u64 {
     plan::sort::memory(None, budget::available_bytes())
+}
+
+/// The memory that new work can have.
+#[pyfunction]
+pub fn available_memory() -> Option<u64> {
+    budget::available_bytes()
+}
+
+/// The kind of the mount that a path lies in, if machines share it.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "as PyO3 gives it")]
+pub fn shared_mount(path: PathBuf) -> Option<String> {
+    SharedMount::of(&path).map(|mount| mount.to_string())
 }
 
 /// The workers of a job that is given none.

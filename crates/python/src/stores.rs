@@ -6,30 +6,42 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use gristmill_engine::commit::SUCCESS;
-use gristmill_engine::split::pattern::named;
-use gristmill_engine::split::{Named, files_of, not_a_file};
-use gristmill_engine::storage::hdfs::{self, Hdfs};
+use gristmill_engine::runner::cluster::agent::AGENTS_VARIABLE;
+use gristmill_engine::split::pattern::{self, Found};
+use gristmill_engine::split::{Named, files_at, not_a_file};
+use gristmill_engine::storage::agents::{AgentDisk, Agents, ReadOf};
+use gristmill_engine::storage::hdfs;
+use gristmill_engine::storage::input::InputFile;
 use gristmill_engine::storage::local::{Local, not_there};
 use gristmill_engine::storage::location::Location;
 use gristmill_engine::storage::objects::faults::Faults;
 use gristmill_engine::storage::objects::s3::Settings;
 use gristmill_engine::storage::options::StoreOptions;
+use gristmill_engine::storage::shared::SharedOutputs;
 use gristmill_engine::storage::stores::Stores;
-use gristmill_engine::storage::{Caching, ReadFile};
+use gristmill_engine::storage::window::in_any_order;
+use gristmill_engine::storage::{Caching, LocalDisk, ReadFile};
 use gristmill_engine::{Error, Kind, Result};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::attended::attended_at;
 use crate::error::to_python;
 
 /// What goes wrong in object stores kept in a directory, for tests and for trying: `refused=0.1,lost=0.05,late_ms=200`.
 const FAULTS: &str = "GRISTMILL_OBJECTS_FAULTS";
+
+/// Set to anything: outputs at paths are put together of whole files, as where tasks run on several machines. For tests.
+const SHARED: &str = "GRISTMILL_SHARED_OUTPUTS";
 
 /// Options of stores, as JSON, for a worker process: the job's own process says them to it.
 const OPTIONS: &str = "GRISTMILL_STORE_OPTIONS";
 
 /// All stores, and whether the environment said what makes no sense.
 static STORES: OnceLock<(Arc<Stores>, Result<()>)> = OnceLock::new();
+
+/// The agents whose runs this process reads, if it is below one.
+static AGENTS: OnceLock<Arc<Agents>> = OnceLock::new();
 
 thread_local! {
     /// The options of the job that this thread plans, begins or reads from, and the stores with them.
@@ -56,9 +68,16 @@ fn made() -> &'static (Arc<Stores>, Result<()>) {
     STORES.get_or_init(|| {
         let faults = Faults::parse(&variable(FAULTS).unwrap_or_default());
         let settings = Settings::from_variables(variable);
-        let hdfs = Hdfs::new(hdfs::Settings::of(hadoop_folder()));
+        let hdfs = hdfs::Settings::of(hadoop_folder());
         let fail = faults.clone().unwrap_or_default();
-        let stores = Stores::with(Arc::new(Local), fail, settings, hdfs);
+        let (disk, is_told) = match variable(AGENTS_VARIABLE).map(disk_of) {
+            Some(Ok(disk)) => (disk, Ok(())),
+            Some(Err(error)) => (local(), Err(error.with("variable", AGENTS_VARIABLE))),
+            None => (local(), Ok(())),
+        };
+        let stores = Stores::with(disk, fail, settings, hdfs);
+        let shared = variable(SHARED).map(|_| SharedOutputs { sync: true });
+        let stores = stores.with_shared_outputs(shared);
         let is_read = faults
             .map(|_| ())
             .map_err(|error| error.with("variable", FAULTS));
@@ -68,8 +87,25 @@ fn made() -> &'static (Arc<Stores>, Result<()>) {
             _ => stores,
         };
         let options = options.map_err(|error| error.with("variable", OPTIONS));
-        (stores, is_read.and(options.map(drop)))
+        (stores, is_told.and(is_read).and(options.map(drop)))
     })
+}
+
+fn local() -> Arc<dyn LocalDisk> {
+    Arc::new(Local)
+}
+
+/// The disk of a process below an agent, which keeps what it knows of the others in `file`.
+fn disk_of(file: String) -> Result<Arc<dyn LocalDisk>> {
+    let agents = Arc::new(Agents::of_file(&Local, file.into())?);
+    let agents = AGENTS.get_or_init(|| agents);
+    Ok(Arc::new(AgentDisk::new(local(), Arc::clone(agents))))
+}
+
+/// What this process has read of the runs of agents since it last said so.
+pub fn runs_read() -> Vec<ReadOf> {
+    let agents = AGENTS.get();
+    agents.map_or_else(Vec::new, |agents| agents.reads().take())
 }
 
 fn options_of(text: &str) -> Result<StoreOptions> {
@@ -124,42 +160,50 @@ pub fn default_file_system() -> Option<String> {
     stores().default_file_system().map(str::to_owned)
 }
 
+/// Says how much memory a worker process has for what its readers ask of stores before they want it.
+#[pyfunction]
+pub fn set_ahead_bytes(size: u64) {
+    stores().requests().memory.set_bytes(size);
+}
+
 /// Whether something is at a location.
 #[pyfunction]
 pub fn exists(py: Python<'_>, path: PathBuf) -> PyResult<bool> {
-    let found = py.detach(|| stores().stat(&path.into()));
-    found
-        .map(|found| found.is_some())
-        .map_err(|error| to_python(&error))
+    let location = path.into();
+    let found = attended_at(py, &stores(), &location, |stores| stores.stat(&location))?;
+    Ok(found.is_some())
 }
 
 /// The files that a location stands for; of a job's output, its parts.
 #[pyfunction]
 pub fn find_files(py: Python<'_>, path: PathBuf) -> PyResult<Vec<OsString>> {
-    let found = py.detach(|| files_below(&stores(), &path.into()));
-    let found = found.map_err(|error| to_python(&error))?;
-    let spelled = found.into_iter().map(|file| file.as_typed().into());
+    let location = path.into();
+    let found = attended_at(py, &stores(), &location, |stores| {
+        files_below(stores, &location)
+    })?;
+    let spelled = found.into_iter().map(|file| file.path.as_typed().into());
     Ok(spelled.collect())
 }
 
-fn files_below(stores: &Stores, path: &Location) -> Result<Vec<Location>> {
+/// The files that a location stands for, as they were found; of a job's output, its parts.
+pub fn files_below(stores: &Stores, path: &Location) -> Result<Vec<InputFile>> {
     let mut files = Vec::new();
-    for path in &named(stores, path)? {
-        files.extend(files_at(stores, path)?);
+    for found in &pattern::found(stores, path)? {
+        files.extend(files_found(stores, found)?);
     }
     Ok(files)
 }
 
-fn files_at(stores: &Stores, path: &Location) -> Result<Vec<Location>> {
-    let Named::Files(files) = files_of(stores, path)? else {
+fn files_found(stores: &Stores, found: &Found) -> Result<Vec<InputFile>> {
+    let path = &found.path;
+    let Named::Files(mut files) = files_at(stores, found)? else {
         return Err(not_a_file(path));
     };
-    let mut files: Vec<Location> = files.into_iter().map(|file| file.path).collect();
-    let is_part = |file: &Location| {
-        let name = file.name().unwrap_or_default();
+    let is_part = |file: &InputFile| {
+        let name = file.path.name().unwrap_or_default();
         name.as_encoded_bytes().starts_with(b"part-")
     };
-    let is_file = files.as_slice() == [path.clone()];
+    let is_file = matches!(files.as_slice(), [file] if file.path == *path);
     if !is_file && stores.stat(&path.join(SUCCESS))?.is_some() {
         files.retain(is_part);
     }
@@ -177,20 +221,27 @@ fn files_at(stores: &Stores, path: &Location) -> Result<Vec<Location>> {
 pub struct RangeReader {
     file: Box<dyn ReadFile>,
     bytes: u64,
+    stores: Arc<Stores>,
+    location: Location,
 }
 
 #[pymethods]
 impl RangeReader {
     #[new]
     fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        let opened = py.detach(|| {
-            let (stores, location) = (stores(), path.into());
+        let (stores, location) = (stores(), Location::from(path));
+        let (file, bytes) = attended_at(py, &stores, &location, |stores| {
             let stat = stores.stat(&location)?;
             let stat = stat.ok_or_else(|| not_there("open the input", location.as_typed()))?;
-            Ok((stores.open(&location, Caching::Cached)?, stat.bytes))
-        });
-        let (file, bytes) = opened.map_err(|error: Error| to_python(&error))?;
-        Ok(RangeReader { file, bytes })
+            let file = stores.open(&location, Caching::Cached)?;
+            Ok((in_any_order(file), stat.bytes))
+        })?;
+        Ok(RangeReader {
+            file,
+            bytes,
+            stores,
+            location,
+        })
     }
 
     /// The file's length.
@@ -208,8 +259,10 @@ impl RangeReader {
     ) -> PyResult<Bound<'py, PyBytes>> {
         let left = usize::try_from(self.bytes.saturating_sub(offset)).unwrap_or(usize::MAX);
         let mut data = vec![0; size.min(left)];
-        let read = py.detach(|| self.file.read_at(&mut data, offset));
-        data.truncate(read.map_err(|error| to_python(&error))?);
+        let read = attended_at(py, &self.stores, &self.location, |_| {
+            self.file.read_at(&mut data, offset)
+        })?;
+        data.truncate(read);
         Ok(PyBytes::new(py, &data))
     }
 }

@@ -1,9 +1,16 @@
 //! Processes that run tasks for a job of another process, and how they are begun.
 
 use std::ffi::OsString;
+use std::io::Read;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+
+use gristmill_engine::Error;
 
 use gristmill_engine::jobs::native_work;
+use gristmill_engine::runner::cluster::agent::{AgentSpec, End, Hello, serve as serve_agent};
 use gristmill_engine::runner::worker::serve;
 use gristmill_engine::worker::Command;
 use pyo3::prelude::*;
@@ -20,6 +27,35 @@ const PROGRAM: &str = "import sys; sys.path.insert(0, sys.argv[1]); import _core
 #[expect(clippy::needless_pass_by_value, reason = "as PyO3 gives it")]
 pub fn run_tasks(py: Python<'_>, pulse: PathBuf) -> PyResult<()> {
     py.detach(|| serve(&pulse, stores(), native_work))
+        .map_err(|error| to_python(&error))
+}
+
+/// Runs an agent until its job is over, which a byte of stdin says, too; or stdin ends: whoever began it is gone then.
+/// `hello` is called with what it says of itself, as JSON.
+#[pyfunction]
+pub fn run_agent(py: Python<'_>, spec: &str, hello: &Bound<'_, PyAny>) -> PyResult<()> {
+    let spec: AgentSpec = serde_json::from_str(spec)
+        .map_err(|error| to_python(&Error::bug("begin an agent", error.to_string())))?;
+    let end = Arc::new(End::default());
+    let coming = Arc::clone(&end);
+    thread::spawn(move || {
+        let read = std::io::stdin().read(&mut [0]);
+        let end = match read {
+            Ok(1) => &coming.over,
+            _ => &coming.alone,
+        };
+        end.store(true, Ordering::Relaxed);
+    });
+    let hello = hello.clone().unbind();
+    let say = move |said: &Hello| {
+        let said = serde_json::to_string(said).map_err(|error| error.to_string());
+        let said = said.and_then(|said| {
+            Python::attach(|py| hello.call1(py, (said,)).map(drop))
+                .map_err(|error| error.to_string())
+        });
+        said.map_err(|error| Error::bug("begin an agent", error))
+    };
+    py.detach(|| serve_agent(&spec, &stores(), native_work, &end, say))
         .map_err(|error| to_python(&error))
 }
 

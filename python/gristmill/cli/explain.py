@@ -19,6 +19,7 @@ from gristmill.cli.failures import DONE, FAILED, WRONG, Refused, fail
 from gristmill.cli.generated import JobCommand, command_of, help_options
 from gristmill.cli.groups import CommandGroup
 from gristmill.cli.runner import check_paths
+from gristmill.cluster import planned, where_tasks_run
 from gristmill.errors import is_of_system, kind_of, option_of
 from gristmill.locations import is_remote
 from gristmill.names import from_json, to_json
@@ -26,7 +27,7 @@ from gristmill.options import HISTORY, Value, commands, spec
 from gristmill.terminal import console
 from gristmill.units import show_bytes, show_count, show_rate, show_seconds
 
-__all__ = ["Explain"]
+__all__ = ["explain"]
 
 _ELSEWHERE = {
     "run": "gristmill run FILE --explain says what a job of your own functions would do",
@@ -39,7 +40,7 @@ _MODES = {"memory": "in memory", "runs": "in runs on disk", "maps": "by maps alo
 Plan = dict[str, Any]
 
 
-class Explain(CommandGroup):
+class _Explain(CommandGroup):
     """A group with the commands that have a plan; they take the options of the job."""
 
     def __init__(self) -> None:
@@ -73,12 +74,18 @@ class Explain(CommandGroup):
         )
 
 
+explain = _Explain()
+
+
 def _explain(command: str, *, as_json: bool, **values: Value) -> int:
     check_paths(command, values)
     if values.get("check"):
         raise Refused("a check has no plan: it reads the input once", "leave -c out")
     try:
-        plan: Plan = from_json(_core.explain(spec(command, values), command_line=True))
+        cluster = planned(values)
+        plan: Plan = from_json(
+            _core.explain(spec(command, values), cluster=cluster, command_line=True)
+        )
     except (ValueError, OSError, MemoryError) as error:
         if is_of_system(error):
             raise
@@ -86,7 +93,8 @@ def _explain(command: str, *, as_json: bool, **values: Value) -> int:
         fail(f"explain {command}", f"{error}{environment_note(kind, option_of(error))}")
         return WRONG if kind in (None, "bad_option") else FAILED
     place = plan["disks"][0]["path"]
-    plan["rates"] = None if plan["streams"] or is_remote(place) else _rates(Path(place))
+    is_tried = not (plan["streams"] or plan["nodes"] or is_remote(place))
+    plan["rates"] = _rates(Path(place)) if is_tried else None
     plan["floor_s"] = _floor_s(plan)
     for store in plan["stores"]:
         store["floor_s"] = _store_floor_s(store)
@@ -175,13 +183,18 @@ def _facts(plan: Plan) -> list[str]:
     lines = [
         f"  input        {'; '.join([known] * (plan['files'] > 0) + streams)}",
         f"  output       {parts}{ranges}",
-        f"  budget       {show_bytes(plan['memory_bytes'])} for {workers} in {plan['runner']}",
+        f"  budget       {show_bytes(plan['memory_bytes'])} for {workers} in"
+        f" {where_tasks_run(plan)}",
     ]
     if plan["runs"] and not plan["streams"]:
         passes = f"{plan['passes']:,} pass{'' if plan['passes'] == 1 else 'es'}"
         lines.append(
             f"  runs         {plan['runs']:,}, merged {plan['fan_in']} at once at most,"
             f" {passes} before the last merge"
+        )
+    if plan["runs"] and plan["compress_runs"] != "none":
+        lines.append(
+            f"  compression  {plan['compress_runs']}, of runs; bytes are counted before it"
         )
     return lines
 
@@ -230,6 +243,8 @@ def _stores(stores: list[dict[str, Any]]) -> list[str]:
 def _time(plan: Plan) -> str:
     if plan["streams"]:
         return "No time is predicted: the length of the input is not known."
+    if plan["nodes"]:
+        return "No time is predicted: the disks of nodes are not tried."
     if is_remote(plan["disks"][0]["path"]):
         return "No time is predicted for the output: to try its store would write there."
     if plan["rates"] is None:

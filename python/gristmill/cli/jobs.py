@@ -24,6 +24,7 @@ from gristmill import _core
 from gristmill.cli.failures import DONE, FAILED, fail
 from gristmill.cli.generated import count
 from gristmill.cli.groups import CommandGroup
+from gristmill.cli.node_lines import node_lines
 from gristmill.history import Follower, JobHistory, find_job, job_folders, load
 from gristmill.history.brief import load_brief
 from gristmill.history.chains import kept_for_chain
@@ -31,6 +32,7 @@ from gristmill.history.home import EVENTS, NoSuchJobError, newest_first, without
 from gristmill.history.limits import uses
 from gristmill.history.logs import printed
 from gristmill.history.proof import proved
+from gristmill.history.reader import Attempt
 from gristmill.names import quote, show_text, show_texts, to_json
 from gristmill.terminal import console
 from gristmill.units import show_bytes, show_count, show_rate, show_seconds
@@ -369,10 +371,13 @@ def _shown(history: JobHistory) -> list[str]:
         + f" reads {show_rate(use.read_rate, 1)}, writes {show_rate(use.write_rate, 1)})"
         for use in uses(history)
     ]
+    lines += node_lines(history)
     failed = [a for a in history.attempts if a.outcome in ("failed", "killed")]
     if failed:
         lines += ["", f"{show_count(len(failed), 'attempt')} failed or killed:"]
-        lines += [f"  task {a.task} attempt {a.attempt + 1}: {a.error}" for a in failed[:10]]
+        lines += [
+            f"  task {a.task} attempt {a.attempt + 1}{_on(a)}: {a.error}" for a in failed[:10]
+        ]
     counters = history.counters()
     if counters:
         lines += ["", f"{'counter':<28}{'map':>16}{'reduce':>16}{'total':>16}"]
@@ -381,6 +386,10 @@ def _shown(history: JobHistory) -> list[str]:
             for name, sides in counters.items()
         ]
     return lines
+
+
+def _on(attempt: Attempt) -> str:
+    return f" on {attempt.node}" if attempt.node else ""
 
 
 def _what_it_was(history: JobHistory) -> list[str]:

@@ -1,6 +1,7 @@
 """The program as click sees it: its options, and its commands, each made when it is asked for."""
 
 from collections.abc import Sequence
+from importlib import import_module
 
 import click
 
@@ -20,6 +21,21 @@ Begin with:
   gristmill terasort --help           what else it can do"""
 
 
+_OURS = {
+    "run": "mapreduce.run",
+    "check": "mapreduce.check",
+    "retry": "mapreduce.retry",
+    "streaming": "streaming",
+    "hadoop": "streaming",
+    "explain": "explain",
+    "jobs": "jobs",
+    "report": "job_report",
+    "doctor": "doctor.command",
+    "demo": "demo.command",
+}
+"""Commands that are not the engine's, in the order of the help: the module of each."""
+
+
 class Program(CommandGroup):
     """A group that reads the engine's table only when it is asked for one of its commands."""
 
@@ -27,43 +43,12 @@ class Program(CommandGroup):
         """Return the names of all commands, in the order of the help."""
         from gristmill.options import commands
 
-        ours = ["run", "check", "retry", "streaming", "hadoop", "explain", "jobs", "report", "demo"]
-        return [*commands(), *ours]
+        return [*commands(), *_OURS]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Return a command by its name."""
-        if cmd_name == "demo":
-            from gristmill.cli.demo.command import demo
-
-            return demo
-        if cmd_name == "run":
-            from gristmill.cli.mapreduce.run import run
-
-            return run
-        if cmd_name == "check":
-            from gristmill.cli.mapreduce.check import check
-
-            return check
-        if cmd_name == "retry":
-            from gristmill.cli.mapreduce.retry import retry
-
-            return retry
-        if cmd_name in ("streaming", "hadoop"):
-            from gristmill.cli import streaming
-
-            return getattr(streaming, cmd_name)
-        if cmd_name == "explain":
-            from gristmill.cli.explain import Explain
-
-            return Explain()
-        if cmd_name == "jobs":
-            from gristmill.cli.jobs import jobs
-
-            return jobs
-        if cmd_name == "report":
-            from gristmill.cli.job_report import report
-
-            return report
+        if cmd_name in _OURS:
+            return getattr(import_module(f"gristmill.cli.{_OURS[cmd_name]}"), cmd_name)
         from gristmill.cli.generated import command_of
         from gristmill.options import commands
 

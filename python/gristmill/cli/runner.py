@@ -10,10 +10,10 @@ import signal
 from collections.abc import Mapping
 from pathlib import Path
 
-from gristmill import job
+from gristmill import _core, job
 from gristmill.cli.environment import environment_note
 from gristmill.cli.failures import DASH, DONE, FAILED, WRONG, Refused, fail
-from gristmill.errors import option_of
+from gristmill.errors import kind_of, option_of
 from gristmill.options import Option, Value, commands
 from gristmill.report import JobReport
 from gristmill.terminal import console, signals
@@ -99,15 +99,33 @@ def run_job(
     """Run a job to its end, which a pending signal brings near; returns its report."""
     job_id = job.new_job_id()
     try:
-        running = job.begin(command, values, job_id, history=history, command_line=True)
+        placed = job.placed_for(command, values, job_id, check=pending.check, tell=_tell)
+        with placed as cluster:
+            running = job.begin(
+                command, values, job_id, history=history, command_line=True, cluster=cluster
+            )
+            return _to_end(running, pending, quiet=quiet)
     except ValueError as error:
         return JobReport.refused(job_id, command, str(error), option_of(error))
+    except OSError as error:  # of a cluster; a job says in its report what went wrong
+        return JobReport.refused(job_id, command, str(error), kind=kind_of(error) or "io")
+    except signals.Interrupted:
+        return JobReport.refused(
+            job_id, command, "cannot finish the job: it was cancelled.", kind="cancelled"
+        )
+
+
+def _tell(sentence: str) -> None:
+    console.note(f"gristmill: {sentence}")
+
+
+def _to_end(running: _core.Job, pending: signals.Pending, *, quiet: bool) -> JobReport:
     with progress_bar(quiet=quiet) as progress:
         while not running.wait(job.TICK_S):
             if pending.signum is not None:
                 running.cancel()
             console.tell(running.notices())
             name, _, done_bytes, bytes_in_all = running.progress()
-            progress.show(name, done_bytes, bytes_in_all)
+            progress.show(name, done_bytes, bytes_in_all, running.nodes())
     console.tell(running.notices())
     return JobReport.from_json(running.report())

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from gristmill import _core
 from gristmill.history.home import EVENTS
+from gristmill.history.nodes import NodeRead, NodeSample
 from gristmill.names import from_json, to_json
 from gristmill.report import Phase
 
@@ -72,6 +73,8 @@ class Attempt:
     """0 for the first try."""
     phase: str
     """The phase it belongs to."""
+    node: str = ""
+    """The node of the cluster that it ran on; empty of a job on one machine."""
     input: str = ""
     """What it works on, in words; empty where that is not known."""
     start_ms: int
@@ -123,6 +126,8 @@ class Sample:
     """Bytes sent."""
     done_bytes: int = 0
     """Bytes that the phase's tasks have worked on."""
+    nodes: list[NodeSample] = field(default_factory=list[NodeSample])
+    """What each node of a cluster had used, where the sample says it."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -157,6 +162,8 @@ class JobHistory:
     """All attempts at tasks, in the order in which they began."""
     samples: list[Sample] = field(default_factory=list[Sample])
     """What it used, about twice a second."""
+    reads: list[NodeRead] = field(default_factory=list[NodeRead])
+    """Which nodes of a cluster read runs of which, once the job is over."""
     runs: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     """The sorted runs that it wrote: task, path, records, bytes."""
     keeps_code: bool = False
@@ -367,13 +374,22 @@ def _noted(history: JobHistory, event: dict[str, Any]) -> None:
     if event["event"] == "run_spilled":
         history.runs.append({name: event[name] for name in ("task", "path", "records", "bytes")})
     elif event["event"] == "sample":
-        known = {name: event[name] for name in Sample.__slots__ if name in event}
-        history.samples.append(Sample(**known))
+        sample = Sample(**_known(Sample, event))
+        sample.nodes = [NodeSample(**_known(NodeSample, node)) for node in event.get("nodes", [])]
+        history.samples.append(sample)
+    elif event["event"] == "runs_read":
+        history.reads = [NodeRead(**_known(NodeRead, read)) for read in event["read"]]
+
+
+def _known(kind: type[Sample | NodeSample | NodeRead], event: dict[str, Any]) -> dict[str, Any]:
+    """The fields of an event that this version knows."""
+    return {one.name: event[one.name] for one in fields(kind) if one.name in event}
 
 
 def _begun(event: dict[str, Any], t_ms: int) -> Attempt:
     fields = {name: event[name] for name in ("task", "attempt", "phase")}
-    return Attempt(start_ms=t_ms, input=event.get("input", ""), **fields)
+    node, text = event.get("node", ""), event.get("input", "")
+    return Attempt(start_ms=t_ms, node=node, input=text, **fields)
 
 
 def _ended(attempt: Attempt | None, event: dict[str, Any], t_ms: int) -> None:
@@ -440,7 +456,7 @@ def _sides(name: str, total: int, found: list[int] | None) -> tuple[int, int] | 
         return found[0], found[1]
     if total == 0:
         return 0, 0
-    of_reduces = name.startswith("REDUCE_") or name.endswith("_REDUCES")
+    of_reduces = name.startswith(("REDUCE_", "SHUFFLE")) or name.endswith(("_REDUCES", "_SHUFFLE"))
     if of_reduces:
         return 0, total
     if name.startswith("MAP_") or name.endswith("_MAPS"):

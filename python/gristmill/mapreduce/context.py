@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Protocol
 
+from gristmill.cluster.here import here
 from gristmill.mapreduce.formats import Where
 
 __all__ = ["Context", "NamedOutput", "counted", "plain_text"]
@@ -95,7 +96,7 @@ class Context:
             raise KeyError(
                 f"the job has no side file {name!r}. What to do: give it, as Job(files=[...])."
             )
-        return Path(self._files[name])
+        return here(self._files[name])
 
     def output(self, name: str) -> NamedOutput:
         """Return a named output, to `write` records to.

@@ -3,6 +3,9 @@
 from typing import Any
 
 from gristmill import _core
+from gristmill.cluster import planned, where_tasks_run
+from gristmill.locations import is_remote
+from gristmill.mapreduce.explained_stores import explained_store
 from gristmill.mapreduce.launching import chained
 from gristmill.mapreduce.preparing import prepare
 from gristmill.mapreduce.run_options import Options
@@ -30,7 +33,8 @@ def _page(job: Spec, options: Options) -> str:
     streams = streams_of(job.input)
     prepared = prepare(unread(job), options)
     spec = to_json({"mapreduce": prepared.spec})
-    plan = from_json(_core.explain(spec, command_line=options.command_line))
+    cluster = planned(options.given)
+    plan = from_json(_core.explain(spec, cluster=cluster, command_line=options.command_line))
     splits = prepared.plan.splits
     longest = max((split.bytes for split in splits), default=0)
     tasks = "; ".join(
@@ -63,12 +67,13 @@ def _page(job: Spec, options: Options) -> str:
 
 
 def _resources(plan: dict[str, Any]) -> list[str]:
-    """Memory by its uses, and what is free where the job writes."""
+    """Memory by its uses, what is free where the job writes on disks, and the stores it asks."""
     memory, workers = show_bytes(plan["memory_bytes"]), show_count(plan["workers"], "worker")
     uses = [f"{show_bytes(one['bytes'])} for {one['name']}" for one in plan["reservations"]]
     return [
-        f"  budget       {memory} for {workers} in {plan['runner']}: {', '.join(uses)}",
-        *(f"  disk         {_disk(disk)}" for disk in plan["disks"]),
+        f"  budget       {memory} for {workers} in {where_tasks_run(plan)}: {', '.join(uses)}",
+        *(f"  disk         {_disk(disk)}" for disk in plan["disks"] if not is_remote(disk["path"])),
+        *(f"  store        {explained_store(store)}" for store in plan["stores"]),
         *dict.fromkeys(f"Note: {disk['notice']}" for disk in plan["disks"] if disk["notice"]),
     ]
 

@@ -3,7 +3,8 @@
     Job ─▶ preparing.py: splits, functions ─▶ submitting.py: the engine ─▶ JobReport ─▶ Result
 
 What a job of a chain keeps for the next one, if it has no output of its own, lies beside the last
-one's output (or where runs go, if that is not on a disk) and is removed at the end.
+one's output (or where runs go, if that is in a store and the job runs on this machine) and is
+removed at the end.
 """
 
 import os
@@ -17,7 +18,7 @@ from gristmill import _core
 from gristmill.ending import ending_with_signals
 from gristmill.errors import report_of
 from gristmill.job import new_job_id
-from gristmill.locations import absolute, workplace
+from gristmill.locations import absolute, is_remote, workplace
 from gristmill.mapreduce.definition import pickled
 from gristmill.mapreduce.formats import Input, Output
 from gristmill.mapreduce.keyvalue import kv
@@ -160,9 +161,7 @@ def chained(job: Spec, options: Options) -> Generator[list[Spec]]:
         for number, one in enumerate(job.chain()):
             output = one.output
             if output is None:
-                folder = job.output.folder
-                name = f".{Path(folder).name}.{new_job_id()}-{number}"
-                output = kv(workplace(folder, options.spill_dirs) / name)
+                output = kv(_kept_for(job.output.folder, number, options))
                 kept.append(output.folder)
             source = one.input if before is None else before
             assert isinstance(source, (Input, Spec))
@@ -171,7 +170,18 @@ def chained(job: Spec, options: Options) -> Generator[list[Spec]]:
         yield jobs
     finally:
         for folder in kept:
+            if is_remote(folder):
+                with suppress(OSError):
+                    _core.remove_whole(folder)
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _kept_for(last: str, number: int, options: Options) -> str:
+    """Where a job keeps its output for the next one: the nodes of a cluster see no disk of ours."""
+    name = f".{Path(last).name}.{new_job_id()}-{number}"
+    if is_remote(last) and options.get("on") == "ray":
+        return f"{last.rstrip('/').rpartition('/')[0]}/{name}"
+    return str(workplace(last, options.spill_dirs) / name)
 
 
 def run_one(

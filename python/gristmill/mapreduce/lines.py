@@ -18,6 +18,7 @@ from gristmill import _core
 from gristmill.locations import absolute
 from gristmill.mapreduce.combine_splits import before_of
 from gristmill.mapreduce.formats import Format, Where
+from gristmill.mapreduce.paths import find_files
 from gristmill.mapreduce.plan import Plan, Split, split_bytes, split_records
 from gristmill.names import from_json, to_json
 
@@ -87,10 +88,9 @@ def plan_lines(
     stride: int = 1,
 ) -> Plan:
     """Cut the files of `source` at line ends, or at multiples of `stride`."""
-    files = source.files()
     found = from_json(
         _core.plan_text(
-            files,
+            find_files(source.paths, far=False),
             split_min=split_min,
             split_max=split_max,
             cut=cut,
@@ -98,8 +98,8 @@ def plan_lines(
             stride=stride,
         )
     )
-    splits = [Split(split["bytes"], split["what"]) for split in found]
-    return Plan(splits, files, list(source.paths))
+    splits = [Split(split["bytes"], split["what"]) for split in found["splits"]]
+    return Plan(splits, found["files"], list(source.paths))
 
 
 def plan_whole(source: Format, split_min: int, split_max: int) -> Plan:

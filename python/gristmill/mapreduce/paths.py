@@ -86,8 +86,12 @@ def is_stream(path: str) -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)
 
 
-def find_files(paths: Iterable[str]) -> list[str]:
+def find_files(paths: Iterable[str], *, far: bool = True) -> list[str]:
     """Return the files that `paths` stand for; those of each path in the order of their names.
+
+    Args:
+        paths: Files, directories, patterns; locations.
+        far: Whether stores are asked what locations stand for, which stay as they are otherwise.
 
     Raises:
         FileNotFoundError: A path does not exist, or a pattern or directory holds no file.
@@ -104,7 +108,7 @@ def find_files(paths: Iterable[str]) -> list[str]:
     found: list[str] = []
     for path in paths:
         if is_remote(path):
-            found.extend(_core.find_files(path))
+            found.extend(_core.find_files(path) if far else [path])
             continue
         files = _pattern(path) if _is_pattern(path) else _plain(path)
         found.extend(files)

@@ -36,7 +36,7 @@ RUN = (*_OF_ENGINE, *_OF_WORKERS, HISTORY)
 """The options of a job of user code that is run."""
 
 _KINDS = {option.name: option for option in RUN}
-_MOST = {"workers": 1024, "attempts": 1000}
+_MOST = {"nodes": 100_000, "workers": 1024, "attempts": 1000}
 _LEAST_SECONDS, _MOST_SECONDS = 0.001, 1e9
 
 Spell = Callable[[str], str]

@@ -63,6 +63,8 @@ class Task:
         self.spec_json = spec_json
         self.work: dict[str, Any] = work
         self.number: int = work["number"] if kind == "map" else work["partition"]
+        # What an earlier version kept of a task that failed does not say it.
+        _core.set_ahead_bytes(spec.get("ahead_bytes", 0))
         label = f"{kind[0]}-{self.number:05}"
         self.files = TaskFiles(spec["output"], label, definition.output, definition.outputs)
         allowed = definition.skip_bad

@@ -70,7 +70,13 @@ def _keys(job: Spec, records: int, folder: str, options: Options, stop: Stop) ->
         name=f"{job.name} (sample)",
     )
     plain_options = options.but(
-        history=False, overwrite=False, no_sync=True, replication=None, block_size=None
+        on=None,
+        nodes=None,
+        history=False,
+        overwrite=False,
+        no_sync=True,
+        replication=None,
+        block_size=None,
     )
     options = replace(plain_options, source=None)
     prepared = prepare(plain, options, once="it only took a sample of its input")

@@ -125,6 +125,7 @@ def _may_hold(what: dict[str, Any], file: Path, offset: int) -> bool:
         Path(piece["path"]).absolute() == file
         and (
             piece.get("codec") is not None
+            or ("found" in piece and piece["bytes"] == piece["file_bytes"])  # nobody has looked
             or "start" not in piece
             or 0 <= offset - piece["start"] < piece["bytes"]
         )

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from gristmill import _core, worker
 from gristmill.amounts import parse_bytes
+from gristmill.cluster import UserCode, placed
 from gristmill.errors import attach_report
 from gristmill.history.origin import place
 from gristmill.job import TICK_S, new_job_id
@@ -38,7 +39,21 @@ def run_prepared(prepared: Prepared, progress: bool | None, stop: Stop) -> JobRe
     Raises:
         Exception: What made the job fail, with the report and what else is known.
     """
-    native = begin(prepared, new_job_id())
+    job_id = new_job_id()
+
+    def check() -> None:
+        if stop():
+            raise KeyboardInterrupt
+
+    spec = prepared.spec
+    code = UserCode(tuple(spec["code"]), tuple(spec["side_files"]))
+    with placed(prepared.options.given, job_id, code=code, check=check) as cluster:
+        return _run_to_end(begin(prepared, job_id, cluster), prepared, progress, stop)
+
+
+def _run_to_end(
+    native: "_core.Job", prepared: Prepared, progress: bool | None, stop: Stop
+) -> JobReport:
     command_line = prepared.options.command_line
     try:
         _wait(native, progress, stop, telling=progress is not False or command_line)
@@ -57,8 +72,8 @@ def run_prepared(prepared: Prepared, progress: bool | None, stop: Stop) -> JobRe
     return report
 
 
-def begin(prepared: Prepared, job_id: str) -> "_core.Job":
-    """Begin a job.
+def begin(prepared: Prepared, job_id: str, cluster: "_core.Cluster | None" = None) -> "_core.Job":
+    """Begin a job, in these agents if it runs on a cluster.
 
     Raises:
         ValueError: An option makes no sense.
@@ -70,6 +85,7 @@ def begin(prepared: Prepared, job_id: str) -> "_core.Job":
         job_id,
         place(keep_short="history" in prepared.options.given),
         work=work,
+        cluster=cluster,
         command_line=prepared.options.command_line,
     )
 
@@ -105,4 +121,4 @@ def _wait(native: "_core.Job", progress: bool | None, stop: Stop, *, telling: bo
             if telling:
                 console.tell(native.notices())
             name, _, done_bytes, bytes_in_all = native.progress()
-            bar.show(name, done_bytes, bytes_in_all)
+            bar.show(name, done_bytes, bytes_in_all, native.nodes())

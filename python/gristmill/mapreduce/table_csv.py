@@ -69,7 +69,7 @@ class Csv(Format):
         (piece,) = split.what["pieces"]
         if piece["start"] == 0:
             return split
-        first = {**piece, "start": 0, "bytes": piece["file_bytes"]}  # of which a line is read
+        first = {**piece, "start": 0, "bytes": min(piece["file_bytes"], 1 << 16)}
         try:
             names = _RowReader(self, {"pieces": [first]}).names()
         except ValueError as error:

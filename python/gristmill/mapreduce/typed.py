@@ -14,7 +14,10 @@ class RunOptions(TypedDict, total=False):
     memory: int | str | None
     workers: int | None
     runner: Literal["threads", "processes"] | None
+    on: Literal["local", "ray"] | None
+    nodes: int | None
     spill_dir: StrPath | Iterable[StrPath] | None
+    compress_runs: Literal["none", "lz4", "zstd"] | None
     store_option: Mapping[str, str] | Iterable[str] | None
     overwrite: bool
     no_sync: bool

@@ -9,6 +9,7 @@ __all__ = [
     "INPUT_FORMATS",
     "OUTPUT_FORMATS",
     "PARTITIONERS",
+    "RUN_CODECS",
     "STEPS",
     "is_hadoops",
     "short_name",
@@ -63,6 +64,18 @@ CODECS = {
     "Lz4Codec": "lz4",
     "ZStandardCodec": "zstd",
 }
+
+
+RUN_CODECS = {
+    "DefaultCodec": "zstd",
+    "DeflateCodec": "zstd",
+    "GzipCodec": "zstd",
+    "BZip2Codec": "zstd",
+    "SnappyCodec": "lz4",
+    "Lz4Codec": "lz4",
+    "ZStandardCodec": "zstd",
+}
+"""What compresses runs here where a job wants the map's output compressed: as fast, or as small."""
 
 
 def short_name(name: str) -> str:

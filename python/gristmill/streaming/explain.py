@@ -27,6 +27,8 @@ def explained(resolved: ResolvedJob, splits: int | None = None) -> list[str]:
         lines.append(
             f"partitions   {resolved.partitions}, {_partitioner(definition['partitioner'])}"
         )
+        if resolved.compress_runs not in ("", "none"):
+            lines.append(f"runs         compressed with {resolved.compress_runs}")
         lines.append(f"reducer      {_step(definition['reduce'], definition['reduce_streams'])}")
     else:
         lines.append("reducer      none: the maps' output is the job's")

@@ -151,6 +151,28 @@ class Formats(Settings):
                 raise WrongCommandError(f"-inputreader {reader} needs {name}=MARK")
         return {"xml": marks}
 
+    def compressed_runs(self) -> tuple[str, str]:
+        """Return how runs are to be compressed, and what to say of it; nothing where not at all."""
+        if not self.flag("mapreduce.map.output.compress", default=False):
+            return "", ""
+        name = "mapreduce.map.output.compress.codec"
+        given = self.text(name, "DefaultCodec")
+        codec = classes.short_name(given)
+        ours = classes.RUN_CODECS.get(codec)
+        if ours is None:
+            known = ", ".join(classes.RUN_CODECS)
+            raise WrongCommandError(
+                f"{self.written(name)}={given} is not known here; known are {known}"
+            )
+        if classes.CODECS[codec] == ours:
+            return ours, ""
+        asked = "the default, DefaultCodec" if self.get(name) is None else f"{given}"
+        remark = (
+            f"runs between map and reduce are compressed with {ours} here, not with {asked}; "
+            "--compress-runs names another"
+        )
+        return ours, remark
+
     def output_format(self) -> dict[str, Any]:
         """Return how the engine writes parts."""
         given = self.arguments.first("outputformat") or "TextOutputFormat"

@@ -14,7 +14,23 @@ from gristmill import _core
 from gristmill.locations import is_remote
 from gristmill.streaming.parse import WrongCommandError, split_commas
 
-__all__ = ["InputMissingError", "expand", "local_path", "location", "matching", "stored"]
+__all__ = [
+    "InputMissingError",
+    "Listed",
+    "expand",
+    "local_path",
+    "location",
+    "look",
+    "matching",
+    "stored",
+]
+
+
+#: What is known of a file in a store: its bytes, and its version.
+Listed = tuple[int, str]
+
+#: As `_core.stat` says it.
+_Known = tuple[bool, int, float, str]
 
 
 class InputMissingError(FileNotFoundError):
@@ -84,7 +100,20 @@ def expand(specs: list[str], *, recursive: bool = False, ignore_folders: bool = 
         InputMissingError: A path or a glob leads to nothing.
         WrongCommandError: A directory holds directories, and neither property says what to do.
     """
-    files = list[str]()
+    found = look(specs, recursive=recursive, ignore_folders=ignore_folders)
+    return [name for name, _ in found]
+
+
+def look(
+    specs: list[str], *, recursive: bool = False, ignore_folders: bool = False
+) -> list[tuple[str, Listed | None]]:
+    """Return the same with what their store said of them on the way.
+
+    Raises:
+        InputMissingError: A path or a glob leads to nothing.
+        WrongCommandError: A directory holds directories, and neither property says what to do.
+    """
+    files = list[tuple[str, Listed | None]]()
     for spec in specs:
         parts = split_commas(spec)
         if not parts:
@@ -94,9 +123,9 @@ def expand(specs: list[str], *, recursive: bool = False, ignore_folders: bool = 
             if is_remote(name):
                 there, of_place = _core.matching(name), _stored
             else:
-                there = [str(path) for path in matching(local_path(part, "-input"))]
+                there = [(str(path), None) for path in matching(local_path(part, "-input"))]
                 of_place = _files
-            found = [path for path in there if not _is_hidden(path)]
+            found = [(path, known) for path, known in there if not _is_hidden(path)]
             if not found:
                 what = (
                     "Input Pattern matches 0 files"
@@ -106,34 +135,31 @@ def expand(specs: list[str], *, recursive: bool = False, ignore_folders: bool = 
                 if there:
                     what += " (names that begin with _ or . are passed over, as in Hadoop)"
                 raise InputMissingError(2, what, part)
-            for path in found:
-                files.extend(of_place(path, recursive=recursive, ignore_folders=ignore_folders))
+            for path, known in found:
+                files += of_place(path, known, recursive=recursive, ignore_folders=ignore_folders)
     return files
 
 
-def _stored(name: str, *, recursive: bool, ignore_folders: bool) -> Iterator[str]:
+def _stored(
+    name: str, known: _Known | None, *, recursive: bool, ignore_folders: bool
+) -> Iterator[tuple[str, Listed | None]]:
     """The files of a location in a store: itself, or what lies in it."""
-    if not _is_folder(name):
-        yield name
+    known = known or _core.stat(name)
+    if known is None or not known[0]:
+        yield name, known and (known[1], known[3])
         return
-    children: dict[str, tuple[bool, int, float] | None] = {}
+    children: dict[str, _Known | None] = {}
     for child, found in _core.Listing(name):
         if not _is_hidden(child):
             children.setdefault(child, found)
     for child in sorted(children):
-        found = children[child]
-        is_folder = _is_folder(child) if found is None else found[0]
-        if not is_folder:
-            yield child
+        found = children[child] or _core.stat(child)
+        if found is None or not found[0]:
+            yield child, found and (found[1], found[3])
         elif recursive:
-            yield from _stored(child, recursive=True, ignore_folders=False)
+            yield from _stored(child, found, recursive=True, ignore_folders=False)
         elif not ignore_folders:
             raise _holds_folder(name, Path(child).name)
-
-
-def _is_folder(name: str) -> bool:
-    found = _core.stat(name)
-    return found is not None and found[0]
 
 
 def _holds_folder(path: str, child: str) -> WrongCommandError:
@@ -145,7 +171,9 @@ def _holds_folder(path: str, child: str) -> WrongCommandError:
     )
 
 
-def _files(name: str, *, recursive: bool, ignore_folders: bool) -> Iterator[str]:
+def _files(
+    name: str, _known: _Known | None, *, recursive: bool, ignore_folders: bool
+) -> Iterator[tuple[str, None]]:
     path = Path(name)
     if not path.is_dir():
         if not path.is_file() and path.exists() and not path.samefile(os.devnull):
@@ -153,15 +181,15 @@ def _files(name: str, *, recursive: bool, ignore_folders: bool) -> Iterator[str]
                 f"-input {path} is not a regular file, and cannot be cut into splits: write its"
                 " data to a file first"
             )
-        yield str(path.absolute())
+        yield str(path.absolute()), None
         return
     for child in sorted(path.iterdir(), key=os.fsencode):
         if child.name.startswith(("_", ".")):
             continue
         if not child.is_dir():
-            yield str(child.absolute())
+            yield str(child.absolute()), None
         elif recursive:
-            yield from _files(str(child), recursive=True, ignore_folders=False)
+            yield from _files(str(child), None, recursive=True, ignore_folders=False)
         elif not ignore_folders:
             raise _holds_folder(name, child.name)
 

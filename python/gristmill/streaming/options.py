@@ -271,6 +271,9 @@ _MORE = {"memory": " The memory of the scripts is beside it."}
 _SHOWN_BY = {
     "overwrite": "test_command.py::test_an_output_is_replaced_only_when_asked",
     "runner": "test_command.py::test_worker_processes_give_the_same_output",
+    "on": "../places/test_places.py::test_a_job_is_the_same_in_all_places",
+    "nodes": "../cli/test_cluster_sharing.py::test_nodes_and_memory_bound_a_job",
+    "compress_runs": "test_command.py::test_compressed_runs_give_the_same_output",
     "no_sync": "test_command.py::test_json_is_the_report",
     "replication": "test_parse.py::test_blocks_of_an_output_in_hdfs",
     "block_size": "test_parse.py::test_blocks_of_an_output_in_hdfs",

@@ -377,9 +377,16 @@ PROPERTIES = (
         "mapreduce.map.output.compress",
         ("mapred.compress.map.output",),
         "false",
-        "Without effect: runs between map and reduce have a format of their own.",
-        NOTED,
-        effect=False,
+        "Compresses the runs between map and reduce; --compress-runs counts before it.",
+        "test_parse.py::test_compression_of_runs",
+    ),
+    Property(
+        "mapreduce.map.output.compress.codec",
+        ("mapred.map.output.compression.codec",),
+        "org.apache.hadoop.io.compress.DefaultCodec",
+        "With which codec: Lz4Codec and SnappyCodec are lz4 here, ZStandardCodec, DefaultCodec, "
+        "DeflateCodec, GzipCodec and BZip2Codec are zstd.",
+        "test_parse.py::test_compression_of_runs",
     ),
     Property(
         "mapreduce.task.io.sort.mb",

@@ -53,6 +53,8 @@ class ResolvedJob:
     remarks: list[str] = field(default_factory=list[str])
     blocks: dict[str, int] = field(default_factory=dict[str, int])
     """How HDFS is to keep the output: options of the job that properties give."""
+    compress_runs: str = ""
+    """How runs are compressed, where properties say so: another such option."""
 
 
 def resolve(arguments: Arguments) -> ResolvedJob:
@@ -102,6 +104,9 @@ class _Resolver(Formats, FailurePolicy):
             "skipping": self.skipping(),
             "debug": self.debug_scripts(),
         }
+        compress_runs, remark = self.compressed_runs()
+        if remark and not arguments.has("compress-runs"):
+            self.remarks.append(remark)
         self.without_effect()
         self.remarks += first_line.remarks(definition)
         target = location(arguments.substituted(output), "-output").rstrip("/") or "/"
@@ -124,6 +129,7 @@ class _Resolver(Formats, FailurePolicy):
             ),
             remarks=self.remarks,
             blocks=self.blocks(target),
+            compress_runs=arguments.last("compress-runs") or compress_runs,
         )
 
     def blocks(self, output: str) -> dict[str, int]:

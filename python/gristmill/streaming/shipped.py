@@ -33,7 +33,7 @@ def copied_here(name: str, option: str) -> Path:
     found = _core.stat(name)
     if found is None:
         raise WrongCommandError(f"{option} {name}: there is no such file")
-    is_folder, size, changed_s = found
+    is_folder, size, changed_s, _ = found
     if is_folder:
         raise WrongCommandError(
             f"{option} {name}: it is a directory in a store: name its files, or make an archive"

@@ -1,6 +1,7 @@
 """A progress bar on stderr, where that is a terminal and the wait is long enough to wonder.
 
     map       ━━━━━━━━━━━━━━━──────────  61 %  610 MB of 1.00 GB  1.20 GB/s  0:00:01
+    map       ━━━━━━━───  61 %  610 MB of 1.00 GB  1.20 GB/s  0:00:01  3 nodes, 48 tasks
 
 In a notebook, and elsewhere if it is asked for, the same in plain text without the bar. One bar,
 for the stage that runs. The caller that waits for the job draws it, five times a second; it has no
@@ -15,7 +16,7 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from gristmill.terminal import console
-from gristmill.units import show_bytes, show_rate
+from gristmill.units import show_bytes, show_count, show_rate
 
 __all__ = ["Progress", "progress_bar"]
 
@@ -53,18 +54,28 @@ class Progress:
         self._stage = Stage("", 0, 0.0)
         self._width = 0
 
-    def show(self, stage: str, done_bytes: int, bytes_in_all: int) -> None:
-        """Say how far `stage` is; with no `bytes_in_all` only that it goes on."""
+    def show(
+        self, stage: str, done_bytes: int, bytes_in_all: int, cluster: tuple[int, int] = (0, 0)
+    ) -> None:
+        """Say how far `stage` is; with no `bytes_in_all` only that it goes on.
+
+        Args:
+            stage: Its name.
+            done_bytes: Bytes that are done.
+            bytes_in_all: Bytes to do.
+            cluster: The nodes that it runs on, and the tasks that run there; none on one machine.
+        """
         now_s = time.monotonic()
         if self._stream is None or now_s < self._next_s:
             return
         self._next_s = now_s + EVERY_S
         if not self._terminal:
-            self._write(plain_line(stage, done_bytes, bytes_in_all))
+            self._write(plain_line(stage, done_bytes, bytes_in_all) + _of_cluster(*cluster))
             return
         if stage != self._stage.name:
             self._stage = Stage(stage, done_bytes, now_s)
-        line = self._stage.line(done_bytes, bytes_in_all, now_s, _columns(self._stream))
+        room = _columns(self._stream), _of_cluster(*cluster)
+        line = self._stage.line(done_bytes, bytes_in_all, now_s, *room)
         self._width = len(line)
         self._draw(line)
 
@@ -111,8 +122,12 @@ class Stage:
         self.began_bytes = began_bytes
         self.began_s = began_s
 
-    def line(self, done_bytes: int, bytes_in_all: int, now_s: float, columns: int) -> str:
+    def line(
+        self, done_bytes: int, bytes_in_all: int, now_s: float, columns: int, more: str = ""
+    ) -> str:
         """Return the line for a terminal so many columns wide, one of which stays free.
+
+        What there is to say `more` stands at its end, where there is room.
 
         Example:
             >>> Stage("map", 0, 0.0).line(610_000_000, 1_000_000_000, 0.5, 72)
@@ -122,10 +137,10 @@ class Stage:
         rate = (done_bytes - self.began_bytes) / max(now_s - self.began_s, 1e-3)
         speed = f"  {show_rate(rate, 1)}" if rate > 0 else ""
         if not bytes_in_all:
-            return f"{self.name:<8}  {show_bytes(done_bytes)}{speed}"[: columns - 1]
+            return f"{self.name:<8}  {show_bytes(done_bytes)}{speed}{more}"[: columns - 1]
         amounts = f"{show_bytes(done_bytes)} of {show_bytes(bytes_in_all)}"
         left = f"  {_clock((bytes_in_all - done_bytes) / rate)}" if rate > 0 else ""
-        rest = f"  {100 * done_bytes // bytes_in_all:3d} %  {amounts}{speed}{left}"
+        rest = f"  {100 * done_bytes // bytes_in_all:3d} %  {amounts}{speed}{left}{more}"
         room = columns - 1 - len(f"{self.name:<8}  ") - len(rest)
         filled = room * done_bytes // bytes_in_all
         bar = _DONE * filled + _LEFT * (room - filled) if room >= _LEAST_BAR else ""
@@ -142,6 +157,10 @@ def plain_line(stage: str, done_bytes: int, bytes_in_all: int) -> str:
     share = f"{100 * done_bytes // bytes_in_all:3d} %  " if bytes_in_all else ""
     amount = f"of {show_bytes(bytes_in_all)}" if bytes_in_all else show_bytes(done_bytes)
     return f"{stage:<8} {share}{amount}"
+
+
+def _of_cluster(nodes: int, tasks: int) -> str:
+    return f"  {show_count(nodes, 'node')}, {show_count(tasks, 'task')}" if nodes else ""
 
 
 def _clock(seconds: float) -> str:

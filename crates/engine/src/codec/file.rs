@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::decode::{Decoder, decoder, error_of, wrapped};
 use super::{Codec, SNIFF_BYTES, detect};
 use crate::error::Result;
+use crate::storage::window::in_order;
 use crate::storage::{Caching, ReadFile, Store};
 use crate::sys::pages::Pages;
 
@@ -66,9 +67,28 @@ enum Way {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn open(store: &dyn Store, path: &Path, caching: Caching, coding: Coding) -> Result<Reader> {
+    open_file(store.open(path, caching)?, path, coding)
+}
+
+/// [`open`] of a file that is open already.
+///
+/// # Errors
+/// As of [`open`].
+///
+/// ```
+/// use gristmill_engine::codec::{Coding, open_file};
+/// use gristmill_engine::storage::{Caching, Output, Store, memory::Memory};
+/// let (store, path) = (Memory::with_room_for(1000), "/a".as_ref());
+/// store.create(path, 5, Caching::Cached)?.write_at(b"words", 0)?;
+/// let mut reader = open_file(store.open(path, Caching::Cached)?, path, Coding::Detect)?;
+/// let mut text = [0; 9];
+/// assert_eq!((reader.fill(&mut text)?, reader.codec()), (5, None));
+/// # Ok::<(), gristmill_engine::Error>(())
+/// ```
+pub fn open_file(file: Box<dyn ReadFile>, path: &Path, coding: Coding) -> Result<Reader> {
     let fetched = Arc::new(AtomicU64::new(0));
     let mut blocks = Blocks {
-        file: store.open(path, caching)?,
+        file: in_order(file, 0..u64::MAX),
         block: Pages::zeroed(BLOCK_BYTES)?,
         start: 0,
         end: 0,

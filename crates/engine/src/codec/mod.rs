@@ -36,7 +36,7 @@ use serde::{Deserialize, Serialize};
 
 pub use decode::{Decoder, decoder, error_of};
 pub use encode::{Encoder, encoder};
-pub use file::{Coding, Reader, open};
+pub use file::{Coding, Reader, open, open_file};
 
 use crate::error::{Error, Kind, Result};
 

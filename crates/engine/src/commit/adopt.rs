@@ -19,11 +19,22 @@ use super::{LOCK, OLD};
 use crate::error::{Error, Kind, Result};
 use crate::storage::{FileKind, LocalDisk, Lock};
 
-/// Whether a job has taken over what its predecessor left: from then on it is cleared away like its own.
+/// Whether what is there is this job's to clear away: what its predecessor left from when it has taken that over, what it
+/// made itself until it leaves that to those who resume it.
 #[derive(Debug, Clone, Default)]
 pub struct Ownership(Arc<AtomicBool>);
 
 impl Ownership {
+    /// That of a job which begins.
+    pub fn of_new_job() -> Self {
+        Ownership(Arc::new(AtomicBool::new(true)))
+    }
+
+    /// All stays, as after a kill.
+    pub fn leave(&self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+
     /// All is taken over.
     pub fn take_over(&self) {
         self.0.store(true, Ordering::Relaxed);
@@ -36,8 +47,8 @@ impl Ownership {
 }
 
 /// Whether a folder is this process's to remove: its own always, one that it adopted once all is taken over.
-pub(super) fn may_go(adopted: Option<&Ownership>) -> bool {
-    adopted.is_none_or(Ownership::is_taken)
+pub(super) fn may_go(ownership: Option<&Ownership>) -> bool {
+    ownership.is_none_or(Ownership::is_taken)
 }
 
 /// Locks a dead job's folder, and looks whether it is what it seems.

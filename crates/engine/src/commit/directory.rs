@@ -29,8 +29,8 @@ pub struct Staging<'a> {
     published: bool,
     /// The folder holds the only copy of the old output, and must stay.
     holds_old: bool,
-    /// The folder was a dead job's.
-    adopted: Option<Ownership>,
+    /// Whether it goes at the end; it does if nobody says so.
+    ownership: Option<Ownership>,
 }
 
 impl<'a> Staging<'a> {
@@ -89,7 +89,7 @@ impl<'a> Staging<'a> {
                     lock: Some(lock),
                     published: false,
                     holds_old: false,
-                    adopted: None,
+                    ownership: None,
                 };
                 store.create_directory(&staging.folder.join(OUTPUT))?;
                 check_space(store, &staging.folder, bytes)?;
@@ -194,6 +194,17 @@ impl<'a> Staging<'a> {
 }
 
 impl<'a> Staging<'a> {
+    /// With what says whether the folder goes at the end.
+    #[must_use]
+    pub fn owned(mut self, ownership: &Ownership) -> Self {
+        self.belong_to(ownership);
+        self
+    }
+
+    pub(super) fn belong_to(&mut self, ownership: &Ownership) {
+        self.ownership = Some(ownership.clone());
+    }
+
     /// Takes over the folder of the dead job `job`, whose output has files of these names; begins anew where there
     /// is none. Whatever else lies among them goes.
     ///
@@ -247,7 +258,7 @@ impl<'a> Staging<'a> {
             lock: Some(lock),
             published: false,
             holds_old: false,
-            adopted: Some(taken.clone()),
+            ownership: Some(taken.clone()),
         })
     }
 }
@@ -273,7 +284,7 @@ impl Committer for Staging<'_> {
 impl Drop for Staging<'_> {
     /// A job that fails leaves nothing behind.
     fn drop(&mut self) {
-        if !self.published && !self.holds_old && may_go(self.adopted.as_ref()) {
+        if !self.published && !self.holds_old && may_go(self.ownership.as_ref()) {
             // The job's own error is what the user needs to see; the next job removes what stays.
             let _ = remove_folder(self.store, &self.folder, self.lock.take());
         }

@@ -30,8 +30,8 @@ pub struct FileStaging<'a> {
     sync: bool,
     lock: Option<Box<dyn Lock>>,
     published: bool,
-    /// The folder was a dead job's.
-    adopted: Option<Ownership>,
+    /// Whether it goes at the end; it does if nobody says so.
+    ownership: Option<Ownership>,
 }
 
 impl<'a> FileStaging<'a> {
@@ -50,7 +50,7 @@ impl<'a> FileStaging<'a> {
                 sync,
                 lock: Some(lock),
                 published: false,
-                adopted: None,
+                ownership: None,
             }),
             Err(error) => {
                 remove_folder(store, &folder, None)?;
@@ -84,6 +84,13 @@ impl<'a> FileStaging<'a> {
 }
 
 impl<'a> FileStaging<'a> {
+    /// With what says whether the folder goes at the end.
+    #[must_use]
+    pub fn owned(mut self, ownership: &Ownership) -> Self {
+        self.ownership = Some(ownership.clone());
+        self
+    }
+
     /// Takes over the folder of the dead job `job`; begins anew where there is none.
     ///
     /// # Errors
@@ -109,7 +116,7 @@ impl<'a> FileStaging<'a> {
             sync,
             lock: Some(lock),
             published: false,
-            adopted: Some(taken.clone()),
+            ownership: Some(taken.clone()),
         })
     }
 }
@@ -160,7 +167,7 @@ fn beginning_of(name: &OsStr) -> OsString {
 
 impl Drop for FileStaging<'_> {
     fn drop(&mut self) {
-        if !self.published && may_go(self.adopted.as_ref()) {
+        if !self.published && may_go(self.ownership.as_ref()) {
             // The job's own error is what the user needs to see; the next job removes what stays.
             let _ = remove_folder(self.store, &self.folder, self.lock.take());
         }

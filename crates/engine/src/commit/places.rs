@@ -8,6 +8,8 @@
 //! A folder whose lock is free belonged to a job that was killed: the next job that spills to DIR removes it.
 
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use super::LOCK;
 use super::adopt::{Ownership, may_go, take};
@@ -19,6 +21,9 @@ use crate::storage::{FileKind, LocalDisk, Lock};
 
 const PREFIX: &str = ".gristmill-spill-";
 
+/// Between two tries to take over a folder.
+const WAIT: Duration = Duration::from_millis(50);
+
 /// The folders of one job; removed with all in them when dropped.
 #[derive(Debug)]
 pub struct SpillDirs<'a> {
@@ -26,8 +31,8 @@ pub struct SpillDirs<'a> {
     folders: Vec<PathBuf>,
     /// Of each folder, if no other process has it.
     locks: Vec<Option<Box<dyn Lock>>>,
-    /// The folders were a dead job's.
-    adopted: Option<Ownership>,
+    /// Whether they go at the end; they do if nobody says so.
+    ownership: Option<Ownership>,
 }
 
 impl<'a> SpillDirs<'a> {
@@ -49,6 +54,60 @@ impl<'a> SpillDirs<'a> {
         SpillDirs::make(store, directories, job, Some(taken))
     }
 
+    /// Takes over the folders in `directories` whose jobs were called `job`, a dash and something more: those of agents whose driver
+    /// is dead. Which they are, `is_left` says. One that is still locked is waited for until `deadline`; one that is not what
+    /// it seems is left alone.
+    ///
+    /// # Errors
+    /// A directory is not there, or cannot be read.
+    pub fn adopt_all(
+        store: &'a dyn LocalDisk,
+        directories: &[PathBuf],
+        job: &str,
+        is_left: &dyn Fn(&Path) -> bool,
+        deadline: Instant,
+    ) -> Result<Self> {
+        let mut places = SpillDirs {
+            store,
+            folders: Vec::new(),
+            locks: Vec::new(),
+            ownership: None,
+        };
+        let mut directories = directories.to_vec();
+        directories.dedup();
+        loop {
+            let mut waits = false;
+            for folder in folders_of_agents(store, &directories, job)? {
+                if places.folders.contains(&folder) || !is_left(&folder) {
+                    continue;
+                }
+                match take(store, &folder) {
+                    Ok(lock) => {
+                        places.folders.push(folder);
+                        places.locks.push(Some(lock));
+                    }
+                    Err(error) => waits |= error.kind() == Kind::Exists,
+                }
+            }
+            if !waits || Instant::now() >= deadline {
+                return Ok(places);
+            }
+            sleep(WAIT);
+        }
+    }
+
+    /// With what says whether the folders go at the end.
+    #[must_use]
+    pub fn owned(mut self, ownership: &Ownership) -> Self {
+        self.ownership = Some(ownership.clone());
+        self
+    }
+
+    /// Gives the folders up with all in them, to be taken over by those who resume the job.
+    pub fn leave(mut self) {
+        self.folders.clear();
+    }
+
     /// Makes the folders; takes over those that are there, where it is said by when.
     fn make(
         store: &'a dyn LocalDisk,
@@ -60,7 +119,7 @@ impl<'a> SpillDirs<'a> {
             store,
             folders: Vec::new(),
             locks: Vec::new(),
-            adopted: adopted.cloned(),
+            ownership: adopted.cloned(),
         };
         for directory in directories {
             check_directory(store, directory)?;
@@ -86,6 +145,16 @@ impl<'a> SpillDirs<'a> {
         format!("{PREFIX}{job}")
     }
 
+    /// The folder of a job in a directory.
+    ///
+    /// ```
+    /// use gristmill_engine::commit::SpillDirs;
+    /// assert_eq!(SpillDirs::folder_in("/tmp".as_ref(), "j").to_str(), Some("/tmp/.gristmill-spill-j"));
+    /// ```
+    pub fn folder_in(directory: &Path, job: &str) -> PathBuf {
+        directory.join(Self::folder_name(job))
+    }
+
     /// The folders, in the order of the directories.
     pub fn folders(&self) -> &[PathBuf] {
         &self.folders
@@ -94,7 +163,7 @@ impl<'a> SpillDirs<'a> {
 
 impl Drop for SpillDirs<'_> {
     fn drop(&mut self) {
-        if !may_go(self.adopted.as_ref()) {
+        if !may_go(self.ownership.as_ref()) {
             return;
         }
         let mut locks = self.locks.drain(..);
@@ -103,6 +172,25 @@ impl Drop for SpillDirs<'_> {
             let _ = remove_folder(self.store, folder, locks.next().flatten());
         }
     }
+}
+
+/// The folders of the agents of a job.
+fn folders_of_agents(
+    store: &dyn LocalDisk,
+    directories: &[PathBuf],
+    job: &str,
+) -> Result<Vec<PathBuf>> {
+    let begins = format!("{}-", SpillDirs::folder_name(job));
+    let mut found = Vec::new();
+    for directory in directories {
+        check_directory(store, directory)?;
+        let all = store.list(directory)?.into_iter();
+        found.extend(all.filter(|folder| {
+            let name = folder.file_name().map(|name| name.to_string_lossy());
+            name.is_some_and(|name| name.starts_with(&begins))
+        }));
+    }
+    Ok(found)
 }
 
 /// Fails where a spill directory that was given is none.
@@ -219,6 +307,34 @@ mod tests {
     use super::*;
     use crate::storage::faulty::Faulty;
     use crate::storage::local::Local;
+
+    #[test]
+    fn folders_of_agents_are_taken_over_or_left() {
+        let directory = tempfile::tempdir().unwrap();
+        let given = [directory.path().to_owned()];
+        let begin = |job| SpillDirs::begin(&Local, &given, job).unwrap();
+        let adopt = || {
+            let now = Instant::now();
+            SpillDirs::adopt_all(&Local, &given, "j", &|_| true, now).unwrap()
+        };
+        let (one, two) = (begin("j-0"), begin("j-1"));
+        let folder = one.folders()[0].clone();
+        std::fs::write(folder.join("run-1"), "a run").unwrap();
+        assert!(adopt().folders().is_empty()); // they are locked
+        one.leave();
+        let adopted = adopt();
+        assert_eq!(adopted.folders(), std::slice::from_ref(&folder));
+        drop(begin("next"));
+        assert!(folder.join("run-1").is_file() && adopt().folders().is_empty());
+        adopted.leave();
+        drop(adopt());
+        assert!(!folder.exists() && two.folders()[0].is_dir());
+        let none = SpillDirs::adopt_all(&Local, &given, "j", &|_| false, Instant::now());
+        two.leave();
+        assert!(none.unwrap().folders().is_empty());
+        drop(begin("j")); // whose sweep removes the other
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
 
     #[test]
     fn what_a_kill_leaves_of_a_folder_that_was_being_removed_goes_with_the_next_job() {

@@ -18,13 +18,15 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::adopt::{Ownership, may_go};
-use super::directory::{Staging, is_output};
+use super::directory::{Staging, check_target, is_output};
+use super::file::FileStaging;
+use super::folder::no_parent;
 use super::places::check_directory;
 use super::within::is_file_name;
 use super::{CommitOptions, Committer, Made, SUCCESS};
 use crate::error::{Error, JobOption, Kind, Result};
 use crate::storage::at_once::{SHORT_AT_ONCE, at_once};
-use crate::storage::location::Location;
+use crate::storage::location::{Location, parent_of};
 use crate::storage::objects::Upload;
 use crate::storage::stores::Stores;
 use crate::storage::{Caching, FileKind, LocalDisk, Publisher};
@@ -33,16 +35,19 @@ use crate::storage::{Caching, FileKind, LocalDisk, Publisher};
 const SUCCESS_BYTES_MAX: u64 = 64 << 20;
 
 /// The name by which the job folders of an output lie beside it: the output itself, or a name in the first of
-/// `spill_dirs` where it is in no file system.
+/// `spill_dirs` where its files appear one by one.
 ///
 /// ```
+/// use std::sync::Arc;
 /// use gristmill_engine::commit::home_of;
-/// let spill = ["/tmp".into()];
-/// assert_eq!(home_of(&"data/out".into(), &spill).to_str(), Some("data/out"));
-/// assert_eq!(home_of(&"s3://b/out".into(), &spill).to_str(), Some("/tmp/out-6f423417"));
+/// use gristmill_engine::storage::{local::Local, stores::Stores};
+/// let (stores, spill) = (Stores::new(Arc::new(Local)), ["/tmp".into()]);
+/// assert_eq!(home_of(&stores, &"data/out".into(), &spill).to_str(), Some("data/out"));
+/// assert_eq!(home_of(&stores, &"s3://b/out".into(), &spill).to_str(), Some("/tmp/out-6f423417"));
 /// ```
-pub fn home_of(target: &Location, spill_dirs: &[PathBuf]) -> PathBuf {
-    if let Some(path) = target.local() {
+pub fn home_of(stores: &Stores, target: &Location, spill_dirs: &[PathBuf]) -> PathBuf {
+    let path = target.local();
+    if let Some(path) = path.filter(|_| stores.publisher(target).is_none()) {
         return path.to_owned();
     }
     let mut name = target.name().unwrap_or_default().to_owned();
@@ -54,7 +59,10 @@ pub fn home_of(target: &Location, spill_dirs: &[PathBuf]) -> PathBuf {
         .join(name)
 }
 
-/// An output in the making in an object store.
+/// Stands for a file of the output.
+const ANY_NAME: &str = "part";
+
+/// An output in the making whose files appear one by one.
 #[derive(Debug)]
 pub struct UploadCommitter<'a> {
     stores: &'a Stores,
@@ -63,7 +71,7 @@ pub struct UploadCommitter<'a> {
     is_file: bool,
     /// The job's folder; gone with this.
     folder: Staging<'a>,
-    adopted: Option<Ownership>,
+    ownership: Option<Ownership>,
     /// What was completed of an output that has no `_SUCCESS` yet.
     completed: Vec<Location>,
 }
@@ -86,7 +94,9 @@ impl<'a> UploadCommitter<'a> {
             objects.settle(target.as_typed())?;
         }
         // What a dead job has completed without a `_SUCCESS` is no output.
-        let is_ours = adopted.is_some() && stores.stat(&target.join(SUCCESS))?.is_none();
+        let is_ours =
+            adopted.is_some() && !is_file && stores.stat(&target.join(SUCCESS))?.is_none();
+        let target = &file_meant(stores, (target, is_file))?;
         check(
             stores,
             target,
@@ -97,7 +107,7 @@ impl<'a> UploadCommitter<'a> {
         if let Some(first) = spill_dirs.first() {
             check_directory(disk, first)?;
         }
-        let home = home_of(target, spill_dirs);
+        let home = home_of(stores, target, spill_dirs);
         let folder = match adopted {
             None => Staging::begin(disk, &home, job, 0, options)?,
             Some(taken) => Staging::adopt(disk, &home, job, (&[], 0), options, taken)?,
@@ -107,13 +117,23 @@ impl<'a> UploadCommitter<'a> {
             target: target.clone(),
             is_file,
             folder,
-            adopted: adopted.cloned(),
+            ownership: adopted.cloned(),
             completed: Vec::new(),
         };
-        if committer.adopted.is_none() {
+        if committer.ownership.is_none() {
             end_uploads(committer.objects()?, target)?;
         }
+        let any = committer.path_of(ANY_NAME.as_ref());
+        committer.objects()?.prepare(any.as_typed())?;
         Ok(committer)
+    }
+
+    /// With what says whether all goes at the end of a job that did not publish it.
+    #[must_use]
+    pub fn owned(mut self, ownership: &Ownership) -> Self {
+        self.folder.belong_to(ownership);
+        self.ownership = Some(ownership.clone());
+        self
     }
 
     fn objects(&self) -> Result<&'a dyn Publisher> {
@@ -128,6 +148,18 @@ impl<'a> UploadCommitter<'a> {
         objects.delete(self.target.join(SUCCESS).as_typed())?;
         let new: BTreeSet<Location> = names.iter().map(|name| self.path_of(name)).collect();
         old.retain(|path| is_output(path.as_typed()) && !new.contains(path));
+        // Of a folder that new files come into, only the old ones go: the new ones may be staged in it.
+        let inner: BTreeSet<Location> = new.iter().filter_map(Location::parent).collect();
+        for folder in inner.iter().filter(|folder| **folder != self.target) {
+            let is_kept = |path: &Location| folder.as_typed().starts_with(path.as_typed());
+            if old.iter().any(is_kept) && self.stores.stat(folder)?.is_some() {
+                let found = self.stores.list(folder)?.into_iter();
+                old.retain(|path| !is_kept(path));
+                old.extend(found.filter(|path| !new.contains(path)));
+            } else {
+                old.retain(|path| !is_kept(path));
+            }
+        }
         let remove = |path: &Location| objects.remove_whole(path.as_typed());
         at_once(&old, SHORT_AT_ONCE, remove).map(drop)
     }
@@ -162,7 +194,9 @@ impl<'a> UploadCommitter<'a> {
         })?;
         self.write_success(&folder, made)?;
         objects.clear(folder.as_typed())?;
+        sync_names(objects, folders.iter().chain([&folder]))?;
         objects.replace(target, folder.as_typed())?;
+        sync_names(objects, self.target.parent().iter())?;
         Ok(true)
     }
 
@@ -182,8 +216,20 @@ impl<'a> UploadCommitter<'a> {
         let paths = uploads.iter().map(|upload| upload.path.clone());
         self.completed.extend(paths);
         at_once(uploads, SHORT_AT_ONCE, |upload| objects.complete(upload))?;
-        at_once(uploads, SHORT_AT_ONCE, |upload| check_made(objects, upload)).map(drop)
+        at_once(uploads, SHORT_AT_ONCE, |upload| check_made(objects, upload))?;
+        let folders: BTreeSet<_> = uploads
+            .iter()
+            .filter_map(|upload| upload.path.parent())
+            .collect();
+        sync_names(objects, folders.iter())
     }
+}
+
+fn sync_names<'l>(
+    objects: &dyn Publisher,
+    mut folders: impl Iterator<Item = &'l Location>,
+) -> Result<()> {
+    folders.try_for_each(|folder| objects.sync_names(folder.as_typed()))
 }
 
 /// Fails unless the object is there, as long as what was sent and with its CRC.
@@ -237,7 +283,8 @@ impl Committer for UploadCommitter<'_> {
                 return Err(Error::new(Kind::Proof, "publish the output", message).with_path(path));
             }
             objects.complete(upload)?;
-            return check_made(objects, upload);
+            check_made(objects, upload)?;
+            return sync_names(objects, self.target.parent().iter());
         }
         if self.replace(made)? {
             return Ok(());
@@ -246,14 +293,18 @@ impl Committer for UploadCommitter<'_> {
         self.complete(uploads)?;
         self.write_success(&self.target, made)?;
         self.completed.clear();
-        Ok(())
+        let target = Some(self.target.clone());
+        let names = self.target.parent().into_iter().chain(target);
+        names
+            .rev()
+            .try_for_each(|folder| self.objects()?.sync_names(folder.as_typed()))
     }
 }
 
 impl Drop for UploadCommitter<'_> {
     /// No upload stays; and of an output that was not published whole, no object.
     fn drop(&mut self) {
-        if !may_go(self.adopted.as_ref()) {
+        if !may_go(self.ownership.as_ref()) {
             return;
         }
         // The job's own error is what counts; the next job to this output ends what stays.
@@ -262,7 +313,11 @@ impl Drop for UploadCommitter<'_> {
             let _ = objects.delete(path.as_typed()); // one that fails keeps no other
             Ok(())
         });
-        let _ = end_uploads(objects, &self.target);
+        let ended = end_uploads(objects, &self.target);
+        // Once more on a disk, where no call is retried: after an output that is whole nobody hears of what stays.
+        if ended.is_err() && self.target.local().is_some() {
+            let _ = end_uploads(objects, &self.target);
+        }
     }
 }
 
@@ -291,6 +346,17 @@ fn objects_of<'s>(stores: &'s Stores, target: &Location) -> Result<&'s dyn Publi
     objects.ok_or_else(|| Error::bug("write the output", "it is not in an object store"))
 }
 
+/// The file that is meant, where a link of this machine leads to it; any other output as it is.
+fn file_meant(stores: &Stores, (target, is_file): (&Location, bool)) -> Result<Location> {
+    match target.local().filter(|_| is_file) {
+        Some(path) => {
+            let (path, _) = FileStaging::names(&**stores.disk(), path)?;
+            Ok(path.into())
+        }
+        None => Ok(target.clone()),
+    }
+}
+
 /// Whether an output may be written there.
 pub(super) fn check(
     stores: &Stores,
@@ -303,6 +369,15 @@ pub(super) fn check(
         |kind, what: &str| Error::new(kind, "write the output", what).with_path(target.as_typed());
     if target.name().is_none() {
         return Err(refuse(Kind::BadOption, "it has no name of its own").advise("name an output"));
+    }
+    if let Some(path) = target.local() {
+        let parent = parent_of(path);
+        if stores.disk().stat(parent)?.is_none() {
+            return Err(no_parent(parent));
+        }
+        if !is_file && stores.stat(target)?.is_some() {
+            check_target(&**stores.disk(), path, overwrite)?;
+        }
     }
     // A listing may be late: an output is there where its `_SUCCESS` is.
     let has_proof = || Ok::<_, Error>(stores.stat(&target.join(SUCCESS))?.is_some());

@@ -20,6 +20,8 @@ pub struct RetryPolicy {
     pub retries: u32,
     /// Wait before the first retry; doubled for each further one.
     pub first_wait_ms: u64,
+    /// How often the plan may begin again since a task that was done again gave something else.
+    pub rounds: u32,
 }
 
 impl Default for RetryPolicy {
@@ -28,6 +30,7 @@ impl Default for RetryPolicy {
         RetryPolicy {
             retries: 4,
             first_wait_ms: 50,
+            rounds: 0,
         }
     }
 }
@@ -44,16 +47,15 @@ impl Driver {
     ) {
         let counts = self.awaits(id);
         self.running.remove(&id);
-        let Some(task) = self.tasks.get_mut(id.task as usize) else {
-            return;
-        };
-        if !counts {
+        let task = self.tasks.get_mut(id.task as usize);
+        let Some(task) = task.filter(|_| counts) else {
             // It came too late, or its worker was taken for dead; told twice, it is still the one that counts.
-            if task.winner != Some(id.attempt) {
+            let task = self.tasks.get(id.task as usize);
+            if task.is_none_or(|task| task.winner != Some(id.attempt)) {
                 give_back(report.leftovers(), actions);
             }
             return;
-        }
+        };
         task.winner = Some(id.attempt);
         if self.ending.is_none() {
             give_back(task.spec.used_up(&report), actions);
@@ -99,7 +101,10 @@ impl Driver {
         let task = &self.tasks[number as usize];
         let without = (!made_before).then(|| self.plan.without(&task.spec, &error));
         match without.flatten() {
-            Some(report) => self.done(number, report, actions),
+            Some(report) => {
+                self.tasks[number as usize].winner = None;
+                self.done(number, report, actions);
+            }
             None => self.end(Ending::Badly(error), actions),
         }
     }
@@ -151,7 +156,9 @@ impl Driver {
             self.undone.insert(number);
             self.ready.insert(number);
             let task = &mut self.tasks[number as usize];
-            task.report = None;
+            if number >= self.first_open {
+                task.report = None;
+            }
             if task.spec.uses_up() {
                 let needs = self.stages[self.stage_of(number)].needs_of(number);
                 lost.extend(needs.iter().cloned().flatten());

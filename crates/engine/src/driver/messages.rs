@@ -20,6 +20,13 @@ pub enum Event {
         /// With what.
         report: TaskReport,
     },
+    /// An attempt at a task that was done before is through, and gave something else than then.
+    Differs {
+        /// Which.
+        id: AttemptId,
+        /// With what.
+        report: TaskReport,
+    },
     /// An attempt ended without a result.
     Failed {
         /// Which.
@@ -42,6 +49,11 @@ pub enum Event {
     Straggles {
         /// The task's number.
         task: u32,
+    },
+    /// There is room for so many attempts at once from now on.
+    Slots {
+        /// How many attempts may run at once.
+        slots: usize,
     },
     /// A time that was asked for has come.
     Woken,
@@ -80,6 +92,12 @@ pub enum Action {
     GiveBack {
         /// What no task needs any more.
         spent: Vec<Spent>,
+    },
+    /// The plan begins again, and what these tasks made is of the round before: their runs may go, and other tasks have
+    /// their numbers.
+    Forget {
+        /// Their numbers.
+        tasks: Vec<u32>,
     },
     /// Send `Woken` at this time.
     WakeAt {

@@ -8,8 +8,9 @@
 //!              events                                   actions
 //!   Started ─────────▶ ┌───────────────────────┐ ─────▶ BeginStage
 //!   Finished, Failed ─▶│ plan ▸ stages ▸       │ ─────▶ Launch, Abort
-//!   Lost, OutputLost ─▶│ tasks ▸ attempts      │ ─────▶ GiveBack
-//!   Straggles ────────▶│                       │ ─────▶ WakeAt
+//!   Lost, OutputLost ─▶│ tasks ▸ attempts      │ ─────▶ GiveBack, Forget
+//!   Differs, Slots ───▶│                       │ ─────▶ WakeAt
+//!   Straggles ────────▶│                       │
 //!   Woken, Cancel ────▶└───────────────────────┘ ─────▶ Complete
 //! ```
 //!
@@ -17,7 +18,8 @@
 //! succeed counts, the others are told to stop, and what they report later is discarded (`attempts.rs`).
 //!
 //! What a task made may be lost after the task is done, with the worker that kept it: then the task is done again, and
-//! tasks that need it wait. If the task had used up what it was made of, those tasks are done again, too.
+//! tasks that need it wait. If the task had used up what it was made of, those tasks are done again, too. If it then
+//! gives something else than others have read, the plan begins again with what can stay of it (`rounds.rs`).
 //!
 //! A driver may resume a job that another process began: it is told what that job's history proves done ([`Replay`]),
 //! brings its own plan to where that one was, and launches none of these tasks again.
@@ -30,6 +32,7 @@ mod attempts;
 mod messages;
 mod plan;
 mod replay;
+mod rounds;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -42,6 +45,7 @@ pub use replay::Replay;
 use plan::Begun;
 
 use crate::error::Error;
+use crate::spill::SpilledRun;
 use crate::task::{AttemptId, Side, Spent, TaskReport, TaskSpec};
 
 #[derive(Debug)]
@@ -52,8 +56,21 @@ struct Task {
     losses: u32,
     /// The last attempt that counted.
     winner: Option<u32>,
-    /// What the plan has not taken yet.
+    /// What the plan has not taken yet; where it may begin again, also what it has taken.
     report: Option<TaskReport>,
+}
+
+impl Task {
+    fn new(spec: TaskSpec, attempts: u32) -> Self {
+        Task {
+            spec: Arc::new(spec),
+            attempts,
+            failures: 0,
+            losses: 0,
+            winner: None,
+            report: None,
+        }
+    }
 }
 
 /// How a job is ending.
@@ -94,6 +111,12 @@ pub struct Driver {
     /// What another process did of this job.
     replay: Replay,
     kept_tasks: u64,
+    /// Runs of kept tasks, of which the runner has not been told.
+    kept_runs: Vec<(u32, Vec<SpilledRun>)>,
+    /// How often the plan has begun again.
+    rounds: u32,
+    /// The tasks of the round before, while the plan begins again; those that stay have their reports.
+    before: Vec<Task>,
 }
 
 /// Attempts that a driver began, as Hadoop counts them: of maps and of reduces. Samples are neither, nor are merges of
@@ -138,6 +161,9 @@ impl Driver {
             launched: Launched::default(),
             replay: Replay::default(),
             kept_tasks: 0,
+            kept_runs: Vec::new(),
+            rounds: 0,
+            before: Vec::new(),
         }
     }
 
@@ -152,6 +178,11 @@ impl Driver {
     /// Tasks that were known to be over.
     pub fn kept_tasks(&self) -> u64 {
         self.kept_tasks
+    }
+
+    /// The runs of those that have been begun with since this was last asked: where they are, without what lies in their buckets.
+    pub fn take_kept_runs(&mut self) -> Vec<(u32, Vec<SpilledRun>)> {
+        std::mem::take(&mut self.kept_runs)
     }
 
     /// Attempts that ended without a result.
@@ -184,8 +215,10 @@ impl Driver {
             Event::Finished { id, report } => self.finished(id, report, &mut actions),
             Event::Failed { id, error } => self.failed(at_ms, id, error, &mut actions),
             Event::Lost { id } => self.lost(id, &mut actions),
+            Event::Differs { id, report } => self.differs(id, report, &mut actions),
             Event::OutputLost { task } => self.output_lost(task),
             Event::Straggles { task } => self.straggles(task),
+            Event::Slots { slots } => self.slots = slots.max(1),
             Event::Woken => {}
             Event::Cancel => self.end(Ending::Badly(Error::cancelled()), &mut actions),
         }
@@ -230,30 +263,46 @@ impl Driver {
     /// A task of the stage that begins: over already, if that is known. Returns what it used up then.
     fn add_task(&mut self, spec: TaskSpec) -> Vec<Spent> {
         let number = self.tasks.len() as u32;
-        let report = self.replay.take(number, &spec);
-        let spent = report.as_ref().map(|report| spec.used_up(report));
-        if report.is_none() {
+        let mut spent = Vec::new();
+        let task = if (number as usize) < self.before.len() {
+            self.again(number, spec)
+        } else {
+            let report = self.replay.take(number, &spec);
+            spent.extend(report.iter().flat_map(|report| spec.used_up(report)));
+            let attempts = self.replay.first_attempt(number);
+            Task {
+                report,
+                ..Task::new(spec, attempts)
+            }
+        };
+        if task.report.is_none() {
             self.undone.insert(number);
             self.ready.insert(number);
         } else if let Some(stage) = self.stages.last_mut() {
             stage.kept += 1;
-            self.kept_tasks += 1;
+            self.kept_tasks += u64::from(self.rounds == 0);
         }
-        self.tasks.push(Task {
-            spec: Arc::new(spec),
-            attempts: self.replay.first_attempt(number),
-            failures: 0,
-            losses: 0,
-            winner: None,
-            report,
-        });
-        spent.unwrap_or_default()
+        let made = task.report.as_ref().map_or(&[][..], TaskReport::runs);
+        if !made.is_empty() && self.rounds == 0 {
+            let runs = made.iter().map(SpilledRun::without_buckets).collect();
+            self.kept_runs.push((number, runs));
+        }
+        self.tasks.push(task);
+        spent
     }
 
     fn next_stage_if_over(&mut self, actions: &mut Vec<Action>) {
         if self.undone.range(self.first_open..).next().is_none() {
+            let keeps = self.may_begin_again();
             let open = &mut self.tasks[self.first_open as usize..];
-            let reports = open.iter_mut().filter_map(|task| task.report.take());
+            let reports = open.iter_mut().filter_map(|task| {
+                let report = task.report.take();
+                if keeps {
+                    task.report.clone_from(&report);
+                    task.report.iter_mut().for_each(TaskReport::forget_printed);
+                }
+                report
+            });
             let reports = reports.collect();
             self.next_stage(reports, actions);
         }

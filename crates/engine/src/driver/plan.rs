@@ -84,6 +84,12 @@ pub trait Plan: Send {
     /// called with before.
     fn next_stage(&mut self, reports: Vec<TaskReport>) -> Result<Option<Stage>>;
 
+    /// Forgets what it was called with: the next call is the first again. Whether it can do so; a plan all of whose tasks
+    /// give the same whenever they are done again need not.
+    fn restart(&mut self) -> bool {
+        false
+    }
+
     /// What stands in the reports for a task that failed for good, where the job is to be done without it.
     fn without(&mut self, _task: &TaskSpec, _error: &Error) -> Option<TaskReport> {
         None
@@ -131,6 +137,20 @@ impl Begun {
     /// Whether a task is of this stage or of a later one.
     pub(super) fn is_before(&self, task: u32) -> bool {
         self.first <= task
+    }
+
+    /// The numbers of its tasks.
+    pub(super) fn numbers(&self) -> Range<u32> {
+        self.first..self.first + self.tasks as u32
+    }
+
+    /// Whether a task of this stage may need that one.
+    pub(super) fn may_need(&self, task: u32) -> bool {
+        match &self.needs {
+            Needs::Earlier => self.earlier.contains(&task),
+            Needs::All(needs) => needs.iter().any(|range| range.contains(&task)),
+            Needs::Each(_) => true,
+        }
     }
 
     /// The tasks that a task of this stage needs.

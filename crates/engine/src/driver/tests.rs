@@ -1,6 +1,7 @@
 //! The driver against a naive model of a cluster: attempts end in any order, fail and are late.
 
 mod needs;
+mod rounds;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -287,7 +288,11 @@ proptest! {
     ) {
         let seen = Arc::default();
         let plan = Tolerant { most, given_up: 0, begun: false, seen: Arc::clone(&seen) };
-        let policy = RetryPolicy { retries: 2, first_wait_ms: 1 };
+        let policy = RetryPolicy {
+            retries: 2,
+            first_wait_ms: 1,
+            ..RetryPolicy::default()
+        };
         let mut driver = Driver::new(Box::new(plan), policy);
         let (mut running, mut tries) = (VecDeque::new(), BTreeMap::<u32, u32>::new());
         let (mut now_ms, mut outcome) = (0, None);

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   job_submitted  job_planned  job_began  (phase_started (attempt_started run_spilled* attempt_finished)* phase_finished)*
-//!                                     ... sample, twice a second ...              output_publishing  job_finished
+//!                                     ... sample, twice a second ...    output_publishing  (runs_read)  job_finished
 //!   after a kill:  job_resumed  job_planned  job_began ...
 //! ```
 //!
@@ -124,6 +124,9 @@ pub enum Event {
         /// What it works on, in words for people.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         input: String,
+        /// The node that it runs on, by the name that it has in this history; empty on one machine.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        node: String,
     },
     /// An attempt ended.
     AttemptFinished {
@@ -147,7 +150,7 @@ pub enum Event {
         fingerprint: Option<String>,
         /// What it made.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        kept: Option<Checkpoint>,
+        kept: Option<Box<Checkpoint>>,
     },
     /// An attempt that succeeded wrote a run.
     RunSpilled {
@@ -163,6 +166,11 @@ pub enum Event {
     },
     /// What the job and the machine used so far, and have now.
     Sample(Sample),
+    /// Of a job on a cluster, at its end: which nodes read runs from which.
+    RunsRead {
+        /// Each pair of nodes of which one read from the other, or from itself.
+        read: Vec<NodeRead>,
+    },
     /// The job ended: the last event.
     JobFinished {
         /// How: `succeeded`, `failed`, `cancelled`.
@@ -178,6 +186,11 @@ pub enum Event {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls")]
 fn is_zero(number: &u64) -> bool {
     *number == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls")]
+fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 /// Where a job was begun. Secrets have been taken out of it by who says so.
@@ -260,7 +273,7 @@ pub enum Outcome {
 
 /// What the job and the machine used so far, and have now. Seconds and bytes are sums since whenever counting began:
 /// differences between samples are what counts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// CPU seconds in user mode: of the process, and of those below it which run user code.
     pub user_s: f64,
@@ -287,6 +300,55 @@ pub struct Sample {
     pub net_tx_bytes: u64,
     /// Bytes that the phase's tasks have worked on.
     pub done_bytes: u64,
+    /// What each node of a cluster has used, where this sample says it; the rest of the sample is of the driver's machine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodeSample>,
+}
+
+/// What the job's agent on a node has used so far, and has now, with the processes below it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct NodeSample {
+    /// The name of the node in this history.
+    pub node: String,
+    /// CPU seconds in user mode.
+    pub user_s: f64,
+    /// CPU seconds in the kernel.
+    pub sys_s: f64,
+    /// Of both together, those of the agent alone.
+    pub own_s: f64,
+    /// CPU seconds of the machine; of several nodes on one machine only the first has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<MachineCpu>,
+    /// Anonymous and shared memory now.
+    pub anon_bytes: u64,
+    /// Bytes read from devices.
+    pub disk_read_bytes: u64,
+    /// Bytes written to them.
+    pub disk_write_bytes: u64,
+    /// Bytes of its own runs that it read.
+    pub own_bytes: u64,
+    /// Bytes of runs that it sent to other nodes.
+    pub sent_bytes: u64,
+    /// Bytes of runs that other nodes sent to it.
+    pub received_bytes: u64,
+    /// Bytes of runs of other nodes that it read as files, since it sees their folders.
+    pub file_bytes: u64,
+    /// Whether it is lost: nothing of this changes any more.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_lost: bool,
+}
+
+/// Bytes of runs that a node read from a node.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeRead {
+    /// The node that read.
+    pub by: String,
+    /// The node that keeps the runs, which may be the same.
+    pub kept_by: String,
+    /// Over the network.
+    pub received_bytes: u64,
+    /// As files.
+    pub file_bytes: u64,
 }
 
 /// What a phase used: CPU seconds, bytes, and how many of its slots were taken. `python/gristmill/history/causes.py` tells

@@ -1,6 +1,6 @@
 use std::fs;
 
-use super::event::{MachineCpu, Outcome, Sample, VERSION};
+use super::event::{MachineCpu, NodeRead, NodeSample, Outcome, Sample, VERSION};
 use super::*;
 use proptest::prelude::*;
 use serde_json::json;
@@ -22,14 +22,8 @@ fn submitted() -> Event {
     }
 }
 
-fn any_event() -> impl Strategy<Value = Event> {
-    let text = || "\\PC{0,9}|[\\x00-\\x1f\"\\\\]{1,4}";
-    let outcome = prop_oneof![
-        Just(Outcome::Succeeded),
-        Just(Outcome::Failed),
-        Just(Outcome::Killed)
-    ];
-    let sample = (any::<u32>(), any::<u64>()).prop_map(|(seconds, bytes)| {
+fn any_sample() -> impl Strategy<Value = Event> {
+    (any::<u32>(), any::<u64>()).prop_map(|(seconds, bytes)| {
         let machine = MachineCpu {
             steal_s: f64::from(seconds) / 64.0,
             ..MachineCpu::default()
@@ -37,11 +31,38 @@ fn any_event() -> impl Strategy<Value = Event> {
         Event::Sample(Sample {
             machine,
             done_bytes: bytes,
+            nodes: vec![
+                NodeSample {
+                    node: seconds.to_string(),
+                    machine: bytes.is_multiple_of(2).then_some(machine),
+                    is_lost: bytes.is_multiple_of(3),
+                    received_bytes: bytes,
+                    ..NodeSample::default()
+                };
+                (seconds % 3) as usize
+            ],
             ..Sample::default()
         })
+    })
+}
+
+fn any_event() -> impl Strategy<Value = Event> {
+    let text = || "\\PC{0,9}|[\\x00-\\x1f\"\\\\]{1,4}";
+    let outcome = prop_oneof![
+        Just(Outcome::Succeeded),
+        Just(Outcome::Failed),
+        Just(Outcome::Killed)
+    ];
+    let read = (text(), any::<u64>()).prop_map(|(by, received_bytes)| NodeRead {
+        kept_by: format!("{by} (2)"),
+        by,
+        received_bytes,
+        file_bytes: 1,
     });
+    let reads = proptest::collection::vec(read, 0..3);
     prop_oneof![
         Just(submitted()),
+        reads.prop_map(|read| Event::RunsRead { read }),
         text().prop_map(|name| Event::PhaseStarted {
             name,
             tasks: 1,
@@ -52,6 +73,7 @@ fn any_event() -> impl Strategy<Value = Event> {
             task,
             attempt: 0,
             input: format!("{phase}, bytes 0 to 3"),
+            node: phase.chars().rev().collect(),
             phase
         }),
         (
@@ -70,7 +92,7 @@ fn any_event() -> impl Strategy<Value = Event> {
                 fingerprint: None,
                 kept: None,
             }),
-        sample,
+        any_sample(),
         text().prop_map(|status| Event::JobFinished {
             status,
             report: json!({"records": 1})

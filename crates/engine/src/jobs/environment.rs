@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use crate::budget::Process;
+use crate::commit::Ownership;
+use crate::error::{Error, Kind, Result};
 use crate::history::HistoryConfig;
 use crate::plan::table::Common;
-use crate::runner::RunnerKind;
+use crate::runner::{Cluster, ClusterRunner, On, Runner, RunnerKind};
+use crate::storage::shared::SharedOutputs;
 use crate::storage::stores::Stores;
 use crate::task::UserTaskExecutor;
 use crate::worker::Command;
@@ -27,19 +30,68 @@ pub struct Environment {
     pub process: Process,
     /// What begins a process that runs tasks, for jobs that ask for such.
     pub worker: Option<Command>,
+    /// The agents that tasks run in, for jobs on a cluster.
+    pub cluster: Option<Arc<Cluster>>,
 }
 
 impl Environment {
     /// The same with the stores that a job's options ask for.
     pub(super) fn for_job(&self, common: &Common) -> Self {
         Environment {
-            store: self.store.with_options(&common.store_option),
+            store: stores_of(&self.store, common),
             ..self.clone()
         }
+    }
+
+    /// What a job runs its tasks with, which says whether what is there goes with the job.
+    ///
+    /// # Errors
+    /// What its options ask for is not there, or not to be had together.
+    pub(super) fn runner(&self, common: &Common, ownership: &Ownership) -> Result<Box<dyn Runner>> {
+        if common.on == On::Local {
+            if common.nodes.is_some() {
+                let message = "nodes is for jobs on a cluster, and this job runs on this machine";
+                return Err(Error::new(Kind::BadOption, "run the job", message)
+                    .of_option("nodes")
+                    .advise("leave it out, or add --on ray"));
+            }
+            return common.runner.runner(self.worker.as_ref());
+        }
+        let refused = |message: &str, advice: &str| {
+            Error::new(Kind::BadOption, "run the job on the cluster", message)
+                .of_option("on")
+                .advise(advice)
+        };
+        if common.runner != RunnerKind::default() {
+            return Err(refused(
+                "tasks run in the agents of the cluster, and not in worker processes of this machine",
+                "leave out --runner",
+            ));
+        }
+        let cluster = self.cluster.as_ref().ok_or_else(|| {
+            refused(
+                "this command begins no agents there",
+                "run the job itself with --on ray",
+            )
+        })?;
+        Ok(Box::new(ClusterRunner::new(
+            Arc::clone(cluster),
+            ownership.clone(),
+        )))
     }
 
     /// Whether tasks run in processes below this one, whose memory and CPU time count.
     pub(super) fn has_processes(&self, common: &Common) -> bool {
         self.work.is_some() || common.runner == RunnerKind::Processes
     }
+}
+
+/// The stores that a job's options ask for.
+pub(super) fn stores_of(stores: &Stores, common: &Common) -> Arc<Stores> {
+    let with_options = stores.with_options(&common.store_option);
+    if common.on == On::Local && stores.shared_outputs().is_none() {
+        return with_options;
+    }
+    let sync = !common.no_sync;
+    with_options.with_shared_outputs(Some(SharedOutputs { sync }))
 }

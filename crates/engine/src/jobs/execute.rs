@@ -36,6 +36,7 @@ pub(super) fn run_watched(
     if environment.process == Process::Own {
         keep_little_freed();
     }
+    let _stopping = environment.store.requests().stop.by(control.flag());
     let environment = &Environment {
         store: environment.store.with_blocks(spec.common.blocks()),
         ..environment.clone()
@@ -63,7 +64,5 @@ pub fn explain(spec: &JobSpec, environment: &Environment) -> Result<Explanation>
     let control = Control::default();
     let mut job = Job::new(environment, spec.asked(), &control, &watched, None);
     job.resolve()?;
-    let mut explained = spec.kind.explain(&job)?;
-    explained.stores = job.stores_of(&explained)?;
-    Ok(explained)
+    spec.kind.explain(&job)
 }

@@ -34,9 +34,10 @@ mod wordcount;
 
 pub use environment::Environment;
 pub use execute::explain;
+pub use mapreduce::FilesOfCode;
 pub use registry::{JobSpec, commands, native_work, user_code};
 pub use report::{JobReport, Status};
-pub use resume::{clear_left, why_not_resumed};
+pub use resume::{ResumedAgents, clear_left, resumed_agents, why_not_resumed};
 pub use success::{PartProof, Success};
 
 use crate::runner::Control;
@@ -54,6 +55,7 @@ use crate::runner::Control;
 ///     interpreter: String::new(),
 ///     process: Default::default(),
 ///     worker: None,
+///     cluster: None,
 /// };
 /// let run = |json| jobs::run(&JobSpec::from_json(json).unwrap(), &environment, &Control::default());
 /// let made = run(r#"{"teragen": {"rows": "1k", "output": "/made"}}"#);

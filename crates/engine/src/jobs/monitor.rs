@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -11,13 +11,14 @@ use serde_json::Value;
 use super::environment::Environment;
 use super::report::JobReport;
 use crate::budget::Budget;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::history::event::{Event, FileVersion, Sample, VERSION};
 use crate::history::{Recorder, remove_old};
 use crate::names::spell;
 use crate::plan::explain::Explanation;
 use crate::plan::table::Common;
 use crate::runner::Control;
+use crate::runner::nodes::Nodes;
 use crate::runner::tree::Tree;
 use crate::storage::Stat;
 use crate::sys::machine::{machine_cpu, network_bytes};
@@ -30,6 +31,7 @@ const SAMPLE_EVERY: Duration = Duration::from_millis(500);
 pub(super) struct JobMonitor {
     recorder: Recorder,
     budget: Mutex<Option<Budget>>,
+    nodes: Mutex<Option<Arc<Nodes>>>,
     /// Whether tasks run in processes below this one, whose memory counts.
     below: bool,
     tree: Tree,
@@ -45,6 +47,7 @@ impl JobMonitor {
         JobMonitor {
             recorder,
             budget: Mutex::default(),
+            nodes: Mutex::default(),
             below,
             tree: Tree::of_job(below),
         }
@@ -77,6 +80,11 @@ impl JobMonitor {
     /// From now on it is this budget that samples tell of.
     pub(super) fn look_at(&self, budget: &Budget) {
         *self.budget.lock().unwrap_or_else(PoisonError::into_inner) = Some(budget.clone());
+    }
+
+    /// From now on samples tell of these nodes, too.
+    pub(super) fn look_at_nodes(&self, nodes: Option<Arc<Nodes>>) {
+        *self.nodes.lock().unwrap_or_else(PoisonError::into_inner) = nodes;
     }
 
     pub(super) fn submitted(&self, command: &str, environment: &Environment) {
@@ -113,27 +121,28 @@ impl JobMonitor {
 
     /// Runs `job`, with samples meanwhile.
     pub(super) fn sampled(&self, control: &Control, job: impl FnOnce() -> JobReport) -> JobReport {
-        self.sample(control); // what was used before is not the job's
+        self.sample(control, false); // what was used before is not the job's
         let (over, wait) = channel::<()>();
         thread::scope(|scope| {
             scope.spawn(move || {
                 while wait.recv_timeout(SAMPLE_EVERY) == Err(RecvTimeoutError::Timeout) {
-                    self.sample(control);
+                    self.sample(control, false);
                 }
             });
             let report = job();
             drop(over);
-            self.sample(control);
+            self.sample(control, true);
             report
         })
     }
 
-    fn sample(&self, control: &Control) {
+    fn sample(&self, control: &Control, is_last: bool) {
         let used = self.tree.used();
         let (own_bytes, mapped_bytes) = resident_bytes();
         let below_bytes = if self.below { descendants_bytes() } else { 0 };
         let (net_rx_bytes, net_tx_bytes) = network_bytes();
         let budget = self.budget.lock().unwrap_or_else(PoisonError::into_inner);
+        let nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
         self.recorder.record(Event::Sample(Sample {
             user_s: used.user_s,
             sys_s: used.sys_s,
@@ -147,15 +156,21 @@ impl JobMonitor {
             net_rx_bytes,
             net_tx_bytes,
             done_bytes: control.progress().done_bytes,
+            nodes: nodes
+                .as_ref()
+                .map_or_else(Vec::new, |nodes| nodes.sample(is_last)),
         }));
     }
 
-    /// The last event; the report says where the history is, or why there is none.
+    /// The last event; the report says where the history is, or why there is none. The history of a job that leaves its work
+    /// to those who resume it has no end.
     pub(super) fn finished(&self, mut report: JobReport) -> JobReport {
-        self.recorder.record(Event::JobFinished {
-            status: report.status.name().to_owned(),
-            report: json(&report),
-        });
+        if !report.failure.as_ref().is_some_and(Error::leaves_work) {
+            self.recorder.record(Event::JobFinished {
+                status: report.status.name().to_owned(),
+                report: json(&report),
+            });
+        }
         if let Some(folder) = self.recorder.folder() {
             if let Some(jobs) = folder.parent() {
                 remove_old(jobs);

@@ -69,6 +69,7 @@ impl Passes {
             borders,
             places: places.runs.clone(),
             buffer_bytes: numbers.buffer_bytes,
+            compression: places.compression,
             needed: numbers.needed,
         };
         Passes {
@@ -77,6 +78,12 @@ impl Passes {
             tasks: TaskNumbers::default(),
             groups: Vec::new(),
         }
+    }
+
+    /// Forgets all runs: the plan's tasks begin again.
+    pub(super) fn restart(&mut self) {
+        self.tasks = TaskNumbers::default();
+        self.groups.clear();
     }
 
     /// What comes next for `runs`, of so many bytes.

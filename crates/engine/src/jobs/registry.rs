@@ -12,6 +12,7 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use super::environment::stores_of;
 use super::kind::{Described, JobKind};
 use super::mapreduce::Mapreduce;
 use super::resume::Resume;
@@ -23,7 +24,7 @@ use super::teravalidate::TeravalidateSpec;
 use super::wordcount::WordcountSpec;
 use crate::error::{Error, Kind, Result};
 use crate::plan::table::{CommandSpec, Common, Options as _};
-use crate::storage::LocalDisk;
+use crate::runner::On;
 use crate::storage::location::{Location, parent_of};
 use crate::storage::stores::Stores;
 use crate::task::UserTaskExecutor;
@@ -160,8 +161,23 @@ impl JobSpec {
 
     /// The same job with a place for its runs, where it was begun in `directory`: where its output goes to a mount that several
     /// machines share, and the user has named no place, runs stay on the disk of this machine, if that directory is on one.
+    /// Where tasks on several machines write the output, its folder is there, too, and all paths are absolute. On a cluster that
+    /// is all that is kept here: the places that the user named are those of the nodes.
     #[must_use]
-    pub fn placed(mut self, disk: &dyn LocalDisk, directory: &Path) -> Self {
+    pub fn placed(mut self, stores: &Stores, directory: &Path) -> Self {
+        let disk = &**stores.disk();
+        if stores_of(stores, &self.common).shared_outputs().is_some() {
+            if self.common.on != On::Local {
+                self.common.spill_dir.clear();
+            }
+            if self.common.spill_dir.is_empty() {
+                self.common.spill_dir.push(".".into());
+            }
+            return match std::path::absolute(directory) {
+                Ok(directory) => self.rooted(&directory),
+                Err(_) => self,
+            };
+        }
         let output = self.kind.output().map(Output::path);
         let parent = output.and_then(Location::local).map(parent_of);
         let is_shared = |path: &Path| disk.shared_mount(path).is_some();

@@ -30,6 +30,10 @@ pub(super) struct RunOutcome {
     pub(super) checksum_read: u128,
     /// Records in the runs of the first generation.
     pub(super) first_records: u64,
+    /// Their bytes.
+    first_bytes: u64,
+    /// Bytes that are stored of them on disk.
+    first_disk_bytes: u64,
     /// Those runs.
     pub(super) runs: u64,
     /// Passes that merged runs to runs.
@@ -116,6 +120,8 @@ impl RunSort {
             for (_, run, _) in &runs {
                 outcome.records_read += run.records_read;
                 outcome.first_records += run.records;
+                outcome.first_bytes += run.bytes;
+                outcome.first_disk_bytes += on_disk(run);
                 outcome.bytes_read += run.bytes_read;
                 outcome.checksum_read += run.checksum_read;
                 outcome.count_spilled(run);
@@ -202,9 +208,7 @@ impl Plan for RunSort {
 impl RunOutcome {
     fn count_spilled(&mut self, run: &SpilledRun) {
         self.spilled_records += run.records;
-        if !run.path.starts_with(MEMORY_PLACE) {
-            self.disk_bytes += run.bytes;
-        }
+        self.disk_bytes += on_disk(run);
     }
 
     fn merged_bytes(&self) -> u64 {
@@ -248,10 +252,21 @@ impl RunOutcome {
     }
 }
 
+/// Bytes that are stored of a run, unless it is in memory.
+fn on_disk(run: &SpilledRun) -> u64 {
+    if run.path.starts_with(MEMORY_PLACE) {
+        0
+    } else {
+        run.stored_bytes
+    }
+}
+
 /// Counts what was spilled, with Hadoop's names where it has them.
 pub(super) fn count_runs(job: &mut Job<'_>, input_bytes: u64, outcome: &RunOutcome) {
     let written: u64 = outcome.merged_bytes();
     let report = &mut job.report;
+    report.count("MAP_OUTPUT_BYTES", outcome.first_bytes);
+    report.count("MAP_OUTPUT_MATERIALIZED_BYTES", outcome.first_disk_bytes);
     report.count("SPILLED_RECORDS", outcome.spilled_records);
     report.count("SPILLED_RUNS", outcome.runs);
     report.count("MERGE_PASSES", outcome.passes);

@@ -66,6 +66,8 @@ impl Described for TeragenSpec {
             "memory",
             "workers",
             "runner",
+            "on",
+            "nodes",
             "split_size",
             "store_option",
             "overwrite",

@@ -58,7 +58,15 @@ impl Described for TeravalidateSpec {
 "#,
         explained: false,
         own: Self::OPTIONS,
-        common: &["memory", "workers", "runner", "split_size", "store_option"],
+        common: &[
+            "memory",
+            "workers",
+            "runner",
+            "on",
+            "nodes",
+            "split_size",
+            "store_option",
+        ],
     };
 }
 

@@ -232,6 +232,7 @@ impl Filler {
 ///     buffer_bytes: 1 << 16,
 ///     job_id: "a-job".into(),
 ///     places: vec!["/runs".into()],
+///     compression: Default::default(),
 /// };
 /// let mut collector = Collector::new(store.clone(), plan, "0-0".into(), Default::default())?;
 /// for (key, partition) in [(b"b", 1), (b"a", 1), (b"c", 0)] {

@@ -40,6 +40,7 @@ pub struct Form {
 ///     buffer_bytes: 1 << 16,
 ///     job_id: "a-job".into(),
 ///     places: vec!["/runs".into()],
+///     compression: Default::default(),
 /// };
 /// let mut pairs = Collector::new(store.clone(), plan, "0-0".into(), Default::default())?;
 /// for (key, value) in [(b"\x02b\0", b"7"), (b"\x02a\0", b"1"), (b"\x02a\0", b"2")] {
@@ -49,7 +50,7 @@ pub struct Form {
 /// let runs = Arc::new(runs.into_iter().map(MergeRun::from).collect());
 /// # let spec = |work| UserAttemptSpec {
 /// #     job_id: "a-job".into(), task: 0, attempt: 0, partitions: 1, places: vec![], chunk_bytes: 0, buffer_bytes: 0,
-/// #     output: "/out".into(), work,
+/// #     compression: Default::default(), ahead_bytes: 0, output: "/out".into(), work,
 /// # };
 /// let reduce = spec(UserTaskKind::Reduce { partition: 0, runs, source_bytes: 1 << 16 });
 /// let mut groups = Groups::new(feed_of(&reduce, store)?, Form::default(), |_, _| ());

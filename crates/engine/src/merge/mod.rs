@@ -45,7 +45,8 @@ pub struct Segment<'a> {
 const SOURCE_BYTES: usize = CARRY_BYTES + 512;
 
 /// Memory of a merge of so many sources with buffers of `buffer_bytes` bytes; [`carry_bytes`] of each is asked of the
-/// budget when it is needed.
+/// budget when it is needed. What decompresses runs is counted by
+/// [`RunCompression::worker_bytes`](crate::sorted_run::RunCompression::worker_bytes).
 ///
 /// ```
 /// use gristmill_engine::merge::merge_bytes;
@@ -85,7 +86,7 @@ fn whole_blocks(bytes: usize) -> usize {
 /// use gristmill_engine::budget::Budget;
 /// use gristmill_engine::merge::{Segment, merge_segments};
 /// use gristmill_engine::record::shape::{Lines, Shape};
-/// use gristmill_engine::sorted_run::{RunFile, RunHeader, RunWriter};
+/// use gristmill_engine::sorted_run::{RunCompression, RunFile, RunHeader, RunWriter};
 /// use gristmill_engine::storage::{Caching, Store, memory::Memory, overlap::OverlappedWriter};
 /// let store = Memory::with_room_for(1 << 20);
 /// let lines = Lines { descending: false };
@@ -93,7 +94,8 @@ fn whole_blocks(bytes: usize) -> usize {
 ///     let path = format!("/run-{number}");
 ///     let file = Arc::from(store.create(path.as_ref(), 0, Caching::Direct)?);
 ///     OverlappedWriter::run(&mut Vec::new(), 1 << 16, |writer| {
-///         let header = RunHeader { shape: lines.kind(), job_id: "a-job".into(), number };
+///         let (job_id, compression) = ("a-job".into(), RunCompression::None);
+///         let header = RunHeader { shape: lines.kind(), job_id, number, compression };
 ///         let mut run = RunWriter::begin(writer, file, &header)?;
 ///         run.append(data)?;
 ///         run.finish(&[(data.len() as u64, 2)], 0)

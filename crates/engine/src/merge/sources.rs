@@ -24,7 +24,7 @@ use super::tree::Heads;
 use crate::budget::{Budget, Reservation};
 use crate::error::{Error, JobOption, Kind, Result};
 use crate::record::shape::Shape;
-use crate::sorted_run::{BLOCK_BYTES, RunFile};
+use crate::sorted_run::{BLOCK_BYTES, BlockDecoder, RunFile};
 use crate::storage::overlap::Buffers;
 use crate::sys::pages::{self, Pages};
 
@@ -60,9 +60,10 @@ pub(super) fn fill_all(
     requests: &Receiver<Request>,
     filled: &Sender<Result<Filled>>,
 ) {
+    let mut decoder = BlockDecoder::default();
     for mut request in requests {
         let run = segments[request.source].run;
-        let read = run.read_blocks(request.bytes, &mut request.buffer);
+        let read = run.read_blocks(request.bytes, &mut request.buffer, &mut decoder);
         let failed = read.is_err();
         let done = read.map(|range| Filled {
             source: request.source,

@@ -10,7 +10,7 @@ use super::{Segment, carry_bytes, merge_bytes, merge_segments};
 use crate::budget::Budget;
 use crate::error::{Error, Kind, Result};
 use crate::record::shape::{Fixed, Lines, Pairs, Shape};
-use crate::sorted_run::{BLOCK_BYTES, RunFile, RunHeader, RunWriter};
+use crate::sorted_run::{BLOCK_BYTES, RunCompression, RunFile, RunHeader, RunWriter};
 use crate::storage::faulty::{Fault, Faulty, Plan};
 use crate::storage::local::Local;
 use crate::storage::memory::Memory;
@@ -37,6 +37,13 @@ fn write(
     )
 }
 
+/// Runs of one merge need not be compressed in the same way.
+const COMPRESSIONS: [RunCompression; 3] = [
+    RunCompression::None,
+    RunCompression::Lz4,
+    RunCompression::Zstd,
+];
+
 fn write_to(
     store: &dyn LocalDisk,
     path: &Path,
@@ -49,6 +56,7 @@ fn write_to(
         shape: shape.kind(),
         job_id: "job-1".to_owned(),
         number: number as u64,
+        compression: COMPRESSIONS[number % 3],
     };
     let mut end = (0, 0);
     let mut ends = vec![end];
@@ -56,7 +64,7 @@ fn write_to(
         end = (end.0 + record.len() as u64, end.1 + 1);
         end
     }));
-    OverlappedWriter::run(&mut Vec::new(), 64 << 10, |writer| {
+    OverlappedWriter::run(&mut Vec::new(), 192 << 10, |writer| {
         let mut run = RunWriter::begin(writer, file, &header)?;
         records.iter().try_for_each(|record| run.append(record))?;
         run.finish(&ends, 0)
@@ -246,7 +254,9 @@ fn runs_of_a_local_disk() {
     assert!(merge(LINES, &whole(&runs), &budget).unwrap() == want);
     for run in &runs {
         let half = run.index().data_bytes / 2;
-        Local.discard(run.path(), 4096..4096 + half).unwrap();
+        Local
+            .discard(run.path(), run.blocks_inside(&(0..half)))
+            .unwrap();
         let again = RunFile::open(&Local, run.path()).unwrap(); // the index is there still
         let (rest, records) = again
             .segment(again.buckets() - 1000..again.buckets())
@@ -409,7 +419,9 @@ fn damage_is_found_before_a_record_of_its_block_is_emitted() {
     let runs = lines_of_1000(&store).unwrap();
     let path = runs[2].path().to_owned();
     let file = store.create(&path, 0, Caching::Cached).unwrap();
-    file.write_at(b"!", 4096 + 2 * BLOCK_BYTES as u64).unwrap();
+    let block = BLOCK_BYTES as u64;
+    let at = runs[2].blocks_inside(&(2 * block..3 * block)).start;
+    file.write_at(b"!", at).unwrap();
     let mut good = 0;
     let error = merge_segments(
         LINES,

@@ -33,7 +33,7 @@ pub struct PlannedDisk {
     pub path: String,
     /// What for: output, or runs.
     pub purpose: &'static str,
-    /// Bytes that will be needed there at the same time; nothing where user code decides.
+    /// Bytes that will be needed there at the same time; nothing where user code decides, or how far runs shrink.
     pub needs: Option<u64>,
     /// Bytes that are free there, where the file system says.
     pub free: Option<u64>,
@@ -65,8 +65,10 @@ pub struct Explanation {
     pub mode: &'static str,
     /// Why, in a sentence.
     pub reason: String,
-    /// Where tasks run: `threads`, or `processes`.
+    /// Where tasks run: `threads`, `processes`, or `agents` of a cluster.
     pub runner: &'static str,
+    /// Nodes of the cluster that tasks run on; none where they run on this machine.
+    pub nodes: usize,
     /// Tasks at once.
     pub workers: usize,
     /// The budget.
@@ -89,6 +91,8 @@ pub struct Explanation {
     pub runs: u64,
     /// Runs that can be merged at once.
     pub fan_in: usize,
+    /// How they are compressed; stages count their bytes as if they did not shrink.
+    pub compress_runs: &'static str,
     /// Passes that merge runs to runs, before the last merge.
     pub passes: usize,
     /// The stages.

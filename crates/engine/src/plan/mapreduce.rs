@@ -12,7 +12,9 @@ use super::spill::MemoryLayout;
 use crate::budget::Room;
 use crate::error::{Error, Kind, Result};
 use crate::merge::feed::FEED_BYTES;
+use crate::sorted_run::RunCompression;
 use crate::storage::location::Location;
+use crate::storage::window::{SHARE_BYTES_MAX, SHARE_BYTES_MIN};
 use crate::task::UserTaskSplit;
 
 /// Most partitions of a job: each is a file, and a bucket of every run.
@@ -21,6 +23,9 @@ pub const PARTITIONS_MAX: usize = 100_000;
 /// What a native task has in this process beside the pairs: a block of lines, or of the file that a reduce begins, as it
 /// grows.
 const BLOCK_BYTES: u64 = 3 << 19;
+
+/// The part of the memory that tasks may have for what they read ahead of far inputs: one in so many.
+const AHEAD_SHARE: u64 = 8;
 
 /// The length of a pair to reckon with.
 const TYPICAL_PAIR_BYTES: u64 = 64;
@@ -113,26 +118,48 @@ impl MapReduceSpec {
         Ok(())
     }
 
+    /// What each of the workers has of so much memory for ranges that it reads ahead, where inputs are far; nothing where
+    /// that is too little to be of use.
+    pub fn ahead_bytes(&self, budget_bytes: u64, workers: usize) -> u64 {
+        if !self.files.iter().any(Location::is_remote) {
+            return 0;
+        }
+        let share = budget_bytes / AHEAD_SHARE / workers as u64;
+        match share {
+            ..SHARE_BYTES_MIN => 0,
+            _ => share.min(SHARE_BYTES_MAX),
+        }
+    }
+
     /// Tries of a task after the first: three, as Hadoop's default of four attempts has it.
     pub fn retries(&self) -> u32 {
         self.attempts.map_or(3, |attempts| attempts as u32 - 1)
     }
 
     /// How so much memory is shared by tasks, and by passes over their runs. Tasks of Python functions have processes of
-    /// their own, where what this process holds takes no room; the passes are done here.
+    /// their own, where what this process holds takes no room, but what compresses runs does; the passes are done here.
     ///
     /// # Errors
     /// It is too little.
-    pub fn numbers(&self, room: Room, workers: usize) -> Result<(MemoryLayout, MemoryLayout)> {
+    pub fn numbers(
+        &self,
+        room: Room,
+        workers: usize,
+        compression: RunCompression,
+    ) -> Result<(MemoryLayout, MemoryLayout)> {
         let of_tasks = match self.command {
-            Command::Mapreduce => Room::from(room.budget_bytes),
+            Command::Mapreduce => Room {
+                held_bytes: workers as u64 * compression.worker_bytes(),
+                ..room
+            },
             Command::Streaming => room,
             Command::Native => Room {
                 held_bytes: room.held_bytes + workers as u64 * (FEED_BYTES + BLOCK_BYTES),
                 ..room
             },
         };
-        let tasks = MemoryLayout::new(of_tasks, workers, TYPICAL_PAIR_BYTES, 0);
+        let ahead_bytes = workers as u64 * self.ahead_bytes(room.budget_bytes, workers);
+        let tasks = MemoryLayout::new(of_tasks.less(ahead_bytes), workers, TYPICAL_PAIR_BYTES, 0);
         let passes = MemoryLayout::to_merge(room, workers);
         tasks
             .and_then(|tasks| Ok((tasks, passes?)))
@@ -164,6 +191,18 @@ mod tests {
         for wrong in [r#", "attempts": 0"#, r#", "attempts": 1001"#] {
             assert_eq!(spec(wrong).check().unwrap_err().kind(), Kind::BadOption);
         }
+        assert_eq!(plain.ahead_bytes(1 << 30, 2), 0, "inputs are here");
+        let far = spec(r#", "files": ["/a", "s3://b/c"]"#);
+        let ahead = [15_000_000, 64_000_000, 1 << 40].map(|budget| far.ahead_bytes(budget, 2));
+        assert_eq!(ahead, [0, 4_000_000, 64_000_000]);
+        let none = RunCompression::default();
+        let chunk = |spec: &MapReduceSpec| {
+            spec.numbers(64_000_000.into(), 2, none)
+                .unwrap()
+                .0
+                .chunk_bytes
+        };
+        assert!(chunk(&plain) - chunk(&far) > 3_500_000);
         let many = MapReduceSpec {
             partitions: 100_001,
             ..plain

@@ -8,6 +8,8 @@
 //!
 //! Tasks are numbered by the size of their splits, the largest first; of equal ones, in input order.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -16,13 +18,14 @@ use crate::error::Result;
 use crate::hadoop::script::input::{FileSource, Format};
 use crate::hadoop::value::Class;
 use crate::lines::{Ends, Lines};
-use crate::split::text::codec_of;
+use crate::split::text::{codec_of, codec_of_whole};
 use crate::split::{asked_at_once, check_length};
 use crate::storage::at_once::at_once;
 use crate::storage::input::{FileRange, InputFile, SplitFile};
 use crate::storage::local::not_there;
 use crate::storage::location::Location;
 use crate::storage::stores::Stores;
+use crate::storage::version::FoundVersion;
 use crate::task::{SplitData, UserTaskSplit};
 
 /// What to split, and how.
@@ -31,6 +34,9 @@ use crate::task::{SplitData, UserTaskSplit};
 pub struct SplitRequest {
     /// The files, in input order.
     pub files: Vec<Location>,
+    /// What listings said of some of them, by their numbers: the others are looked at.
+    #[serde(default)]
+    pub found: BTreeMap<usize, Listed>,
     /// How they are read.
     pub format: Format,
     /// How many splits are hoped for.
@@ -46,6 +52,10 @@ pub struct SplitRequest {
     #[serde(default)]
     pub combine: Option<u64>,
 }
+
+/// What a listing said of a file: its length, and its version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub struct Listed(u64, FoundVersion);
 
 /// The splits of a job.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -79,29 +89,27 @@ struct Made {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn split(store: &Stores, request: &SplitRequest) -> Result<Splits> {
-    let look = |path: &Location| {
-        let stat = store
-            .stat(path)?
-            .ok_or_else(|| not_there("find the input", path.as_typed()))?;
-        let (path, bytes) = (path.clone(), stat.bytes);
-        check_length(store, &path, bytes)?;
+    let most = request.files.first().map_or(1, asked_at_once);
+    let numbered: Vec<_> = request.files.iter().enumerate().collect();
+    let found = at_once(&numbered, most, |(number, path)| {
+        found(store, request, *number, path)
+    })?;
+    let size = split_bytes(request, found.iter().map(|file| file.stat.bytes).sum());
+    let files = at_once(&found, most, |file| {
+        let bytes = file.stat.bytes;
+        check_length(store, &file.path, bytes)?;
         let codec = match (bytes, &request.format) {
-            (0, _) => missing_data(request, &path),
+            (0, _) => missing_data(request, &file.path),
             (_, Format::Sequence { .. }) => None, // compressed within, if at all
-            _ => {
-                let path = path.clone();
-                codec_of(store, &InputFile { path, stat })?
-            }
+            _ if is_cut(request, bytes, size) => codec_of(store, file)?,
+            _ => codec_of_whole(store, file)?,
         };
-        let file = SplitFile { path, bytes, codec };
         Ok(FileRange {
-            file,
+            file: SplitFile::found(file, codec),
             offset: 0,
             bytes,
         })
-    };
-    let most = request.files.first().map_or(1, asked_at_once);
-    let files = at_once(&request.files, most, look)?;
+    })?;
     let mut made = match (request.lines, request.combine) {
         (Some(lines), _) => by_lines(store, &files, lines.max(1))?,
         (_, Some(most)) => combined(&files, most),
@@ -126,6 +134,45 @@ pub fn split(store: &Stores, request: &SplitRequest) -> Result<Splits> {
     Ok(Splits { splits, classes })
 }
 
+/// A file as a listing found it, or as it is.
+fn found(
+    store: &Stores,
+    request: &SplitRequest,
+    number: usize,
+    path: &Location,
+) -> Result<InputFile> {
+    let listed = request.found.get(&number);
+    let stat = match listed {
+        Some(Listed(bytes, version)) => version.stat(*bytes),
+        None => store
+            .stat(path)?
+            .ok_or_else(|| not_there("find the input", path.as_typed()))?,
+    };
+    let path = path.clone();
+    Ok(InputFile { path, stat })
+}
+
+/// Bytes of a split of files that are cut by their size.
+fn split_bytes(request: &SplitRequest, all: u64) -> u64 {
+    let goal = all / request.maps.max(1);
+    request.min_bytes.max(goal.min(request.block_bytes)).max(1)
+}
+
+/// Whether so many bytes are more than one split of `size`: "more than 1.1 times", in whole numbers, as the quotient of
+/// two doubles is in Hadoop.
+fn is_longer(bytes: u64, size: u64) -> bool {
+    bytes as f64 / size as f64 > 1.1
+}
+
+/// Whether a plain file of so many bytes is cut, or read to be cut.
+fn is_cut(request: &SplitRequest, bytes: u64, size: u64) -> bool {
+    match (request.lines, request.combine) {
+        (Some(_), _) => true,
+        (_, Some(most)) => most > 0 && bytes > most,
+        _ => request.format.can_cut() && is_longer(bytes, size),
+    }
+}
+
 /// The codec of an empty file that is to fail the task that reads it, as in Hadoop: gzip and deflate begin with something.
 fn missing_data(request: &SplitRequest, path: &Location) -> Option<Codec> {
     let lines = matches!(
@@ -139,15 +186,12 @@ fn missing_data(request: &SplitRequest, path: &Location) -> Option<Codec> {
 }
 
 fn by_size(request: &SplitRequest, files: &[FileRange]) -> Vec<Made> {
-    let all: u64 = files.iter().map(|whole| whole.bytes).sum();
-    let goal = all / request.maps.max(1);
-    let size = request.min_bytes.max(goal.min(request.block_bytes)).max(1);
+    let size = split_bytes(request, files.iter().map(|whole| whole.bytes).sum());
     let mut made = Vec::new();
     for whole in files {
         let mut start = 0;
         if whole.file.codec.is_none() && request.format.can_cut() {
-            // "More than 1.1 times": in whole numbers, as the quotient of two doubles is there.
-            while (whole.bytes - start) as f64 / size as f64 > 1.1 {
+            while is_longer(whole.bytes - start, size) {
                 made.push(of_piece(FileRange {
                     offset: start,
                     bytes: size,
@@ -182,8 +226,8 @@ fn by_lines(store: &Stores, files: &[FileRange], lines_each: u64) -> Result<Vec<
             made.push(of_piece(whole.clone()));
             continue;
         }
-        let (store, path) = store.resolve(&whole.file.path)?;
-        let source = FileSource::open(store, path, 0, false)?;
+        let (store, _) = store.resolve(&whole.file.path)?;
+        let source = FileSource::open(store, whole, 0)?;
         let mut lines = Lines::new(source, Ends::Hadoop);
         let (mut begin, mut length, mut count) = (0, 0, 0);
         let mut add = |begin: u64, length: u64| {

@@ -17,7 +17,8 @@ use super::amount::{Bytes, Rows};
 use super::format::Format;
 use crate::names;
 use crate::record::layout::Layout;
-use crate::runner::RunnerKind;
+use crate::runner::{On, RunnerKind};
+use crate::sorted_run::RunCompression;
 use crate::storage::hdfs::Blocks;
 use crate::storage::location::Location;
 use crate::storage::options::StoreOptions;
@@ -142,6 +143,8 @@ values! { Deserialize::deserialize:
     Rows: ValueKind::Rows;
     Layout: ValueKind::Choice(&["hadoop", "gensort", "ascii"]);
     RunnerKind: ValueKind::Choice(RunnerKind::NAMES);
+    On: ValueKind::Choice(On::NAMES);
+    RunCompression: ValueKind::Choice(RunCompression::NAMES);
     Format: ValueKind::Text;
     StoreOptions: ValueKind::Pairs;
     String: ValueKind::Text;
@@ -297,9 +300,23 @@ options! {
             "threads",
             "Where tasks run: in threads of this process, or in worker processes. The output does not depend on it.",
         ),
+        on: On = option(
+            "local",
+            "Where the job runs: on this machine, or on a Ray cluster (the one of RAY_ADDRESS, or of this machine). The output \
+             does not depend on it.",
+        ),
+        nodes: Option<usize> = option(
+            "all of them",
+            "On how many nodes of a cluster the job may run. The output does not depend on it.",
+        ),
         spill_dir: Vec<PathBuf> = option(
             "beside the output, or where the job is begun if the output is not on a disk of this machine",
             "Where sorted runs go when the input is larger than memory; repeatable: the first with room is used.",
+        ),
+        compress_runs: RunCompression = option(
+            "none",
+            "How sorted runs on disk are compressed: lz4 takes little CPU time, zstd makes them smaller. Spares space \
+             for runs, and time where their disk is slow. The output does not depend on it.",
         ),
         split_size: Option<Bytes> = option(
             "follows from the input",
@@ -341,7 +358,10 @@ impl Common {
         "memory",
         "workers",
         "runner",
+        "on",
+        "nodes",
         "spill_dir",
+        "compress_runs",
         "store_option",
         "overwrite",
         "no_sync",

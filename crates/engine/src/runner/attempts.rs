@@ -13,6 +13,8 @@ use crate::task::{AttemptId, Checkpoint, TaskContext, TaskReport, TaskSpec};
 pub(super) enum Ended {
     /// With its report.
     Done(TaskReport),
+    /// With its report, which is of something else than what the task had given before.
+    Differs(TaskReport),
     /// With an error.
     Failed(Error),
     /// With its worker, and how that ended.
@@ -24,17 +26,18 @@ impl Ended {
     pub(super) fn event(self, id: AttemptId) -> Event {
         match self {
             Ended::Done(report) => Event::Finished { id, report },
+            Ended::Differs(report) => Event::Differs { id, report },
             Ended::Failed(error) => Event::Failed { id, error },
             Ended::Lost(_) => Event::Lost { id },
         }
     }
 }
 
-/// Records that an attempt begins.
+/// Records that an attempt begins, in a phase and on a node, which on one machine has no name.
 pub(super) fn record_begin(
     recorder: &Recorder,
     (id, spec): (AttemptId, &TaskSpec),
-    phase: &str,
+    (phase, node): (&str, &str),
     context: &TaskContext,
 ) {
     recorder.record(event::Event::AttemptStarted {
@@ -42,6 +45,7 @@ pub(super) fn record_begin(
         attempt: id.attempt,
         phase: phase.to_owned(),
         input: spec.input(context),
+        node: node.to_owned(),
     });
 }
 
@@ -56,8 +60,8 @@ pub(super) fn record_end(
 ) {
     let (mut known, mut counters) = (None, BTreeMap::new());
     let (outcome, error) = match ended {
-        Ended::Done(_) if !awaited => (Outcome::Killed, None),
-        Ended::Done(report) => {
+        Ended::Done(_) | Ended::Differs(_) if !awaited => (Outcome::Killed, None),
+        Ended::Done(report) | Ended::Differs(report) => {
             known = record_report(recorder, id, spec, report);
             let all = report.counters(spec).into_iter();
             counters.extend(all.map(|(name, amount)| (name.to_owned(), amount)));
@@ -84,7 +88,7 @@ pub(super) fn record_end(
         bytes,
         counters,
         fingerprint,
-        kept: known,
+        kept: known.map(Box::new),
     });
 }
 

@@ -22,6 +22,10 @@ pub struct StageProgress {
     pub done_bytes: u64,
     /// Bytes to do.
     pub bytes: u64,
+    /// Nodes that its tasks run on; 0 on one machine.
+    pub nodes: usize,
+    /// Attempts that run.
+    pub running: usize,
 }
 
 impl Control {

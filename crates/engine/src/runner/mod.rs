@@ -1,18 +1,23 @@
 //! Runners: where tasks run. A runner does what the driver's actions say, and never looks into a task.
 //!
 //! ```text
-//!   slots.rs       the loop between driver and slots, which all runners share
+//!   running.rs     the loop between the driver and a place where attempts run, which all runners share
+//!   slots.rs       the slots of this process as such a place
 //!   threads.rs     a slot is a thread of this process
 //!   processes.rs   a slot has a worker process, whose side is worker.rs
+//!   cluster        the agents of a cluster as such a place
 //! ```
 //!
-//! Adding one costs its file: what a slot is (`slots::Slot`), and a [`Runner`] that makes some.
+//! Adding one costs its file: what a place is (`running::Place`, or `slots::Slot` on this machine), and a [`Runner`] for it.
 
 mod attempts;
+pub mod cluster;
 mod control;
 mod messages;
+pub mod nodes;
 pub mod phases;
 pub mod processes;
+mod running;
 mod shared;
 mod slots;
 pub mod threads;
@@ -21,12 +26,15 @@ pub mod usage;
 pub mod worker;
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use serde::Deserialize;
 
+pub use cluster::{Cluster, ClusterRunner, FoundRuns, On};
 pub use control::{Control, StageProgress};
 pub use shared::BuildNativeExecutor;
 
+use self::nodes::Nodes;
 use self::phases::PhaseClock;
 use self::processes::Processes;
 use self::threads::Threads;
@@ -34,6 +42,7 @@ use self::usage::PeakMemory;
 use crate::driver::Driver;
 use crate::error::{Error, Kind, Result};
 use crate::history::Recorder;
+use crate::storage::location::Location;
 use crate::task::TaskContext;
 use crate::worker::Command;
 
@@ -48,6 +57,8 @@ pub struct RunnerHooks<'a, 'c> {
     pub memory: &'a PeakMemory,
     /// What happens.
     pub recorder: &'a Recorder,
+    /// A name of a file of the output, which nodes are to see.
+    pub output: Option<Location>,
 }
 
 /// The runners that a job may ask for.
@@ -109,6 +120,16 @@ pub trait Runner: Send + Sync + Debug {
     /// # Errors
     /// They cannot be started.
     fn held_bytes(&self, workers: usize) -> Result<u64>;
+
+    /// What it has used so far on the nodes of a cluster, and done there.
+    fn nodes(&self) -> Option<Arc<Nodes>> {
+        None
+    }
+
+    /// The most memory that it has had on other machines.
+    fn peak_bytes(&self) -> u64 {
+        0
+    }
 
     /// Runs the driver's job to its end, with `workers` attempts at once.
     ///

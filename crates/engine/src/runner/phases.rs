@@ -1,8 +1,10 @@
 //! What each phase of a job took and used: for the report and the history, which so say the same.
 
+use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::Instant;
 
+use super::nodes::Nodes;
 use super::tree::{Tree, Used};
 use crate::history::Recorder;
 use crate::history::event::{Event, PhaseUse};
@@ -29,6 +31,8 @@ pub struct PhaseClock<'a> {
     recorder: &'a Recorder,
     phases: Vec<Phase>,
     current: Option<Current>,
+    /// Where tasks run, if not in these processes.
+    nodes: Option<Arc<Nodes>>,
 }
 
 /// The phase that runs.
@@ -63,6 +67,21 @@ impl<'a> PhaseClock<'a> {
             recorder,
             phases: Vec::new(),
             current: None,
+            nodes: None,
+        }
+    }
+
+    /// From the next phase on, tasks run on these nodes: what is used there is the job's.
+    pub fn on_nodes(&mut self, nodes: Option<Arc<Nodes>>) {
+        self.nodes = nodes;
+    }
+
+    /// What the job has used so far, and the machines that its tasks run on.
+    fn used(&self) -> (Used, MachineCpu) {
+        let used = self.tree.used();
+        match &self.nodes {
+            Some(nodes) => (used.with(nodes.used()), nodes.machines()),
+            None => (used, machine_cpu()),
         }
     }
 
@@ -70,13 +89,14 @@ impl<'a> PhaseClock<'a> {
     pub fn begin(&mut self, name: &'static str, tasks: usize, slots: usize) {
         self.end();
         let now = Instant::now();
+        let (used, machine) = self.used();
         self.current = Some(Current {
             name,
             tasks,
             slots,
             began: now,
-            used: self.tree.used(),
-            machine: machine_cpu(),
+            used,
+            machine,
             user_code: false,
             running: 0,
             since: now,
@@ -104,7 +124,14 @@ impl<'a> PhaseClock<'a> {
             return;
         };
         current.count(0);
-        let used = since(&current, self.tree.used(), machine_cpu());
+        let (used, machine) = self.used();
+        let is_spread = self.nodes.is_some() && current.tasks > 0;
+        let processors = if is_spread {
+            current.slots // an agent has as many as its node's CPUs, or fewer
+        } else {
+            available_parallelism().map_or(1, usize::from)
+        };
+        let used = since(&current, used, machine, processors);
         let wall_s = current.began.elapsed().as_secs_f64();
         self.recorder.record(Event::PhaseFinished {
             name: current.name.to_owned(),
@@ -126,8 +153,7 @@ impl<'a> PhaseClock<'a> {
 }
 
 /// What was used since the phase began.
-fn since(current: &Current, now: Used, machine: MachineCpu) -> PhaseUse {
-    let processors = available_parallelism().map_or(1, usize::from);
+fn since(current: &Current, now: Used, machine: MachineCpu, processors: usize) -> PhaseUse {
     let (before, machine_before) = (current.used, current.machine);
     PhaseUse {
         user_s: now.user_s - before.user_s,

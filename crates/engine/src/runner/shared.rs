@@ -1,4 +1,5 @@
-//! What a worker process is told before the first task of a job: what the tasks share, its memory, and the user code.
+//! What a worker process or an agent is told before the first task of a job: what the tasks share, its memory, and the user
+//! code.
 //!
 //! User code has its environment with it. It goes through the pipe to a process of the same user, and nowhere else.
 
@@ -11,11 +12,23 @@ use crate::error::{Error, Result};
 use crate::storage::stores::Stores;
 use crate::task::wire::Message;
 use crate::task::{
-    ExecutorKind, ExecutorSpec, InProcess, JobShared, Node, TaskContext, UserTaskExecutor,
+    AgentFolders, ExecutorKind, ExecutorSpec, Here, InProcess, JobShared, Node, TaskContext,
+    UserTaskExecutor,
 };
 
 /// Makes the executor of a job whose code is ours, from the job's options as JSON.
 pub type BuildNativeExecutor = fn(&str, Arc<Stores>) -> Result<Arc<dyn UserTaskExecutor>>;
+
+/// What a process has that runs tasks, beside its stores.
+#[derive(Debug, Default)]
+pub(super) struct Host {
+    /// How many tasks run at once.
+    pub(super) workers: usize,
+    /// Where they write, on a machine of a cluster.
+    pub(super) places: Option<AgentFolders>,
+    /// What user code finds there.
+    pub(super) here: Here,
+}
 
 /// What a worker is told of a job.
 #[derive(Debug, Serialize, Deserialize)]
@@ -66,10 +79,12 @@ impl Told {
         self,
         store: &Stores,
         native: BuildNativeExecutor,
+        host: &Host,
     ) -> Result<TaskContext> {
         let store = store
             .with_options(&self.job.store_options)
-            .with_blocks(self.job.blocks);
+            .with_blocks(self.job.blocks)
+            .with_shared_outputs(self.job.shared_outputs);
         let definition = self.definition;
         let executor = match self.how {
             None => None,
@@ -78,9 +93,14 @@ impl Told {
                     .map_err(|error| Error::bug("read a job's options", error.to_string()))?;
                 Some(native(&options, Arc::clone(&store))?)
             }
-            Some(kind) => Some(ExecutorSpec { kind, definition }.build(1, Arc::clone(&store))?),
+            Some(kind) => {
+                let spec = ExecutorSpec { kind, definition };
+                Some(spec.build_on(host.workers, Arc::clone(&store), &host.here)?)
+            }
         };
-        let node = Node::new(store, Budget::new(self.budget_bytes)).with_executor(executor);
+        let node = Node::new(store, Budget::new(self.budget_bytes))
+            .with_executor(executor)
+            .with_places(host.places.clone());
         Ok(TaskContext::new(self.job, node, InProcess::Nothing))
     }
 }

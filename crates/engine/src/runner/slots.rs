@@ -1,31 +1,27 @@
-//! What all runners share: the driver's loop, and a queue of attempts for as many slots as run at once.
+//! Slots of this process: a queue of attempts for as many threads as run at once.
 //!
 //! ```text
-//!   caller's thread: driver ──Launch, GiveBack──▶ queue ──▶ a thread for each slot ──▶ Slot::run
-//!          ▲                                                          │
-//!          └──────── events ◀──────── record_end ◀────────────────────┘
+//!   caller's thread (running.rs) ──orders──▶ queue ──▶ a thread for each slot ──▶ Slot::run
+//!          ▲                                                     │
+//!          └────────────────── attempts that are over ◀──────────┘
 //! ```
 //!
-//! A runner says what a slot is. The rules that must hold: an attempt's end is in the history before the driver hears
-//! of it, and of the attempts at a task one succeeds there; it is there for good before anything is given back.
+//! A runner says what a slot is.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use super::attempts::{Ended, record_begin, record_end};
-use super::{RunnerHooks, StageProgress};
-use crate::driver::{Action, Driver, Event};
+use super::RunnerHooks;
+use super::attempts::Ended;
+use super::running::{Happened, Over, Place, run_in};
+use crate::driver::Driver;
 use crate::error::{Error, Result};
 use crate::history::Recorder;
-use crate::history::event;
 use crate::task::{Attempt, AttemptId, Spent, TaskContext, TaskSpec};
-
-/// How often the loop looks at the cancel flag and at memory when nothing happens.
-const TICK: Duration = Duration::from_millis(20);
 
 /// Where one attempt runs at a time.
 pub(super) trait Slot: Send {
@@ -41,14 +37,6 @@ enum Order {
         stop: Arc<AtomicBool>,
     },
     GiveBack(Vec<Spent>),
-}
-
-/// An attempt that is over, with the bytes that it noted as done.
-struct Over {
-    id: AttemptId,
-    spec: Arc<TaskSpec>,
-    ended: Ended,
-    bytes: u64,
 }
 
 /// Runs the driver's job to its end in these slots.
@@ -68,16 +56,13 @@ pub(super) fn run_in_slots<S: Slot>(
             let (tell, orders) = (tell.clone(), &orders);
             scope.spawn(move || serve(slot, context, orders, &tell, recorder));
         }
-        let mut job = Running {
-            driver,
-            context,
+        let mut here = Here {
             slots: count,
-            hooks,
             order,
+            over,
             running: BTreeMap::new(),
-            failures: BTreeMap::new(),
         };
-        job.run(&over)
+        run_in(&mut here, driver, context, hooks)
     })
 }
 
@@ -125,140 +110,52 @@ fn serve(
     }
 }
 
-/// A job that runs.
-struct Running<'a, 'c> {
-    driver: &'a mut Driver,
-    context: &'a TaskContext,
+/// The slots of this process.
+struct Here {
     slots: usize,
-    hooks: RunnerHooks<'a, 'c>,
     order: Sender<Order>,
+    over: Receiver<Over>,
     /// The stop flag of each attempt under way.
     running: BTreeMap<AttemptId, Arc<AtomicBool>>,
-    /// What is equal if a task fails again as it did the last time.
-    failures: BTreeMap<u32, String>,
 }
 
-impl Running<'_, '_> {
-    fn run(&mut self, over: &Receiver<Over>) -> Result<()> {
-        let began = Instant::now();
-        let now_ms = || began.elapsed().as_millis() as u64;
-        let mut actions = self
-            .driver
-            .handle(now_ms(), Event::Started { slots: self.slots });
-        let mut cancelled = false;
-        loop {
-            let mut wake_ms = None;
-            for action in actions {
-                match action {
-                    Action::WakeAt { at_ms } => wake_ms = Some(at_ms),
-                    Action::Complete { outcome } => return outcome,
-                    action => self.act(action)?,
-                }
-            }
-            let event = self.wait(over, wake_ms.map(|at_ms| at_ms.saturating_sub(now_ms())));
-            self.hooks.memory.look();
-            let event = if self.hooks.control.is_cancelled() && !cancelled {
-                cancelled = true;
-                actions = self.driver.handle(now_ms(), Event::Cancel);
-                if let Some(event) = event {
-                    actions.extend(self.driver.handle(now_ms(), event));
-                }
-                continue;
-            } else {
-                event.unwrap_or(Event::Woken)
-            };
-            actions = self.driver.handle(now_ms(), event);
-        }
-    }
-
-    /// The next event, or none after a tick.
-    fn wait(&mut self, over: &Receiver<Over>, wake_in_ms: Option<u64>) -> Option<Event> {
-        let wait = wake_in_ms.map_or(TICK, |ms| TICK.min(Duration::from_millis(ms)));
-        let mut over = over.recv_timeout(wait).ok();
-        if let Some(over) = &mut over {
-            self.judge(over);
-            self.running.remove(&over.id);
-            self.hooks.clock.running(self.running.len());
-            let told = (over.bytes, self.driver.awaits(over.id));
-            record_end(
-                self.hooks.recorder,
-                (over.id, &over.spec),
-                &over.ended,
-                told,
-            );
-        }
-        let mut progress = self.hooks.control.progress();
-        progress.done_bytes = self.context.done_bytes.load(Ordering::Relaxed);
-        self.hooks.control.set_progress(progress);
-        over.map(|over| over.ended.event(over.id))
-    }
-
-    /// A task that fails twice in the same way at the same record is not tried again, wherever its attempts ran.
-    fn judge(&mut self, over: &mut Over) {
-        if let Ended::Failed(error) = &mut over.ended
-            && let Some(fingerprint) = error.take_fingerprint()
-        {
-            let before = self.failures.insert(over.id.task, fingerprint.clone());
-            if before == Some(fingerprint) {
-                *error = error.clone().final_error();
-            }
-        }
-    }
-
-    fn act(&mut self, action: Action) -> Result<()> {
-        match action {
-            Action::BeginStage {
-                name,
-                bytes,
-                tasks,
-                kept,
-            } => self.begin_stage((name, bytes), tasks, kept),
-            Action::Launch { id, spec } => return self.launch(id, spec),
-            Action::GiveBack { spent } => return self.order(Order::GiveBack(spent)),
-            Action::Abort { id } => {
-                if let Some(stop) = self.running.get(&id) {
-                    stop.store(true, Ordering::Relaxed);
-                }
-            }
-            Action::WakeAt { .. } | Action::Complete { .. } => {}
-        }
-        Ok(())
-    }
-
-    fn begin_stage(&mut self, (name, bytes): (&'static str, u64), tasks: usize, kept: usize) {
-        self.hooks.clock.begin(name, tasks, self.slots);
-        self.hooks.recorder.record(event::Event::PhaseStarted {
-            name: name.to_owned(),
-            tasks: tasks as u64,
-            bytes,
-            kept: kept as u64,
-        });
-        // About: nobody knows how many bytes those that are kept noted.
-        let done_bytes = bytes / tasks.max(1) as u64 * kept as u64;
-        self.context.done_bytes.store(done_bytes, Ordering::Relaxed);
-        let index = self.hooks.control.progress().index + 1;
-        self.hooks.control.set_progress(StageProgress {
-            name,
-            index,
-            done_bytes,
-            bytes,
-        });
-    }
-
-    fn launch(&mut self, id: AttemptId, spec: Arc<TaskSpec>) -> Result<()> {
-        let phase = self.hooks.control.progress().name;
-        record_begin(self.hooks.recorder, (id, &spec), phase, self.context);
-        let stop = Arc::new(AtomicBool::new(false));
-        self.running.insert(id, stop.clone());
-        self.hooks.clock.running(self.running.len());
-        if spec.runs_user_code() {
-            self.hooks.clock.runs_user_code();
-        }
-        self.order(Order::Run { id, spec, stop })
-    }
-
+impl Here {
     fn order(&self, order: Order) -> Result<()> {
         let gone = |_| Error::bug("run a task", "the slots ended early");
         self.order.send(order).map_err(gone)
+    }
+}
+
+impl Place for Here {
+    fn slots(&self) -> usize {
+        self.slots
+    }
+
+    fn launch(
+        &mut self,
+        id: AttemptId,
+        spec: Arc<TaskSpec>,
+        begins: &mut dyn FnMut(&TaskSpec, &str),
+    ) -> Result<()> {
+        begins(&spec, "");
+        let stop = Arc::new(AtomicBool::new(false));
+        self.running.insert(id, Arc::clone(&stop));
+        self.order(Order::Run { id, spec, stop })
+    }
+
+    fn abort(&mut self, id: AttemptId) {
+        if let Some(stop) = self.running.get(&id) {
+            stop.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn give_back(&mut self, spent: Vec<Spent>) -> Result<()> {
+        self.order(Order::GiveBack(spent))
+    }
+
+    fn next(&mut self, longest: Duration) -> Option<Happened> {
+        let over = self.over.recv_timeout(longest).ok()?;
+        self.running.remove(&over.id);
+        Some(Happened::Over(Box::new(over)))
     }
 }

@@ -39,6 +39,20 @@ pub struct Used {
     pub write_bytes: u64,
 }
 
+impl Used {
+    /// Both together.
+    #[must_use]
+    pub fn with(self, other: Used) -> Self {
+        Used {
+            user_s: self.user_s + other.user_s,
+            sys_s: self.sys_s + other.sys_s,
+            own_s: self.own_s + other.own_s,
+            read_bytes: self.read_bytes + other.read_bytes,
+            write_bytes: self.write_bytes + other.write_bytes,
+        }
+    }
+}
+
 /// The processes of a job.
 #[derive(Debug, Default)]
 pub struct Tree {

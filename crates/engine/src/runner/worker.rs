@@ -18,7 +18,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::messages::{WorkerUse, reply_bytes, task_of};
-use super::shared::{BuildNativeExecutor, Told};
+use super::shared::{BuildNativeExecutor, Host, Told};
 use super::threads::run_caught;
 use crate::error::{Error, Result};
 use crate::storage::requests::RequestCounts;
@@ -156,7 +156,11 @@ impl Server {
         match frame {
             Received::Definition { key, bytes } => {
                 let told: Told = wire::from_bytes(&bytes)?;
-                self.job = Some((key, told.context(&self.store, self.native)));
+                let host = Host {
+                    workers: 1,
+                    ..Host::default()
+                };
+                self.job = Some((key, told.context(&self.store, self.native, &host)));
                 Ok(())
             }
             Received::Task { key, bytes } => self.answer(key, &bytes),

@@ -1,4 +1,4 @@
-//! The bytes of a run file that are not records: encoded and decoded without any I/O.
+//! The bytes of a run file that are not records: encoded and decoded without any I/O. Its header is in header.rs.
 //!
 //! ```text
 //!   0          4096                      D         I                        F-64       F
@@ -7,39 +7,25 @@
 //!     └CRC       CRC each, in the index   └──────── CRC in the footer ─────┘  └CRC
 //! ```
 //!
-//! D = 4096 + data bytes; I and F are multiples of 4096, so that everything moves past the page cache. Integers
-//! are little-endian, CRCs are CRC-32 (IEEE). All places follow from the bytes of data and the number of buckets:
+//! D = 4096 + stored bytes; I and F are multiples of 4096, so that everything moves past the page cache. Integers
+//! are little-endian, CRCs are CRC-32 (IEEE). All places follow from the bytes of data, the bytes that are stored of them
+//! (fewer where blocks are compressed, which is version 2) and the number of buckets:
 //! a footer that says anything else is damaged, and nothing is allocated before that is known.
 //! docs/internals/run-file.md is the same as tables.
 
-use crate::error::{Error, Kind, Result};
-use crate::record::shape::{Fixed, Lines, Pairs, ShapeKind};
+use std::ops::Range;
+
+use super::compression::{BLOCK_BYTES, RunCompression};
+use super::fields::{COMPRESSED, PLAIN, Reader, Writer, check_version, crc_differs, damaged};
+use super::header::HEADER_BYTES;
+use crate::error::{Error, Result};
+use crate::record::shape::ShapeKind;
 use crate::storage;
-
-/// The version that this program writes, and the only one it reads.
-pub const VERSION: u32 = 1;
-
-/// Bytes of the header; the data begin here.
-pub const HEADER_BYTES: usize = storage::BLOCK_BYTES;
-
-/// Bytes of data that share a CRC: a multiple of a device's block, small enough that a bucket's edges cost little
-/// to read, and at four bytes of CRC for each, 1/16384 of the data.
-pub const BLOCK_BYTES: usize = 64 << 10;
 
 /// Bytes of the footer, the last of the file.
 pub const FOOTER_BYTES: usize = 64;
 
-/// Most bytes of a job's id, so that it fits the header with room to spare.
-pub const JOB_ID_BYTES_MAX: usize = 256;
-
-const HEADER_MAGIC: [u8; 8] = *b"GRISTRUN";
 const FOOTER_MAGIC: [u8; 8] = *b"RUNSOUND";
-
-/// Where the job's id stands in the header.
-const JOB_ID_AT: usize = 56;
-
-/// Where the header's CRC stands: behind all that it covers.
-const HEADER_CRC_AT: usize = HEADER_BYTES - 4;
 
 /// Where the footer's CRC stands.
 const FOOTER_CRC_AT: usize = 48;
@@ -50,27 +36,21 @@ const END_BYTES: u64 = 16;
 /// Bytes of a block's CRC in the index.
 const CRC_BYTES: u64 = 4;
 
+/// Bytes of a block's length in the index, where blocks are compressed.
+const LENGTH_BYTES: u64 = 4;
+
 /// Bytes of the totals in the index.
 const TOTALS_BYTES: u64 = 32;
-
-/// What a run file says of itself before its first record.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RunHeader {
-    /// What its records are.
-    pub shape: ShapeKind,
-    /// The job it was made for.
-    pub job_id: String,
-    /// The number of the run in that job.
-    pub number: u64,
-}
 
 /// What a run file says of its records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunIndex {
     /// For each bucket, the bytes of data and the records up to its end.
     pub ends: Vec<(u64, u64)>,
-    /// The CRC of each block of data.
+    /// The CRC of each block of data, as it is stored.
     pub block_crcs: Vec<u32>,
+    /// Where each block ends among the stored bytes; nothing where they are the data.
+    pub stored_ends: Option<Vec<u64>>,
     /// All records.
     pub records: u64,
     /// All bytes of data.
@@ -82,10 +62,52 @@ pub struct RunIndex {
 /// The footer: where the index is, and how to know that it is whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Footer {
-    pub(super) data_bytes: u64,
-    pub(super) buckets: u64,
+    pub(super) places: Places,
     pub(super) tail_crc: u32,
     pub(super) header_crc: u32,
+}
+
+/// What decides where everything lies in a run file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Places {
+    pub(super) data_bytes: u64,
+    /// Bytes that are stored of them; nothing where they are the data.
+    pub(super) packed_bytes: Option<u64>,
+    pub(super) buckets: u64,
+}
+
+impl Places {
+    /// Bytes between the header and D.
+    pub(super) fn stored_bytes(&self) -> u64 {
+        self.packed_bytes.unwrap_or(self.data_bytes)
+    }
+
+    /// The length of the file; `None` where no file is that long.
+    pub(super) fn file_bytes(&self) -> Option<u64> {
+        let index = self.index_bytes()?.checked_add(FOOTER_BYTES as u64)?;
+        let end = self.index_at()?.checked_add(round_up(index)?)?;
+        i64::try_from(end).is_ok().then_some(end) // the largest offset that an operating system takes
+    }
+
+    /// Where the index begins.
+    pub(super) fn index_at(&self) -> Option<u64> {
+        round_up(self.stored_bytes())?.checked_add(HEADER_BYTES as u64)
+    }
+
+    /// Bytes of the index.
+    fn index_bytes(&self) -> Option<u64> {
+        let each = match self.packed_bytes {
+            Some(_) => CRC_BYTES + LENGTH_BYTES,
+            None => CRC_BYTES,
+        };
+        let blocks = blocks_of(self.data_bytes) * each;
+        let ends = self.buckets.checked_mul(END_BYTES)?;
+        ends.checked_add(blocks)?.checked_add(TOTALS_BYTES)
+    }
+
+    fn version(&self) -> u32 {
+        self.packed_bytes.map_or(PLAIN, |_| COMPRESSED)
+    }
 }
 
 /// The length of a run file with so many bytes of data and buckets; `None` where no file is that long.
@@ -97,21 +119,23 @@ pub(super) struct Footer {
 /// assert_eq!(file_bytes(u64::MAX, 1), None);
 /// ```
 pub fn file_bytes(data_bytes: u64, buckets: u64) -> Option<u64> {
-    let index = index_bytes(data_bytes, buckets)?.checked_add(FOOTER_BYTES as u64)?;
-    let end = index_at(data_bytes)?.checked_add(round_up(index)?)?;
-    i64::try_from(end).is_ok().then_some(end) // the largest offset that an operating system takes
+    file_bytes_max(RunCompression::None, data_bytes, buckets)
 }
 
-/// Where the index begins.
-pub(super) fn index_at(data_bytes: u64) -> Option<u64> {
-    round_up(data_bytes)?.checked_add(HEADER_BYTES as u64)
-}
-
-/// Bytes of the index.
-fn index_bytes(data_bytes: u64, buckets: u64) -> Option<u64> {
-    let crcs = blocks_of(data_bytes) * CRC_BYTES;
-    let ends = buckets.checked_mul(END_BYTES)?;
-    ends.checked_add(crcs)?.checked_add(TOTALS_BYTES)
+/// The most bytes that such a file has if its blocks are compressed: where none of them shrinks, an index that is longer.
+///
+/// ```
+/// use gristmill_engine::sorted_run::{RunCompression, file_bytes, file_bytes_max};
+/// assert_eq!(file_bytes_max(RunCompression::None, 100_000, 16), file_bytes(100_000, 16));
+/// assert_eq!(file_bytes_max(RunCompression::Lz4, 1 << 30, 16), Some((1 << 30) + 4096 + (128 << 10) + 4096));
+/// ```
+pub fn file_bytes_max(compression: RunCompression, data_bytes: u64, buckets: u64) -> Option<u64> {
+    let places = Places {
+        data_bytes,
+        packed_bytes: (compression != RunCompression::None).then_some(data_bytes),
+        buckets,
+    };
+    places.file_bytes()
 }
 
 /// Blocks that so many bytes of data are cut into.
@@ -123,122 +147,13 @@ fn round_up(bytes: u64) -> Option<u64> {
     bytes.checked_next_multiple_of(storage::BLOCK_BYTES as u64)
 }
 
-/// Why bytes are no part of a sound run file: the reader adds the file.
-pub(super) fn damaged(message: impl Into<String>) -> Error {
-    Error::new(Kind::Io, "read a run file", message)
-        .retryable_error()
-        .of_own_work()
-}
-
-/// The error of a CRC that does not agree.
-fn crc_differs(what: &str, expected: u32, found: u32) -> Error {
-    damaged(format!("its {what} is damaged"))
-        .with("expected CRC", format!("{expected:08x}"))
-        .with("found CRC", format!("{found:08x}"))
-}
-
-/// Refuses what another version of the program wrote, by name.
-fn check_version(version: u32) -> Result<()> {
-    if version == VERSION {
-        return Ok(());
-    }
-    let message = format!("run file version {version}; this program reads version {VERSION}");
-    Err(Error::new(Kind::BadInput, "read a run file", message)
-        .advise("finish the job with the version of Gristmill that began it, or start it anew"))
-}
-
-impl RunHeader {
-    /// The first bytes of the file. A job's id of more than [`JOB_ID_BYTES_MAX`] is refused.
-    pub(super) fn encode(&self) -> Result<Box<[u8; HEADER_BYTES]>> {
-        if self.job_id.len() > JOB_ID_BYTES_MAX {
-            let message = format!("a job's id has at most {JOB_ID_BYTES_MAX} bytes");
-            return Err(Error::bug("write a run file", message).with("job", &self.job_id));
-        }
-        let (kind, record_bytes, key_bytes, descending) = match self.shape {
-            ShapeKind::Fixed(fixed) => (1, fixed.record_bytes, fixed.key_bytes, fixed.descending),
-            ShapeKind::Lines(lines) => (2, 0, 0, lines.descending),
-            ShapeKind::Pairs(_) => (3, 0, 0, false),
-        };
-        let mut header = Box::new([0; HEADER_BYTES]);
-        let mut fields = Writer(header.as_mut_slice());
-        fields.put(&HEADER_MAGIC);
-        fields.put(&VERSION.to_le_bytes());
-        fields.put(&u32::to_le_bytes(kind));
-        fields.put(&(record_bytes as u64).to_le_bytes());
-        fields.put(&(key_bytes as u64).to_le_bytes());
-        fields.put(&u32::from(descending).to_le_bytes());
-        fields.put(&(BLOCK_BYTES as u32).to_le_bytes());
-        fields.put(&self.number.to_le_bytes());
-        fields.put(&(self.job_id.len() as u64).to_le_bytes());
-        fields.put(self.job_id.as_bytes());
-        let crc = crc32fast::hash(&header[..HEADER_CRC_AT]);
-        header[HEADER_CRC_AT..].copy_from_slice(&crc.to_le_bytes());
-        Ok(header)
-    }
-
-    /// Reads the first bytes of a file; also returns their CRC.
-    pub(super) fn decode(header: &[u8; HEADER_BYTES]) -> Result<(Self, u32)> {
-        let mut fields = Reader(header);
-        if fields.bytes()? != HEADER_MAGIC {
-            return Err(damaged("it does not begin as a run file"));
-        }
-        check_version(fields.u32()?)?; // first of all: other versions may have other fields
-        let (covered, crc) = header.split_at(HEADER_CRC_AT);
-        let (expected, found) = (Reader(crc).u32()?, crc32fast::hash(covered));
-        if expected != found {
-            return Err(crc_differs("header", expected, found));
-        }
-        let kind = fields.u32()?;
-        let (record_bytes, key_bytes) = (fields.u64()? as usize, fields.u64()? as usize);
-        let (descending, block_bytes) = (fields.u32()?, fields.u32()?);
-        let number = fields.u64()?;
-        let job_id_bytes = fields.u64()?;
-        if block_bytes as usize != BLOCK_BYTES || descending > 1 {
-            return Err(damaged("its header says what no header says"));
-        }
-        let shape = shape_of(kind, record_bytes, key_bytes, descending == 1)?;
-        let job_id = usize::try_from(job_id_bytes)
-            .ok()
-            .filter(|bytes| *bytes <= JOB_ID_BYTES_MAX)
-            .and_then(|bytes| header.get(JOB_ID_AT..JOB_ID_AT + bytes))
-            .and_then(|bytes| str::from_utf8(bytes).ok())
-            .ok_or_else(|| damaged("its header names no job"))?;
-        let job_id = job_id.to_owned();
-        Ok((
-            RunHeader {
-                shape,
-                job_id,
-                number,
-            },
-            found,
-        ))
-    }
-}
-
-fn shape_of(
-    kind: u32,
-    record_bytes: usize,
-    key_bytes: usize,
-    descending: bool,
-) -> Result<ShapeKind> {
-    match (kind, record_bytes) {
-        (1, 1..) if key_bytes <= record_bytes => Ok(ShapeKind::Fixed(Fixed {
-            record_bytes,
-            key_bytes,
-            descending,
-        })),
-        (2, 0) if key_bytes == 0 => Ok(ShapeKind::Lines(Lines { descending })),
-        (3, 0) if key_bytes == 0 && !descending => Ok(ShapeKind::Pairs(Pairs)),
-        _ => Err(damaged("its header describes no records")),
-    }
-}
-
 impl RunIndex {
-    /// The index of a run whose buckets end so, or why there is no such run.
+    /// The index of a run whose buckets end so, or why there is no such run. Of its blocks it is given the CRCs and, where
+    /// they are compressed, the ends.
     pub(super) fn new(
         shape: ShapeKind,
         ends: &[(u64, u64)],
-        block_crcs: Vec<u32>,
+        (block_crcs, stored_ends): (Vec<u32>, Option<Vec<u64>>),
         data_bytes: u64,
         checksum: u128,
     ) -> Result<Self, String> {
@@ -268,6 +183,7 @@ impl RunIndex {
         Ok(RunIndex {
             ends: ends.to_vec(),
             block_crcs,
+            stored_ends,
             records: before.1,
             data_bytes,
             checksum,
@@ -278,7 +194,9 @@ impl RunIndex {
     ///
     /// ```
     /// use gristmill_engine::sorted_run::RunIndex;
-    /// let index = |crc| RunIndex { ends: vec![(1, 1)], block_crcs: vec![crc], records: 1, data_bytes: 1, checksum: 9 };
+    /// let index = |crc| RunIndex {
+    ///     ends: vec![(1, 1)], block_crcs: vec![crc], stored_ends: None, records: 1, data_bytes: 1, checksum: 9,
+    /// };
     /// assert_eq!(index(7).crc(), index(7).crc());
     /// assert_ne!(index(7).crc(), index(8).crc());
     /// ```
@@ -291,18 +209,54 @@ impl RunIndex {
         for crc in &self.block_crcs {
             hash.update(&crc.to_le_bytes());
         }
+        for end in self.stored_ends.iter().flatten() {
+            hash.update(&end.to_le_bytes());
+        }
         hash.update(&self.records.to_le_bytes());
         hash.update(&self.data_bytes.to_le_bytes());
         hash.update(&self.checksum.to_le_bytes());
         hash.finalize()
     }
 
+    /// Bytes that are stored of the data.
+    pub fn stored_bytes(&self) -> u64 {
+        self.places().stored_bytes()
+    }
+
+    /// Where so many blocks, from `first` on, lie among the stored bytes.
+    pub(super) fn stored(&self, first: u64, blocks: u64) -> Range<u64> {
+        let end_of = |blocks: u64| match &self.stored_ends {
+            None => (blocks * BLOCK_BYTES as u64).min(self.data_bytes),
+            Some(ends) => {
+                let last = blocks
+                    .checked_sub(1)
+                    .and_then(|last| usize::try_from(last).ok());
+                last.map_or(0, |last| ends.get(last).copied().unwrap_or(0))
+            }
+        };
+        end_of(first)..end_of(first + blocks)
+    }
+
+    fn places(&self) -> Places {
+        let ends = self.stored_ends.as_ref();
+        Places {
+            data_bytes: self.data_bytes,
+            packed_bytes: ends.map(|ends| ends.last().copied().unwrap_or(0)),
+            buckets: self.ends.len() as u64,
+        }
+    }
+
+    /// The length of its file.
+    pub(super) fn file_bytes(&self) -> Result<u64> {
+        let bytes = self.places().file_bytes();
+        bytes.ok_or_else(|| Error::bug("write a run file", "no file is that long"))
+    }
+
     /// All bytes behind the data: zeros up to a whole block, index, zeros, footer.
     pub(super) fn encode_tail(&self, header_crc: u32) -> Result<Vec<u8>> {
-        let buckets = self.ends.len() as u64;
-        let tail_at = self.data_bytes + HEADER_BYTES as u64;
-        let places = file_bytes(self.data_bytes, buckets).zip(index_at(self.data_bytes));
-        let Some((file_bytes, index_at)) = places else {
+        let places = self.places();
+        let tail_at = places.stored_bytes() + HEADER_BYTES as u64;
+        let Some((file_bytes, index_at)) = places.file_bytes().zip(places.index_at()) else {
             return Err(Error::bug("write a run file", "no file is that long"));
         };
         let mut tail = Vec::with_capacity((file_bytes - tail_at) as usize);
@@ -314,13 +268,17 @@ impl RunIndex {
         for crc in &self.block_crcs {
             tail.extend_from_slice(&crc.to_le_bytes());
         }
+        let mut before = 0;
+        for end in self.stored_ends.iter().flatten() {
+            tail.extend_from_slice(&u32::to_le_bytes((end - before) as u32)); // at most a block's
+            before = *end;
+        }
         tail.extend_from_slice(&self.records.to_le_bytes());
         tail.extend_from_slice(&self.data_bytes.to_le_bytes());
         tail.extend_from_slice(&self.checksum.to_le_bytes());
         tail.resize((file_bytes - tail_at) as usize - FOOTER_BYTES, 0);
         let footer = Footer {
-            data_bytes: self.data_bytes,
-            buckets,
+            places,
             tail_crc: crc32fast::hash(&tail),
             header_crc,
         };
@@ -334,23 +292,49 @@ impl RunIndex {
         if found != footer.tail_crc {
             return Err(crc_differs("index", footer.tail_crc, found));
         }
-        let data_bytes = footer.data_bytes;
-        let skip = (data_bytes.next_multiple_of(storage::BLOCK_BYTES as u64) - data_bytes) as usize;
+        let Places {
+            data_bytes,
+            packed_bytes,
+            buckets,
+        } = footer.places;
+        let stored = footer.places.stored_bytes();
+        let skip = (stored.next_multiple_of(storage::BLOCK_BYTES as u64) - stored) as usize;
         let mut fields = Reader(tail.get(skip..).unwrap_or(&[]));
-        let ends = (0..footer.buckets)
+        let ends = (0..buckets)
             .map(|_| Ok((fields.u64()?, fields.u64()?)))
             .collect::<Result<Vec<_>>>()?;
         let block_crcs = (0..blocks_of(data_bytes))
             .map(|_| fields.u32())
             .collect::<Result<Vec<_>>>()?;
+        let stored_ends = match packed_bytes {
+            Some(_) => Some(read_ends(&mut fields, data_bytes)?),
+            None => None,
+        };
         let (records, bytes, checksum) = (fields.u64()?, fields.u64()?, fields.u128()?);
-        let index = RunIndex::new(shape, &ends, block_crcs, data_bytes, checksum)
+        let blocks = (block_crcs, stored_ends);
+        let index = RunIndex::new(shape, &ends, blocks, data_bytes, checksum)
             .map_err(|message| damaged(format!("its index is wrong: {message}")))?;
-        if (records, bytes) != (index.records, index.data_bytes) {
+        if (records, bytes, footer.places) != (index.records, index.data_bytes, index.places()) {
             return Err(damaged("its index is wrong: the totals do not add up"));
         }
         Ok(index)
     }
+}
+
+/// Where blocks end among the stored bytes, from their lengths.
+fn read_ends(fields: &mut Reader<'_>, data_bytes: u64) -> Result<Vec<u64>> {
+    let mut end = 0;
+    let ends = (0..blocks_of(data_bytes)).map(|block| {
+        let length = u64::from(fields.u32()?);
+        let most = (data_bytes - block * BLOCK_BYTES as u64).min(BLOCK_BYTES as u64);
+        if length == 0 || length > most {
+            let message = format!("its index is wrong: block {block} has {length} bytes");
+            return Err(damaged(message));
+        }
+        end += length;
+        Ok(end)
+    });
+    ends.collect()
 }
 
 /// Whether so many records can have so many bytes.
@@ -364,21 +348,21 @@ fn may_hold(shape: ShapeKind, bytes: u64, records: u64) -> bool {
 
 impl Footer {
     fn encode(&self) -> Result<[u8; FOOTER_BYTES]> {
-        let places = index_at(self.data_bytes).zip(index_bytes(self.data_bytes, self.buckets));
+        let places = self.places.index_at().zip(self.places.index_bytes());
         let (index_at, index_bytes) = places.ok_or_else(|| damaged("no file is that long"))?;
         let mut footer = [0; FOOTER_BYTES];
         let mut fields = Writer(&mut footer);
         fields.put(&index_at.to_le_bytes());
         fields.put(&index_bytes.to_le_bytes());
-        fields.put(&self.data_bytes.to_le_bytes());
-        fields.put(&self.buckets.to_le_bytes());
+        fields.put(&self.places.data_bytes.to_le_bytes());
+        fields.put(&self.places.buckets.to_le_bytes());
         fields.put(&self.tail_crc.to_le_bytes());
         fields.put(&self.header_crc.to_le_bytes());
-        fields.put(&0_u64.to_le_bytes());
+        fields.put(&self.places.packed_bytes.unwrap_or(0).to_le_bytes());
         let crc = crc32fast::hash(&footer[..FOOTER_CRC_AT]);
         let mut fields = Writer(&mut footer[FOOTER_CRC_AT..]);
         fields.put(&crc.to_le_bytes());
-        fields.put(&VERSION.to_le_bytes());
+        fields.put(&self.places.version().to_le_bytes());
         fields.put(&FOOTER_MAGIC);
         Ok(footer)
     }
@@ -402,59 +386,27 @@ impl Footer {
         }
         let mut fields = Reader(covered);
         let (_index_at, _index_bytes) = (fields.u64()?, fields.u64()?);
+        let (data_bytes, buckets) = (fields.u64()?, fields.u64()?);
+        let (tail_crc, header_crc_again) = (fields.u32()?, fields.u32()?);
+        let packed_bytes = fields.u64()?;
         let footer = Footer {
-            data_bytes: fields.u64()?,
-            buckets: fields.u64()?,
-            tail_crc: fields.u32()?,
-            header_crc: fields.u32()?,
+            places: Places {
+                data_bytes,
+                packed_bytes: (version == COMPRESSED).then_some(packed_bytes),
+                buckets,
+            },
+            tail_crc,
+            header_crc: header_crc_again,
         };
         if footer.encode()? != *bytes {
             return Err(damaged("its footer contradicts itself"));
         }
-        let wanted = file_bytes(footer.data_bytes, footer.buckets);
-        if wanted != Some(file_length) {
+        if footer.places.file_bytes() != Some(file_length) {
             return Err(damaged("its length is not what its footer says"));
         }
         if footer.header_crc != header_crc {
             return Err(damaged("its header and its footer are of two runs"));
         }
         Ok(footer)
-    }
-}
-
-/// Puts fields into bytes that are zero at first, one behind the other.
-struct Writer<'a>(&'a mut [u8]);
-
-impl Writer<'_> {
-    fn put(&mut self, field: &[u8]) {
-        let (place, rest) = std::mem::take(&mut self.0).split_at_mut(field.len());
-        place.copy_from_slice(field);
-        self.0 = rest;
-    }
-}
-
-/// Takes fields from bytes, one behind the other.
-struct Reader<'a>(&'a [u8]);
-
-impl Reader<'_> {
-    fn bytes<const BYTES: usize>(&mut self) -> Result<[u8; BYTES]> {
-        let (field, rest) = self
-            .0
-            .split_first_chunk()
-            .ok_or_else(|| damaged("it ends inside a field"))?;
-        self.0 = rest;
-        Ok(*field)
-    }
-
-    fn u32(&mut self) -> Result<u32> {
-        Ok(u32::from_le_bytes(self.bytes()?))
-    }
-
-    fn u64(&mut self) -> Result<u64> {
-        Ok(u64::from_le_bytes(self.bytes()?))
-    }
-
-    fn u128(&mut self) -> Result<u128> {
-        Ok(u128::from_le_bytes(self.bytes()?))
     }
 }

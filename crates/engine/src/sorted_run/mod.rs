@@ -7,15 +7,22 @@
 //!   RunFile::read_blocks ◀── whole blocks, verified ┘
 //! ```
 //!
+//! Blocks may be compressed, each on its own ([`RunCompression`]): the index then says how long each is in the file.
+//!
 //! One file for each spill, never one for each partition: the index says where each bucket (a sub-range of the
 //! keys) ends. docs/internals/run-file.md describes every byte. The rule that must hold: a byte of the file that
 //! is not what was written is found by whoever reads that part.
 
-pub mod format;
+mod compression;
+mod fields;
+mod format;
+mod header;
 mod reader;
 mod writer;
 
-pub use format::{BLOCK_BYTES, RunHeader, RunIndex, file_bytes};
+pub use compression::{BLOCK_BYTES, BlockDecoder, RunCompression};
+pub use format::{RunIndex, file_bytes, file_bytes_max};
+pub use header::RunHeader;
 pub use reader::RunFile;
 pub use writer::RunWriter;
 

@@ -6,14 +6,17 @@
 //!   verified       CRC      CRC      CRC     CRC               each against the index
 //! ```
 //!
-//! The rule that must hold: no byte is handed on whose block does not have the CRC that the index says.
+//! Of a compressed run the stored bytes of those blocks are read into memory of their own, as many at once as it holds,
+//! and verified; then each block is decompressed to its place. The rule that must hold: no byte is handed on whose block
+//! does not have the CRC that the index says.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::format::{
-    BLOCK_BYTES, FOOTER_BYTES, Footer, HEADER_BYTES, RunHeader, RunIndex, damaged,
-};
+use super::compression::{BLOCK_BYTES, BlockDecoder, RunCompression, STAGING_BYTES};
+use super::fields::damaged;
+use super::format::{FOOTER_BYTES, Footer, RunIndex};
+use super::header::{HEADER_BYTES, RunHeader};
 use crate::error::{Error, Result};
 use crate::storage::local::not_there;
 use crate::storage::{self, Caching, ReadFile, Store};
@@ -96,9 +99,24 @@ impl RunFile {
         blocks as usize * BLOCK_BYTES
     }
 
+    /// The bytes of the file that nobody needs who has read a range of the data: those of the blocks inside it.
+    ///
+    /// They begin and end where blocks do; what a device can give back of them is for the store to say.
+    pub fn blocks_inside(&self, bytes: &Range<u64>) -> Range<u64> {
+        let (first, end) = (bytes.start.div_ceil(BLOCK), bytes.end / BLOCK);
+        let stored = self.index.stored(first, end.saturating_sub(first));
+        HEADER_BYTES as u64 + stored.start..HEADER_BYTES as u64 + stored.end
+    }
+
     /// Reads the blocks that hold a range of the data into `memory`, which is aligned to a device's blocks and has
-    /// [`covering_bytes`](Self::covering_bytes) bytes; verifies them. Returns where in `memory` the range lies.
-    pub fn read_blocks(&self, bytes: Range<u64>, memory: &mut [u8]) -> Result<Range<usize>> {
+    /// [`covering_bytes`](Self::covering_bytes) bytes; verifies them, and decompresses them by `decoder` where they are
+    /// compressed. Returns where in `memory` the range lies.
+    pub fn read_blocks(
+        &self,
+        bytes: Range<u64>,
+        memory: &mut [u8],
+        decoder: &mut BlockDecoder,
+    ) -> Result<Range<usize>> {
         let data_bytes = self.index.data_bytes;
         if bytes.is_empty() {
             return Ok(0..0);
@@ -111,6 +129,13 @@ impl RunFile {
         let first = bytes.start / BLOCK;
         let start = first * BLOCK;
         let held = (data_bytes - start).min(covering as u64) as usize;
+        let within = (bytes.start - start) as usize;
+        let range = within..within + (bytes.end - bytes.start) as usize;
+        if self.header.compression != RunCompression::None {
+            return self
+                .read_compressed(first, &mut memory[..held], decoder)
+                .map(|()| range);
+        }
         // Behind the last block lie zeros up to a whole block of the device: it is read in one piece too.
         let whole = held.next_multiple_of(storage::BLOCK_BYTES);
         let read = self
@@ -123,23 +148,79 @@ impl RunFile {
         for (block, data) in (first..).zip(blocks) {
             self.verify(block, data)?;
         }
-        let within = (bytes.start - start) as usize;
-        Ok(within..within + (bytes.end - bytes.start) as usize)
+        Ok(range)
     }
 
-    fn verify(&self, block: u64, data: &[u8]) -> Result<()> {
+    /// Fills `memory` with the blocks from `first` on.
+    fn read_compressed(
+        &self,
+        mut first: u64,
+        memory: &mut [u8],
+        decoder: &mut BlockDecoder,
+    ) -> Result<()> {
+        let mut rest = memory;
+        while !rest.is_empty() {
+            let blocks = self.blocks_at_once(first, rest.len().div_ceil(BLOCK_BYTES) as u64);
+            let bytes = rest.len().min(blocks as usize * BLOCK_BYTES);
+            let (here, behind) = rest.split_at_mut(bytes);
+            let read_from = self.read_stored(self.index.stored(first, blocks), decoder)?;
+            for (block, data) in (first..).zip(here.chunks_mut(BLOCK_BYTES)) {
+                let stored = self.index.stored(block, 1);
+                let at = (stored.start - read_from) as usize;
+                let stored = at..at + (stored.end - stored.start) as usize;
+                self.verify(block, &decoder.staging()?[stored.clone()])?;
+                decoder
+                    .decode(self.header.compression, stored, data)
+                    .map_err(|why| self.damaged_block(block).with("cause", why))?;
+            }
+            (first, rest) = (first + blocks, behind);
+        }
+        Ok(())
+    }
+
+    /// How many blocks from `first` on, of `most`, have stored bytes that are read at once: one at least.
+    fn blocks_at_once(&self, first: u64, most: u64) -> u64 {
+        let room = (STAGING_BYTES - 2 * storage::BLOCK_BYTES) as u64;
+        let fits = |blocks: &u64| {
+            let stored = self.index.stored(first, *blocks);
+            stored.end - stored.start <= room
+        };
+        (1..=most).take_while(fits).last().unwrap_or(1)
+    }
+
+    /// Reads stored bytes, with those that share a device's block with them. Returns which byte of those that are stored is
+    /// the first in the memory.
+    fn read_stored(&self, stored: Range<u64>, decoder: &mut BlockDecoder) -> Result<u64> {
+        const DEVICE_BLOCK: u64 = storage::BLOCK_BYTES as u64;
+        let from = stored.start / DEVICE_BLOCK * DEVICE_BLOCK;
+        let whole = (stored.end.next_multiple_of(DEVICE_BLOCK) - from) as usize;
+        let staging = &mut decoder.staging()?[..whole];
+        let read = self.file.read_at(staging, HEADER_BYTES as u64 + from)? as u64;
+        if from + read < stored.end {
+            return Err(self.truncated(stored.end, from + read));
+        }
+        Ok(from)
+    }
+
+    fn verify(&self, block: u64, stored: &[u8]) -> Result<()> {
         let expected = self.index.block_crcs.get(block as usize).copied();
-        let found = crc32fast::hash(data);
+        let found = crc32fast::hash(stored);
         if expected == Some(found) {
             return Ok(());
         }
         let expected = expected.unwrap_or_default();
-        Err(damaged("a block of its data is damaged")
-            .with_path(&self.path)
-            .with("block", block)
-            .with("offset", HEADER_BYTES as u64 + block * BLOCK)
+        Err(self
+            .damaged_block(block)
             .with("expected CRC", format!("{expected:08x}"))
             .with("found CRC", format!("{found:08x}")))
+    }
+
+    fn damaged_block(&self, block: u64) -> Error {
+        let stored = self.index.stored(block, 1);
+        damaged("a block of its data is damaged")
+            .with_path(&self.path)
+            .with("block", block)
+            .with("offset", HEADER_BYTES as u64 + stored.start)
     }
 
     fn truncated(&self, wanted: u64, found: u64) -> Error {
@@ -167,8 +248,11 @@ pub(super) fn read_index(file: &dyn ReadFile, file_bytes: u64) -> Result<(RunHea
         .last_chunk::<FOOTER_BYTES>()
         .ok_or_else(|| damaged("it has no footer"))?;
     let footer = Footer::decode(footer, file_bytes, header_crc)?;
+    if footer.places.packed_bytes.is_some() != (header.compression != RunCompression::None) {
+        return Err(damaged("its header and its footer contradict each other"));
+    }
     // The footer's places agree with the file's length: what is allocated now lies in the file.
-    let tail_at = HEADER_BYTES as u64 + footer.data_bytes;
+    let tail_at = HEADER_BYTES as u64 + footer.places.stored_bytes();
     let from = tail_at / DEVICE_BLOCK * DEVICE_BLOCK;
     let blocks = read(file, from, (file_bytes - from) as usize)?;
     let tail = &blocks[(tail_at - from) as usize..blocks.len() - FOOTER_BYTES];

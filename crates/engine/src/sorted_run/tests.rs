@@ -9,10 +9,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use proptest::sample::select;
 
-use super::format::{FOOTER_BYTES, HEADER_BYTES};
+use super::format::FOOTER_BYTES;
+use super::header::HEADER_BYTES;
 use super::reader::read_index;
-use super::{BLOCK_BYTES, RunFile, RunHeader, RunIndex, RunWriter, file_bytes};
+use super::{
+    BLOCK_BYTES, BlockDecoder, RunCompression, RunFile, RunHeader, RunIndex, RunWriter, file_bytes,
+    file_bytes_max,
+};
 use crate::error::{Kind, Result};
 use crate::record::shape::{Fixed, Lines, Shape, ShapeKind};
 use crate::storage::faulty::{Fault, Faulty, Plan};
@@ -31,13 +36,30 @@ const BYTES: ShapeKind = ShapeKind::Fixed(Fixed {
 /// Smaller than a block of data, so that blocks begin and end anywhere in a buffer.
 const BUFFER_BYTES: usize = 16 << 10;
 
+/// The least that a compressed run takes.
+const TWO_BLOCKS: usize = 2 * BLOCK_BYTES;
+
 fn header(shape: ShapeKind) -> RunHeader {
     RunHeader {
         shape,
         job_id: "job-1".to_owned(),
         number: 7,
+        compression: RunCompression::None,
     }
 }
+
+fn compressed(compression: RunCompression) -> RunHeader {
+    RunHeader {
+        compression,
+        ..header(BYTES)
+    }
+}
+
+const COMPRESSIONS: [RunCompression; 3] = [
+    RunCompression::None,
+    RunCompression::Lz4,
+    RunCompression::Zstd,
+];
 
 fn noise(bytes: usize) -> Vec<u8> {
     let mut state = 1_u64;
@@ -59,16 +81,21 @@ fn write(
     pieces: &[usize],
     ends: &[(u64, u64)],
 ) -> Result<RunIndex> {
-    let length = file_bytes(data.len() as u64, ends.len() as u64).unwrap();
+    let (compression, buckets) = (header.compression, ends.len() as u64);
+    let length = file_bytes_max(compression, data.len() as u64, buckets).unwrap();
+    let (buffer_bytes, room) = match compression {
+        RunCompression::None => (BUFFER_BYTES, BUFFER_BYTES),
+        _ => (TWO_BLOCKS, 4096),
+    };
     let reserved = if pieces.len() > 1 { length } else { 0 }; // both ways there are
     let file = Arc::from(store.create(path, reserved, Caching::Direct)?);
-    OverlappedWriter::run(&mut Vec::new(), BUFFER_BYTES, |writer| {
+    OverlappedWriter::run(&mut Vec::new(), buffer_bytes, |writer| {
         let mut run = RunWriter::begin(writer, file, header)?;
         let (mut rest, mut lengths) = (data, pieces.iter().cycle());
         while !rest.is_empty() {
             let bytes = lengths.next().map_or(1, |length| *length).min(rest.len());
             let (piece, behind) = rest.split_at(bytes);
-            if bytes % 2 == 0 && bytes <= BUFFER_BYTES {
+            if bytes % 2 == 0 && bytes <= room {
                 run.room(bytes)?[..bytes].copy_from_slice(piece);
                 run.advance(bytes);
             } else {
@@ -84,7 +111,7 @@ fn write(
 /// Reads a range, in whole blocks as the merge does.
 fn read(run: &RunFile, bytes: std::ops::Range<u64>) -> Result<Vec<u8>> {
     let mut memory = Pages::zeroed(RunFile::covering_bytes(&bytes))?;
-    let range = run.read_blocks(bytes, &mut memory)?;
+    let range = run.read_blocks(bytes, &mut memory, &mut BlockDecoder::default())?;
     Ok(memory[range].to_vec())
 }
 
@@ -103,14 +130,32 @@ fn put(store: &Memory, path: &Path, bytes: &[u8]) {
 
 /// A store with one run of three blocks, the last one short.
 fn small() -> (Memory, &'static Path, Vec<u8>) {
+    let made = small_of(RunCompression::None);
+    let bytes = (2 * BLOCK_BYTES + 5000) as u64;
+    assert_eq!(Some(made.2.len() as u64), file_bytes(bytes, 4));
+    made
+}
+
+/// The same compressed: the first block is noise and does not shrink, the others do.
+fn small_of(compression: RunCompression) -> (Memory, &'static Path, Vec<u8>) {
     let store = Memory::with_room_for(1 << 24);
     let path = Path::new("/run");
-    let data = noise(2 * BLOCK_BYTES + 5000);
+    let mut data = noise(2 * BLOCK_BYTES + 5000);
+    if compression != RunCompression::None {
+        data[BLOCK_BYTES..].iter_mut().for_each(|byte| *byte &= 1);
+    }
     let bytes = data.len() as u64;
     let ends = [(0, 0), (70_000, 70_000), (bytes, bytes), (bytes, bytes)];
-    write(&store, path, &header(BYTES), &data, &[9_000], &ends).unwrap();
+    write(
+        &store,
+        path,
+        &compressed(compression),
+        &data,
+        &[9_000],
+        &ends,
+    )
+    .unwrap();
     let file = store.bytes_of(path).unwrap();
-    assert_eq!(Some(file.len() as u64), file_bytes(bytes, 4));
     (store, path, file)
 }
 
@@ -122,21 +167,32 @@ proptest! {
         pieces in vec(1_usize..20_000, 1..5),
         cuts in vec(0.0..1.0_f64, 0..20),
         segment in (0.0..1.0_f64, 0.0..1.0_f64),
-        on_disk in any::<bool>(),
+        (on_disk, compression, shrinks) in (any::<bool>(), select(&COMPRESSIONS), 0_u8..3),
     ) {
         let folder = tempfile::tempdir().unwrap();
         let memory = Memory::with_room_for(1 << 24);
         let store: &dyn LocalDisk = if on_disk { &Local } else { &memory };
         let path = folder.path().join("run");
-        let data = noise(bytes);
+        let mut data = noise(bytes);
+        if shrinks > 0 {
+            // Some blocks shrink, or all of them do.
+            data.iter_mut().skip(bytes / 3 * usize::from(2 - shrinks)).for_each(|byte| *byte &= 15);
+        }
         let mut ends: Vec<u64> = cuts.iter().map(|cut| (cut * bytes as f64) as u64).collect();
         ends.push(bytes as u64);
         ends.sort_unstable();
         let ends: Vec<(u64, u64)> = ends.into_iter().map(|end| (end, end)).collect();
-        let index = write(store, &path, &header(BYTES), &data, &pieces, &ends).unwrap();
+        let index = write(store, &path, &compressed(compression), &data, &pieces, &ends).unwrap();
         let run = RunFile::open(store, &path).unwrap();
         prop_assert_eq!(run.index(), &index);
-        prop_assert_eq!(run.header(), &header(BYTES));
+        prop_assert_eq!(run.header(), &compressed(compression));
+        let stat = store.stat(&path).unwrap().unwrap();
+        prop_assert_eq!(stat.bytes, index.file_bytes().unwrap());
+        let most = file_bytes_max(compression, bytes as u64, ends.len() as u64).unwrap();
+        prop_assert!(stat.bytes <= most && index.stored_bytes() <= bytes as u64);
+        if shrinks == 2 && bytes > 1000 && compression == RunCompression::Zstd {
+            prop_assert!(index.stored_bytes() < bytes as u64 / 3 * 2);
+        }
         prop_assert_eq!(&index.ends, &ends);
         let buckets = run.buckets();
         let mut range = [segment.0, segment.1].map(|at| (at * (buckets + 1) as f64) as usize);
@@ -146,7 +202,11 @@ proptest! {
         let whole = run.segment(0..buckets).unwrap();
         prop_assert_eq!(whole, (0..data.len() as u64, data.len() as u64));
         let want = &data[bytes.start as usize..bytes.end as usize];
+        let inside = run.blocks_inside(&bytes);
+        let data_at = HEADER_BYTES as u64..HEADER_BYTES as u64 + index.stored_bytes();
+        prop_assert!(inside.start >= data_at.start && inside.end <= data_at.end.max(inside.start));
         prop_assert!(read(&run, bytes).unwrap() == want);
+        prop_assert!(run.blocks_inside(&(0..0)).is_empty());
         prop_assert!(run.segment(0..buckets + 1).is_err());
     }
 
@@ -179,8 +239,9 @@ proptest! {
     fn mutations_are_found(
         edits in vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), 1_usize..5000, 0_u8..4), 1..4),
         crc_again in any::<bool>(),
+        compression in select(&COMPRESSIONS),
     ) {
-        let (store, path, sound) = small();
+        let (store, path, sound) = small_of(compression);
         let want = read_all(&store, path).unwrap();
         let mut file = sound.clone();
         for (at, from, bytes, edit) in edits {
@@ -208,8 +269,9 @@ proptest! {
         fields in vec((0_usize..52, any::<u64>(), 0_u32..64), 1..4),
         in_header in any::<bool>(),
         in_index in any::<bool>(),
+        compression in select(&COMPRESSIONS),
     ) {
-        let (store, path, mut file) = small();
+        let (store, path, mut file) = small_of(compression);
         let length = file.len();
         for (at, value, shift) in fields {
             let start = match (in_header, in_index) {
@@ -264,8 +326,12 @@ fn mend_crcs(file: &mut [u8]) {
     let header_crc = set(0..HEADER_BYTES - 4, HEADER_BYTES - 4);
     let length = file.len();
     let footer_at = length - FOOTER_BYTES;
-    let data_bytes = file[footer_at + 16..footer_at + 24].try_into().unwrap();
-    let tail_at = u64::from_le_bytes(data_bytes).saturating_add(HEADER_BYTES as u64);
+    let field = |at: usize| u64::from_le_bytes(file[at..at + 8].try_into().unwrap());
+    let stored_bytes = match file[length - 12] {
+        2 => field(footer_at + 40),
+        _ => field(footer_at + 16),
+    };
+    let tail_at = stored_bytes.saturating_add(HEADER_BYTES as u64);
     file[footer_at + 36..footer_at + 40].copy_from_slice(&header_crc);
     let mut set = |range: std::ops::Range<usize>, at: usize| {
         let crc = crc32fast::hash(&file[range]).to_le_bytes();
@@ -284,7 +350,7 @@ fn another_version_is_refused_by_name() {
     assert_eq!(error.kind(), Kind::BadInput);
     let text = error.to_string();
     assert!(
-        text.contains("run file version 0; this program reads version 1"),
+        text.contains("run file version 0; this program reads versions 1 and 2"),
         "{text}"
     );
     assert!(text.contains("run-version-0"), "{text}");
@@ -294,7 +360,7 @@ fn another_version_is_refused_by_name() {
     put(&store, path, &file);
     let text = RunFile::open(&store, path).unwrap_err().to_string();
     assert!(
-        text.contains("run file version 7; this program reads version 1"),
+        text.contains("run file version 7; this program reads versions 1 and 2"),
         "{text}"
     );
 }
@@ -376,11 +442,19 @@ fn ends_that_are_not_what_was_written_are_refused() {
 /// Whatever call fails, and however: an error, or the bytes that were written.
 #[test]
 fn faults_at_every_call() {
-    let data = noise(3 * BLOCK_BYTES);
+    COMPRESSIONS
+        .iter()
+        .for_each(|compression| faults_of(*compression));
+}
+
+fn faults_of(compression: RunCompression) {
+    let mut data = noise(3 * BLOCK_BYTES);
+    data[BLOCK_BYTES..].iter_mut().for_each(|byte| *byte &= 15);
     let ends = [(data.len() as u64, data.len() as u64)];
     let path = Path::new("/run");
     let work = |store: &Faulty<Memory>| -> Result<Vec<u8>> {
-        write(store, path, &header(BYTES), &data, &[7000, 9000], &ends)?;
+        let header = compressed(compression);
+        write(store, path, &header, &data, &[7000, 9000], &ends)?;
         Ok(read_all(store, path)?.2)
     };
     let faulty = |fault, from| {

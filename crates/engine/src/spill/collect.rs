@@ -23,6 +23,7 @@ use super::{MemoryModel, Progress, SpillPlan, SpillScratch, SpilledRun, Written}
 use crate::error::{Error, Kind, Result};
 use crate::order::borders::Border;
 use crate::record::shape::{Pairs, Shape};
+use crate::sorted_run::RunCompression;
 use crate::storage::LocalDisk;
 
 /// The first memories full are so small, and the next ones an eighth of all before: memory that is touched for the first
@@ -43,6 +44,8 @@ pub struct CollectPlan {
     pub job_id: String,
     /// Where runs may be written, in order.
     pub places: Vec<PathBuf>,
+    /// How runs are compressed.
+    pub compression: RunCompression,
 }
 
 /// Bytes of a key that say its partition: as few as there can be.
@@ -105,6 +108,7 @@ impl Collector {
     ///     buffer_bytes: 1 << 16,
     ///     job_id: "a-job".into(),
     ///     places: vec!["/runs".into()],
+    ///     compression: Default::default(),
     /// };
     /// let mut collector = Collector::new(store, plan, "0-0".into(), Default::default())?;
     /// collector.append(1, b"key", b"", b"value", &|_| Ok(()))?;
@@ -213,6 +217,7 @@ impl Collector {
             buffer_bytes: self.plan.buffer_bytes,
             job_id: &self.plan.job_id,
             places: &self.plan.places,
+            compression: self.plan.compression,
         };
         let number = self.runs.len() as u64;
         let mut written = Written::new(&*self.store, &self.name);
@@ -329,6 +334,7 @@ mod tests {
             buffer_bytes: 1 << 20,
             job_id: "a-job".into(),
             places: vec!["/runs".into()],
+            compression: RunCompression::None,
         };
         let mut collector =
             Collector::new(store, plan, "0-0".into(), SpillScratch::default()).unwrap();

@@ -27,7 +27,8 @@ use crate::error::{Error, JobOption, Result};
 use crate::order::borders::{Border, compare};
 use crate::record::shape::Shape;
 use crate::record::sum::RecordSum;
-use crate::sorted_run::{RunHeader, RunIndex, RunWriter, file_bytes};
+use crate::sorted_run::{RunCompression, RunHeader, RunIndex, RunWriter, file_bytes_max};
+use crate::storage::layered::MEMORY_PLACE;
 use crate::storage::overlap::{Buffers, OverlappedWriter, writer_bytes};
 use crate::storage::{Caching, LocalDisk};
 
@@ -51,6 +52,8 @@ pub struct SpillPlan<'a, S> {
     pub needed: MemoryModel,
     /// Bytes of each buffer of the writer.
     pub buffer_bytes: usize,
+    /// How runs are compressed.
+    pub compression: RunCompression,
     /// The job, for the runs' headers.
     pub job_id: &'a str,
     /// Where runs may be written, in order.
@@ -69,6 +72,9 @@ pub struct SpilledRun {
     pub records: u64,
     /// Bytes of records in it.
     pub bytes: u64,
+    /// Bytes that are stored of them: fewer where the run is compressed.
+    #[serde(default)]
+    pub stored_bytes: u64,
     /// Bytes of the longest.
     pub longest: u64,
     /// Records that were read for it: more, where equal ones were left out.
@@ -83,6 +89,17 @@ pub struct SpilledRun {
     /// What lies in each bucket. A history leaves it out: the index of the run says the same.
     #[serde(default)]
     pub buckets: BucketSizes,
+}
+
+impl SpilledRun {
+    /// The same without what lies in its buckets, which is as long as there are buckets.
+    #[must_use]
+    pub fn without_buckets(&self) -> Self {
+        SpilledRun {
+            buckets: BucketSizes::default(),
+            ..self.clone()
+        }
+    }
 }
 
 /// What one worker reuses from task to task.
@@ -185,8 +202,11 @@ impl<'a> Written<'a> {
         } else {
             bytes
         };
-        let reserved = file_bytes(kept, plan.borders.len() as u64 + 1).unwrap_or(u64::MAX);
-        let (path, file) = create_run(self.store, plan.places, &file_name, reserved)?;
+        // As if no block would shrink: what was not needed is given back when the run is written.
+        let buckets = plan.borders.len() as u64 + 1;
+        let bytes_of = |compression| file_bytes_max(compression, kept, buckets);
+        let place = (plan.places, file_name.as_str(), plan.compression);
+        let (path, file, compression) = create_run(self.store, place, bytes_of)?;
         self.runs.push(SpilledRun {
             path,
             number,
@@ -200,6 +220,7 @@ impl<'a> Written<'a> {
             shape: plan.shape.kind(),
             job_id: plan.job_id.to_owned(),
             number,
+            compression,
         };
         let index = OverlappedWriter::run(buffers, plan.buffer_bytes, |writer| {
             let run = RunWriter::begin(writer, file, &header)?;
@@ -207,6 +228,7 @@ impl<'a> Written<'a> {
         })?;
         if let Some(run) = self.runs.last_mut() {
             (run.records, run.bytes) = (index.records, index.data_bytes);
+            run.stored_bytes = index.stored_bytes();
             run.index_crc = index.crc();
             run.buckets = BucketSizes::of_run(plan.shape.kind(), &index);
         }
@@ -223,18 +245,24 @@ impl Drop for Written<'_> {
     }
 }
 
-/// Creates a run file with its space reserved, in the first place that has room.
+/// Creates a run file with its space reserved, in the first place that has room, and says how it is to be compressed: in
+/// memory not at all, as that spares no device. `bytes_of` says how much is to be reserved.
 pub fn create_run(
     store: &dyn LocalDisk,
-    places: &[PathBuf],
-    name: &str,
-    bytes: u64,
-) -> Result<(PathBuf, Arc<dyn crate::storage::WriteFile>)> {
+    (places, name, compression): (&[PathBuf], &str, RunCompression),
+    bytes_of: impl Fn(RunCompression) -> Option<u64>,
+) -> Result<(PathBuf, Arc<dyn crate::storage::WriteFile>, RunCompression)> {
     let mut failed = Error::bug("spill", "there is no place for runs");
     for place in places {
         let path = place.join(name);
+        let compression = if place.starts_with(MEMORY_PLACE) {
+            RunCompression::None
+        } else {
+            compression
+        };
+        let bytes = bytes_of(compression).unwrap_or(u64::MAX);
         match store.create(&path, bytes, Caching::Direct) {
-            Ok(file) => return Ok((path, Arc::from(file))),
+            Ok(file) => return Ok((path, Arc::from(file), compression)),
             Err(error) if error.kind() == crate::Kind::DiskFull => {
                 store.remove(&path)?;
                 failed = error.with("bytes", bytes).advise_options(

@@ -73,6 +73,8 @@ pub struct LineReader {
     stop: u64,
     consumed: u64,
     given: u64,
+    /// Offsets are those of decoded bytes.
+    pub(super) is_decoded: bool,
 }
 
 impl LineReader {
@@ -174,6 +176,7 @@ impl LineReader {
             stop,
             consumed: 0,
             given: 0,
+            is_decoded: false,
         }
     }
 
@@ -204,6 +207,11 @@ impl LineReader {
     /// Bytes of all lines so far, with their terminators (and the mark). The sum over a file's splits is its size.
     pub fn consumed(&self) -> u64 {
         self.consumed
+    }
+
+    /// Whether the file is compressed: what is consumed is not counted in its bytes then.
+    pub fn is_decoded(&self) -> bool {
+        self.is_decoded
     }
 
     /// Lines given so far.

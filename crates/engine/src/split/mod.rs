@@ -96,7 +96,22 @@ fn append(files: &mut Vec<InputFile>, mut more: Vec<InputFile>) {
     }
 }
 
-fn files_at(stores: &Stores, found: &Found) -> Result<Named> {
+/// The files that something found stands for: it is asked for its state, unless that was seen.
+///
+/// # Errors
+/// It is not there, or is something else; or the store's.
+///
+/// ```
+/// use gristmill_engine::split::{Named, files_at, pattern::found};
+/// use gristmill_engine::storage::{Caching, Output, memory::Memory, stores::Stores};
+/// let store = Memory::with_room_for(1 << 20);
+/// store.create("/a".as_ref(), 1, Caching::Cached)?;
+/// let stores = Stores::new(std::sync::Arc::new(store));
+/// let found = found(&stores, &"/a".into())?;
+/// assert!(matches!(files_at(&stores, &found[0])?, Named::Files(files) if files.len() == 1));
+/// # Ok::<(), gristmill_engine::Error>(())
+/// ```
+pub fn files_at(stores: &Stores, found: &Found) -> Result<Named> {
     let name = &found.path;
     let stat = |path: &Location| {
         let found = stores.stat(path)?;

@@ -68,9 +68,8 @@ pub fn found(stores: &Stores, name: &Location) -> Result<Vec<Found>> {
 ///
 /// # Errors
 /// The store says why not.
-pub fn matching(stores: &Stores, name: &Location) -> Result<Vec<Location>> {
-    let found = look_for(stores, name)?;
-    Ok(found.into_iter().map(|found| found.path).collect())
+pub fn matching(stores: &Stores, name: &Location) -> Result<Vec<Found>> {
+    look_for(stores, name)
 }
 
 fn look_for(stores: &Stores, name: &Location) -> Result<Vec<Found>> {
@@ -353,7 +352,7 @@ mod tests {
         let top = format!("objects://{}", folder.path().display());
         let found = |pattern: &str| {
             let found = matching(&stores, &format!("{top}/{pattern}").as_str().into()).unwrap();
-            let names = found.iter().map(|found| found.to_string());
+            let names = found.iter().map(|found| found.path.to_string());
             names
                 .map(|name| name.strip_prefix(&format!("{top}/")).unwrap().to_owned())
                 .collect::<Vec<_>>()

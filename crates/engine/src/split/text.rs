@@ -17,6 +17,7 @@ use crate::storage::Caching;
 use crate::storage::at_once::at_once;
 use crate::storage::input::{FileRange, InputFile, SplitFile};
 use crate::storage::stores::Stores;
+use crate::storage::window::{BEHIND_BYTES, in_order};
 
 /// What one task reads.
 pub type TextSplit = Vec<FileRange>;
@@ -41,6 +42,9 @@ const GOOD_SPLITS: u64 = 32;
 const GOOD_SPLIT_MIN: u64 = 4 << 20;
 const GOOD_SPLIT_MAX: u64 = 64 << 20;
 
+/// What a reader of lines looks at before its range, for a delimiter that lies across.
+const BEFORE_BYTES: u64 = 4 << 10;
+
 /// The length of splits of so much input, within what the user allows: `max(min, min(max, good))`.
 ///
 /// ```
@@ -56,10 +60,11 @@ pub fn split_bytes(input_bytes: u64, split_min: u64, split_max: u64) -> u64 {
     split_min.max(split_max.min(good)).max(1)
 }
 
-/// Cuts `files` into splits. Looks at the beginning of each, for how it is compressed.
+/// Cuts `files` into splits. Looks at the beginning of each, for how it is compressed; but not of a far file that is not
+/// cut: whoever reads it looks ([`FileRange::coding`]).
 ///
 /// # Errors
-/// A file cannot be read, or is not compressed as its name says.
+/// A file that is looked at cannot be read, or is not compressed as its name says.
 ///
 /// ```
 /// use gristmill_engine::storage::{LocalDisk as _, Output as _};
@@ -90,8 +95,10 @@ pub fn text_splits(
     let mut splits = Vec::new();
     let (mut shared, mut shared_bytes) = (TextSplit::new(), 0);
     let most = files.first().map_or(1, |file| asked_at_once(&file.path));
+    let is_small = |bytes| how.combine && bytes < step;
     let codecs = at_once(files, most, |file| match file.stat.bytes {
         0 => check_length(store, &file.path, 0).map(|()| None),
+        bytes if !how.cut || is_small(bytes) || bytes <= slop => codec_of_whole(store, file),
         _ => codec_of(store, file),
     })?;
     for (file, codec) in files.iter().zip(codecs) {
@@ -100,15 +107,11 @@ pub fn text_splits(
             continue;
         }
         let piece = |offset, bytes| FileRange {
-            file: SplitFile {
-                path: file.path.clone(),
-                bytes: file.stat.bytes,
-                codec,
-            },
+            file: SplitFile::found(file, codec),
             offset,
             bytes,
         };
-        let small = how.combine && bytes < step;
+        let small = is_small(bytes);
         if !shared.is_empty() && (!small || shared_bytes + bytes > slop) {
             splits.push(std::mem::take(&mut shared));
             shared_bytes = 0;
@@ -134,10 +137,10 @@ pub fn text_splits(
     Ok(splits)
 }
 
-/// Opens the lines of a piece, decoded where the file is compressed.
+/// Opens the lines of a piece, of the version that was found, decoded where the file is compressed.
 ///
 /// # Errors
-/// The file cannot be read, or is shorter than it was.
+/// The file cannot be read, is not compressed as its name says, or is not what it was.
 ///
 /// ```
 /// use gristmill_engine::split::lines::LineOptions;
@@ -146,7 +149,7 @@ pub fn text_splits(
 /// use gristmill_engine::storage::{Caching, Output, memory::Memory, stores::Stores};
 /// let store = Memory::with_room_for(1 << 20);
 /// store.create("/text".as_ref(), 4, Caching::Cached)?.write_at(b"a\nb\n", 0)?;
-/// let file = SplitFile { path: "/text".into(), bytes: 4, codec: None };
+/// let file = SplitFile { path: "/text".into(), bytes: 4, codec: None, version: None };
 /// let range = FileRange { file, offset: 2, bytes: 2 };
 /// let store = Stores::new(std::sync::Arc::new(store));
 /// let mut lines = open_lines(&store, &range, &LineOptions::default())?;
@@ -155,15 +158,19 @@ pub fn text_splits(
 /// ```
 pub fn open_lines(stores: &Stores, piece: &FileRange, options: &LineOptions) -> Result<LineReader> {
     let (store, path) = stores.resolve(&piece.file.path)?;
-    match piece.file.codec {
-        None => {
-            let file = store.open(path, Caching::Cached)?;
-            LineReader::of_range(file, path, piece.file.bytes, piece.range(), options)
+    let file = piece.file.open(store, Caching::Cached)?;
+    match piece.coding() {
+        Coding::Plain => {
+            let range = piece.range();
+            let read = range.start.saturating_sub(BEFORE_BYTES)..range.end + BEHIND_BYTES;
+            LineReader::of_range(in_order(file, read), path, piece.file.bytes, range, options)
         }
-        Some(codec) => {
-            let coding = Coding::Coded(codec);
-            let reader = codec::open(store, path, Caching::Cached, coding)?;
-            LineReader::of_stream(reader, path, options)
+        coding => {
+            let reader = codec::open_file(file, path, coding)?;
+            let is_decoded = reader.codec().is_some();
+            let mut lines = LineReader::of_stream(reader, path, options)?;
+            lines.is_decoded = is_decoded;
+            Ok(lines)
         }
     }
 }
@@ -177,6 +184,17 @@ pub fn codec_of(stores: &Stores, file: &InputFile) -> Result<Option<Codec>> {
     let opened = stores.open_input(file, Caching::Cached)?;
     let read = opened.read_at(&mut first, 0)?;
     detect(file.path.as_typed(), &first[..read])
+}
+
+/// How a file that is not cut is compressed: of a far one, as far as its name says, so that no request is sent for it.
+///
+/// # Errors
+/// As of [`codec_of`].
+pub fn codec_of_whole(stores: &Stores, file: &InputFile) -> Result<Option<Codec>> {
+    if file.path.is_remote() {
+        return Ok(Codec::by_suffix(file.path.as_typed()));
+    }
+    codec_of(stores, file)
 }
 
 #[cfg(test)]

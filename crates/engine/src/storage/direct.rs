@@ -219,6 +219,12 @@ impl WriteFile for LocalWriter {
         })
     }
 
+    fn cut(&self, bytes: u64) -> Result<()> {
+        self.cached
+            .set_len(bytes)
+            .map_err(|error| self.failed("cut the output", &error).with("bytes", bytes))
+    }
+
     fn sync(&self) -> Result<()> {
         self.cached
             .sync_all()

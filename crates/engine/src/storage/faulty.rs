@@ -269,6 +269,11 @@ impl WriteFile for FaultyFile<dyn WriteFile> {
         self.inner.reserve(bytes)
     }
 
+    fn cut(&self, bytes: u64) -> Result<()> {
+        self.counter.check("cut the output", &self.path)?;
+        self.inner.cut(bytes)
+    }
+
     fn sync(&self) -> Result<()> {
         self.counter.check("make the output durable", &self.path)?;
         self.inner.sync()

@@ -22,8 +22,8 @@ use super::location::Location;
 use super::objects::retry::{Retries, replaced, throttled};
 use super::requests::Requests;
 use super::version::{Version, identity_of};
-use super::wire::{Broken, Reply, Wire, bytes_of_range, header};
-use super::{Caching, Caps, FileKind, Output, ReadFile, Stat, Store, WriteFile};
+use super::wire::{Broken, Reply, Way, Wire, bytes_of_range, header};
+use super::{Caching, Caps, Far, FileKind, Output, ReadFile, Stat, Store, WriteFile};
 use crate::error::{Error, Kind, Result};
 
 /// Its schemes.
@@ -109,9 +109,16 @@ impl Http {
     ) -> Result<Reply> {
         let limit = self.wire.limit(buffer.len());
         self.wire
-            .send(request, buffer, limit)
+            .send(&Way::default(), request, buffer, limit)
             .map_err(|broken| match broken {
                 Broken::Here(error) => error.during(operation).with_path(path),
+                Broken::Untrusted(distrust) => {
+                    let (message, advice) = distrust.says(None, "SSL_CERT_FILE");
+                    Error::new(Kind::Io, operation, message)
+                        .with_path(path)
+                        .advise(advice)
+                }
+                Broken::Stopped => Error::cancelled(),
                 Broken::There(what) => {
                     let message = format!("no answer from the server: {what}");
                     Error::new(Kind::Io, operation, message)
@@ -313,8 +320,11 @@ impl ReadFile for HttpFile {
         None
     }
 
-    fn is_far(&self) -> bool {
-        true
+    fn far(&self) -> Option<Far> {
+        Some(Far {
+            bytes: self.bytes,
+            memory: Arc::clone(self.store.retries.memory()),
+        })
     }
 }
 

@@ -5,9 +5,11 @@ use std::ops::Range;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::Stat;
 use super::location::Location;
-use crate::codec::Codec;
+use super::version::FoundVersion;
+use super::{Caching, ReadFile, Stat, Store};
+use crate::codec::{Codec, Coding};
+use crate::error::Result;
 
 /// A file of the input, as it was when the job began.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,6 +66,70 @@ pub struct SplitFile {
     pub bytes: u64,
     /// How it is compressed; then the range is all of it.
     pub codec: Option<Codec>,
+    /// Which version of it was found, in a store: no other one is read.
+    #[serde(rename = "found", default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<FoundVersion>,
+}
+
+impl SplitFile {
+    /// A file as the job found it.
+    ///
+    /// ```
+    /// use gristmill_engine::storage::input::{InputFile, SplitFile};
+    /// use gristmill_engine::storage::{FileKind, Stat};
+    /// let stat = Stat { kind: FileKind::File, bytes: 3, modified_ns: 5, identity: (0, 7) };
+    /// let far = SplitFile::found(&InputFile { path: "s3://bucket/a".into(), stat }, None);
+    /// assert_eq!(far.version.map(|version| version.stat(3)), Some(stat));
+    /// assert_eq!(SplitFile::found(&InputFile { path: "/a".into(), stat }, None).version, None);
+    /// ```
+    pub fn found(file: &InputFile, codec: Option<Codec>) -> Self {
+        let is_far = file.path.is_remote();
+        SplitFile {
+            path: file.path.clone(),
+            bytes: file.stat.bytes,
+            codec,
+            version: is_far.then(|| FoundVersion::of(&file.stat)),
+        }
+    }
+
+    /// Opens it in its store, where it is known by `path`.
+    ///
+    /// # Errors
+    /// The store's; and it is another version by now, where the store can tell.
+    pub fn open(&self, store: &dyn Store, caching: Caching) -> Result<Box<dyn ReadFile>> {
+        let path = self.path.as_typed();
+        match &self.version {
+            Some(version) => store.open_found(path, &version.stat(self.bytes), caching),
+            None => store.open(path, caching),
+        }
+    }
+}
+
+impl FileRange {
+    /// What is known of its compression. Of a far file that is not cut nobody has looked at the first bytes.
+    ///
+    /// ```
+    /// use gristmill_engine::codec::Coding;
+    /// use gristmill_engine::storage::input::FileRange;
+    /// let far = r#"{"path":"s3://b/a","file_bytes":9,"codec":null,"found":"0.0.1","start":0,"bytes":9}"#;
+    /// let mut far: FileRange = serde_json::from_str(far)?;
+    /// assert_eq!(far.coding(), Coding::Detect);
+    /// far.bytes = 5;
+    /// assert_eq!(far.coding(), Coding::Plain);
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    pub fn coding(&self) -> Coding {
+        match self.file.codec {
+            _ if self.file.version.is_some() && self.is_whole() => Coding::Detect,
+            Some(codec) => Coding::Coded(codec),
+            None => Coding::Plain,
+        }
+    }
+
+    /// Whether it is all of its file.
+    pub fn is_whole(&self) -> bool {
+        self.range() == (0..self.file.bytes)
+    }
 }
 
 /// Files whose fields stand in JSON beside those of the range.

@@ -92,11 +92,11 @@ impl LocalDisk for Local {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
-        match files::rename_new(from, to) {
+        let rename = |from: &Path, to: &Path| match files::rename_new(from, to) {
             Err(error) if refused(&error) => rename_checked(from, to),
             done => done,
-        }
-        .map_err(|error| Error::from_io("rename", to, &error))
+        };
+        or_done(from, to, rename).map_err(|error| Error::from_io("rename", to, &error))
     }
 
     fn replace(&self, from: &Path, to: &Path) -> Result<()> {
@@ -112,7 +112,7 @@ impl LocalDisk for Local {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(failed(error)),
         }
-        fs::rename(from, to).map_err(failed)
+        or_done(from, to, |from, to| fs::rename(from, to)).map_err(failed)
     }
 
     fn resolve(&self, path: &Path) -> Result<PathBuf> {
@@ -146,6 +146,18 @@ impl LocalDisk for Local {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(Error::from_io("remove", path, &error))
             }
+            _ => Ok(()),
+        }
+    }
+
+    fn remove_if_empty(&self, path: &Path) -> Result<()> {
+        let removed = match fs::symlink_metadata(path) {
+            Ok(found) if found.is_dir() => fs::remove_dir(path),
+            Ok(_) => fs::remove_file(path),
+            Err(error) => Err(error),
+        };
+        match removed.map_err(|error| Error::from_io("remove", path, &error)) {
+            Err(error) if !matches!(error.kind(), Kind::NotFound | Kind::Exists) => Err(error),
             _ => Ok(()),
         }
     }
@@ -239,6 +251,23 @@ fn rename_checked(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(from, to)
 }
 
+/// Renames; a rename that was done and then reported as failed is done. A server of a mount has done it where its reply was
+/// lost, and knows nothing of the old name when it is asked again.
+fn or_done(
+    from: &Path,
+    to: &Path,
+    rename: impl FnOnce(&Path, &Path) -> io::Result<()>,
+) -> io::Result<()> {
+    let identity = |path: &Path| fs::symlink_metadata(path).map(|found| (found.dev(), found.ino()));
+    let ours = identity(from);
+    let renamed = rename(from, to);
+    let is_gone = || identity(from).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+    match (&renamed, ours) {
+        (Err(_), Ok(ours)) if is_gone() && identity(to).is_ok_and(|there| there == ours) => Ok(()),
+        _ => renamed,
+    }
+}
+
 /// Whether a file system refused a call, or a flag, that it does not know.
 fn refused(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::InvalidInput || files::not_supported(error)
@@ -318,6 +347,31 @@ mod tests {
     }
 
     /// Whoever has root's rights sees only that all is gone.
+    #[test]
+    fn a_rename_whose_reply_was_lost_is_done_and_any_other_failed() {
+        let folder = tempfile::tempdir().unwrap();
+        let [from, to, other] = ["from", "to", "other"].map(|name| folder.path().join(name));
+        let lost = |_: &Path, _: &Path| Err(io::ErrorKind::NotFound.into());
+        fs::write(&from, "ours").unwrap();
+        or_done(&from, &to, |from, to| {
+            fs::rename(from, to)?;
+            lost(from, to)
+        })
+        .unwrap();
+        assert_eq!(fs::read_to_string(&to).unwrap(), "ours");
+        assert!(
+            or_done(&from, &to, lost).is_err(),
+            "it was not there before"
+        );
+        fs::write(&from, "again").unwrap();
+        assert!(or_done(&from, &to, lost).is_err(), "it is there still");
+        or_done(&from, &to, |from, _| {
+            fs::rename(from, &other)?;
+            lost(from, &other)
+        })
+        .expect_err("something else has the name");
+    }
+
     #[test]
     fn directories_that_may_not_be_written_are_removed() {
         let folder = tempfile::tempdir().unwrap();

@@ -92,6 +92,33 @@ impl Memory {
         self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Renames a file, or a directory with all in it.
+    fn move_all(nodes: &mut BTreeMap<PathBuf, Node>, from: &Path, to: &Path) -> Result<()> {
+        let moved: Vec<PathBuf> = nodes
+            .keys()
+            .filter(|path| path.starts_with(from))
+            .cloned()
+            .collect();
+        if moved.is_empty() {
+            return Err(not_there("rename", from));
+        }
+        if nodes.contains_key(to) {
+            return Err(Error::new(Kind::Exists, "rename", "file exists").with_path(to));
+        }
+        for path in moved {
+            let rest = path.strip_prefix(from).unwrap_or(Path::new("")).to_owned();
+            let target = if rest.as_os_str().is_empty() {
+                to.to_owned()
+            } else {
+                to.join(rest)
+            };
+            if let Some(node) = nodes.remove(&path) {
+                nodes.insert(target, node);
+            }
+        }
+        Ok(())
+    }
+
     fn used_bytes(nodes: &BTreeMap<PathBuf, Node>) -> u64 {
         let bytes = |node: &Node| match node {
             Node::File(bytes) => seen(bytes).len as u64,
@@ -185,35 +212,16 @@ impl LocalDisk for Memory {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
-        let mut nodes = self.nodes();
-        if nodes.contains_key(to) {
-            return Err(Error::new(Kind::Exists, "rename", "file exists").with_path(to));
-        }
-        let moved: Vec<PathBuf> = nodes
-            .keys()
-            .filter(|path| path.starts_with(from))
-            .cloned()
-            .collect();
-        if moved.is_empty() {
-            return Err(not_there("rename", from));
-        }
-        for path in moved {
-            let rest = path.strip_prefix(from).unwrap_or(Path::new("")).to_owned();
-            let target = if rest.as_os_str().is_empty() {
-                to.to_owned()
-            } else {
-                to.join(rest)
-            };
-            if let Some(node) = nodes.remove(&path) {
-                nodes.insert(target, node);
-            }
-        }
-        Ok(())
+        Self::move_all(&mut self.nodes(), from, to)
     }
 
     fn replace(&self, from: &Path, to: &Path) -> Result<()> {
-        self.nodes().remove(to);
-        self.rename(from, to)
+        let mut nodes = self.nodes();
+        // What is in its place goes only where there is something to replace it.
+        if from != to && nodes.contains_key(from) {
+            nodes.remove(to);
+        }
+        Self::move_all(&mut nodes, from, to)
     }
 
     fn exchange(&self, _one: &Path, _other: &Path) -> Result<bool> {
@@ -283,6 +291,15 @@ impl WriteFile for MemoryFile {
         let end = offset as usize + data.len();
         bytes.grow(end)?;
         bytes.pages[offset as usize..end].copy_from_slice(data);
+        Ok(())
+    }
+
+    fn cut(&self, bytes: u64) -> Result<()> {
+        let mut content = held(&self.bytes);
+        let len = content.len.min(bytes as usize);
+        let end = content.len;
+        content.pages[len..end].fill(0);
+        content.len = len;
         Ok(())
     }
 

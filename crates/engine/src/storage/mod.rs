@@ -10,7 +10,9 @@
 //! store of a location. Data move in whole buffers between a file and memory that the caller owns. Errors carry the
 //! operation and the file; offsets are bytes.
 
+pub mod agents;
 pub mod at_once;
+pub mod crc;
 pub mod direct;
 pub mod faulty;
 pub mod hdfs;
@@ -32,10 +34,15 @@ pub mod read_ahead;
 mod removal;
 pub mod requests;
 pub mod sequential;
+pub mod shared;
+pub mod staged;
+pub mod stop;
 pub mod stores;
 pub mod stream;
+mod trust;
 pub mod version;
-mod wire;
+pub mod window;
+pub(crate) mod wire;
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -48,6 +55,7 @@ use serde::{Deserialize, Serialize};
 use self::mounts::SharedMount;
 use self::objects::sending::Sending;
 use self::objects::{KeptPart, Object, Upload};
+use self::window::WindowMemory;
 use crate::error::Result;
 pub use crate::sys::BLOCK_BYTES;
 
@@ -171,9 +179,14 @@ pub trait Output: Store {
     fn create(&self, path: &Path, bytes: u64, caching: Caching) -> Result<Box<dyn WriteFile>>;
 }
 
-/// A place whose files appear when a committer completes them: object stores, and HDFS. Paths are whole locations; any of
-/// this may be repeated.
+/// A place whose files appear when a committer completes them: object stores, and places with renames ([`staged`]). Paths
+/// are whole locations; any of this may be repeated.
 pub trait Publisher: Output {
+    /// Makes what uploads to a path need, before any task begins: another machine may see late what is made meanwhile.
+    fn prepare(&self, _path: &Path) -> Result<()> {
+        Ok(())
+    }
+
     /// What is known of a file; nothing where there is none.
     fn head(&self, path: &Path) -> Result<Option<Object>>;
 
@@ -190,6 +203,11 @@ pub trait Publisher: Output {
             Some(kept) => Ok(upload.is_kept(&kept)),
             None => Ok(self.head(path)?.is_some_and(|file| upload.made(&file))),
         }
+    }
+
+    /// [`has`](Self::has), and the bytes are those that were sent: read, in a place that cannot tell otherwise.
+    fn proves(&self, upload: &Upload) -> Result<bool> {
+        self.has(upload)
     }
 
     /// Makes the file, at once. Fails where there is no such upload, and no file that it made.
@@ -222,6 +240,11 @@ pub trait Publisher: Output {
         Ok(())
     }
 
+    /// Gives a file or a directory another name, at once; false where the place cannot do so.
+    fn rename(&self, _from: &Path, _to: &Path) -> Result<bool> {
+        Ok(false)
+    }
+
     /// Makes a directory, with those above it, in a place that has such: elsewhere it is the beginning of names.
     fn make_directory(&self, _path: &Path) -> Result<()> {
         Ok(())
@@ -237,6 +260,11 @@ pub trait Publisher: Output {
             Some(_) => self.delete(path),
             None => Ok(()),
         }
+    }
+
+    /// Makes the names in a directory durable, where the place does not do so by itself.
+    fn sync_names(&self, _directory: &Path) -> Result<()> {
+        Ok(())
     }
 
     /// Removes what was made for uploads to a location, or below it, where nothing needs it any more.
@@ -292,6 +320,15 @@ pub trait LocalDisk: Output {
 
     /// Removes a file, or a directory and all in it. Nothing there is no error.
     fn remove(&self, path: &Path) -> Result<()>;
+
+    /// Removes a file, or a directory that has nothing in it. Nothing there is no error; that it has something, neither.
+    fn remove_if_empty(&self, path: &Path) -> Result<()> {
+        let found = self.stat(path)?;
+        match found.is_some_and(|found| found.kind == FileKind::Directory) {
+            true if !self.list(path)?.is_empty() => Ok(()),
+            _ => self.remove(path),
+        }
+    }
 
     /// Removes all in a directory but the file of this name. Nothing there is no error; of a link nothing goes.
     fn remove_all_but(&self, directory: &Path, kept: &str) -> Result<()> {
@@ -371,8 +408,22 @@ pub trait ReadFile: Send + Sync + Debug {
     /// Whether a read is a request over a network: its reply comes late, however little was asked for, and many come
     /// in the time of one.
     fn is_far(&self) -> bool {
-        false
+        self.far().is_some()
     }
+
+    /// What is known of such a file.
+    fn far(&self) -> Option<Far> {
+        None
+    }
+}
+
+/// What is known of a file that is read over a network.
+#[derive(Debug, Clone)]
+pub struct Far {
+    /// Its length.
+    pub bytes: u64,
+    /// What its readers may hold of it before they want it.
+    pub memory: Arc<WindowMemory>,
 }
 
 /// A file open for writing.
@@ -385,6 +436,12 @@ pub trait WriteFile: Send + Sync + Debug {
 
     /// Makes room for so many bytes, which is the file's length then; where a store knows nothing of that, nothing.
     fn reserve(&self, _bytes: u64) -> Result<()> {
+        Ok(())
+    }
+
+    /// Gives back what was reserved behind so many bytes, which is the file's length then; where a store reserves nothing,
+    /// nothing.
+    fn cut(&self, _bytes: u64) -> Result<()> {
         Ok(())
     }
 

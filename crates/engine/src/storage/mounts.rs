@@ -9,7 +9,7 @@
 //! | a lock tells whether a job lives | the lock's file names its process, too (`lock.rs`) |
 //! | what is removed is gone | open files stay under other names, until they are closed (`removal.rs`) |
 //!
-//! Ranges of one file are written by tasks of one machine only, so that no page is written by two clients. What a reader
+//! Ranges of one file are written by tasks of one machine only, so that no page is written by two clients (`shared.rs`). What a reader
 //! elsewhere sees, and when, is the mount's own: docs/guide/places.md.
 
 use std::fmt;

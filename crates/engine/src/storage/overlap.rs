@@ -144,7 +144,7 @@ impl OverlappedWriter {
     pub fn room(&mut self, bytes: usize) -> Result<&mut [u8]> {
         debug_assert!(bytes + BLOCK_BYTES <= self.buffer.len());
         if self.range.end + bytes > self.buffer.len() {
-            self.send_blocks()?;
+            self.send_blocks(self.range.end)?;
         }
         Ok(&mut self.buffer[self.range.end..])
     }
@@ -166,6 +166,21 @@ impl OverlappedWriter {
         &self.buffer[self.range.end - bytes..self.range.end]
     }
 
+    /// Puts `with`, which is shorter, in the place of the first `bytes` of the last `pending` bytes; what is behind them
+    /// moves up.
+    pub fn shorten(&mut self, pending: usize, bytes: usize, with: &[u8]) {
+        let start = self.range.end - pending;
+        let behind = start + bytes..self.range.end;
+        self.buffer[start..start + with.len()].copy_from_slice(with);
+        self.buffer.copy_within(behind, start + with.len());
+        self.range.end -= bytes - with.len();
+    }
+
+    /// Sends on what is before the last `kept` bytes, which stay in the buffer, whatever has to move for it.
+    pub fn send_before(&mut self, kept: usize) -> Result<()> {
+        self.send_blocks(self.range.end - kept)
+    }
+
     /// Memory and file agree modulo a block, so that whole blocks of one are whole blocks of the other.
     fn start_at(&mut self, offset: u64) {
         let within = offset as usize % BLOCK_BYTES;
@@ -173,10 +188,10 @@ impl OverlappedWriter {
         self.range = within..within;
     }
 
-    /// Sends the whole blocks of the buffer; what is behind them moves to the next buffer.
+    /// Sends the whole blocks of the buffer up to `end`; what is behind them moves to the next buffer.
     #[cold]
-    fn send_blocks(&mut self) -> Result<()> {
-        let cut = self.range.end / BLOCK_BYTES * BLOCK_BYTES;
+    fn send_blocks(&mut self, end: usize) -> Result<()> {
+        let cut = end / BLOCK_BYTES * BLOCK_BYTES;
         self.carry.clear();
         self.carry
             .extend_from_slice(&self.buffer[cut..self.range.end]);

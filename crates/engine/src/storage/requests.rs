@@ -1,11 +1,16 @@
 //! How many requests were sent to stores, how many of them again, and how many a store refused as too many.
 //!
 //! Each process counts its own; worker processes tell the job's process with each task that ends. Jobs that run at the same
-//! time in one process count each other's.
+//! time in one process count each other's. What else they share is here, too: what ends them before they are answered
+//! ([`Stop`]), and the memory for what is read ahead ([`WindowMemory`]).
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
+
+use super::stop::Stop;
+use super::window::WindowMemory;
 
 /// The counters of a process.
 #[derive(Debug, Default)]
@@ -13,6 +18,10 @@ pub struct Requests {
     sent: AtomicU64,
     retried: AtomicU64,
     throttled: AtomicU64,
+    /// When they are to end unanswered.
+    pub stop: Stop,
+    /// What readers may hold of answers that they do not want yet.
+    pub memory: Arc<WindowMemory>,
 }
 
 /// What they say.

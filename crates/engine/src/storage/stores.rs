@@ -1,7 +1,7 @@
 //! All stores of a job: a location's scheme says which one.
 //!
 //! ```text
-//!   data/a, file:///a   ──▶ the disk of this machine (or what a test has in its place)
+//!   data/a, file:///a   ──▶ the disk of this machine (or what a test has in its place); or a directory that machines share
 //!   s3://bucket/a       ──▶ S3, or a server that speaks as it does
 //!   hdfs://host/a       ──▶ HDFS
 //!   objects:///dir/a    ──▶ an object store kept in a directory
@@ -26,6 +26,7 @@ use super::objects::s3::{self, S3, Settings};
 use super::objects::{ObjectStore, Objects};
 use super::options::StoreOptions;
 use super::requests::Requests;
+use super::shared::{SharedDisk, SharedOutputs};
 use super::wire::Wire;
 use super::{Caching, Caps, LocalDisk, Output, Publisher, ReadFile, Stat, WriteFile};
 use crate::error::{Error, Kind, Result};
@@ -34,6 +35,8 @@ use crate::error::{Error, Kind, Result};
 #[derive(Debug, Clone)]
 pub struct Stores {
     disk: Arc<dyn LocalDisk>,
+    /// The same disk, where tasks on several machines write outputs at paths.
+    shared: Option<SharedDisk>,
     s3: ObjectStore,
     hdfs: Hdfs,
     directory: ObjectStore,
@@ -61,7 +64,7 @@ impl Stores {
             disk,
             Faults::default(),
             Settings::default(),
-            Hdfs::default(),
+            hdfs::Settings::default(),
         )
     }
 
@@ -70,13 +73,15 @@ impl Stores {
         disk: Arc<dyn LocalDisk>,
         faults: Faults,
         settings: Settings,
-        hdfs: Hdfs,
+        hdfs: hdfs::Settings,
     ) -> Arc<Self> {
-        let (wire, requests) = (Arc::new(Wire::default()), Arc::default());
+        let requests = Arc::<Requests>::default();
+        let wire = Arc::new(Wire::new(&StoreOptions::default(), Arc::clone(&requests)));
         Arc::new(Stores {
             disk,
+            shared: None,
             s3: store_of(S3::new(settings.clone(), wire.clone()), faults, &requests),
-            hdfs,
+            hdfs: Hdfs::new(hdfs, Arc::clone(&requests)),
             directory: store_of(Directory, faults, &requests),
             http: Http::new(wire, Arc::clone(&requests)),
             requests,
@@ -92,7 +97,7 @@ impl Stores {
         if options.is_empty() {
             return Arc::new(same);
         }
-        let wire = Arc::new(Wire::new(options));
+        let wire = Arc::new(Wire::new(options, Arc::clone(&self.requests)));
         let s3 = S3::new(self.settings.with(options), wire.clone());
         Arc::new(Stores {
             s3: store_of(s3, self.faults, &self.requests),
@@ -101,7 +106,7 @@ impl Stores {
         })
     }
 
-    /// The requests that object stores and HTTP servers were sent by this process.
+    /// The requests that object stores and HTTP servers were sent by this process, and what those share.
     pub fn requests(&self) -> &Requests {
         &self.requests
     }
@@ -113,6 +118,40 @@ impl Stores {
             hdfs: self.hdfs.with_blocks(blocks),
             ..self.clone()
         })
+    }
+
+    /// The same stores, where outputs at paths are written so: by tasks on several machines, if it is said how.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use gristmill_engine::storage::{Caps, local::Local, shared::SharedOutputs, stores::Stores};
+    /// let stores = Stores::new(Arc::new(Local));
+    /// let shared = stores.with_shared_outputs(Some(SharedOutputs { sync: true }));
+    /// assert_eq!([stores, shared].map(|stores| stores.caps(&"/data/out".into())), [Caps::Ranges, Caps::Whole]);
+    /// ```
+    #[must_use]
+    pub fn with_shared_outputs(&self, outputs: Option<SharedOutputs>) -> Arc<Self> {
+        let shared = outputs.map(|outputs| SharedDisk::new(Arc::clone(&self.disk), outputs));
+        Arc::new(Stores {
+            shared,
+            ..self.clone()
+        })
+    }
+
+    /// The same stores with another disk.
+    #[must_use]
+    pub fn on_disk(&self, disk: Arc<dyn LocalDisk>) -> Arc<Self> {
+        let outputs = self.shared_outputs();
+        let same = Stores {
+            disk,
+            ..self.clone()
+        };
+        same.with_shared_outputs(outputs)
+    }
+
+    /// How outputs at paths are written, if tasks on several machines write them.
+    pub fn shared_outputs(&self) -> Option<SharedOutputs> {
+        self.shared.as_ref().map(SharedDisk::outputs)
     }
 
     /// The default file system of Hadoop's configuration, where it is one of HDFS.
@@ -131,7 +170,10 @@ impl Stores {
     /// No store has its scheme.
     pub fn resolve<'l>(&self, location: &'l Location) -> Result<(&dyn Output, &'l Path)> {
         let store: &dyn Output = match location.scheme() {
-            None => &*self.disk,
+            None => match &self.shared {
+                Some(shared) => shared,
+                None => &*self.disk,
+            },
             Some(s3::SCHEME) => &self.s3,
             Some(hdfs::SCHEME) => &self.hdfs,
             Some(directory::SCHEME) => &self.directory,
@@ -181,11 +223,12 @@ impl Stores {
 
     /// The place of a location, if files appear there when a committer completes them.
     pub fn publisher(&self, location: &Location) -> Option<&dyn Publisher> {
-        match location.scheme()? {
-            s3::SCHEME => Some(&self.s3),
-            hdfs::SCHEME => Some(&self.hdfs),
-            directory::SCHEME => Some(&self.directory),
-            _ => None,
+        match location.scheme() {
+            None => self.shared.as_ref().map(|shared| shared as _),
+            Some(s3::SCHEME) => Some(&self.s3),
+            Some(hdfs::SCHEME) => Some(&self.hdfs),
+            Some(directory::SCHEME) => Some(&self.directory),
+            Some(_) => None,
         }
     }
 
@@ -280,11 +323,11 @@ fn store_of(
     faults: Faults,
     requests: &Arc<Requests>,
 ) -> ObjectStore {
-    let requests = Arc::clone(requests);
+    let (requests, memory) = (Arc::clone(requests), Arc::clone(&requests.memory));
     let objects: Arc<dyn Objects> = if faults == Faults::default() {
         Arc::new(Retried::new(objects, requests))
     } else {
         Arc::new(Retried::new(Unreliable::new(objects, faults), requests))
     };
-    ObjectStore::new(objects)
+    ObjectStore::new(objects).reading_into(memory)
 }

@@ -2,17 +2,21 @@
 //!
 //! ```text
 //!   listing, HEAD ── ETag ──▶ Stat (128 bits of it) ── task ──▶ Version ── first reply: is it? ──▶ its ETag is known
+//!                               └─ FoundVersion, in splits that travel as JSON ──▶ Stat
 //!                                                                       ── later requests: only if it still is
 //! ```
 //!
 //! So a file that a listing found is opened without a request, in any process, and what is known of it has a fixed length.
 //! The rule that must hold: bytes of two versions are never mixed.
 
+use std::fmt;
+use std::str::FromStr;
 use std::sync::OnceLock;
 
 use md5::{Digest, Md5};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::Stat;
+use super::{FileKind, Stat};
 
 /// The version that is read.
 #[derive(Debug)]
@@ -70,5 +74,78 @@ impl Version {
                 is_it
             }
         }
+    }
+}
+
+/// What a job found of a remote file beside its length, and its tasks open it with. In JSON it is a text: time, then identity.
+///
+/// ```
+/// use gristmill_engine::storage::version::FoundVersion;
+/// use gristmill_engine::storage::{FileKind, Stat};
+/// let found = Stat { kind: FileKind::File, bytes: 9, modified_ns: -7, identity: (0, u64::MAX) };
+/// let version = FoundVersion::of(&found);
+/// assert_eq!(serde_json::to_string(&version)?, r#""-7.0.18446744073709551615""#);
+/// assert_eq!("-7.0.18446744073709551615".parse(), Ok(version));
+/// assert_eq!(version.stat(9), found);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FoundVersion {
+    modified_ns: i128,
+    identity: (u64, u64),
+}
+
+impl FoundVersion {
+    /// The version that a store spoke of.
+    pub fn of(found: &Stat) -> Self {
+        FoundVersion {
+            modified_ns: found.modified_ns,
+            identity: found.identity,
+        }
+    }
+
+    /// What was found of the file, which had so many bytes.
+    pub fn stat(&self, bytes: u64) -> Stat {
+        Stat {
+            kind: FileKind::File,
+            bytes,
+            modified_ns: self.modified_ns,
+            identity: self.identity,
+        }
+    }
+}
+
+impl fmt::Display for FoundVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (first, second) = self.identity;
+        write!(f, "{}.{first}.{second}", self.modified_ns)
+    }
+}
+
+impl FromStr for FoundVersion {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut parts = text.splitn(3, '.');
+        let mut found = || {
+            Some(FoundVersion {
+                modified_ns: parts.next()?.parse().ok()?,
+                identity: (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?),
+            })
+        };
+        found().ok_or("a version is a time and two numbers, with points between them")
+    }
+}
+
+impl Serialize for FoundVersion {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for FoundVersion {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
     }
 }

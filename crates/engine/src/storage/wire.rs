@@ -5,23 +5,25 @@
 //!                          the threads of one runtime keep the connections of the process
 //! ```
 //!
-//! The runtime starts with the first request of the process that makes it; a fork of that process starts its own. Every
-//! request has a time limit.
+//! Who is trusted and how a server is reached is its [`Way`]. The runtime starts with the first request of the process that makes it; a fork of that process starts its own. Every
+//! request has a time limit, and ends with the jobs that run ([`Stop`](super::stop::Stop)).
 
-use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
 use http::{HeaderMap, StatusCode};
-use object_store::ClientOptions;
-use object_store::client::{
-    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, ReqwestConnector,
-};
+use object_store::client::{HttpClient, HttpError, HttpErrorKind, HttpRequest};
+use reqwest::redirect::Policy;
 use tokio::runtime::Runtime;
 
 use super::options::StoreOptions;
 use super::per_process::PerProcess;
+use super::requests::Requests;
+use super::stop::Waited;
+use super::trust::{Bundle, Distrust};
 use crate::error::{Error, Kind, Result};
 
 /// A connection that is not there by then will not come.
@@ -46,6 +48,7 @@ const REPLY_BYTES_MAX: usize = 64 << 20;
 pub struct Wire {
     open: PerProcess<Result<Connections>>,
     limits: Limits,
+    requests: Arc<Requests>,
     /// Requests that are under way, where there is a limit.
     under_way: UnderWay,
 }
@@ -93,9 +96,28 @@ struct Connections {
     runtime: Runtime,
     /// How long a connection may take to be there.
     connect: Duration,
-    /// Without TLS: a machine that has no certificates needs none.
-    plain: OnceLock<Result<HttpClient>>,
-    safe: OnceLock<Result<HttpClient>>,
+    /// By whether they go without TLS, and by their way.
+    clients: Mutex<BTreeMap<(bool, Way), HttpClient>>,
+}
+
+/// How a server is reached.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Way {
+    /// The certificates that are trusted in place of those of the system.
+    pub bundle: Option<Bundle>,
+    /// Whether it is told secrets to give credentials for them: it passes nobody on to another server, and without TLS no proxy
+    /// is between.
+    pub gives_credentials: bool,
+}
+
+impl Way {
+    /// To a server that is told a secret: straight, and nowhere else.
+    pub fn with_secrets() -> Self {
+        Way {
+            bundle: None,
+            gives_credentials: true,
+        }
+    }
 }
 
 /// What a server answered.
@@ -116,17 +138,34 @@ pub enum Broken {
     Here(Error),
     /// There was no answer, or not all of it.
     There(String),
+    /// The jobs of this process are to end.
+    Stopped,
+    /// The server did not prove its name.
+    Untrusted(Distrust),
 }
 
 impl Wire {
-    /// With the limits that `options` give.
-    pub fn new(options: &StoreOptions) -> Self {
+    /// With the limits that `options` give; `requests` says when they are to end.
+    pub fn new(options: &StoreOptions, requests: Arc<Requests>) -> Self {
         let usual = Limits::default();
         Wire {
             limits: Limits {
                 connect: options.connect_limit().unwrap_or(usual.connect),
                 request: options.request_limit().unwrap_or(usual.request),
                 at_once: options.requests_at_once(),
+            },
+            requests,
+            ..Wire::default()
+        }
+    }
+
+    /// With these limits: of a connection, of a request, and of requests at once.
+    pub fn with_limits(connect: Duration, request: Duration, at_once: Option<usize>) -> Self {
+        Wire {
+            limits: Limits {
+                connect,
+                request,
+                at_once,
             },
             ..Wire::default()
         }
@@ -145,32 +184,37 @@ impl Wire {
 
     /// Waits for what makes its own requests.
     pub fn wait<T>(&self, work: impl Future<Output = T>) -> Result<T> {
-        Ok(self.connections()?.runtime.block_on(work))
+        let limited = self.requests.stop.limited(REQUEST_LIMIT, work);
+        match self.connections()?.runtime.block_on(limited) {
+            Waited::Done(done) => Ok(done),
+            Waited::Late(limit) => Err(failed(&late(limit))),
+            Waited::Stopped => Err(Error::cancelled()),
+        }
     }
 
-    /// Sends a request, and waits. What a reply of a range has goes to the `buffer`, if there is one.
+    /// Sends a request this way, and waits. What a reply of a range has goes to the `buffer`, if there is one.
     pub fn send(
         &self,
+        way: &Way,
         request: HttpRequest,
         buffer: &mut [u8],
         limit: Duration,
     ) -> Result<Reply, Broken> {
         let open = self.connections().map_err(Broken::Here)?;
         let is_plain = request.uri().scheme_str() == Some("http");
-        let http = open.client(is_plain).map_err(Broken::Here)?;
-        let exchange = async { tokio::time::timeout(limit, exchange(http, request, buffer)).await };
+        let http = open.client(is_plain, way).map_err(Broken::Here)?;
+        let stop = &self.requests.stop;
+        let exchange = async { stop.limited(limit, exchange(&http, request, buffer)).await };
         let exchange = || open.runtime.block_on(exchange);
         let done = match self.limits.at_once {
             Some(most) => self.under_way.during(most, exchange),
             None => exchange(),
         };
         match done {
-            Ok(Ok(reply)) => Ok(reply),
-            Ok(Err(error)) => Err(Broken::There(what_broke(&error))),
-            Err(_elapsed) => {
-                let message = format!("it did not answer within {} s", limit.as_secs());
-                Err(Broken::There(message))
-            }
+            Waited::Done(Ok(reply)) => Ok(reply),
+            Waited::Done(Err(error)) => Err(what_broke(&error)),
+            Waited::Late(limit) => Err(Broken::There(late(limit))),
+            Waited::Stopped => Err(Broken::Stopped),
         }
     }
 }
@@ -188,28 +232,44 @@ impl Connections {
         Ok(Connections {
             runtime,
             connect,
-            plain: OnceLock::new(),
-            safe: OnceLock::new(),
+            clients: Mutex::default(),
         })
     }
 
-    fn client(&self, is_plain: bool) -> Result<&HttpClient> {
-        let place = if is_plain { &self.plain } else { &self.safe };
-        let client = place.get_or_init(|| {
-            let options = ClientOptions::new()
-                .with_allow_http(is_plain)
-                .with_no_system_certificates(is_plain)
-                .with_http1_only()
-                .with_connect_timeout(self.connect)
-                .with_timeout_disabled()
-                .with_pool_idle_timeout(IDLE_LIMIT);
-            let http = ReqwestConnector::default().connect(&options);
-            http.map_err(|error| {
-                failed(&error).advise("install the certificates of this system (ca-certificates)")
-            })
-        });
-        client.as_ref().map_err(Clone::clone)
+    fn client(&self, is_plain: bool, way: &Way) -> Result<HttpClient> {
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (is_plain, way.clone());
+        if let Some(client) = clients.get(&key) {
+            return Ok(client.clone());
+        }
+        let mut builder = reqwest::Client::builder()
+            .user_agent(concat!("gristmill/", env!("CARGO_PKG_VERSION")))
+            .http1_only()
+            .connect_timeout(self.connect)
+            .pool_idle_timeout(IDLE_LIMIT);
+        if is_plain {
+            // Without TLS a machine that has no certificates needs none.
+            builder = builder.tls_certs_only([]);
+        } else if let Some(bundle) = &way.bundle {
+            builder = builder.tls_certs_only(bundle.read()?);
+        }
+        if way.gives_credentials {
+            builder = builder.redirect(Policy::none());
+        }
+        if way.gives_credentials && is_plain {
+            builder = builder.no_proxy();
+        }
+        let made = builder.build().map_err(|error| {
+            failed(&error).advise("install the certificates of this system (ca-certificates)")
+        })?;
+        let client = HttpClient::new(made);
+        clients.insert(key, client.clone());
+        Ok(client)
     }
+}
+
+fn late(limit: Duration) -> String {
+    format!("it did not answer within {} s", limit.as_secs())
 }
 
 /// Has TLS by ring in this process, which must be so before the first client is made.
@@ -254,16 +314,19 @@ async fn exchange(
     })
 }
 
-fn what_broke(error: &HttpError) -> String {
+fn what_broke(error: &HttpError) -> Broken {
+    if let Some(distrust) = Distrust::of(error) {
+        return Broken::Untrusted(distrust);
+    }
     let mut cause: &dyn std::error::Error = error;
     while let Some(inner) = cause.source() {
         cause = inner;
     }
-    match error.kind() {
+    Broken::There(match error.kind() {
         HttpErrorKind::Connect => format!("it cannot be reached: {cause}"),
         HttpErrorKind::Timeout => "it took too long to answer".to_owned(),
         _ => format!("the connection broke: {cause}"),
-    }
+    })
 }
 
 /// A header's text.

@@ -10,12 +10,14 @@
 //! `JobShared` and a `Node`.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
 use super::attempt::AttemptId;
+use super::runs::AgentFolders;
 use super::user::executor::UserTaskExecutor;
 use super::user::failed::Failures;
 use crate::budget::Budget;
@@ -24,7 +26,7 @@ use crate::map::MapOutput;
 use crate::order::scatter::Staging;
 use crate::record::arena::{Arena, file_starts};
 use crate::reduce::ReduceScratch;
-use crate::spill::{SpillScratch, Stream};
+use crate::spill::{SpillScratch, SpilledRun, Stream};
 use crate::storage::hdfs::Blocks;
 use crate::storage::input::InputFile;
 use crate::storage::location::Location;
@@ -32,6 +34,7 @@ use crate::storage::objects::part_bytes;
 use crate::storage::objects::sending::{PARTS_AT_ONCE, Sending};
 use crate::storage::options::StoreOptions;
 use crate::storage::overlap::Buffers;
+use crate::storage::shared::SharedOutputs;
 use crate::storage::stores::Stores;
 use crate::storage::{LocalDisk, WriteFile};
 
@@ -56,6 +59,8 @@ pub struct JobShared {
     pub failures: Option<Failures>,
     /// How its stores are reached.
     pub store_options: StoreOptions,
+    /// How outputs at paths are written, if tasks on several machines write them.
+    pub shared_outputs: Option<SharedOutputs>,
 }
 
 /// What a machine has for the tasks of a job.
@@ -69,6 +74,8 @@ pub struct Node {
     pub budget: Budget,
     /// What runs user code, in jobs that have some.
     pub executor: Option<Arc<dyn UserTaskExecutor>>,
+    /// Where tasks write, on a machine of a cluster; elsewhere the plan says it.
+    pub places: Option<AgentFolders>,
 }
 
 impl Node {
@@ -79,7 +86,26 @@ impl Node {
             store,
             budget,
             executor: None,
+            places: None,
         }
+    }
+
+    /// Where tasks write runs on this machine, where a plan says so.
+    pub(super) fn run_folders<'n>(&'n self, planned: &'n [PathBuf]) -> &'n [PathBuf] {
+        self.places.as_ref().map_or(planned, |places| &places.runs)
+    }
+
+    /// Gives runs the names by which tasks on all machines find them.
+    pub(super) fn name_runs(&self, runs: &mut [SpilledRun]) {
+        if let Some(places) = &self.places {
+            runs.iter_mut().for_each(|run| places.name(run));
+        }
+    }
+
+    /// The same with other places for what tasks write.
+    #[must_use]
+    pub fn with_places(self, places: Option<AgentFolders>) -> Self {
+        Node { places, ..self }
     }
 
     /// The same with runs in another store.
@@ -198,6 +224,15 @@ impl TaskContext {
     /// Whether input is read from streams.
     pub fn reads_streams(&self) -> bool {
         matches!(&self.process, InProcess::Streams { inputs, .. } if !inputs.is_empty())
+    }
+
+    /// Whether its tasks need what only this process has.
+    pub fn needs_this_process(&self) -> bool {
+        match &self.process {
+            InProcess::Nothing => false,
+            InProcess::Memory(_) => true,
+            InProcess::Streams { inputs, output } => !inputs.is_empty() || output.is_some(),
+        }
     }
 
     /// How parts of a file of `bytes` bytes, or of several as long, are sent: several at once, where it is an upload and

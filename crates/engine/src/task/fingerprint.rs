@@ -10,6 +10,7 @@ use std::path::Path;
 
 use super::ranges::RangeSpec;
 use super::runs::RunPlan;
+use crate::sorted_run::RunCompression;
 
 /// Borders that are looked at: all of them come from one sample, so that a few tell two plans apart, and a job of
 /// many tasks does not spend its time on this.
@@ -30,10 +31,19 @@ impl Fingerprint {
         write!(self, "{:?} ", path.file_name())
     }
 
+    /// How runs are compressed: those of a job that wants them otherwise are made again.
+    pub(super) fn compression(&mut self, compression: RunCompression) -> fmt::Result {
+        match compression {
+            RunCompression::None => Ok(()),
+            _ => write!(self, "{} ", compression.name()),
+        }
+    }
+
     /// How runs are made.
     pub(super) fn plan(&mut self, plan: &RunPlan) -> fmt::Result {
         let count = plan.borders.len();
         write!(self, "{:?} {} {count} ", plan.shape, plan.unique)?;
+        self.compression(plan.compression)?;
         let step = count.div_ceil(LOOKED_AT).max(1);
         let mut some = plan.borders.iter().step_by(step).chain(plan.borders.last());
         some.try_for_each(|border| write!(self, "{border:?}"))
@@ -88,6 +98,7 @@ mod tests {
             }],
             places: vec![place.into()],
             buffer_bytes: 1,
+            compression: Default::default(),
             needed: MemoryModel::default(),
         })
     }
@@ -148,6 +159,8 @@ mod tests {
                 places: vec![folder.into()],
                 chunk_bytes: 1,
                 buffer_bytes: 1,
+                ahead_bytes: 0,
+                compression: Default::default(),
                 attempts: folder.into(),
                 uploads_to: None,
             });

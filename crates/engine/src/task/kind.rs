@@ -7,6 +7,7 @@ use super::attempt::Attempt;
 use super::checkpoint::Checkpoint;
 use super::context::{Scratch, TaskContext};
 use super::fingerprint::Fingerprint;
+use super::runs::MergeRun;
 use super::spent::Spent;
 use crate::error::Result;
 use crate::spill::SpilledRun;
@@ -51,6 +52,11 @@ pub trait TaskKind: Debug {
         None
     }
 
+    /// How many runs it reads a segment of, to merge them.
+    fn segments_read(&self) -> usize {
+        0
+    }
+
     /// Whether it runs user code.
     fn runs_user_code(&self) -> bool {
         false
@@ -65,6 +71,11 @@ pub trait TaskKind: Debug {
     /// a stream.
     fn writes_apart(&self) -> bool {
         true
+    }
+
+    /// The runs that it reads.
+    fn reads(&self) -> &[MergeRun] {
+        &[]
     }
 
     /// Whether the task uses up what other tasks made: to do it again, these have to be done again.

@@ -91,12 +91,20 @@ impl TaskKind for MergeSpec {
         Some(Side::Reduce)
     }
 
+    fn segments_read(&self) -> usize {
+        self.runs.len()
+    }
+
     fn stays_here(&self) -> bool {
         self.target == MergeTarget::Stream
     }
 
     fn writes_apart(&self) -> bool {
         false
+    }
+
+    fn reads(&self) -> &[MergeRun] {
+        &self.runs
     }
 
     fn uses_up(&self) -> bool {
@@ -237,6 +245,7 @@ mod tests {
             borders: Vec::new(),
             places: Vec::new(),
             buffer_bytes: 0,
+            compression: Default::default(),
             needed: MemoryModel::default(),
         };
         let spec = TaskSpec::Merge(MergeSpec {

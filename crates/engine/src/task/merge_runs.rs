@@ -14,7 +14,7 @@ use super::{
 };
 use crate::error::Result;
 use crate::record::shape::{Shape, ShapeKind};
-use crate::sorted_run::{RunHeader, RunWriter, file_bytes};
+use crate::sorted_run::{RunCompression, RunHeader, RunWriter, file_bytes_max};
 use crate::spill::{BucketSizes, SpilledRun, create_run};
 use crate::storage::overlap::OverlappedWriter;
 
@@ -50,9 +50,17 @@ impl TaskKind for MergeRunsSpec {
     fn counters(&self, run: &SpilledRun) -> Counters {
         vec![
             ("SPILLED_RECORDS", run.records),
-            ("FILE_BYTES_READ", run.bytes),
-            ("FILE_BYTES_WRITTEN", run.bytes),
+            ("FILE_BYTES_READ", run.stored_bytes),
+            ("FILE_BYTES_WRITTEN", run.stored_bytes),
         ]
+    }
+
+    fn segments_read(&self) -> usize {
+        self.runs.len()
+    }
+
+    fn reads(&self) -> &[MergeRun] {
+        &self.runs
     }
 
     fn uses_up(&self) -> bool {
@@ -102,12 +110,27 @@ fn merge_runs<S: Shape>(
     }
     let (bytes, records) = ends.last().copied().unwrap_or_default();
     let name = format!("run-{:05}-{}-merged", attempt.id.task, attempt.id.attempt);
-    let room = file_bytes(bytes, buckets as u64).unwrap_or(u64::MAX);
-    let (path, file) = create_run(&*context.node.runs, &plan.places, &name, room)?;
+    // Compressed, about as much as before: blocks that shrink less take more as they are written.
+    let stored_before: u64 = opened
+        .runs
+        .iter()
+        .map(|(run, _)| run.index().stored_bytes())
+        .sum();
+    let bytes_of = |compression| {
+        let most = file_bytes_max(compression, bytes, buckets as u64)?;
+        Some(match compression {
+            RunCompression::None => most,
+            _ => most - bytes.saturating_sub(stored_before),
+        })
+    };
+    let folders = context.node.run_folders(&plan.places);
+    let place = (folders, name.as_str(), plan.compression);
+    let (path, file, compression) = create_run(&*context.node.runs, place, bytes_of)?;
     let header = RunHeader {
         shape: plan.shape,
         job_id: context.job.job_id.clone(),
         number: spec.number,
+        compression,
     };
     let Scratch { merge, buffers, .. } = scratch;
     let written = OverlappedWriter::run(buffers, plan.buffer_bytes, |writer| {
@@ -124,16 +147,19 @@ fn merge_runs<S: Shape>(
         let _ = context.node.runs.remove(&path); // the attempt's own error is what counts
     }
     let index = written?;
-    Ok(SpilledRun {
+    let mut run = SpilledRun {
         path,
         longest: spec.runs.iter().map(|run| run.longest).max().unwrap_or(0),
         number: spec.number,
         records,
         bytes,
+        stored_bytes: index.stored_bytes(),
         records_read: records,
         bytes_read: bytes,
         checksum_read: checksum,
         index_crc: index.crc(),
         buckets: BucketSizes::of_run(plan.shape, &index),
-    })
+    };
+    context.node.name_runs(std::slice::from_mut(&mut run));
+    Ok(run)
 }

@@ -51,17 +51,17 @@ pub use merge::{MergeReport, MergeSpec, MergeTarget};
 pub use merge_runs::MergeRunsSpec;
 pub use ranges::{OutputFile, RangeSpec};
 pub use reduce::ReduceSpec;
-pub use runs::{MergeRun, RunPlan};
+pub use runs::{AgentFolders, MergeRun, RunPlan};
 pub use sample::SampleSpec;
 pub use sample_keys::SampleKeysSpec;
 pub use spec::{TaskReport, TaskSpec, run_task};
 pub use spent::Spent;
 pub use spill::{SpillInput, SpillSpec};
 pub use user::{
-    ExecutorKind, ExecutorSpec, FailedAt, Failures, Mapper, NativeExecutor, ProcessPoolExecutor,
-    SplitData, UserAttemptSpec, UserTaskExecutor, UserTaskFile, UserTaskKind, UserTaskReport,
-    UserTaskSplit, feed_of, group_mark, kinds, streaming,
+    ExecutorKind, ExecutorSpec, FailedAt, Failures, Here, Mapper, NativeExecutor,
+    ProcessPoolExecutor, SplitData, UserAttemptSpec, UserTaskExecutor, UserTaskFile, UserTaskKind,
+    UserTaskReport, UserTaskSplit, feed_of, group_mark, kinds, streaming,
 };
-pub use user_task::{UserTaskPlan, UserTaskSpec, crc_of};
+pub use user_task::{UserTaskPlan, UserTaskSpec};
 pub use validate::{VALIDATE_WORKER_BYTES, ValidateReport, ValidateSpec};
 pub use verify::verify;

@@ -9,8 +9,7 @@ use crate::budget::Reservation;
 use crate::error::Result;
 use crate::merge::{Segment, merge_bytes, merge_segments};
 use crate::record::shape::Shape;
-use crate::sorted_run::format::HEADER_BYTES;
-use crate::sorted_run::{self, RunFile};
+use crate::sorted_run::RunFile;
 use crate::storage::overlap::{Buffers, writer_bytes};
 
 /// How many records go by between two looks at whether to stop.
@@ -80,13 +79,10 @@ impl Opened {
         buckets: Range<usize>,
         spent: &mut Vec<(u32, Range<u64>)>,
     ) -> Result<()> {
-        let block = sorted_run::BLOCK_BYTES as u64;
         for (run, segment) in (0..).zip(self.segments(buckets)?) {
-            let Range { start, end } = segment.bytes;
-            let whole = start.next_multiple_of(block)..end / block * block;
+            let whole = segment.run.blocks_inside(&segment.bytes);
             if whole.start < whole.end {
-                let header = HEADER_BYTES as u64;
-                spent.push((run, header + whole.start..header + whole.end));
+                spent.push((run, whole));
             }
         }
         Ok(())

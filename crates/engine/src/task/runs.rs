@@ -1,4 +1,4 @@
-//! Sorted runs, as the specs of tasks name them: how they are made, and which are merged.
+//! Sorted runs, as the specs of tasks name them: how they are made, where, and which are merged.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::order::borders::Border;
 use crate::record::shape::ShapeKind;
+use crate::sorted_run::RunCompression;
 use crate::spill::{MemoryModel, SpilledRun};
+use crate::storage::agents::RunName;
 
 /// How runs are made and merged: the same for all tasks of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +25,8 @@ pub struct RunPlan {
     pub places: Vec<PathBuf>,
     /// Bytes of each buffer of a writer.
     pub buffer_bytes: usize,
+    /// How runs are compressed.
+    pub compression: RunCompression,
     /// What memory longer records would need.
     pub needed: MemoryModel,
 }
@@ -42,6 +46,45 @@ impl From<SpilledRun> for MergeRun {
         MergeRun {
             path: run.path,
             longest: run.longest,
+        }
+    }
+}
+
+/// Where the tasks of an agent write on its machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentFolders {
+    /// The agent's number.
+    pub agent: u32,
+    /// Where runs may be written, in order.
+    pub runs: Vec<PathBuf>,
+    /// The folder of the folders of attempts at user code.
+    pub attempts: PathBuf,
+}
+
+impl AgentFolders {
+    /// Gives a run that lies in one of the folders the name that it has on the cluster.
+    ///
+    /// ```
+    /// use gristmill_engine::spill::SpilledRun;
+    /// use gristmill_engine::task::AgentFolders;
+    /// let folders = AgentFolders { agent: 3, runs: vec!["/a".into(), "/b".into()], attempts: "/a/attempts".into() };
+    /// let mut run = SpilledRun { path: "/b/run-00000-0-0000".into(), ..SpilledRun::default() };
+    /// folders.name(&mut run);
+    /// assert_eq!(run.path.as_os_str(), "agent:3/1/run-00000-0-0000");
+    /// ```
+    pub fn name(&self, run: &mut SpilledRun) {
+        let mut folders = (0..).zip(&self.runs);
+        let named = folders.find_map(|(folder, path)| {
+            let name = run.path.strip_prefix(path).ok()?.to_str()?.to_owned();
+            let agent = self.agent;
+            Some(RunName {
+                agent,
+                folder,
+                name,
+            })
+        });
+        if let Some(named) = named {
+            run.path = named.path();
         }
     }
 }

@@ -15,6 +15,7 @@ use super::map::MapSpec;
 use super::merge::MergeSpec;
 use super::merge_runs::MergeRunsSpec;
 use super::reduce::ReduceSpec;
+use super::runs::MergeRun;
 use super::sample::SampleSpec;
 use super::sample_keys::SampleKeysSpec;
 use super::spent::Spent;
@@ -72,6 +73,11 @@ macro_rules! kinds {
                 match self { $(TaskSpec::$kind(task) => task.side(),)* }
             }
 
+            /// How many runs it reads a segment of, to merge them.
+            pub fn segments_read(&self) -> usize {
+                match self { $(TaskSpec::$kind(task) => task.segments_read(),)* }
+            }
+
             /// Whether it runs user code.
             pub fn runs_user_code(&self) -> bool {
                 match self { $(TaskSpec::$kind(task) => task.runs_user_code(),)* }
@@ -85,6 +91,11 @@ macro_rules! kinds {
             /// Whether two attempts may run at once.
             pub fn writes_apart(&self) -> bool {
                 match self { $(TaskSpec::$kind(task) => task.writes_apart(),)* }
+            }
+
+            /// The runs that it reads.
+            pub fn reads(&self) -> &[MergeRun] {
+                match self { $(TaskSpec::$kind(task) => task.reads(),)* }
             }
 
             /// Whether it uses up what other tasks made.
@@ -184,6 +195,13 @@ impl TaskReport {
     pub fn leftovers(&self) -> Vec<Spent> {
         let runs = self.runs().iter();
         runs.map(|run| Spent::whole(&run.path)).collect()
+    }
+
+    /// Forgets what user code printed, which is in the job's log.
+    pub fn forget_printed(&mut self) {
+        if let TaskReport::User(report) = self {
+            report.printed = Printed::default();
+        }
     }
 }
 

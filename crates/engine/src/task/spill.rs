@@ -68,7 +68,7 @@ impl TaskKind for SpillSpec {
             ("SPILLED_RECORDS", sum(|run| run.records)),
             ("SPILLED_RUNS", runs.len() as u64),
             ("FILE_BYTES_READ", sum(|run| run.bytes_read)),
-            ("FILE_BYTES_WRITTEN", sum(|run| run.bytes)),
+            ("FILE_BYTES_WRITTEN", sum(|run| run.stored_bytes)),
         ]
     }
 
@@ -114,13 +114,14 @@ fn run_shape<S: Shape>(
         typical_bytes: spec.typical_bytes,
         needed: spec.runs.needed,
         buffer_bytes: spec.runs.buffer_bytes,
+        compression: spec.runs.compression,
         job_id: &context.job.job_id,
-        places: &spec.runs.places,
+        places: context.node.run_folders(&spec.runs.places),
     };
     let progress = |bytes| attempt.progress(bytes);
     let name = format!("{:05}-{}", attempt.id.task, attempt.id.attempt);
     let (runs, scratch) = (&*context.node.runs, &mut scratch.spill);
-    match &spec.input {
+    let spilled = match &spec.input {
         SpillInput::Ranges(pieces) => {
             let pieces = UnreadRanges::new(
                 &context.node.store,
@@ -135,5 +136,9 @@ fn run_shape<S: Shape>(
             // What this attempt has read is lost with it: another one would go on behind that.
             spill_stream(&plan, runs, stream, &name, scratch, &progress).map_err(Error::final_error)
         }
-    }
+    };
+    spilled.map(|mut runs| {
+        context.node.name_runs(&mut runs);
+        runs
+    })
 }

@@ -10,7 +10,7 @@
 //! them there itself, and its report has the uploads.
 
 use std::fmt::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -19,19 +19,17 @@ use super::checkpoint::{name_of, names_of_runs};
 use super::input::of_files;
 use super::user::spec::{UserAttemptSpec, UserTaskKind, UserTaskReport};
 use super::{
-    Attempt, AttemptId, Checkpoint, Counters, Fingerprint, Scratch, Side, TaskContext, TaskKind,
-    With,
+    Attempt, AttemptId, Checkpoint, Counters, Fingerprint, MergeRun, Scratch, Side, TaskContext,
+    TaskKind, With,
 };
 use crate::commit::send_file;
 use crate::error::{Error, Result};
+use crate::sorted_run::RunCompression;
 use crate::spill::SpilledRun;
+use crate::storage::crc::crc_of;
 use crate::storage::location::Location;
 use crate::storage::objects::Upload;
-use crate::storage::{Caching, FileKind, Store};
 use crate::worker::Printed;
-
-/// Bytes that are read at once.
-const READ_BYTES: usize = 1 << 20;
 
 /// A task of user code.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -55,6 +53,10 @@ pub struct UserTaskPlan {
     pub chunk_bytes: usize,
     /// Bytes of each buffer of a writer of runs.
     pub buffer_bytes: usize,
+    /// Memory for what is read ahead of a far input.
+    pub ahead_bytes: u64,
+    /// How runs are compressed.
+    pub compression: RunCompression,
     /// The folder of the attempts' folders.
     #[serde(with = "crate::names")]
     pub attempts: PathBuf,
@@ -74,6 +76,8 @@ impl UserTaskSpec {
             places: plan.places.clone(),
             chunk_bytes: plan.chunk_bytes,
             buffer_bytes: plan.buffer_bytes,
+            ahead_bytes: plan.ahead_bytes,
+            compression: plan.compression,
             output: plan.attempts.join(format!("{task}-{attempt}")),
             work: self.work.clone(),
         }
@@ -96,9 +100,12 @@ impl UserTaskSpec {
         for file in &mut report.files {
             let from = report.folder.join(&file.name);
             let to = output.join(&file.name);
-            let upload = send_file(stores, (&from, &to), sending.as_ref(), &|| {
-                attempt.progress(0)
-            })?;
+            let upload = send_file(
+                stores,
+                (&Location::from(from.clone()), &to),
+                sending.as_ref(),
+                &|| attempt.progress(0),
+            )?;
             if context.job.checkpoint_outputs {
                 file.crc = Some(upload.crc()); // as of a file that stays here
             }
@@ -116,11 +123,15 @@ impl TaskKind for UserTaskSpec {
         *scratch = Scratch::default(); // the buffers of merges before: it has a memory of its own
         let work = context.node.executor.as_ref();
         let work = work.ok_or_else(|| Error::bug("run a task", "the job has no executor"))?;
-        let told = self.attempt(&context.job.job_id, attempt.id);
+        let mut told = self.attempt(&context.job.job_id, attempt.id);
+        if let Some(places) = &context.node.places {
+            told.write_to(places);
+        }
         let _memory = context
             .node
             .budget
-            .reserve("user code", told.chunk_bytes as u64)?;
+            .reserve("user code", told.chunk_bytes as u64 + told.ahead_bytes)?;
+        let _ahead = context.node.store.requests().memory.share(told.ahead_bytes);
         let ran = work.run(&told, attempt);
         let mut report = ran.map_err(|error| match &context.job.failures {
             Some(failures) => {
@@ -129,6 +140,7 @@ impl TaskKind for UserTaskSpec {
             }
             None => error,
         })?;
+        context.node.name_runs(&mut report.runs);
         report.folder = told.output;
         self.send_files(&mut report, (context, attempt))?;
         if context.job.checkpoint_outputs {
@@ -154,7 +166,7 @@ impl TaskKind for UserTaskSpec {
     }
 
     fn counters(&self, report: &UserTaskReport) -> Counters {
-        let run_bytes: u64 = report.runs.iter().map(|run| run.bytes).sum();
+        let run_bytes: u64 = report.runs.iter().map(|run| run.stored_bytes).sum();
         let file_bytes: u64 = report.files.iter().map(|file| file.bytes).sum();
         let (input, output) = match self.work {
             UserTaskKind::Map { .. } => ("MAP_INPUT_RECORDS", "MAP_OUTPUT_RECORDS"),
@@ -176,8 +188,22 @@ impl TaskKind for UserTaskSpec {
         })
     }
 
+    fn segments_read(&self) -> usize {
+        match &self.work {
+            UserTaskKind::Map { .. } => 0,
+            UserTaskKind::Reduce { runs, .. } => runs.len(),
+        }
+    }
+
     fn runs_user_code(&self) -> bool {
         true
+    }
+
+    fn reads(&self) -> &[MergeRun] {
+        match &self.work {
+            UserTaskKind::Map { .. } => &[],
+            UserTaskKind::Reduce { runs, .. } => runs,
+        }
     }
 
     /// Names for paths; nothing where a file could not be known again. What the task printed and said of itself is in
@@ -190,6 +216,7 @@ impl TaskKind for UserTaskSpec {
             runs: names_of_runs(&report.runs)?,
             status: String::new(),
             printed: Printed::default(),
+            reads: Vec::new(),
             ..report.clone()
         }))
     }
@@ -199,6 +226,7 @@ impl TaskKind for UserTaskSpec {
     fn fingerprint(&self, print: &mut Fingerprint) -> fmt::Result {
         let plan = &self.plan;
         write!(print, "work {} {} ", plan.partitions, plan.chunk_bytes)?;
+        print.compression(plan.compression)?;
         match &self.work {
             UserTaskKind::Map {
                 number,
@@ -224,24 +252,5 @@ impl TaskKind for UserTaskSpec {
 
     fn printed(report: &UserTaskReport) -> Option<&Printed> {
         Some(&report.printed)
-    }
-}
-
-/// The CRC of a file's bytes; of what is no file, none. What was just written through the page cache is still there.
-pub fn crc_of(store: &dyn Store, path: &Path) -> Result<Option<u32>> {
-    let found = store.stat(path)?.map(|stat| stat.kind);
-    if found != Some(FileKind::File) {
-        return Ok(None);
-    }
-    let file = store.open(path, Caching::Cached)?;
-    let mut buffer = vec![0; READ_BYTES];
-    let (mut hasher, mut offset) = (crc32fast::Hasher::new(), 0);
-    loop {
-        let read = file.read_at(&mut buffer, offset)?;
-        hasher.update(buffer.get(..read).unwrap_or_default());
-        offset += read as u64;
-        if read < buffer.len() {
-            return Ok(Some(hasher.finalize()));
-        }
     }
 }

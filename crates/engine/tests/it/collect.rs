@@ -7,6 +7,7 @@ use gristmill_engine::Result;
 use gristmill_engine::aggregate::Aggregate;
 use gristmill_engine::budget::Budget;
 use gristmill_engine::merge::feed::{Feed, FeedRun};
+use gristmill_engine::sorted_run::RunCompression;
 use gristmill_engine::spill::SpilledRun;
 use gristmill_engine::spill::collect::{CollectPlan, Collector, partition_bytes};
 use gristmill_engine::spill::table::Table;
@@ -24,13 +25,20 @@ fn store() -> Arc<Memory> {
     Arc::new(store)
 }
 
+const COMPRESSIONS: [RunCompression; 3] = [
+    RunCompression::None,
+    RunCompression::Lz4,
+    RunCompression::Zstd,
+];
+
 fn collector(store: &Arc<Memory>, partitions: u32, chunk_bytes: usize) -> Collector {
     let plan = CollectPlan {
         partitions,
         chunk_bytes,
-        buffer_bytes: 1 << 14,
+        buffer_bytes: 1 << 17,
         job_id: "a-job".into(),
         places: vec!["/runs".into()],
+        compression: COMPRESSIONS[partitions as usize % 3],
     };
     Collector::new(store.clone(), plan, "0-0".into(), Default::default()).unwrap()
 }

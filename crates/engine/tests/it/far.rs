@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use gristmill_engine::Result;
+use gristmill_engine::split::lines::{LineOptions, LineReader};
 use gristmill_engine::storage::objects::directory::Directory;
 use gristmill_engine::storage::objects::faults::{Faults, Unreliable};
 use gristmill_engine::storage::objects::retry::Retried;
@@ -17,6 +18,7 @@ use gristmill_engine::storage::objects::{
 };
 use gristmill_engine::storage::read_ahead::{RANGES_AT_ONCE, read_into, read_through};
 use gristmill_engine::storage::version::Version;
+use gristmill_engine::storage::window::{BEHIND_BYTES, in_order};
 use gristmill_engine::storage::{Caching, Output as _, Store as _};
 use gristmill_engine::{Error, Kind};
 use tempfile::TempDir;
@@ -201,4 +203,47 @@ fn ranges_are_asked_for_at_once_and_handed_on_in_order() {
     let replaced = opened.read_at(&mut [0; 5], 0);
     assert_eq!(replaced.unwrap_err().kind(), Kind::InputChanged);
     assert_eq!(objects.heads.counts().0, 1);
+}
+
+/// Lines of all splits of a file far away: each line once, each byte asked for once but at the borders of splits.
+#[test]
+fn lines_are_read_in_few_requests() {
+    let mut text = Vec::new();
+    for number in 0_u64.. {
+        if text.len() > 40_000_000 {
+            break;
+        }
+        let words = (number % 37) as usize;
+        text.extend(format!("{number} {}\n", "word ".repeat(words)).into_bytes());
+    }
+    let (objects, path, folder) = far(0);
+    std::fs::write(folder.path().join("a"), &text).unwrap();
+    let store = ObjectStore::new(objects.clone());
+    let found = store.stat(&path).unwrap().unwrap();
+    let bytes = found.bytes;
+    for (memory, splits, requests) in [(64_000_000, 1, 5), (64_000_000, 4, 4), (8_000_000, 2, 12)] {
+        store.memory().set_bytes(memory);
+        let (gets, _) = objects.gets.counts();
+        let mut read = Vec::new();
+        for number in 0..splits {
+            let range = number * bytes / splits..(number + 1) * bytes / splits;
+            let window = range.start.saturating_sub(4096)..range.end + BEHIND_BYTES;
+            let file = store.open_found(&path, &found, Caching::Cached).unwrap();
+            let file = in_order(file, window);
+            let options = LineOptions::default();
+            let mut lines = LineReader::of_range(file, &path, bytes, range, &options).unwrap();
+            while let Some(line) = lines.next_line().unwrap() {
+                read.extend_from_slice(line.bytes);
+                read.push(b'\n');
+            }
+        }
+        assert!(read == text);
+        let (all, peak) = objects.gets.counts();
+        assert_eq!(all - gets, requests);
+        assert!(peak >= 2);
+    }
+    std::fs::write(folder.path().join("a"), &text[1..]).unwrap();
+    let file = store.open_found(&path, &found, Caching::Cached).unwrap();
+    let read = in_order(file, 0..bytes).read_at(&mut [0; 5], 0);
+    assert_eq!(read.unwrap_err().kind(), Kind::InputChanged);
 }

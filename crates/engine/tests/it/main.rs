@@ -14,6 +14,7 @@
 //!   cancel       at every call, and at random moments
 //!   validators   teravalidate against a walk after Hadoop's rules, and planted damage
 //!   resume       jobs that die at every call, and others that go on with them
+//!   shared       outputs on a disk that machines share: staged, renamed; cancelling
 //!   simulation   the driver on a virtual clock, over thousands of broken clusters; it dies, too
 //!   spill        terasort and sort in less memory than their input, against naive sorts, with the path taken
 //!   spill_faults every call of a job that spills goes wrong; runs are damaged between spill and merge
@@ -38,6 +39,7 @@ mod mapreduce;
 mod oracle;
 mod places;
 mod resume;
+mod shared;
 mod simulation;
 mod spill;
 mod spill_case;

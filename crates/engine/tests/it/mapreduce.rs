@@ -210,6 +210,7 @@ fn run(place: &Place, words: Words, splits: &[&str], more: &Value) -> JobReport 
         interpreter: String::new(),
         process: Process::Shared,
         worker: None,
+        cluster: None,
     };
     let spec = JobSpec::from_json(&json!({"mapreduce": spec}).to_string()).unwrap();
     jobs::run(&spec, &environment, &Control::default())

@@ -9,7 +9,7 @@ use gristmill_engine::Kind;
 use gristmill_engine::commit::{
     CommitOptions, Committer, Made, Ownership, UploadCommitter, check_output, send_file,
 };
-use gristmill_engine::storage::hdfs::Hdfs;
+use gristmill_engine::storage::hdfs;
 use gristmill_engine::storage::local::Local;
 use gristmill_engine::storage::location::Location;
 use gristmill_engine::storage::memory::Memory;
@@ -304,7 +304,7 @@ fn a_committer_publishes_what_is_named_and_leaves_no_upload() {
         Arc::new(Local),
         faults,
         Settings::default(),
-        Hdfs::default(),
+        hdfs::Settings::default(),
     );
     let target = Location::from(&*format!("objects://{}/out", folder.path().display()));
     let objects = stores.publisher(&target).unwrap();
@@ -347,8 +347,15 @@ fn a_committer_publishes_what_is_named_and_leaves_no_upload() {
         for name in names.iter().skip(2) {
             let made = committer.folder().join(name);
             std::fs::write(&made, name).unwrap();
-            uploads
-                .push(send_file(&stores, (&made, &target.join(name)), None, &|| Ok(())).unwrap());
+            uploads.push(
+                send_file(
+                    &stores,
+                    (&Location::from(made), &target.join(name)),
+                    None,
+                    &|| Ok(()),
+                )
+                .unwrap(),
+            );
         }
         assert!(round > 0 || there().is_empty());
         let names: Vec<PathBuf> = names.iter().map(PathBuf::from).collect();
@@ -438,7 +445,7 @@ fn one_object_is_published_once_it_is_complete() {
         Arc::new(Local),
         FAULTS,
         Settings::default(),
-        Hdfs::default(),
+        hdfs::Settings::default(),
     );
     let target = Location::from(&*format!("objects://{}/out", folder.path().display()));
     let objects = stores.publisher(&target).unwrap();

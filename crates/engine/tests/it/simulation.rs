@@ -9,13 +9,14 @@ mod job;
 mod judge;
 mod model;
 mod replay;
+mod workers;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
 use gristmill_engine::driver::{Action, Driver, Event, RetryPolicy};
-use gristmill_engine::error::{Error, Kind, Result};
+use gristmill_engine::error::Result;
 use gristmill_engine::task::AttemptId;
 
 use self::job::{Job, Reports};
@@ -27,6 +28,13 @@ const CLUSTERS: Range<u64> = 0..10_000;
 
 /// No cluster here has business for longer: 10 hours.
 const END_MS: u64 = 36_000_000;
+
+/// As a job of user code on a cluster has it.
+const POLICY: RetryPolicy = RetryPolicy {
+    retries: 4,
+    first_wait_ms: 50,
+    rounds: 3,
+};
 
 /// What a driver may do wrong, to see whether it would be noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +51,12 @@ enum Bug {
     TwoWinners,
     /// It gives back what an attempt is to use up before the attempt's report is in the history.
     GivesBackTooEarly,
+    /// It takes what a worker made that had been taken for dead for what the attempt made that counts.
+    PublishesZombies,
+    /// It launches tasks before what they need is there, which they wait for in their slots.
+    LaunchesTooEarly,
+    /// It does not hear that a task which was done again gave something else.
+    MixesVersions,
 }
 
 /// What happens of itself.
@@ -66,6 +80,12 @@ enum Happening {
     Back {
         worker: usize,
     },
+    /// A worker joins.
+    Joins,
+    /// A worker is given nothing more.
+    Drains {
+        worker: usize,
+    },
     Wake,
     Cancel,
     DriverKilled,
@@ -74,6 +94,8 @@ enum Happening {
 #[derive(Debug, Default)]
 struct Worker {
     down: bool,
+    /// It is given nothing more.
+    drained: bool,
     /// How much longer everything takes here.
     slowness: u64,
     running: Option<AttemptId>,
@@ -89,15 +111,21 @@ struct Cluster {
     now_ms: u64,
     /// Launched, and without a worker yet.
     queue: VecDeque<AttemptId>,
+    /// Attempts that wait on their workers for what they need.
+    waiting: Vec<AttemptId>,
     /// Which worker keeps the output of each task that was through.
     outputs: BTreeMap<u32, usize>,
     /// Where each attempt was that was through.
     made: BTreeMap<AttemptId, usize>,
     late: u32,
+    changed: u32,
+    begun_again: u32,
     /// One attempt in so many fails; a crash every so many milliseconds.
     failing: u64,
     crash_ms: u64,
     stalls: bool,
+    /// One attempt in so many gives something else than others at its task.
+    fickle: u64,
     /// Whether tasks that take long may have another attempt.
     impatient: bool,
     // What the naive model knows.
@@ -122,20 +150,26 @@ struct Seen {
     reports_too_late: u32,
     drivers_killed: u32,
     tasks_kept: u32,
+    workers_changed: u32,
+    begun_again: u32,
+    gave_up_on_versions: u32,
 }
 
 /// Runs a cluster to its end; says what was not as it must be.
 fn simulate(seed: u64, bug: Option<Bug>) -> Result<Seen, String> {
-    let (cluster, driver, reports) = begin(seed, bug);
+    let (mut cluster, driver, reports) = begin(seed, bug);
+    cluster.fickle = [0, 0, 2, 20][(seed % 4) as usize];
     cluster.finish(driver, reports)
 }
 
 /// A cluster that follows from a seed, and its first driver.
 fn begin(seed: u64, bug: Option<Bug>) -> (Cluster, Driver, Reports) {
     let mut numbers = Numbers(seed);
-    let job = Arc::new(Job::any(&mut numbers));
+    let mut job = Job::any(&mut numbers);
+    job.hides_needs = bug == Some(Bug::LaunchesTooEarly);
+    let job = Arc::new(job);
     let (plan, reports) = job.plan();
-    let driver = Driver::new(plan, RetryPolicy::default());
+    let driver = Driver::new(plan, POLICY);
     let workers = (0..=numbers.below(6))
         .map(|_| Worker {
             slowness: [1, 1, 1, 2, 30][numbers.below(5) as usize],
@@ -149,15 +183,20 @@ fn begin(seed: u64, bug: Option<Bug>) -> (Cluster, Driver, Reports) {
         known: 0,
         now_ms: 0,
         queue: VecDeque::new(),
+        waiting: Vec::new(),
         outputs: BTreeMap::new(),
         made: BTreeMap::new(),
         late: 0,
+        changed: 0,
+        begun_again: 0,
         failing: [0, 0, 4, 20][numbers.below(4) as usize],
         crash_ms: [0, 0, 3_000, 20_000][numbers.below(4) as usize],
         stalls: numbers.below(3) == 0,
+        fickle: 0,
         impatient: numbers.below(2) == 0,
         model: Model {
             job,
+            may_wait: bug == Some(Bug::LaunchesTooEarly),
             ..Model::default()
         },
         running: BTreeSet::new(),
@@ -185,7 +224,12 @@ impl Cluster {
             let at = self.numbers.below(20_000);
             self.expect(at, Happening::Cancel);
         }
-        let slots = self.workers.len();
+        let slots = self.slots();
+        for worker in 0..self.workers.len() * usize::from(self.numbers.below(3) == 0) {
+            let [joins, drains] = [0, 0].map(|_| self.numbers.below(10_000));
+            self.expect(joins, Happening::Joins);
+            self.expect(drains, Happening::Drains { worker });
+        }
         let mut events = VecDeque::from([Event::Started { slots }]);
         loop {
             while let Some(event) = events.pop_front() {
@@ -219,13 +263,14 @@ impl Cluster {
     fn record(&mut self, driver: &Driver, event: &Event) -> Result<(), String> {
         match event {
             Event::OutputLost { task } => self.model.loses(*task),
-            Event::Finished { id, .. } => {
+            Event::Finished { id, .. } | Event::Differs { id, .. } => {
                 if !driver.awaits(*id) && self.bug != Some(Bug::TwoWinners) {
                     self.late += 1;
                     return Ok(());
                 }
                 self.model.counts(*id)?;
                 self.history.ended_well(*id);
+                self.wake_waiting();
                 if let Some(worker) = self.made.get(id) {
                     self.outputs.insert(id.task, *worker);
                 }
@@ -239,7 +284,13 @@ impl Cluster {
     fn heard(&self, event: Event) -> Option<Event> {
         match (self.bug, event) {
             (Some(Bug::IgnoresLostOutputs), Event::OutputLost { .. }) => None,
-            (Some(Bug::TakesLostForFinished), Event::Lost { id }) => Some(self.finished(id)),
+            (Some(Bug::TakesLostForFinished), Event::Lost { id }) => {
+                let report = self.model.job.report(id);
+                Some(Event::Finished { id, report })
+            }
+            (Some(Bug::MixesVersions), Event::Differs { id, report }) => {
+                Some(Event::Finished { id, report })
+            }
             (_, event) => Some(event),
         }
     }
@@ -270,6 +321,7 @@ impl Cluster {
                 self.expect(soon, Happening::Through { id, well });
             }
             Action::GiveBack { spent } => self.model.gives_back(&spent)?,
+            Action::Forget { tasks } => self.forget_tasks(&tasks),
             Action::WakeAt { at_ms } => self.expect(at_ms, Happening::Wake),
             Action::BeginStage { .. } => {}
             Action::Complete { outcome } => {
@@ -289,34 +341,11 @@ impl Cluster {
         }
         self.history.began(id);
         self.running.insert(id);
-        if self.running.len() > self.workers.len() {
+        if self.running.len() > self.slots() {
             return Err("more attempts than slots".into());
         }
         self.queue.push_back(id);
         Ok(())
-    }
-
-    /// Gives launched attempts to workers that have nothing to do.
-    fn place(&mut self) {
-        for worker in 0..self.workers.len() {
-            if self.workers[worker].down || self.workers[worker].running.is_some() {
-                continue;
-            }
-            let Some(id) = self.queue.pop_front() else {
-                return;
-            };
-            self.workers[worker].running = Some(id);
-            let mut takes = (1 + self.numbers.below(900)) * self.workers[worker].slowness;
-            if self.stalls && self.numbers.below(15) == 0 {
-                takes += 600_000;
-            }
-            let well = self.failing == 0 || self.numbers.below(self.failing) > 0;
-            if self.impatient && self.numbers.below(3) == 0 {
-                let at_ms = self.now_ms + 1 + self.numbers.below(1_000);
-                self.expect(at_ms, Happening::Straggles { task: id.task });
-            }
-            self.expect(self.now_ms + takes, Happening::Through { id, well });
-        }
     }
 
     fn happens(&mut self, happening: Happening, events: &mut VecDeque<Event>) {
@@ -331,55 +360,13 @@ impl Cluster {
                 self.next_crash(worker);
             }
             Happening::Crash { worker } => self.crash(worker, events),
+            Happening::Joins => self.changes(None, events),
+            Happening::Drains { worker } => self.changes(Some(worker), events),
             Happening::Through { id, well } => self.ends(id, well, events),
-            Happening::Late { id } => events.push_back(self.finished(id)),
+            Happening::Late { id } => events.push_back(self.late(id)),
             Happening::Straggles { task } => self.straggles(task, events),
             Happening::DriverKilled => {}
         }
-    }
-
-    fn ends(&mut self, id: AttemptId, well: bool, events: &mut VecDeque<Event>) {
-        self.queue.retain(|other| *other != id);
-        let worker = self
-            .workers
-            .iter()
-            .position(|worker| worker.running == Some(id));
-        if let Some(worker) = worker {
-            self.workers[worker].running = None;
-        }
-        if !self.running.remove(&id) {
-            return;
-        }
-        let stopping = self.model.stopping.contains(&id);
-        let is_missing = |task: &&u32| {
-            !self.outputs.contains_key(*task) || self.model.is_given_back(**task, id.task)
-        };
-        let needs = self.model.job.needs(id.task).iter();
-        let missing: Vec<u32> = needs.filter(is_missing).copied().collect();
-        match worker {
-            // Whoever is told to stop has no claims: what it reads may have been given back.
-            Some(_) if !missing.is_empty() && !stopping => {
-                let gone = missing.into_iter().map(|task| Event::OutputLost { task });
-                events.extend(gone);
-                self.lose(id, events);
-            }
-            Some(worker) if well => {
-                self.made.insert(id, worker);
-                events.push_back(self.finished(id));
-            }
-            _ => {
-                if !stopping {
-                    *self.failures.entry(id.task).or_default() += 1;
-                }
-                let error = Error::new(Kind::Io, "read", "device error").retryable_error();
-                events.push_back(Event::Failed { id, error });
-            }
-        }
-    }
-
-    fn finished(&self, id: AttemptId) -> Event {
-        let report = self.model.job.report(id);
-        Event::Finished { id, report }
     }
 
     /// Somebody notices that a task takes long.
@@ -394,53 +381,6 @@ impl Cluster {
     fn lose(&mut self, id: AttemptId, events: &mut VecDeque<Event>) {
         *self.losses.entry(id.task).or_default() += 1;
         events.push_back(Event::Lost { id });
-    }
-
-    /// The worker is gone, with what it kept; comes back empty.
-    fn crash(&mut self, worker: usize, events: &mut VecDeque<Event>) {
-        self.workers[worker].down = true;
-        let gone: Vec<u32> = self
-            .outputs
-            .iter()
-            .filter(|(_, at)| **at == worker)
-            .map(|(task, _)| *task)
-            .collect();
-        let told = self.numbers.below(2) == 0; // else whoever needs them will notice
-        for task in gone {
-            self.outputs.remove(&task);
-            if told {
-                events.push_back(Event::OutputLost { task });
-            }
-        }
-        if let Some(id) = self.workers[worker].running.take() {
-            self.forget(id);
-            if self.running.remove(&id) {
-                self.lose(id, events);
-                if self.numbers.below(4) == 0 {
-                    let later = self.now_ms + self.numbers.below(20_000);
-                    self.expect(later, Happening::Late { id });
-                }
-            }
-        }
-        let back = self.now_ms + 1 + self.numbers.below(30_000);
-        self.expect(back, Happening::Back { worker });
-    }
-
-    /// The attempt will not be through when it would have been.
-    fn forget(&mut self, id: AttemptId) {
-        let of_id = |happening: &Happening| matches!(happening, Happening::Through { id: other, .. } if *other == id);
-        self.coming.retain(|_, happening| !of_id(happening));
-    }
-
-    fn next_crash(&mut self, worker: usize) {
-        if self.crash_ms > 0 {
-            let at = self.now_ms
-                + 1
-                + self
-                    .numbers
-                    .below(2 * self.crash_ms * self.workers.len() as u64);
-            self.expect(at, Happening::Crash { worker });
-        }
     }
 
     fn expect(&mut self, at_ms: u64, happening: Happening) {
@@ -458,6 +398,8 @@ fn no_cluster_makes_the_driver_do_wrong() {
     assert!(sum(|seen| seen.gave_up) > 20 && sum(|seen| seen.attempts_failed) > 5_000);
     assert!(sum(|seen| seen.attempts_lost) > 5_000 && sum(|seen| seen.tasks_done_again) > 2_000);
     assert!(sum(|seen| seen.attempts_beside) > 2_000 && sum(|seen| seen.reports_too_late) > 1_000);
+    assert!(sum(|seen| seen.workers_changed) > 5_000);
+    assert!(sum(|seen| seen.begun_again) > 500 && sum(|seen| seen.gave_up_on_versions) > 10);
 }
 
 /// The same seed is the same cluster.
@@ -478,6 +420,9 @@ fn a_driver_with_a_bug_is_caught() {
         Bug::TakesLostForFinished,
         Bug::TwoWinners,
         Bug::GivesBackTooEarly,
+        Bug::PublishesZombies,
+        Bug::LaunchesTooEarly,
+        Bug::MixesVersions,
     ] {
         assert_caught(bug, |seed| simulate(seed, Some(bug)));
     }

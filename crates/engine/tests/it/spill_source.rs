@@ -55,6 +55,7 @@ fn plan<S: Shape>(shape: S, blocks: usize, typical: usize, places: &[PathBuf]) -
         typical_bytes: typical,
         needed: NEEDED,
         buffer_bytes: 16 << 10,
+        compression: Default::default(),
         job_id: "a-job",
         places,
     }

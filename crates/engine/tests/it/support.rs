@@ -126,15 +126,20 @@ impl Place {
     }
 
     pub fn run_on(&self, store: Arc<dyn LocalDisk>, spec: &Value, control: &Control) -> JobReport {
+        self.run_with(Stores::new(store), spec, control)
+    }
+
+    pub fn run_with(&self, store: Arc<Stores>, spec: &Value, control: &Control) -> JobReport {
         let job_id = "job_1".to_owned();
         let environment = jobs::Environment {
-            store: Stores::new(store),
+            store,
             job_id,
             history: history::HistoryConfig::default(),
             work: None,
             interpreter: String::new(),
             process: Process::Shared,
             worker: None,
+            cluster: None,
         };
         let spec = JobSpec::from_json(&self.absolute(spec).to_string()).unwrap();
         jobs::run(&spec, &environment, control)

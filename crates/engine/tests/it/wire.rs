@@ -1,7 +1,8 @@
 //! Specs, reports and errors to bytes and back: whatever they hold comes back equal, damage is an error, and what
 //! tasks share crosses once.
 
-mod values;
+mod reports;
+mod specs;
 
 use std::sync::Arc;
 
@@ -13,7 +14,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::json;
 
-use self::values::{KINDS, error, report, spec};
+use self::reports::{KINDS, error, report};
+use self::specs::spec;
 
 /// Alone, and as the second message between two ends.
 fn comes_back<T: Message + PartialEq + std::fmt::Debug>(value: &T) {

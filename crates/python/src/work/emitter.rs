@@ -297,7 +297,7 @@ impl Emitter {
     }
 
     /// Ranks the key in the buffer, if keys are ranked.
-    #[inline]
+    #[inline(always)]
     fn rank_key(&mut self) -> PyResult<()> {
         if self.ranked {
             order::rank(&mut self.key, 0).or_raise()?;

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::value::read_value;
 use super::{OrRaise, aggregate_of, spec_of, to_json};
-use crate::stores::stores;
+use crate::stores::{runs_read, stores};
 
 /// Goes through the groups, in order.
 #[pyclass]
@@ -70,11 +70,14 @@ impl Groups {
         self.groups.begin_batch();
     }
 
-    /// Pairs and groups gone through.
+    /// Pairs and groups gone through, and what was read for them of the runs of agents.
     fn finish(&mut self) -> PyResult<String> {
         while self.groups.next_group().or_raise()? {}
         let (records, bytes) = self.groups.seen();
-        to_json(&json!({"records_in": records, "bytes_in": bytes, "groups": self.groups.number()}))
+        let (groups, reads) = (self.groups.number(), runs_read());
+        to_json(
+            &json!({"records_in": records, "bytes_in": bytes, "groups": groups, "reads": reads}),
+        )
     }
 
     /// The number of the group, and of pairs up to here.

@@ -2,16 +2,21 @@
 
 use std::path::PathBuf;
 
-use gristmill_engine::split::input_files;
+use gristmill_engine::Result;
 use gristmill_engine::split::text::{TextSplit, TextSplits, text_splits};
+use gristmill_engine::split::{asked_at_once, input_files};
+use gristmill_engine::storage::at_once::at_once;
+use gristmill_engine::storage::input::InputFile;
 use gristmill_engine::storage::location::Location;
+use gristmill_engine::storage::stores::Stores;
 use pyo3::prelude::*;
 use serde_json::json;
 
-use super::{OrRaise, to_json};
-use crate::stores::stores;
+use super::to_json;
+use crate::attended::attended;
+use crate::stores::{files_below, stores};
 
-/// The splits of files, as JSON.
+/// The files that locations stand for, and their splits, as JSON.
 #[pyfunction]
 #[pyo3(signature = (paths, split_min, split_max, cut, combine, stride = 1))]
 pub fn plan_text(
@@ -31,11 +36,26 @@ pub fn plan_text(
         stride,
     };
     let names: Vec<_> = paths.into_iter().map(Location::from).collect();
-    let splits = py.detach(|| text_splits(&stores(), &input_files(&stores(), &names)?, &how));
+    let (files, splits) = attended(py, &stores(), |stores| {
+        let files = files_of(stores, &names)?;
+        let splits = text_splits(stores, &files, &how)?;
+        Ok((files, splits))
+    })?;
     let split = |pieces: &TextSplit| {
         let bytes: u64 = pieces.iter().map(|piece| piece.bytes).sum();
         json!({"bytes": bytes, "what": {"pieces": pieces}})
     };
-    let splits: Vec<_> = splits.or_raise()?.iter().map(split).collect();
-    to_json(&splits)
+    let splits: Vec<_> = splits.iter().map(split).collect();
+    let files: Vec<_> = files.into_iter().map(|file| file.path).collect();
+    to_json(&json!({"files": files, "splits": splits}))
+}
+
+/// Files of this machine, and what is below locations in stores, as they are found; those of several stand in their order.
+fn files_of(stores: &Stores, names: &[Location]) -> Result<Vec<InputFile>> {
+    let most = names.iter().map(asked_at_once).max().unwrap_or(1);
+    let found = at_once(names, most, |name| match name.is_remote() {
+        true => files_below(stores, name),
+        false => input_files(stores, std::slice::from_ref(name)),
+    })?;
+    Ok(found.into_iter().flatten().collect())
 }

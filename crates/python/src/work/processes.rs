@@ -16,6 +16,7 @@ use gristmill_engine::worker::{Command, Definition, Limits, Processes};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use crate::attended::attended;
 use crate::error::to_python;
 use crate::stores::stores;
 
@@ -94,9 +95,7 @@ impl Executor {
 pub fn plan_streaming(py: Python<'_>, request: &str) -> PyResult<String> {
     let request: SplitRequest = serde_json::from_str(request)
         .map_err(|error| PyValueError::new_err(format!("a request to split input: {error}")))?;
-    let splits = py
-        .detach(|| split(&stores(), &request))
-        .map_err(|error| to_python(&error))?;
+    let splits = attended(py, &stores(), |stores| split(stores, &request))?;
     serde_json::to_string(&splits)
         .map_err(|error| to_python(&Error::bug("write JSON", error.to_string())))
 }

@@ -9,6 +9,7 @@ use gristmill_engine::codec::{self, Coding};
 use gristmill_engine::split::lines::{LineOptions, LineReader as Lines, Terminator};
 use gristmill_engine::split::text::open_lines;
 use gristmill_engine::storage::input::FileRange;
+use gristmill_engine::storage::window::in_order;
 use gristmill_engine::storage::{Caching, ReadFile};
 use gristmill_engine::worker::{Pulse, RecordPosition};
 use gristmill_engine::{Error, Kind, Result};
@@ -52,7 +53,8 @@ pub struct LineReader {
 
 /// What reads a piece.
 enum Source {
-    Lines(Box<Lines>, Option<Box<Counted>>),
+    /// And the bytes of the file, if it is compressed: they are consumed when it is at its end.
+    Lines(Box<Lines>, Option<u64>),
     Bytes(Box<codec::Reader>, u64),
     Range(Range),
 }
@@ -112,11 +114,6 @@ impl Range {
         self.done += filled as u64;
         Ok(filled)
     }
-}
-
-/// How much of a compressed file has been consumed, known when it is at its end.
-struct Counted {
-    bytes: u64,
 }
 
 #[pymethods]
@@ -357,28 +354,26 @@ impl LineReader {
         let Some(piece) = self.pieces.get(self.piece) else {
             return Ok(false);
         };
-        let path = &piece.file.path;
-        let coding = piece.file.codec.map_or(Coding::Plain, Coding::Coded);
+        let stores = stores();
+        let (store, path) = stores.resolve(&piece.file.path)?;
         let options = LineOptions {
             terminator: self.terminator.clone(),
             ..LineOptions::default()
         };
         self.line = 0;
-        let source = match (&self.unit, piece.file.codec) {
-            (Unit::Line | Unit::Lines(_), codec) => {
-                let lines = open_lines(&stores(), piece, &options)?;
-                let bytes = piece.bytes;
-                let counted = codec.map(|_| Box::new(Counted { bytes }));
+        let source = match (&self.unit, piece.coding()) {
+            (Unit::Line | Unit::Lines(_), _) => {
+                let lines = open_lines(&stores, piece, &options)?;
+                let counted = lines.is_decoded().then_some(piece.bytes);
                 Source::Lines(Box::new(lines), counted)
             }
-            (Unit::Fixed(_), None) => {
-                Source::Range(Range::new(stores().open(path, Caching::Cached)?, piece))
+            (Unit::Fixed(_), Coding::Plain) => {
+                let file = piece.file.open(store, Caching::Cached)?;
+                Source::Range(Range::new(in_order(file, piece.range()), piece))
             }
-            (Unit::Fixed(_), Some(_)) | (Unit::Whole, _) => {
-                let stores = stores();
-                let (store, path) = stores.resolve(path)?;
-                let reader = codec::open(store, path, Caching::Cached, coding)?;
-                Source::Bytes(Box::new(reader), 0)
+            (Unit::Fixed(_) | Unit::Whole, coding) => {
+                let file = piece.file.open(store, Caching::Cached)?;
+                Source::Bytes(Box::new(codec::open_file(file, path, coding)?), 0)
             }
         };
         *exclusive(&mut self.source) = Some(source);
@@ -389,7 +384,7 @@ impl LineReader {
     fn close(&mut self) -> Result<()> {
         if let Some(source) = exclusive(&mut self.source).take() {
             self.before += match source {
-                Source::Lines(_, Some(counted)) => counted.bytes, // decoded to its end
+                Source::Lines(_, Some(bytes)) => bytes, // decoded to its end
                 source => source.consumed(),
             };
         }

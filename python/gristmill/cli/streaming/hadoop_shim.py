@@ -21,7 +21,7 @@ from pathlib import Path
 
 from gristmill import _core
 from gristmill.cli.failures import DONE, FAILED, WRONG
-from gristmill.cli.streaming.stored import Place, Stored, copied, matches, place, printed
+from gristmill.cli.streaming.stored import Place, Stored, copied, matches, moved, place, printed
 from gristmill.errors import option_of
 from gristmill.history.home import jobs_folder
 from gristmill.store_options import with_store_options
@@ -146,7 +146,7 @@ def _file_command(command: str, words: list[str]) -> int:
     act = _COMMANDS.get(command)
     if act is None:
         return _refuse(f"there is no command fs {command!r}")
-    wanted = 2 if act in (_put, _get) else 1
+    wanted = 2 if act in (_put, _get, _cp, _mv) else 1
     if len(paths) < wanted:
         what = "a source and a target" if wanted == 2 else "a path"
         return _refuse(f"fs {command} needs {what}")
@@ -159,7 +159,8 @@ def _file_command(command: str, words: list[str]) -> int:
     except OSError as error:
         # As Hadoop words it, which programs look for: mrjob does.
         what = error.strerror or str(error)
-        console.note(f"{command[1:]}: `{error.filename or paths[-1]}': {what}")
+        to = f" to `{error.filename2}'" if error.filename2 else ""
+        console.note(f"{command[1:]}: `{error.filename or paths[-1]}'{to}: {what}")
         return FAILED
 
 
@@ -185,17 +186,56 @@ def _put(options: list[str], paths: list[str]) -> int:
 
 def _copy(options: list[str], sources: list[Place], target: Place) -> int:
     for source in sources:
-        to = target / source.name if target.is_dir() else target
+        to = _named(source, target)
         if to.exists() and "-f" not in options:
             raise FileExistsError(17, "File exists", str(to))
         if not source.exists():
             raise FileNotFoundError(2, "No such file or directory", str(source))
+        if _same(source, to):
+            raise OSError(22, "are identical", str(source), None, str(to))
         copied(source, to)
     return DONE
 
 
+def _named(source: Place, target: Place) -> Place:
+    """The name that a source gets: below a target that is a directory, which it does not hold."""
+    to = target / source.name if target.is_dir() else target
+    if source.is_dir() and str(to).startswith(f"{source}/"):
+        raise OSError(22, "is a subdirectory of itself", str(source), None, str(to))
+    return to
+
+
+def _same(source: Place, to: Place) -> bool:
+    if isinstance(source, Path) and isinstance(to, Path):
+        return to.exists() and to.samefile(source)
+    return str(to) == str(source)
+
+
 def _get(options: list[str], paths: list[str]) -> int:
     return _copy(options, _expanded(paths[:-1]), place(paths[-1]))
+
+
+def _cp(options: list[str], paths: list[str]) -> int:
+    return _copy(options, *_with_target(paths))
+
+
+def _mv(_: list[str], paths: list[str]) -> int:
+    sources, target = _with_target(paths)
+    for source in sources:
+        to = _named(source, target)
+        if to.exists():
+            raise FileExistsError(17, "File exists", str(to))
+        moved(source, to)
+    return DONE
+
+
+def _with_target(paths: list[str]) -> tuple[list[Place], Place]:
+    """What is copied or moved, and where to: several go into a directory only."""
+    sources, target = _expanded(paths[:-1]), place(paths[-1])
+    if len(sources) > 1 and not target.is_dir():
+        what = "Is not a directory" if target.exists() else "No such file or directory"
+        raise OSError(20, what, str(target))
+    return sources, target
 
 
 def _cat(_: list[str], paths: list[str]) -> int:
@@ -292,6 +332,8 @@ _COMMANDS: dict[str, Callable[[list[str], list[str]], int]] = {
     "-copyFromLocal": _put,
     "-get": _get,
     "-copyToLocal": _get,
+    "-cp": _cp,
+    "-mv": _mv,
     "-cat": _cat,
     "-text": _cat,
     "-rm": _rm,

@@ -17,6 +17,7 @@ from typing import Any, cast
 
 from gristmill import _core
 from gristmill.cli.failures import DONE, FAILED, WRONG
+from gristmill.cluster import UserCode, placed, planned, where_tasks_run
 from gristmill.errors import option_of
 from gristmill.history.origin import place
 from gristmill.job import TICK_S, new_job_id
@@ -24,6 +25,7 @@ from gristmill.links import why_missing
 from gristmill.locations import is_remote
 from gristmill.mapreduce.code import files_below
 from gristmill.mapreduce.exception_notes import retry_note
+from gristmill.mapreduce.explained_stores import explained_store
 from gristmill.mapreduce.kinds import is_dict
 from gristmill.names import from_json, show_text, to_json
 from gristmill.options import Option, user_code
@@ -31,14 +33,14 @@ from gristmill.report import JobReport
 from gristmill.store_options import with_store_options
 from gristmill.streaming.counters import counter_lines
 from gristmill.streaming.explain import explained
-from gristmill.streaming.inputs import InputMissingError, expand
+from gristmill.streaming.inputs import InputMissingError, Listed, look
 from gristmill.streaming.page import help_text
 from gristmill.streaming.parse import Arguments, WrongCommandError, parse
 from gristmill.streaming.resolved import ResolvedJob, resolve
 from gristmill.streaming.variables import configuration, environment
 from gristmill.terminal import console, signals
 from gristmill.terminal.progress import progress_bar
-from gristmill.units import show_count
+from gristmill.units import show_bytes, show_count
 
 __all__ = ["main"]
 
@@ -80,10 +82,9 @@ def _run(resolved: ResolvedJob) -> int:
     arguments = resolved.arguments
     if arguments.has("explain"):
         console.say(*explained(resolved))
-        return DONE
-    files = expand(
-        resolved.inputs, recursive=resolved.recursive, ignore_folders=resolved.ignore_folders
-    )
+        return _say_plan(resolved)
+    found = _found(resolved)
+    files = [name for name, _ in found]
     if _exists(resolved.output) and not arguments.has("overwrite"):
         console.note(
             f"gristmill streaming: Output directory {resolved.output} already exists. What to do: "
@@ -93,11 +94,8 @@ def _run(resolved: ResolvedJob) -> int:
         return OUTPUT_EXISTS
     if arguments.has("background"):
         return _in_background(arguments)
-    request = resolved.request | {"files": files}
-    _check_text(request)
-    asked = to_json(request)
     try:
-        planned = from_json(_core.plan_streaming(asked))
+        planned = _planned(resolved, found)
     except (OSError, ValueError) as error:
         console.note(f"gristmill streaming: {error}")
         return FAILED
@@ -112,26 +110,69 @@ def _run(resolved: ResolvedJob) -> int:
         console.note(*explained(resolved, len(splits)))
     else:
         console.note(*(f"gristmill streaming: {remark}" for remark in resolved.remarks))
-    spec = {
-        "command": "streaming",
-        "name": resolved.name,
-        "inputs": resolved.inputs,
-        "files": request["files"],
-        "code": _code(definition),
-        "splits": splits,
-        "partitions": resolved.partitions,
-        "output": resolved.output,
-        "attempts": resolved.attempts,
-        **resolved.blocks,
-        **{one.name: _given(arguments, one) for one in user_code() if arguments.has(one.dashed)},
-        **resolved.max_failed_percent,
-    }
-    if is_remote(resolved.output) and not arguments.has("spill-dir"):
+    spec = _spec(resolved, files, splits) | {"code": _code(definition)}
+    if spec.get("on") != "ray" and is_remote(resolved.output) and not arguments.has("spill-dir"):
         spec["spill_dir"] = [str(Path.cwd())]  # as above: from the root on
     only = arguments.last("only-split")
     if only is not None:
         spec |= _only(only, spec, definition)
     return _wait(arguments, spec, definition) if _makes_parent(resolved.output) else FAILED
+
+
+def _found(resolved: ResolvedJob) -> list[tuple[str, Listed | None]]:
+    """The files that the inputs lead to, and what their store said of them."""
+    return look(
+        resolved.inputs, recursive=resolved.recursive, ignore_folders=resolved.ignore_folders
+    )
+
+
+def _planned(resolved: ResolvedJob, found: list[tuple[str, Listed | None]]) -> dict[str, Any]:
+    """The splits of the files, and what they hold."""
+    listed = {number: known for number, (_, known) in enumerate(found) if known is not None}
+    request = resolved.request | {"files": [name for name, _ in found], "found": listed}
+    _check_text(request)
+    return from_json(_core.plan_streaming(to_json(request)))
+
+
+def _spec(resolved: ResolvedJob, files: list[str], splits: list[dict[str, Any]]) -> dict[str, Any]:
+    """The job for the engine, but for the files of its code."""
+    arguments = resolved.arguments
+    return {
+        "command": "streaming",
+        "name": resolved.name,
+        "inputs": resolved.inputs,
+        "files": files,
+        "code": [],
+        "splits": splits,
+        "partitions": resolved.partitions,
+        "output": resolved.output,
+        "attempts": resolved.attempts,
+        **resolved.blocks,
+        **({"compress_runs": resolved.compress_runs} if resolved.compress_runs else {}),
+        **{one.name: _given(arguments, one) for one in user_code() if arguments.has(one.dashed)},
+        **resolved.max_failed_percent,
+    }
+
+
+def _say_plan(resolved: ResolvedJob) -> int:
+    """Say what a job has of a cluster, and which stores it asks; one of this machine has none."""
+    on = resolved.arguments.last("on")
+    if on != "ray" and not any(map(is_remote, [*resolved.inputs, resolved.output])):
+        return DONE
+    found = _found(resolved)
+    files = [name for name, _ in found]
+    try:
+        spec = _spec(resolved, files, _planned(resolved, found)["splits"])
+        cluster, told = planned(spec), to_json({"mapreduce": spec})
+        plan = from_json(_core.explain(told, cluster=cluster, command_line=True))
+    except (OSError, ValueError) as error:
+        console.note(f"gristmill streaming: {error}")
+        return FAILED
+    if plan["nodes"]:
+        workers, memory = show_count(plan["workers"], "worker"), show_bytes(plan["memory_bytes"])
+        console.say(f"cluster      {memory} for {workers} in {where_tasks_run(plan)}")
+    console.say(*(f"store        {explained_store(store)}" for store in plan["stores"]))
+    return DONE
 
 
 def _given(arguments: Arguments, option: Option) -> bool | int | str | list[str]:
@@ -249,27 +290,25 @@ def _wait(arguments: Arguments, spec: dict[str, Any], definition: dict[str, Any]
     told, asked = to_json(definition), to_json({"mapreduce": spec})
     job_id = new_job_id()
     quiet = arguments.has("json")
+    shipped = [*definition["links"], *definition["archives"]]
+    code = UserCode(files=tuple(file for _, file in shipped))
     with signals.deferred() as pending:
         try:
-            work = _core.Executor.scripts(told)
-            job = _core.Job(
-                asked,
-                job_id,
-                place(keep_short=arguments.has("history")),
-                work=work,
-                command_line=True,
-            )
+            with placed(spec, job_id, code=code, check=pending.check, tell=console.note) as cluster:
+                job = _core.Job(
+                    asked,
+                    job_id,
+                    place(keep_short=arguments.has("history")),
+                    work=_core.Executor.scripts(told),
+                    cluster=cluster,
+                    command_line=True,
+                )
+                _show(job, pending, quiet=quiet)
+        except signals.Interrupted as error:
+            return signals.exit_code(error.signum)
         except (OSError, ValueError) as error:
             console.note(f"gristmill streaming: {error}")
             return WRONG if isinstance(error, ValueError) else FAILED
-        with progress_bar(quiet=quiet) as progress:
-            while not job.wait(TICK_S):
-                if pending.signum is not None:
-                    job.cancel()
-                console.tell(job.notices())
-                name, _, done_bytes, all_bytes = job.progress()
-                progress.show(name, done_bytes, all_bytes)
-        console.tell(job.notices())
         signals.ignore()
     report = JobReport.from_json(job.report())
     for warning in report.warnings:
@@ -291,6 +330,18 @@ def _wait(arguments: Arguments, spec: dict[str, Any], definition: dict[str, Any]
     if report.error.kind == "exists":
         return OUTPUT_EXISTS
     return WRONG if report.error.kind == "bad_option" else FAILED
+
+
+def _show(job: _core.Job, pending: signals.Pending, *, quiet: bool) -> None:
+    """Wait for a job, and show how far it is."""
+    with progress_bar(quiet=quiet) as progress:
+        while not job.wait(TICK_S):
+            if pending.signum is not None:
+                job.cancel()
+            console.tell(job.notices())
+            name, _, done_bytes, all_bytes = job.progress()
+            progress.show(name, done_bytes, all_bytes, job.nodes())
+    console.tell(job.notices())
 
 
 def _left_out(

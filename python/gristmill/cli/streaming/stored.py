@@ -7,7 +7,8 @@ none is made.
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ from gristmill import _core
 from gristmill.locations import open_read
 from gristmill.streaming.inputs import local_path, matching, stored
 
-__all__ = ["Place", "Stored", "copied", "matches", "place", "printed"]
+__all__ = ["Place", "Stored", "copied", "matches", "moved", "place", "printed"]
 
 
 class _Stat(NamedTuple):
@@ -26,7 +27,7 @@ class _Stat(NamedTuple):
 class Stored:
     """A location in a store, and what a listing said of it."""
 
-    def __init__(self, text: str, listed: tuple[bool, int, float] | None = None) -> None:
+    def __init__(self, text: str, listed: tuple[bool, int, float, str] | None = None) -> None:
         self._text = text.rstrip("/")
         self._says_directory = text.endswith("/")
         self._listed = listed
@@ -45,7 +46,7 @@ class Stored:
         """The last part of the location."""
         return self._text.rpartition("/")[2]
 
-    def _found(self) -> tuple[bool, int, float] | None:
+    def _found(self) -> tuple[bool, int, float, str] | None:
         return self._listed or _core.stat(self._text)
 
     def exists(self) -> bool:
@@ -134,7 +135,7 @@ def matches(text: str) -> list[Place]:
     """Return what a path, or a glob, leads to."""
     found = stored(text)
     if found is not None:
-        return [Stored(one) for one in _core.matching(found)]
+        return [Stored(name, known) for name, known in _core.matching(found)]
     return list(matching(local_path(text, "fs")))
 
 
@@ -147,26 +148,57 @@ def printed(source: Place) -> None:
 
 
 def copied(source: Place, target: Place) -> None:
-    """Copy a file, or a directory with all in it.
+    """Copy a file, or a directory with all in it; a file is there when it is whole.
 
     Raises:
         OSError: One of them cannot be read or written.
-        ValueError: Both are in stores.
     """
-    if isinstance(source, Path) and isinstance(target, Path):
-        if source.is_dir():
-            shutil.copytree(source, target, dirs_exist_ok=True)
-        else:
-            shutil.copyfile(source, target)
-    elif source.is_dir():
-        if isinstance(target, Path):
-            target.mkdir(exist_ok=True)
-        for child in source.iterdir():
+    if source.is_dir():
+        target.mkdir(parents=False, exist_ok=True)
+        for child in list(source.iterdir()) if isinstance(source, Path) else source.iterdir():
             copied(child, target / child.name)
     elif isinstance(target, Path):
-        with open_read(str(source)) as file, target.open("wb") as to:
-            shutil.copyfileobj(file, to)
-    elif isinstance(source, Path):
-        _core.put_file(source, str(target))
+        with _whole(target) as staged:
+            with open_read(str(source)) as file, staged.open("wb") as to:
+                shutil.copyfileobj(file, to)
+            if staged.stat().st_size != source.stat().st_size:
+                raise OSError(5, "It was changed while it was copied", str(source))
     else:
-        raise OSError(95, "Copying within stores is not done here", str(source))
+        _core.put_file(str(source), str(target))
+
+
+@contextmanager
+def _whole(target: Path) -> Generator[Path]:
+    """A path to write to, by Hadoop's name for it, that becomes `target` when all is well."""
+    staged = target.with_name(f"{target.name}._COPYING_")
+    try:
+        yield staged
+        staged.replace(target)
+    finally:
+        staged.unlink(missing_ok=True)
+
+
+def moved(source: Place, target: Place) -> None:
+    """Give a file or a directory another name in its file system.
+
+    Where that is done by copying, `target` is whole or not there.
+
+    Raises:
+        OSError: They are in two file systems, or one of them cannot be read or written.
+    """
+    if _file_system(source) != _file_system(target):
+        raise OSError(18, "Does not match target filesystem", str(source))
+    if isinstance(source, Path):
+        shutil.move(source, str(target))
+    elif not _core.rename(str(source), str(target)):
+        try:
+            copied(source, target)
+        except BaseException:
+            _core.remove_whole(str(target))
+            raise
+        source.remove_whole()
+
+
+def _file_system(place: Place) -> str:
+    """What two places have in common between which a rename is possible."""
+    return "" if isinstance(place, Path) else "/".join(str(place).split("/", 3)[:3])

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from gristmill.history.limits import uses
+from gristmill.history.page.on_nodes import on_nodes
 from gristmill.history.proof import proved
 from gristmill.history.reader import Attempt, JobHistory, Sample
 from gristmill.names import quote, show_texts
@@ -22,7 +23,7 @@ from gristmill.units import show_bytes, show_count, show_cpu, show_rate, show_se
 __all__ = ["render"]
 
 _OUTCOMES = {None: 0, "succeeded": 1, "failed": 2, "killed": 3}
-_SCRIPTS = ("text.js", "attempts.js", "charts.js")
+_SCRIPTS = ("text.js", "attempts.js", "nodes.js", "charts.js")
 _LEAST_APART_MS = 50
 _MOST_INPUTS = 20
 _DETAILS = {
@@ -99,6 +100,7 @@ def _data(history: JobHistory) -> dict[str, Any]:
             place: attempt.error for place, attempt in enumerate(history.attempts) if attempt.error
         },
         "samples": _rates(history.samples),
+        **on_nodes(history),
         "parts": sizes,
         "parts_unit": unit,
     }

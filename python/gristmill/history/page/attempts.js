@@ -8,9 +8,10 @@ const attempts = job.attempts.task.map((task, i) => {
   return {
     task, attempt: a.attempt[i], phase: a.phase[i], start: a.start[i], outcome: outcomes[a.outcome[i]],
     end: took < 0 ? job.end_ms : a.start[i] + took, bytes: a.bytes[i], records: a.records[i],
-    input: job.input_heads[a.input_head[i]] + grouped(a.input_tail[i]), error: job.errors[i] || "",
+    node: job.nodes.length ? job.node[i] : -1, input: job.input_heads[a.input_head[i]] + grouped(a.input_tail[i]), error: job.errors[i] || "",
   };
 });
+const nodeOf = (a) => job.nodes[a.node] || "";
 const wasted = (a) => a.outcome === "failed" || a.outcome === "killed";
 const tookOf = (a) => a.end - a.start;
 
@@ -31,6 +32,7 @@ const attemptColumns = [
   ["Task", (a) => count(a.task), "number", (a) => a.task],
   ["Attempt", (a) => count(a.attempt + 1), "number", (a) => a.attempt],
   ["Phase", (a) => job.phases[a.phase], "", (a) => a.phase],
+  ["Node", nodeOf, "", (a) => a.node],
   ["Outcome", (a) => a.outcome, "", (a) => outcomes.indexOf(a.outcome)],
   ["Started", (a) => seconds(a.start / 1e3), "number", (a) => a.start],
   ["Took", (a) => seconds(tookOf(a) / 1e3), "number", tookOf],
@@ -38,7 +40,7 @@ const attemptColumns = [
   ["Records", (a) => (a.records < 0 ? "" : count(a.records)), "number", (a) => a.records],
   ["Works on", (a) => a.input, "text", null],
   ["Error", (a) => a.error, "long", null],
-].filter(([title]) => title !== "Error" || attempts.some((a) => a.error));
+].filter(([title]) => (title !== "Error" || attempts.some((a) => a.error)) && (title !== "Node" || job.nodes.length));
 const chosen = {rows: attempts, page: 0, column: null, down: false};
 
 function choose() {
@@ -46,7 +48,7 @@ function choose() {
   const phase = $("attempts-phase").value, outcome = $("attempts-outcome").value;
   chosen.rows = attempts.filter((a) => {
     if ((phase && a.phase !== Number(phase)) || (outcome && a.outcome !== outcome)) return false;
-    const text = `${a.task} ${a.input} ${a.error}`.toLowerCase();
+    const text = `${a.task} ${nodeOf(a)} ${a.input} ${a.error}`.toLowerCase();
     return words.every((word) => (/^\d+$/.test(word) ? a.task === Number(word) : text.includes(word)));
   });
   if (chosen.column) {

@@ -118,14 +118,22 @@ function running() {
 }
 
 // The attempts of each lane, by time: each in the first lane that is free.
-function lanes() {
+function lanesOf(some) {
   const found = [];
-  for (const a of attempts) {
+  for (const a of some) {
     let lane = found.findIndex((of) => of[of.length - 1].end <= a.start);
     if (lane < 0) lane = found.push([]) - 1;
     found[lane].push(a);
   }
   return found;
+}
+
+// The lanes of all nodes, one node after another, with a row for the name of each; of one machine its lanes.
+function lanes() {
+  if (!job.nodes.length) return lanesOf(attempts);
+  const of = job.nodes.map(() => []);
+  for (const a of attempts) if (of[a.node]) of[a.node].push(a);
+  return of.flatMap((some, node) => [Object.assign([], {title: job.nodes[node]}), ...lanesOf(some)]);
 }
 
 // The attempt of a lane that ran at a time, or near it where they are shorter than a pixel.
@@ -140,7 +148,7 @@ function attemptAt(lane, ms, near_ms) {
 
 function showTip(tip, a, left, top, width) {
   const facts = [
-    ["Task", `${count(a.task)}, attempt ${count(a.attempt + 1)}`], ["Phase", job.phases[a.phase]],
+    ["Task", `${count(a.task)}, attempt ${count(a.attempt + 1)}`], ["Phase", job.phases[a.phase]], ["Node", nodeOf(a)],
     ["Works on", a.input], ["Bytes", known(a.bytes, bytes)], ["Records", a.records < 0 ? "" : count(a.records)],
     ["Started", seconds(a.start / 1e3)], ["Took", seconds(tookOf(a) / 1e3)], ["Outcome", a.outcome],
     ["Error", a.error.slice(0, 300)],
@@ -161,6 +169,14 @@ function drawLanes() {
     u.ctx.beginPath();
     u.ctx.rect(u.bbox.left, u.bbox.top, u.bbox.width, u.bbox.height);
     u.ctx.clip();
+    [u.ctx.textAlign, u.ctx.textBaseline] = ["left", "middle"];
+    const size = Math.min(12, height / devicePixelRatio);
+    u.ctx.font = `${size * devicePixelRatio}px system-ui`;
+    found.forEach((lane, row) => {
+      const middle = u.bbox.top + (row + 0.5) * height;
+      u.ctx.fillStyle = colour("--ink");
+      if (lane.title && size >= 7) u.ctx.fillText(lane.title, u.bbox.left + 4, middle);
+    });
     found.forEach((lane, row) => lane.forEach((a) => {
       if (a.end < from || a.start > to) return;
       const left = u.valToPos(a.start / 1e3, "x", true), right = u.valToPos(a.end / 1e3, "x", true);
@@ -185,8 +201,9 @@ function drawLanes() {
     u.over.addEventListener("pointerleave", () => { tip.hidden = true; });
   };
   const steps = [[0, end_s], [0, rows]];
-  chart("chart-lanes", Math.min(60 + 22 * rows, 480), [{label: "lanes", show: false}], steps,
-    (v) => (Number.isInteger(v) ? String(v) : ""), {
+  const most = job.nodes.length ? 1600 : 480;
+  chart("chart-lanes", Math.min(60 + 22 * rows, most), [{label: "lanes", show: false}], steps,
+    (v) => (Number.isInteger(v) && !job.nodes.length ? String(v) : ""), {
       whole: true, y: () => [0, rows], legend: {show: false}, hooks: {draw: [bars], ready: [ready]},
     });
 }
@@ -252,6 +269,7 @@ function draw() {
     find, (v) => (Math.round(v * 100) / 100).toString(), {whole: true});
   drawLanes();
   drawSamples();
+  drawNodes();
   drawParts();
   zoom(...view);
 }

@@ -1,5 +1,5 @@
 // What the page says in words and tables, from the JSON in it. All text comes in as text, never as markup.
-// The scripts of the page are one: text.js, attempts.js, charts.js.
+// The scripts of the page are one: text.js, attempts.js, nodes.js, charts.js.
 "use strict";
 const job = JSON.parse(document.getElementById("data").textContent);
 const $ = (id) => document.getElementById(id);

@@ -27,16 +27,16 @@ fn at_once(stage: Stage) -> (Driver, Arc<Mutex<Vec<usize>>>) {
     (Driver::new(Box::new(plan), RetryPolicy::default()), seen)
 }
 
-fn id(task: u32, attempt: u32) -> AttemptId {
+pub(super) fn id(task: u32, attempt: u32) -> AttemptId {
     AttemptId { task, attempt }
 }
 
-fn finish(driver: &mut Driver, id: AttemptId, report: TaskReport) -> Vec<Action> {
+pub(super) fn finish(driver: &mut Driver, id: AttemptId, report: TaskReport) -> Vec<Action> {
     driver.handle(1, Event::Finished { id, report })
 }
 
 /// The actions in few words.
-fn said(actions: &[Action]) -> Vec<String> {
+pub(super) fn said(actions: &[Action]) -> Vec<String> {
     let said = |action: &Action| match action {
         Action::BeginStage { name, .. } => (*name).to_owned(),
         Action::Launch { id, .. } => format!("launch {}.{}", id.task, id.attempt),
@@ -45,13 +45,14 @@ fn said(actions: &[Action]) -> Vec<String> {
             let runs = spent.iter().map(|spent| spent.run.display().to_string());
             format!("give back {}", runs.collect::<Vec<_>>().join(" "))
         }
+        Action::Forget { tasks } => format!("forget {tasks:?}"),
         Action::WakeAt { .. } => "wake".to_owned(),
         Action::Complete { outcome } => format!("complete {}", outcome.is_ok()),
     };
     actions.iter().map(said).collect()
 }
 
-fn samples(tasks: usize) -> Vec<TaskSpec> {
+pub(super) fn samples(tasks: usize) -> Vec<TaskSpec> {
     vec![spec(); tasks]
 }
 
@@ -85,7 +86,7 @@ fn a_plan_whose_tasks_wait_for_later_ones_is_a_bug() {
 }
 
 /// A merge of runs of these names.
-fn merge(names: &[&str]) -> TaskSpec {
+pub(super) fn merge(names: &[&str]) -> TaskSpec {
     let run = |name: &&str| MergeRun {
         path: name.into(),
         longest: 0,
@@ -97,6 +98,7 @@ fn merge(names: &[&str]) -> TaskSpec {
             borders: Vec::new(),
             places: Vec::new(),
             buffer_bytes: 0,
+            compression: Default::default(),
             needed: MemoryModel::default(),
         }),
         runs: names.iter().map(run).collect(),

@@ -9,6 +9,7 @@ use super::{Compression, ESCAPED_BYTES, SYNC_BYTES};
 use crate::codec::{Codec, decoder};
 use crate::error::{Error, Kind, Result};
 use crate::hadoop::value::read_vint;
+use crate::storage::window::in_order;
 use crate::storage::{Caching, ReadFile, Store};
 
 /// How much is read at once.
@@ -41,8 +42,14 @@ pub struct Reader {
 impl Reader {
     /// Opens a file; `range` of it is read.
     pub fn open(store: &dyn Store, path: &Path, range: Range<u64>) -> Result<Self> {
+        Reader::of_range(store.open(path, Caching::Cached)?, path, range)
+    }
+
+    /// The same of a file that is open; `path` is for errors.
+    pub fn of_range(file: Box<dyn ReadFile>, path: &Path, range: Range<u64>) -> Result<Self> {
+        let read = range.start..range.end.saturating_add(STEP_BYTES as u64);
         let mut reader = Reader {
-            file: store.open(path, Caching::Cached)?,
+            file: in_order(file, read),
             path: path.to_owned(),
             buffer: Vec::new(),
             rest: 0..0,

@@ -8,6 +8,7 @@
 //! The rule that must hold: nothing of it is believed, let alone run, unless the file is this user's alone, its hash is
 //! that of the history, and job, options, Python and the files of its code are what they were.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,7 @@ use crate::commit::{Committer, definition_of, home_of};
 use crate::error::{Error, Kind, Result};
 use crate::history::Hidden;
 use crate::jobs::environment::Environment;
+use crate::jobs::registry::JobSpec;
 use crate::jobs::steps::refusal::NOT_BEGUN;
 use crate::jobs::steps::{Job, OPERATION, ReplayedHistory};
 use crate::plan::mapreduce::MapReduceSpec;
@@ -60,6 +62,73 @@ struct Header {
     /// Its side files as they were.
     side_files: Vec<Content>,
     how: ExecutorKind,
+}
+
+/// The files that the code of a job is in, which may have to go to other machines.
+#[derive(Debug, Serialize)]
+pub struct FilesOfCode {
+    /// Whether it is Python.
+    pub is_python: bool,
+    /// Its modules, then.
+    #[serde(with = "crate::names")]
+    pub modules: Vec<PathBuf>,
+    /// Files that it reads beside its input.
+    #[serde(with = "crate::names")]
+    pub files: Vec<PathBuf>,
+}
+
+impl FilesOfCode {
+    /// Those of a dead job that kept what its code is, under this hash; nothing where that is not there any more.
+    ///
+    /// # Errors
+    /// Somebody else may have written it.
+    pub(in crate::jobs) fn kept(
+        environment: &Environment,
+        job: &JobSpec,
+        hash_of_kept: &str,
+    ) -> Result<Option<Self>> {
+        let Some(output) = job.asked().output else {
+            return Ok(None);
+        };
+        let store = &*environment.store;
+        let home = home_of(store, output.path(), &job.common.spill_dir);
+        let kept = definition_of(&**store.disk(), &home, &environment.job_id)?;
+        let Some(kept) = kept.filter(|kept| hash(kept) == hash_of_kept) else {
+            return Ok(None);
+        };
+        let (header, definition) = split(&kept)?;
+        let local = |contents: &[Content]| {
+            let paths = contents.iter().map(Content::path);
+            paths
+                .filter_map(|path| path.local().map(Path::to_owned))
+                .collect()
+        };
+        let is_python = matches!(header.how, ExecutorKind::Processes { .. });
+        let files = match is_python {
+            true => local(&header.side_files),
+            false => shipped(&definition)?,
+        };
+        Ok(Some(FilesOfCode {
+            is_python,
+            modules: local(&header.code),
+            files,
+        }))
+    }
+}
+
+/// The files and archives that go along with scripts.
+fn shipped(definition: &[u8]) -> Result<Vec<PathBuf>> {
+    #[derive(Deserialize)]
+    struct Shipped {
+        #[serde(with = "crate::names")]
+        links: Vec<(PathBuf, PathBuf)>,
+        #[serde(with = "crate::names")]
+        archives: Vec<(PathBuf, PathBuf)>,
+    }
+    let found: Shipped = serde_json::from_slice(definition)
+        .map_err(|error| Error::bug("read a job's definition", error.to_string()))?;
+    let all = found.links.into_iter().chain(found.archives);
+    Ok(all.map(|(_, path)| path).collect())
 }
 
 impl Definition {
@@ -159,7 +228,7 @@ fn kept(job: &Job<'_>, spec: &MapReduceSpec, story: &ReplayedHistory) -> Result<
         return refuse(NOT_BEGUN);
     };
     let job_id = &environment.job_id;
-    let home = home_of(&spec.output, &job.common.spill_dir);
+    let home = home_of(store, &spec.output, &job.common.spill_dir);
     let Some(bytes) = definition_of(&**store.disk(), &home, job_id)? else {
         return refuse("its folder beside the output is gone, and what its code is with it");
     };

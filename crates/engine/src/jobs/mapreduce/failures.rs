@@ -113,6 +113,8 @@ mod tests {
             places: Vec::new(),
             chunk_bytes: 0,
             buffer_bytes: 0,
+            ahead_bytes: 0,
+            compression: Default::default(),
             attempts: "o".into(),
             uploads_to: None,
         };

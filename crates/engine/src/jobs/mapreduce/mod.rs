@@ -14,6 +14,7 @@ mod definition;
 mod explain;
 mod failures;
 mod idle;
+mod inputs;
 mod native;
 mod outcome;
 mod promote;
@@ -25,27 +26,28 @@ use std::sync::{Arc, Mutex};
 use serde::Deserialize;
 
 use self::definition::Definition;
+pub use self::definition::FilesOfCode;
 pub(super) use self::native::text_job;
 use self::outcome::Outcome;
 use self::promote::promote;
 use self::stages::MapReduce;
 use super::kind::{Described, JobKind};
+use super::steps::far::far_names;
 use super::steps::{Job, Output, OutputLocations, lock, refusal, unless_changed};
 use crate::budget::Budget;
 use crate::commit::{Committer, Made, check_file_name};
 use crate::driver::RetryPolicy;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Result};
 use crate::plan::explain::Explanation;
 use crate::plan::mapreduce::{Command, MapReduceSpec};
 use crate::plan::table::{CommandSpec, Common, Options};
 use crate::record::shape::{Pairs, Shape};
-use crate::split::asked_at_once;
-use crate::storage::at_once::at_once;
 use crate::storage::input::InputFile;
-use crate::storage::local::not_there;
-use crate::storage::location::Location;
-use crate::storage::stores::Stores;
 use crate::task::{Failures, InProcess, JobShared, Node, TaskContext, UserTaskExecutor};
+
+/// How often what has read a map's output is done again, since the map was lost, and gave something else when it was done
+/// again. Machines that are lost more often than that are the trouble, not the functions.
+const ROUNDS: u32 = 3;
 
 /// A job of user code. Its options are not in the table: Python's `gm.Job` and Hadoop Streaming's command line give them.
 #[derive(Debug, Deserialize)]
@@ -111,17 +113,18 @@ pub(super) fn run_native(
 /// What a job would do.
 pub(super) fn explain(job: &Job<'_>, spec: &MapReduceSpec) -> Result<Explanation> {
     spec.check()?;
-    job.reads(&spec.files, spec.input_bytes())?;
-    let (numbers, _) = spec.numbers(job.room(), job.workers)?;
-    explain::of_plan(job, spec, &numbers)
+    let (numbers, _) = spec.numbers(job.room(), job.workers, job.common.compress_runs)?;
+    let far = far_names(job.store(), &spec.files, spec.input_bytes())?;
+    job.with_stores(explain::of_plan(job, spec, &numbers)?, &far)
 }
 
 fn run(job: &mut Job<'_>, definition: &Definition) -> Result<()> {
     let environment = job.environment;
     let store = &*environment.store;
     let spec = &definition.spec;
-    let files = files(store, spec)?;
-    let numbers = spec.numbers(job.room_for(&files), job.workers)?;
+    let files = inputs::files(store, spec, job.resumed.is_some())?;
+    let room = job.room_for(&files);
+    let numbers = spec.numbers(room, job.workers, job.common.compress_runs)?;
     job.watched
         .planned(|| explain::of_plan(job, spec, &numbers.0));
     let committer = stage(job, definition, &files)?;
@@ -140,7 +143,7 @@ fn run(job: &mut Job<'_>, definition: &Definition) -> Result<()> {
     let context = TaskContext::new(shared, node, InProcess::Nothing);
     let outcome = Arc::new(Mutex::new(Outcome::default()));
     let attempts = committer.attempts_place()?;
-    let uploads = spec.output.is_remote().then(|| spec.output.clone());
+    let uploads = store.publisher(&spec.output).map(|_| spec.output.clone());
     let places = OutputLocations {
         runs: folders,
         output: committer.staged(),
@@ -148,11 +151,15 @@ fn run(job: &mut Job<'_>, definition: &Definition) -> Result<()> {
         uploads: uploads.into_iter().collect(),
         shape: Pairs.kind(),
         unique: false,
+        compression: job.common.compress_runs,
         attempts: Some(attempts.clone()),
     };
-    let plan = MapReduce::new(spec, numbers, (&places, &attempts), Arc::clone(&outcome));
+    let ahead_bytes = spec.ahead_bytes(room.budget_bytes, job.workers);
+    let out = Arc::clone(&outcome);
+    let plan = MapReduce::new(spec, numbers, ahead_bytes, (&places, &attempts), out);
     let policy = RetryPolicy {
         retries: spec.retries(),
+        rounds: if job.cluster().is_some() { ROUNDS } else { 0 },
         ..RetryPolicy::default()
     };
     let ended = job.run_kept_with(Box::new(plan), &context, &places, policy);
@@ -180,7 +187,8 @@ fn run(job: &mut Job<'_>, definition: &Definition) -> Result<()> {
 fn failures_of(job: &Job<'_>) -> Option<Failures> {
     let environment = job.environment;
     let jobs = environment.history.jobs.as_ref()?;
-    job.watched.recorder().is_on().then(|| Failures {
+    let keeps = job.watched.recorder().is_on() && job.cluster().is_none();
+    keeps.then(|| Failures {
         folder: jobs.join(&environment.job_id).join("failed"),
         host: environment.interpreter.clone(),
     })
@@ -227,27 +235,4 @@ fn stage<'env>(
     let names = story.files_of_tasks();
     names.iter().try_for_each(|name| check_file_name(name))?;
     job.committer(output, (&names, 0))
-}
-
-/// The input's files as they are now, and behind them the side files; none of them is the output.
-fn files(store: &Stores, spec: &MapReduceSpec) -> Result<Vec<InputFile>> {
-    let file = |path: &Location| {
-        let stat = store
-            .stat(path)?
-            .ok_or_else(|| not_there("find the input", path.as_typed()))?;
-        if path.lies_in(&spec.output) {
-            let message = "the output directory holds an input";
-            return Err(Error::new(Kind::BadOption, "write the output", message)
-                .with_path(path.as_typed())
-                .advise("name another output"));
-        }
-        Ok(InputFile {
-            path: path.clone(),
-            stat,
-        })
-    };
-    let most = spec.files.first().map_or(1, asked_at_once);
-    let mut files = at_once(&spec.files, most, file)?;
-    files.append(&mut at_once(&spec.side_files, 1, file)?);
-    Ok(files)
 }

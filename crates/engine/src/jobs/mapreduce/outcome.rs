@@ -54,6 +54,8 @@ pub(super) struct Outcome {
     pub(super) shuffled: u64,
     /// Their bytes.
     pub(super) spilled_bytes: u64,
+    /// Bytes that are stored of them.
+    pub(super) stored_bytes: u64,
     /// Pairs written to runs, passes included.
     pub(super) spilled: u64,
     pub(super) passes: u64,
@@ -147,10 +149,10 @@ impl Outcome {
         report.count("MAP_OUTPUT_RECORDS", maps.records_out);
         report.count("MAP_OUTPUT_BYTES", maps.bytes_out);
         report.count("MAP_SKIPPED_RECORDS", maps.skipped);
-        report.count("FILE_BYTES_READ", maps.bytes_in + self.spilled_bytes);
+        report.count("FILE_BYTES_READ", maps.bytes_in + self.stored_bytes);
         report.count(
             "FILE_BYTES_WRITTEN",
-            report.output_bytes + self.spilled_bytes,
+            report.output_bytes + self.stored_bytes,
         );
         report.count("LAUNCHED_MAPS", spec.splits.len() as u64);
         report.count("NUM_FAILED_MAPS", self.failures.maps.count());
@@ -168,7 +170,7 @@ impl Outcome {
         if spec.partitions == 0 {
             return;
         }
-        report.count("MAP_OUTPUT_MATERIALIZED_BYTES", self.spilled_bytes);
+        report.count("MAP_OUTPUT_MATERIALIZED_BYTES", self.stored_bytes);
         report.count("COMBINE_INPUT_RECORDS", maps.combine_in);
         report.count("COMBINE_OUTPUT_RECORDS", maps.combine_out);
         report.count("SPILLED_RECORDS", self.spilled);

@@ -38,10 +38,12 @@ enum Step {
 }
 
 impl MapReduce {
-    /// The stages of a job whose tasks have the first numbers, and whose passes, which are no user code's, the second.
+    /// The stages of a job whose tasks have the first numbers, and whose passes, which are no user code's, the second. Each
+    /// task has `ahead_bytes` beside.
     pub(super) fn new(
         spec: &MapReduceSpec,
         (numbers, of_passes): (MemoryLayout, MemoryLayout),
+        ahead_bytes: u64,
         (places, attempts): (&OutputLocations, &Path),
         outcome: Arc<Mutex<Outcome>>,
     ) -> Self {
@@ -50,6 +52,8 @@ impl MapReduce {
             places: places.runs.clone(),
             chunk_bytes: numbers.chunk_bytes,
             buffer_bytes: numbers.buffer_bytes,
+            ahead_bytes,
+            compression: places.compression,
             attempts: attempts.to_owned(),
             uploads_to: places.uploads.first().cloned(),
         };
@@ -92,6 +96,7 @@ impl MapReduce {
                 outcome.spilled += records;
                 outcome.shuffled += records;
                 outcome.spilled_bytes += made.iter().map(|run| run.bytes).sum::<u64>();
+                outcome.stored_bytes += made.iter().map(|run| run.stored_bytes).sum::<u64>();
                 outcome.runs += made.len() as u64;
                 outcome.count(&report);
                 outcome.maps.add(report);
@@ -162,6 +167,13 @@ impl Plan for MapReduce {
         };
         self.passes.tasks.count(stage.as_ref());
         Ok(stage)
+    }
+
+    fn restart(&mut self) -> bool {
+        self.step = Step::Begin;
+        self.passes.restart();
+        *lock(&self.outcome) = Outcome::default();
+        true
     }
 
     fn without(&mut self, task: &TaskSpec, error: &Error) -> Option<TaskReport> {

@@ -7,13 +7,17 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
-use crate::commit::{clear_dead, end_uploads_to, home_of};
+use crate::commit::{SpillDirs, clear_dead, end_uploads_to, home_of};
 use crate::error::{Error, Result};
 use crate::history::EVENTS;
 use crate::history::event::{Event, Timed};
+use crate::jobs::environment::stores_of;
 use crate::jobs::registry::JobSpec;
 use crate::jobs::steps::Output;
+use crate::runner::On;
+use crate::storage::LocalDisk;
 use crate::storage::stores::Stores;
 
 /// Finds the folders of the dead job whose history is in `folder`, and removes them unless `dry_run`. The caller holds
@@ -26,12 +30,18 @@ pub fn clear_left(stores: &Arc<Stores>, folder: &Path, dry_run: bool) -> Result<
     let Some((spec, cwd)) = first_event(folder)?.and_then(submitted) else {
         return Ok(Vec::new());
     };
+    let stores = &stores_of(stores, &spec.common);
+    let of_nodes = spec.common.spill_dir.clone();
+    let spec = match spec.common.on {
+        On::Local => spec,
+        On::Ray => spec.placed(stores, &cwd),
+    };
     let output = spec.asked().output.map(Output::path);
     // Without a place for them, runs of a sort to a stream are where it was begun.
     let spill_dirs = [&spec.common.spill_dir[..], &[cwd]].concat();
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
-    let home = output.map(|output| home_of(output, &spill_dirs));
-    let found = clear_dead(
+    let home = output.map(|output| home_of(stores, output, &spill_dirs));
+    let mut found = clear_dead(
         &**stores.disk(),
         home.as_deref(),
         &spill_dirs,
@@ -39,7 +49,26 @@ pub fn clear_left(stores: &Arc<Stores>, folder: &Path, dry_run: bool) -> Result<
         dry_run,
     )?;
     if let (Some(output), false, false) = (output, dry_run, found.is_empty()) {
-        end_uploads_to(&stores.with_options(&spec.common.store_option), output)?;
+        end_uploads_to(stores, output)?;
+    }
+    if spec.common.on == On::Ray {
+        found.extend(clear_agents(&**stores.disk(), of_nodes, &name, dry_run)?);
+    }
+    Ok(found)
+}
+
+/// The same of folders of agents that this machine sees, but for those of agents that are about to end.
+fn clear_agents(
+    disk: &dyn LocalDisk,
+    mut directories: Vec<PathBuf>,
+    job: &str,
+    dry_run: bool,
+) -> Result<Vec<PathBuf>> {
+    directories.retain(|path| disk.stat(path).is_ok_and(|found| found.is_some()));
+    let left = SpillDirs::adopt_all(disk, &directories, job, &|_| true, Instant::now())?;
+    let found = left.folders().to_vec();
+    if dry_run {
+        left.leave();
     }
     Ok(found)
 }
@@ -76,7 +105,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::storage::LocalDisk;
     use crate::storage::local::Local;
 
     /// A dead terasort's history, and the folders that it left.

@@ -10,11 +10,13 @@
 //! for in the folders that the job's own options and id lead to. Until everything of the dead job is taken over,
 //! nothing of it is changed: a job that is refused can be resumed when the reason is gone.
 
+mod agents;
 mod command;
 mod dead;
 mod find;
 mod left;
 
+pub use self::agents::{ResumedAgents, resumed_agents};
 pub(super) use self::command::Resume;
 pub use self::dead::why_not_resumed;
 pub use self::left::clear_left;
@@ -41,7 +43,9 @@ pub(super) fn run(name: &str, environment: &Environment, control: &Control) -> J
                 })
             };
             let mut report = go_on(&story);
-            if let Some(damage) = report.failure.take_if(|error| error.is_of_own_work()) {
+            let may_begin_anew = environment.cluster.is_none(); // agents have ended; and they make again what is damaged
+            let is_damage = |error: &mut Error| may_begin_anew && error.is_of_own_work();
+            if let Some(damage) = report.failure.take_if(is_damage) {
                 // Of a damaged run only those who read it learn. It went with the job's folders, as after any failure:
                 // nothing is there to resume from, and the input is.
                 story.forget_tasks();
@@ -75,9 +79,7 @@ fn prepare(
     let (spec, options, story) =
         dead::read(&held.folder, &held.events).map_err(|error| error.with_path(&folder))?;
     let spec = match held.events.first().map(|first| &first.event) {
-        Some(Event::JobSubmitted { cwd: Some(cwd), .. }) => {
-            spec.placed(&**environment.store.disk(), cwd)
-        }
+        Some(Event::JobSubmitted { cwd: Some(cwd), .. }) => spec.placed(&environment.store, cwd),
         _ => spec,
     };
     let job_id = folder.file_name().unwrap_or_default().to_string_lossy();

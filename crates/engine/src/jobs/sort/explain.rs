@@ -3,7 +3,7 @@
 use super::plan::Sort;
 use crate::error::Result;
 use crate::jobs::steps::Job;
-use crate::jobs::steps::explain::{NOTHING_SHARED, by_runs, memory};
+use crate::jobs::steps::explain::{by_runs, memory};
 use crate::plan::explain::Explanation;
 use crate::record::shape::Shape;
 
@@ -50,7 +50,7 @@ fn sort_reason<S: Shape>(job: &Job<'_>, sort: &Sort<'_, S>, has_stream: bool) ->
     }
     if !job.runner.shares_memory() {
         let here = if has_stream { STREAMS_HERE } else { "" };
-        return format!("{NOTHING_SHARED}{here}");
+        return format!("{}{here}", job.why_nothing_shared());
     }
     if sort.memory_runs > 0 {
         return "the length of a stream is not known: runs go to memory first, then to disk"

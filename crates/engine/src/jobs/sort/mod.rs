@@ -21,6 +21,7 @@ use self::plan::{Sort, ranges};
 use super::kind::{Described, JobKind};
 use super::passes::Passes;
 use super::runs::{RunOutcome, RunSort, Step, Targets, count_runs};
+use super::steps::far::far_inputs;
 use super::steps::refusal::{FROM_STREAM, TO_STREAM};
 use super::steps::{self, Job, OutputLocations, lock, refusal};
 use crate::commit::{Committer, Made, SpillDirs};
@@ -30,8 +31,10 @@ use crate::plan::format::Format;
 use crate::plan::table::{CommandSpec, argument, option, options};
 use crate::record::checksum::Hex;
 use crate::record::shape::{Fixed, Lines, Shape, ShapeKind};
+use crate::sorted_run::RunCompression;
 use crate::spill::Stream;
 use crate::split::check_whole_records;
+use crate::storage::agents::AGENT_PLACE;
 use crate::storage::layered::{Layered, MEMORY_PLACE};
 use crate::storage::location::{Location, parent_of};
 use crate::storage::objects::Upload;
@@ -94,7 +97,10 @@ impl Described for SortSpec {
             "memory",
             "workers",
             "runner",
+            "on",
+            "nodes",
             "spill_dir",
+            "compress_runs",
             "store_option",
             "no_sync",
             "replication",
@@ -284,7 +290,12 @@ impl Output<'_> {
     }
 
     /// Where what is made can be found again.
-    fn places(&self, runs: Vec<PathBuf>, shape: ShapeKind, unique: bool) -> OutputLocations {
+    fn places(
+        &self,
+        runs: Vec<PathBuf>,
+        (shape, unique): (ShapeKind, bool),
+        compression: RunCompression,
+    ) -> OutputLocations {
         let (output, names, uploads) = match self {
             Output::File(committer) => {
                 let path = committer.staged();
@@ -301,6 +312,7 @@ impl Output<'_> {
             uploads,
             shape,
             unique,
+            compression,
             attempts: None,
         }
     }
@@ -325,14 +337,15 @@ fn explain_shape<S: Shape>(job: &Job<'_>, spec: &SortSpec, shape: S) -> Result<E
     let sort = Sort::new(job, spec, shape, &input, true)?;
     let tasks = sort.inputs(job.store(), &input, job.workers)?.len() as u64;
     let files = input.files.len();
-    explain::of_plan(
+    let explained = explain::of_plan(
         job,
         &sort,
         files,
         input.bytes(),
         input.stream_names(),
         tasks,
-    )
+    )?;
+    job.with_stores(explained, &far_inputs(&input.files))
 }
 
 /// What came out.
@@ -383,7 +396,8 @@ impl<S: Shape> Sort<'_, S> {
             .budget
             .reserve("runs in memory", self.memory_runs)?;
         let outcome = Arc::new(Mutex::new(RunOutcome::default()));
-        let places = output.places(runs, self.shape.kind(), self.spec.unique);
+        let records = (self.shape.kind(), self.spec.unique);
+        let places = output.places(runs, records, job.common.compress_runs);
         let run_sort = RunSort {
             input_bytes,
             sample,
@@ -411,6 +425,9 @@ impl<S: Shape> Sort<'_, S> {
         output: &Output<'_>,
         input_bytes: u64,
     ) -> Result<(SpillDirs<'s>, Vec<PathBuf>)> {
+        if job.cluster().is_some() {
+            return Ok((job.spill_places(store, &[])?, vec![AGENT_PLACE.into()]));
+        }
         let mut directories = job.common.spill_dir.clone();
         let mut places = Vec::new();
         if self.memory_runs > 0 {

@@ -31,4 +31,11 @@ impl<'a> Output<'a> {
             Output::Directory(path) | Output::File(path) => path,
         }
     }
+    /// A name that a file of it may have.
+    pub(in crate::jobs) fn any_file(self) -> Location {
+        match self {
+            Output::Directory(path) => path.join("part"),
+            Output::File(path) => path.clone(),
+        }
+    }
 }

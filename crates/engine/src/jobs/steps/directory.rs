@@ -54,7 +54,8 @@ impl Directory<'_> {
         let committer = job.committer(Output::Directory(self.path), output)?;
         let (spill, runs) = if self.by_runs {
             let (spill, folders) = job.run_folders(&*committer)?;
-            let local = self.path.local().map(|_| committer.folder());
+            let is_apart = job.store().publisher(self.path).is_some();
+            let local = (!is_apart).then(|| committer.folder());
             job.check_room(committer.disk(), &folders, (self.bytes, local))?;
             job.tell_of_runs(&folders);
             (Some(spill), folders)
@@ -69,6 +70,7 @@ impl Directory<'_> {
             uploads: uploads.collect(),
             shape: self.shape,
             unique: false,
+            compression: job.common.compress_runs,
             attempts: None,
         };
         let proven = work(job, &*committer, &places)?;

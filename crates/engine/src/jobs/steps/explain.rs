@@ -2,7 +2,7 @@
 //! different of a kind stands in the kind's `explain.rs`.
 
 use super::asked::Output;
-use super::far::{far_names, planned_input, planned_output};
+use super::far::{FarInput, planned_input, planned_output};
 use super::job::Job;
 use crate::commit::notice_of_runs;
 use crate::error::Result;
@@ -10,20 +10,31 @@ use crate::names::spell;
 use crate::plan::explain::{Explanation, PlannedDisk, PlannedMemory, PlannedStage, PlannedStore};
 use crate::plan::sort::reduce_bytes;
 use crate::plan::spill::MemoryLayout;
+use crate::sorted_run::RunCompression;
 use crate::storage::location::Location;
 
 const OUTPUT: &str = "output";
 
 /// Why a job goes by runs whose tasks run in worker processes.
-pub(in crate::jobs) const NOTHING_SHARED: &str =
-    "worker processes share no memory, so that sorted runs go to disk";
+const NOTHING_SHARED: &str = "worker processes share no memory, so that sorted runs go to disk";
+
+/// The same of agents of a cluster.
+const NODES_SHARE_NOTHING: &str = "nodes share no memory, so that sorted runs go to their disks";
+
+/// What has room for runs on a cluster, where nobody has looked.
+const OF_NODES: &str = "spill directories of the nodes";
 
 impl<'a> Job<'a> {
     /// An explanation of a job with so many input files and bytes, as far as all kinds of jobs have one.
     pub(in crate::jobs) fn explanation(&self, files: usize, input_bytes: u64) -> Explanation {
         Explanation {
             command: self.report.command,
-            runner: self.common.runner.name(),
+            runner: match self.cluster() {
+                Some(_) => "agents",
+                None => self.common.runner.name(),
+            },
+            nodes: self.cluster().map_or(0, |cluster| cluster.agents.len()),
+            compress_runs: self.common.compress_runs.name(),
             workers: self.workers,
             memory_bytes: self.memory_bytes,
             files,
@@ -32,32 +43,35 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Notes inputs of which only names and the sum of their bytes are known.
-    pub(in crate::jobs) fn reads(&self, files: &[Location], bytes: u64) -> Result<()> {
-        let found = far_names(self.store(), files, bytes)?;
-        self.far.get_or_init(|| found);
-        Ok(())
-    }
-
-    /// The stores of others that a job like `explained` reads from, which are tried, and writes to.
-    pub(in crate::jobs) fn stores_of(&self, explained: &Explanation) -> Result<Vec<PlannedStore>> {
-        let inputs = self.far.get().into_iter().flatten();
-        let mut stores: Vec<_> = inputs
-            .map(|far| planned_input(self.store(), far))
-            .collect::<Result<_>>()?;
+    /// The same with the stores of others that the job reads from, which are tried, and writes to.
+    pub(in crate::jobs) fn with_stores(
+        &self,
+        mut explained: Explanation,
+        inputs: &[FarInput],
+    ) -> Result<Explanation> {
+        let inputs = inputs.iter().map(|far| planned_input(self.store(), far));
+        let mut stores: Vec<PlannedStore> = inputs.collect::<Result<_>>()?;
         let output = self.asked.output.map(Output::path);
         if let Some(output) = output.filter(|output| output.is_remote()) {
-            stores.push(planned_output(self.store(), output, explained));
+            stores.push(planned_output(self.store(), output, &explained));
         }
-        Ok(stores)
+        explained.stores = stores;
+        Ok(explained)
     }
 
     /// The same with what the process holds of the budget before the job's work begins.
     pub(in crate::jobs) fn with_process(&self, mut explained: Explanation) -> Explanation {
-        let own_bytes = self.room().held_bytes.saturating_sub(self.runner_bytes);
+        let compression_bytes = self.compression_bytes();
+        let apart = self.runner_bytes + compression_bytes;
+        let own_bytes = self.room().held_bytes.saturating_sub(apart);
+        let idle = match self.cluster() {
+            Some(_) => "agents with nothing to do",
+            None => "worker processes with nothing to do",
+        };
         let held = [
             ("the program itself, and the names of files", own_bytes),
-            ("worker processes with nothing to do", self.runner_bytes),
+            (idle, self.runner_bytes),
+            ("to compress runs, and to read them", compression_bytes),
         ];
         let held = held.into_iter().filter(|(_, bytes)| *bytes > 0);
         let held = held.map(|(name, bytes)| memory(name, bytes));
@@ -65,13 +79,23 @@ impl<'a> Job<'a> {
         explained
     }
 
-    /// Disk space for output and runs. On one file system they share: what is merged is given back.
+    /// Why the job goes by runs, where its tasks share no memory.
+    pub(in crate::jobs) fn why_nothing_shared(&self) -> &'static str {
+        match self.cluster() {
+            Some(_) => NODES_SHARE_NOTHING,
+            None => NOTHING_SHARED,
+        }
+    }
+
+    /// Disk space for output and runs. On one file system they share: what is merged is given back. How far runs shrink
+    /// that are compressed is not known.
     pub(in crate::jobs) fn disks(
         &self,
         needs: Option<u64>,
         runs: bool,
     ) -> Result<Vec<PlannedDisk>> {
         let (store, spill_dirs) = (self.store(), &self.common.spill_dir);
+        let compressed = self.common.compress_runs != RunCompression::None;
         let disk = |place: &Location, purpose| {
             let free = match place.local() {
                 Some(path) if store.stat(place)?.is_some() => store.disk().free_bytes(path)?,
@@ -80,7 +104,7 @@ impl<'a> Job<'a> {
             Ok(PlannedDisk {
                 path: spell(place.as_typed()),
                 purpose,
-                needs,
+                needs: needs.filter(|_| purpose == OUTPUT || !compressed),
                 free,
                 notice: match place.local() {
                     Some(path) if purpose != OUTPUT => notice_of_runs(&**store.disk(), path),
@@ -92,9 +116,19 @@ impl<'a> Job<'a> {
         let output = self.asked.output.and_then(beside);
         let output = output.unwrap_or_else(|| ".".into());
         let mut disks = vec![disk(&output, OUTPUT)?];
+        if self.cluster().is_some() {
+            disks.extend(runs.then(|| PlannedDisk {
+                path: OF_NODES.to_owned(),
+                purpose: "runs",
+                needs: needs.filter(|_| !compressed),
+                free: None,
+                notice: None,
+            }));
+            return Ok(disks);
+        }
         if runs && spill_dirs.is_empty() {
-            // Runs of an output in an object store lie where the job was begun.
-            let beside = if output.is_remote() {
+            // Runs of an output whose files appear one by one lie where the job was begun.
+            let beside = if store.publisher(&output).is_some() {
                 ".".into()
             } else {
                 output

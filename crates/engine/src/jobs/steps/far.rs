@@ -20,7 +20,7 @@ const OF_UPLOAD: u64 = 3;
 
 /// What is read from one store.
 #[derive(Debug)]
-pub(super) struct FarInput {
+pub(in crate::jobs) struct FarInput {
     place: String,
     /// Nothing of one store among several, whose files are not looked at.
     bytes: Option<u64>,
@@ -35,7 +35,7 @@ fn place_of(location: &Location) -> String {
 }
 
 /// The inputs that are not on this machine, by their stores.
-pub(super) fn far_inputs(files: &[InputFile]) -> Vec<FarInput> {
+pub(in crate::jobs) fn far_inputs(files: &[InputFile]) -> Vec<FarInput> {
     let mut found = BTreeMap::<String, FarInput>::new();
     for file in files.iter().filter(|file| file.path.is_remote()) {
         let place = place_of(&file.path);
@@ -60,7 +60,11 @@ fn requests_of(bytes: u64, files: u64) -> u64 {
 }
 
 /// Those of which only names and the sum of their bytes are known.
-pub(super) fn far_names(stores: &Stores, names: &[Location], bytes: u64) -> Result<Vec<FarInput>> {
+pub(in crate::jobs) fn far_names(
+    stores: &Stores,
+    names: &[Location],
+    bytes: u64,
+) -> Result<Vec<FarInput>> {
     let mut found = BTreeMap::<String, FarInput>::new();
     for path in names.iter().filter(|path| path.is_remote()) {
         let place = place_of(path);

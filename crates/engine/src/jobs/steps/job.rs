@@ -4,9 +4,9 @@ use std::cell::OnceCell;
 use std::time::Instant;
 
 use super::asked::{Asked, Output};
-use super::far::{FarInput, far_inputs};
 use super::replayed::ReplayedHistory;
 use crate::budget::{Budget, Process, Room, available_bytes};
+use crate::commit::Ownership;
 use crate::error::{Error, JobOption, Kind, Result, show_bytes};
 use crate::history::event::Event;
 use crate::jobs::environment::Environment;
@@ -15,11 +15,12 @@ use crate::jobs::report::JobReport;
 use crate::plan;
 use crate::plan::amount::check_count;
 use crate::plan::table::Common;
+use crate::runner::nodes::Nodes;
 use crate::runner::phases::PhaseClock;
 use crate::runner::threads::Threads;
 use crate::runner::tree::Used;
 use crate::runner::usage::PeakMemory;
-use crate::runner::{Control, Runner, StageProgress};
+use crate::runner::{Cluster, Control, On, Runner, StageProgress};
 use crate::storage::hdfs::Blocks;
 use crate::storage::input::InputFile;
 use crate::storage::objects::part_bytes;
@@ -51,8 +52,6 @@ pub(in crate::jobs) struct Job<'a> {
     pub(in crate::jobs) runner_bytes: u64,
     /// The memory to plan with, once it is asked for.
     room: OnceCell<Room>,
-    /// What is read from stores of others, once the input is known.
-    pub(super) far: OnceCell<Vec<FarInput>>,
     began: Instant,
     used_before: Used,
     requests_before: RequestCounts,
@@ -61,6 +60,8 @@ pub(in crate::jobs) struct Job<'a> {
     pub(in crate::jobs) watched: &'a JobMonitor,
     /// What is known of the job, if another process began it.
     pub(in crate::jobs) resumed: Option<&'a ReplayedHistory>,
+    /// Whether what is there goes with the job.
+    pub(super) ownership: Ownership,
     /// How often tasks have begun to run.
     pub(super) rounds: u32,
     pub(in crate::jobs) report: JobReport,
@@ -85,7 +86,6 @@ impl<'a> Job<'a> {
             began_bytes: resident_bytes().0,
             runner_bytes: 0,
             room: OnceCell::new(),
-            far: OnceCell::new(),
             began: Instant::now(),
             used_before: watched.tree().used(),
             requests_before: environment.store.requests().counts(),
@@ -93,6 +93,7 @@ impl<'a> Job<'a> {
             peak: PeakMemory::of_job(environment.has_processes(asked.common)),
             watched,
             resumed,
+            ownership: resumed.map_or_else(Ownership::of_new_job, |story| story.taken.clone()),
             rounds: 0,
             report: JobReport::new(&environment.job_id, asked.command),
         }
@@ -103,19 +104,29 @@ impl<'a> Job<'a> {
         self.clock.end();
         self.peak.look();
         self.count_requests();
+        let nodes = self.runner.nodes();
+        if let Some(nodes) = &nodes {
+            self.count_nodes(nodes);
+        }
         let (mut report, before) = (self.report, self.used_before);
+        let far = nodes.as_ref().map(|nodes| nodes.used()).unwrap_or_default();
         let used = self.watched.tree().used();
         report.finish(outcome);
         report.phases = self.clock.phases().to_vec();
         report.wall_s = self.began.elapsed().as_secs_f64();
         let moved = report.input_bytes.max(report.output_bytes) as f64;
         report.bytes_per_s = moved / report.wall_s.max(1e-9);
-        report.user_s = used.user_s - before.user_s;
-        report.sys_s = used.sys_s - before.sys_s;
-        report.peak_anon_bytes = self.peak.anonymous_bytes();
+        report.user_s = used.user_s - before.user_s + far.user_s;
+        report.sys_s = used.sys_s - before.sys_s + far.sys_s;
+        report.peak_anon_bytes = if nodes.is_some() {
+            self.runner.peak_bytes() // the budget is the agents'
+        } else {
+            self.peak.anonymous_bytes()
+        };
         report.peak_mapped_bytes = self.peak.mapped_bytes();
         if counts_device_bytes() {
-            report.count("DEVICE_BYTES_READ", used.read_bytes - before.read_bytes);
+            let read_bytes = used.read_bytes - before.read_bytes + far.read_bytes;
+            report.count("DEVICE_BYTES_READ", read_bytes);
         }
         let cpu_ms = ((report.user_s + report.sys_s) * 1000.0) as u64;
         report.count("CPU_MILLISECONDS", cpu_ms);
@@ -144,6 +155,17 @@ impl<'a> Job<'a> {
         }
     }
 
+    /// Counts what was done on the nodes of a cluster, and records which of them read from which.
+    fn count_nodes(&mut self, nodes: &Nodes) {
+        for (name, count) in nodes.counters() {
+            self.report.count(name, count);
+        }
+        let read = nodes.reads();
+        if !read.is_empty() {
+            self.watched.recorder().record(Event::RunsRead { read });
+        }
+    }
+
     pub(in crate::jobs) fn store(&self) -> &'a Stores {
         &self.environment.store
     }
@@ -151,8 +173,8 @@ impl<'a> Job<'a> {
     /// Resolves what was given about the runner, workers and memory.
     pub(in crate::jobs) fn resolve(&mut self) -> Result<()> {
         self.check_blocks()?;
-        let worker = self.environment.worker.as_ref();
-        self.runner = self.common.runner.runner(worker)?;
+        self.runner = self.environment.runner(self.common, &self.ownership)?;
+        let cluster = self.cluster();
         let (workers, memory) = (self.common.workers, self.common.memory);
         match self.resumed.and_then(|story| story.began.as_ref()) {
             // As the first time: the plan follows from them.
@@ -164,6 +186,12 @@ impl<'a> Job<'a> {
                     held_bytes: began.held_bytes,
                 });
             }
+            None if cluster.is_some() => {
+                self.workers = cluster.map_or(0, Cluster::workers);
+                let available = cluster.map(Cluster::available_bytes);
+                self.memory_bytes = plan::sort::memory(memory, available);
+                self.runner_bytes = self.runner.held_bytes(self.workers)?;
+            }
             None => {
                 self.workers = plan::sort::workers(workers)?;
                 self.memory_bytes = plan::sort::memory(memory, available_bytes());
@@ -173,6 +201,12 @@ impl<'a> Job<'a> {
         self.report.workers = self.workers;
         self.report.memory_bytes = self.memory_bytes;
         Ok(())
+    }
+
+    /// The agents that tasks run in, if they do.
+    pub(in crate::jobs) fn cluster(&self) -> Option<&'a Cluster> {
+        let cluster = self.environment.cluster.as_deref();
+        cluster.filter(|_| self.common.on != On::Local)
     }
 
     /// Fails where blocks of the output are asked for that it cannot have.
@@ -200,12 +234,10 @@ impl<'a> Job<'a> {
     /// The budget, and what the process holds of it when this is first asked, which is once the input is known: the names
     /// of many files are memory, too, and are written to the history.
     pub(in crate::jobs) fn room_for(&self, files: &[InputFile]) -> Room {
-        if !files.is_empty() {
-            self.far.get_or_init(|| far_inputs(files));
-        }
         *self.room.get_or_init(|| {
             let process = self.environment.process;
             let held_bytes = match process {
+                _ if self.cluster().is_some() => self.runner_bytes + self.lists_bytes(files),
                 Process::Shared => 0,
                 _ => {
                     process.held_bytes(self.began_bytes)
@@ -216,7 +248,7 @@ impl<'a> Job<'a> {
             };
             Room {
                 budget_bytes: self.memory_bytes,
-                held_bytes: held_bytes + self.upload_bytes(files),
+                held_bytes: held_bytes + self.upload_bytes(files) + self.compression_bytes(),
             }
         })
     }
@@ -230,10 +262,16 @@ impl<'a> Job<'a> {
         Budget::of(self.room())
     }
 
-    /// What workers hold of parts that they upload: each the one that it fills, and those on their way.
+    /// What workers hold to compress runs, and to read them.
+    pub(super) fn compression_bytes(&self) -> u64 {
+        self.workers as u64 * self.common.compress_runs.worker_bytes()
+    }
+
+    /// What workers hold of parts that they upload to another place than a directory: each the one that it fills, and those
+    /// on their way.
     fn upload_bytes(&self, files: &[InputFile]) -> u64 {
         let output = self.asked.output.map(Output::path);
-        if output.is_none_or(|path| self.store().publisher(path).is_none()) {
+        if !output.is_some_and(|path| path.is_remote() && self.store().publisher(path).is_some()) {
             return 0;
         }
         self.workers as u64 * (part_of(files) + self.parts_bytes(files))
@@ -298,8 +336,7 @@ impl<'a> Job<'a> {
         self.control.set_progress(StageProgress {
             name,
             index,
-            done_bytes: 0,
-            bytes: 0,
+            ..StageProgress::default()
         });
     }
 

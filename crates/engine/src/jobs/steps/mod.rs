@@ -13,7 +13,7 @@
 mod asked;
 mod directory;
 pub(super) mod explain;
-mod far;
+pub(super) mod far;
 mod job;
 mod output;
 mod places;

@@ -12,6 +12,8 @@ use crate::commit::{
 };
 use crate::error::Result;
 use crate::history::event::FileVersion;
+use crate::sorted_run::RunCompression;
+use crate::storage::agents::AGENT_PLACE;
 use crate::storage::location::Location;
 use crate::storage::stores::Stores;
 use crate::storage::{Caching, LocalDisk};
@@ -36,21 +38,25 @@ impl<'env> Job<'env> {
         };
         let taken = self.resumed.map(|story| &story.taken);
         store.resolve(target)?; // which names the schemes that there are
-        let Some(path) = target.local() else {
+        let path = target.local().filter(|_| store.publisher(target).is_none());
+        let Some(path) = path else {
             let (target, spill_dir) = ((target, is_file), &self.common.spill_dir);
             let begun = UploadCommitter::begin(store, target, spill_dir, job_id, options, taken);
-            return Ok(Box::new(begun?));
+            return Ok(Box::new(begun?.owned(&self.ownership)));
         };
         let files = (names, bytes);
-        Ok(match (is_file, taken) {
-            (false, None) => Box::new(Staging::begin(disk, path, job_id, bytes, options)?),
-            (false, Some(taken)) => {
-                let adopted = Staging::adopt(disk, path, job_id, files, options, taken);
-                Box::new(adopted?)
-            }
-            (true, None) => Box::new(FileStaging::begin(disk, path, job_id, sync)?),
-            (true, Some(taken)) => Box::new(FileStaging::adopt(disk, path, job_id, sync, taken)?),
-        })
+        if is_file {
+            let staging = match taken {
+                None => FileStaging::begin(disk, path, job_id, sync),
+                Some(taken) => FileStaging::adopt(disk, path, job_id, sync, taken),
+            };
+            return Ok(Box::new(staging?.owned(&self.ownership)));
+        }
+        let staging = match taken {
+            None => Staging::begin(disk, path, job_id, bytes, options),
+            Some(taken) => Staging::adopt(disk, path, job_id, files, options, taken),
+        };
+        Ok(Box::new(staging?.owned(&self.ownership)))
     }
 
     /// Fails where a directory that the user named for runs is none; also where the plan makes no runs.
@@ -67,10 +73,11 @@ impl<'env> Job<'env> {
         directories: &[PathBuf],
     ) -> Result<SpillDirs<'s>> {
         let job_id = &self.environment.job_id;
-        match self.resumed {
+        let places = match self.resumed {
             Some(story) => SpillDirs::adopt(store, directories, job_id, &story.taken),
             None => SpillDirs::begin(store, directories, job_id),
-        }
+        };
+        Ok(places?.owned(&self.ownership))
     }
 
     /// The same in the directories that the user named, and the folders for runs: where none was named, that of the
@@ -80,6 +87,10 @@ impl<'env> Job<'env> {
         committer: &dyn Committer,
     ) -> Result<(SpillDirs<'env>, Vec<PathBuf>)> {
         let disk = &**self.environment.store.disk();
+        if self.cluster().is_some() {
+            let none = self.spill_places(disk, &[])?;
+            return Ok((none, vec![AGENT_PLACE.into()]));
+        }
         let spill = self.spill_places(disk, &self.common.spill_dir)?;
         let mut folders = spill.folders().to_vec();
         if folders.is_empty() {
@@ -88,18 +99,19 @@ impl<'env> Job<'env> {
         Ok((spill, folders))
     }
 
-    /// Whether so many bytes of runs have room; of a resumed job, some are there already, and how many more there will
-    /// be is not known.
+    /// Whether so many bytes of runs have room. Not where nobody knows: of nodes; of a resumed job, some are there already, and how many more there will
+    /// be is not known; nor is it of runs that are compressed.
     pub(in crate::jobs) fn check_room(
         &self,
         store: &dyn LocalDisk,
         folders: &[PathBuf],
         (bytes, output): (u64, Option<&Path>),
     ) -> Result<()> {
-        match self.resumed {
-            Some(_) => Ok(()),
-            None => check_room(store, folders, bytes, output),
+        let is_known = self.resumed.is_none() && self.cluster().is_none();
+        if !is_known || self.common.compress_runs != RunCompression::None {
+            return Ok(());
         }
+        check_room(store, folders, bytes, output)
     }
 
     /// Tells the user of places for runs that are no disks of this machine.
@@ -148,7 +160,9 @@ impl<'env> Job<'env> {
         let (store, job_id) = (self.store(), &self.environment.job_id);
         let published = match output {
             Output::File(target) => match target.local() {
-                None => false, // an object that was completed is as it would be made again
+                // A file that was completed is as it would be made again.
+                _ if store.publisher(target).is_some() => false,
+                None => false,
                 Some(path) => {
                     let path = store.disk().resolve(path)?;
                     let there = store.disk().stat(&path)?;
@@ -166,7 +180,7 @@ impl<'env> Job<'env> {
             return Ok(false);
         }
         let spill_dir = &self.common.spill_dir;
-        let home = home_of(output.path(), spill_dir);
+        let home = home_of(store, output.path(), spill_dir);
         clear_published(&**store.disk(), &home, spill_dir, job_id)?;
         end_uploads_to(store, output.path())?;
         story.taken.take_over();

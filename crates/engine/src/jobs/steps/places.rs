@@ -8,6 +8,7 @@ use crate::commit::is_file_name;
 use crate::error::{Error, Kind, Result};
 use crate::names::show_path;
 use crate::record::shape::ShapeKind;
+use crate::sorted_run::RunCompression;
 use crate::storage::layered::MEMORY_PLACE;
 use crate::storage::location::Location;
 use crate::task::Checkpoint;
@@ -30,6 +31,8 @@ pub(in crate::jobs) struct OutputLocations {
     pub(in crate::jobs) shape: ShapeKind,
     /// Whether of records with equal keys only the first stays.
     pub(in crate::jobs) unique: bool,
+    /// How runs are compressed.
+    pub(in crate::jobs) compression: RunCompression,
     /// The folder with a folder for each attempt that writes whole files, in jobs that have such.
     pub(in crate::jobs) attempts: Option<PathBuf>,
 }
@@ -104,6 +107,7 @@ mod tests {
             uploads: vec!["s3://b/out".into()],
             shape: Pairs.kind(),
             unique: false,
+            compression: RunCompression::None,
             attempts: None,
         };
         let has_upload = |path: &str| places.has_upload(&path.into());

@@ -1,7 +1,7 @@
 //! What is still there of what a dead job's tasks made.
 //!
 //! ```text
-//!   run      its file, in a folder of ours, with the header and the index that were reported    (data: when merged)
+//!   run      its file, in a folder of ours or with an agent that found it, with the header and the index that were reported    (data: when merged)
 //!   range    its bytes, read and proved again
 //!   upload   its parts, as the store has them; or the object, if it was completed
 //!   file     of user code: its length and its CRC, in its attempt's folder or where the output is put together; or its upload
@@ -22,13 +22,13 @@ use super::replayed::Round;
 use crate::commit::is_of_scripts;
 use crate::driver::Replay;
 use crate::error::{Error, Result};
-use crate::runner::Control;
+use crate::runner::{Control, FoundRuns};
 use crate::sorted_run::RunFile;
 use crate::spill::{BucketSizes, SpilledRun};
+use crate::storage::LocalDisk;
+use crate::storage::crc::crc_of;
 use crate::storage::objects::Upload;
-use crate::task::{
-    Checkpoint, TaskContext, TaskReport, UserTaskFile, UserTaskReport, crc_of, verify,
-};
+use crate::task::{Checkpoint, TaskContext, TaskReport, UserTaskFile, UserTaskReport, verify};
 
 /// What is looked at, and where.
 pub(super) struct OutputVerifier<'a> {
@@ -37,6 +37,8 @@ pub(super) struct OutputVerifier<'a> {
     pub(super) places: &'a OutputLocations,
     pub(super) workers: usize,
     pub(super) control: &'a Control,
+    /// What agents have found, where runs are theirs.
+    pub(super) found: Option<&'a FoundRuns>,
 }
 
 impl OutputVerifier<'_> {
@@ -47,9 +49,8 @@ impl OutputVerifier<'_> {
             .values()
             .try_for_each(|(_, kept)| self.places.check_names(kept))?;
         let all = round.kept.values().flat_map(|(_, kept)| kept.runs());
-        let there: BTreeMap<&Path, SpilledRun> = all
-            .filter_map(|run| Some((&*run.path, self.find(run)?)))
-            .collect();
+        let there: BTreeMap<&Path, SpilledRun> =
+            self.by_all_workers(all.map(|run| (&*run.path, run)), |run| self.find(run))?;
         let proved = self.prove_all(&round.kept)?;
         let merges = |kept: &Checkpoint| matches!(kept, Checkpoint::Merge(_));
         let lost = |(task, (_, kept)): (&u32, &(u64, Checkpoint))| {
@@ -145,18 +146,30 @@ impl OutputVerifier<'_> {
 
     /// The run as it was reported, if it is there and is that one.
     fn find(&self, kept: &SpilledRun) -> Option<SpilledRun> {
-        self.places.folders().find_map(|folder| {
-            let mut run = in_folder(kept, folder);
-            let file = RunFile::open(&**self.context.node.store.disk(), &run.path).ok()?;
-            let (header, index) = (file.header(), file.index());
-            let same = header.job_id == self.job_id
-                && header.number == run.number
-                && header.shape == self.places.shape
-                && (index.records, index.data_bytes) == (run.records, run.bytes)
-                && index.crc() == run.index_crc;
-            run.buckets = BucketSizes::of_run(header.shape, index);
-            same.then_some(run)
-        })
+        let disk = self.context.node.store.disk();
+        if let Some(found) = self.found {
+            let path = found.place_of(&kept.path)?.to_owned();
+            let run = SpilledRun {
+                path,
+                ..kept.clone()
+            };
+            return self.as_reported(&found.disk, run);
+        }
+        let mut folders = self.places.folders();
+        folders.find_map(|folder| self.as_reported(&**disk, in_folder(kept, folder)))
+    }
+
+    /// A run with what lies in its buckets, if it is there and is that one.
+    fn as_reported(&self, disk: &dyn LocalDisk, mut run: SpilledRun) -> Option<SpilledRun> {
+        let file = RunFile::open(disk, &run.path).ok()?;
+        let (header, index) = (file.header(), file.index());
+        let same = header.job_id == self.job_id
+            && header.number == run.number
+            && header.shape == self.places.shape
+            && (index.records, index.data_bytes) == (run.records, run.bytes)
+            && index.crc() == run.index_crc;
+        run.buckets = BucketSizes::of_run(header.shape, index);
+        same.then_some(run)
     }
 
     /// The reports of the tasks whose ranges of the output are as they were; by all workers.
@@ -165,18 +178,27 @@ impl OutputVerifier<'_> {
         kept: &BTreeMap<u32, (u64, Checkpoint)>,
     ) -> Result<BTreeMap<u32, TaskReport>> {
         let written = kept.iter().filter(|(_, (_, kept))| kept.has_output());
-        let left = Mutex::new(written);
-        let proved = Mutex::new(BTreeMap::new());
+        let written = written.map(|(task, (_, kept))| (*task, kept));
+        self.by_all_workers(written, |kept| self.prove(kept))
+    }
+
+    /// What `look` gives of each of `items`, by their keys, where it gives something.
+    fn by_all_workers<K: Ord + Send, V: Send, T: Send>(
+        &self,
+        items: impl Iterator<Item = (K, V)> + Send,
+        look: impl Fn(V) -> Option<T> + Sync,
+    ) -> Result<BTreeMap<K, T>> {
+        let (left, found) = (Mutex::new(items), Mutex::new(BTreeMap::new()));
         thread::scope(|scope| {
             for _ in 0..self.workers {
                 scope.spawn(|| {
                     while !self.control.is_cancelled() {
                         let next = lock(&left).next();
-                        let Some((task, (_, kept))) = next else {
+                        let Some((key, item)) = next else {
                             return;
                         };
-                        if let Some(report) = self.prove(kept) {
-                            lock(&proved).insert(*task, report);
+                        if let Some(is_there) = look(item) {
+                            lock(&found).insert(key, is_there);
                         }
                     }
                 });
@@ -185,7 +207,7 @@ impl OutputVerifier<'_> {
         if self.control.is_cancelled() {
             return Err(Error::cancelled());
         }
-        Ok(proved.into_inner().unwrap_or_else(PoisonError::into_inner))
+        Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn prove(&self, kept: &Checkpoint) -> Option<TaskReport> {
@@ -222,7 +244,7 @@ impl OutputVerifier<'_> {
     fn is_uploaded(&self, upload: &Upload) -> bool {
         let objects = self.context.node.store.publisher(&upload.path);
         let is_ours = self.places.has_upload(&upload.path);
-        is_ours && objects.is_some_and(|objects| objects.has(upload).unwrap_or(false))
+        is_ours && objects.is_some_and(|objects| objects.proves(upload).unwrap_or(false))
     }
 
     /// The report of a task that made runs; of those that are gone, for they were merged, the place does not matter.
@@ -230,6 +252,10 @@ impl OutputVerifier<'_> {
         let folder = self.places.folders().next().unwrap_or(Path::new("."));
         let run_of = |run: &SpilledRun| match there.get(&*run.path) {
             Some(found) => found.clone(),
+            None if self.found.is_some() => SpilledRun {
+                path: FoundRuns::gone(&run.path),
+                ..run.clone()
+            },
             None => in_folder(run, folder),
         };
         match kept {
@@ -309,6 +335,8 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::sorted_run::RunCompression;
+    use crate::storage::agents::ReadOf;
     use crate::task::{TaskSpec, UserTaskKind, UserTaskPlan, UserTaskSpec};
     use crate::worker::Printed;
 
@@ -318,6 +346,7 @@ mod tests {
             number: 0,
             records: 1,
             bytes: 1,
+            stored_bytes: 3,
             longest: 1,
             records_read: 1,
             bytes_read: 1,
@@ -396,12 +425,15 @@ mod tests {
                 stdout: "out".into(),
                 stderr: "err".into(),
             },
+            reads: vec![ReadOf::default()],
         };
         let plan = UserTaskPlan {
             partitions: 1,
             places: Vec::new(),
             chunk_bytes: 1,
             buffer_bytes: 1,
+            ahead_bytes: 0,
+            compression: RunCompression::None,
             attempts: "/before/attempts".into(),
             uploads_to: Some("s3://b/out".into()),
         };
@@ -428,6 +460,8 @@ mod tests {
             // These are in the job's log.
             status: String::new(),
             printed: Printed::default(),
+            // This the agent has counted.
+            reads: Vec::new(),
             ..report
         };
         assert_eq!(back, expected);

@@ -116,7 +116,7 @@ impl ReplayedHistory {
                 if let (Some(round), Ok(fingerprint)) =
                     (self.rounds.get_mut(self.current), fingerprint)
                 {
-                    round.kept.insert(*task, (fingerprint, kept.clone()));
+                    round.kept.insert(*task, (fingerprint, (**kept).clone()));
                 }
             }
             Event::OutputPublishing { staged, report } => {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::asked::Output;
 use super::job::Job;
 use super::places::OutputLocations;
 use super::plans::{OneStage, lock};
@@ -11,7 +12,7 @@ use super::replayed::ReplayedHistory;
 use crate::driver::{Driver, Plan, Replay, RetryPolicy, Stage};
 use crate::error::{Error, Kind, Result};
 use crate::history::event::{Event, FileVersion, JobBasis};
-use crate::runner::RunnerHooks;
+use crate::runner::{FoundRuns, RunnerHooks};
 use crate::split::check_unchanged;
 use crate::storage::input::InputFile;
 use crate::task::{JobShared, TaskContext, TaskReport};
@@ -46,7 +47,7 @@ impl Job<'_> {
 
     /// Whether what is made must be durable before what it was made of goes: there is a history to resume from.
     pub(in crate::jobs) fn durable(&self) -> bool {
-        !self.common.no_sync && self.watched.recorder().is_on()
+        !self.common.no_sync && self.watched.recorder().is_on() && self.cluster().is_none()
     }
 
     /// What the job's tasks share.
@@ -57,6 +58,7 @@ impl Job<'_> {
             parts_bytes: self.parts_bytes(&files),
             blocks: self.common.blocks(),
             store_options: self.common.store_option.clone(),
+            shared_outputs: self.store().shared_outputs(),
             files,
             ..JobShared::default()
         }
@@ -115,11 +117,14 @@ impl Job<'_> {
 
     fn run_driver(&mut self, mut driver: Driver, context: &TaskContext) -> Result<()> {
         self.watched.look_at(&context.node.budget);
+        self.watched.look_at_nodes(self.runner.nodes());
+        self.clock.on_nodes(self.runner.nodes());
         let hooks = RunnerHooks {
             control: self.control,
             clock: &mut self.clock,
             memory: &self.peak,
             recorder: self.watched.recorder(),
+            output: self.asked.output.map(Output::any_file),
         };
         let outcome = self.runner.run(&mut driver, context, self.workers, hooks);
         self.clock.end();
@@ -129,8 +134,18 @@ impl Job<'_> {
         let launched = driver.launched();
         report.count("TOTAL_LAUNCHED_MAPS", launched.maps);
         report.count("TOTAL_LAUNCHED_REDUCES", launched.reduces);
+        if driver.rounds() > 0 {
+            report.warnings.push(format!(
+                "functions of the job gave something else when they were run again, since an output was lost: what had \
+                 read that was done again ({} in all). Random numbers and the clock do that",
+                times(driver.rounds())
+            ));
+        }
         if self.resumed.is_some() {
             report.count("KEPT_TASKS", driver.kept_tasks());
+        }
+        if outcome.as_ref().is_err_and(Error::leaves_work) {
+            self.ownership.leave();
         }
         outcome
     }
@@ -144,12 +159,15 @@ impl Job<'_> {
         places: &OutputLocations,
     ) -> Result<Replay> {
         self.begin_phase("replay");
+        let disk = self.store().disk();
+        let found = self.cluster().map(|cluster| FoundRuns::of(cluster, disk));
         let look = OutputVerifier {
             job_id: &self.environment.job_id,
             context,
             places,
             workers: self.workers,
             control: self.control,
+            found: found.as_ref(),
         };
         let (replay, runs) = look.replay(story.round(round))?;
         self.check_cancelled()?;
@@ -157,6 +175,13 @@ impl Job<'_> {
         look.remove_other_runs(&runs);
         look.put_files_back(story.round(round))?;
         Ok(replay)
+    }
+}
+
+fn times(count: u32) -> String {
+    match count {
+        1 => "once".to_owned(),
+        count => format!("{count} times"),
     }
 }
 

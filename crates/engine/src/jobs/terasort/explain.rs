@@ -2,7 +2,7 @@
 
 use crate::error::{Result, show_bytes};
 use crate::jobs::steps::Job;
-use crate::jobs::steps::explain::{NOTHING_SHARED, by_runs, memory, stage};
+use crate::jobs::steps::explain::{by_runs, memory, stage};
 use crate::plan::explain::Explanation;
 use crate::plan::sort::{SortPlan, reduce_bytes};
 use crate::plan::spill::MemoryLayout;
@@ -45,7 +45,7 @@ pub(super) fn of_plan(
         }
         Some(numbers) => {
             explained.reason = if needed <= job.memory_bytes {
-                NOTHING_SHARED.to_owned()
+                job.why_nothing_shared().to_owned()
             } else {
                 format!("sorted in memory it needs {shown}, more than the budget has")
             };

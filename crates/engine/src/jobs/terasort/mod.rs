@@ -16,6 +16,7 @@ use self::memory::sort_in_memory;
 use super::kind::{Described, JobKind};
 use super::passes::Passes;
 use super::runs::{Borders, RunOutcome, RunSort, Step, Targets, count_runs};
+use super::steps::far::far_inputs;
 use super::steps::{Directory, Job, Output, OutputLocations, Proven, lock, wrong_report};
 use super::success::{OutputProof, success_bytes};
 use crate::driver::Stage;
@@ -73,7 +74,10 @@ impl Described for TerasortSpec {
             "memory",
             "workers",
             "runner",
+            "on",
+            "nodes",
             "spill_dir",
+            "compress_runs",
             "split_size",
             "store_option",
             "overwrite",
@@ -90,8 +94,11 @@ impl JobKind for TerasortSpec {
     }
 
     fn explain(&self, job: &Job<'_>) -> Result<Explanation> {
-        let (_, plan, numbers) = plan_of(job, self)?;
-        explain::of_plan(job, &plan, numbers.as_ref())
+        let (files, plan, numbers) = plan_of(job, self)?;
+        let far = far_inputs(&files);
+        drop(files); // of a million, more than all that follows takes
+        let explained = explain::of_plan(job, &plan, numbers.as_ref())?;
+        job.with_stores(explained, &far)
     }
 
     fn run(&self, job: &mut Job<'_>) -> Result<()> {

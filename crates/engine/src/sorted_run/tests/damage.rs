@@ -1,20 +1,27 @@
 //! Damage to a run file: bits that flip, and ends that are missing.
 
-use super::super::format::HEADER_BYTES;
+use super::super::header::HEADER_BYTES;
 use super::super::{BLOCK_BYTES, RunFile};
-use super::{put, read, read_all, small};
+use super::{COMPRESSIONS, put, read, read_all, small, small_of};
 use crate::error::Kind;
+use crate::sorted_run::RunCompression;
 use crate::storage::local::Local;
-use crate::storage::{self, Caching, Output, Store};
+use crate::storage::{self, Caching, Output};
 
 /// All bits outside the data, and those of the data's first and last bytes, of each block's, and of samples.
 #[test]
 fn every_flipped_bit_is_found() {
-    let (store, path, sound) = small();
-    let file = store.open(path, Caching::Cached).unwrap();
-    drop(file);
+    COMPRESSIONS
+        .iter()
+        .for_each(|compression| flip_bits_of(*compression));
+}
+
+fn flip_bits_of(compression: RunCompression) {
+    let (store, path, sound) = small_of(compression);
     let run = RunFile::open(&store, path).unwrap();
-    let data = HEADER_BYTES..HEADER_BYTES + run.index().data_bytes as usize;
+    let data = HEADER_BYTES..HEADER_BYTES + run.index().stored_bytes() as usize;
+    let block_of =
+        |stored: u64| (0..3).find(|block| run.index().stored(*block, 1).contains(&stored));
     let writer = store.create(path, 0, Caching::Cached).unwrap();
     let mut found = 0;
     for at in 0..sound.len() {
@@ -29,7 +36,8 @@ fn every_flipped_bit_is_found() {
                 .unwrap();
             let error = if in_data {
                 // The index is in memory already; the one block is what a reader would read.
-                let start = (at - data.start) as u64;
+                let block = block_of((at - data.start) as u64).unwrap();
+                let start = block * BLOCK_BYTES as u64;
                 read(&run, start..start + 1).unwrap_err()
             } else {
                 RunFile::open(&store, path).unwrap_err()
@@ -64,6 +72,31 @@ fn a_damaged_block_is_named() {
     assert_eq!(error.context()[1].1, "1");
     assert_eq!(error.context()[2].1, "69632");
     assert!(read(&run, 0..BLOCK_BYTES as u64).is_ok());
+}
+
+/// Of a compressed run, too: where it lies in the file.
+#[test]
+fn a_damaged_compressed_block_is_named() {
+    for compression in [RunCompression::Lz4, RunCompression::Zstd] {
+        let (store, path, sound) = small_of(compression);
+        let run = RunFile::open(&store, path).unwrap();
+        let second = run.index().stored(1, 1);
+        assert!(second.end - second.start < BLOCK_BYTES as u64 * 3 / 4);
+        let at = HEADER_BYTES as u64 + second.start + 17;
+        let writer = store.create(path, 0, Caching::Cached).unwrap();
+        writer.write_at(&[!sound[at as usize]], at).unwrap();
+        let error = read(&run, 0..run.index().data_bytes).unwrap_err();
+        let context = error.context();
+        let names: Vec<&str> = context.iter().map(|(name, _)| name.as_ref()).collect();
+        assert_eq!(
+            names,
+            ["file", "block", "offset", "expected CRC", "found CRC"]
+        );
+        assert_eq!((error.kind(), error.retryable()), (Kind::Io, true));
+        let offset = (HEADER_BYTES as u64 + second.start).to_string();
+        assert_eq!((&*context[1].1, &*context[2].1), ("1", offset.as_str()));
+        assert!(read(&run, 0..BLOCK_BYTES as u64).is_ok());
+    }
 }
 
 #[test]

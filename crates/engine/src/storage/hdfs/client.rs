@@ -13,7 +13,7 @@ use std::io;
 use std::mem;
 use std::os::fd::{AsRawFd, RawFd};
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -28,6 +28,9 @@ use crate::error::{Error, Kind, Result};
 use crate::storage::location::Location;
 use crate::storage::objects::retry::retry;
 use crate::storage::per_process::PerProcess;
+use crate::storage::requests::Requests;
+use crate::storage::stop::Waited;
+use crate::storage::window::WindowMemory;
 use crate::sys::inherited::cut_off;
 
 /// A request may take so long, and longer by its bytes at [`SLOWEST`] of them a second. A name node that fails over takes
@@ -56,6 +59,7 @@ static MARKS: Mutex<Vec<(u32, RawFd)>> = Mutex::new(Vec::new());
 #[derive(Debug, Default)]
 pub struct Clients {
     settings: Settings,
+    requests: Arc<Requests>,
     open: PerProcess<Result<Open>>,
 }
 
@@ -71,6 +75,7 @@ struct Open {
 /// A location, and who asks for it.
 pub struct There<'c> {
     runtime: &'c Runtime,
+    requests: &'c Arc<Requests>,
     client: Client,
     operation: &'static str,
     location: Location,
@@ -80,9 +85,10 @@ pub struct There<'c> {
 
 impl Clients {
     /// Clients as Hadoop is configured.
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(settings: Settings, requests: Arc<Requests>) -> Self {
         Clients {
             settings,
+            requests,
             open: PerProcess::default(),
         }
     }
@@ -90,6 +96,11 @@ impl Clients {
     /// What is configured.
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// What readers may hold of answers that they do not want yet.
+    pub fn memory(&self) -> &Arc<WindowMemory> {
+        &self.requests.memory
     }
 
     /// The client of a location, and its path there.
@@ -113,6 +124,7 @@ impl Clients {
         }
         Ok(There {
             runtime: &open.runtime,
+            requests: &self.requests,
             client: open.client(operation, &location, &self.settings)?,
             operation,
             path: match below.trim_end_matches('/') {
@@ -207,6 +219,11 @@ impl There<'_> {
         &self.path
     }
 
+    /// Says when requests are to end.
+    pub fn requests(&self) -> &Arc<Requests> {
+        self.requests
+    }
+
     /// Makes a request that may be repeated, until it is done, fails for good, or has failed too often.
     #[expect(
         clippy::needless_pass_by_value,
@@ -217,7 +234,7 @@ impl There<'_> {
         request: impl AsyncFn(&Client, &str) -> Result<T, HdfsError>,
     ) -> Result<T> {
         let mut was_silent = false;
-        retry(self.location.as_typed(), || {
+        retry(self.requests, self.location.as_typed(), || {
             let done = self.once(0, request(&self.client, &self.path));
             done.map_err(|error| match is_silence(&error) {
                 // The client has tried to connect for as long as is configured; once more, for a reply that was lost.
@@ -245,11 +262,14 @@ impl There<'_> {
         request: impl Future<Output = Result<T, HdfsError>>,
     ) -> Result<T> {
         let limit = REQUEST_LIMIT + Duration::from_secs((bytes / SLOWEST) as u64);
-        let limited = async { tokio::time::timeout(limit, request).await };
+        let limited = self.requests.stop.limited(limit, request);
         match self.runtime.block_on(limited) {
-            Ok(Ok(done)) => Ok(done),
-            Ok(Err(error)) => Err(failure(self.operation, self.location.as_typed(), error)),
-            Err(_elapsed) => {
+            Waited::Done(Ok(done)) => Ok(done),
+            Waited::Done(Err(error)) => {
+                Err(failure(self.operation, self.location.as_typed(), error))
+            }
+            Waited::Stopped => Err(Error::cancelled()),
+            Waited::Late(limit) => {
                 let message = format!("it did not answer within {} s", limit.as_secs());
                 Err(silence(self.operation, self.location.as_typed(), &message))
             }

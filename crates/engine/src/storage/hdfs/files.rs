@@ -3,7 +3,7 @@
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -11,12 +11,13 @@ use hdfs_native::client::FileStatus;
 use hdfs_native::file::{FileReader, FileWriter};
 use hdfs_native::{HdfsError, WriteOptions};
 
-use super::{Hdfs, There, staged, version_of};
+use super::{Hdfs, There, version_of};
 use crate::error::{Error, Kind, Result};
 use crate::storage::location::Location;
 use crate::storage::objects::retry::{replaced, retry};
 use crate::storage::objects::{Upload, UploadPart};
-use crate::storage::{Publisher, ReadFile, WriteFile};
+use crate::storage::staged::staged;
+use crate::storage::{Far, Publisher, ReadFile, WriteFile};
 
 /// A file open for reading. Where its blocks are was asked when it was opened; each read asks the data nodes.
 pub struct Reader {
@@ -69,7 +70,7 @@ impl ReadFile for Reader {
             return Ok(0);
         }
         let there = self.hdfs.clients.there("read the input", &self.path)?;
-        let read = retry(&self.path, || {
+        let read = retry(there.requests(), &self.path, || {
             match there.once(wanted, fill(&self.blocks, buffer, offset as usize)) {
                 Err(_) if self.is_replaced() => Err(replaced(&self.path)),
                 done => done,
@@ -86,8 +87,11 @@ impl ReadFile for Reader {
         None
     }
 
-    fn is_far(&self) -> bool {
-        true
+    fn far(&self) -> Option<Far> {
+        Some(Far {
+            bytes: self.bytes,
+            memory: Arc::clone(self.hdfs.clients.memory()),
+        })
     }
 }
 

@@ -29,7 +29,10 @@ use serde::{Deserialize, Serialize};
 use super::local::not_there;
 use super::location::Location;
 use super::version::{Version, identity_of};
-use super::{Caching, Caps, FileKind, Listed, Output, Publisher, ReadFile, Stat, Store, WriteFile};
+use super::window::WindowMemory;
+use super::{
+    Caching, Caps, Far, FileKind, Listed, Output, Publisher, ReadFile, Stat, Store, WriteFile,
+};
 use crate::error::Result;
 use writer::UploadWriter;
 
@@ -217,6 +220,7 @@ pub trait Objects: Send + Sync + std::fmt::Debug {
 #[derive(Debug, Clone)]
 pub struct ObjectStore {
     objects: Arc<dyn Objects>,
+    memory: Arc<WindowMemory>,
 }
 
 impl Object {
@@ -257,7 +261,21 @@ impl ObjectStore {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn new(objects: Arc<dyn Objects>) -> Self {
-        ObjectStore { objects }
+        ObjectStore {
+            objects,
+            memory: Arc::default(),
+        }
+    }
+
+    /// The same, where what is read ahead lies in this memory.
+    #[must_use]
+    pub fn reading_into(self, memory: Arc<WindowMemory>) -> Self {
+        ObjectStore { memory, ..self }
+    }
+
+    /// What its readers may hold of answers that they do not want yet.
+    pub fn memory(&self) -> &WindowMemory {
+        &self.memory
     }
 
     /// Its requests.
@@ -269,7 +287,10 @@ impl ObjectStore {
         Box::new(ObjectReader {
             objects: self.objects.clone(),
             path: path.to_owned(),
-            bytes,
+            far: Far {
+                bytes,
+                memory: Arc::clone(&self.memory),
+            },
             version,
         })
     }
@@ -390,13 +411,13 @@ struct ObjectReader {
     objects: Arc<dyn Objects>,
     path: PathBuf,
     /// As it was found.
-    bytes: u64,
+    far: Far,
     version: Version,
 }
 
 impl ReadFile for ObjectReader {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
-        let left = usize::try_from(self.bytes.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let left = usize::try_from(self.far.bytes.saturating_sub(offset)).unwrap_or(usize::MAX);
         let wanted = buffer.len().min(left);
         match buffer.get_mut(..wanted) {
             Some(buffer) if wanted > 0 => {
@@ -410,8 +431,8 @@ impl ReadFile for ObjectReader {
         None
     }
 
-    fn is_far(&self) -> bool {
-        true
+    fn far(&self) -> Option<Far> {
+        Some(self.far.clone())
     }
 }
 

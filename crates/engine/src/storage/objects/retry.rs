@@ -6,15 +6,18 @@
 //!           ── no answer, but earlier ones ── for a minute at least: the store or the network comes back
 //! ```
 //!
+//! A job that is to end waits no more ([`Stop`](crate::storage::stop::Stop)).
+//!
 //! Half of each wait is drawn by chance, so that requests which failed together do not come again together.
 //!
 //! A reply can be lost after the request was done. All requests but two may simply be repeated: an upload that nobody has
 //! the name of is ended by the committer, who asks for uploads by location; and of an upload that is gone when it is to
 //! be completed, the object is asked whether it is what the upload makes.
 
+use std::hash::BuildHasher;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -24,7 +27,9 @@ use http::HeaderMap;
 use super::{KeptPart, Object, Objects, Page, Part, Upload, UploadPart};
 use crate::error::{Error, Kind, Result};
 use crate::storage::requests::Requests;
+use crate::storage::stop::LAST;
 use crate::storage::version::Version;
+use crate::storage::window::WindowMemory;
 use crate::storage::wire::header;
 
 /// How often a request is made: with one failure in three, one request in 59,000 fails.
@@ -84,14 +89,23 @@ impl<O: Objects> Retried<O> {
 
 /// Makes a request until it is done, fails for good, or has failed too often. Nobody counts: calls to HDFS are many requests
 /// each, or none.
-pub(in crate::storage) fn retry<T>(path: &Path, request: impl FnMut() -> Result<T>) -> Result<T> {
-    Retries::default().make(path, request)
+pub(in crate::storage) fn retry<T>(
+    requests: &Arc<Requests>,
+    path: &Path,
+    request: impl FnMut() -> Result<T>,
+) -> Result<T> {
+    let retries = Retries {
+        is_counted: false,
+        ..Retries::counted(Arc::clone(requests))
+    };
+    retries.make(path, request)
 }
 
 /// The requests of one store, which are tried again.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(in crate::storage) struct Retries {
     requests: Arc<Requests>,
+    is_counted: bool,
     has_answered: AtomicBool,
 }
 
@@ -101,8 +115,14 @@ impl Retries {
         let has_answered = AtomicBool::new(false);
         Retries {
             requests,
+            is_counted: true,
             has_answered,
         }
+    }
+
+    /// What readers may hold of answers that they do not want yet.
+    pub(in crate::storage) fn memory(&self) -> &Arc<WindowMemory> {
+        &self.requests.memory
     }
 
     /// Makes a request until it is done, fails for good, or has failed too often.
@@ -112,8 +132,11 @@ impl Retries {
         mut request: impl FnMut() -> Result<T>,
     ) -> Result<T> {
         let (requests, mut tries, began) = (&self.requests, 1, Instant::now());
+        let cleans_up = requests.stop.is_set();
         loop {
-            requests.count(tries > 1);
+            if self.is_counted {
+                requests.count(tries > 1);
+            }
             let done = request();
             let Err(error) = done else {
                 self.has_answered.store(true, Ordering::Relaxed);
@@ -124,7 +147,8 @@ impl Retries {
             if retry_after_s.is_some() {
                 requests.count_throttled();
             }
-            if !error.retryable() {
+            let is_stopped = requests.stop.is_set() && !cleans_up;
+            if !error.retryable() && !is_stopped {
                 return Err(error);
             }
             let is_patient = self.may_come_back(&error) && began.elapsed() < PATIENCE;
@@ -135,15 +159,27 @@ impl Retries {
                     None => error.advise("check that the store can be reached, and run again"),
                 });
             }
-            thread::sleep(wait(tries, retry_after_s, by_chance()));
+            let waited = wait(tries, retry_after_s, by_chance());
+            if cleans_up && (began.elapsed() + waited > LAST || is_unanswered(&error)) {
+                return Err(error);
+            }
+            if cleans_up {
+                thread::sleep(waited);
+            } else if is_stopped || requests.stop.sleep(waited) {
+                return Err(Error::cancelled());
+            }
             tries += 1;
         }
     }
 
     /// Whether a store gave no answer that has given some before.
     fn may_come_back(&self, error: &Error) -> bool {
-        error.detail_of(NO_ANSWER).is_some() && self.has_answered.load(Ordering::Relaxed)
+        is_unanswered(error) && self.has_answered.load(Ordering::Relaxed)
     }
+}
+
+fn is_unanswered(error: &Error) -> bool {
+    error.detail_of(NO_ANSWER).is_some()
 }
 
 /// How long to wait after so many tries; `chance` is drawn from all numbers.
@@ -159,13 +195,13 @@ fn wait(tries: u32, retry_after_s: Option<u64>, chance: u64) -> Duration {
     Duration::from_secs(retry_after_s.unwrap_or(0).min(RETRY_AFTER_MAX_S)) + drawn
 }
 
-/// A number by chance: another one for each call, process and time.
-fn by_chance() -> u64 {
-    static CALLS: AtomicU64 = AtomicU64::new(0);
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let now_ns = now.unwrap_or_default().as_nanos() as u64;
-    let call = CALLS.fetch_add(1, Ordering::Relaxed) << 32;
-    mixed(now_ns ^ call ^ u64::from(std::process::id()).rotate_left(48))
+/// A number by chance: the system's random keys, another pair for each call.
+#[expect(
+    clippy::disallowed_types,
+    reason = "chance is what is wanted: waits, and names of staged files, are in no output"
+)]
+pub(in crate::storage) fn by_chance() -> u64 {
+    std::hash::RandomState::new().hash_one(std::process::id())
 }
 
 /// Spreads a number over all 64 bits (SplitMix64: Steele, Lea, Flood 2014).

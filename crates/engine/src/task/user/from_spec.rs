@@ -6,6 +6,7 @@ use sha2::{Digest, Sha256};
 
 use super::executor::UserTaskExecutor;
 use super::executor_spec::{ExecutorKind, ExecutorSpec};
+use super::here::Here;
 use super::processes::ProcessPoolExecutor;
 use super::streaming::StreamingExecutor;
 use crate::error::{Error, Kind, Result};
@@ -19,6 +20,19 @@ impl ExecutorSpec {
     /// # Errors
     /// What it needs is gone, or the definition is not one.
     pub fn build(self, workers: usize, store: Arc<Stores>) -> Result<Arc<dyn UserTaskExecutor>> {
+        self.build_on(workers, store, &Here::default())
+    }
+
+    /// The same on a node of a cluster.
+    ///
+    /// # Errors
+    /// As of [`Self::build`].
+    pub fn build_on(
+        self,
+        workers: usize,
+        store: Arc<Stores>,
+        here: &Here,
+    ) -> Result<Arc<dyn UserTaskExecutor>> {
         match self.kind {
             ExecutorKind::Processes {
                 program,
@@ -29,10 +43,6 @@ impl ExecutorSpec {
                 timeout,
                 memory_bytes,
             } => {
-                let needed = [Some(&program), folder.as_ref(), Some(&scratch)];
-                for path in needed.into_iter().flatten() {
-                    is_there(&**store.disk(), path)?;
-                }
                 let command = Command {
                     program,
                     arguments,
@@ -41,6 +51,15 @@ impl ExecutorSpec {
                     folder,
                     scratch,
                 };
+                let command = here.command(command, &**store.disk())?;
+                let needed = [
+                    Some(&command.program),
+                    command.folder.as_ref(),
+                    Some(&command.scratch),
+                ];
+                for path in needed.into_iter().flatten() {
+                    is_there(&**store.disk(), path)?;
+                }
                 let definition = Definition {
                     key: Sha256::digest(&self.definition).into(),
                     bytes: self.definition.into(),
@@ -59,7 +78,9 @@ impl ExecutorSpec {
             ExecutorKind::Scripts { environment } => {
                 let text = String::from_utf8(self.definition)
                     .map_err(|error| Error::bug("read a job's definition", error.to_string()))?;
-                let work = StreamingExecutor::new(&text, store)?.inheriting(environment);
+                let work = StreamingExecutor::new(&text, store)?
+                    .inheriting(here.environment(environment))
+                    .on(here);
                 Ok(Arc::new(work))
             }
         }

@@ -5,6 +5,7 @@
 //!   processes  native  streaming     the executors
 //!   executor                         what each of them implements
 //!   spec  executor_spec  failed      what it is told and says, what it is made from, where it failed
+//!   here                             what a node of a cluster has in the place of the driver's machine
 //! ```
 //!
 //! Each uses only what stands below it. Nothing here knows the other kinds of tasks, or what a task runs with.
@@ -13,6 +14,7 @@ pub(super) mod executor;
 mod executor_spec;
 pub(super) mod failed;
 mod from_spec;
+mod here;
 pub mod kinds;
 mod native;
 mod processes;
@@ -23,6 +25,7 @@ pub mod streaming;
 pub use executor::UserTaskExecutor;
 pub use executor_spec::{ExecutorKind, ExecutorSpec};
 pub use failed::{FailedAt, Failures, group_mark};
+pub use here::Here;
 pub use native::{Mapper, NativeExecutor};
 pub use processes::ProcessPoolExecutor;
 pub use spec::{UserAttemptSpec, UserTaskFile, UserTaskKind, UserTaskReport, feed_of};

@@ -115,10 +115,10 @@ impl<M: Mapper> NativeExecutor<M> {
                 if table.is_full() {
                     table.give(&mut collector, &alive)?;
                 }
-                let done = if piece.file.codec.is_none() {
-                    lines.consumed()
-                } else {
+                let done = if lines.is_decoded() {
                     0
+                } else {
+                    lines.consumed()
                 };
                 if done - before >= BYTES_A_BEAT {
                     attempt.progress(done - told)?;
@@ -129,10 +129,10 @@ impl<M: Mapper> NativeExecutor<M> {
                 }
             }
             // A compressed file was decoded to its end.
-            let done = if piece.file.codec.is_none() {
-                lines.consumed()
-            } else {
+            let done = if lines.is_decoded() {
                 piece.bytes
+            } else {
+                lines.consumed()
             };
             attempt.progress(done - told)?;
             report.bytes_in += done;

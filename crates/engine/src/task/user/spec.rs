@@ -14,11 +14,13 @@ use super::split::SplitData;
 use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::merge::feed::{FEED_BYTES, Feed, FeedRun};
+use crate::sorted_run::RunCompression;
 use crate::spill::SpilledRun;
 use crate::spill::collect::{CollectPlan, partition_bytes};
 use crate::storage::Store;
+use crate::storage::agents::ReadOf;
 use crate::storage::objects::Upload;
-use crate::task::runs::MergeRun;
+use crate::task::runs::{AgentFolders, MergeRun};
 use crate::worker::Printed;
 
 /// Which kind of task.
@@ -64,6 +66,12 @@ pub struct UserAttemptSpec {
     pub chunk_bytes: usize,
     /// Bytes of each buffer of a writer of runs.
     pub buffer_bytes: usize,
+    /// Memory for what is read ahead of a far input.
+    #[serde(default)]
+    pub ahead_bytes: u64,
+    /// How runs are compressed.
+    #[serde(default)]
+    pub compression: RunCompression,
     /// The folder of the attempt's files, which it makes if it has any.
     #[serde(with = "crate::names")]
     pub output: PathBuf,
@@ -80,7 +88,16 @@ impl UserAttemptSpec {
             buffer_bytes: self.buffer_bytes,
             job_id: self.job_id.clone(),
             places: self.places.clone(),
+            compression: self.compression,
         }
+    }
+
+    /// Has it write to the folders of an agent.
+    pub(in crate::task) fn write_to(&mut self, places: &AgentFolders) {
+        self.places.clone_from(&places.runs);
+        self.output = places
+            .attempts
+            .join(self.output.file_name().unwrap_or_default());
     }
 
     /// The common name of its runs.
@@ -144,6 +161,10 @@ pub struct UserTaskReport {
     pub status: String,
     /// What it printed; goes to the job's log.
     pub printed: Printed,
+    /// What its process has read of the runs of agents since it last said so; the agent adds it up. The last field: what
+    /// is left out of a sequence is at its end.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reads: Vec<ReadOf>,
 }
 
 impl UserTaskReport {

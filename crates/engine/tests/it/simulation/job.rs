@@ -27,6 +27,8 @@ pub type Reports = Arc<Mutex<Vec<Vec<AttemptId>>>>;
 pub struct Job {
     tasks: Vec<Task>,
     stages: Vec<StageOf>,
+    /// Whether the driver is not told what tasks need of those that begin with them.
+    pub hides_needs: bool,
 }
 
 #[derive(Debug)]
@@ -51,6 +53,7 @@ static RUN_PLAN: LazyLock<Arc<RunPlan>> = LazyLock::new(|| {
         borders: Vec::new(),
         places: Vec::new(),
         buffer_bytes: 0,
+        compression: Default::default(),
         needed: MemoryModel::default(),
     })
 });
@@ -150,7 +153,11 @@ impl Job {
     fn stage(&self, number: usize) -> Stage {
         let stage = &self.stages[number];
         let tasks = stage.tasks.clone().map(|task| self.spec(task)).collect();
-        Stage::new("stage", 0, tasks).needing(stage.needs.clone())
+        let needs = match self.hides_needs && stage.overlaps {
+            true => Needs::All(Vec::new()),
+            false => stage.needs.clone(),
+        };
+        Stage::new("stage", 0, tasks).needing(needs)
     }
 }
 
@@ -205,6 +212,12 @@ struct Stages {
 }
 
 impl Plan for Stages {
+    fn restart(&mut self) -> bool {
+        self.left = (0..self.job.stages.len()).collect();
+        self.reports.lock().unwrap().clear();
+        true
+    }
+
     fn next_stage(&mut self, reports: Vec<TaskReport>) -> Result<Option<Stage>> {
         let ids = reports.iter().map(attempt_of).collect();
         self.reports.lock().unwrap().push(ids);

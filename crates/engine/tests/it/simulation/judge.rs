@@ -1,13 +1,12 @@
 //! What must hold of a cluster's job that is over, and what the cluster went through.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 
-use gristmill_engine::driver::RetryPolicy;
 use gristmill_engine::error::{Error, Kind, Result};
 use gristmill_engine::task::AttemptId;
 
-use super::{CLUSTERS, Cluster, Seen};
+use super::{CLUSTERS, Cluster, POLICY, Seen};
 
 impl Cluster {
     pub(super) fn seen(&self, outcome: &Result<()>) -> Seen {
@@ -25,6 +24,9 @@ impl Cluster {
             reports_too_late: self.late,
             drivers_killed: self.history.kills,
             tasks_kept: self.history.told,
+            workers_changed: self.changed,
+            begun_again: self.begun_again,
+            gave_up_on_versions: u32::from(kind == Some(Kind::Proof)),
         }
     }
 
@@ -43,13 +45,20 @@ impl Cluster {
                 return Err(format!("a report of {id:?}, which does not count"));
             }
         }
-        let retries = RetryPolicy::default().retries;
+        self.judge_versions(reports)?;
+        let retries = POLICY.retries;
         match outcome {
             Ok(()) if reports.len() != batches.len() + 1 => {
                 Err("over before its last stage".into())
             }
             Ok(()) => Ok(()),
             Err(error) if error.kind() == Kind::Cancelled && self.cancelled => Ok(()),
+            Err(error) if error.kind() == Kind::Proof => {
+                let often = self.begun_again == POLICY.rounds && self.fickle > 0;
+                often
+                    .then_some(())
+                    .ok_or_else(|| format!("gave up too early: {error}"))
+            }
             Err(error) => {
                 let failed = self.failures.values().any(|failures| *failures > retries);
                 let lost = self.losses.values().any(|losses| *losses > 100);
@@ -60,6 +69,25 @@ impl Cluster {
                 }
             }
         }
+    }
+}
+
+impl Cluster {
+    /// What the plan was given was made of one version of each task: that which the plan was given.
+    fn judge_versions(&self, reports: &[Vec<AttemptId>]) -> Result<(), String> {
+        let given = reports.iter().flatten().map(|id| (id.task, *id));
+        let given: BTreeMap<u32, AttemptId> = given.collect();
+        for id in given.values() {
+            for (need, version) in self.model.read.get(id).into_iter().flatten() {
+                let other = given
+                    .get(need)
+                    .filter(|need| self.model.made(**need) != Some(*version));
+                if let Some(other) = other {
+                    return Err(format!("{id:?} was made of another version than {other:?}"));
+                }
+            }
+        }
+        Ok(())
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use gristmill_engine::task::{AttemptId, Spent};
+use twox_hash::XxHash3_64;
 
 use super::job::{Job, ids};
 
@@ -23,6 +24,14 @@ pub struct Model {
     pub stopping: BTreeSet<AttemptId>,
     /// How many second attempts were begun.
     pub beside: u32,
+    /// What each attempt made, as a number: it follows from what it read, and from chance.
+    pub made: BTreeMap<AttemptId, u64>,
+    /// What each attempt had read of the tasks that it needs.
+    pub read: BTreeMap<AttemptId, Vec<(u32, u64)>>,
+    /// What is there of each task, or was before it was lost.
+    pub current: BTreeMap<u32, u64>,
+    /// Whether tasks may be launched before what they need is done: they wait for it.
+    pub may_wait: bool,
 }
 
 impl Model {
@@ -42,7 +51,7 @@ impl Model {
         if let Some(winner) = self.winners.get(&task) {
             return Err(format!("{id:?} launched, and {winner:?} counts"));
         }
-        for need in self.job.needs(task) {
+        for need in self.job.needs(task).iter().filter(|_| !self.may_wait) {
             if !self.winners.contains_key(need) {
                 return Err(format!("{id:?} launched before task {need} is done"));
             }
@@ -61,10 +70,46 @@ impl Model {
     pub fn counts(&mut self, id: AttemptId) -> Result<(), String> {
         self.given_back.retain(|(of, _)| *of != id.task);
         self.through.insert(id);
+        self.current
+            .extend(self.made.get(&id).map(|made| (id.task, *made)));
         match self.winners.insert(id.task, id) {
             Some(other) => Err(format!("{id:?} and {other:?} both count")),
             None => Ok(()),
         }
+    }
+
+    /// An attempt reads what is there of what it needs, and makes something of it.
+    pub fn makes(&mut self, id: AttemptId, salt: u64) {
+        let needs = self.job.needs(id.task).iter();
+        let now = |need: &u32| (*need, self.current.get(need).copied().unwrap_or_default());
+        let read: Vec<(u32, u64)> = needs.map(now).collect();
+        let words = [u64::from(id.task), salt].into_iter();
+        let words = words.chain(
+            read.iter()
+                .flat_map(|(task, made)| [u64::from(*task), *made]),
+        );
+        let bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
+        self.made.insert(id, XxHash3_64::oneshot(&bytes));
+        self.read.insert(id, read);
+    }
+
+    /// Whether an attempt made something else than what was there of its task.
+    pub fn differs(&self, id: AttemptId) -> bool {
+        let before = self.current.get(&id.task);
+        before.is_some_and(|before| self.made.get(&id) != Some(before))
+    }
+
+    /// What an attempt made.
+    pub fn made(&self, id: AttemptId) -> Option<u64> {
+        self.made.get(&id).copied()
+    }
+
+    /// What a task made is of no use any more.
+    pub fn forgets(&mut self, task: u32) {
+        self.winners.remove(&task);
+        self.current.remove(&task);
+        self.given_back
+            .retain(|(of, to)| *of != task && *to != task);
     }
 
     /// The driver hears that what a task made is gone: what it used up is to be made again, too.

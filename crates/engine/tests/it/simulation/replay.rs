@@ -6,12 +6,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use gristmill_engine::driver::{Driver, Event, Replay, RetryPolicy};
+use gristmill_engine::driver::{Driver, Event, Replay};
 use gristmill_engine::task::AttemptId;
 
 use super::job::{Job, Reports};
 use super::judge::{all_well, assert_caught};
-use super::{Cluster, Happening, Seen, begin};
+use super::{Cluster, Happening, POLICY, Seen, begin};
 
 /// What may be wrong with going on, to see whether it would be noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,6 +86,7 @@ impl Cluster {
         self.history.kills += 1;
         events.clear();
         self.queue.clear();
+        self.waiting.clear();
         self.running.clear();
         for worker in &mut self.workers {
             worker.running = None;
@@ -103,8 +104,8 @@ impl Cluster {
         self.model.straggling.clear();
         let job = &self.model.job;
         let (plan, reports) = job.plan();
-        let driver = Driver::resume(plan, RetryPolicy::default(), self.history.replay(job));
-        let slots = self.workers.len();
+        let driver = Driver::resume(plan, POLICY, self.history.replay(job));
+        let slots = self.slots();
         events.push_back(Event::Started { slots });
         self.next_kill();
         (driver, reports)

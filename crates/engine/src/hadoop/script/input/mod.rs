@@ -175,9 +175,8 @@ fn text(
 
 fn is_sequence(store: &dyn Store, piece: &FileRange) -> Result<bool> {
     let mut first = [0; 3];
-    let count = store
-        .open(piece.file.path.as_typed(), Caching::Cached)?
-        .read_at(&mut first, 0)?;
+    let file = piece.file.open(store, Caching::Cached)?;
+    let count = file.read_at(&mut first, 0)?;
     Ok(count == 3 && &first == b"SEQ")
 }
 
@@ -209,6 +208,7 @@ fn plain(offset: u64, bytes: u64) -> FileRange {
         path: "/f".into(),
         bytes: offset + bytes,
         codec: None,
+        version: None,
     };
     FileRange {
         file,

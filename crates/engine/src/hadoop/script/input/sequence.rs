@@ -4,8 +4,8 @@ use super::{Pair, Records, SequenceView};
 use crate::error::{Error, Kind, Result};
 use crate::hadoop::sequence::Reader;
 use crate::hadoop::value::{Class, unknown_class};
-use crate::storage::Store;
 use crate::storage::input::FileRange;
+use crate::storage::{Caching, Store};
 
 /// The records of a split.
 #[derive(Debug)]
@@ -21,7 +21,8 @@ impl SequenceRecords {
     /// The records of `piece`.
     pub fn open(store: &dyn Store, piece: &FileRange, view: SequenceView) -> Result<Self> {
         let path = piece.file.path.as_typed();
-        let reader = Reader::open(store, path, piece.range())?;
+        let file = piece.file.open(store, Caching::Cached)?;
+        let reader = Reader::of_range(file, path, piece.range())?;
         let class = |name: &str| match Class::by_java(name) {
             Some(class) => Ok(class),
             None if view == SequenceView::Binary => Ok(Class::Bytes),

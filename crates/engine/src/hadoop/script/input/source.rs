@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
-use crate::codec::{Coding, Reader, open};
+use crate::codec::{Coding, Reader, open_file};
 use crate::error::{Error, Kind, Result};
-use crate::lines::Source;
+use crate::lines::{BLOCK_BYTES, Source};
+use crate::storage::input::FileRange;
+use crate::storage::window::in_order;
 use crate::storage::{Caching, ReadFile, Store};
 
 /// Reads a file from front to back.
@@ -16,22 +18,33 @@ pub struct FileSource {
 #[derive(Debug)]
 enum Way {
     Plain(Box<dyn ReadFile>, u64),
-    Coded(Box<Reader>),
+    Stream(Box<Reader>),
 }
 
 impl FileSource {
-    /// Opens a file: from `start` on if it is plain, else from its beginning.
-    pub fn open(store: &dyn Store, path: &Path, start: u64, coded: bool) -> Result<Self> {
-        let way = if coded {
-            let reader = open(store, path, Caching::Cached, Coding::Detect)?;
-            if reader.codec().is_none() {
-                return Err(cut_short(path));
-            }
-            Way::Coded(Box::new(reader))
-        } else {
-            Way::Plain(store.open(path, Caching::Cached)?, start)
-        };
-        Ok(FileSource { way })
+    /// Opens the file of a piece: from `start` on if it is plain, else from its beginning.
+    pub fn open(store: &dyn Store, piece: &FileRange, start: u64) -> Result<Self> {
+        let path = piece.file.path.as_typed();
+        let file = piece.file.open(store, Caching::Cached)?;
+        if piece.coding() == Coding::Plain {
+            // Blocks are read as they come: the last one ends behind the range.
+            let read = start..piece.range().end + BLOCK_BYTES as u64;
+            return Ok(FileSource {
+                way: Way::Plain(in_order(file, read), start),
+            });
+        }
+        let reader = open_file(file, path, Coding::Detect)?;
+        if reader.codec().is_none() && piece.file.codec.is_some() {
+            return Err(cut_short(path));
+        }
+        Ok(FileSource {
+            way: Way::Stream(Box::new(reader)),
+        })
+    }
+
+    /// Whether the file is compressed: offsets are those of decoded bytes then, and it is not cut.
+    pub fn is_decoded(&self) -> bool {
+        matches!(&self.way, Way::Stream(reader) if reader.codec().is_some())
     }
 }
 
@@ -52,7 +65,7 @@ impl Source for FileSource {
                 *at += count as u64;
                 Ok(count)
             }
-            Way::Coded(reader) => reader.decode(buffer),
+            Way::Stream(reader) => reader.decode(buffer),
         }
     }
 }

@@ -59,22 +59,17 @@ impl TextRecords {
         } else {
             piece.offset.saturating_sub(back)
         };
-        let source = FileSource::open(
-            store,
-            piece.file.path.as_typed(),
-            from,
-            piece.file.codec.is_some(),
-        )?;
+        let source = FileSource::open(store, piece, from)?;
         let mut records = TextRecords {
-            lines: Lines::new(source, ends),
-            separator,
-            here: [0; 8],
-            next: from,
-            end: if piece.file.codec.is_some() {
+            end: if source.is_decoded() {
                 u64::MAX
             } else {
                 piece.range().end
             },
+            lines: Lines::new(source, ends),
+            separator,
+            here: [0; 8],
+            next: from,
             skip: 0,
             cut: None,
             longest,

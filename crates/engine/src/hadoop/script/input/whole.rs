@@ -20,12 +20,7 @@ pub struct WholeFile {
 impl WholeFile {
     /// Reads a file.
     pub fn open(store: &dyn Store, piece: &FileRange) -> Result<Self> {
-        let mut source = FileSource::open(
-            store,
-            piece.file.path.as_typed(),
-            0,
-            piece.file.codec.is_some(),
-        )?;
+        let mut source = FileSource::open(store, piece, 0)?;
         let mut content = Vec::new();
         let mut filled = 0;
         loop {

@@ -36,23 +36,19 @@ impl XmlRecords {
         } else {
             piece.offset
         };
+        let source = FileSource::open(store, piece, start)?;
         let mut records = XmlRecords {
-            source: FileSource::open(
-                store,
-                piece.file.path.as_typed(),
-                start,
-                piece.file.codec.is_some(),
-            )?,
+            end: if source.is_decoded() {
+                u64::MAX
+            } else {
+                start + piece.bytes
+            },
+            source,
             buffer: vec![0; 128 << 10],
             rest: 0..0,
             begin: begin.as_bytes().to_vec(),
             end_mark: end.as_bytes().to_vec(),
             position: start,
-            end: if piece.file.codec.is_some() {
-                u64::MAX
-            } else {
-                start + piece.bytes
-            },
             record: Vec::new(),
             here: 0,
             begun: false,

@@ -8,15 +8,13 @@
 
 use std::sync::{Arc, OnceLock};
 
-use object_store::aws::AwsCredentialProvider;
-
 use super::call::{Call, Reply};
-use super::credentials::none;
-use super::failures::unreached;
+use super::credentials::Keys;
+use super::failures::{unreached, untrusted};
 use super::settings::{Settings, Site};
 use crate::error::Result;
 use crate::storage::per_process::PerProcess;
-use crate::storage::wire::{Broken, Wire};
+use crate::storage::wire::{Broken, Way, Wire};
 
 /// What sends requests.
 #[derive(Debug)]
@@ -24,7 +22,7 @@ pub struct Client {
     settings: Settings,
     site: OnceLock<Result<Site>>,
     /// They ask services by connections, which a fork must not share.
-    credentials: PerProcess<Result<AwsCredentialProvider>>,
+    credentials: PerProcess<Result<Keys>>,
     wire: Arc<Wire>,
 }
 
@@ -54,19 +52,24 @@ impl Client {
     pub fn send(&self, call: &Call<'_>, buffer: &mut [u8]) -> Result<Reply> {
         let here = |error: crate::error::Error| error.during(call.operation).with_path(call.path);
         let site = self.site().map_err(here)?;
-        let provider = self
-            .credentials
-            .get(|| site.credentials.provider(&site.region));
-        let provider = provider.as_ref().map_err(|error| here(error.clone()))?;
-        let credentials = self.wire.wait(provider.get_credential()).map_err(here)?;
-        let credentials = credentials.map_err(|error| here(none(&error)))?;
+        let bundle = site.bundle.as_ref();
+        let made = || Keys::of(&site.credentials, &site.region, bundle);
+        let keys = self.credentials.get(made).as_ref();
+        let keys = keys.map_err(|error| here(error.clone()))?;
+        let credentials = keys.get(&self.wire).map_err(here)?;
         let request = call.request(site, &credentials)?;
         let limit = self.wire.limit(call.body.len().max(buffer.len()));
+        let way = Way {
+            bundle: bundle.cloned(),
+            ..Way::default()
+        };
         self.wire
-            .send(request, buffer, limit)
+            .send(&way, request, buffer, limit)
             .map_err(|broken| match broken {
                 Broken::Here(error) => here(error),
                 Broken::There(what) => unreached(call, &site.endpoint, &what),
+                Broken::Stopped => unreached(call, &site.endpoint, "the job is to end"),
+                Broken::Untrusted(distrust) => untrusted(call, &site.endpoint, &distrust, bundle),
             })
     }
 }

@@ -6,6 +6,7 @@ use super::call::{Call, Reply};
 use super::replies::{Refusal, refusal};
 use crate::error::{Error, Kind};
 use crate::storage::objects::retry::{replaced, throttled, unanswered};
+use crate::storage::trust::{Bundle, Distrust};
 
 /// The detail that says which error of S3 it is.
 const CODE: &str = "s3_code";
@@ -144,4 +145,18 @@ pub fn unreached(call: &Call<'_>, endpoint: &str, what: &str) -> Error {
             .with_path(call.path)
             .advise("check the endpoint (AWS_ENDPOINT_URL) and the network, then run again"),
     )
+}
+
+/// The error of a store that does not prove its name: to ask again does not help.
+pub fn untrusted(
+    call: &Call<'_>,
+    endpoint: &str,
+    distrust: &Distrust,
+    bundle: Option<&Bundle>,
+) -> Error {
+    let (what, advice) = distrust.says(bundle, "AWS_CA_BUNDLE");
+    let message = format!("no connection to {endpoint}: {what}");
+    Error::new(Kind::Io, call.operation, message)
+        .with_path(call.path)
+        .advise(format!("{advice} (AWS_ENDPOINT_URL)"))
 }

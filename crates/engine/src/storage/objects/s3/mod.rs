@@ -14,8 +14,12 @@ mod call;
 mod client;
 mod credentials;
 mod failures;
+mod given;
 mod profiles;
+mod program;
+mod renewed;
 mod replies;
+mod services;
 mod settings;
 
 use std::path::{Path, PathBuf};

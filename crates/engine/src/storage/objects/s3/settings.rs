@@ -6,13 +6,17 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use object_store::aws::{AmazonS3ConfigKey as Key, AwsCredential};
+use object_store::aws::AwsCredential;
 
-use super::credentials::{NO_CREDENTIALS, Source};
+use super::credentials::Source;
+use super::given::NO_CREDENTIALS;
 use super::profiles::{Profile, read_profile};
+use super::services::{Container, Identity, Service, Token};
 use crate::error::{Error, Kind, Result};
 use crate::storage::options::{self, Addressing, StoreOptions, is_endpoint};
+use crate::storage::trust::Bundle;
 
 /// The variables that count; of two for the same, the first.
 const KEY_ID: &str = "AWS_ACCESS_KEY_ID";
@@ -25,31 +29,27 @@ const CREDENTIALS_FILE: &str = "AWS_SHARED_CREDENTIALS_FILE";
 const CONFIG_FILE: &str = "AWS_CONFIG_FILE";
 const HOME: &str = "HOME";
 
-/// Variables that name a service that gives credentials, and what `object_store` calls them.
+/// Variables that name a service that gives credentials.
 const IDENTITY_TOKEN: &str = "AWS_WEB_IDENTITY_TOKEN_FILE";
-const OF_IDENTITY: [(&str, Key); 4] = [
-    (IDENTITY_TOKEN, Key::WebIdentityTokenFile),
-    ("AWS_ROLE_ARN", Key::RoleArn),
-    ("AWS_ROLE_SESSION_NAME", Key::RoleSessionName),
-    ("AWS_ENDPOINT_URL_STS", Key::StsEndpoint),
+const ROLE: &str = "AWS_ROLE_ARN";
+const SESSION: &str = "AWS_ROLE_SESSION_NAME";
+const STS: [&str; 2] = ["AWS_ENDPOINT_URL_STS", "AWS_ENDPOINT_URL"];
+const CONTAINER: [&str; 2] = [
+    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
 ];
-const OF_MACHINE: [(&str, Key); 4] = [
-    (
-        "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
-        Key::ContainerCredentialsRelativeUri,
-    ),
-    (
-        "AWS_CONTAINER_CREDENTIALS_FULL_URI",
-        Key::ContainerCredentialsFullUri,
-    ),
-    (
-        "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
-        Key::ContainerAuthorizationTokenFile,
-    ),
-    (METADATA, Key::MetadataEndpoint),
+const CONTAINER_TOKEN: [&str; 2] = [
+    "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
+    "AWS_CONTAINER_AUTHORIZATION_TOKEN",
 ];
 const METADATA: &str = "AWS_EC2_METADATA_SERVICE_ENDPOINT";
 const NO_METADATA: &str = "AWS_EC2_METADATA_DISABLED";
+
+/// Whose certificates are trusted; in a profile `ca_bundle`.
+const BUNDLE: &str = "AWS_CA_BUNDLE";
+
+/// What a session is called where the user gives no name.
+const SESSION_ELSE: &str = "gristmill";
 
 /// The region that servers of one's own believe to be in.
 const REGION_ELSE: &str = "us-east-1";
@@ -82,6 +82,7 @@ pub(super) struct Site {
     pub addressing: Addressing,
     pub region: String,
     pub credentials: Source,
+    pub bundle: Option<Bundle>,
 }
 
 impl Site {
@@ -109,11 +110,15 @@ impl Settings {
             CREDENTIALS_FILE,
             CONFIG_FILE,
             HOME,
+            IDENTITY_TOKEN,
+            ROLE,
+            SESSION,
+            METADATA,
             NO_METADATA,
+            BUNDLE,
         ];
-        let services = [OF_IDENTITY, OF_MACHINE].concat();
-        let services: Vec<&str> = services.iter().map(|(name, _)| *name).collect();
-        let names = [&names[..], &REGION, &ENDPOINT, &PROFILE, &services].concat();
+        let pairs = [REGION, ENDPOINT, PROFILE, STS, CONTAINER, CONTAINER_TOKEN];
+        let names = [&names[..], &pairs.concat()].concat();
         let given = names
             .into_iter()
             .filter_map(|name| Some((name, value(name)?)));
@@ -176,7 +181,6 @@ impl Settings {
             return Err(refuse(&message).advise("set AWS_PROFILE to one that there is"));
         }
         let profile = profile.unwrap_or_default();
-        let credentials = self.credentials(&profile)?;
         let region = self.first(REGION).or(profile.get("region"));
         let region = region.unwrap_or_else(|| REGION_ELSE.to_owned());
         if !region
@@ -186,6 +190,7 @@ impl Settings {
             let message = format!("{region:?} is not the name of a region");
             return Err(refuse(&message).advise("set AWS_REGION to the region of the bucket"));
         }
+        let credentials = self.credentials(&profile, &region)?;
         let own = self.first(ENDPOINT).or(profile.get("endpoint_url"));
         let usual = if own.is_some() {
             Addressing::Path
@@ -205,17 +210,19 @@ impl Settings {
             addressing: self.addressing.unwrap_or(usual),
             region,
             credentials,
+            bundle: self.bundle(&profile),
         })
     }
 
     /// Where credentials come from: the first of the table of [`super::credentials`].
-    fn credentials(&self, profile: &Profile) -> Result<Source> {
+    fn credentials(&self, profile: &Profile, region: &str) -> Result<Source> {
         let of_variables = (self.get(KEY_ID), self.get(SECRET), self.get(TOKEN));
         if of_variables.0.is_some() || of_variables.1.is_some() {
             return fixed(of_variables);
         }
-        if self.get(IDENTITY_TOKEN).is_some() {
-            return Ok(self.service(&OF_IDENTITY));
+        if let Some(token_file) = self.get(IDENTITY_TOKEN) {
+            let identity = self.identity(token_file, region)?;
+            return Ok(Source::Service(Service::Identity(identity)));
         }
         let of_profile = (
             profile.get("aws_access_key_id"),
@@ -228,21 +235,48 @@ impl Settings {
         if let Some(command) = profile.get("credential_process") {
             return Ok(Source::Program(command));
         }
-        let is_container = OF_MACHINE
-            .iter()
-            .any(|(name, _)| *name != METADATA && self.get(name).is_some());
+        let [relative, full] = CONTAINER.map(|name| self.get(name));
+        if relative.is_some() || full.is_some() {
+            let [in_file, given] = CONTAINER_TOKEN.map(|name| self.get(name));
+            let token = in_file.map(Token::InFile).or(given.map(Token::Given));
+            let container = Container::new(relative, full, token)?;
+            return Ok(Source::Service(Service::Container(container)));
+        }
         let no_metadata = self.get(NO_METADATA);
-        let has_metadata = no_metadata.is_none_or(|value| !value.eq_ignore_ascii_case("true"));
-        if is_container || has_metadata {
-            return Ok(self.service(&OF_MACHINE));
+        if no_metadata.is_none_or(|value| !value.eq_ignore_ascii_case("true")) {
+            return Ok(Source::Machine(self.get(METADATA)));
         }
         Err(no_credentials("neither variables nor ~/.aws have any"))
     }
 
-    fn service(&self, variables: &[(&str, Key)]) -> Source {
-        let given = variables.iter();
-        let given = given.filter_map(|(name, key)| Some((*key, self.get(name)?)));
-        Source::Service(given.collect())
+    fn identity(&self, token_file: String, region: &str) -> Result<Identity> {
+        let Some(role) = self.get(ROLE) else {
+            let what = "AWS_WEB_IDENTITY_TOKEN_FILE is set, and AWS_ROLE_ARN is not";
+            return Err(no_credentials(what).advise("set AWS_ROLE_ARN to the role to take"));
+        };
+        let aws = || format!("https://sts.{region}.amazonaws.com");
+        let endpoint = self.first(STS).unwrap_or_else(aws);
+        if !is_endpoint(&endpoint) {
+            let message =
+                "the endpoint of STS is not of the form http://HOST:PORT or https://HOST:PORT";
+            let advice = "set AWS_ENDPOINT_URL_STS to such an address, or not at all";
+            return Err(refuse(message).advise(advice));
+        }
+        Ok(Identity {
+            token_file,
+            role,
+            session: self.get(SESSION).unwrap_or_else(|| SESSION_ELSE.to_owned()),
+            endpoint,
+        })
+    }
+
+    fn bundle(&self, profile: &Profile) -> Option<Bundle> {
+        let found = self.get(BUNDLE).map(|file| (BUNDLE, file));
+        let found = found.or_else(|| Some(("ca_bundle", profile.get("ca_bundle")?)));
+        found.map(|(named_by, file)| Bundle {
+            named_by,
+            file: file.into(),
+        })
     }
 }
 
@@ -260,11 +294,11 @@ fn fixed(given: (Option<String>, Option<String>, Option<String>)) -> Result<Sour
                 .advise("look for spaces and line ends in them"),
         );
     }
-    Ok(Source::Fixed(AwsCredential {
+    Ok(Source::Fixed(Arc::new(AwsCredential {
         key_id,
         secret_key,
         token,
-    }))
+    })))
 }
 
 fn no_credentials(why: &str) -> Error {
@@ -277,130 +311,4 @@ fn refuse(message: &str) -> Error {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn site(variables: &[(&str, &str)]) -> Result<Site> {
-        let value = |name: &str| {
-            let found = variables.iter().find(|(given, _)| *given == name);
-            found.map(|(_, value)| (*value).to_owned())
-        };
-        Settings::from_variables(value).site()
-    }
-
-    const KEYS: [(&str, &str); 2] = [(KEY_ID, "AK"), (SECRET, "hush")];
-
-    #[test]
-    fn variables_come_before_files_and_buckets_stand_where_the_store_wants_them() {
-        let home = tempfile::tempdir().unwrap();
-        let aws = home.path().join(".aws");
-        std::fs::create_dir(&aws).unwrap();
-        let text =
-            "[default]\naws_access_key_id = AD\naws_secret_access_key=quiet # not a comment\n";
-        std::fs::write(
-            aws.join("credentials"),
-            text.replace(" # not a comment", ""),
-        )
-        .unwrap();
-        let text = "[default]\nregion=eu-west-1\n[profile own]\nregion = eu-west-2\nendpoint_url = http://h:1/\n";
-        std::fs::write(aws.join("config"), text).unwrap();
-        let home = (HOME, home.path().to_str().unwrap());
-        let key_of = |site: &Site| match &site.credentials {
-            Source::Fixed(credential) => credential.key_id.clone(),
-            other => panic!("{other:?}"),
-        };
-        let found = site(&[home]).unwrap();
-        assert_eq!(key_of(&found), "AD");
-        assert_eq!(found.root_of("b"), "https://b.s3.eu-west-1.amazonaws.com");
-        assert_eq!(
-            found.root_of("a.b"),
-            "https://s3.eu-west-1.amazonaws.com/a.b"
-        );
-        let found = site(&[home, KEYS[0], KEYS[1], ("AWS_PROFILE", "own")]).unwrap();
-        assert_eq!((&*key_of(&found), &*found.region), ("AK", "eu-west-2"));
-        assert_eq!(found.root_of("b"), "http://h:1/b");
-        let found = site(&[home, ("AWS_ENDPOINT_URL", "http://g"), ("AWS_REGION", "r")]).unwrap();
-        assert_eq!(
-            (found.root_of("b"), &*found.region),
-            ("http://g/b".to_owned(), "r")
-        );
-    }
-
-    #[test]
-    fn options_come_before_variables() {
-        let home = tempfile::tempdir().unwrap();
-        std::fs::create_dir(home.path().join(".aws")).unwrap();
-        let text =
-            "[own]\naws_access_key_id = AO\naws_secret_access_key = quiet\nregion = eu-west-2\n";
-        std::fs::write(home.path().join(".aws/credentials"), text).unwrap();
-        let home = home.path().to_str().unwrap();
-        let variables = [
-            KEYS[0],
-            KEYS[1],
-            (HOME, home),
-            ("AWS_ENDPOINT_URL", "http://g"),
-        ];
-        let value = |name: &str| {
-            let found = variables.iter().find(|(given, _)| *given == name);
-            found.map(|(_, value)| (*value).to_owned())
-        };
-        let given = r#"["endpoint=http://h:1", "profile=own", "addressing_style=virtual"]"#;
-        let given = StoreOptions::from_json(given).unwrap();
-        let found = Settings::from_variables(value).with(&given).site().unwrap();
-        assert_eq!(found.root_of("b"), "http://b.h:1");
-        assert_eq!(found.region, "eu-west-2");
-        assert!(matches!(&found.credentials, Source::Fixed(found) if found.key_id == "AO"));
-    }
-
-    #[test]
-    fn credentials_come_from_the_first_that_has_them() {
-        let home = tempfile::tempdir().unwrap();
-        std::fs::create_dir(home.path().join(".aws")).unwrap();
-        let text = "[default]\ncredential_process = /bin/ask --for 'me'\n[empty]\n";
-        std::fs::write(home.path().join(".aws/credentials"), text).unwrap();
-        let home = (HOME, home.path().to_str().unwrap());
-        let token = (IDENTITY_TOKEN, "/token");
-        let container = ("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "/of-me");
-        let nobody = ("AWS_PROFILE", "empty");
-        let off = (NO_METADATA, "True");
-        let found = |variables: &[(&str, &str)]| match site(variables).map(|site| site.credentials)
-        {
-            Ok(Source::Fixed(_)) => "fixed".to_owned(),
-            Ok(Source::Program(command)) => command,
-            Ok(Source::Service(settings)) => {
-                let keys: Vec<&str> = settings.iter().map(|(key, _)| key.as_ref()).collect();
-                format!("service {}", keys.join(" "))
-            }
-            Err(_) => "none".to_owned(),
-        };
-        let of_token = "service aws_web_identity_token_file";
-        assert_eq!(found(&[home, token, container, KEYS[0], KEYS[1]]), "fixed");
-        assert_eq!(found(&[home, token, container]), of_token);
-        assert_eq!(found(&[home, container]), "/bin/ask --for 'me'");
-        let of_container = "service aws_container_credentials_relative_uri";
-        assert_eq!(found(&[home, nobody, container, off]), of_container);
-        assert_eq!(
-            found(&[home, nobody, (METADATA, "http://m")]),
-            "service aws_metadata_endpoint"
-        );
-        assert_eq!(found(&[home, nobody]), "service ");
-        assert_eq!(found(&[home, nobody, off]), "none");
-    }
-
-    #[test]
-    fn what_makes_no_sense_is_said_without_secrets() {
-        let with = |name, value| site(&[KEYS[0], KEYS[1], (name, value)]);
-        for (made, says) in [
-            (site(&[KEYS[0]]), "no credentials"),
-            (site(&[KEYS[0], (SECRET, "hu sh")]), "spaces"),
-            (with(TOKEN, "hu\nsh"), "spaces"),
-            (with("AWS_ENDPOINT_URL", "h:1"), "endpoint"),
-            (with("AWS_ENDPOINT_URL", "http://me:hush@h"), "endpoint"),
-            (with("AWS_PROFILE", "gone"), "no profile \"gone\""),
-            (with("AWS_REGION", "a b"), "AWS_REGION"),
-        ] {
-            let error = made.unwrap_err().to_string();
-            assert!(error.contains(says) && !error.contains("hu"), "{error}");
-        }
-    }
-}
+mod tests;

@@ -23,7 +23,7 @@ mod sink;
 mod skip;
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -44,6 +44,7 @@ use self::skip::{Ranges, Seen};
 use super::executor::UserTaskExecutor;
 use super::executor_spec::{ExecutorKind, ExecutorSpec};
 use super::failed::FailedAt;
+use super::here::Here;
 use super::spec::{UserAttemptSpec, UserTaskFile, UserTaskKind, UserTaskReport};
 use crate::commit::{ARCHIVES, SCRIPT_FOLDER};
 use crate::error::{Error, Kind, Result};
@@ -159,6 +160,19 @@ impl StreamingExecutor {
         let then = std::mem::take(&mut self.definition.environment);
         self.definition.environment = first.chain(then).collect();
         self.inherited = environment;
+        self
+    }
+
+    /// The same with its files where they are on this node.
+    #[must_use]
+    pub fn on(mut self, here: &Here) -> Self {
+        let definition = &mut self.definition;
+        for (_, file) in definition.links.iter_mut().chain(&mut definition.archives) {
+            *file = here.path(file);
+        }
+        if let Some(path) = here.environment.get(OsStr::new("PATH")) {
+            definition.search.clone_from(path);
+        }
         self
     }
 

@@ -1,4 +1,4 @@
-//! Specs, reports and errors of any kind, drawn by chance.
+//! Specs of any kind, drawn by chance.
 
 use std::ffi::OsString;
 use std::ops::Range;
@@ -6,37 +6,30 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use gristmill_engine::error::JobOption;
-use gristmill_engine::merge::output::MergeProof;
 use gristmill_engine::order::borders::Border;
-use gristmill_engine::order::check::{Misorder, OrderCheck};
 use gristmill_engine::order::{CutPoints, Entry};
 use gristmill_engine::record::layout::Layout;
 use gristmill_engine::record::shape::{Fixed, Lines, Pairs, ShapeKind};
-use gristmill_engine::reduce::RangeProof;
-use gristmill_engine::spill::{BucketSizes, MemoryModel, SpilledRun};
+use gristmill_engine::sorted_run::RunCompression;
+use gristmill_engine::spill::MemoryModel;
 use gristmill_engine::storage::input::InputRange;
-use gristmill_engine::storage::objects::{Upload, UploadPart};
 use gristmill_engine::task::{
-    AttemptId, GenerateSpec, MapReport, MapSpec, MergeReport, MergeRun, MergeRunsSpec, MergeSpec,
-    MergeTarget, OutputFile, RangeSpec, ReduceSpec, RunPlan, SampleKeysSpec, SampleSpec,
-    SpillInput, SpillSpec, SplitData, TaskReport, TaskSpec, UserTaskFile, UserTaskKind,
-    UserTaskPlan, UserTaskReport, UserTaskSpec, ValidateReport, ValidateSpec,
+    AttemptId, GenerateSpec, MapSpec, MergeRun, MergeRunsSpec, MergeSpec, MergeTarget, OutputFile,
+    RangeSpec, ReduceSpec, RunPlan, SampleKeysSpec, SampleSpec, SpillInput, SpillSpec, SplitData,
+    TaskSpec, UserTaskKind, UserTaskPlan, UserTaskSpec, ValidateSpec,
 };
-use gristmill_engine::worker::Printed;
-use gristmill_engine::{Error, Kind};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use serde_json::Value;
 
 /// Names of any bytes but zero: most are not UTF-8.
-fn path() -> impl Strategy<Value = PathBuf> {
+pub(super) fn path() -> impl Strategy<Value = PathBuf> {
     let plain = "[a-z/é]{0,12}".prop_map(PathBuf::from);
     let any = vec(1_u8.., 0..20).prop_map(|bytes| OsString::from_vec(bytes).into());
     prop_oneof![plain, any]
 }
 
-fn text() -> impl Strategy<Value = String> {
+pub(super) fn text() -> impl Strategy<Value = String> {
     any::<String>()
 }
 
@@ -44,7 +37,7 @@ fn buckets() -> impl Strategy<Value = Range<usize>> {
     (any::<u16>(), any::<u16>()).prop_map(|(start, end)| usize::from(start)..usize::from(end))
 }
 
-fn piece() -> impl Strategy<Value = InputRange> {
+pub(super) fn piece() -> impl Strategy<Value = InputRange> {
     any::<(usize, u64, u64)>().prop_map(|(file, offset, bytes)| InputRange {
         file,
         offset,
@@ -52,7 +45,7 @@ fn piece() -> impl Strategy<Value = InputRange> {
     })
 }
 
-fn entry() -> impl Strategy<Value = Entry> {
+pub(super) fn entry() -> impl Strategy<Value = Entry> {
     (any::<[u8; 10]>(), 0_u64..1 << 48).prop_map(|(key, position)| Entry::new(&key, position))
 }
 
@@ -61,7 +54,7 @@ fn cuts() -> impl Strategy<Value = Arc<CutPoints>> {
         .prop_map(|(sample, buckets)| Arc::new(CutPoints::from_sample(sample, buckets)))
 }
 
-fn border() -> impl Strategy<Value = Border> {
+pub(super) fn border() -> impl Strategy<Value = Border> {
     (vec(any::<u8>(), 0..40), any::<u64>()).prop_map(|(key, position)| Border { key, position })
 }
 
@@ -79,6 +72,12 @@ fn shape() -> impl Strategy<Value = ShapeKind> {
         Just(ShapeKind::Pairs(Pairs)),
     ]
 }
+
+const COMPRESSIONS: [RunCompression; 3] = [
+    RunCompression::None,
+    RunCompression::Lz4,
+    RunCompression::Zstd,
+];
 
 fn run_plan() -> impl Strategy<Value = Arc<RunPlan>> {
     let needed = any::<(u64, u64, u64, usize, u64)>().prop_map(
@@ -99,6 +98,7 @@ fn run_plan() -> impl Strategy<Value = Arc<RunPlan>> {
                 borders,
                 places,
                 buffer_bytes,
+                compression: COMPRESSIONS[buffer_bytes % 3],
                 needed,
             })
         },
@@ -127,7 +127,7 @@ fn ranges() -> impl Strategy<Value = Vec<RangeSpec>> {
     vec(range, 0..4)
 }
 
-fn attempt() -> impl Strategy<Value = AttemptId> {
+pub(super) fn attempt() -> impl Strategy<Value = AttemptId> {
     any::<(u32, u32)>().prop_map(|(task, attempt)| AttemptId { task, attempt })
 }
 
@@ -172,6 +172,8 @@ fn work() -> impl Strategy<Value = TaskSpec> {
                 places,
                 chunk_bytes,
                 buffer_bytes,
+                ahead_bytes: chunk_bytes as u64 / 8,
+                compression: COMPRESSIONS[buffer_bytes % 3],
                 uploads_to: Some(attempts.join("out").into()),
                 attempts,
             });
@@ -282,214 +284,4 @@ pub fn spec() -> impl Strategy<Value = TaskSpec> {
     );
     let checked = piece().prop_map(|piece| TaskSpec::Validate(ValidateSpec { piece }));
     prop_oneof![scattered(), by_runs(), work(), made, checked]
-}
-
-fn check() -> impl Strategy<Value = OrderCheck> {
-    type Key = [u8; 10];
-    let misorder = any::<(u64, Key, Key)>().prop_map(|(record, before, after)| Misorder {
-        record,
-        before,
-        after,
-    });
-    let ends = any::<Option<(Key, Key)>>();
-    (any::<(u64, u64, u64)>(), vec(misorder, 0..4), ends).prop_map(
-        |((records, duplicates, misorders), first_misorders, ends)| OrderCheck {
-            records,
-            duplicates,
-            misorders,
-            first_misorders,
-            ends,
-        },
-    )
-}
-
-fn range_proof() -> impl Strategy<Value = RangeProof> {
-    (check(), any::<u128>(), upload()).prop_map(|(check, checksum, upload)| RangeProof {
-        check,
-        checksum,
-        upload,
-    })
-}
-
-fn merge_proof() -> impl Strategy<Value = MergeProof> {
-    let key = || vec(any::<u8>(), 0..30);
-    let ends = proptest::option::of((key(), key()));
-    let check = proptest::option::of(check());
-    (any::<(u64, u64, u64, u128)>(), ends, check, upload()).prop_map(
-        |((records, bytes, duplicates, checksum), ends, check, upload)| MergeProof {
-            records,
-            bytes,
-            duplicates,
-            checksum,
-            ends,
-            check,
-            upload,
-        },
-    )
-}
-
-fn upload() -> impl Strategy<Value = Option<Upload>> {
-    let part = any::<(u64, u32, String)>();
-    let parts = vec(
-        part.prop_map(|(bytes, crc, etag)| UploadPart { bytes, crc, etag }),
-        0..4,
-    );
-    let upload = (path(), any::<String>(), parts);
-    proptest::option::of(upload.prop_map(|(path, id, parts)| Upload {
-        path: path.into(),
-        id,
-        parts,
-    }))
-}
-
-fn run() -> impl Strategy<Value = SpilledRun> {
-    (path(), any::<[u64; 6]>(), any::<(u128, u32)>()).prop_map(
-        |(path, [number, records, bytes, longest, records_read, bytes_read], (sum, crc))| {
-            SpilledRun {
-                path,
-                number,
-                records,
-                bytes,
-                longest,
-                records_read,
-                bytes_read,
-                checksum_read: sum,
-                index_crc: crc,
-                buckets: BucketSizes::of(&[(bytes, records)]),
-            }
-        },
-    )
-}
-
-fn work_report() -> impl Strategy<Value = UserTaskReport> {
-    let file =
-        (path(), any::<(u64, u64, Option<u32>)>()).prop_map(|(name, (bytes, records, crc))| {
-            UserTaskFile {
-                name,
-                bytes,
-                records,
-                crc,
-            }
-        });
-    let uploads = upload().prop_map(Vec::from_iter);
-    let made = (vec(run(), 0..4), path(), vec(file, 0..4), uploads);
-    let counters = btree_map(text(), btree_map(text(), any::<i64>(), 0..3), 0..3);
-    let said = (text(), text(), text());
-    let kinds = btree_map(text(), any::<u16>(), 0..3);
-    (made, any::<[u64; 9]>(), counters, kinds, said).prop_map(
-        |((runs, folder, files, uploads), numbers, counters, kinds, (status, stdout, stderr))| {
-            UserTaskReport {
-                runs,
-                folder,
-                files,
-                uploads,
-                records_in: numbers[0],
-                bytes_in: numbers[1],
-                records_out: numbers[2],
-                bytes_out: numbers[3],
-                groups: numbers[4],
-                combine_in: numbers[5],
-                combine_out: numbers[6],
-                skipped: numbers[7],
-                skipped_records: numbers[8],
-                counters,
-                kinds,
-                status,
-                printed: Printed { stdout, stderr },
-            }
-        },
-    )
-}
-
-pub fn report() -> impl Strategy<Value = TaskReport> {
-    let map = (attempt(), any::<(u64, u64, u128, Vec<u32>)>()).prop_map(
-        |(output, (bytes, records, checksum, bucket_counts))| MapReport {
-            output,
-            bytes,
-            records,
-            checksum,
-            bucket_counts,
-        },
-    );
-    let validated =
-        (piece(), check(), any::<u128>()).prop_map(|(piece, check, checksum)| ValidateReport {
-            piece,
-            check,
-            checksum,
-        });
-    prop_oneof![
-        vec(entry(), 0..9).prop_map(TaskReport::Sample),
-        map.prop_map(TaskReport::Map),
-        vec(range_proof(), 0..4).prop_map(TaskReport::Reduce),
-        vec(border(), 0..9).prop_map(TaskReport::SampleKeys),
-        vec(run(), 0..4).prop_map(TaskReport::Spill),
-        (
-            vec(merge_proof(), 0..4),
-            vec(any::<(u32, Range<u64>)>(), 0..4)
-        )
-            .prop_map(|(proofs, spent)| TaskReport::Merge(MergeReport { proofs, spent })),
-        run().prop_map(TaskReport::MergeRuns),
-        range_proof().prop_map(TaskReport::Generate),
-        validated.prop_map(TaskReport::Validate),
-        work_report().prop_map(TaskReport::User),
-    ]
-}
-
-pub const KINDS: [Kind; 15] = [
-    Kind::BadInput,
-    Kind::BadOption,
-    Kind::NotFound,
-    Kind::Exists,
-    Kind::Permission,
-    Kind::Memory,
-    Kind::DiskFull,
-    Kind::Io,
-    Kind::InputChanged,
-    Kind::Disorder,
-    Kind::Cancelled,
-    Kind::ReaderGone,
-    Kind::UserCode,
-    Kind::Proof,
-    Kind::Bug,
-];
-
-pub fn error() -> impl Strategy<Value = Error> {
-    let pairs = || vec((text(), text()), 0..3);
-    let kind = proptest::sample::select(&KINDS[..]);
-    (
-        kind,
-        any::<(bool, bool, u8)>(),
-        text(),
-        text(),
-        pairs(),
-        pairs(),
-    )
-        .prop_map(
-            |(kind, (retryable, own_work, advised), operation, message, context, details)| {
-                let mut error = Error::new(kind, operation, message);
-                for (name, value) in context {
-                    error = error.with(name, value);
-                }
-                for (name, text) in details {
-                    error = error.detail(name, text);
-                }
-                if retryable {
-                    error = error.retryable_error();
-                }
-                if own_work {
-                    error = error.of_own_work();
-                }
-                match advised % 3 {
-                    0 => error,
-                    1 => error.advise("sleep"),
-                    _ => {
-                        let options = [
-                            JobOption::Memory.at_least(u64::from(advised)),
-                            JobOption::Workers.count(2),
-                        ];
-                        error.advise_options("give {} or {}", options)
-                    }
-                }
-            },
-        )
 }

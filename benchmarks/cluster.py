@@ -1,0 +1,221 @@
+"""Jobs on a Ray cluster of two nodes, paired with the same jobs on this machine alone.
+
+    python benchmarks/cluster.py sort --rows 50m --memory 2G --pairs 5
+    python benchmarks/cluster.py small --pairs 5
+    python benchmarks/cluster.py two --rows 10m --pairs 3
+    python benchmarks/cluster.py link --rows 20m --pairs 3
+
+Both nodes are raylets on this machine, with its cores; the output is in a directory that they
+share. Seconds are those of the job (`wall_s`): Ray's start, connecting and the start of agents are
+apart, and stand beside them as `command_s`.
+
+`sort` pairs TeraSort in threads with TeraSort on the cluster, with the same memory in all, once
+with runs of the other node read as files, and once over HTTP. `small` sorts 1 MB. `two` runs two
+jobs at once, and one after the other. `link` puts the nodes into network namespaces with links of 1
+Gbit/s (root): what the merges fetch is compared with what iperf3 reaches there. Raw results go to
+benchmarks/results/.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from tests.cli.network import Network, network
+from tests.cli.ray_cluster import RayCluster, in_network, serving
+
+RESULTS = Path(__file__).parent / "results"
+GRISTMILL = Path(sys.executable).parent / "gristmill"
+BY_HTTP = {"GRISTMILL_SEGMENTS": "http"}
+
+Figures = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where data are, and the cluster."""
+
+    folder: Path
+    memory: str
+    cluster: RayCluster
+    network: Network | None = None
+
+    @property
+    def spill(self) -> Path:
+        return self.cluster.of_head if self.network is not None else self.folder / "spill"
+
+    def generate(self, rows: str) -> None:
+        """Make the input."""
+        subprocess.run([GRISTMILL, "teragen", rows, self.folder / "in"], check=True)
+        (self.folder / "spill").mkdir()
+
+    def sort(
+        self,
+        *more: str,
+        on: str = "ray",
+        name: str = "out",
+        environment: dict[str, str] | None = None,
+    ) -> Figures:
+        """Sort; what the job's report says, and how long the command took."""
+        out = self.folder / name
+        command = [GRISTMILL, "terasort", self.folder / "in", out, "--json", "--on", on, *more]
+        spill = self.spill if on == "ray" else self.folder
+        options = ["--memory", self.memory, "--spill-dir", spill]
+        began = time.monotonic()
+        done = subprocess.run(
+            [str(word) for word in (*command, *options)],
+            env={**os.environ, **self.cluster.environment, **(environment or {})},
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        command_s = time.monotonic() - began
+        shutil.rmtree(out)
+        os.sync()
+        report = json.loads(done.stdout)
+        phases = {phase["name"]: phase["wall_s"] for phase in report["phases"]}
+        runs_bytes = report["counters"].get("MAP_OUTPUT_MATERIALIZED_BYTES", 0)
+        return {
+            "wall_s": report["wall_s"],
+            "command_s": command_s,
+            "cpu_s": report["user_s"] + report["sys_s"],
+            "runs_bytes": runs_bytes,
+            "phases": phases,
+        }
+
+
+def sort_pair(bench: Bench, number: int) -> Figures:
+    """Threads, the cluster by files, the cluster by HTTP: in turns."""
+    runs: list[tuple[str, Callable[[], Figures]]] = [
+        ("threads", lambda: bench.sort(on="local")),
+        ("files", bench.sort),
+        ("http", lambda: bench.sort(environment=BY_HTTP)),
+    ]
+    order = runs[number % 3 :] + runs[: number % 3]
+    found: Figures = {name: run() for name, run in order}
+    threads_s = found["threads"]["wall_s"]
+    found["ratio"] = found["files"]["wall_s"] / threads_s
+    found["http_ratio"] = found["http"]["wall_s"] / threads_s
+    return found
+
+
+def small(bench: Bench, _: int) -> Figures:
+    """A job of 1 MB."""
+    found = bench.sort()
+    return {**found, "ratio": found["wall_s"]}
+
+
+def two(bench: Bench, number: int) -> Figures:
+    """Two jobs at once, each with half of the CPUs, and one after the other."""
+    half = ("--workers", "2")
+
+    def at_once() -> float:
+        began = time.monotonic()
+        with ThreadPoolExecutor(2) as pool:
+            jobs = [pool.submit(bench.sort, *half, name=f"out-{job}") for job in range(2)]
+            for job in jobs:
+                job.result()
+        return time.monotonic() - began
+
+    def in_turn() -> float:
+        began = time.monotonic()
+        for _ in range(2):
+            bench.sort(*half)
+        return time.monotonic() - began
+
+    order = [at_once, in_turn] if number % 2 == 0 else [in_turn, at_once]
+    found = {run.__name__: run() for run in order}
+    return {**found, "ratio": found["at_once"] / found["in_turn"]}
+
+
+def iperf_bytes_per_s(machines: Network) -> float:
+    """What iperf3 sends from each of two machines to the other at once, a direction's mean."""
+    one, other = (machine.host for machine in machines.machines)
+    server = subprocess.Popen([*one.before, "iperf3", "-s", "-1"], stdout=subprocess.DEVNULL)
+    time.sleep(0.5)
+    client = [*other.before, "iperf3", "-c", one.address, "-t", "4", "--bidir", "--json"]
+    done = subprocess.run(client, capture_output=True, text=True, check=True)
+    server.wait()
+    end = json.loads(done.stdout)["end"]
+    ends = (end["sum_received"], end["sum_received_bidir_reverse"])
+    return statistics.mean(found["bits_per_second"] for found in ends) / 8
+
+
+def link(bench: Bench, _: int) -> Figures:
+    """A sort whose runs cross slow links."""
+    assert bench.network is not None
+    reached = iperf_bytes_per_s(bench.network)
+    before = [machine.link_bytes()[0] for machine in bench.network.machines]
+    found = bench.sort()
+    came = [machine.link_bytes()[0] for machine in bench.network.machines]
+    crossed = [after - start for start, after in zip(before, came, strict=True)]
+    merge_s = found["phases"]["merge"]
+    per_s = max(crossed) / merge_s
+    return {
+        **found,
+        "crossed_bytes": crossed,
+        "iperf_bytes_per_s": reached,
+        "merge_bytes_per_s": per_s,
+        "ratio": per_s / reached,
+    }
+
+
+KINDS: dict[str, Callable[[Bench, int], Figures]] = {
+    "sort": sort_pair,
+    "small": small,
+    "two": two,
+    "link": link,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Jobs on a Ray cluster.")
+    parser.add_argument("kind", choices=KINDS)
+    parser.add_argument("--rows", default="10m", help="records of 100 bytes")
+    parser.add_argument("--memory", default="1G", help="of the job in all")
+    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--folder", type=Path, help="where all files are")
+    options = parser.parse_args()
+    rows = "10k" if options.kind == "small" else options.rows
+    runs: list[Figures] = []
+
+    def measure(bench: Bench) -> None:
+        bench.generate(rows)
+        bench.sort()  # Gristmill goes to the nodes with the first job
+        for number in range(options.pairs):
+            runs.append(KINDS[options.kind](bench, number))
+            print(json.dumps(runs[-1]), flush=True)
+
+    with tempfile.TemporaryDirectory(dir=options.folder) as made:
+        if options.kind == "link":
+            with network(2, gbit=1) as machines, in_network(machines) as cluster:
+                measure(Bench(Path(made), options.memory, cluster, machines))
+        else:
+            with serving() as cluster:
+                measure(Bench(Path(made), options.memory, cluster))
+    ratios = ("ratio", "http_ratio")
+    medians = {
+        name: statistics.median(run[name] for run in runs) for name in ratios if name in runs[0]
+    }
+    print(medians)
+    told = {"kind": options.kind, "rows": rows, "memory": options.memory}
+    told |= {"runs": runs, "medians": medians}
+    name = f"cluster-{options.kind}-{datetime.now(UTC):%Y-%m-%dT%H%M%S}.json"
+    (RESULTS / name).write_text(json.dumps(told, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,266 @@
+//! The agents of a job, as the driver knows them over all that the job runs.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender as Told, channel};
+use std::time::{Duration, Instant};
+
+use super::Cluster;
+use super::agent::Hello;
+use super::choice::{Choice, Rank};
+use super::link::{Heard, Link, SILENCE};
+use super::messages::{AgentUse, Order, READS_MAX};
+use crate::history::event::{NodeRead, NodeSample};
+use crate::runner::nodes::Nodes;
+use crate::storage::agents::{AgentPlace, ReadOf, way_to_agents};
+use crate::storage::wire::{Way, Wire};
+use crate::task::wire::Sender;
+
+/// How long the end of a job waits for agents to hear of it.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// Failures in a row that make an agent the last choice.
+const FAILURES: u32 = 3;
+
+/// An agent.
+#[derive(Debug)]
+pub(super) struct Agent {
+    pub(super) link: Arc<Link>,
+    /// What its node is called in the history.
+    pub(super) node: String,
+    /// Whether it is the first agent on its host, which says what the machine uses.
+    pub(super) is_first: bool,
+    pub(super) workers: usize,
+    pub(super) running: usize,
+    /// What it has been sent of what specs share.
+    pub(super) sender: Sender,
+    pub(super) is_lost: bool,
+    /// It is given no more tasks.
+    pub(super) is_drained: bool,
+    pub(super) failures: u32,
+    pub(super) used: AgentUse,
+    /// How many parts of the job it was told of, and has begun with.
+    pub(super) told: u64,
+    pub(super) begun: u64,
+}
+
+impl Agent {
+    /// What it has used, as samples say it.
+    pub(super) fn sample(&self) -> NodeSample {
+        let used = self.used;
+        NodeSample {
+            node: self.node.clone(),
+            user_s: used.user_s,
+            sys_s: used.sys_s,
+            own_s: used.own_s,
+            machine: self.is_first.then_some(used.machine),
+            anon_bytes: used.anonymous_bytes,
+            disk_read_bytes: used.read_bytes,
+            disk_write_bytes: used.write_bytes,
+            own_bytes: used.own_bytes,
+            sent_bytes: used.sent_bytes,
+            received_bytes: used.received_bytes,
+            file_bytes: used.file_bytes,
+            is_lost: self.is_lost,
+        }
+    }
+
+    /// Whether it may be given tasks.
+    fn takes(&self) -> bool {
+        !self.is_lost && !self.is_drained && self.begun == self.told
+    }
+
+    /// How good a choice it is.
+    fn rank(&self) -> Rank {
+        let load = self.running * 1000 / self.workers;
+        Rank {
+            is_full: load >= 1000,
+            is_last: self.failures >= FAILURES,
+            load,
+        }
+    }
+}
+
+/// What the node of an agent at this address is called, and whether it is the first on its host: the host; after others
+/// there also a number.
+fn node_name<'a>(before: impl Iterator<Item = &'a str>, address: &str) -> (String, bool) {
+    let host = host_of(address);
+    match before.filter(|other| host_of(other) == host).count() {
+        0 => (host.to_owned(), true),
+        others => (format!("{host} ({})", others + 1), false),
+    }
+}
+
+/// The host of `HOST:PORT`.
+fn host_of(address: &str) -> &str {
+    let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+    host.trim_matches(['[', ']'])
+}
+
+/// What lasts as long as the job, over all that it runs.
+#[derive(Debug)]
+pub(super) struct Links {
+    pub(super) agents: BTreeMap<u32, Agent>,
+    pub(super) choice: Choice,
+    /// Where all agents are, and were.
+    pub(super) places: BTreeMap<u32, AgentPlace>,
+    token: String,
+    wire: Arc<Wire>,
+    way: Way,
+    tell: Told<(u32, Heard)>,
+    pub(super) heard: Receiver<(u32, Heard)>,
+    /// Runs that were made again.
+    pub(super) moved: BTreeMap<String, String>,
+    pub(super) peak_bytes: u64,
+    pub(super) nodes: Arc<Nodes>,
+}
+
+impl Links {
+    /// Begins to talk to all agents.
+    pub(super) fn begin(cluster: &Cluster, nodes: &Arc<Nodes>) -> Self {
+        let (tell, heard) = channel();
+        let mut links = Links {
+            agents: BTreeMap::new(),
+            choice: Choice::default(),
+            places: BTreeMap::new(),
+            token: cluster.token.clone(),
+            wire: Arc::new(Wire::with_limits(SILENCE, SILENCE, None)),
+            way: way_to_agents(cluster.authorities.clone()),
+            tell,
+            heard,
+            moved: BTreeMap::new(),
+            peak_bytes: 0,
+            nodes: Arc::clone(nodes),
+        };
+        for (number, hello) in (0..).zip(&cluster.agents) {
+            links.add(number, hello, hello.workers.max(1));
+        }
+        links.tell_all(&Order::Agents(links.places.clone()));
+        links
+    }
+
+    /// Begins to talk to an agent.
+    pub(super) fn add(&mut self, number: u32, hello: &Hello, workers: usize) {
+        let before = self.agents.values().map(|agent| agent.link.address());
+        let (node, is_first) = node_name(before, &hello.place.address);
+        let reached = (&hello.place, self.token.as_str());
+        let agent = Agent {
+            link: Link::begin(number, reached, (&self.wire, &self.way), &self.tell),
+            node,
+            is_first,
+            workers,
+            running: 0,
+            sender: Sender::default(),
+            is_lost: false,
+            is_drained: false,
+            failures: 0,
+            used: AgentUse::default(),
+            told: 0,
+            begun: 0,
+        };
+        self.places.insert(number, hello.place.clone());
+        self.agents.insert(number, agent);
+        self.update(number, |_| ());
+    }
+
+    /// Changes what is known of an agent, and so how good a choice it is.
+    pub(super) fn update(&mut self, number: u32, change: impl FnOnce(&mut Agent)) {
+        if let Some(agent) = self.agents.get_mut(&number) {
+            change(agent);
+            let rank = agent.takes().then(|| agent.rank());
+            self.choice.note(number, rank);
+        }
+    }
+
+    /// How many attempts may run at once.
+    pub(super) fn slots(&self) -> usize {
+        let taking = self.agents.values().filter(|agent| agent.takes());
+        taking.map(|agent| agent.workers).sum()
+    }
+
+    /// Tells all agents that the job is over, or that another driver may resume it.
+    pub(super) fn end(&mut self, runs_stay: bool) {
+        let living: Vec<&Agent> = self.living().collect();
+        let order = Order::End { runs_stay };
+        living
+            .iter()
+            .for_each(|agent| agent.link.order(order.clone()));
+        let began = Instant::now();
+        for agent in living {
+            agent.link.flush(FAREWELL.saturating_sub(began.elapsed()));
+            agent.link.cut();
+        }
+    }
+
+    pub(super) fn living(&self) -> impl Iterator<Item = &Agent> {
+        self.agents.values().filter(|agent| !agent.is_lost)
+    }
+
+    /// The numbers of those that live and have begun.
+    pub(super) fn living_numbers(&self) -> impl Iterator<Item = u32> {
+        let living = self
+            .agents
+            .iter()
+            .filter(|(_, agent)| !agent.is_lost && agent.begun == agent.told);
+        living.map(|(number, _)| *number)
+    }
+
+    pub(super) fn tell_all(&self, order: &Order) {
+        self.living()
+            .for_each(|agent| agent.link.order(order.clone()));
+    }
+
+    /// The most memory that they had together.
+    pub(super) fn peak_bytes(&self) -> u64 {
+        self.peak_bytes
+    }
+
+    pub(super) fn note_use(&mut self, number: u32, used: AgentUse, reads: &[ReadOf]) {
+        if let Some(agent) = self.agents.get_mut(&number) {
+            agent.used = used;
+            self.nodes.note(number as usize, agent.sample());
+        }
+        if self.agents.len() <= READS_MAX && !reads.is_empty() {
+            let read = |read: &ReadOf| NodeRead {
+                by: self.node(number),
+                kept_by: self.node(read.agent),
+                received_bytes: read.far_bytes,
+                file_bytes: read.file_bytes,
+            };
+            let reads = reads.iter().map(read).collect();
+            self.nodes.note_reads(number as usize, reads);
+        }
+        let now = self.living().map(|agent| agent.used.anonymous_bytes).sum();
+        self.peak_bytes = self.peak_bytes.max(now);
+    }
+
+    /// What the node of an agent is called in the history.
+    pub(super) fn node(&self, number: u32) -> String {
+        let agent = self.agents.get(&number);
+        agent.map_or_else(|| number.to_string(), |agent| agent.node.clone())
+    }
+
+    /// What a run is called now.
+    pub(super) fn now(&self, run: &Path) -> PathBuf {
+        let mut now = run.to_owned();
+        while let Some(next) = now.to_str().and_then(|now| self.moved.get(now)) {
+            now = next.into();
+        }
+        now
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::node_name;
+
+    #[test]
+    fn nodes_are_called_by_their_hosts_and_told_apart_on_one_host() {
+        let before = ["10.0.0.2:1000", "[fe80::1]:5", "10.0.0.2:7"];
+        let name = |address| node_name(before.into_iter(), address);
+        assert_eq!(name("10.0.0.3:1000"), ("10.0.0.3".to_owned(), true));
+        assert_eq!(name("10.0.0.2:9"), ("10.0.0.2 (3)".to_owned(), false));
+        assert_eq!(name("[fe80::1]:6"), ("fe80::1 (2)".to_owned(), false));
+    }
+}

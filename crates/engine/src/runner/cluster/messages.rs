@@ -1,0 +1,119 @@
+//! What driver and agent say to each other, in batches: orders to the agent, and what happened there.
+//!
+//! ```text
+//!   POST /orders             Orders    numbered from `first`: those that came before are not done twice
+//!   GET  /events?after=N     Events    those after the Nth, as soon as there is one; those up to it are forgotten
+//! ```
+//!
+//! Bodies are messages of `task::wire`; a spec among the orders is a message of its own, since what specs share crosses once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::storage::agents::{AgentPlace, ReadOf};
+use crate::storage::objects::Upload;
+use crate::sys::machine::MachineCpu;
+use crate::task::wire::Message;
+use crate::task::{AttemptId, Spent};
+
+/// Of so many agents they say how much they read of each other: a table of more is too large to be looked at.
+pub(super) const READS_MAX: usize = 64;
+
+/// What an agent is to do.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) enum Order {
+    /// Begin with a part of the job: what came before it is over.
+    Begin {
+        /// What its tasks share, as a message of `runner::shared`.
+        told: Bytes,
+        /// What the node must see, if the output is at a path.
+        sign: Option<Upload>,
+    },
+    /// Know these agents, with those that were known.
+    Agents(BTreeMap<u32, AgentPlace>),
+    /// Run an attempt: the spec is a message.
+    Run { id: AttemptId, spec: Bytes },
+    /// Stop an attempt.
+    Stop { id: AttemptId },
+    /// Give space back.
+    GiveBack(Vec<Spent>),
+    /// These agents are lost, and these runs are called otherwise now.
+    Changed {
+        lost: BTreeSet<u32>,
+        moved: BTreeMap<String, String>,
+    },
+    /// The job is over; or, if runs stay, it may be resumed by another driver.
+    End { runs_stay: bool },
+}
+
+/// A batch of orders.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Orders {
+    /// The number of the first of them.
+    pub(super) first: u64,
+    pub(super) orders: Vec<Order>,
+}
+
+/// An attempt that is over.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct AttemptOver {
+    pub(super) id: AttemptId,
+    /// Bytes that it noted as done.
+    pub(super) bytes: u64,
+    /// How it ended, as a reply of `runner::messages`.
+    pub(super) reply: Bytes,
+}
+
+/// What an agent has used so far, with the processes below it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct AgentUse {
+    pub(super) user_s: f64,
+    pub(super) sys_s: f64,
+    /// Of both together, those of its own process.
+    pub(super) own_s: f64,
+    /// CPU seconds of its machine.
+    pub(super) machine: MachineCpu,
+    /// Bytes of memory now.
+    pub(super) anonymous_bytes: u64,
+    /// Bytes from and to devices.
+    pub(super) read_bytes: u64,
+    pub(super) write_bytes: u64,
+    /// Bytes of runs that it sent to others.
+    pub(super) sent_bytes: u64,
+    /// Bytes of its own runs that it read.
+    pub(super) own_bytes: u64,
+    /// Bytes of runs of others that came over HTTP.
+    pub(super) received_bytes: u64,
+    /// Bytes of runs of others that it read as files.
+    pub(super) file_bytes: u64,
+}
+
+/// What happened.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct Events {
+    /// The number of the first of `over`.
+    pub(super) first: u64,
+    pub(super) over: Vec<AttemptOver>,
+    /// What runs, and the bytes that it has noted.
+    pub(super) running: Vec<(AttemptId, u64)>,
+    pub(super) used: AgentUse,
+    /// What it has read of runs so far, by the agent that keeps them; nothing where there are many agents.
+    pub(super) reads: Vec<ReadOf>,
+    /// How many parts of the job it has begun with.
+    pub(super) begun: u64,
+    /// Why it cannot begin with the last of them.
+    pub(super) refused: Option<Error>,
+}
+
+impl Message for Orders {
+    const KIND: [u8; 4] = *b"ordr";
+    const NAME: &'static str = "orders to an agent";
+}
+
+impl Message for Events {
+    const KIND: [u8; 4] = *b"evnt";
+    const NAME: &'static str = "events of an agent";
+}

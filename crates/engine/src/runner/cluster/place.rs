@@ -1,0 +1,463 @@
+//! The agents of a job as the place where its attempts run.
+//!
+//! ```text
+//!   launch ──▶ an agent with room (choice.rs)
+//!   next   ◀── an attempt is over │ an agent is silent: what it kept is lost, then what it ran
+//!                                 │ a run cannot be had: after two that say so, what made it is done again
+//! ```
+//!
+//! The rule that must hold: the driver hears that an output is lost before it hears of attempts that are lost with it, so that none
+//! of them begins again before the output is there.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::changes::Changes;
+use super::link::Heard;
+use super::links::{Agent, Links};
+use super::made::{Made, Noted};
+use super::messages::{AttemptOver, Events, Order};
+use super::sight::Sign;
+use crate::error::{Error, Kind, Result};
+use crate::runner::attempts::Ended;
+use crate::runner::messages::reply_of;
+use crate::runner::running::{Happened, Over, Place};
+use crate::runner::shared::Told;
+use crate::runner::{Control, RunnerHooks};
+use crate::spill::SpilledRun;
+use crate::storage::agents::{RunName, run_of};
+use crate::storage::location::Location;
+use crate::task::wire::{self, Sender};
+use crate::task::{AttemptId, MergeRun, Spent, TaskContext, TaskReport, TaskSpec};
+
+/// How many that read a run must say that it cannot be had before it is made again.
+const COMPLAINTS: u32 = 2;
+
+/// How often a task may be done again since its runs could not be had.
+const REPEATS_MAX: u32 = 5;
+
+/// Between two looks at whether the job is cancelled, before it begins.
+const TICK: Duration = Duration::from_millis(20);
+
+/// When a job is cancelled, an agent that is silent so long is not waited for.
+const NOT_WAITED: Duration = Duration::from_secs(1);
+
+/// An attempt under way.
+struct Launched {
+    agent: u32,
+    spec: Arc<TaskSpec>,
+    bytes: u64,
+    /// Whether it was told to stop: what it makes all the same counts for nothing.
+    stops: bool,
+}
+
+/// The agents, while they run one part of a job.
+pub(super) struct OnCluster<'a> {
+    pub(super) links: &'a mut Links,
+    pub(super) changes: &'a Changes,
+    pub(super) context: &'a TaskContext,
+    /// A name of a file of the output, which nodes are to see.
+    pub(super) output: Option<Location>,
+    /// The memory of each worker.
+    pub(super) worker_bytes: u64,
+    /// Whether the agents that there were at first have begun.
+    pub(super) has_begun: bool,
+    /// What agents that join look for.
+    pub(super) signs: BTreeMap<u32, Sign<'a>>,
+    running: BTreeMap<AttemptId, Launched>,
+    made: Made,
+    /// Where the last attempt at a task failed.
+    failed_on: BTreeMap<u32, u32>,
+    complaints: BTreeMap<PathBuf, u32>,
+    repeats: BTreeMap<u32, u32>,
+    /// The agents that keep most of the runs that were looked for last, and which these were.
+    near: ((usize, usize, u64), Vec<u32>),
+    pub(super) happened: VecDeque<Happened>,
+}
+
+impl<'a> OnCluster<'a> {
+    /// Tells all agents what the tasks share, and hears that they can begin.
+    ///
+    /// # Errors
+    /// Something of it cannot leave this process, or a node does not see the same files.
+    pub(super) fn begin(
+        links: &'a mut Links,
+        (changes, context, planned): (&'a Changes, &'a TaskContext, usize),
+        hooks: &RunnerHooks<'_, '_>,
+    ) -> Result<Self> {
+        let sign = Sign::of(&context.node.store, hooks.output.as_ref())?;
+        let workers: usize = links.living().map(|agent| agent.workers).sum();
+        let workers = workers.max(planned); // a job that is resumed may have fewer than it was planned for
+        let budget = &context.node.budget;
+        let free_bytes = budget.limit_bytes().saturating_sub(budget.used_bytes());
+        let mut cluster = OnCluster {
+            links,
+            changes,
+            context,
+            output: hooks.output.clone(),
+            worker_bytes: free_bytes / workers.max(1) as u64,
+            has_begun: false,
+            signs: BTreeMap::new(),
+            running: BTreeMap::new(),
+            made: Made::default(),
+            failed_on: BTreeMap::new(),
+            complaints: BTreeMap::new(),
+            repeats: BTreeMap::new(),
+            near: Default::default(),
+            happened: VecDeque::new(),
+        };
+        let living = cluster
+            .links
+            .agents
+            .iter()
+            .filter(|(_, agent)| !agent.is_lost);
+        let living: Vec<(u32, usize)> = living
+            .map(|(number, agent)| (*number, agent.workers))
+            .collect();
+        for (number, workers) in living {
+            let begin = cluster.begin_order(workers, sign.as_ref())?;
+            cluster.links.update(number, |agent| {
+                agent.sender = Sender::default();
+                agent.link.order(begin);
+                agent.told += 1;
+            });
+        }
+        cluster.await_begun(hooks.control)?;
+        cluster.has_begun = true;
+        Ok(cluster)
+    }
+
+    /// The order to begin with the part that runs.
+    pub(super) fn begin_order(&self, workers: usize, sign: Option<&Sign<'_>>) -> Result<Order> {
+        let told = Told::of(self.context, self.worker_bytes * workers as u64)?;
+        let told = Bytes::from(wire::to_bytes(&told)?);
+        let sign = sign.map(|sign| sign.upload.clone());
+        Ok(Order::Begin { told, sign })
+    }
+
+    /// Waits until all agents have begun.
+    fn await_begun(&mut self, control: &Control) -> Result<()> {
+        let waits = |links: &Links| links.living().any(|agent| agent.begun < agent.told);
+        while waits(self.links) {
+            if let Ok((number, heard)) = self.links.heard.recv_timeout(TICK) {
+                if let Heard::Events(events) = &heard
+                    && let Some(error) = &events.refused
+                {
+                    return Err(self.of_node(number, error.clone()));
+                }
+                if let Heard::Silent(why) = &heard
+                    && self.links.living().count() == 1
+                {
+                    return Err(self.changes.none_left(why));
+                }
+                self.heard(number, heard);
+            }
+            if control.is_cancelled() {
+                return Err(Error::cancelled());
+            }
+        }
+        Ok(())
+    }
+
+    /// An error of a machine, with the machine.
+    fn of_node(&self, number: u32, error: Error) -> Error {
+        match (error.kind(), self.links.agents.get(&number)) {
+            (Kind::Io | Kind::NotFound | Kind::Permission | Kind::DiskFull, Some(agent)) => {
+                error.with("node", agent.link.address())
+            }
+            _ => error,
+        }
+    }
+
+    /// Looks which agents keep these runs; the same list, which all reduces have, is looked at once.
+    fn look_for_runs(&mut self, runs: &[MergeRun]) {
+        let which = (runs.as_ptr().addr(), runs.len(), self.made.version());
+        if self.near.0 != which {
+            self.near = (which, self.made.nearest(runs));
+        }
+    }
+
+    fn heard(&mut self, number: u32, heard: Heard) {
+        match heard {
+            Heard::Events(events) => self.events(number, *events),
+            Heard::Silent(why) => self.lose(number, &why),
+        }
+    }
+
+    fn events(&mut self, number: u32, events: Events) {
+        self.links.note_use(number, events.used, &events.reads);
+        self.begun(number, events.begun, events.refused);
+        for (id, bytes) in events.running {
+            self.progress(id, number, bytes);
+        }
+        for over in events.over {
+            self.over(number, &over);
+        }
+    }
+
+    /// Takes in how many bytes an attempt has done.
+    fn progress(&mut self, id: AttemptId, number: u32, bytes: u64) {
+        let done = &self.context.done_bytes;
+        if let Some(launched) = self.running.get_mut(&id)
+            && launched.agent == number
+        {
+            done.fetch_add(bytes, Ordering::Relaxed);
+            done.fetch_sub(launched.bytes, Ordering::Relaxed);
+            launched.bytes = bytes;
+        }
+    }
+
+    fn over(&mut self, number: u32, over: &AttemptOver) {
+        self.progress(over.id, number, over.bytes);
+        let is_running = self.running.get(&over.id);
+        if is_running.is_none_or(|launched| launched.agent != number) {
+            return;
+        }
+        let ended = match reply_of(&over.reply) {
+            Ok((used, outcome)) => {
+                let node = &self.context.node;
+                node.budget.count_elsewhere(used.peak_bytes);
+                node.store.requests().add(used.requests);
+                self.judged((over.id, number), outcome)
+            }
+            Err(error) => Ended::Failed(error),
+        };
+        self.end(over.id, ended);
+    }
+
+    /// An attempt is over, however it ended.
+    fn end(&mut self, id: AttemptId, ended: Ended) {
+        let Some(launched) = self.running.remove(&id) else {
+            return;
+        };
+        self.links.update(launched.agent, |agent| {
+            agent.running = agent.running.saturating_sub(1);
+        });
+        let Launched { spec, bytes, .. } = launched;
+        self.links.nodes.count(|counts| match &ended {
+            Ended::Done(_) | Ended::Differs(_) => counts.shuffled += spec.segments_read() as u64,
+            Ended::Lost(_) => {
+                counts.lost_attempts += 1;
+                counts.lost_bytes += bytes;
+            }
+            Ended::Failed(_) => {}
+        });
+        if !matches!(ended, Ended::Done(_) | Ended::Differs(_)) {
+            self.context.done_bytes.fetch_sub(bytes, Ordering::Relaxed);
+        }
+        let over = Over {
+            id,
+            spec,
+            ended,
+            bytes,
+        };
+        self.happened.push_back(Happened::Over(Box::new(over)));
+    }
+
+    /// What an outcome means for the job.
+    fn judged(&mut self, (id, number): (AttemptId, u32), outcome: Result<TaskReport>) -> Ended {
+        match outcome {
+            Ok(report) => {
+                self.links.update(number, |agent| agent.failures = 0);
+                if self.running.get(&id).is_none_or(|launched| launched.stops) {
+                    return Ended::Done(report);
+                }
+                match self.made.note((id.task, number), report.runs()) {
+                    Noted::Same(moved) => {
+                        self.tell_moved(moved);
+                        Ended::Done(report)
+                    }
+                    Noted::Differs => Ended::Differs(report),
+                }
+            }
+            Err(error) => match run_of(&error) {
+                Some(run) => self.complained(&run, error),
+                None => {
+                    self.links.update(number, |agent| agent.failures += 1);
+                    self.failed_on.insert(id.task, number);
+                    Ended::Failed(self.of_node(number, error))
+                }
+            },
+        }
+    }
+
+    fn tell_moved(&mut self, moved: BTreeMap<String, String>) {
+        if !moved.is_empty() {
+            self.links.moved.extend(moved.clone());
+            let lost = BTreeSet::new();
+            self.links.tell_all(&Order::Changed { lost, moved });
+        }
+    }
+
+    /// A task could not read a run: that is no fault of the task. What made the run is done again if others say so, too, or
+    /// the run is damaged.
+    fn complained(&mut self, run: &RunName, error: Error) -> Ended {
+        self.links.nodes.count(|counts| counts.failed_reads += 1);
+        let run = run.path();
+        let Some(task) = self.made.task_of(&run) else {
+            return Ended::Failed(error);
+        };
+        let complaints = self.complaints.entry(self.links.now(&run)).or_default();
+        *complaints += 1;
+        if *complaints >= COMPLAINTS || error.is_of_own_work() {
+            let repeats = self.repeats.entry(task).or_default();
+            *repeats += 1;
+            if *repeats > REPEATS_MAX {
+                return Ended::Failed(error.with("repeated tasks", *repeats).final_error());
+            }
+            if self.made.lose(task) {
+                self.links.nodes.count(|counts| counts.lost_outputs += 1);
+                self.happened.push_back(Happened::OutputLost { task });
+            }
+        }
+        Ended::Lost(error.to_string())
+    }
+
+    /// An agent is gone.
+    pub(super) fn lose(&mut self, number: u32, why: &str) {
+        let living = |agent: &&Agent| !agent.is_lost;
+        let Some(agent) = self.links.agents.get(&number).filter(living) else {
+            return;
+        };
+        let node = agent.node.clone();
+        self.links.update(number, |agent| {
+            agent.is_lost = true;
+            agent.link.cut();
+        });
+        if let Some(agent) = self.links.agents.get(&number) {
+            self.links.nodes.note(number as usize, agent.sample());
+        }
+        self.links.nodes.count(|counts| counts.lost_agents += 1);
+        self.signs.remove(&number);
+        self.tell_slots();
+        let lost = BTreeSet::from([number]);
+        let moved = BTreeMap::new();
+        self.links.tell_all(&Order::Changed { lost, moved });
+        for task in self.made.lose_agent(number) {
+            self.links.nodes.count(|counts| counts.lost_outputs += 1);
+            self.happened.push_back(Happened::OutputLost { task });
+        }
+        let is_there = |(_, launched): &(&AttemptId, &Launched)| launched.agent == number;
+        let there: Vec<AttemptId> = self
+            .running
+            .iter()
+            .filter(is_there)
+            .map(|(id, _)| *id)
+            .collect();
+        let is_last = self.links.living().next().is_none();
+        for id in there {
+            self.end(
+                id,
+                if is_last {
+                    Ended::Failed(self.changes.none_left(why))
+                } else {
+                    Ended::Lost(format!("node {node} is silent: {why}"))
+                },
+            );
+        }
+    }
+}
+
+impl Place for OnCluster<'_> {
+    fn slots(&self) -> usize {
+        self.links.slots()
+    }
+
+    fn nodes(&self) -> usize {
+        self.links.living().count()
+    }
+
+    fn launch(
+        &mut self,
+        id: AttemptId,
+        spec: Arc<TaskSpec>,
+        begins: &mut dyn FnMut(&TaskSpec, &str),
+    ) -> Result<()> {
+        let failed_on = self.failed_on.get(&id.task).copied();
+        self.look_for_runs(spec.reads());
+        let choice = self.links.choice.of(failed_on, &self.near.1);
+        let drained = || self.links.living_numbers().next(); // there is no other
+        let Some(number) = choice.or_else(drained) else {
+            return Err(self.changes.none_left("it was lost before"));
+        };
+        if let Some(agent) = self.links.agents.get_mut(&number) {
+            begins(&spec, &agent.node);
+            let spec = Bytes::from(agent.sender.to_bytes(&*spec)?);
+            agent.link.order(Order::Run { id, spec });
+        }
+        self.links.update(number, |agent| agent.running += 1);
+        let launched = Launched {
+            agent: number,
+            spec,
+            bytes: 0,
+            stops: false,
+        };
+        self.running.insert(id, launched);
+        Ok(())
+    }
+
+    fn kept(&mut self, task: u32, runs: &[SpilledRun]) {
+        self.made.keep(task, runs);
+    }
+
+    fn abort(&mut self, id: AttemptId) {
+        let Some(launched) = self.running.get_mut(&id) else {
+            return;
+        };
+        launched.stops = true;
+        let number = launched.agent;
+        let Some(agent) = self.links.agents.get(&number) else {
+            return;
+        };
+        agent.link.order(Order::Stop { id });
+        if agent.link.silence() > NOT_WAITED {
+            self.lose(number, "it does not answer");
+        }
+    }
+
+    fn give_back(&mut self, spent: Vec<Spent>) -> Result<()> {
+        let mut of_agents: BTreeMap<u32, Vec<Spent>> = BTreeMap::new();
+        for spent in spent {
+            let run = self.links.now(&spent.run);
+            let spent = Spent { run, ..spent };
+            self.made.spent(&spent);
+            if let Some(run) = RunName::of(&spent.run) {
+                of_agents.entry(run.agent).or_default().push(spent);
+            }
+        }
+        for (number, spent) in of_agents {
+            let agent = self.links.agents.get(&number);
+            if let Some(agent) = agent.filter(|agent| !agent.is_lost) {
+                agent.link.order(Order::GiveBack(spent));
+            }
+        }
+        Ok(())
+    }
+
+    fn forget(&mut self, tasks: Vec<u32>) -> Result<()> {
+        for (agent, runs) in tasks.into_iter().map(|task| self.made.forget(task)) {
+            let spent = |run| Spent { run, bytes: None };
+            let spent: Vec<Spent> = runs.into_iter().map(spent).collect();
+            let agent = self.links.agents.get(&agent).filter(|agent| !agent.is_lost);
+            if let Some(agent) = agent.filter(|_| !spent.is_empty()) {
+                agent.link.order(Order::GiveBack(spent));
+            }
+        }
+        Ok(())
+    }
+
+    fn next(&mut self, longest: Duration) -> Option<Happened> {
+        self.take_changes();
+        if self.happened.is_empty()
+            && let Ok((number, heard)) = self.links.heard.recv_timeout(longest)
+        {
+            self.heard(number, heard);
+        }
+        self.happened.pop_front()
+    }
+}

@@ -1,0 +1,118 @@
+//! Whether all nodes see the same files: asked before the first task, since a node that does not would fail late, or write
+//! where nobody looks.
+//!
+//! ```text
+//!   driver: a staged file beside the output ──Begin──▶ agents: is it there? the first input of each folder, too
+//!           removed again                   ◀─Events── as the driver sees it, or what is not
+//! ```
+
+use std::collections::BTreeSet;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, Kind, Result};
+use crate::storage::location::Location;
+use crate::storage::objects::Upload;
+use crate::storage::stores::Stores;
+use crate::storage::{Caching, Publisher};
+use crate::task::{Here, TaskContext};
+
+/// What stands in the file by which nodes know that they see the folder of the output: its name is by chance.
+const SIGN: &[u8] = b"This file goes before the first task of its job begins.\n";
+
+/// How long a file that was just made may take to be seen on another machine.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Between two looks.
+const WAIT: Duration = Duration::from_millis(100);
+
+/// Folders of the input that are looked at.
+const FOLDERS: usize = 64;
+
+const ADVICE: &str =
+    "name a folder that all nodes share under the same path, or a place in s3:// or hdfs://";
+
+/// A file beside the output, while nodes are asked whether they see it.
+pub(super) struct Sign<'s> {
+    place: &'s dyn Publisher,
+    pub(super) upload: Upload,
+}
+
+impl<'s> Sign<'s> {
+    /// Makes the sign for a file of the output, where that is at a path: all machines have the same stores.
+    pub(super) fn of(stores: &'s Stores, file: Option<&Location>) -> Result<Option<Self>> {
+        let Some(file) = file.filter(|file| file.local().is_some()) else {
+            return Ok(None);
+        };
+        let Some(place) = stores.publisher(file) else {
+            return Ok(None);
+        };
+        let written = stores.create(file, SIGN.len() as u64, Caching::Cached)?;
+        written.write_at(SIGN, 0)?;
+        Ok(written.finish()?.map(|upload| Sign { place, upload }))
+    }
+}
+
+impl Drop for Sign<'_> {
+    fn drop(&mut self) {
+        // The committer ends what stays.
+        let _ = self
+            .place
+            .abort(self.upload.path.as_typed(), &self.upload.id);
+    }
+}
+
+/// Fails, on a node, where the job's files at paths are not what the driver sees.
+pub(super) fn check_sight(context: &TaskContext, sign: Option<&Upload>, here: &Here) -> Result<()> {
+    if let Some(sign) = sign {
+        check_output(&context.node.store, sign)?;
+    }
+    let mut folders = BTreeSet::new();
+    for file in &context.job.files {
+        let Some(path) = file.path.local() else {
+            continue;
+        };
+        let came_along = here.path(path) != path;
+        if came_along || !folders.insert(file.path.parent()) {
+            continue;
+        }
+        let found = context.node.store.stat(&file.path)?;
+        if found.is_none_or(|found| found.bytes != file.stat.bytes) {
+            let message = match found {
+                None => "a node does not see it, though it is there where the job was started",
+                Some(_) => "a node sees another file under its name",
+            };
+            return Err(unseen("read the input", message, &file.path));
+        }
+        if folders.len() == FOLDERS {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn check_output(stores: &Stores, sign: &Upload) -> Result<()> {
+    let wrong = || Error::bug("look for the output", "it is in no place that is shared");
+    let place = stores.publisher(&sign.path).ok_or_else(wrong)?;
+    let began = Instant::now();
+    loop {
+        let seen = place.parts(sign.path.as_typed(), &sign.id)?;
+        if seen.is_some_and(|seen| sign.is_kept(&seen)) {
+            return Ok(());
+        }
+        if began.elapsed() > PATIENCE {
+            let folder = sign.path.parent().unwrap_or_default();
+            let message =
+                "a node does not see the folder that was made for it where the job was started";
+            return Err(unseen("write the output", message, &folder));
+        }
+        sleep(WAIT);
+    }
+}
+
+fn unseen(operation: &'static str, message: &str, path: &Location) -> Error {
+    Error::new(Kind::NotFound, operation, message)
+        .with_path(path.as_typed())
+        .advise(ADVICE)
+        .final_error()
+}

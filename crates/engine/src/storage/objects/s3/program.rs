@@ -1,0 +1,159 @@
+//! A program that prints credentials: `credential_process` of a profile.
+//!
+//! It is a command line for the shell, and prints JSON. One that takes too long is killed, with what it began.
+
+use std::fmt;
+use std::io::Read as _;
+use std::process::{Command, Stdio};
+use std::sync::mpsc::channel;
+use std::time::{Duration, SystemTime};
+
+use chrono::DateTime;
+use object_store::aws::AwsCredential;
+use serde::Deserialize;
+
+use super::given::Given;
+use crate::sys::processes::kill_tree;
+
+/// It may ask a person something; AWS's own programs wait so long, too.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A program that prints credentials.
+#[derive(Clone)]
+pub struct Program {
+    /// For the shell.
+    command: String,
+    limit: Duration,
+}
+
+/// What such a program prints.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Printed {
+    version: u32,
+    access_key_id: String,
+    secret_access_key: String,
+    session_token: Option<String>,
+    /// When they end; they never do where it is not said.
+    expiration: Option<String>,
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Program")
+    }
+}
+
+impl Program {
+    /// The one of this command line.
+    pub fn new(command: &str) -> Self {
+        Program {
+            command: command.to_owned(),
+            limit: LIMIT,
+        }
+    }
+
+    /// What the program prints. One that takes too long is killed, and what it began.
+    fn run(&self) -> Result<Vec<u8>, String> {
+        let said = |what: &str| format!("the program in credential_process {what}");
+        let mut shell = Command::new("/bin/sh");
+        shell.arg("-c").arg(&self.command).stdin(Stdio::null());
+        // It may ask a person something, and say what is wrong: its standard error is ours.
+        shell.stdout(Stdio::piped()).stderr(Stdio::inherit());
+        let begun = shell.spawn();
+        let mut child = begun.map_err(|error| said(&format!("does not start: {error}")))?;
+        let (send, printed) = channel();
+        let mut stdout = child.stdout.take();
+        let read = move || {
+            let mut text = Vec::new();
+            let read = stdout.as_mut().map(|stdout| stdout.read_to_end(&mut text));
+            let _ = send.send(read.transpose().map(|_| text)); // nobody waits any more
+        };
+        let begun = std::thread::Builder::new().spawn(read);
+        begun.map_err(|error| said(&format!("cannot be read: {error}")))?;
+        let printed = printed.recv_timeout(self.limit);
+        if printed.is_err() {
+            kill_tree(child.id());
+        }
+        let status = child.wait();
+        let Ok(printed) = printed else {
+            return Err(said(&format!(
+                "did not end within {} s",
+                self.limit.as_secs()
+            )));
+        };
+        let status = status.map_err(|error| said(&format!("is lost: {error}")))?;
+        if !status.success() {
+            return Err(said(&format!("failed ({status})")));
+        }
+        printed.map_err(|error| said(&format!("cannot be read: {error}")))
+    }
+
+    /// What it gives; or why it gives nothing, without what it printed.
+    pub fn ask(&self) -> Result<Given, String> {
+        let printed = self.run()?;
+        let odd = "the program in credential_process did not print credentials as JSON, version 1";
+        let printed: Printed = serde_json::from_slice(&printed).map_err(|_secret| odd)?;
+        if printed.version != 1 {
+            return Err(odd.to_owned());
+        }
+        let end = printed
+            .expiration
+            .as_deref()
+            .map(DateTime::parse_from_rfc3339);
+        let end = end.transpose().map_err(|error| {
+            format!("the program in credential_process printed an Expiration that is not a time: {error}")
+        })?;
+        let credential = AwsCredential {
+            key_id: printed.access_key_id,
+            secret_key: printed.secret_access_key,
+            token: printed.session_token.filter(|token| !token.is_empty()),
+        };
+        Ok(Given {
+            credential,
+            end: end.map(SystemTime::from),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_fails_is_named_without_what_it_printed() {
+        for (command, says) in [
+            ("echo hush; exit 3", "failed (exit status: 3)"),
+            ("echo hush", "did not print"),
+            (
+                r#"echo '{"Version":2,"AccessKeyId":"hush","SecretAccessKey":"hush"}'"#,
+                "version 1",
+            ),
+            (
+                r#"echo '{"Version":1,"AccessKeyId":"a","SecretAccessKey":"hush","Expiration":"soon"}'"#,
+                "not a time",
+            ),
+            ("/no/such/program", "failed (exit status: 127)"),
+        ] {
+            let error = Program::new(command).ask().err().unwrap();
+            assert!(error.contains(says) && !error.contains("hush"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_program_that_does_not_end_is_killed_with_what_it_began() {
+        let folder = tempfile::tempdir().unwrap();
+        let ends = folder.path().join("ends");
+        let command = format!("(sleep 1; touch '{}') & wait", ends.display());
+        let began = std::time::Instant::now();
+        let program = Program {
+            limit: Duration::from_millis(100),
+            ..Program::new(&command)
+        };
+        let error = program.run().unwrap_err();
+        assert!(error.contains("did not end within 0 s"), "{error}");
+        assert!(began.elapsed() < Duration::from_millis(900));
+        std::thread::sleep(Duration::from_millis(1200).saturating_sub(began.elapsed()));
+        assert!(!ends.exists());
+    }
+}

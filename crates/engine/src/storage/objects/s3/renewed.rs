@@ -1,0 +1,235 @@
+//! Credentials that end: kept while they are good, and asked for again before their end.
+//!
+//! ```text
+//!   asked for ─────────────────────────────── 5 minutes left ─────────── end
+//!              the same for all                asked again:               asked again:
+//!                                              if that fails, the same    if that fails, the job fails
+//! ```
+//!
+//! One thread asks; the others use what there is, or wait for it.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant, SystemTime};
+
+use object_store::aws::AwsCredential;
+
+use super::given::none;
+use super::program::Program;
+use super::services::Service;
+use crate::error::{Kind, Result};
+use crate::storage::wire::{Way, Wire};
+
+/// Credentials that end sooner than this are asked for again.
+const RENEWED_BEFORE: Duration = Duration::from_secs(300);
+
+/// How soon they are asked for again where such were given as end soon, too; ten times that after a failure, which may take its time.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Credentials that end.
+pub struct Renewed {
+    giver: Giver,
+    held: Mutex<Option<Held>>,
+    asking: Mutex<()>,
+    pause: Duration,
+}
+
+/// Who gives them.
+enum Giver {
+    Program(Program),
+    Service(Service, Way),
+}
+
+#[derive(Clone)]
+struct Held {
+    credential: Arc<AwsCredential>,
+    end: Option<SystemTime>,
+    /// Until then nobody asks for others, unless these end.
+    kept: Instant,
+}
+
+impl fmt::Debug for Renewed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Renewed")
+    }
+}
+
+impl Held {
+    fn ends_within(&self, time: Duration) -> bool {
+        self.end.is_some_and(|end| end <= SystemTime::now() + time)
+    }
+}
+
+impl Renewed {
+    /// Those that a program prints.
+    pub fn by_program(program: Program) -> Self {
+        Renewed::by(Giver::Program(program))
+    }
+
+    /// Those that a service gives, which is reached this way.
+    pub fn by_service(service: Service, way: Way) -> Self {
+        Renewed::by(Giver::Service(service, way))
+    }
+
+    fn by(giver: Giver) -> Self {
+        Renewed {
+            giver,
+            held: Mutex::default(),
+            asking: Mutex::default(),
+            pause: PAUSE,
+        }
+    }
+
+    /// Credentials that are good now.
+    pub fn get(&self, wire: &Wire) -> Result<Arc<AwsCredential>> {
+        if let Some(fresh) = self.fresh() {
+            return Ok(fresh);
+        }
+        let _asking = match (self.asking.try_lock(), self.good()) {
+            (Ok(asking), _) => asking,
+            (Err(TryLockError::WouldBlock), Some(good)) => return Ok(good),
+            (Err(_), _) => locked(&self.asking),
+        };
+        if let Some(fresh) = self.fresh() {
+            return Ok(fresh); // another thread has asked
+        }
+        let given = match &self.giver {
+            Giver::Program(program) => program.ask().map_err(|why| none(&why)),
+            Giver::Service(service, way) => service.ask(wire, way),
+        };
+        let given = given.and_then(|given| {
+            let held = Held {
+                credential: Arc::new(given.credential),
+                end: given.end,
+                kept: Instant::now() + self.pause,
+            };
+            match held.ends_within(Duration::ZERO) {
+                true => Err(none("those that were given have ended already")
+                    .advise("check the clock of this machine")),
+                false => Ok(held),
+            }
+        });
+        match given {
+            Ok(held) => {
+                let credential = Arc::clone(&held.credential);
+                *locked(&self.held) = Some(held);
+                Ok(credential)
+            }
+            Err(error) => {
+                let good = self.good().filter(|_| error.kind() != Kind::Cancelled);
+                if let Some(held) = &mut *locked(&self.held) {
+                    held.kept = Instant::now() + 10 * self.pause;
+                }
+                good.ok_or(error)
+            }
+        }
+    }
+
+    /// Such as need not be asked for.
+    fn fresh(&self) -> Option<Arc<AwsCredential>> {
+        let held = locked(&self.held).clone()?;
+        let is_kept = Instant::now() < held.kept && !held.ends_within(Duration::ZERO);
+        let is_fresh = is_kept || !held.ends_within(RENEWED_BEFORE);
+        is_fresh.then_some(held.credential)
+    }
+
+    /// Such as have not ended.
+    fn good(&self) -> Option<Arc<AwsCredential>> {
+        let held = locked(&self.held).clone()?;
+        (!held.ends_within(Duration::ZERO)).then_some(held.credential)
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chrono::{DateTime, TimeDelta, Utc};
+    use std::fs;
+    use std::path::Path;
+
+    /// A program that prints credentials that end in so many seconds, counts how often it ran, and fails when it is to.
+    fn renewed(folder: &Path, seconds: Option<i64>) -> Renewed {
+        let end = seconds.map(|seconds| {
+            let end: DateTime<Utc> =
+                DateTime::from(SystemTime::now()) + TimeDelta::seconds(seconds);
+            format!(r#","Expiration":"{}""#, end.to_rfc3339())
+        });
+        let json = format!(
+            r#"{{"Version":1,"AccessKeyId":"AK","SecretAccessKey":"hush","SessionToken":""{}}}"#,
+            end.unwrap_or_default()
+        );
+        let folder = folder.display();
+        let command =
+            format!("echo ran >> '{folder}/ran'; test ! -e '{folder}/fail' && echo '{json}'");
+        Renewed {
+            pause: Duration::ZERO,
+            ..Renewed::by_program(Program::new(&command))
+        }
+    }
+
+    fn runs(folder: &Path) -> usize {
+        fs::read_to_string(folder.join("ran"))
+            .unwrap()
+            .lines()
+            .count()
+    }
+
+    #[test]
+    fn they_are_asked_for_again_when_they_are_about_to_end() {
+        let wire = Wire::default();
+        for (seconds, wanted) in [(None, 1), (Some(3600), 1), (Some(299), 3)] {
+            let folder = tempfile::tempdir().unwrap();
+            let renewed = renewed(folder.path(), seconds);
+            for _ in 0..3 {
+                let found = renewed.get(&wire).unwrap();
+                assert_eq!((&*found.key_id, &*found.secret_key), ("AK", "hush"));
+                assert_eq!(found.token, None);
+            }
+            assert_eq!(runs(folder.path()), wanted, "{seconds:?}");
+            assert!(!format!("{renewed:?}").contains("hush"));
+        }
+    }
+
+    #[test]
+    fn they_are_not_asked_for_with_each_request() {
+        let folder = tempfile::tempdir().unwrap();
+        let renewed = Renewed {
+            pause: PAUSE,
+            ..renewed(folder.path(), Some(100))
+        };
+        for _ in 0..100 {
+            renewed.get(&Wire::default()).unwrap();
+        }
+        assert!(runs(folder.path()) < 20);
+    }
+
+    #[test]
+    fn those_that_are_still_good_are_used_while_nobody_gives_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let renewed = renewed(folder.path(), Some(2));
+        renewed.get(&Wire::default()).unwrap();
+        fs::write(folder.path().join("fail"), "").unwrap();
+        renewed.get(&Wire::default()).unwrap();
+        assert_eq!(runs(folder.path()), 2);
+        std::thread::sleep(Duration::from_millis(2100));
+        let error = renewed.get(&Wire::default()).unwrap_err().to_string();
+        assert!(error.contains("failed (exit status: 1)"), "{error}");
+    }
+
+    #[test]
+    fn those_that_have_ended_are_no_credentials() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = renewed(folder.path(), Some(-5))
+            .get(&Wire::default())
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("ended already") && error.contains("clock"),
+            "{error}"
+        );
+    }
+}

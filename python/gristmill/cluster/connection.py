@@ -1,0 +1,194 @@
+"""The connection of this process to a Ray cluster, and its nodes.
+
+    load ──▶ ray, if it is installed
+    connected(ray) ──▶ the cluster of RAY_ADDRESS, or of this machine, or one that begins here
+                       and ends with the last user of the connection
+    alive ──▶ its nodes
+
+Jobs that run at once in one process share its connection. A process that is connected already
+keeps it: a job of Ray, a notebook.
+"""
+
+import atexit
+import os
+import re
+import signal
+import socket
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from typing import Any
+
+from gristmill.cluster.head import answers, at_most, patient
+from gristmill.errors import ours
+
+__all__ = [
+    "alive",
+    "connected",
+    "failed",
+    "first_line",
+    "load",
+    "variables_of_stores",
+    "wrong",
+]
+
+_REACH_S = 5.0
+"""How long a cluster's head may take to accept a connection."""
+
+_END_S = 2.0
+"""How long the end of a connection may take without a head."""
+
+_OF_STORES = re.compile("AWS_|HADOOP_|KRB5|SSL_CERT_|GRISTMILL_OBJECTS_FAULTS$")
+"""Variables by which stores are found and asked: agents have those of the job."""
+
+
+def load() -> Any:  # noqa: ANN401 - a module
+    """Return Ray.
+
+    Raises:
+        ValueError: It is not installed.
+    """
+    try:
+        with patient():
+            return import_module("ray")
+    except ImportError as error:
+        message = (
+            "cannot run the job on a Ray cluster: Ray is not installed. What to do: pip install"
+            " gristmill[ray], or leave out --on ray."
+        )
+        raise wrong(message) from error
+
+
+@contextmanager
+def connected(ray: Any) -> Generator[None]:  # noqa: ANN401 - a module
+    """Be connected to the cluster.
+
+    Raises:
+        ValueError: RAY_ADDRESS is no address of a cluster.
+        OSError: The cluster cannot be reached.
+    """
+    _connections.enter(ray)
+    try:
+        yield
+    finally:
+        _connections.leave(ray)
+
+
+class _Connections:
+    """The connection of this process, which jobs share that run at once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._is_ours = False
+
+    def enter(self, ray: Any) -> None:  # noqa: ANN401 - a module
+        """Connect, unless this process is connected."""
+        with self._lock:
+            if self._users == 0:
+                self._is_ours = _connect(ray)
+            self._users += 1
+
+    def leave(self, ray: Any) -> None:  # noqa: ANN401 - a module
+        """Give the connection up after the last job, if it is ours."""
+        with self._lock:
+            self._users -= 1
+            if self._users == 0 and self._is_ours:
+                _disconnect(ray)
+
+
+_connections = _Connections()
+
+
+def wrong(message: str) -> ValueError:
+    """Return the error of an option that makes no sense."""
+    return ours(ValueError(message), "bad_option")
+
+
+def failed(what: str, advice: str) -> OSError:
+    """Return the error of a cluster that cannot be used."""
+    message = f"cannot run the job on the cluster: {what}. What to do: {advice}."
+    return ours(OSError(message), "io")
+
+
+def _connect(ray: Any) -> bool:  # noqa: ANN401 - a module
+    """Connect to the cluster, unless this process is; whether it is to be left again."""
+    if ray.is_initialized():
+        if not answers(_head(ray)):
+            raise failed(
+                f"its head, {_head(ray)}, does not answer",
+                "start a cluster, and begin again in a process that is not connected to this one",
+            )
+        return False
+    address = os.environ.get("RAY_ADDRESS") or None
+    if address is not None:
+        _reach(address)
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        with patient():
+            ray.init(
+                address=address,
+                log_to_driver=False,
+                logging_level="ERROR",
+                configure_logging=False,
+                include_dashboard=False if address is None else None,
+            )
+    except Exception as error:
+        raise failed(
+            f"Ray says {first_line(error)}", "look at `ray status`, and at RAY_ADDRESS"
+        ) from error
+    finally:
+        for number, handler in before.items():
+            with suppress(ValueError):  # of another thread: Ray has set none there
+                signal.signal(number, handler)
+    return True
+
+
+def _disconnect(ray: Any) -> None:  # noqa: ANN401 - a module
+    """End the connection. Ray waits for a head that is gone; we wait for Ray only so long."""
+    if answers(_head(ray)):
+        ray.shutdown()
+    else:
+        atexit.unregister(ray.shutdown)
+        at_most(_END_S, ray.shutdown)
+
+
+def _head(ray: Any) -> str:  # noqa: ANN401 - a module
+    return str(ray.get_runtime_context().gcs_address)
+
+
+def _reach(address: str) -> None:
+    """Fail at once where nothing answers at the address of a cluster: Ray would try for minutes."""
+    if address in {"auto", "local"}:
+        return
+    if "://" in address:
+        raise wrong(
+            f"cannot run the job on the cluster: RAY_ADDRESS is {address}, an address of Ray's"
+            " client or dashboard. What to do: run the job on a node of the cluster, with"
+            " RAY_ADDRESS=HOST:6379 or auto."
+        )
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _REACH_S).close()
+    except (OSError, ValueError) as error:
+        raise failed(
+            f"nothing answers at {address}, which RAY_ADDRESS names ({error})",
+            "start the cluster (`ray start --head`), or correct RAY_ADDRESS",
+        ) from error
+
+
+def alive(ray: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - a module
+    """Return the nodes of the cluster that live, as Ray knows them, always in the same order."""
+    return [node for node in sorted(ray.nodes(), key=lambda node: node["NodeID"]) if node["Alive"]]
+
+
+def variables_of_stores() -> dict[str, str]:
+    """Return the variables of the environment by which stores are found and asked."""
+    return {name: text for name, text in os.environ.items() if _OF_STORES.match(name)}
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of what an error says, without a full stop."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0].rstrip(".") if lines else type(error).__name__

@@ -1,0 +1,116 @@
+"""The head of the cluster while a job runs: agents do without it, as long as Ray lets them.
+
+    before Ray is loaded ──▶ patient: this process does not end when the head is gone for a minute
+    every second         ──▶ does it answer? ──▶ what the engine names if no agent is left
+
+Ray ends a process whose head does not answer for a minute. The process of a job has more to say:
+that its agents are lost, and how to resume.
+"""
+
+import os
+import socket
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+__all__ = ["HeadWatch", "answers", "at_most", "patient"]
+
+_PATIENCE = "RAY_gcs_rpc_server_reconnect_timeout_s"
+_PATIENCE_S = 30 * 24 * 3600
+
+_ANSWER_S = 2.0
+_LOOK_S = 1.0
+
+_END_S = 3.0
+
+
+class Hears(Protocol):
+    """Who is told of it: `_core.Cluster`."""
+
+    def headless(self, address: str | None) -> None: ...
+
+
+@contextmanager
+def patient() -> Generator[None]:
+    """Have Ray, which reads its variables meanwhile, stay when its head is gone.
+
+    Example:
+        >>> with patient():
+        ...     pass
+    """
+    if _PATIENCE in os.environ:
+        yield
+        return
+    os.environ[_PATIENCE] = str(_PATIENCE_S)
+    try:
+        yield
+    finally:
+        del os.environ[_PATIENCE]
+
+
+def answers(address: str) -> bool:
+    """Return whether something listens at `HOST:PORT`.
+
+    Example:
+        >>> answers("127.0.0.1:1")
+        False
+    """
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _ANSWER_S).close()
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def at_most(seconds: float, call: Callable[[], object]) -> bool:
+    """Call what may never return, or fail; return whether it was over in time.
+
+    Example:
+        >>> at_most(1.0, lambda: 1 // 0)
+        True
+        >>> at_most(0.01, threading.Event().wait)
+        False
+    """
+    over = threading.Event()
+
+    def called() -> None:
+        try:
+            call()
+        except Exception:  # noqa: BLE001, S110 - of a cluster that may be gone
+            pass
+        finally:
+            over.set()
+
+    threading.Thread(target=called, daemon=True).start()
+    return over.wait(seconds)
+
+
+class HeadWatch:
+    """Looks whether the head answers, on a thread of its own: whoever asks Ray without it waits."""
+
+    def __init__(self, ray: Any) -> None:  # noqa: ANN401 - a module
+        """Know where the head is."""
+        self._address = str(ray.get_runtime_context().gcs_address)
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self, tells: Hears) -> None:
+        """Begin to look."""
+        self._thread = threading.Thread(target=self._run, args=(tells,), name="gristmill-head")
+        self._thread.daemon = True
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Look no more."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join(_END_S)
+
+    def _run(self, tells: Hears) -> None:
+        answered = True
+        while not self._stop.wait(_LOOK_S):
+            before, answered = answered, answers(self._address)
+            if answered != before:
+                tells.headless(None if answered else self._address)

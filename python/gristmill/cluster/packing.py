@@ -1,0 +1,126 @@
+"""What goes to the nodes along with a job, which need Ray and nothing else.
+
+    every job                 the engine
+    with Python functions     our package and cloudpickle, and modules of the user that are loaded:
+                              whole packages, and the modules beside them
+    with files of its own     side files, and files and archives of Hadoop Streaming
+
+A node where the same is in the same place takes it from there; another one fetches and unpacks it,
+and reads the copies in its place (`gristmill.cluster.actor`). A file of more than 64 MiB stays
+behind, and what would make all that more than 256 MiB: the nodes must see it, as they see the
+input.
+"""
+
+import os
+import stat
+import sys
+from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from gristmill import _core
+from gristmill.cluster import UserCode
+from gristmill.cluster.actor import Packed, digest
+
+__all__ = ["kept_by", "packed"]
+
+_BYTES_MAX = 256 << 20
+"""How much a job takes along."""
+
+_FILE_BYTES_MAX = 64 << 20
+"""How large a file may be that goes along."""
+
+_HIDDEN = ("__pycache__", ".")
+
+
+def packed(code: UserCode) -> list[Packed]:
+    """Return what the nodes get; first where the engine is.
+
+    Raises:
+        OSError: Something of it cannot be read.
+
+    Example:
+        >>> engine, = packed(UserCode())
+        >>> [name.partition(".")[0] for name in engine["names"]]
+        ['gristmill/_core']
+    """
+    engine = Path(_core.__file__ or "")
+    root = engine.parents[1]
+    folders: dict[Path, set[Path]] = {root: {engine}}
+    if code.modules is not None:
+        folders[root].update(_sources(engine.parent))
+        for package in _needed():
+            folders.setdefault(package.parent, set()).update(_sources(package))
+        for folder, files in _of_user(code.modules).items():
+            folders.setdefault(folder, set()).update(files)
+    # Scripts find each other by the folder that they are in.
+    for path in map(Path, code.files):
+        if path.is_dir():
+            folders[path] = {file for file in path.rglob("*") if file.is_file()}
+        elif path.stat().st_size > _FILE_BYTES_MAX:
+            folders[path] = {path}
+        else:
+            folders.setdefault(path.parent, set()).add(path)
+    found, left = list[Packed](), _BYTES_MAX
+    for folder, files in folders.items():
+        size = sum(file.stat().st_size for file in files)
+        goes = size <= left and folder not in files
+        left -= size if goes else 0
+        found.append(_of_folder(folder, sorted(files), goes=goes))
+    return found
+
+
+def kept_by(ray: Any, along: list[Packed]) -> list[Packed]:  # noqa: ANN401 - a module
+    """Return the same without contents, which Ray keeps: 60 MB do not go to nodes that have them.
+
+    Example:
+        >>> class Ray:
+        ...     put = staticmethod(len)
+        >>> engine, = kept_by(Ray, packed(UserCode()))
+        >>> engine["files"], engine["kept"]
+        ({}, [1])
+    """
+    return [
+        {**one, "files": {}, "kept": [ray.put(one["files"])]} if one["files"] else one
+        for one in along
+    ]
+
+
+def _of_folder(folder: Path, files: list[Path], *, goes: bool) -> Packed:
+    names = ["" if file == folder else str(file.relative_to(folder)) for file in files]
+    if not goes:
+        return {"path": str(folder), "names": names, "files": {}, "kept": [], "sha256": ""}
+    contents = {
+        name: (stat.S_IMODE(file.stat().st_mode), file.read_bytes())
+        for name, file in zip(names, files, strict=True)
+    }
+    sha256 = digest((name, content) for name, (_, content) in contents.items())
+    return {"path": str(folder), "names": names, "files": contents, "kept": [], "sha256": sha256}
+
+
+def _needed() -> Iterator[Path]:
+    """The folders of packages that a worker imports and that are no part of Python."""
+    found = find_spec("cloudpickle")
+    if found is not None and found.origin is not None:
+        yield Path(found.origin).parent
+
+
+def _sources(package: Path) -> Iterator[Path]:
+    """The files of a package, but for what Python makes itself."""
+    for folder, below, names in os.walk(package):
+        below[:] = [name for name in below if not name.startswith(_HIDDEN)]
+        yield from (Path(folder, name) for name in names if not name.endswith((".pyc", ".pyi")))
+
+
+def _of_user(modules: Iterable[str]) -> dict[Path, set[Path]]:
+    """The files that go along with these modules, by the folders in which Python finds them."""
+    roots = [Path(entry or ".").absolute() for entry in sys.path]
+    found: dict[Path, set[Path]] = {}
+    for module in map(Path, modules):
+        root = next((root for root in roots if module.is_relative_to(root)), module.parent)
+        files = found.setdefault(root, set(root.glob("*.py")))
+        top = root / module.relative_to(root).parts[0]
+        if top not in files:
+            files.update([top] if top.is_file() else _sources(top))
+    return found

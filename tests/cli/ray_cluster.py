@@ -1,0 +1,241 @@
+"""A Ray cluster of two nodes on this machine, for all tests: a head and a second raylet.
+
+Where a mount namespace may be made, the second node has Ray and no Gristmill, as nodes of users,
+and sees nothing of the folder `of_head`.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+from tests.cli.network import Network
+from tests.cli.servers import ServerMissing, free_port
+
+import gristmill
+
+_START_S = 90.0
+_CPUS = 2
+_NO_RAY = "no Ray: pip install gristmill[ray]"
+_PACKAGE = Path(gristmill.__file__).parent.parent
+_TEMPORARY = "/tmp"
+"""Names of sockets below it must be short."""
+
+_BIND = 'mount --bind "$1" "$2" && mount -t tmpfs none "$3" && shift 3 && exec "$@"'
+"""Gives a command a folder of its own in the place of another one, and hides a third."""
+
+
+@dataclass(frozen=True)
+class RayCluster:
+    """A cluster: where it is, and how a command is told of it."""
+
+    address: str
+    of_head: Path
+    """A folder that only the head has; the second node has an empty one of that name."""
+    is_apart: bool
+    """Whether that is so: mount namespaces may be forbidden."""
+    tls: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Ray's variables of TLS, where it uses that."""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What is in the environment of a command that runs on the cluster."""
+        return {"RAY_ADDRESS": self.address, **self.tls}
+
+
+@dataclass
+class _Starting:
+    """The processes of a cluster that starts, the head first, and the folder that they share."""
+
+    folder: str
+    address: str
+    processes: list["subprocess.Popen[bytes]"] = field(
+        default_factory=list["subprocess.Popen[bytes]"]
+    )
+
+    def begin(self, command: list[str], more: Mapping[str, str] | None = None) -> None:
+        """Begin one more, and wait until it is in the cluster."""
+        self.processes.append(_begin(command, self.folder, more))
+        _await(self.address, self.processes, len(self.processes), more)
+
+    def begin_head(self, *, cpus: int = _CPUS, more: Mapping[str, str] | None = None) -> None:
+        """Begin the head."""
+        host, _, port = self.address.rpartition(":")
+        words = ["--head", f"--port={port}", "--include-dashboard=false"]
+        self.begin([*_start(host, cpus=cpus), *words, f"--temp-dir={self.folder}"], more)
+
+
+@contextmanager
+def _starting(host: str = "127.0.0.1") -> Generator[_Starting]:
+    """Give a folder and a port to a cluster, and end all that is begun."""
+    if find_spec("ray") is None:
+        raise ServerMissing(_NO_RAY)
+    with tempfile.TemporaryDirectory(prefix="ray-", dir=_TEMPORARY) as folder:
+        starting = _Starting(folder, f"{host}:{free_port()}")
+        try:
+            yield starting
+        finally:
+            for process in reversed(starting.processes):
+                _end(process)
+
+
+@contextmanager
+def serving() -> Generator[RayCluster]:
+    """Start a cluster of two nodes with two CPUs each, and end it."""
+    with _starting() as starting:
+        starting.begin_head()
+        of_head = Path(starting.folder, "of-head")
+        of_head.mkdir()
+        apart = _without(_PACKAGE, of_head)
+        starting.begin([*apart, *_start(), f"--address={starting.address}"])
+        yield RayCluster(starting.address, of_head, bool(apart))
+
+
+@contextmanager
+def with_tls(tls: Mapping[str, str]) -> Generator[RayCluster]:
+    """Start a cluster of one node that uses TLS, as these variables say."""
+    with _starting() as starting:
+        starting.begin_head(more=tls)
+        yield RayCluster(starting.address, Path(starting.folder), is_apart=False, tls=tls)
+
+
+@contextmanager
+def with_head_apart(stays_s: int = 60) -> Generator[RayCluster]:
+    """Start a head without CPUs, and a node with some, which stays so long without its head."""
+    more = {"RAY_gcs_rpc_server_reconnect_timeout_s": str(stays_s)}
+    with _starting() as starting:
+        starting.begin_head(cpus=0, more=more)
+        starting.begin([*_start(), f"--address={starting.address}"], more)
+        yield RayCluster(starting.address, Path(starting.folder), is_apart=False)
+
+
+@contextmanager
+def in_network(network: Network) -> Generator[RayCluster]:
+    """Start a head without CPUs on this machine, and a node on each machine of a network.
+
+    Nodes have Ray and no Gristmill. Each has a folder `of_head` of its own: runs of one are no
+    files for another.
+    """
+    with _starting(network.address) as starting:
+        own = Path(starting.folder, "own")
+        own.mkdir()
+        starting.begin_head(cpus=0)
+        # One after another: they share the folder of the cluster, and name their sockets in it.
+        for number, machine in enumerate(network.machines):
+            disk = Path(starting.folder, f"disk-{number}")
+            disk.mkdir()
+            words = [_BIND, "sh", str(disk), str(own), str(_PACKAGE)]
+            before = [*machine.host.before, "sh", "-c", *words]
+            node = [*_start(machine.host.address), f"--address={starting.address}"]
+            starting.begin([*before, *node])
+        yield RayCluster(starting.address, own, is_apart=True)
+
+
+@contextmanager
+def joined(cluster: RayCluster, host: str, before: list[str], log: Path) -> Generator[None]:
+    """Start a third node, by a command that begins with these words, and end it."""
+    process = _begin([*before, *_start(host), f"--address={cluster.address}"], str(log))
+    try:
+        _await(cluster.address, [process], 3)
+        yield
+    finally:
+        _end(process)
+        _await(cluster.address, [], 2)
+
+
+def kill_head(cluster: RayCluster) -> None:
+    """Kill what Ray calls the head of a cluster (GCS), and nothing else."""
+    port = cluster.address.rpartition(":")[2]
+    of_head = f"--gcs_server_port={port}".encode()
+    killed = 0
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            words = (process / "cmdline").read_bytes().split(b"\0")
+            if words[0].endswith(b"/gcs_server") and of_head in words:
+                os.kill(int(process.name), signal.SIGKILL)
+                killed += 1
+    assert killed == 1
+
+
+def own_address() -> str:
+    """Return the address that Ray has of this machine."""
+    if find_spec("ray") is None:
+        raise ServerMissing(_NO_RAY)
+    return import_module("ray.util").get_node_ip_address()
+
+
+def _without(*folders: Path) -> list[str]:
+    """What a command begins with that sees empty folders in the place of these."""
+    hide = " && ".join(f'mount -t tmpfs none "${number}"' for number in range(1, len(folders) + 1))
+    words = [f'{hide} && shift {len(folders)} && exec "$@"', "sh", *map(str, folders)]
+    command = ["unshare", "--mount", "sh", "-c", *words]
+    may = subprocess.run([*command, "true"], capture_output=True, check=False).returncode == 0
+    return command if may else []
+
+
+def _start(host: str = "127.0.0.1", *, cpus: int = _CPUS) -> list[str]:
+    ray = str(Path(sys.executable).with_name("ray"))
+    small = ["--object-store-memory=80000000", "--disable-usage-stats"]
+    return [ray, "start", "--block", f"--num-cpus={cpus}", f"--node-ip-address={host}", *small]
+
+
+def _begin(
+    command: list[str], folder: str, more: Mapping[str, str] | None = None
+) -> "subprocess.Popen[bytes]":
+    with Path(folder, "started.log").open("ab") as log:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env=os.environ | {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "1"} | dict(more or {}),
+        )
+
+
+def _await(
+    address: str,
+    started: list["subprocess.Popen[bytes]"],
+    nodes: int,
+    more: Mapping[str, str] | None = None,
+) -> None:
+    """Wait until so many nodes are in the cluster."""
+    code = (
+        "import ray, sys;"
+        "ray.init(address=sys.argv[1], log_to_driver=False, logging_level='ERROR');"
+        "print(sum(node['Alive'] for node in ray.nodes()))"
+    )
+    deadline = time.monotonic() + _START_S
+    while time.monotonic() < deadline:
+        if any(process.poll() is not None for process in started):
+            break
+        said = subprocess.run(
+            [sys.executable, "-c", code, address],
+            capture_output=True,
+            text=True,
+            env=os.environ | dict(more or {}),
+            check=False,
+        )
+        if said.stdout.strip() == str(nodes):
+            return
+        time.sleep(0.5)
+    raise ServerMissing(f"Ray did not start {nodes} nodes at {address}")
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    process.terminate()  # it ends its processes; a head whose processes are gone waits for them
+    try:
+        process.wait(15)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
