@@ -53,6 +53,29 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByServe
     return ByServer(config, log)
 
 
+class AtOnce:
+    """Says what failed when it failed: a run that is ended from outside comes to no summary."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.outcome not in ("failed", "rerun"):
+            return
+        terminal = self._config.pluginmanager.get_plugin("terminalreporter")
+        assert isinstance(terminal, pytest.TerminalReporter)
+        crash = getattr(report.longrepr, "reprcrash", None)
+        why = " ".join((crash.message if crash else report.longreprtext).split())
+        when = f"{report.when}, {report.duration:.0f} s"
+        terminal.ensure_newline()
+        terminal.write_line(f"{report.outcome}: {report.nodeid} ({when}): {why[:400]}")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):  # one of several processes has no terminal
+        config.pluginmanager.register(AtOnce(config))
+
+
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter,
 ) -> None:

@@ -16,13 +16,24 @@ def missing(untested: str, problem: str) -> NoReturn:
     pytest.skip(f"{untested}\n{problem}")
 
 
+#: What did not start in this process, and why: nobody waits for it once more.
+_failed: dict[str, str] = {}
+
+
 @contextmanager
 def or_missing(what: str) -> Generator[None]:
-    """End a test whose server cannot be started."""
+    """End a test whose server cannot be started, and any other one at once."""
+    untested = f"NOT TESTED: {what}"
+    if what in _failed:
+        missing(untested, _failed[what])
     try:
         yield
     except ServerMissing as problem:
-        missing(f"NOT TESTED: {what}", str(problem))
+        _failed[what] = str(problem)
+        missing(untested, str(problem))
+    except BaseException as problem:  # also the time limit of a test
+        _failed[what] = f"it did not start before: {problem}"
+        raise
 
 
 def show_missing(terminal: pytest.TerminalReporter) -> None:

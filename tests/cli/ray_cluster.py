@@ -29,6 +29,9 @@ _PACKAGE = Path(gristmill.__file__).parent.parent
 _TEMPORARY = "/tmp"
 """Names of sockets below it must be short."""
 
+_LOG = "started.log"
+"""In the folder of the cluster: what its processes say."""
+
 _BIND = 'mount --bind "$1" "$2" && mount -t tmpfs none "$3" && shift 3 && exec "$@"'
 """Gives a command a folder of its own in the place of another one, and hides a third."""
 
@@ -64,7 +67,11 @@ class _Starting:
     def begin(self, command: list[str], more: Mapping[str, str] | None = None) -> None:
         """Begin one more, and wait until it is in the cluster."""
         self.processes.append(_begin(command, self.folder, more))
-        _await(self.address, self.processes, len(self.processes), more)
+        try:
+            _await(self.address, self.processes, len(self.processes), more)
+        except ServerMissing as problem:
+            log = Path(self.folder, _LOG).read_text(encoding="utf-8", errors="replace")
+            raise ServerMissing(f"{problem}\n{log[-2000:]}") from problem
 
     def begin_head(self, *, cpus: int = _CPUS, more: Mapping[str, str] | None = None) -> None:
         """Begin the head."""
@@ -190,7 +197,7 @@ def _start(host: str = "127.0.0.1", *, cpus: int = _CPUS) -> list[str]:
 def _begin(
     command: list[str], folder: str, more: Mapping[str, str] | None = None
 ) -> "subprocess.Popen[bytes]":
-    with Path(folder, "started.log").open("ab") as log:
+    with Path(folder, _LOG).open("ab") as log:
         return subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -214,20 +221,29 @@ def _await(
         "print(sum(node['Alive'] for node in ray.nodes()))"
     )
     deadline = time.monotonic() + _START_S
-    while time.monotonic() < deadline:
-        if any(process.poll() is not None for process in started):
+    said = ""
+    while (left := deadline - time.monotonic()) > 0:
+        ended = [process.returncode for process in started if process.poll() is not None]
+        if ended:
+            said = f"`ray start` ended with {ended}"
             break
-        said = subprocess.run(
-            [sys.executable, "-c", code, address],
-            capture_output=True,
-            text=True,
-            env=os.environ | dict(more or {}),
-            check=False,
-        )
-        if said.stdout.strip() == str(nodes):
+        try:
+            asked = subprocess.run(
+                [sys.executable, "-c", code, address],
+                capture_output=True,
+                text=True,
+                env=os.environ | dict(more or {}),
+                check=False,
+                timeout=left,
+            )
+        except subprocess.TimeoutExpired:
+            said = "it does not answer"
+            break
+        if asked.stdout.strip() == str(nodes):
             return
+        said = asked.stdout + asked.stderr[-2000:]
         time.sleep(0.5)
-    raise ServerMissing(f"Ray did not start {nodes} nodes at {address}")
+    raise ServerMissing(f"Ray did not start {nodes} nodes at {address}: {said}")
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
