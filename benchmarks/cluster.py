@@ -12,7 +12,8 @@ apart, and stand beside them as `command_s`.
 `sort` pairs TeraSort in threads with TeraSort on the cluster, with the same memory in all, once
 with runs of the other node read as files, and once over HTTP. `small` sorts 1 MB. `two` runs two
 jobs at once, and one after the other. `link` puts the nodes into network namespaces with links of 1
-Gbit/s (root): what the merges fetch is compared with what iperf3 reaches there. Raw results go to
+Gbit/s (root): how fast the runs cross them, while they do (`ratio`) and over the whole phase of
+merges (`phase_ratio`), is compared with what iperf3 reaches there. Raw results go to
 benchmarks/results/.
 """
 
@@ -24,9 +25,11 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -42,6 +45,11 @@ GRISTMILL = Path(sys.executable).parent / "gristmill"
 BY_HTTP = {"GRISTMILL_SEGMENTS": "http"}
 
 Figures = dict[str, Any]
+
+Sample = tuple[float, int]
+"""Seconds, and bytes that had come by then."""
+
+SAMPLE_S = 0.02
 
 
 @dataclass(frozen=True)
@@ -154,22 +162,57 @@ def iperf_bytes_per_s(machines: Network) -> float:
     return statistics.mean(found["bits_per_second"] for found in ends) / 8
 
 
+@contextmanager
+def watched(machines: Network) -> Generator[list[list[Sample]]]:
+    """What had come to each machine at which time, from now to the end of the block."""
+    found: list[list[Sample]] = [[] for _ in machines.machines]
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(SAMPLE_S):
+            for samples, machine in zip(found, machines.machines, strict=True):
+                samples.append((time.monotonic(), machine.link_bytes()[0]))
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield found
+    finally:
+        over.set()
+        thread.join()
+
+
+def moving(samples: list[Sample]) -> tuple[float, float]:
+    """Return the rate between the first and the last hundredth of what came, and the seconds.
+
+    Example:
+        >>> moving([(0.0, 5), (1.0, 5), (2.0, 105), (3.0, 205), (9.0, 205)])
+        (100.0, 1.0)
+    """
+    first, last = samples[0][1], samples[-1][1]
+    edge = (last - first) / 100
+    began = next(at for at, sample in enumerate(samples) if sample[1] > first + edge)
+    ended = next(at for at, sample in enumerate(samples) if sample[1] >= last - edge)
+    seconds = samples[ended][0] - samples[began][0]
+    return (samples[ended][1] - samples[began][1]) / seconds, seconds
+
+
 def link(bench: Bench, _: int) -> Figures:
-    """A sort whose runs cross slow links."""
+    """A sort whose runs cross slow links: how fast, while they do, and over the whole merge."""
     assert bench.network is not None
     reached = iperf_bytes_per_s(bench.network)
-    before = [machine.link_bytes()[0] for machine in bench.network.machines]
-    found = bench.sort()
-    came = [machine.link_bytes()[0] for machine in bench.network.machines]
-    crossed = [after - start for start, after in zip(before, came, strict=True)]
-    merge_s = found["phases"]["merge"]
-    per_s = max(crossed) / merge_s
+    with watched(bench.network) as samples:
+        found = bench.sort()
+    crossed = [of_one[-1][1] - of_one[0][1] for of_one in samples]
+    rates = [moving(of_one) for of_one in samples]
     return {
         **found,
         "crossed_bytes": crossed,
         "iperf_bytes_per_s": reached,
-        "merge_bytes_per_s": per_s,
-        "ratio": per_s / reached,
+        "moving_bytes_per_s": [rate for rate, _ in rates],
+        "moving_s": [seconds for _, seconds in rates],
+        "ratio": statistics.mean(rate for rate, _ in rates) / reached,
+        "phase_ratio": max(crossed) / found["phases"]["merge"] / reached,
     }
 
 
@@ -206,7 +249,7 @@ def main() -> None:
         else:
             with serving() as cluster:
                 measure(Bench(Path(made), options.memory, cluster))
-    ratios = ("ratio", "http_ratio")
+    ratios = ("ratio", "http_ratio", "phase_ratio")
     medians = {
         name: statistics.median(run[name] for run in runs) for name in ratios if name in runs[0]
     }

@@ -111,6 +111,31 @@ def test_sums_of_floats_are_exact(tmp_path: Path) -> None:
         assert run(pairs, tmp_path, reduce=gm.sum(), split_max=split_max) == [("k", 110.0)]
 
 
+@pytest.mark.parametrize("by", [None, gm.ranges(["k2", "k5"])], ids=["hash", "ranges"])
+@pytest.mark.parametrize("reduce", [gm.sum(), gm.count()], ids=lambda reduce: reduce.name)
+def test_keys_that_wait_to_be_looked_for_are_not_lost(
+    reduce: Aggregate, by: Any, tmp_path: Path
+) -> None:
+    """Integers wait, floats and what has more than 64 bits do not, and long keys only a little."""
+    values = [1, 2.5, 2**70, -(2**63), True, 7]
+    pairs = [(f"k{n % 7}" + "x" * (5_000 * (n % 11 == 0)), values[n * n % 6]) for n in range(1_000)]
+    more = {"partition_by": by} if by else {"parts": 2}
+    found = dict(run(pairs, tmp_path, reduce=reduce, split_max=9_000, **more))
+    wanted: defaultdict[str, list[Any]] = defaultdict(list)
+    for key, value in pairs:
+        wanted[key].append(value)
+    assert found == {key: aggregated(reduce.spec, of_key) for key, of_key in wanted.items()}
+
+
+def test_what_was_given_before_a_record_that_is_skipped_counts(tmp_path: Path) -> None:
+    def gives(n: int) -> Iterator[tuple[Any, int]]:
+        yield "before", 1
+        yield ([n] if n % 10 == 3 else "key"), 1
+
+    found = run(range(300), tmp_path, map=gives, reduce=gm.sum(), skip_bad=100)
+    assert dict(found)["key"] == 270
+
+
 def test_what_cannot_be_added_is_named(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match=r"sum.*items, offset 1"):
         run([("k", 1), ("k", "two")], tmp_path, reduce=gm.sum())

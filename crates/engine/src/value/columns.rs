@@ -394,6 +394,9 @@ type Copy<'a> = dyn FnMut(usize, Range<usize>, &mut Vec<u8>) -> Result<()> + 'a;
 /// Rows whose keys are encoded, and looked for, before their values are added.
 pub const BLOCK_ROWS: usize = 128;
 
+/// Bytes of keys that are looked for before their values are added, where keys are long.
+const BLOCK_BYTES: usize = 16 << 10;
+
 /// The encoded keys of some rows, with their hashes; their values, where all are integers.
 #[derive(Debug, Default)]
 pub struct Block {
@@ -417,9 +420,7 @@ impl Block {
         rows: Range<usize>,
         ranked: bool,
     ) -> Result<(), Unreadable<'a>> {
-        self.bytes.clear();
-        self.ends.clear();
-        self.hashes.clear();
+        self.clear();
         for row in rows {
             let start = self.bytes.len();
             keys.write(row, &mut self.bytes)?;
@@ -430,6 +431,50 @@ impl Block {
             self.hashes.push(hash(&self.bytes[start..]));
         }
         Ok(())
+    }
+
+    /// Adds a key, which `write` appends, and its value; nothing if it fails.
+    ///
+    /// ```
+    /// use gristmill_engine::value::{columns::Block, hash, write};
+    /// let mut block = Block::default();
+    /// block.push(7, |bytes| Ok::<_, ()>(write::text(bytes, "word"))).expect("it is written");
+    /// assert!(block.push(8, |_| Err("no key")).is_err());
+    /// assert_eq!(block.keys().collect::<Vec<_>>(), [(&b"\x02word\0"[..], hash(b"\x02word\0"))]);
+    /// assert_eq!(block.ints, [7]);
+    /// ```
+    ///
+    /// # Errors
+    /// That of `write`.
+    #[inline]
+    pub fn push<E>(
+        &mut self,
+        value: i64,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let start = self.bytes.len();
+        if let Err(error) = write(&mut self.bytes) {
+            self.bytes.truncate(start);
+            return Err(error);
+        }
+        self.ends.push(self.bytes.len());
+        self.hashes.push(hash(&self.bytes[start..]));
+        self.ints.push(value);
+        Ok(())
+    }
+
+    /// Whether it has as many keys as are looked for at once, or many bytes of them.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.hashes.len() >= BLOCK_ROWS || self.bytes.len() >= BLOCK_BYTES
+    }
+
+    /// Forgets all keys.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+        self.hashes.clear();
+        self.ints.clear();
     }
 
     /// The keys, one after the other, with their hashes.

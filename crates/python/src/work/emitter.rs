@@ -2,26 +2,27 @@
 
 use std::sync::Arc;
 
+use gristmill_engine::aggregate::Aggregate;
 use gristmill_engine::spill::collect::{Batch, Collector};
 use gristmill_engine::spill::table::Table;
 use gristmill_engine::task::kinds::{Kinds, TIMES};
 use gristmill_engine::value::columns::{BLOCK_ROWS, Block, Cell, Column};
 use gristmill_engine::value::{self, order};
-use gristmill_engine::worker::Pulse;
 use gristmill_engine::{Error, Result};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyInt, PyString, PyTuple};
 use serde_json::json;
 
 use super::columns::{self, Buffers, unreadable};
 use super::combine::combine_all;
 use super::met::Met;
+use super::pairs::pair_of;
 use super::partitioner::Partitioner;
 use super::takes::Takes;
-use super::value::{read_value, shown, write_key, write_value};
+use super::value::{read_value, shown, small_int, write_key, write_value};
 use super::{OrRaise, aggregate_of, spec_of, to_json};
 use crate::error::to_python;
+use crate::pulse::beat;
 use crate::stores::stores;
 
 /// Pairs between two signs of life.
@@ -63,13 +64,11 @@ pub struct Emitter {
     scratch: Vec<u8>,
     /// Keys and values of a table, and some encoded keys.
     columns: Box<(Column, Column, Block)>,
-}
-
-/// Says that something goes on.
-fn beat() {
-    if let Some(pulse) = Pulse::mine() {
-        pulse.beat();
-    }
+    /// Keys of the table here that wait to be looked for, many at once, with the integers for them.
+    waiting: Box<Block>,
+    /// Whether they wait: in a table of sums or counts, to which an integer can be added at any time, and no function of the
+    /// user's chooses their partition.
+    waits: bool,
 }
 
 fn alive(_: u64) -> Result<()> {
@@ -93,6 +92,8 @@ impl Emitter {
         let spec = spec_of(spec)?;
         let aggregate = aggregate_of(aggregate)?;
         let takes = Takes::of(aggregate.as_ref());
+        let adds_up = aggregate.as_ref().map(Aggregate::plain);
+        let adds_up = matches!(adds_up, Some((Aggregate::Sum | Aggregate::Count, _)));
         let ordered = group_by.is_some() || sort_by.is_some();
         if ordered && (aggregate.is_some() || combine.is_some()) {
             let message = "an order of values within a key cannot be had together with an aggregate or a combiner";
@@ -126,6 +127,8 @@ impl Emitter {
             takes,
             partitions,
             ranked: matches!(partitioner, Partitioner::Ranges(_)),
+            waiting: Box::default(),
+            waits: adds_up && !matches!(partitioner, Partitioner::Function(_)),
             partitioner,
             met: Box::default(),
             group_by,
@@ -167,11 +170,7 @@ impl Emitter {
             return Err(PyTypeError::new_err(message));
         };
         for pair in pairs {
-            let pair = pair?;
-            let (key, value) = match pair.cast_exact::<PyTuple>() {
-                Ok(pair) if pair.len() == 2 => (pair.get_item(0)?, pair.get_item(1)?),
-                _ => other_pair(&pair)?,
-            };
+            let (key, value) = pair_of(&pair?)?;
             self.take(py, &key, &value)?;
         }
         Ok(())
@@ -206,6 +205,7 @@ impl Emitter {
 
     /// Leaves all pairs in runs; says which.
     fn finish(&mut self, py: Python<'_>) -> PyResult<String> {
+        self.settle(py)?;
         let mut collector = self.take_collector()?;
         match &mut self.sink {
             Sink::Collector => {}
@@ -245,6 +245,11 @@ impl Emitter {
         key: &Bound<'_, PyAny>,
         value: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
+        if self.waits
+            && let Some(int) = small_int(value)
+        {
+            return self.wait(py, key, int);
+        }
         self.key.clear();
         let met = &mut self.met[if self.group_by.is_some() { 3 } else { 0 }];
         let plain; // functions of the user's see keys as the reduce does
@@ -256,8 +261,7 @@ impl Emitter {
         };
         self.begin_pair();
         if let Sink::Table(_) = self.sink {
-            let int = value.cast_exact::<PyInt>().ok();
-            let int = int.and_then(|int| int.extract::<i64>().ok());
+            let int = small_int(value);
             if int.is_none() {
                 self.value.clear();
                 self.takes.write(value, &mut self.value, &mut self.met[2])?;
@@ -294,6 +298,39 @@ impl Emitter {
             _ => 0,
         };
         self.append(py, Some(grouped.as_ref().unwrap_or(key)), hash)
+    }
+
+    /// Takes a key and an integer, which are added to the table a little later.
+    #[inline]
+    fn wait(&mut self, py: Python<'_>, key: &Bound<'_, PyAny>, int: i64) -> PyResult<()> {
+        let (met, ranked) = (&mut self.met[0], self.ranked);
+        self.waiting.push(int, |bytes| {
+            let start = bytes.len();
+            write_key(key, bytes, met)?;
+            if ranked {
+                order::rank(bytes, start).or_raise()?;
+            }
+            Ok::<_, PyErr>(())
+        })?;
+        self.begin_pair();
+        if self.waiting.is_full() {
+            return self.settle(py);
+        }
+        Ok(())
+    }
+
+    /// Adds to the table what waits.
+    fn settle(&mut self, py: Python<'_>) -> PyResult<()> {
+        let mut block = std::mem::take(&mut *self.waiting);
+        if let Sink::Table(table) = &self.sink {
+            table.touch(&block.hashes);
+        }
+        for ((key, hash), int) in block.keys().zip(&block.ints) {
+            self.add(py, None, key, hash, Some(*int))?;
+        }
+        block.clear();
+        *self.waiting = block;
+        Ok(())
     }
 
     /// Ranks the key in the buffer, if keys are ranked.
@@ -461,17 +498,4 @@ impl Emitter {
 
 fn closed() -> PyErr {
     to_python(&Error::bug("collect pairs", "the collector is finished"))
-}
-
-/// A pair that is no plain tuple.
-#[cold]
-fn other_pair<'py>(pair: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-    let text = pair.is_instance_of::<PyString>() || pair.is_instance_of::<pyo3::types::PyBytes>();
-    if !text && let Ok(tuple) = pair.extract::<(Bound<'py, PyAny>, Bound<'py, PyAny>)>() {
-        return Ok(tuple);
-    }
-    Err(PyTypeError::new_err(format!(
-        "the map must give pairs (key, value), and it gave {}",
-        shown(pair)
-    )))
 }

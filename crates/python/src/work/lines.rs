@@ -23,7 +23,7 @@ use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString, PyTuple};
 use super::OrRaise;
 use super::files::CompressedWriter;
 use super::groups::Groups;
-use super::value::{object, read_value};
+use super::value::{object, read_value, small_int};
 
 /// Bytes of lines that are collected before they are written.
 const PIECE_BYTES: usize = 256_000;
@@ -251,12 +251,6 @@ fn text(fields: &mut Fields<'_>, text: &Bound<'_, PyString>) -> PyResult<()> {
     let bytes = text.call_method1("encode", ("utf-8", "surrogateescape"))?;
     fields.bytes(bytes.cast::<PyBytes>()?.as_bytes());
     Ok(())
-}
-
-/// An integer that is no boolean and no other subclass, if it has 64 bits.
-#[inline]
-fn small_int(field: &Bound<'_, PyAny>) -> Option<i64> {
-    field.cast_exact::<PyInt>().ok()?.extract().ok()
 }
 
 /// Whether a record is a batch or table of pyarrow's, which need not be installed.

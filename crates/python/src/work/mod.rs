@@ -13,6 +13,7 @@ mod files;
 mod groups;
 mod lines;
 mod met;
+mod pairs;
 mod partitioner;
 mod plan;
 mod processes;

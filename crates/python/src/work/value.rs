@@ -224,6 +224,12 @@ fn utf8<'a>(text: &'a Bound<'_, PyString>) -> PyResult<&'a str> {
     text.to_str()
 }
 
+/// An integer that is no boolean and no other subclass, if it has 64 bits.
+#[inline]
+pub fn small_int(value: &Bound<'_, PyAny>) -> Option<i64> {
+    value.cast_exact::<PyInt>().ok()?.extract().ok()
+}
+
 #[inline]
 fn write_int(int: &Bound<'_, PyAny>, out: &mut Vec<u8>) -> PyResult<()> {
     match int.extract::<i64>() {
