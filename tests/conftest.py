@@ -35,7 +35,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "desk")
 
 #: Files whose tests share a server that takes long to start.
 OF_RAY = ("test_cluster", "test_doctor", "test_shipping", "test_places")
-OF_HDFS = ("test_hdfs", "test_s3_and_hdfs", "test_streaming_stores")
+OF_HDFS = ("test_hdfs", "test_s3_and_hdfs", "test_streaming_stores", "test_hadoop_fs")
 
 
 class ByServer(LoadScopeScheduling):

@@ -9,6 +9,7 @@ to look after.
 
 import os
 import time
+import warnings
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import count
@@ -126,8 +127,12 @@ def run(command: str, values: Mapping[str, Value], *, history: bool = False) -> 
         OSError: Or another built-in exception, which says how the job failed.
     """
     job_id = new_job_id()
-    with ending_with_signals(), placed_for(command, values, job_id) as cluster:
+    with ending_with_signals(), placed_for(command, values, job_id, tell=_tell) as cluster:
         return _run_to_end(begin(command, values, job_id, history=history, cluster=cluster))
+
+
+def _tell(sentence: str) -> None:
+    warnings.warn(sentence, RuntimeWarning, stacklevel=2)
 
 
 def _run_to_end(job: _core.Job) -> JobReport:

@@ -67,6 +67,7 @@ def one_agent(
     token: str = "secret",
     *,
     number: int = 0,
+    workers: int = 1,
     without: Path | None = None,
     tls: dict[str, str] | None = None,
 ) -> Generator[dict[str, Any]]:
@@ -78,7 +79,7 @@ def one_agent(
         "job_id": "job_alone",
         "agent": number,
         "token": token,
-        "workers": 1,
+        "workers": workers,
         "host": "127.0.0.1",
         "spill_dir": [str(spill)],
         "reads_files": tls is None,

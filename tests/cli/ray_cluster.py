@@ -29,6 +29,9 @@ _PACKAGE = Path(gristmill.__file__).parent.parent
 _TEMPORARY = "/tmp"
 """Names of sockets below it must be short."""
 
+CONNECT = "import sys, ray\nray.init(logging_level='ERROR', log_to_driver=False)\n"
+"""What a program begins with that asks the cluster of RAY_ADDRESS."""
+
 _LOG = "started.log"
 """In the folder of the cluster: what its processes say."""
 
@@ -156,6 +159,30 @@ def joined(cluster: RayCluster, host: str, before: list[str], log: Path) -> Gene
     finally:
         _end(process)
         _await(cluster.address, [], 2)
+
+
+@contextmanager
+def holding(resources: Mapping[str, float], nodes: int) -> Generator[None]:
+    """Have so much taken of each of some nodes of the cluster of RAY_ADDRESS."""
+    code = (
+        "from ray.util import placement_group\n"
+        f"group = placement_group([{dict(resources)}] * {nodes}, strategy='STRICT_SPREAD')\n"
+        "print(group.wait(30), flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", CONNECT + code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "True\n"
+        try:
+            yield
+        finally:
+            process.kill()
 
 
 def kill_head(cluster: RayCluster) -> None:

@@ -14,8 +14,12 @@ from typing import Any
 import pytest
 from tests.optional import missing
 
+import gristmill as gm
 from gristmill import _core
 from gristmill.job import begin, new_job_id
+from gristmill.mapreduce import submitting
+from gristmill.mapreduce.preparing import prepare
+from gristmill.mapreduce.run_options import Options
 
 from .agents import agents_of, one_agent, wait_for_agents, wait_until_gone
 from .harness import end, start
@@ -58,6 +62,29 @@ def watched(native: _core.Job, spill: Path) -> set[str]:
             found.add(path.parent.name.rpartition("-")[2])
     native.raise_failure()
     return found
+
+
+def test_a_run_that_many_miss_at_once_is_made_again_once(spill: Path, tmp_path: Path) -> None:
+    """Each of twelve reduces says that it is gone."""
+    job = gm.Job(
+        gm.items(range(20_000)),
+        map=lambda n: [(n % 7, n)],
+        reduce=gm.sum(),
+        parts=12,
+        split_max=30_000,
+        output=gm.tsv(tmp_path / "out"),
+    )
+    prepared = prepare(job, Options(given={"on": "ray", "workers": 12}))
+    with one_agent(spill, workers=12) as agent:
+        native = submitting.begin(prepared, new_job_id(), cluster_of(agent))
+        while not (runs := list(spill.glob(".gristmill-spill-*/run-*"))):
+            assert not native.wait(0.001)
+        runs[0].unlink()
+        watched(native, spill)
+    counters = json.loads(native.report())["counters"]
+    assert counters["LOST_TASK_OUTPUTS"] == 1
+    assert counters["LOST_TASK_ATTEMPTS"] > 5
+    assert sums(tmp_path / "out") == sums_of(20_000)
 
 
 def test_an_agent_that_joins_runs_tasks(

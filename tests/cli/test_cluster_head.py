@@ -12,7 +12,7 @@ import pytest
 
 from .agents import wait_until_ended, wait_until_gone
 from .harness import end, report, run, start
-from .ray_cluster import RayCluster, kill_head, with_head_apart
+from .ray_cluster import RayCluster, holding, kill_head, with_head_apart
 from .resuming import Tree, events_of, kept, tree, wait_for_history
 
 #: Each test starts a cluster of its own, and waits for its end.
@@ -101,6 +101,22 @@ def test_without_a_head_a_job_ends_well_if_its_agents_live(
     assert json.loads(done.stdout)["status"] == "succeeded"
     assert tree(waits.out) == wanted
     wait_until_gone(waits.spill)
+
+
+def test_a_job_that_waits_for_cpus_ends_by_name_without_a_head(
+    waits: Waits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with with_head_apart() as cluster:
+        monkeypatch.setenv("RAY_ADDRESS", cluster.address)
+        with holding({"CPU": 2}, 1):
+            process = start(*waits.command, "--on", "ray", "--spill-dir", waits.spill)
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(6)
+            kill_head(cluster)
+            done = end(process, timeout_s=60)
+    assert done.status == 1, done.stderr
+    assert "waiting for 2 CPUs" in done.stderr
+    assert "does not answer" in done.stderr
 
 
 def test_a_job_whose_head_and_nodes_are_gone_is_resumed_on_another_cluster(

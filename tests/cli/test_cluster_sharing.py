@@ -3,16 +3,14 @@
 import re
 import subprocess
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from .harness import end, report, run, start
+from .own_code import Bench
+from .ray_cluster import CONNECT, holding
 from .resuming import RUNS, Tree, tree
-
-CONNECT = "import sys, ray\nray.init(logging_level='ERROR', log_to_driver=False)\n"
 
 
 def test_jobs_share_a_cluster(
@@ -65,7 +63,7 @@ def test_a_job_waits_for_memory_that_others_have(
     """The nodes have CPUs enough."""
     memory = memory_of_a_node() * 2 // 3
     usual = ("--nodes", "1", "--workers", "1", "--memory", str(memory))
-    with holding(memory):
+    with holding({"memory": memory}, 2):
         job = start("terasort", records, tmp_path / "out", *usual, *on_ray)
         with pytest.raises(subprocess.TimeoutExpired):
             job.wait(6)  # it says so after three seconds
@@ -75,32 +73,25 @@ def test_a_job_waits_for_memory_that_others_have(
     assert b"".join(tree(tmp_path / "out").values()) == b"".join(wanted.values())
 
 
+def test_a_job_of_functions_says_that_it_waits(
+    on_ray: tuple[str, ...], words: Path, tmp_path: Path
+) -> None:
+    with holding({"CPU": 2}, 2):
+        job = start(*Bench(words).command("aggregate", tmp_path / "out"), *on_ray)
+        with pytest.raises(subprocess.TimeoutExpired):
+            job.wait(6)
+    done = end(job)
+    assert done.status == 0, done.stderr
+    assert "waiting for 2 CPUs of the cluster" in done.stderr
+
+
 def memory_of_a_node() -> int:
     """What Ray counts on, on the smallest node of the tests' cluster."""
-    code = "print(int(min(node['Resources']['memory'] for node in ray.nodes())))"
+    code = (
+        "sizes = [node['Resources']['memory'] for node in ray.nodes() if node['Alive']]\n"
+        "print(int(min(sizes)))"
+    )
     done = subprocess.run(
         [sys.executable, "-c", CONNECT + code], capture_output=True, text=True, check=True
     )
     return int(done.stdout.split()[-1])
-
-
-@contextmanager
-def holding(memory: int) -> Generator[None]:
-    """Have so much memory of both nodes taken, and none of their CPUs."""
-    code = (
-        "from ray.util import placement_group\n"
-        f"group = placement_group([{{'memory': {memory}}}] * 2, strategy='STRICT_SPREAD')\n"
-        "print(group.wait(30), flush=True)\n"
-        "sys.stdin.read()\n"
-    )
-    process = subprocess.Popen(
-        [sys.executable, "-c", CONNECT + code],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    with process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "True\n"
-        yield
-        process.communicate()

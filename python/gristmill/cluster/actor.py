@@ -242,8 +242,9 @@ def _home() -> Path:
     if home.is_symlink() or home.stat().st_uid != user:
         raise PermissionError(f"{home} is not one of this user's")
     for folder in home.iterdir():
-        if time.time() - folder.stat().st_mtime > _KEPT_S:
-            shutil.rmtree(folder, ignore_errors=True)
+        with suppress(FileNotFoundError):  # another agent was faster
+            if time.time() - folder.stat().st_mtime > _KEPT_S:
+                shutil.rmtree(folder, ignore_errors=True)
     return home
 
 

@@ -125,6 +125,7 @@ def _connect(ray: Any) -> bool:  # noqa: ANN401 - a module
     if address is not None:
         _reach(address)
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    is_ended = False
     try:
         with patient():
             ray.init(
@@ -138,10 +139,15 @@ def _connect(ray: Any) -> bool:  # noqa: ANN401 - a module
         raise failed(
             f"Ray says {first_line(error)}", "look at `ray status`, and at RAY_ADDRESS"
         ) from error
+    except SystemExit as error:  # by Ray's handler of SIGTERM, which gives way to ours below
+        is_ended = True
+        raise failed("it was ended while it connected", "run the job again") from error
     finally:
         for number, handler in before.items():
             with suppress(ValueError):  # of another thread: Ray has set none there
                 signal.signal(number, handler)
+        if is_ended:
+            os.kill(os.getpid(), signal.SIGTERM)
     return True
 
 
@@ -189,6 +195,11 @@ def variables_of_stores() -> dict[str, str]:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of what an error says, without a full stop."""
+    """Return the first line of what an error says, without a full stop.
+
+    Of an error that a process of Ray reports, that of its cause: it begins with where it was.
+    """
+    cause = getattr(error, "cause", None)
+    error = cause if isinstance(cause, BaseException) else error
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[0].rstrip(".") if lines else type(error).__name__

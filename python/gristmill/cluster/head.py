@@ -10,9 +10,12 @@ that its agents are lost, and how to resume.
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, Protocol
+
+from gristmill.errors import ours
 
 __all__ = ["HeadWatch", "answers", "at_most", "patient"]
 
@@ -21,6 +24,9 @@ _PATIENCE_S = 30 * 24 * 3600
 
 _ANSWER_S = 2.0
 _LOOK_S = 1.0
+
+_SILENCE_S = 10.0
+"""How long a job that has not begun waits for a head that does not answer."""
 
 _END_S = 3.0
 
@@ -93,6 +99,7 @@ class HeadWatch:
     def __init__(self, ray: Any) -> None:  # noqa: ANN401 - a module
         """Know where the head is."""
         self._address = str(ray.get_runtime_context().gcs_address)
+        self._looked = self._answered = time.monotonic()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -107,6 +114,26 @@ class HeadWatch:
         self._stop.set()
         if self._thread is not None:
             self._thread.join(_END_S)
+
+    def is_there(self) -> bool:
+        """Return whether the head answers; looks at most once a second.
+
+        Raises:
+            OSError: It has not for ten seconds.
+        """
+        if time.monotonic() - self._looked < _LOOK_S:
+            return self._looked == self._answered
+        is_there = answers(self._address)
+        self._looked = time.monotonic()
+        if is_there:
+            self._answered = self._looked
+        elif self._looked - self._answered > _SILENCE_S:
+            message = (
+                f"cannot run the job on the cluster: its head, {self._address}, does not answer."
+                " What to do: start a cluster, and run the job again."
+            )
+            raise ours(OSError(message), "io")
+        return is_there
 
     def _run(self, tells: Hears) -> None:
         answered = True

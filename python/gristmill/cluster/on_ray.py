@@ -57,11 +57,12 @@ def agents(
         workers, nodes = options.get("workers"), options.get("nodes")
         given = shares(ray, workers, draining(ray), most=nodes, fewer=code.resumes)
         each = memory_of_worker(given, options.get("memory"), workers)
-        reserved = Reserved(ray, given, each)
         token = secrets.token_hex(32)
         told = told_all(job_id, token, options.get("spill_dir") or ())
         told |= {"resumes": code.resumes}
         told_alike = variables_of_stores(), kept_by(ray, along), machine()
+        head = HeadWatch(ray)
+        reserved = Reserved(ray, given, each)  # from here on it is to be given back
 
         def begin(number: int, node: dict[str, Any], workers: int) -> Begun:
             spec = told | {"agent": number, "workers": workers}
@@ -71,16 +72,17 @@ def agents(
             hello, ended = actor.begin.remote(), actor.ended.remote()
             return Begun(number, node["NodeID"], workers, actor, hello, ended)
 
-        def check_both() -> None:
+        def check_all() -> None:
             check()
-            reserved.check()
+            if head.is_there():
+                reserved.check()
 
-        watch, head = Watch(ray, begun, begin, (workers, nodes)), HeadWatch(ray)
+        watch = Watch(ray, begun, begin, (workers, nodes), reserved.most)
         try:
             begun += [begin(number, *one) for number, one in enumerate(given)]
             tls = tls_files(os.environ) or {}
             known = {"token": token, "authorities": tls.get("authorities")}
-            said = _said(ray, begun, given, check_both, lambda: tell(_waits(given, each)))
+            said = _said(ray, begun, given, check_all, lambda: tell(_waits(given, each)))
             cluster = _core.Cluster(to_json(known | {"agents": said}))
             watch.start(cluster)
             head.start(cluster)

@@ -110,7 +110,13 @@ def _sources(package: Path) -> Iterator[Path]:
     """The files of a package, but for what Python makes itself."""
     for folder, below, names in os.walk(package):
         below[:] = [name for name in below if not name.startswith(_HIDDEN)]
-        yield from (Path(folder, name) for name in names if not name.endswith((".pyc", ".pyi")))
+        files = (Path(folder, name) for name in names if not name.endswith((".pyc", ".pyi")))
+        yield from filter(_goes, files)
+
+
+def _goes(file: Path) -> bool:
+    """Whether what lies beside a module can go along: editors and others leave odd things there."""
+    return not file.name.startswith(".") and file.is_file() and os.access(file, os.R_OK)
 
 
 def _of_user(modules: Iterable[str]) -> dict[Path, set[Path]]:
@@ -119,8 +125,9 @@ def _of_user(modules: Iterable[str]) -> dict[Path, set[Path]]:
     found: dict[Path, set[Path]] = {}
     for module in map(Path, modules):
         root = next((root for root in roots if module.is_relative_to(root)), module.parent)
-        files = found.setdefault(root, set(root.glob("*.py")))
+        files = found.setdefault(root, set(filter(_goes, root.glob("*.py"))))
         top = root / module.relative_to(root).parts[0]
-        if top not in files:
-            files.update([top] if top.is_file() else _sources(top))
+        if top.is_dir():
+            files.update(_sources(top))
+        files.add(module)  # it is loaded, wherever a link to it leads
     return found

@@ -5,6 +5,7 @@ memory_of_worker ──▶ what Ray is asked for each of them, if the job was gi
 Reserved ──▶ all of that together, for actors that begin by on_node
 """
 
+import threading
 from collections.abc import Container
 from contextlib import suppress
 from importlib import import_module
@@ -130,11 +131,18 @@ class Reserved:
             each: The memory of each worker, in bytes.
         """
         self._ray = ray
+        self._has_gone = threading.Event()
+        self._asks: threading.Thread | None = None
         self._places = {node["NodeID"]: place for place, (node, _) in enumerate(given)}
+        self._workers = {node["NodeID"]: workers for node, workers in given}
         self._group = import_module("ray.util").placement_group(
             [{"CPU": cpus, **_memory(cpus * each)} for _, cpus in given],
             bundle_label_selector=[{"ray.io/node-id": node["NodeID"]} for node, _ in given],
         )
+
+    def most(self, node: str) -> int | None:
+        """How many workers an actor on a node may have; of one that was not asked for, nothing."""
+        return self._workers.get(node)
 
     def of(self, node: str) -> Any:  # noqa: ANN401 - Ray's
         """What places an actor on the CPUs of a node; nothing of one that was not asked for."""
@@ -148,12 +156,21 @@ class Reserved:
     def check(self) -> None:
         """Fail if a node has gone: its CPUs would be waited for in vain.
 
+        Ray is asked on a thread of its own, as it does not answer without a head.
+
         Raises:
-            OSError: That is so.
+            OSError: That is so, as far as Ray has said.
         """
-        gone = self._places.keys() - {node["NodeID"] for node in alive(self._ray)}
-        if gone:
+        if self._has_gone.is_set():
             raise failed("a node has gone before its agent began", "look at `ray status`")
+        if self._asks is None or not self._asks.is_alive():
+            self._asks = threading.Thread(target=self._look, daemon=True)
+            self._asks.start()
+
+    def _look(self) -> None:
+        with suppress(Exception):  # the cluster may be gone
+            if self._places.keys() - {node["NodeID"] for node in alive(self._ray)}:
+                self._has_gone.set()
 
     def give_back(self) -> None:
         """Let others have the CPUs."""

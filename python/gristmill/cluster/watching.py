@@ -69,6 +69,7 @@ class Watch:
         begun: list[Begun],
         begin: Callable[[int, dict[str, Any], int], Begun],
         most: tuple[int | None, int | None],
+        most_on: Callable[[str], int | None] = lambda _: None,
     ) -> None:
         """Know the agents that there are.
 
@@ -77,11 +78,13 @@ class Watch:
             begun: The agents of the job; those that begin later are added.
             begin: Begins an agent of a number on a node, with so many workers.
             most: How many workers, and how many nodes, there may be in all.
+            most_on: How many workers there may be on a node, where not all its CPUs will do.
         """
         self._ray = ray
         self._begun = begun
         self._begin = begin
         self._workers, self._nodes = most
+        self._most_on = most_on
         self._waiting: list[Begun] = []
         self._drained: set[int] = set()
         self._ended: dict[int, float] = {}
@@ -121,14 +124,19 @@ class Watch:
         for node in nodes:
             if places is not None and places < 1:
                 return
-            cpus = int(node["Resources"].get("CPU", 0))
-            workers = cpus if room is None else min(cpus, room)
+            most = (int(node["Resources"].get("CPU", 0)), room, self._most_on(node["NodeID"]))
+            workers = min(one for one in most if one is not None)
             if workers < 1 or node["NodeID"] in going or not self._wants(node["NodeID"]):
                 continue
             if self._stop.is_set():
                 return
-            self._waiting.append(self._begin(len(self._begun), node, workers))
-            self._begun.append(self._waiting[-1])
+            try:
+                one = self._begin(len(self._begun), node, workers)
+            except Exception:  # noqa: BLE001 - of Ray: others get theirs all the same
+                self._refused.add(node["NodeID"])
+                continue
+            self._waiting.append(one)
+            self._begun.append(one)
             room = None if room is None else room - workers
             places = None if places is None else places - 1
 

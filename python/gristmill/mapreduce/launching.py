@@ -97,7 +97,8 @@ def _copies(job: Spec, options: Options) -> str:
     Raises:
         FileNotFoundError: The first spill directory does not exist.
     """
-    for folder in options.spill_dirs:
+    here = () if options.get("on") == "ray" else options.spill_dirs  # else they are the nodes'
+    for folder in here:
         if not Path(folder).is_dir():
             found = "is not a directory" if os.path.lexists(folder) else "does not exist"
             raise FileNotFoundError(

@@ -60,11 +60,7 @@ def run_all(jobs: Iterable[Job], **options: Unpack[RunOptions]) -> list[Result]:
     check_streams({id(job.chain()[0]): job.chain()[0] for job in given}.values())
     if not given:
         return []
-    cores = asked.get("workers") or _core.default_workers()
-    at_once = min(len(given), cores)
-    memory = asked.get("memory")
-    whole = _core.default_memory() if memory is None else parse_bytes(memory, "memory")
-    share = asked.but(memory=whole // at_once, workers=max(cores // at_once, 1))
+    share, at_once = _shares(asked, len(given))
     try:
         with ending_with_signals():
             results = _Crowd(given, share, at_once).results()
@@ -73,6 +69,33 @@ def run_all(jobs: Iterable[Job], **options: Unpack[RunOptions]) -> list[Result]:
     for result in results:
         tell_warnings(result.report)
     return results
+
+
+def _shares(asked: Options, jobs: int) -> tuple[Options, int]:
+    """What each of the jobs is given that run at once, and how many these are."""
+    is_here = asked.get("on") != "ray"
+    memory = asked.get("memory")
+    whole = None if memory is None else parse_bytes(memory, "memory")
+    cores = asked.get("workers")
+    if is_here:
+        cores = cores or _core.default_workers()
+        whole = _core.default_memory() if whole is None else whole
+    else:
+        cores = cores or _cpus_of_cluster()
+    at_once = min(jobs, cores)
+    memory_of_each = None if whole is None else whole // at_once
+    return asked.but(memory=memory_of_each, workers=max(cores // at_once, 1)), at_once
+
+
+def _cpus_of_cluster() -> int:
+    """The CPUs that the nodes of the cluster have together."""
+    from gristmill.cluster.connection import connected, load
+    from gristmill.cluster.reserving import shares
+    from gristmill.cluster.watching import draining
+
+    ray = load()
+    with connected(ray):
+        return sum(workers for _, workers in shares(ray, None, draining(ray)))
 
 
 def _listed(jobs: Any) -> list[Job]:  # noqa: ANN401 - what was given

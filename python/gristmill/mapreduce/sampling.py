@@ -32,11 +32,19 @@ def sampled(job: Spec, ranges: SampledRanges, options: Options, stop: Stop) -> S
     if partitions == 1:
         return replace(job, partition_by=Ranges(()), parts=None)
     assert job.output is not None
-    parent = workplace(job.output.folder, options.spill_dirs)
+    parent = workplace(job.output.folder, _here(options).spill_dirs)
     parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".sample-", dir=parent) as folder:
         keys = _keys(job, ranges.records, f"{folder}/keys", options, stop)
     return replace(job, partition_by=Ranges(cuts_of(keys, partitions)), parts=None)
+
+
+def _here(options: Options) -> Options:
+    """Those of a job on this machine: what was asked of a cluster does not fit it."""
+    if options.get("on") != "ray":
+        return options
+    of_cluster = ("on", "nodes", "workers", "memory", "spill_dir")
+    return options.but(**dict.fromkeys(of_cluster))
 
 
 def cuts_of(keys: list[Any], partitions: int) -> tuple[Any, ...]:
@@ -69,9 +77,7 @@ def _keys(job: Spec, records: int, folder: str, options: Options, stop: Stop) ->
         output=kv(folder),
         name=f"{job.name} (sample)",
     )
-    plain_options = options.but(
-        on=None,
-        nodes=None,
+    plain_options = _here(options).but(
         history=False,
         overwrite=False,
         no_sync=True,

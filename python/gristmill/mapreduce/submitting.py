@@ -47,16 +47,27 @@ def run_prepared(prepared: Prepared, progress: bool | None, stop: Stop) -> JobRe
 
     spec = prepared.spec
     code = UserCode(tuple(spec["code"]), tuple(spec["side_files"]))
-    with placed(prepared.options.given, job_id, code=code, check=check) as cluster:
+
+    def tell(sentence: str) -> None:
+        from gristmill.terminal import console
+
+        if _tells(progress, prepared):
+            console.tell([sentence])
+
+    with placed(prepared.options.given, job_id, code=code, check=check, tell=tell) as cluster:
         return _run_to_end(begin(prepared, job_id, cluster), prepared, progress, stop)
+
+
+def _tells(progress: bool | None, prepared: Prepared) -> bool:
+    """Whether the job may write sentences to stderr."""
+    return progress is not False or prepared.options.command_line
 
 
 def _run_to_end(
     native: "_core.Job", prepared: Prepared, progress: bool | None, stop: Stop
 ) -> JobReport:
-    command_line = prepared.options.command_line
     try:
-        _wait(native, progress, stop, telling=progress is not False or command_line)
+        _wait(native, progress, stop, telling=_tells(progress, prepared))
     except BaseException:
         native.cancel()
         while not native.wait(TICK_S):

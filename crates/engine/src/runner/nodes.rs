@@ -39,6 +39,8 @@ pub struct Nodes(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     samples: Vec<NodeSample>,
+    /// What each machine had used when it was first heard of, which may be in the middle of the job.
+    machines_before: Vec<Option<MachineCpu>>,
     reads: Vec<Vec<NodeRead>>,
     counts: ClusterCounts,
     told: Option<Instant>,
@@ -65,6 +67,10 @@ impl Nodes {
         let mut state = self.lock();
         if state.samples.len() <= number {
             state.samples.resize_with(number + 1, NodeSample::default);
+            state.machines_before.resize(number + 1, None);
+        }
+        if let Some(before @ None) = state.machines_before.get_mut(number) {
+            *before = sample.machine;
         }
         if let Some(known) = state.samples.get_mut(number) {
             *known = sample;
@@ -112,10 +118,14 @@ impl Nodes {
         sum
     }
 
-    /// What their machines have used.
+    /// What their machines have used since they were first heard of.
     pub fn machines(&self) -> MachineCpu {
-        let mut sum = MachineCpu::default();
-        for machine in self.lock().samples.iter().filter_map(|node| node.machine) {
+        let (mut sum, state) = (MachineCpu::default(), self.lock());
+        for (node, before) in state.samples.iter().zip(&state.machines_before) {
+            let (Some(now), Some(before)) = (node.machine, *before) else {
+                continue;
+            };
+            let machine = now.since(before);
             sum.user_s += machine.user_s;
             sum.sys_s += machine.sys_s;
             sum.iowait_s += machine.iowait_s;
@@ -187,18 +197,21 @@ mod tests {
     }
 
     #[test]
-    fn only_the_first_node_of_a_machine_says_what_the_machine_used() {
+    fn machines_are_counted_once_and_from_when_they_were_heard_of() {
         let nodes = Nodes::default();
-        let machine = MachineCpu {
-            idle_s: 4.0,
+        let machine = |idle_s| MachineCpu {
+            idle_s,
             ..MachineCpu::default()
         };
-        let first = NodeSample {
-            machine: Some(machine),
+        let says = |idle_s| NodeSample {
+            machine: Some(machine(idle_s)),
             ..node("a", 0)
         };
-        nodes.note(0, first);
+        nodes.note(0, says(4.0));
         nodes.note(1, node("a (2)", 0));
-        assert_eq!(nodes.machines(), machine);
+        assert_eq!(nodes.machines(), machine(0.0));
+        nodes.note(0, says(7.0));
+        nodes.note(2, says(9_000.0)); // joins after a long life
+        assert_eq!(nodes.machines(), machine(3.0));
     }
 }

@@ -71,8 +71,12 @@ impl<'a> PhaseClock<'a> {
         }
     }
 
-    /// From the next phase on, tasks run on these nodes: what is used there is the job's.
+    /// From the next phase on, tasks run on these nodes: what is used there is the job's. The current one ends, as its
+    /// figures are those of this machine.
     pub fn on_nodes(&mut self, nodes: Option<Arc<Nodes>>) {
+        if nodes.is_some() {
+            self.end();
+        }
         self.nodes = nodes;
     }
 
@@ -161,13 +165,7 @@ fn since(current: &Current, now: Used, machine: MachineCpu, processors: usize) -
         own_s: now.own_s - before.own_s,
         read_bytes: now.read_bytes - before.read_bytes,
         write_bytes: now.write_bytes - before.write_bytes,
-        machine: MachineCpu {
-            user_s: machine.user_s - machine_before.user_s,
-            sys_s: machine.sys_s - machine_before.sys_s,
-            iowait_s: machine.iowait_s - machine_before.iowait_s,
-            steal_s: machine.steal_s - machine_before.steal_s,
-            idle_s: machine.idle_s - machine_before.idle_s,
-        },
+        machine: machine.since(machine_before),
         slots: current.slots,
         processors: current.slots.min(processors).max(1),
         running_s: current.running_s,

@@ -18,6 +18,7 @@ use http::{HeaderMap, StatusCode};
 use object_store::client::{HttpClient, HttpError, HttpErrorKind, HttpRequest};
 use reqwest::redirect::Policy;
 use tokio::runtime::Runtime;
+use tokio::time::sleep;
 
 use super::options::StoreOptions;
 use super::per_process::PerProcess;
@@ -39,6 +40,9 @@ const SLOWEST: usize = 32 << 10;
 
 /// Threads that drive connections; those that wait for replies copy what comes.
 const THREADS: usize = 2;
+
+/// How soon a request ends that nobody would answer any more.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// The longest reply that is no part of an object: a thousand names are a few hundred kB.
 const REPLY_BYTES_MAX: usize = 64 << 20;
@@ -200,21 +204,44 @@ impl Wire {
         buffer: &mut [u8],
         limit: Duration,
     ) -> Result<Reply, Broken> {
+        self.send_unless(way, request, buffer, limit, || false)
+    }
+
+    /// The same, given up when there is nobody any more who would answer.
+    pub fn send_unless(
+        &self,
+        way: &Way,
+        request: HttpRequest,
+        buffer: &mut [u8],
+        limit: Duration,
+        is_gone: impl Fn() -> bool,
+    ) -> Result<Reply, Broken> {
         let open = self.connections().map_err(Broken::Here)?;
         let is_plain = request.uri().scheme_str() == Some("http");
         let http = open.client(is_plain, way).map_err(Broken::Here)?;
         let stop = &self.requests.stop;
-        let exchange = async { stop.limited(limit, exchange(&http, request, buffer)).await };
+        let gone = async {
+            while !is_gone() {
+                sleep(LOOK).await;
+            }
+        };
+        let exchange = async {
+            tokio::select! {
+                done = stop.limited(limit, exchange(&http, request, buffer)) => Some(done),
+                () = gone => None,
+            }
+        };
         let exchange = || open.runtime.block_on(exchange);
         let done = match self.limits.at_once {
             Some(most) => self.under_way.during(most, exchange),
             None => exchange(),
         };
         match done {
-            Waited::Done(Ok(reply)) => Ok(reply),
-            Waited::Done(Err(error)) => Err(what_broke(&error)),
-            Waited::Late(limit) => Err(Broken::There(late(limit))),
-            Waited::Stopped => Err(Broken::Stopped),
+            Some(Waited::Done(Ok(reply))) => Ok(reply),
+            Some(Waited::Done(Err(error))) => Err(what_broke(&error)),
+            Some(Waited::Late(limit)) => Err(Broken::There(late(limit))),
+            Some(Waited::Stopped) => Err(Broken::Stopped),
+            None => Err(Broken::There("it is gone".to_owned())),
         }
     }
 }

@@ -19,6 +19,26 @@ pub struct MachineCpu {
     pub idle_s: f64,
 }
 
+impl MachineCpu {
+    /// What was used since `before`.
+    ///
+    /// ```
+    /// use gristmill_engine::sys::machine::MachineCpu;
+    /// let (before, now) = (MachineCpu { idle_s: 2.0, ..Default::default() }, MachineCpu { idle_s: 5.0, ..Default::default() });
+    /// assert_eq!(now.since(before).idle_s, 3.0);
+    /// ```
+    #[must_use]
+    pub fn since(self, before: MachineCpu) -> Self {
+        MachineCpu {
+            user_s: self.user_s - before.user_s,
+            sys_s: self.sys_s - before.sys_s,
+            iowait_s: self.iowait_s - before.iowait_s,
+            steal_s: self.steal_s - before.steal_s,
+            idle_s: self.idle_s - before.idle_s,
+        }
+    }
+}
+
 /// CPU seconds of all processors so far.
 ///
 /// ```

@@ -34,7 +34,8 @@ def of_machine(found: Node, asked: Asked) -> list[Check]:
 
 def of_cluster(found: Cluster, asked: Asked) -> list[Check]:
     """Return the checks of each node, check by check."""
-    checks = [
+    checks = [] if found.nodes else [verdicts.no_nodes(len(found.idle))]
+    checks += [
         verdicts.failed(_QUESTIONS.get(node.failed[0], node.failed[0]), node.name, node.failed[1])
         for node in found.nodes
         if node.failed

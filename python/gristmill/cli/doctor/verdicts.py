@@ -75,6 +75,18 @@ def failed(check: str, node: str, why: str) -> Check:
     return Check(check, node, "wrong", why, "an answer", advice)
 
 
+def no_nodes(idle: int) -> Check:
+    """A cluster of which no node runs tasks.
+
+    Example:
+        >>> no_nodes(1).found
+        '1 node, without CPUs'
+    """
+    found = f"{show_count(idle, 'node')}, without CPUs"
+    advice = "start nodes with CPUs: `ray start --address HOST:PORT` takes all that a machine has"
+    return Check("nodes", "the cluster", "wrong", found, "a node with CPUs", advice)
+
+
 def versions(node: str, found: Mapping[str, Any], here: Mapping[str, Any]) -> Check:
     """Versions of a node, and of the machine of the command.
 

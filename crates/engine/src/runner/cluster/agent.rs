@@ -39,6 +39,9 @@ pub const AGENTS_VARIABLE: &str = "GRISTMILL_AGENTS";
 /// How long an agent stays that its driver does not ask for anything.
 const DRIVER_SILENCE: Duration = Duration::from_secs(60);
 
+/// The same before it has asked at all: other agents may take long to begin, and the job to list its input.
+const DRIVER_SILENCE_AT_FIRST: Duration = Duration::from_secs(600);
+
 /// How long tasks have to end when the job is over.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -270,7 +273,11 @@ fn found_in(disk: &dyn LocalDisk, agent: u32, folders: &[PathBuf]) -> Vec<PathBu
 /// Waits until nobody wants the agent any more, and its tasks have ended; whether its runs stay.
 fn wait_for_the_end(desk: &Desk, end: &End) -> bool {
     let is_over = || desk.runs_stay().is_some() || end.over.load(Ordering::Relaxed);
-    let is_alone = || end.alone.load(Ordering::Relaxed) || desk.silence() >= DRIVER_SILENCE;
+    let is_silent = || match desk.silence() {
+        (silence, true) => silence >= DRIVER_SILENCE,
+        (silence, false) => silence >= DRIVER_SILENCE_AT_FIRST,
+    };
+    let is_alone = || end.alone.load(Ordering::Relaxed) || is_silent();
     while !is_over() && !is_alone() {
         sleep(TICK);
     }

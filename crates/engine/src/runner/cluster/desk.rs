@@ -6,8 +6,9 @@
 //!     └── Events, kept until they are known to have come ◀┘
 //! ```
 //!
-//! The rules that must hold: an order that is sent twice is done once; an event is kept until the driver asks for those after
-//! it; and an agent that its driver does not ask any more ends.
+//! The rules that must hold: an order that is sent twice is done once, and one that fails is done again; an event is kept until
+//! the driver asks for those after it; an agent that its driver does not ask any more ends; and nothing that waits for a disk
+//! keeps the driver waiting, who would take the agent for lost.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -68,7 +69,8 @@ struct State {
     job: Arc<Result<TaskContext>>,
     receiver: Receiver,
     counted: RequestCounts,
-    heard: Instant,
+    /// When the driver was heard of, and whether it was at all.
+    heard: (Instant, bool),
     used: (AgentUse, Option<Instant>),
     /// How many parts of the job it has begun with, and how many of them the driver was told of.
     begun: u64,
@@ -92,6 +94,8 @@ pub(super) struct Equipment {
 /// The desk of an agent.
 pub(super) struct Desk {
     pub(super) equipment: Equipment,
+    /// Held as long as a batch of orders is carried out.
+    batch: Mutex<()>,
     state: Mutex<State>,
     changed: Condvar,
     tree: Tree,
@@ -102,6 +106,7 @@ impl Desk {
     pub(super) fn new(equipment: Equipment) -> Self {
         let none = Err(Error::bug("run a task", "the agent was told of no job"));
         Desk {
+            batch: Mutex::default(),
             state: Mutex::new(State {
                 orders: 0,
                 queue: VecDeque::new(),
@@ -111,7 +116,7 @@ impl Desk {
                 job: Arc::new(none),
                 receiver: Receiver::default(),
                 counted: RequestCounts::default(),
-                heard: Instant::now(),
+                heard: (Instant::now(), false),
                 used: (AgentUse::default(), None),
                 begun: 0,
                 told: 0,
@@ -133,27 +138,35 @@ impl Desk {
     /// Takes a batch of orders.
     pub(super) fn take(&self, body: &[u8]) -> Result<()> {
         let Orders { first, orders } = wire::from_bytes(body)?;
-        let mut state = self.state();
-        state.heard = Instant::now();
-        let known = state.orders.saturating_sub(first) as usize;
-        for order in orders.into_iter().skip(known) {
-            state.orders += 1;
-            self.act(&mut state, order)?;
-        }
-        drop(state);
+        let _batch = self.batch.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = {
+            let mut state = self.state();
+            state.hear();
+            state.orders.saturating_sub(first) as usize
+        };
+        let mut new = orders.into_iter().skip(known);
+        let done = new.try_for_each(|order| {
+            if !matches!(order, Order::Run { .. } | Order::Stop { .. }) {
+                self.changed.notify_all(); // it may take a while
+            }
+            self.act(order)?;
+            self.state().orders += 1;
+            Ok(())
+        });
         self.changed.notify_all();
-        Ok(())
+        done
     }
 
-    fn act(&self, state: &mut State, order: Order) -> Result<()> {
+    fn act(&self, order: Order) -> Result<()> {
         let Equipment { disk, agents, .. } = &self.equipment;
         match order {
             Order::Begin { told, sign } => {
-                state.receiver = Receiver::default();
                 let context = self.context(&told).and_then(|context| {
                     check_sight(&context, sign.as_ref(), &self.equipment.host.here)?;
                     Ok(context)
                 });
+                let mut state = self.state();
+                state.receiver = Receiver::default();
                 state.refused = context.as_ref().err().cloned();
                 state.begun += 1;
                 state.job = Arc::new(context);
@@ -161,6 +174,7 @@ impl Desk {
             Order::Agents(others) => agents.change(&**disk, |table| table.agents.extend(others))?,
             Order::Run { id, spec } => {
                 let flags = Arc::<Flags>::default();
+                let mut state = self.state();
                 state.open.insert(id, Arc::clone(&flags));
                 let task = Task {
                     id,
@@ -171,12 +185,13 @@ impl Desk {
                 state.queue.push_back(task);
             }
             Order::Stop { id } => {
-                if let Some(flags) = state.open.get(&id) {
+                if let Some(flags) = self.state().open.get(&id) {
                     flags.stop.store(true, Ordering::Relaxed);
                 }
             }
             Order::GiveBack(spent) => {
-                if let Ok(context) = &*state.job {
+                let job = Arc::clone(&self.state().job);
+                if let Ok(context) = &*job {
                     spent.iter().for_each(|spent| spent.give_back(context));
                 }
             }
@@ -185,6 +200,7 @@ impl Desk {
                 table.moved.extend(moved);
             })?,
             Order::End { runs_stay } => {
+                let mut state = self.state();
                 state.runs_stay = runs_stay;
                 state.end();
             }
@@ -247,14 +263,14 @@ impl Desk {
     /// What the driver does not know that has heard of the first `known` events: as soon as there is any, or after a while.
     pub(super) fn events(&self, known: u64) -> Result<Vec<u8>> {
         let mut state = self.state();
-        state.heard = Instant::now();
+        state.hear();
         while state.first < known && state.over.pop_front().is_some() {
             state.first += 1;
         }
         let quiet = |state: &mut State| state.over.is_empty() && state.begun == state.told;
         let waited = self.changed.wait_timeout_while(state, NOTHING_NEW, quiet);
         let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
-        state.heard = Instant::now();
+        state.hear();
         state.told = state.begun;
         let mut bytes = 0;
         let fits = |over: &&AttemptOver| {
@@ -330,9 +346,10 @@ impl Desk {
         is_run.then(|| folder.join(name))
     }
 
-    /// How long the driver has not been heard of.
-    pub(super) fn silence(&self) -> Duration {
-        self.state().heard.elapsed()
+    /// How long the driver has not been heard of, and whether it was before.
+    pub(super) fn silence(&self) -> (Duration, bool) {
+        let (heard, before) = self.state().heard;
+        (heard.elapsed(), before)
     }
 
     /// Whether the driver has said that runs stay, or that they do not.
@@ -354,6 +371,10 @@ impl Desk {
 }
 
 impl State {
+    fn hear(&mut self) {
+        self.heard = (Instant::now(), true);
+    }
+
     fn end(&mut self) {
         self.ended = true;
         for task in self.queue.drain(..) {

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http::{Method, Request, StatusCode};
 
-use super::messages::{Events, Order, Orders};
+use super::messages::{Events, ORDERS_BYTES_MAX, Order, Orders};
 use crate::error::Result;
 use crate::storage::agents::AgentPlace;
 use crate::storage::wire::{Broken, Reply, Way, Wire};
@@ -34,7 +34,7 @@ const REFUSALS: Duration = Duration::from_secs(2);
 /// A request that takes longer is sent again. An agent answers within a second, and one of these may be lost.
 const REQUEST_LIMIT: Duration = Duration::from_secs(4);
 
-/// Orders with user code and its data take longer.
+/// Orders with user code and its data take longer: at least so long, and longer by their bytes.
 const ORDERS_LIMIT: Duration = Duration::from_secs(60);
 
 /// Before the next try.
@@ -97,7 +97,8 @@ impl Link {
             changed: Condvar::new(),
         });
         let (sending, asking, tell) = (Arc::clone(&link), Arc::clone(&link), tell.clone());
-        thread::spawn(move || sending.send());
+        let told = tell.clone();
+        thread::spawn(move || sending.send(&told));
         thread::spawn(move || asking.ask(&tell));
         link
     }
@@ -146,12 +147,16 @@ impl Link {
         })
     }
 
-    fn send(&self) {
+    fn send(&self, tell: &Told<(u32, Heard)>) {
         while let Some(batch) = self.batch() {
-            let sent = wire::to_bytes(&batch).map(Bytes::from);
-            let Ok(body) = sent else { return self.cut() };
+            let body = match wire::to_bytes(&batch) {
+                Ok(body) if body.len() <= ORDERS_BYTES_MAX => Bytes::from(body),
+                Ok(body) => return self.give_up(tell, too_large(body.len())),
+                Err(error) => return self.give_up(tell, error.to_string()),
+            };
+            let limit = ORDERS_LIMIT.max(self.wire.limit(body.len()));
             loop {
-                let reply = self.request(Method::POST, "/orders", body.clone(), ORDERS_LIMIT);
+                let reply = self.request(Method::POST, "/orders", body.clone(), limit);
                 match reply {
                     Ok(_) => break,
                     Err(_) if self.out().over => return,
@@ -164,6 +169,13 @@ impl Link {
             drop(out);
             self.changed.notify_all();
         }
+    }
+
+    /// Takes an agent for lost that cannot be told what to do.
+    fn give_up(&self, tell: &Told<(u32, Heard)>, why: String) {
+        self.cut();
+        // No one hears it where the job is over.
+        let _ = tell.send((self.number, Heard::Silent(why)));
     }
 
     fn ask(&self, tell: &Told<(u32, Heard)>) {
@@ -247,4 +259,11 @@ impl Link {
             }
         }
     }
+}
+
+fn too_large(bytes: usize) -> String {
+    format!(
+        "functions and what they refer to take {bytes} bytes, and an agent takes {ORDERS_BYTES_MAX} at once: have them read \
+         large data from a file"
+    )
 }

@@ -22,6 +22,9 @@ use crate::task::{AttemptId, Spent};
 /// Of so many agents they say how much they read of each other: a table of more is too large to be looked at.
 pub(super) const READS_MAX: usize = 64;
 
+/// The longest batch of orders: user code and its data may be in one.
+pub(super) const ORDERS_BYTES_MAX: usize = 1 << 30;
+
 /// What an agent is to do.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) enum Order {

@@ -164,12 +164,17 @@ pub struct ClusterRunner {
 
 impl ClusterRunner {
     /// Runs tasks in these agents, which end with the runner, and their runs with them if they are the job's then.
+    ///
+    /// They hear of it from now on: an agent that is not asked for a minute ends, and what is done before the first task may
+    /// take longer, such as the proof of what a job that is resumed has finished.
     pub fn new(cluster: Arc<Cluster>, ownership: Ownership) -> Self {
+        let nodes = Arc::default();
+        let links = (!cluster.is_planned).then(|| Links::begin(&cluster, &nodes));
         ClusterRunner {
             cluster,
-            links: Mutex::default(),
+            links: Mutex::new(links),
             ownership,
-            nodes: Arc::default(),
+            nodes,
         }
     }
 }
@@ -223,13 +228,10 @@ impl Runner for ClusterRunner {
 
 impl Drop for ClusterRunner {
     fn drop(&mut self) {
-        if self.cluster.is_planned {
-            return; // nobody is there to be told
-        }
         let runs_stay = !self.ownership.is_taken();
         let links = self.links.get_mut().unwrap_or_else(PoisonError::into_inner);
-        links
-            .get_or_insert_with(|| Links::begin(&self.cluster, &self.nodes))
-            .end(runs_stay);
+        if let Some(links) = links {
+            links.end(runs_stay);
+        }
     }
 }

@@ -9,10 +9,11 @@
 //! The rule that must hold: the driver hears that an output is lost before it hears of attempts that are lost with it, so that none
 //! of them begins again before the output is there.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -44,8 +45,9 @@ const REPEATS_MAX: u32 = 5;
 /// Between two looks at whether the job is cancelled, before it begins.
 const TICK: Duration = Duration::from_millis(20);
 
-/// When a job is cancelled, an agent that is silent so long is not waited for.
-const NOT_WAITED: Duration = Duration::from_secs(1);
+/// An agent that is silent so long is not waited for when its attempts are to stop. One that lives answers within a second,
+/// and a little more on a slow link.
+const NOT_WAITED: Duration = Duration::from_secs(3);
 
 /// An attempt under way.
 struct Launched {
@@ -119,8 +121,16 @@ impl<'a> OnCluster<'a> {
         let living: Vec<(u32, usize)> = living
             .map(|(number, agent)| (*number, agent.workers))
             .collect();
+        // Functions with much data in them are there once, and not for each agent.
+        let mut orders = BTreeMap::new();
         for (number, workers) in living {
-            let begin = cluster.begin_order(workers, sign.as_ref())?;
+            let begin = match orders.entry(workers) {
+                Entry::Occupied(known) => Order::clone(known.get()),
+                Entry::Vacant(new) => {
+                    let begin = cluster.begin_order(workers, sign.as_ref())?;
+                    new.insert(begin).clone()
+                }
+            };
             cluster.links.update(number, |agent| {
                 agent.sender = Sender::default();
                 agent.link.order(begin);
@@ -162,6 +172,16 @@ impl<'a> OnCluster<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Waits for an agent that joins, if there is no other.
+    fn await_one(&mut self) {
+        let begins = |links: &Links| links.living().any(|agent| agent.begun < agent.told);
+        while self.links.living_numbers().next().is_none() && begins(self.links) {
+            if let Ok((number, heard)) = self.links.heard.recv_timeout(TICK) {
+                self.heard(number, heard);
+            }
+        }
     }
 
     /// An error of a machine, with the machine.
@@ -207,7 +227,7 @@ impl<'a> OnCluster<'a> {
             && launched.agent == number
         {
             done.fetch_add(bytes, Ordering::Relaxed);
-            done.fetch_sub(launched.bytes, Ordering::Relaxed);
+            take_back(done, launched.bytes);
             launched.bytes = bytes;
         }
     }
@@ -248,7 +268,7 @@ impl<'a> OnCluster<'a> {
             Ended::Failed(_) => {}
         });
         if !matches!(ended, Ended::Done(_) | Ended::Differs(_)) {
-            self.context.done_bytes.fetch_sub(bytes, Ordering::Relaxed);
+            take_back(&self.context.done_bytes, bytes);
         }
         let over = Over {
             id,
@@ -304,16 +324,16 @@ impl<'a> OnCluster<'a> {
         };
         let complaints = self.complaints.entry(self.links.now(&run)).or_default();
         *complaints += 1;
-        if *complaints >= COMPLAINTS || error.is_of_own_work() {
+        let is_gone = *complaints >= COMPLAINTS || error.is_of_own_work();
+        // However many say so: it is made again once.
+        if is_gone && self.made.lose(task) {
             let repeats = self.repeats.entry(task).or_default();
             *repeats += 1;
             if *repeats > REPEATS_MAX {
                 return Ended::Failed(error.with("repeated tasks", *repeats).final_error());
             }
-            if self.made.lose(task) {
-                self.links.nodes.count(|counts| counts.lost_outputs += 1);
-                self.happened.push_back(Happened::OutputLost { task });
-            }
+            self.links.nodes.count(|counts| counts.lost_outputs += 1);
+            self.happened.push_back(Happened::OutputLost { task });
         }
         Ended::Lost(error.to_string())
     }
@@ -363,6 +383,12 @@ impl<'a> OnCluster<'a> {
     }
 }
 
+/// Takes bytes out of what is done, which may have begun anew since they were added.
+fn take_back(done: &AtomicU64, bytes: u64) {
+    let less = |done: u64| Some(done.saturating_sub(bytes));
+    let _ = done.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+}
+
 impl Place for OnCluster<'_> {
     fn slots(&self) -> usize {
         self.links.slots()
@@ -380,6 +406,7 @@ impl Place for OnCluster<'_> {
     ) -> Result<()> {
         let failed_on = self.failed_on.get(&id.task).copied();
         self.look_for_runs(spec.reads());
+        self.await_one();
         let choice = self.links.choice.of(failed_on, &self.near.1);
         let drained = || self.links.living_numbers().next(); // there is no other
         let Some(number) = choice.or_else(drained) else {

@@ -1,5 +1,6 @@
 //! The server of an agent: orders and events for the driver, runs for other agents. Nothing without the job's token.
 
+use std::future::ready;
 use std::net::TcpListener;
 use std::sync::Arc;
 
@@ -10,23 +11,30 @@ use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use futures_util::StreamExt;
+use futures_util::stream;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use tokio::runtime::Runtime;
+use tokio::sync::Semaphore;
 
 use super::desk::Desk;
+use super::messages::ORDERS_BYTES_MAX;
 use super::secured::{Secured, TlsFiles};
 use crate::error::{Error, Kind, Result};
-use crate::storage::Caching;
+use crate::storage::{Caching, ReadFile};
 
 /// Threads that drive connections; files are read by others.
 const THREADS: usize = 2;
 
-/// The longest batch of orders: user code and its data may be in one.
-const ORDERS_BYTES_MAX: usize = 1 << 30;
-
 /// The longest range that is sent in one reply.
 const RANGE_BYTES_MAX: u64 = 64 << 20;
+
+/// What is read of it, and sent, at once.
+const PIECE_BYTES: usize = 256 << 10;
+
+/// Pieces that are read at once, each on a thread that waits for a disk. The driver is answered by threads that are left.
+const READS_AT_ONCE: usize = 64;
 
 /// Which events a driver knows.
 #[derive(Debug, Deserialize)]
@@ -73,7 +81,10 @@ pub(super) fn serve(
         .route("/runs/{folder}/{name}", get(run))
         .layer(DefaultBodyLimit::max(ORDERS_BYTES_MAX))
         .layer(middleware::from_fn(guarded))
-        .with_state(desk);
+        .with_state(Arc::new(Served {
+            desk,
+            reads: Semaphore::new(READS_AT_ONCE),
+        }));
     listener.set_nonblocking(true).map_err(failed)?;
     let _inside = runtime.enter();
     let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
@@ -85,6 +96,13 @@ pub(super) fn serve(
         }
     }
     Ok(runtime)
+}
+
+/// What requests are answered from.
+struct Served {
+    desk: Arc<Desk>,
+    /// Pieces that are read at once.
+    reads: Semaphore,
 }
 
 /// Does what may wait on a thread that may.
@@ -101,28 +119,28 @@ async fn apart<T: Send + 'static>(
     }
 }
 
-async fn orders(State(desk): State<Arc<Desk>>, body: Bytes) -> Result<StatusCode, Response> {
-    let taken = apart(move || desk.take(&body)).await;
+async fn orders(State(served): State<Arc<Served>>, body: Bytes) -> Result<StatusCode, Response> {
+    let taken = apart(move || served.desk.take(&body)).await;
     taken.map(|()| StatusCode::NO_CONTENT)
 }
 
 async fn events(
-    State(desk): State<Arc<Desk>>,
+    State(served): State<Arc<Served>>,
     Query(known): Query<Known>,
 ) -> Result<Vec<u8>, Response> {
-    apart(move || desk.events(known.after)).await
+    apart(move || served.desk.events(known.after)).await
 }
 
 /// A run, or a range of it.
 async fn run(
-    State(desk): State<Arc<Desk>>,
+    State(served): State<Arc<Served>>,
     Path((folder, name)): Path<(usize, String)>,
     method: Method,
     headers: HeaderMap,
 ) -> Result<Response, Response> {
     let missing = || StatusCode::NOT_FOUND.into_response();
-    let path = desk.path_of(folder, &name).ok_or_else(missing)?;
-    let disk = Arc::clone(&desk.equipment.disk);
+    let path = served.desk.path_of(folder, &name).ok_or_else(missing)?;
+    let disk = Arc::clone(&served.desk.equipment.disk);
     let stat = {
         let (disk, path) = (Arc::clone(&disk), path.clone());
         apart(move || disk.stat(&path)).await?.ok_or_else(missing)?
@@ -137,20 +155,60 @@ async fn run(
     let Some((first, last)) = range.and_then(|range| range_of(range, stat.bytes)) else {
         return Err(StatusCode::RANGE_NOT_SATISFIABLE.into_response());
     };
-    let bytes = apart(move || {
-        let mut bytes = vec![0; (last - first + 1) as usize];
-        let read = disk
-            .open(&path, Caching::Cached)?
-            .read_at(&mut bytes, first)?;
-        bytes.truncate(read);
-        desk.sent(read as u64);
-        Ok(bytes)
-    })
-    .await?;
-    let sent = first + (bytes.len() as u64).saturating_sub(1);
-    let sent = format!("bytes {first}-{sent}/{}", stat.bytes);
-    let headers = [(header::CONTENT_RANGE, sent)];
-    Ok((StatusCode::PARTIAL_CONTENT, headers, bytes).into_response())
+    let file = apart(move || disk.open(&path, Caching::Cached)).await?;
+    let range = Range {
+        served,
+        file: file.into(),
+        end: last + 1,
+    };
+    let begin = range.piece(first).await?; // what cannot be read at all is said by the status
+    let next = first + begin.len() as u64;
+    let rest = stream::try_unfold((range, next), |(range, at)| async move {
+        if at == range.end {
+            return Ok(None);
+        }
+        let piece = range.piece(at).await;
+        let piece =
+            piece.map_err(|_said| Error::new(Kind::Io, "send a run", "it ends too soon"))?;
+        let next = at + piece.len() as u64;
+        Ok::<_, Error>(Some((piece, (range, next))))
+    });
+    let body = Body::from_stream(stream::once(ready(Ok(begin))).chain(rest));
+    let headers = [
+        (header::CONTENT_LENGTH, (last + 1 - first).to_string()),
+        (
+            header::CONTENT_RANGE,
+            format!("bytes {first}-{last}/{}", stat.bytes),
+        ),
+    ];
+    Ok((StatusCode::PARTIAL_CONTENT, headers, body).into_response())
+}
+
+/// A range of a run, read piece by piece as its reader takes them: one that stands still holds one piece in memory.
+struct Range {
+    served: Arc<Served>,
+    file: Arc<dyn ReadFile>,
+    end: u64,
+}
+
+impl Range {
+    /// The piece that begins here.
+    async fn piece(&self, at: u64) -> Result<Bytes, Response> {
+        let _turn = self.served.reads.acquire().await;
+        let (served, file) = (Arc::clone(&self.served), Arc::clone(&self.file));
+        let wanted = PIECE_BYTES.min((self.end - at) as usize);
+        apart(move || {
+            let mut bytes = vec![0; wanted];
+            let read = file.read_at(&mut bytes, at)?;
+            if read == 0 {
+                return Err(Error::new(Kind::Io, "send a run", "it ends too soon"));
+            }
+            bytes.truncate(read);
+            served.desk.sent(read as u64);
+            Ok(bytes.into())
+        })
+        .await
+    }
 }
 
 /// The first and last byte of a range of a file of so many bytes: `bytes=5-9`.

@@ -71,7 +71,8 @@ impl ReadFile for Run {
             Found::Far(url, now) => {
                 let range = format!("bytes={offset}-{}", offset + wanted as u64 - 1);
                 let request = agents.request(Method::GET, &url, &now, Some(&range))?;
-                let reply = agents.send(request, buffer)?;
+                let reply =
+                    agents.send(request, buffer, || agents.has_lost(&*self.disk, now.agent))?;
                 check(&reply, StatusCode::PARTIAL_CONTENT, name)?;
                 match bytes_of_range(&reply.headers, offset) {
                     Some(sent) if sent == wanted as u64 && reply.read == wanted => {
@@ -135,7 +136,7 @@ impl Agents {
             },
             Found::Far(url, now) => {
                 let request = self.request(Method::HEAD, &url, &now, None)?;
-                let reply = self.send(request, &mut [])?;
+                let reply = self.send(request, &mut [], || self.has_lost(disk, now.agent))?;
                 check(&reply, StatusCode::OK, run)?;
                 let bytes = length_of(&reply.headers)
                     .ok_or_else(|| Failed::Now("it does not say how long the run is".into()))?;
@@ -199,9 +200,17 @@ impl Agents {
             .map_err(|error| Failed::ForGood(lost_run(run, &error.to_string())))
     }
 
-    fn send(&self, request: HttpRequest, buffer: &mut [u8]) -> Result<Reply, Failed> {
+    /// Sends a request and waits, but not for an agent that `is_lost`.
+    fn send(
+        &self,
+        request: HttpRequest,
+        buffer: &mut [u8],
+        is_lost: impl Fn() -> bool,
+    ) -> Result<Reply, Failed> {
         let limit = self.wire.limit(buffer.len());
-        let reply = self.wire.send(&self.way, request, buffer, limit);
+        let reply = self
+            .wire
+            .send_unless(&self.way, request, buffer, limit, is_lost);
         reply.map_err(|broken| match broken {
             Broken::Here(error) => Failed::ForGood(error),
             Broken::There(why) => Failed::Now(why),

@@ -28,7 +28,7 @@ pub use self::disk::AgentDisk;
 pub use self::reads::{ReadOf, Reads};
 use super::trust::Bundle;
 use super::wire::{Way, Wire};
-use super::{Caching, LocalDisk};
+use super::{Caching, LocalDisk, Stat};
 use crate::error::{Error, Kind, Result};
 
 /// The place of runs in a plan whose tasks run in agents.
@@ -283,10 +283,18 @@ impl Agents {
         disk.remove(&new)?;
         disk.create_private(&new, &json)?;
         if disk.stat(file)?.is_some() {
-            disk.replace(&new, file)
+            disk.replace(&new, file)?;
         } else {
-            disk.rename(&new, file)
+            disk.rename(&new, file)?;
         }
+        known.read = disk.stat(file)?.map(|stat| version_of(&stat));
+        Ok(())
+    }
+
+    /// Whether an agent is lost, as far as this process can know.
+    fn has_lost(&self, disk: &dyn LocalDisk, agent: u32) -> bool {
+        self.refresh(disk);
+        self.known().table.lost.contains(&agent)
     }
 
     /// In a process below an agent: takes in what the agent has heard since.
@@ -295,7 +303,7 @@ impl Agents {
         let Ok(Some(stat)) = disk.stat(file) else {
             return;
         };
-        let version = (stat.identity.1, stat.modified_ns);
+        let version = version_of(&stat);
         let mut known = self.known();
         if known.read != Some(version)
             && let Ok(shown) = shown_in(disk, file)
@@ -360,6 +368,11 @@ impl Agents {
         self.known().seen.insert(agent, sees);
         sees
     }
+}
+
+/// What tells the file of today from an earlier one.
+fn version_of(stat: &Stat) -> (u64, i128) {
+    (stat.identity.1, stat.modified_ns)
 }
 
 /// The connections of a process.
