@@ -88,7 +88,12 @@ def _starting(host: str = "127.0.0.1") -> Generator[_Starting]:
     """Give a folder and a port to a cluster, and end all that is begun."""
     if find_spec("ray") is None:
         raise ServerMissing(_NO_RAY)
-    with tempfile.TemporaryDirectory(prefix="ray-", dir=_TEMPORARY) as folder:
+    made = tempfile.TemporaryDirectory(
+        prefix="ray-",
+        dir=_TEMPORARY,
+        ignore_cleanup_errors=True,  # a process of Ray that ends late may still write
+    )
+    with made as folder:
         starting = _Starting(folder, f"{host}:{free_port()}")
         try:
             yield starting

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import gristmill as gm
-from gristmill.cluster import UserCode, packing, watching
+from gristmill.cluster import UserCode, packing, reserving, watching
 from gristmill.cluster.connection import first_line
 from gristmill.mapreduce.launching import _copies  # what it is told decides what is looked at here
 from gristmill.mapreduce.run_options import Options
@@ -120,6 +120,12 @@ class Ray:
 
     def kill(self, _: object) -> None:
         pass
+
+
+@pytest.mark.parametrize("asked", [{"workers": 0}, {"workers": None, "most": -1}])
+def test_less_than_one_is_refused(asked: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"must be at least 1, not (0|-1)"):
+        reserving.shares(Ray(), **asked)
 
 
 def test_an_agent_that_begins_again_has_no_more_than_was_reserved(

@@ -14,6 +14,7 @@ from gristmill.cluster.connection import connected, failed, first_line, load, va
 from gristmill.cluster.packing import kept_by, packed
 from gristmill.cluster.reserving import memory_of_worker, on_node, shares
 from gristmill.cluster.visitor import Visitor
+from gristmill.cluster.watching import draining
 from gristmill.names import to_json
 
 __all__ = ["as_planned"]
@@ -31,8 +32,9 @@ def as_planned(options: Mapping[str, Any]) -> str:
     ray, visitors = load(), list[Any]()
     with connected(ray):
         try:
-            given = shares(ray, options.get("workers"), most=options.get("nodes"))
-            memory_of_worker(given, options.get("memory"), options.get("workers"))  # refuses
+            workers, nodes = options.get("workers"), options.get("nodes")
+            given = shares(ray, workers, draining(ray), most=nodes)
+            memory_of_worker(given, options.get("memory"), workers)  # refuses
             told = variables_of_stores(), kept_by(ray, packed(UserCode())), actor.machine()
             visitors += [
                 on_node(ray, node, Visitor, 0).remote({}, *told)  # none of its CPUs

@@ -39,9 +39,10 @@ def shares(
         fewer: Whether fewer will do, where there are not so many; else that is an error.
 
     Raises:
-        ValueError: There are not so many.
+        ValueError: There are not so many, or a number is less than 1.
         OSError: The cluster has no CPUs.
     """
+    _check_numbers(workers=workers, nodes=most)
     nodes = [node for node in alive(ray) if node["NodeID"] not in but]
     cpus = [(node, int(node["Resources"].get("CPU", 0))) for node in nodes]
     if most is not None:
@@ -69,6 +70,12 @@ def shares(
             if given[place] < count and sum(given) < workers:
                 given[place] += 1
     return [(node, count) for (node, _), count in zip(cpus, given, strict=True) if count]
+
+
+def _check_numbers(**given: int | None) -> None:
+    for name, number in given.items():
+        if number is not None and number < 1:
+            raise wrong(f"cannot read the options: {name} must be at least 1, not {number}.")
 
 
 def _free_cpus(ray: Any) -> dict[str, float]:  # noqa: ANN401 - a module
