@@ -24,7 +24,7 @@ def fs(*words: str, status: int = 0) -> str:
         timeout=100,
         env=clean_environment(),
     )
-    assert done.returncode == status, (words, done.stderr)
+    assert done.returncode == status, f"{words}: {done.stderr}"
     return done.stderr
 
 
