@@ -125,6 +125,12 @@ fn refusal(operation: &'static str, path: &Path, class: &str, text: &str) -> Err
             .advise("check the name nodes (hdfs haadmin -getAllServiceState), then run again")
             .retryable_error(),
         "RetriableException" => new(Kind::Io, text).retryable_error(),
+        // The data nodes are busy, and say late what they hold. Java's client asks again; ours has given the file up by then.
+        "NotReplicatedYetException" => {
+            new(Kind::Io, "the data nodes have not said in time that they hold the block before")
+                .advise("run again, and look at the load of the data nodes")
+                .retryable_error()
+        }
         "InvalidToken" | "SaslException" | "GSSException" => {
             new(Kind::Permission, &format!("HDFS did not accept who asks: {text}"))
                 .advise("get a new ticket (kinit), then resume the job")
@@ -181,6 +187,11 @@ mod tests {
                 false,
             ),
             ("org.apache.hadoop.ipc.StandbyException", Kind::Io, true),
+            (
+                "org.apache.hadoop.hdfs.server.namenode.NotReplicatedYetException",
+                Kind::Io,
+                true,
+            ),
             ("java.io.IOException", Kind::Io, false),
         ] {
             let error = of(class, "one line\n\tat org.apache.hadoop");
