@@ -21,8 +21,8 @@ from xdist.scheduler import LoadScopeScheduling
 os.environ["GRISTMILL_HOME"] = tempfile.mkdtemp(prefix="gristmill-home-")
 atexit.register(shutil.rmtree, os.environ["GRISTMILL_HOME"], ignore_errors=True)
 
-# Where a home has a token of Ray's, which any Ray that was begun without an address leaves there, the
-# head of a cluster asks for it, and nodes that join by an address do not send it.
+# A Ray that is begun without an address leaves a token in the home. Where there is one, the head of
+# a cluster asks for it, and nodes that join by an address do not send it.
 os.environ["RAY_AUTH_MODE"] = "disabled"
 
 # Whoever runs the tests by nohup has this signal ignored, here and in all that is begun here; there
