@@ -273,8 +273,9 @@ PYTHON_ALLOWED: dict[str, frozenset[str]] = {
     "functions": PYTHON_BASE | {"job"},
     "mapreduce": PYTHON_BASE | {"worker", "terminal", "history", "job", "cluster"},
     "streaming": PYTHON_BASE | {"history", "mapreduce"},
+    "analysis": PYTHON_BASE | {"terminal", "history", "job", "mapreduce"},
     "cli": PYTHON_BASE
-    | {"terminal", "history", "job", "functions", "mapreduce", "streaming", "cluster"},
+    | {"terminal", "history", "job", "functions", "mapreduce", "streaming", "cluster", "analysis"},
     "__main__": frozenset({"cli"}),
 }
 

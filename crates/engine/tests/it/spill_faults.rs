@@ -47,6 +47,10 @@ fn terasort() -> Scenario {
 
 /// Two files and two runs, to a file that is one of them.
 fn sort() -> Scenario {
+    sort_by(2)
+}
+
+fn sort_by(workers: usize) -> Scenario {
     let prepare = || {
         let place = Place::memory();
         place.put("out", &text(700_000, 24, 1));
@@ -54,7 +58,7 @@ fn sort() -> Scenario {
         place
     };
     let options = json!({
-        "inputs": ["out", "in"], "output": "out", "workers": 2, "memory": least_memory(2, 23),
+        "inputs": ["out", "in"], "output": "out", "workers": workers, "memory": least_memory(workers, 23),
     });
     Scenario {
         prepare,
@@ -157,9 +161,12 @@ fn a_full_disk_ends_the_job_at_once() {
 }
 
 /// Short reads of the input end the job, since it has changed; those of a run are tried again.
+///
+/// The sort has one worker: two make their calls in another order in each run, and as few of them read the
+/// input, chance may have that none of these is hit.
 #[test]
 fn a_file_that_ends_early_is_noticed() {
-    for scenario in scenarios() {
+    for scenario in [terasort(), sort_by(1)] {
         let good = run_well(&scenario);
         let [changed, tried_again] = [AtomicU64::new(0), AtomicU64::new(0)];
         for_each_call(&calls_of(&good), |call| {
