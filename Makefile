@@ -46,7 +46,7 @@ demo: build ## a small job from generating to validating, with what it prints
 	$(BIN)/gristmill demo
 
 test: build $(VENV)/.develop $(if $(shell command -v go),test-servers) ## run the tests: engine (unit, integration, doc), then Python
-	cargo test --locked --workspace
+	$(BIN)/python tools/rust_tests.py --locked --workspace
 	$(BIN)/python -m pytest $(SEVERAL) --reruns 2 -r fER --durations 30
 
 test-nfs: build $(VENV)/.develop ## run the tests of NFS: two emulated machines, and a server (root, on Debian; CONTRIBUTING.md)
