@@ -277,6 +277,16 @@ def test_the_program_is_named_so_that_the_shell_finds_it(folder: Path) -> None:
     assert failing(command, folder, text)[1].startswith("gristmill retry job_")
 
 
+def test_the_last_is_the_latest_that_failed_in_user_code(folder: Path) -> None:
+    failing([sys.executable, "-"], folder, script(RAISE, OF_TEXT, JOBS["text"][1], folder))
+    good = "gm.Job(TEXT, map=pairs, output=gm.kv('well')).run(history=True)"
+    subprocess.run(
+        [sys.executable, "-"], cwd=folder, input=script(RAISE, NEVER, good, folder), text=True,
+        check=True,
+    )  # fmt: skip
+    assert "'line 7'" in retried(f"{GRISTMILL} retry last", folder.parent, 1)
+
+
 def test_a_record_that_does_not_fail_alone(folder: Path) -> None:
     job = (
         "seen = []\n"
@@ -284,7 +294,7 @@ def test_a_record_that_does_not_fail_alone(folder: Path) -> None:
         " output=gm.kv('out')).run()"
     )
     _, command = failing([sys.executable, "-"], folder, script(RAISE, NEVER, job, folder))
-    assert "did not fail alone" in retried(command, folder.parent, 0)
+    assert "did not fail this time" in retried(command, folder.parent, 0)
     assert "LookupError" in retried(f"{command} --whole-task", folder.parent, 1)
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gristmill.history import find_job, load
+from gristmill.history import find_job, job_folders, load
 from gristmill.mapreduce.definition import Definition, Functions
 from gristmill.mapreduce.failures import shown
 from gristmill.mapreduce.formats import Reader, Where
@@ -29,6 +29,9 @@ Say = Callable[[str], None]
 
 FORMAT = 1
 """The version of the file; crates/engine/src/task/user/failed.rs has the same number."""
+
+FAILED = "failed"
+"""The folder of what was kept, in that of the job."""
 
 TASK, RECORD = "task", "record"
 """The files in a task's folder; the second where the input is gone."""
@@ -60,13 +63,14 @@ def failed_task(name: str) -> FailedTask:
     """Return what a job failed at.
 
     Args:
-        name: The job's name, a part of it that no other has, or `last`.
+        name: The job's name, a part of it that no other has, or `last`: the latest job of which
+            something was kept.
 
     Raises:
         ValueError: Nothing was kept, or it cannot be used here.
         OSError: It cannot be read.
     """
-    folder = find_job(name)
+    folder = (_latest() if name == "last" else None) or find_job(name)
     error: dict[str, Any] = load(folder).report.get("error") or {}
     task = error.get("details", {}).get("retry")
     if task is None:
@@ -74,7 +78,7 @@ def failed_task(name: str) -> FailedTask:
             f"cannot retry {folder.name}: it did not fail in user code, or kept no record of it."
             f" What to do: see gristmill jobs show {folder.name}."
         )
-    kept = folder / "failed" / task
+    kept = folder / FAILED / task
     data = _private(kept / TASK)
     line, _, definition = data.partition(b"\n")
     header: dict[str, Any] = from_json(line)
@@ -87,6 +91,12 @@ def failed_task(name: str) -> FailedTask:
             f" {sys.version} at {sys.executable}. What to do: run gristmill with that Python."
         )
     return failed
+
+
+def _latest() -> Path | None:
+    """The latest job that kept what its user code failed at."""
+    kept = [folder for folder in job_folders() if (folder / FAILED).is_dir()]
+    return max(kept, key=lambda folder: (folder / FAILED).stat().st_mtime, default=None)
 
 
 def _is_this_python(host: str) -> bool:

@@ -25,7 +25,8 @@ def retry(job_id: str, *, whole_task: bool) -> int:
     Of a map that is one record, of a reduce one key with its values; of scripts, the task. The
     code is that of the job's file as it is now; if that has changed, it says so. The folder and
     the environment are those of the job; nothing is written. breakpoint() works. ID is a job's
-    name, a part of it that no other job has, or `last`. The exit code is 1 if it fails again.
+    name, a part of it that no other job has, or `last`: the latest that failed in user code. The
+    exit code is 1 if it fails again.
     """
     from gristmill.mapreduce.failed import failed_task
     from gristmill.mapreduce.retrying import retry as run_again
@@ -55,5 +56,5 @@ def _passed(failed: "FailedTask", job_id: str, whole_task: bool) -> str:
         return f"{what} did not fail with the values that were kept, the first 64 MB of them"
     if whole_task:
         return "the task did not fail this time"
-    more = f": gristmill retry {job_id} --whole-task maps what comes before it, too"
-    return f"{what} did not fail alone{more if failed.of_map else ''}"
+    more = f"; gristmill retry {job_id} --whole-task also maps the records before it"
+    return f"{what} did not fail this time{more if failed.of_map else ''}"
