@@ -183,7 +183,7 @@ impl Job {
     }
 }
 
-/// Which Python runs people's functions: a job that is killed goes on with the same.
+/// Which Python runs user code: a resumed job runs the same.
 fn interpreter(py: Python<'_>) -> PyResult<String> {
     let program: Option<OsString> = py.import("sys")?.getattr("executable")?.extract()?;
     let version = Python::version_str();

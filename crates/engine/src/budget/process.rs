@@ -1,4 +1,6 @@
 //! What the process takes of a job's budget before the job takes anything: the promise is about the process.
+//!
+//! Decision: docs/decisions/process-budget.md.
 
 use crate::sys::memory::{give_back, resident_bytes};
 

@@ -51,7 +51,7 @@ pub(super) fn may_go(ownership: Option<&Ownership>) -> bool {
     ownership.is_none_or(Ownership::is_taken)
 }
 
-/// Locks a dead job's folder, and looks whether it is what it seems.
+/// Locks a dead job's folder, and checks that it is what it seems.
 pub(super) fn take(store: &dyn LocalDisk, folder: &Path) -> Result<Box<dyn Lock>> {
     check_plain(store, folder)?;
     let locked = store.lock(&folder.join(LOCK))?;

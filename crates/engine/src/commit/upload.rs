@@ -11,6 +11,8 @@
 //! with the job's resumption, with the next job to the same output, or with `gristmill jobs prune`.) An output that is one
 //! object needs no `_SUCCESS`: completing it is the commit. Where directories are renamed (HDFS), an old output that is whole
 //! stays until the new one is whole beside it, `_SUCCESS` included.
+//!
+//! Decision: docs/decisions/uploads.md.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

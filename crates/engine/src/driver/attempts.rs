@@ -6,6 +6,8 @@
 //!    └────Lost───────▶ is tried again at once: no fault of the task
 //!   done ──OutputLost─▶ is done again, and so is what it was made of if that was used up
 //! ```
+//!
+//! Decision: docs/decisions/attempts.md.
 
 use std::ops::RangeInclusive;
 

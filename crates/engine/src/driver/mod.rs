@@ -27,6 +27,8 @@
 //! The rules that must hold: a plan gets the report of exactly one attempt for each of its tasks; no task starts
 //! before what it needs is there; nothing is given back before the report of the task that used it up is in the
 //! history; nothing of the job runs when it is complete.
+//!
+//! Decision: docs/decisions/pure-driver.md.
 
 mod attempts;
 mod messages;

@@ -8,6 +8,8 @@
 //! ```
 //!
 //! Tasks are numbered over all stages, in order. The rule that must hold: a task needs tasks of smaller numbers only.
+//!
+//! Decision: docs/decisions/task-needs.md.
 
 use std::ops::Range;
 use std::slice;

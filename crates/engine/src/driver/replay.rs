@@ -1,7 +1,9 @@
-//! What a job's history proves, for the driver that goes on with the job.
+//! What a job's history proves, for the driver that resumes the job.
 //!
 //! A task counts as done only where the plan, made anew, has the same task in the same place: the number says where,
 //! the fingerprint what.
+//!
+//! Decision: docs/decisions/resume-by-replay.md.
 
 use std::collections::BTreeMap;
 

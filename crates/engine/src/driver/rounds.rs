@@ -9,6 +9,8 @@
 //! untouched, and all that it needs is as it was, which goes for the new output of the one that differs, too; and it must be
 //! the same task when the plan asks for it again. Numbers of attempts go on over all rounds, so that no file and no run has
 //! the name of one of an earlier round.
+//!
+//! Decision: docs/decisions/repeated-map.md.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

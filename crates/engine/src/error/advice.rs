@@ -30,9 +30,9 @@ pub enum JobOption {
     SpillDir,
     /// Whether an output is replaced.
     Overwrite,
-    /// The longest that people's code may take for a record.
+    /// The longest that user code may take for a record.
     Timeout,
-    /// Most memory of a process with people's code.
+    /// Most memory of a process with user code.
     WorkerMemory,
 }
 

@@ -72,7 +72,7 @@ pub enum Event {
         /// How often they had begun before in the same process.
         round: u32,
     },
-    /// Another process goes on with the job.
+    /// Another process resumes the job.
     JobResumed {
         /// When, in milliseconds since 1970.
         unix_ms: u64,
@@ -216,7 +216,7 @@ pub struct JobBasis {
     pub held_bytes: u64,
     /// The files that are read, in order.
     pub inputs: Vec<FileVersion>,
-    /// The SHA-256 of what a job of people's own code is, in hexadecimal, where that is kept beside its output.
+    /// The SHA-256 of what the user code of a job is, in hexadecimal, where that is kept beside its output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<String>,
 }
@@ -284,7 +284,7 @@ pub struct Sample {
     pub own_s: f64,
     /// CPU seconds of the machine: user code, kernel, waiting for devices, taken by the host, idle.
     pub machine: MachineCpu,
-    /// The process's anonymous and shared memory now, with that of the processes below it which run people's code.
+    /// The process's anonymous and shared memory now, with that of the processes below it which run user code.
     pub anon_bytes: u64,
     /// Its mapped files now.
     pub mapped_bytes: u64,

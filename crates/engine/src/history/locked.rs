@@ -1,4 +1,4 @@
-//! Takes hold of a dead job's history, to go on with it.
+//! Takes hold of a dead job's history, to continue it.
 //!
 //! The lock comes first, then the look at what is there: of two who would go on, one is told that the job is alive.
 //! Nothing is written to a file that a link leads to, nor to one that is not where the job's folder is.
@@ -14,7 +14,7 @@ use super::event::Timed;
 use super::reader::{parse, whole_bytes};
 use crate::error::{Error, Kind, Result};
 
-/// Whoever looks whether a job lives holds a lock for a moment: the wait for it, in steps.
+/// A process that checks whether a job lives holds a lock for a moment: the wait for it, in steps.
 const LOCK_TRIES: u32 = 40;
 const LOCK_WAIT: Duration = Duration::from_millis(10);
 

@@ -9,6 +9,8 @@
 //! Jobs of less than a second leave nothing, unless they are asked to, have printed something, or failed in user code:
 //! events wait in memory until then. A history that cannot be written is no reason for a job to fail; the reason is
 //! kept for a warning. A job that leaves a history removes old ones at its end.
+//!
+//! Decision: docs/decisions/history-lines.md.
 
 pub mod event;
 mod hidden;
@@ -111,7 +113,7 @@ impl Recorder {
         }
     }
 
-    /// A recorder that goes on with the history of a dead job. Until [`take_over`](Self::take_over) nothing is
+    /// A recorder that continues the history of a dead job. Until [`take_over`](Self::take_over) nothing is
     /// written, and nothing ever if it is not called.
     pub fn resume(held: LockedHistory) -> Self {
         Recorder {

@@ -7,6 +7,8 @@
 //!
 //! A merge hands its records on; a reducer asks for them. Between the two stands a thread and a few batches, which is
 //! also what lets reading and reducing overlap. Dropping the feed ends the thread.
+//!
+//! Decision: docs/decisions/key-prefix-buckets.md.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};

@@ -16,6 +16,8 @@
 //! plays no match at all: it would win them again.
 //!
 //! Source: Knuth, The Art of Computer Programming, volume 3, 5.4.1, "trees of losers".
+//!
+//! Decision: docs/decisions/loser-tree.md.
 
 use std::cmp::Ordering;
 use std::hint::select_unpredictable;

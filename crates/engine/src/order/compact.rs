@@ -9,13 +9,16 @@
 //!   sorted     | positions, in order      |
 //! ```
 //!
-//! Moving entries out of place is what a standard sort cannot do and what makes this fast: no move waits for another
-//! (ARCHITECTURE.md). Half of the memory is free, as eight bytes do.
+//! Moving entries out of place is what a standard sort cannot do and what makes this fast: no move waits for another.
+//! Half of the memory is free, as eight bytes do.
 //!
 //! Where key bits tie the keys themselves decide, which costs a fetch from far away: so keys that tie often in those
 //! bits, as text does, are seen in a sample, and sorted by all sixteen bytes, or counted where whole keys repeat
 //! (`counted`). The order is the same. There four bits of the position say how long a key is, if it ends
 //! within the entry (`placed`): two such keys that tie are equal, and nothing need be fetched to know.
+//!
+//! Decision: docs/decisions/eight-byte-sort.md.
+//! Decision: docs/decisions/key-length-bits.md.
 
 use super::Entry;
 use super::counted::sort_counted;

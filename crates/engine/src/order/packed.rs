@@ -6,9 +6,11 @@
 //!   packed    | key bits, the rest of 64 | position, as many bits as the job's addresses need |
 //! ```
 //!
-//! All entries of a job are touched for the first time, written, read, sorted: half the bytes is half of all that
-//! (ARCHITECTURE.md). A 5 GB sort has 31 bits of key within a bucket of 32,768 entries: about one pair in four
+//! All entries of a job are touched for the first time, written, read, sorted: half the bytes is half of all that.
+//! A 5 GB sort has 31 bits of key within a bucket of 32,768 entries: about one pair in four
 //! buckets ties. Where key bits tie that are not the whole key, the keys themselves decide ([`super::refine`]).
+//!
+//! Decision: docs/decisions/packed-entries.md.
 
 use super::refine::{Keys, Refiner};
 use super::{CutPoints, Entry};

@@ -8,6 +8,8 @@
 //! Each round fetches every key once, where a comparison sort would fetch them log n times: a key is a miss of the
 //! cache away. A key that ends sorts before all that go on; only equal keys fall back to the position. A few keys, which
 //! stay in the cache once they were fetched, are compared as they are.
+//!
+//! Decision: docs/decisions/whole-keys.md.
 
 use super::Entry;
 use crate::record::shape::padded;

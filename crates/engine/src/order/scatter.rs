@@ -11,6 +11,8 @@
 //! of 131,072 entries, so that a block's megabyte stays in a core's own cache while entries are written all over it;
 //! larger ones take longer (`cargo bench -- scatter`). Within a block, and from block to block, a bucket's entries
 //! stand in input order.
+//!
+//! Decision: docs/decisions/scatter-by-block.md.
 
 use super::packed::{Packed, Packing};
 use super::{Classifier, Entry};

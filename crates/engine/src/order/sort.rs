@@ -11,6 +11,8 @@
 //! With even keys a piece is a handful of entries and the whole costs a third of a comparison sort of the
 //! bucket; with skewed keys step 4 does the work, at n log n. The bucket, read three times and written twice,
 //! is sized to stay in a core's second-level cache.
+//!
+//! Decision: docs/decisions/bucket-sort.md.
 
 use super::packed::Packed;
 

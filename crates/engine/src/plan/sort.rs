@@ -4,6 +4,8 @@
 //!   input ──▶ splits (map tasks)          buckets ──grouped──▶ ranges (reduce tasks) ──▶ parts
 //!             of 4 to 128 MB               about 32,768 entries                          of 256 MB
 //! ```
+//!
+//! Decision: docs/decisions/task-sizes.md.
 
 use std::ops::Range;
 

@@ -8,6 +8,8 @@
 //!
 //! A pass merges so many neighbouring runs into one that the last merge, which writes the output, has room for
 //! all that are left. One spill and one merge is the aim; more only where memory or open files force it.
+//!
+//! Decision: docs/decisions/merge-buffers.md.
 
 use crate::budget::Room;
 use crate::error::{Error, JobOption, Kind, Result};

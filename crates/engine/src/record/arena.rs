@@ -8,10 +8,13 @@
 //!
 //! A record's *position* is its offset here, and the locator of its entry. So positions ascend in input order
 //! over all files, a record is found by one addition, and it is all the same to later stages whether a file is
-//! mapped (no copy, and no fresh memory to touch: ARCHITECTURE.md) or read into huge pages.
+//! mapped (no copy, and no fresh memory to touch) or read into huge pages.
 //!
 //! The rule that must hold: a byte is written by one claim, before `seal`, and read by anybody after it. Claims
 //! are checked against each other; sealing checks that claims and mappings tile the input.
+//!
+//! Decision: docs/decisions/mapped-input.md.
+//! Decision: docs/decisions/address-space.md.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -15,6 +15,8 @@
 //! Folding block after block (the usual way) is a chain of dependent multiplications, which only pays on
 //! long buffers. Source for the reduction: Gopal et al., "Fast CRC Computation for Generic Polynomials Using
 //! PCLMULQDQ", Intel 2009. All polynomials are bit-reflected: bit i of a 64-bit word stands for x^(63-i).
+//!
+//! Decision: docs/decisions/checksum-kernel.md.
 
 /// The kernel for one record length; exists only where the processor has what it needs.
 #[derive(Debug, Clone)]
@@ -201,7 +203,7 @@ mod x86 {
     }
 }
 
-/// 512 bits at once, for records of 64 to 128 bytes: a third of the time (ARCHITECTURE.md).
+/// 512 bits at once, for records of 64 to 128 bytes: a third of the time.
 ///
 /// ```text
 ///   record   | first 64 bytes                  |

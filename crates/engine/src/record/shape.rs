@@ -150,7 +150,7 @@ pub struct Lines {
     pub descending: bool,
 }
 
-/// Pairs of a key and a value, any bytes both, their lengths before them: what tasks with people's own code put
+/// Pairs of a key and a value, any bytes both, their lengths before them: what tasks with user code put
 /// out. They are made in memory, and never looked for in a file that somebody else wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pairs;

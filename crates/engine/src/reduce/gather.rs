@@ -13,7 +13,9 @@
 //! ```
 //!
 //! At 160,000 records a batch, neighbouring visits share lines of the page tables: 65 to 72 ns a record where the
-//! order of keys takes 85 to 105, on a virtual machine with two cores at it (ARCHITECTURE.md).
+//! order of keys takes 85 to 105, on a virtual machine with two cores at it.
+//!
+//! Decision: docs/decisions/gather-by-place.md.
 
 use crate::error::Result;
 use crate::order::packed::{Packed, Packing};

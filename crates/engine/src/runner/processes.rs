@@ -9,6 +9,8 @@
 //! A worker that dies, or whose pulse stands still, takes its attempt along: the attempt is lost, the worker is killed
 //! with its group, and the next attempt has another one. What a lost worker still says cannot arrive, as its pipe is
 //! closed. Tasks with a stream of this process run in this process.
+//!
+//! Decision: docs/decisions/worker-processes.md.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;

@@ -9,6 +9,9 @@
 //! The rules that must hold: that an attempt begins is in the history before it does anything; an attempt's end is in the
 //! history before the driver hears of it, and of the attempts at a task one succeeds there; it is there for good before
 //! anything is given back.
+//!
+//! Decision: docs/decisions/space-given-back.md.
+//! Decision: docs/decisions/runners.md.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -9,6 +9,8 @@
 //! shorter, what has no room for its entry any more is left for the next chunk.
 //!
 //! The rule that must hold: what was scanned ends where a record ends, or a record is open that goes on behind it.
+//!
+//! Decision: docs/decisions/shared-chunk.md.
 
 use crate::error::Result;
 use crate::order::Entry;

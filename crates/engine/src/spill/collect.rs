@@ -1,4 +1,4 @@
-//! The collector: pairs that people's own code puts out, sorted by partition and key, a memory full at a time.
+//! The collector: pairs that user code puts out, sorted by partition and key, a memory full at a time.
 //!
 //! ```text
 //!   append(partition, key, order, value)
@@ -14,6 +14,8 @@
 //! read like all others. Pairs that are equal in all of that stay in the order in which they were appended.
 //!
 //! The rule that must hold: every pair appended is in exactly one run when the collector is finished.
+//!
+//! Decision: docs/decisions/collector-memory.md.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -8,6 +8,8 @@
 //!
 //! A run holds records that were next to each other in the input, in order, equal keys in input order: merging
 //! neighbouring runs, in their order, is a stable sort. Every record read is in exactly one run.
+//!
+//! Decision: docs/decisions/spill-task.md.
 
 mod chunk;
 pub mod collect;

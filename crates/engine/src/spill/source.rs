@@ -1,4 +1,6 @@
 //! Where chunks are filled from: ranges of files, or a stream that is read once.
+//!
+//! Decision: docs/decisions/small-files.md.
 
 use std::collections::VecDeque;
 use std::ops::Range;

@@ -13,6 +13,8 @@
 //! all of it away reads memory from its beginning to its end.
 //!
 //! The rule that must hold: every value added is in exactly one state that was given to the collector.
+//!
+//! Decision: docs/decisions/aggregate-table.md.
 
 use hashbrown::HashTable;
 

@@ -7,6 +7,8 @@
 //! Requests block, whatever the store, and a thread waits for each: 128 threads begin and end in some milliseconds, less
 //! than one far request takes. So retries, faults and stores need to know nothing of it. The rule that must hold: what is
 //! returned does not depend on which request was faster.
+//!
+//! Decision: docs/decisions/far-stores.md.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -1,7 +1,7 @@
 //! Reading and writing local files past the page cache.
 //!
 //! Direct I/O moves whole blocks between the device and aligned memory; it saves the copy and the cache's page
-//! faults, which cost more than the copy (ARCHITECTURE.md). Where a range begins or ends inside a block, that
+//! faults, which cost more than the copy. Where a range begins or ends inside a block, that
 //! edge goes through the cache:
 //!
 //! ```text
@@ -11,6 +11,8 @@
 //! ```
 //!
 //! Where a file system refuses direct I/O everything is buffered, and on shared mounts too (`mounts.rs`).
+//!
+//! Decision: docs/decisions/parts-in-place.md.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};

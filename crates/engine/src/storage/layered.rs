@@ -1,6 +1,8 @@
 //! Two stores as one: what lies below a directory of its own is in memory, everything else is below.
 //!
 //! Runs go to memory first and to disk when that is full: a place like any other (`spill::create_run`).
+//!
+//! Decision: docs/decisions/runs-in-memory.md.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};

@@ -13,6 +13,8 @@
 //! machine has (runs, folders of jobs) is a [`Path`]. The rule that must hold: a location becomes a path only by
 //! [`Location::local`], or to be shown; and what a path of a file system means (the directory that a job was begun in,
 //! links, `..`) is asked of local paths alone.
+//!
+//! Decision: docs/decisions/locations.md.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;

@@ -9,6 +9,8 @@
 //! The local file system and memory (tests) are local disks; object stores and HDFS are outputs; [`stores::Stores`] finds the
 //! store of a location. Data move in whole buffers between a file and memory that the caller owns. Errors carry the
 //! operation and the file; offsets are bytes.
+//!
+//! Decision: docs/decisions/store-traits.md.
 
 pub mod agents;
 pub mod at_once;

@@ -11,6 +11,8 @@
 //!
 //! Ranges of one file are written by tasks of one machine only, so that no page is written by two clients (`shared.rs`). What a reader
 //! elsewhere sees, and when, is the mount's own: docs/guide/places.md.
+//!
+//! Decision: docs/decisions/shared-mounts.md.
 
 use std::fmt;
 use std::path::Path;

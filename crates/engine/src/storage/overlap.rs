@@ -7,6 +7,8 @@
 //!
 //! Only blocking calls and two channels: a device that is busy blocks the thread, not the task, until all
 //! buffers are full. Dropping one end of a channel ends the other side, so that no error leaves a thread behind.
+//!
+//! Decision: docs/decisions/io-threads.md.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -49,7 +49,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
     }
     let mut data = Vec::new();
     let read = file.read_to_end(&mut data);
-    read.map_err(|error| Error::from_io("read a file of one's own", path, &error))?;
+    read.map_err(|error| Error::from_io("read a private file", path, &error))?;
     Ok(data)
 }
 
@@ -66,7 +66,7 @@ fn open(path: &Path) -> Result<(File, Metadata)> {
     Ok((file, found))
 }
 
-const OPERATION: &str = "read a file of one's own";
+const OPERATION: &str = "read a private file";
 
 fn is_ours(found: &Metadata) -> bool {
     found.uid() == processes::user()

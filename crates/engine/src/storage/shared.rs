@@ -8,6 +8,8 @@
 //! A file's version is its length alone: times and inodes differ from client to client. The CRC is in the report, and is
 //! compared where a job is resumed, or a file seems to have been renamed already; else a commit does not read the whole output
 //! once more through one machine.
+//!
+//! Decision: docs/decisions/shared-outputs.md.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -16,6 +16,8 @@
 //! Nothing is seen of a file before it is renamed: names that begin with a dot are input of no job. A folder that was made
 //! for staged files (`.gristmill-staging-new` is in it) and has nothing else counts as not there, and goes with the last
 //! of them. The rules that must hold: only a committer renames; and a file is of the version that its writer closed.
+//!
+//! Decision: docs/decisions/staged-renames.md.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -22,7 +22,7 @@ use crate::sys::descriptors::{self, Wait, wait};
 /// What a pipe takes at once (POSIX: PIPE_BUF is at least 512; 4096 on Linux).
 const PIPE_BYTES: usize = 4096;
 
-/// How long to wait for the other side before looking whether the job was cancelled.
+/// How long to wait for the other side before checking for a cancelled job.
 const WAIT_MS: i32 = 50;
 
 /// Opens a stream to be read. A FIFO has no writer yet, perhaps: [`read_some`] waits.

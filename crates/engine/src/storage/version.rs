@@ -8,6 +8,8 @@
 //!
 //! So a file that a listing found is opened without a request, in any process, and what is known of it has a fixed length.
 //! The rule that must hold: bytes of two versions are never mixed.
+//!
+//! Decision: docs/decisions/object-versions.md.
 
 use std::fmt;
 use std::str::FromStr;

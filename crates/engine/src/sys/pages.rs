@@ -1,6 +1,6 @@
 //! Memory in pages of its own, from the operating system: large, aligned to blocks, in huge pages where there are.
 //!
-//! The first touch of memory can cost more than sorting what lies in it (ARCHITECTURE.md). So engine buffers are
+//! The first touch of memory can cost more than sorting what lies in it (docs/decisions/mapped-input.md). So engine buffers are
 //! few, large and reused.
 
 use std::fmt;

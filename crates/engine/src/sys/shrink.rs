@@ -7,6 +7,8 @@
 //!
 //! The handler only reads atomics and calls `mmap` and `sigaction`, which are safe in a handler. A SIGBUS
 //! elsewhere goes to whoever handled it before.
+//!
+//! Decision: docs/decisions/address-space.md.
 
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;

@@ -14,6 +14,8 @@
 //! ```
 //!
 //! Each uses only what stands below it.
+//!
+//! Decision: docs/decisions/tasks-are-values.md.
 
 mod attempt;
 mod checkpoint;

@@ -2,6 +2,8 @@
 //!
 //! Keys are read in short stretches, since a device gives a block for the price of a record. A far store is asked for
 //! many at once, each such request with all stretches that lie near each other: a reply costs more than the bytes between.
+//!
+//! Decision: docs/decisions/cold-sampling.md.
 
 use std::collections::BTreeMap;
 

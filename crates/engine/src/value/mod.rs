@@ -28,6 +28,8 @@
 //!
 //! Doubles are kept as they are, as the tuple layer does: `-0.0` and `0.0` are two keys, side by side; so is every NaN, those
 //! with a sign below `-inf`, the others above `inf`.
+//!
+//! Decision: docs/decisions/tuple-keys.md.
 
 pub mod columns;
 pub mod decimal;

@@ -1,4 +1,4 @@
-//! Worker processes: people's own code runs in them, never in the driver, since only a process can be killed,
+//! Worker processes: user code runs in them, never in the driver, since only a process can be killed,
 //! measured and survived.
 //!
 //! ```text

@@ -4,6 +4,8 @@
 //! they hold.
 //!
 //! The rule that must hold: a cell is encoded as the object that `to_pylist` makes of it would be.
+//!
+//! Decision: docs/decisions/table-buffers.md.
 
 use std::ops::Range;
 

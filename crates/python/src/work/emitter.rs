@@ -176,7 +176,7 @@ impl Emitter {
         Ok(())
     }
 
-    /// Takes the pairs of a table's rows: its keys and its values as buffers of Arrow. Not together with people's own
+    /// Takes the pairs of a table's rows: its keys and its values as buffers of Arrow. Not together with the user's
     /// partitioners, groups and orders, which want objects.
     fn consume_columns(
         &mut self,

@@ -1,9 +1,11 @@
-//! What worker processes run people's code between: native readers, collectors and groups.
+//! What worker processes run user code between: native readers, collectors and groups.
 //!
 //! ```text
 //!   map      LineReader ──records──▶ map(record) ──pairs──▶ Emitter ──▶ runs
 //!   reduce   runs ──▶ Groups ──key, values──▶ reduce(key, values) ──▶ LineWriter
 //! ```
+//!
+//! Decision: docs/decisions/native-readers.md.
 
 mod batch_values;
 mod columns;

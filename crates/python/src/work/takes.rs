@@ -1,4 +1,4 @@
-//! What values a native aggregate takes from people's code, and how they are written.
+//! What values a native aggregate takes from user code, and how they are written.
 //!
 //! The engine compares encodings, and of what is pickled these say nothing: an aggregate that compares or adds up
 //! takes what has an order, and refuses the rest by its type.

@@ -6,6 +6,8 @@ Names and options come from users: they are JSON in the page, made text by the s
 uPlot draws the charts; it and its licence are in vendor/.
 """
 
+# Decision: docs/decisions/report-charts.md.
+
 import html
 import json
 from collections.abc import Iterable

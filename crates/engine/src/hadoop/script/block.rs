@@ -4,6 +4,8 @@
 //!   a buffer of the output   |key TAB value LF|key LF|key TAB value LF| part of a line
 //!                            |<------------- a block ---------------->|
 //! ```
+//!
+//! Decision: docs/decisions/script-blocks.md.
 
 use memchr::{memchr, memmem};
 

@@ -8,6 +8,8 @@
 //! ```
 //!
 //! A script that is too fast for a rest, or that does not move, is waited for as ever.
+//!
+//! Decision: docs/decisions/script-pace.md.
 
 use std::time::{Duration, Instant};
 

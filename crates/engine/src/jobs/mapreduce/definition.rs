@@ -7,6 +7,8 @@
 //!
 //! The rule that must hold: nothing of it is believed, let alone run, unless the file is this user's alone, its hash is
 //! that of the history, and job, options, Python and the files of its code are what they were.
+//!
+//! Decision: docs/decisions/user-code-resume.md.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,4 +1,6 @@
 //! `terasort` of an input that fits: entries are scattered, records gathered from where they lie.
+//!
+//! Decision: docs/decisions/memory-or-runs.md.
 
 use std::sync::{Arc, Mutex};
 

@@ -6,6 +6,8 @@
 //! ```
 //!
 //! A look-up in an ordered set: a job of a million tasks on ten thousand nodes does not look at all of them each time.
+//!
+//! Decision: docs/decisions/agent-choice.md.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -9,6 +9,8 @@
 //! What begins agents (Ray) tells the driver where they are ([`Cluster`]). An agent that is silent for ten seconds is lost:
 //! what it ran and what it kept is done again on the others. Agents may join while a job runs, and be given no more tasks
 //! (`changes.rs`). Nothing of the job's data goes through the driver.
+//!
+//! Decision: docs/decisions/cluster-agents.md.
 
 pub mod agent;
 mod changes;

@@ -13,6 +13,8 @@
 //! A reply can be lost after the request was done. All requests but two may simply be repeated: an upload that nobody has
 //! the name of is ended by the committer, who asks for uploads by location; and of an upload that is gone when it is to
 //! be completed, the object is asked whether it is what the upload makes.
+//!
+//! Decision: docs/decisions/store-retries.md.
 
 use std::hash::BuildHasher;
 use std::path::{Path, PathBuf};

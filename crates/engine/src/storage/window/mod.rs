@@ -15,6 +15,8 @@
 //! range is asked for twice, and no more ranges than `bytes / RANGE_BYTES` of what is read from front to back, where there
 //! is memory for such. What is read elsewhere is asked of the file. A window that is dropped leaves requests to their end:
 //! their threads hold their memory until then.
+//!
+//! Decision: docs/decisions/read-windows.md.
 
 mod memory;
 

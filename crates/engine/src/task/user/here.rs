@@ -5,6 +5,8 @@
 //!   /home/me/job/words.py         the same, if it is there; else /tmp/gristmill-0/1f0c…/words.py, which came along
 //!   its Python, its environment   the same, if this is that machine; else the node's own
 //! ```
+//!
+//! Decision: docs/decisions/shipped-code.md.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -1,4 +1,4 @@
-//! People's code in worker processes: a task goes there as JSON, and its report or its failure comes back.
+//! User code in worker processes: a task goes there as JSON, and its report or its failure comes back.
 //!
 //! ```text
 //!   UserAttemptSpec ──JSON──▶ a leased worker ──JSON──▶ UserTaskReport

@@ -51,7 +51,7 @@ const BUNDLE: &str = "AWS_CA_BUNDLE";
 /// What a session is called where the user gives no name.
 const SESSION_ELSE: &str = "gristmill";
 
-/// The region that servers of one's own believe to be in.
+/// The region that self-hosted servers believe to be in.
 const REGION_ELSE: &str = "us-east-1";
 
 /// What the environment says of S3.
@@ -78,7 +78,7 @@ impl fmt::Debug for Settings {
 pub(super) struct Site {
     /// Without a slash at its end.
     pub endpoint: String,
-    /// Where the bucket stands; of a server of one's own in the path.
+    /// Where the bucket stands; of a self-hosted server in the path.
     pub addressing: Addressing,
     pub region: String,
     pub credentials: Source,

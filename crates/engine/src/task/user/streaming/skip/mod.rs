@@ -9,6 +9,8 @@
 //! All runs are of one attempt, so that nothing is to be handed from one to the next; Hadoop took an attempt for each.
 //! What is left out is counted as Hadoop counts it, and kept in `_logs/skip/ATTEMPT` of the output, or in the job's own
 //! directory for it, as a sequence file in blocks.
+//!
+//! Decision: docs/decisions/skip-mode.md.
 
 mod records;
 mod search;
