@@ -33,7 +33,7 @@ _numbers = count(1)
 
 
 def new_job_id() -> str:
-    """Return a name for a job: when it begins (UTC), the process, and the how manyth job in it."""
+    """Return a name for a job: when it begins (UTC), the process, and its number in the process."""
     now = time.strftime("%Y%m%d%H%M%S", time.gmtime())
     number = next(_numbers)
     return f"job_{now}_{os.getpid():04}" + (f"_{number}" if number > 1 else "")

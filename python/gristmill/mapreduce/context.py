@@ -53,7 +53,7 @@ class Context:
     kind: str
     """`map` or `reduce`."""
     attempt: int = 0
-    """The how manyth try of the task, from 0."""
+    """The attempt number of the task, starting at 0."""
     partition: int | None = None
     """The partition; `None` in a map."""
     partitions: int = 0

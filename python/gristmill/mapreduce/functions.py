@@ -19,7 +19,7 @@ from gristmill.mapreduce.table_writer import is_batch
 __all__ = ["ContractError", "bound", "name_of", "records_of", "takes_context"]
 
 _SINGLE = (str, bytes, bytearray, dict, tuple)
-"""What can be iterated over, but is one thing in people's minds."""
+"""What can be iterated over, but is one value to a user."""
 
 
 class ContractError(TypeError):

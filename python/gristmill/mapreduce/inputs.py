@@ -101,7 +101,7 @@ def with_files(source: Input, paths: Sequence[str]) -> Input:
     if isinstance(source, Inputs):
         return replace(source, sources=tuple(_replaced(source, paths)))
     if not isinstance(source, Format):
-        raise TypeError(f"cannot read files in the place of {source}: it does not read files.")
+        raise TypeError(f"cannot read files instead of {source}: it does not read files.")
     return source.at(tuple(paths))
 
 

@@ -109,7 +109,7 @@ def _check_map(job: Spec) -> None:
         if not (isinstance(source, Input) and source.batched):
             raise _wrong(
                 f"map_batches takes lines of text, parquet and arrow, and {source} is none of them",
-                "give map= in the place of map_batches=",
+                "give map= instead of map_batches=",
             )
 
 

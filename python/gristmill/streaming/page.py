@@ -26,11 +26,11 @@ jar and compare bytes, counters and exit codes.
     gristmill streaming -files mapper.py,reducer.py -input logs -output counts \\
         -mapper mapper.py -reducer reducer.py -numReduceTasks 4
 
-Exit codes: 0 done, 1 failed, 5 the output exists or the input does not, as Hadoop's; 2 for an
-option that is not known or cannot be honoured (Hadoop: 1), which is named.
+Exit codes are Hadoop's: 0 done, 1 failed, 5 the output exists or the input does not. For an option
+that is not known or cannot be honoured, the exit code is 2 (Hadoop: 1), and the error names it.
 
-Jobs of mrjob run with `gristmill hadoop` where its Hadoop runner calls `hadoop`. It asks for a
-jar of that name, which may be empty:
+For mrjob, use `gristmill hadoop` instead of `hadoop`. Its Hadoop runner asks for a jar of that
+name, which may be empty:
 
     touch hadoop-streaming.jar
     python job.py -r hadoop --hadoop-bin "gristmill hadoop" \\
@@ -39,35 +39,35 @@ jar of that name, which may be empty:
 What is different:
 
 - Equal keys come in the order of the input. Hadoop gives them in no particular order.
-- A mapper that stops reading, and ends with exit code 0, has succeeded, however much input was
-  left. In Hadoop that depends on buffers: with much input left it fails with "Broken pipe".
-- A task that fails is tried again, and when that does not help, the report names file, offset,
-  number of records and the script's last lines, with a command that runs that split alone,
-  from any folder (`--only-split`); of a reducer, or where there is a combiner, `gristmill retry
-  JOB` runs the task again, with what it was given.
-- `gristmill resume last` resumes a job that was killed, from the tasks that are proved done, in
-  the environment it was begun in; if an input or a shipped file changed, it is refused.
-- Numbers in keys are ordered as KeyFieldBasedComparator orders them wherever it agrees with
-  itself; two keys that lack a field are equal here.
+- A mapper that stops reading and ends with exit code 0 has succeeded, however much input is left.
+  In Hadoop that depends on buffers: with much input left it fails with "Broken pipe".
+- A task that fails is tried again. If that does not help, the report names file, offset, number of
+  records and the last lines of the script. It ends with a command that runs that split alone, from
+  any directory (`--only-split`). For a reducer, or with a combiner, `gristmill retry JOB` runs the
+  task again with the same input.
+- `gristmill resume last` resumes a job that was killed, from the tasks that are proved done, in the
+  environment of the job. If an input or a shipped file changed, it is refused.
+- Numbers in keys are ordered as KeyFieldBasedComparator orders them, wherever it agrees with
+  itself. Two keys that lack a field are equal here.
 - Separators of FieldSelectionMapReduce stand for themselves. In Hadoop they are regular
   expressions, where `.` and `|` mean something else.
-- A compressed file is one split: of NLineInputFormat too, which loses lines of it in Hadoop, and of
-  bzip2 too, which Hadoop cuts. StreamXmlRecordReader reads what it holds, where Hadoop looks for
-  the marks in its compressed bytes.
+- A compressed file is one split. This holds for NLineInputFormat, which loses lines of such files
+  in Hadoop, and for bzip2, which Hadoop cuts. StreamXmlRecordReader decompresses the file; Hadoop
+  looks for the marks in its compressed bytes.
 - Separators may be any characters. Hadoop fails at control characters such as `\\x01`: it cannot
-  write them down in its `job.xml`.
-- `-files` may be given more than once. Of any other option that is, the first counts, as in Hadoop.
-- `stream.num.reduce.output.fields`, as Hadoop's manual has it, has the effect that the manual
-  says. In Hadoop itself only `stream.num.reduce.output.key.fields` has.
-- `${name}` in a property stands for another one, as in Hadoop; of Hadoop's own defaults and of what
-  differs from task to task there is none to be had, and such a `${name}` stays as it is.
+  write them to its `job.xml`.
+- `-files` may be given more than once. If any other option is, the first one counts, as in Hadoop.
+- `stream.num.reduce.output.fields` has the effect that Hadoop's manual describes. In Hadoop itself
+  only `stream.num.reduce.output.key.fields` has.
+- `${name}` in a property stands for another property, as in Hadoop. Hadoop's built-in defaults and
+  properties of a single task are not available; such a `${name}` is left as it is.
 - Numbers with a fraction (DoubleValueSum) are printed with the fewest digits that tell them
   apart, as Java does from version 19 on.
-- Scripts see as variables the properties that were set, those in the table below that have a
-  default, and the task's own (`mapreduce_task_id`, `mapreduce_task_attempt_id`,
+- Scripts see properties as variables: those that were set, those in the table below that have a
+  default, and those of the task (`mapreduce_task_id`, `mapreduce_task_attempt_id`,
   `mapreduce_task_partition`, `mapreduce_task_ismap`, `mapreduce_task_output_dir`,
-  `mapreduce_job_id`, `mapreduce_map_input_file`, `..._start`, `..._length`, and their old names),
-  not the hundreds of Hadoop's own defaults.
+  `mapreduce_job_id`, `mapreduce_map_input_file`, `..._start`, `..._length`, and their old names).
+  They do not see the hundreds of Hadoop's own defaults.
 """
 
 
@@ -100,8 +100,8 @@ def page() -> str:
         "",
         "## Properties",
         "",
-        "Set with `-D name=value`. A property that is not here is handed to the scripts,",
-        "and has no other effect; the command says so.",
+        "Set with `-D name=value`. A property that is not here goes to the scripts and",
+        "has no other effect. The command says so.",
         "",
         "| property | names it had | default | what it does here |",
         "|---|---|---|---|",

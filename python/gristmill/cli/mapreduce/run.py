@@ -1,4 +1,4 @@
-"""`gristmill run job.py`: a job of one's own functions, from the file that defines it.
+"""`gristmill run job.py`: a job of your functions, from the file that defines it.
 
 job.py ─▶ Job ─▶ run, with progress and signals ─▶ summary or --json;  on stderr: what failed
              ─▶ --only FILE:OFFSET: one record, mapped in this process
