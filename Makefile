@@ -25,7 +25,7 @@ BENCH := $(TOOLS)/bench
 FRAMEWORKS := $(TOOLS)/frameworks
 
 # Directories are in the list for their time stamps: a file that is gone changes nothing else.
-RUST_SOURCES := $(shell find crates/*/src) $(wildcard crates/*/Cargo.toml) Cargo.toml Cargo.lock
+RUST_SOURCES := $(shell find crates/*/src) $(wildcard crates/*/Cargo.toml crates/*/build.rs) Cargo.toml Cargo.lock
 PYTHON_SOURCES := $(shell find python/gristmill -name __pycache__ -prune -o -name '*.py' -print)
 
 # Where these are set, imports would be compiled again at every start and timings would show it.

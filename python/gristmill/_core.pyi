@@ -5,7 +5,10 @@ from os import PathLike
 from typing import Any, Final, Self, final
 
 __all__ = [
+    "COMMIT",
     "DEBUG_BUILD",
+    "PROFILE",
+    "TARGET",
     "VERSION",
     "Cluster",
     "CompressedReader",
@@ -71,6 +74,15 @@ VERSION: Final[str]
 
 DEBUG_BUILD: Final[bool]
 """Whether this is an unoptimised build, which no measurement should be taken with."""
+
+COMMIT: Final[str]
+"""The commit that was built, with `+changes` if its sources differ; empty where it is not known."""
+
+PROFILE: Final[str]
+"""The profile of the build: release or debug."""
+
+TARGET: Final[str]
+"""The platform that it was built for, as Rust names it."""
 
 @final
 class Cluster:

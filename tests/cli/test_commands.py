@@ -86,11 +86,24 @@ def test_help_of_the_demo() -> None:
 def test_help_of_all() -> None:
     shown = run("--help").stdout
     for name in [*commands(), "demo"]:
-        assert re.search(rf"^  {name} +\S", shown, re.MULTILINE), name
+        assert re.search(rf"^(?:[A-Z][a-zS ]+|) +(?:\w+ )*{name} .*\S", shown, re.MULTILINE), name
 
 
 def test_version() -> None:
     assert run("--version").stdout == f"gristmill {__version__}\n"
+
+
+def test_what_was_built() -> None:
+    built = json.loads(run("--version", "--json").stdout)
+    assert built["version"] == __version__
+    assert built["profile"] in ("release", "debug")
+    assert built["commit"] is None or re.fullmatch(r"[0-9a-f]{40}(\+changes)?", built["commit"])
+    assert built["features"] == ["hdfs", "http", "objects", "s3"]
+    assert json.loads(run("--json", "--version").stdout) == built
+
+
+def test_json_alone_is_refused() -> None:
+    assert "put --json after the command" in run("--json", "sort", status=2).stderr
 
 
 def test_as_a_module() -> None:

@@ -3,19 +3,34 @@
 import re
 from functools import cache
 
+import click
 import pytest
 
+from gristmill.cli.overview import ROWS
+from gristmill.cli.program import the_program
 from gristmill.options import commands
 
 from .harness import run
 
+PROGRAM = the_program()
+CONTEXT = click.Context(PROGRAM)
 PAGES = [
     "",
     *commands(),
     "explain",
     *(f"explain {command.name}" for command in commands().values() if command.explained),
     *("run", "check", "streaming", "hadoop"),
-    *("jobs", "jobs show", "jobs watch", "jobs prune", "report", "retry", "doctor", "demo"),
+    *(
+        "jobs",
+        "jobs show",
+        "jobs watch",
+        "jobs prune",
+        "report",
+        "retry",
+        "doctor",
+        "demo",
+        "completion",
+    ),
 ]
 
 # Metavars and usage lines of things that may be given several times.
@@ -35,10 +50,24 @@ def page(command: str) -> str:
 
 
 def test_every_command_has_a_page() -> None:
-    for of in ("", "explain", "jobs"):
+    assert set(PROGRAM.list_commands(CONTEXT)) <= set(PAGES)
+    for of in ("explain", "jobs"):
         listed = page(of).partition("Commands:\n")[2].partition("\n\n")[0]
         for name in re.findall(r"(?m)^  ([a-z]+) ", listed):
             assert f"{of} {name}".strip() in PAGES
+
+
+def test_the_first_screen_fits() -> None:
+    shown = page("").splitlines()
+    assert len(shown) < 24  # and a line for the prompt
+    words = {word for line in shown for word in line.split()}
+    assert set(PROGRAM.list_commands(CONTEXT)) <= words
+
+
+def test_every_command_has_its_line_on_the_first_screen() -> None:
+    rows = [name for row in ROWS for name in row.names]
+    assert len(rows) == len(set(rows))
+    assert set(PROGRAM.list_commands(CONTEXT)) <= set(rows), "add a row to cli/overview.py"
 
 
 @pytest.mark.parametrize("command", PAGES)

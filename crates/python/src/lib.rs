@@ -63,4 +63,16 @@ mod _core {
     /// Whether this is an unoptimised build, which no measurement should be taken with.
     #[pymodule_export]
     const DEBUG_BUILD: bool = cfg!(debug_assertions);
+
+    /// The commit that was built, with `+changes` if its sources differ; empty where it is not known.
+    #[pymodule_export]
+    const COMMIT: &str = env!("GRISTMILL_COMMIT");
+
+    /// The profile of the build: release or debug.
+    #[pymodule_export]
+    const PROFILE: &str = env!("GRISTMILL_PROFILE");
+
+    /// The platform that it was built for, as Rust names it.
+    #[pymodule_export]
+    const TARGET: &str = env!("GRISTMILL_TARGET");
 }

@@ -9,17 +9,30 @@ says, in one place for the command line and the Python functions.
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import chain
-from typing import Any, cast
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from gristmill.cli.runner import run_command
 from gristmill.options import HISTORY, Command, Option
 
-__all__ = ["JSON", "JobCommand", "command_of", "count", "help_options", "with_options"]
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+__all__ = [
+    "JSON",
+    "JobCommand",
+    "command_of",
+    "count",
+    "files",
+    "help_options",
+    "job_ids",
+    "with_options",
+]
 
 _Callback = Callable[..., int]
+_Completer = Callable[[click.Context, click.Parameter, str], "list[CompletionItem[str]]"]
 
 _METAVARS = {
     "count": "N",
@@ -127,6 +140,7 @@ def _parameter(option: Option) -> click.Parameter:
             required=not option.default,
             metavar=_argument_metavar(option),
             type=str,
+            shell_complete=_completer_of(option),
         )
     names, attributes = _named(option)
     return click.Option(names, **attributes)
@@ -143,7 +157,36 @@ def _named(option: Option) -> tuple[list[str], dict[str, Any]]:
         "metavar": _METAVARS.get(option.kind),
         "envvar": option.environment or None,
         "help": f"{option.help}  [default: {option.default}]{environment}",
+        "shell_complete": _completer_of(option),
     }
+
+
+def files(_: click.Context, __: click.Parameter, incomplete: str) -> list["CompletionItem[str]"]:
+    """Let the shell complete the name of a file."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(incomplete, type="file")]
+
+
+def job_ids(_: click.Context, __: click.Parameter, incomplete: str) -> list["CompletionItem[str]"]:
+    """Complete the name of a job: the latest first, and `last`."""
+    from click.shell_completion import CompletionItem
+
+    from gristmill.history.home import newest_first
+
+    names = ["last", *(folder.name for folder in islice(newest_first(), _JOBS_MAX))]
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+_JOBS_MAX = 50
+"""Names of jobs that a shell is told."""
+
+
+def _completer_of(option: Option) -> "_Completer | None":
+    """What completes an option's value; `None` leaves it to the type."""
+    if option.kind in ("path", "paths", "path_list"):
+        return files
+    return job_ids if option.name == "job_id" else None
 
 
 def with_options(options: Sequence[Option]) -> Callable[[_Callback], _Callback]:

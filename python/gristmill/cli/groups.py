@@ -43,7 +43,7 @@ class CommandGroup(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Take the command line apart; without a command the help is what is wanted."""
-        if not args and not self.invoke_without_command:
+        if not args and not self.invoke_without_command and not ctx.resilient_parsing:
             raise HelpWanted(ctx)
         with told_of(ctx):
             return super().parse_args(ctx, args)

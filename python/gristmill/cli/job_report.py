@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from gristmill.cli.failures import DONE
+from gristmill.cli.generated import job_ids
 from gristmill.cli.groups import PlainCommand
 from gristmill.cli.jobs import failing
 from gristmill.history import find_job, load
@@ -14,7 +15,7 @@ __all__ = ["report"]
 
 
 @click.command(cls=PlainCommand)
-@click.argument("job_id", metavar="ID")
+@click.argument("job_id", metavar="ID", shell_complete=job_ids)
 @click.option(
     "-o",
     "--output",

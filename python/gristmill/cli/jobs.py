@@ -22,7 +22,7 @@ import click
 
 from gristmill import _core
 from gristmill.cli.failures import DONE, FAILED, fail
-from gristmill.cli.generated import count
+from gristmill.cli.generated import count, job_ids
 from gristmill.cli.groups import CommandGroup
 from gristmill.cli.node_lines import node_lines
 from gristmill.history import Follower, JobHistory, find_job, job_folders, load
@@ -45,7 +45,7 @@ _DAY_S = 86_400
 _MOST_INPUTS = 5
 
 JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-ID = click.argument("job_id", metavar="ID")
+ID = click.argument("job_id", metavar="ID", shell_complete=job_ids)
 
 
 def _days(value: str | float) -> float:

@@ -3,6 +3,7 @@
 Imports come after the first line of `main`, so that Ctrl-C during them is no traceback either.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -17,9 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         signals.install()
         try:
-            from gristmill.cli.program import run
-
-            code = run(sys.argv[1:] if arguments is None else arguments)
+            code = _run(sys.argv[1:] if arguments is None else arguments)
             if code == failures.DONE:  # else it has been said what failed, which is enough
                 console.flush()
         except BaseException as error:  # noqa: BLE001 - the edge: what gets here ends as a paragraph
@@ -31,3 +30,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return code
     except KeyboardInterrupt:  # before `install`
         return 130
+
+
+def _run(arguments: Sequence[str]) -> int:
+    instruction = os.environ.get("_GRISTMILL_COMPLETE")
+    if instruction and not arguments:  # a shell asks what could stand where its cursor is
+        from gristmill.cli.completion import answer
+
+        return answer(instruction)
+    from gristmill.cli.program import run
+
+    return run(arguments)

@@ -1,26 +1,29 @@
 """The program as click sees it: its options, and its commands, each made when it is asked for."""
 
 from collections.abc import Sequence
+from functools import partial
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 import click
 
 from gristmill import __version__
-from gristmill.cli.failures import DONE
+from gristmill.cli.failures import DONE, Refused
 from gristmill.cli.groups import CommandGroup
+from gristmill.names import to_json
+from gristmill.terminal import console
 
-__all__ = ["run"]
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+__all__ = ["Program", "run", "the_program"]
 
 _ABOUT = "Sort, group and count data that is bigger than memory."
-_EXAMPLE = """\b
-Begin with:
-  gristmill demo                      make, sort and prove a gigabyte here
-  gristmill sort big.txt -o done.txt  sort lines
-  gristmill terasort data/ sorted/    sort 100-byte records
-  gristmill run job.py                run MapReduce of your own functions
-  gristmill terasort --help           what else it can do"""
-
-
+_OPTIONS = """\
+For more: gristmill COMMAND --help.   What was built: gristmill --version --json
+"""
+_WITH_VERSION = "With --version: print one JSON object."
+_ANY_LENGTH = 1000
 _OURS = {
     "run": "mapreduce.run",
     "check": "mapreduce.check",
@@ -32,8 +35,9 @@ _OURS = {
     "report": "job_report",
     "doctor": "doctor.command",
     "demo": "demo.command",
+    "completion": "completion",
 }
-"""Commands that are not the engine's, in the order of the help: the module of each."""
+"""Commands that are not the engine's: the module of each. Their place in the help: overview.py."""
 
 
 class Program(CommandGroup):
@@ -55,24 +59,85 @@ class Program(CommandGroup):
         found = commands().get(cmd_name)
         return None if found is None else command_of(found)
 
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write all commands, by what people want to do: one screen."""
+        from gristmill.cli.overview import overview
+
+        lines = overview(self.list_commands(ctx), partial(self._short_help, ctx))
+        formatter.write(f"Usage: {ctx.command_path} [OPTIONS] COMMAND [ARGS]...\n\n{_ABOUT}\n\n")
+        formatter.write("".join(f"{line}\n" for line in lines))
+        formatter.write(f"\n{_OPTIONS}")
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list["CompletionItem[str]"]:
+        """Return the commands that begin so; none is imported for it."""
+        from click.shell_completion import CompletionItem
+
+        from gristmill.cli.overview import summary_of
+
+        options = ("--help", "--version") if incomplete.startswith("-") else ()
+        names = [*options, *self.list_commands(ctx)]
+        return [
+            CompletionItem(name, help=summary_of(name) or None)
+            for name in names
+            if name.startswith(incomplete)
+        ]
+
+    def _short_help(self, ctx: click.Context, name: str) -> str:
+        command = self.get_command(ctx, name)
+        return "" if command is None else command.get_short_help_str(_ANY_LENGTH).rstrip(".")
+
 
 def run(arguments: Sequence[str]) -> int:
     """Run a command line; returns its exit code.
 
     Not `Program.main`, which has its own ideas of how a program ends.
     """
-    program = _program()
+    program = the_program()
     with program.make_context("gristmill", list(arguments)) as context:
         code = program.invoke(context)
     return code if isinstance(code, int) else DONE
 
 
-def _program() -> Program:
-    program = Program(
+def the_program() -> Program:
+    """Return the program, with its own options.
+
+    Example:
+        >>> the_program().name
+        'gristmill'
+    """
+    return Program(
         name="gristmill",
         help=_ABOUT,
-        epilog=_EXAMPLE,
         context_settings={"help_option_names": ["-h", "--help"]},
+        params=[
+            click.Option(["--json"], is_flag=True, is_eager=True, help=_WITH_VERSION),
+            click.Option(
+                ["--version"],
+                is_flag=True,
+                expose_value=False,
+                callback=_version,
+                help="Print the version and exit; with --json what was built, and how.",
+            ),
+        ],
+        callback=_nothing,
     )
-    version = click.version_option(__version__, message="gristmill %(version)s")
-    return version(program)
+
+
+def _nothing(*, json: bool) -> None:
+    """Before a command there is nothing to do."""
+
+
+def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    as_json = bool(ctx.params.get("json"))
+    if ctx.resilient_parsing:
+        return
+    if wanted:
+        if as_json:
+            from gristmill.cli.version import build
+
+            console.put(to_json(build()))
+        else:
+            console.say(f"gristmill {__version__}")
+        ctx.exit()
+    if as_json:
+        raise Refused("--json belongs to a command or to --version", "put --json after the command")

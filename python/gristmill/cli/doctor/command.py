@@ -7,7 +7,7 @@ import click
 from gristmill import _core
 from gristmill.cli.doctor.verdicts import Check
 from gristmill.cli.failures import DONE, FAILED, Refused
-from gristmill.cli.generated import JobCommand
+from gristmill.cli.generated import JobCommand, files
 from gristmill.cluster import examining
 from gristmill.cluster.examining import Asked
 from gristmill.names import to_json
@@ -75,7 +75,9 @@ doctor = JobCommand(
     " writes are removed at the end. The exit code is 1 if something is wrong.",
     short_help="Check whether jobs can run here, or on a Ray cluster, and say what to do",
     params=[
-        click.Argument(["paths"], nargs=-1, required=False, metavar="[PATH]...", type=str),
+        click.Argument(
+            ["paths"], nargs=-1, required=False, metavar="[PATH]...", type=str, shell_complete=files
+        ),
         click.Option(
             ["--on"],
             type=click.Choice(["local", "ray"]),

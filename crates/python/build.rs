@@ -1,0 +1,58 @@
+//! What `gristmill --version --json` says of the build: the commit and the profile.
+//!
+//! ```text
+//!   GRISTMILL_COMMIT, if it is set    (`make dist`, and packagers without a repository)
+//!   else `git rev-parse HEAD`, with `+changes` where the sources of the engine differ from it
+//!   else nothing: a source distribution has no repository, and git may be missing
+//! ```
+//!
+//! A build without the variable depends on `logs/HEAD` of the repository: cargo asks again after each commit.
+
+use std::path::Path;
+use std::process::Command;
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-env-changed=GRISTMILL_COMMIT");
+    let commit = std::env::var("GRISTMILL_COMMIT")
+        .ok()
+        .or_else(commit_of_repository)
+        .unwrap_or_default();
+    println!("cargo::rustc-env=GRISTMILL_COMMIT={}", commit.trim());
+    for (variable, from) in [
+        ("GRISTMILL_PROFILE", "PROFILE"),
+        ("GRISTMILL_TARGET", "TARGET"),
+    ] {
+        let value = std::env::var(from).unwrap_or_default();
+        println!("cargo::rustc-env={variable}={value}");
+    }
+}
+
+/// The commit of the repository that these sources stand in.
+fn commit_of_repository() -> Option<String> {
+    // A source distribution that lies in another project's repository must not take that one's commit.
+    let prefix = git(&["rev-parse", "--show-prefix"])?;
+    if prefix.trim_end_matches('/') != "crates/python" {
+        return None;
+    }
+    let log = git(&["rev-parse", "--git-path", "logs/HEAD"])?;
+    if Path::new(&log).exists() {
+        println!("cargo::rerun-if-changed={log}");
+    }
+    let commit = git(&["rev-parse", "HEAD"])?;
+    let changed = git(&[
+        "status",
+        "--porcelain",
+        "--",
+        "../../crates",
+        "../../Cargo.lock",
+    ])?;
+    let suffix = if changed.is_empty() { "" } else { "+changes" };
+    Some(format!("{commit}{suffix}"))
+}
+
+fn git(arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git").args(arguments).output().ok()?;
+    let printed = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| printed.trim().to_owned())
+}
