@@ -35,7 +35,7 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build demo test test-nfs test-servers check format check-rust check-python check-deps bench bench-all bench-floor bench-external audit figures lock clean
+.PHONY: help build demo test test-nfs test-servers check format check-rust check-python check-deps format reference docs dist bench bench-all bench-floor bench-external audit figures lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,14 +76,19 @@ check-python: build $(VENV)/.develop
 check-deps: $(DENY)
 	$(DENY) --locked check licenses bans sources
 
-format: build $(VENV)/.develop ## format Rust and Python, fix what the linters can fix, make the stub of the functions
+format: build $(VENV)/.develop ## format Rust and Python, fix what the linters can fix, make stubs, manual pages, reference
 	cargo fmt --all
 	$(BIN)/python -c "from gristmill.functions import stub; print(stub(), end='')" > functions.pyi.new
 	mv functions.pyi.new python/gristmill/functions.pyi
 	$(BIN)/python -c "from gristmill.mapreduce.run_options import typed_module as made; print(made(), end='')" > typed.py.new
 	mv typed.py.new python/gristmill/mapreduce/typed.py
+	$(BIN)/python tools/manual.py
+	$(MAKE) --no-print-directory reference
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+reference: build ## make docs/reference from the tables of options, errors, counters
+	cd tools && ../$(BIN)/python -m reference
 
 bench: build $(BENCH)/.installed ## against other programs: 25 minutes; again, to go on (drops the page cache: root)
 	$(BIN)/python benchmarks/compare.py --peers $(BENCH)/bin/python

@@ -54,9 +54,9 @@ pub enum Kind {
     Disorder,
     /// The job was cancelled.
     Cancelled,
-    /// Whoever read the output has gone away.
+    /// The reader of the output has gone away.
     ReaderGone,
-    /// The user's own code failed: it raised an exception, crashed or hung.
+    /// User code failed: it raised an exception, crashed or hung.
     UserCode,
     /// The job's output could not be proved equal to its input.
     Proof,

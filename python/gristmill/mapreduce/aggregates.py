@@ -43,7 +43,7 @@ class Aggregate:
     spec: str
     """What the engine calls it; JSON."""
     skip_none: bool = False
-    """Whether `None` is no value for it."""
+    """Whether `None` does not count as a value."""
 
     def __repr__(self) -> str:
         return f"gm.{self.name}({'skip_none=True' if self.skip_none else ''})"
@@ -113,10 +113,10 @@ def top(n: int, *, skip_none: bool = False) -> Aggregate:
 
     Args:
         n: How many, from 1 on.
-        skip_none: Whether `None` is no value.
+        skip_none: Whether `None` does not count as a value.
 
     Raises:
-        TypeError: `n` is no whole number.
+        TypeError: `n` is not a whole number.
         ValueError: `n` is less than 1.
 
     Example:
@@ -154,7 +154,7 @@ def quantiles(ranks: Iterable[float], *, skip_none: bool = False) -> Aggregate:
 
     Args:
         ranks: Which, each from 0 to 1: 0.5 is the median.
-        skip_none: Whether `None` is no value; of no values each quantile is `None`.
+        skip_none: Whether `None` does not count as a value; of no values each quantile is `None`.
 
     Raises:
         TypeError: They are not numbers, or not a list of them.

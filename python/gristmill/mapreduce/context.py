@@ -112,7 +112,7 @@ class Context:
 
     @property
     def input_file(self) -> str:
-        """The file that is read; empty where the input is no file, and in a reduce."""
+        """The file that is read; empty where the input is not a file, and in a reduce."""
         return self.place()[0]
 
     @property

@@ -191,7 +191,7 @@ def text(
         lines: How many lines are a record; more than one make it a list.
         whole: Make each file a record: a tuple of its path and its content.
         encoding: Of the input; `None` gives bytes.
-        errors: What to do with bytes that are no text, as for `bytes.decode`.
+        errors: What to do with bytes that are not text, as for `bytes.decode`.
         strip_cr: Take a carriage return before the line's end away, too.
         codec: How the output is compressed: `gzip`, `bzip2`, `zstd`, `lz4`, `xz` or `snappy`.
         tag: A name for the input, which `context.tag` is, where a job has several inputs.

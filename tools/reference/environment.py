@@ -1,0 +1,71 @@
+"""environment.md: the variables that Gristmill reads."""
+
+from gristmill.options import commands
+from reference.markdown import code, document, plain, table
+
+__all__ = ["OF_OTHERS", "OURS", "page"]
+
+OURS = {
+    "GRISTMILL_HOME": "The directory of histories, in its folder `jobs`; by default "
+    "`~/.local/share/gristmill` (`$XDG_DATA_HOME/gristmill` where that is set).",
+}
+"""Variables of ours that are not defaults of options."""
+
+OF_OTHERS = {
+    "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN": "Credentials for S3.",
+    "AWS_PROFILE, AWS_DEFAULT_PROFILE": "The profile in AWS's files.",
+    "AWS_REGION, AWS_DEFAULT_REGION": "The region.",
+    "AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL": "An S3 server of your own.",
+    "AWS_ENDPOINT_URL_STS": "Another STS.",
+    "AWS_CA_BUNDLE": "Certificates to trust for S3 and STS: a PEM file.",
+    "AWS_SHARED_CREDENTIALS_FILE, AWS_CONFIG_FILE": "AWS's files, where they are elsewhere.",
+    "AWS_WEB_IDENTITY_TOKEN_FILE, AWS_ROLE_ARN, AWS_ROLE_SESSION_NAME": "A web identity.",
+    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI, AWS_CONTAINER_CREDENTIALS_FULL_URI, "
+    "AWS_CONTAINER_AUTHORIZATION_TOKEN, AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": "The container's "
+    "credentials.",
+    "AWS_EC2_METADATA_DISABLED, AWS_EC2_METADATA_SERVICE_ENDPOINT": "The machine's credentials.",
+    "HADOOP_CONF_DIR, HADOOP_HOME": "Where `core-site.xml` and `hdfs-site.xml` are.",
+    "HADOOP_USER_NAME": "As whom HDFS is asked, without Kerberos.",
+    "KRB5_CLIENT_KTNAME": "A keytab for HDFS with Kerberos.",
+    "RAY_ADDRESS": "The Ray cluster of `--on ray`; by default the one of this machine.",
+    "RAY_USE_TLS, RAY_TLS_SERVER_CERT, RAY_TLS_SERVER_KEY, RAY_TLS_CA_CERT": "Ray's own TLS; with "
+    "it, agents speak TLS among each other, too.",
+    "SSL_CERT_FILE": "Certificates to trust for HTTPS, in place of the system's.",
+    "TMPDIR": "Where small temporary files go, and runs on nodes of a cluster.",
+    "NO_COLOR, TERM": "Without colours on a terminal; with TERM=dumb without progress bars, too.",
+    "COLUMNS": "The width of help and of tables, where it is not the terminal's.",
+}
+"""Variables that other programs know, too."""
+
+_INTRODUCTION = """\
+An option on the command line comes before its variable. An error that comes from a variable names
+the variable."""
+
+
+def page() -> str:
+    """Return the page."""
+    defaults: dict[str, tuple[str, str]] = {}
+    for command in commands().values():
+        for option in command.options:
+            if option.environment:
+                defaults[option.environment] = (f"--{option.dashed}", option.help)
+    ours = {
+        **{name: f"The default of `{option}`. {text}" for name, (option, text) in defaults.items()},
+        **OURS,
+    }
+    return document(
+        "Environment",
+        _INTRODUCTION,
+        "## Gristmill's own",
+        _table(ours),
+        "## Those of others",
+        _table(OF_OTHERS),
+        "How S3's are used is in [where data live](../guide/places.md).",
+    )
+
+
+def _table(rows: dict[str, str]) -> str:
+    return table(
+        ["variable", "what it does"],
+        [[", ".join(map(code, names.split(", "))), plain(text)] for names, text in rows.items()],
+    )

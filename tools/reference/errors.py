@@ -1,0 +1,60 @@
+"""errors.md: exit codes, the kinds of errors, and the exceptions of Python."""
+
+import re
+
+from reference import TOP
+from reference.markdown import code, document, plain, table
+
+__all__ = ["kinds", "page"]
+
+_EXIT_CODES = [
+    ["0", "The job did what it was asked. (`sort -c`: the input is in order.)"],
+    ["1", "The job failed, or a check found something: the error says what."],
+    ["2", "The command line is wrong; nothing was done."],
+    ["5", "`gristmill streaming`: the output exists, or the input does not, as in Hadoop."],
+    ["130, 143", "Ctrl-C or a signal ended the job; it leaves nothing behind that looks whole."],
+]
+
+_INTRODUCTION = """\
+An error is one paragraph on standard error: what the job could not do, where (file, offset,
+record), and what to do. Programs look at its kind, which is stable, and not at its words: `--json`
+prints it as `error.kind`, and in Python `gm.report_of(error).error.kind` is the same."""
+
+_EXCEPTION = re.compile(r"((?:Kind::\w+[\s|]*)+)=>\s*\{?\s*Py(\w+)::new_err")
+
+
+def page() -> str:
+    """Return the page."""
+    raised = _exceptions()
+    rows = [[code(name), plain(text), code(raised[variant])] for variant, name, text in kinds()]
+    return document(
+        "Errors and exit codes",
+        _INTRODUCTION,
+        "## Exit codes",
+        table(["code", "meaning"], _EXIT_CODES),
+        "## Kinds",
+        table(["kind", "what went wrong", "in Python"], rows),
+        "How a failed job of your own functions is found and mended: "
+        "[when it fails](../guide/when-it-fails.md).",
+    )
+
+
+def kinds() -> list[tuple[str, str, str]]:
+    """Return the variant, the name and the meaning of each kind, from the engine's own text."""
+    source = (TOP / "crates/engine/src/error.rs").read_text(encoding="utf-8")
+    body = source.partition("pub enum Kind {")[2].partition("\n}")[0]
+    names = dict(re.findall(r'Kind::(\w+) => "(\w+)"', source))
+    found = re.findall(r"((?:\s*///[^\n]*\n)+)\s*(\w+),", body)
+    return [
+        (variant, names[variant], " ".join(re.sub(r"\s*///", " ", text).split()))
+        for text, variant in found
+    ]
+
+
+def _exceptions() -> dict[str, str]:
+    source = (TOP / "crates/python/src/error.rs").read_text(encoding="utf-8")
+    return {
+        variant: exception
+        for variants, exception in _EXCEPTION.findall(source)
+        for variant in re.findall(r"Kind::(\w+)", variants)
+    }
