@@ -90,6 +90,9 @@ format: build $(VENV)/.develop ## format Rust and Python, fix what the linters c
 reference: build ## make docs/reference from the tables of options, errors, counters
 	cd tools && ../$(BIN)/python -m reference
 
+docs: $(VENV)/.develop ## build the documentation site into target/site: open target/site/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 bench: build $(BENCH)/.installed ## against other programs: 25 minutes; again, to go on (drops the page cache: root)
 	$(BIN)/python benchmarks/compare.py --peers $(BENCH)/bin/python
 

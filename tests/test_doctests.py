@@ -2,7 +2,8 @@
 
 A page of the guide runs from its top to its end, in a folder of its own: blocks of `python` share
 their names, lines of `console` that begin with `$` are commands, and what they print is what
-follows, in the same block or in one of `text`; `...` stands for anything.
+follows, in the same block or in one of `text`; `...` stands for anything. A block with a `title`
+is the file of that name. What is indented does not run: it is other programs', or takes a cluster.
 """
 
 import doctest
@@ -44,8 +45,14 @@ def test_the_public_functions_have_examples() -> None:
 # --- the guide ---
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted((ROOT / "docs/guide").glob("*.md"))
-_BLOCK = re.compile(r"^```(python|console|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PAGES = sorted(
+    path
+    for pattern in ("guide/*.md", "from-*.md", "index.md", "tutorial.md")
+    for path in (ROOT / "docs").glob(pattern)
+)
+_BLOCK = re.compile(
+    r"^```(python|console|text)(?: title=\"([\w.]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL
+)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -63,11 +70,13 @@ def test_a_page_of_the_guide(
     blocks = _BLOCK.findall(text)
     assert len(blocks) == text.count("\n```") // 2, "a block of another language"
     if blocks:
-        (tmp_path / "job.py").write_text(blocks[0][1].split("result =")[0])
+        (tmp_path / "job.py").write_text(blocks[0][2].split("result =")[0])
     names: dict[str, object] = {"__name__": "guide"}
     printed = ""
-    for language, block in blocks:
-        if language == "text":
+    for language, title, block in blocks:
+        if title:
+            (tmp_path / title).write_text(block)
+        elif language == "text":
             assert_like(block, printed)
         elif language == "python":
             exec(compile(block, f"<{page.name}>", "exec"), names)
