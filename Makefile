@@ -93,6 +93,19 @@ reference: build ## make docs/reference from the tables of options, errors, coun
 docs: $(VENV)/.develop ## build the documentation site into target/site: open target/site/index.html
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
+dist: $(VENV)/.build ## build a wheel and a source distribution into dist/, install both, run the demo (10 to 20 minutes)
+	rm -rf dist
+	$(REPRODUCIBLE) $(BIN)/maturin build --release --locked --strip --out dist
+	$(REPRODUCIBLE) $(BIN)/maturin sdist --out dist
+	$(BIN)/python tools/dist.py $(if $(DIST_WHEEL_ONLY),,--source)
+
+# Twice the same bytes: times are those of the commit, paths are those of no machine. A target folder of its own, since
+# other flags would compile all anew; DIST_WHEEL_ONLY=1 does not compile the source distribution.
+REPRODUCIBLE = env -u CARGO_INCREMENTAL CARGO_TARGET_DIR=$(CURDIR)/target/dist \
+	GRISTMILL_COMMIT=$(shell git rev-parse HEAD 2>/dev/null) \
+	SOURCE_DATE_EPOCH=$(or $(shell git log -1 --format=%ct 2>/dev/null),315532800) \
+	RUSTFLAGS="--remap-path-prefix=$(CURDIR)=/gristmill --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo"
+
 bench: build $(BENCH)/.installed ## against other programs: 25 minutes; again, to go on (drops the page cache: root)
 	$(BIN)/python benchmarks/compare.py --peers $(BENCH)/bin/python
 
@@ -112,13 +125,16 @@ figures: $(VENV)/.develop ## count code lines, comments, circles of files; `tool
 	$(BIN)/python tools/figures.py
 
 audit: $(DENY) ## check the crates against the advisory database (fetches it by git)
-	$(DENY) --locked check advisories
+	@$(DENY) fetch db 2>/dev/null || { echo "not audited: the advisory database cannot be had here (it is a git" \
+		"repository; cargo-deny says why: $(DENY) fetch db)" >&2; exit 1; }
+	$(DENY) --locked check --disable-fetch advisories
 
 # The Rust lock is Cargo.lock. For Python it is requirements/*.txt rather than a uv.lock, which pins the
 # address of every file: behind a mirror that lock does not install, or gets rewritten. A requirements
 # file pins versions and hashes, and pip takes the files from whatever index the user has set.
 lock: $(UV) ## bring the lock files up to date with the manifests (LOCK_FLAGS=--upgrade: newer Python packages)
 	cargo update --workspace
+	$(PYTHON) tools/licences.py
 	$(UV_COMPILE) --group build --output-file requirements/build.txt
 	$(UV_COMPILE) --group develop --constraint requirements/build.txt --output-file requirements/develop.txt
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
