@@ -102,7 +102,6 @@ dist: $(VENV)/.build ## build a wheel and a source distribution into dist/, inst
 # Twice the same bytes: times are those of the commit, paths are those of no machine. A target folder of its own, since
 # other flags would compile all anew; DIST_WHEEL_ONLY=1 does not compile the source distribution.
 REPRODUCIBLE = env -u CARGO_INCREMENTAL CARGO_TARGET_DIR=$(CURDIR)/target/dist \
-	GRISTMILL_COMMIT=$(shell git rev-parse HEAD 2>/dev/null) \
 	SOURCE_DATE_EPOCH=$(or $(shell git log -1 --format=%ct 2>/dev/null),315532800) \
 	RUSTFLAGS="--remap-path-prefix=$(CURDIR)=/gristmill --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo"
 

@@ -1,4 +1,4 @@
-"""Tries what `make dist` has built as a user would: installs it into fresh venvs, and runs the demo.
+"""Tries what `make dist` has built as a user would: in fresh venvs, with the demo.
 
     python tools/dist.py                 dist/*.whl: contents, size, platform; installed, demo
     python tools/dist.py --source        dist/*.tar.gz, too: it is compiled, which takes minutes

@@ -1,7 +1,7 @@
 //! What `gristmill --version --json` says of the build: the commit and the profile.
 //!
 //! ```text
-//!   GRISTMILL_COMMIT, if it is set    (`make dist`, and packagers without a repository)
+//!   GRISTMILL_COMMIT, if it is set    (packagers, who have no repository)
 //!   else `git rev-parse HEAD`, with `+changes` where the sources of the engine differ from it
 //!   else nothing: a source distribution has no repository, and git may be missing
 //! ```
