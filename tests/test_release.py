@@ -1,4 +1,4 @@
-"""What a release carries: the licences of all that is linked, and packages that say what is missing."""
+"""What a release carries: the licences of all that is linked; packages that lack them are found."""
 
 import doctest
 import importlib
