@@ -67,7 +67,8 @@ def pages(site: Path) -> dict[Path, Page]:
 def test_every_page_is_there(site: Path) -> None:
     for path in (TOP / "docs").rglob("*.md"):
         page = path.relative_to(TOP / "docs").with_suffix(".html")
-        assert (site / page).exists(), page
+        name = "index.html" if path.name == "README.md" else page.name
+        assert (site / page).with_name(name).exists(), page
 
 
 def test_every_page_is_in_the_navigation() -> None:

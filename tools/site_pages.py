@@ -15,7 +15,7 @@ SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Coming from", ("from-gnu-sort.md", "from-hadoop.md", "from-spark.md", "from-pandas.md")),
     ("Reference", ("reference/index.md", "reference/*.md")),
     ("Figures", ("benchmarks.md", "tuning.md")),
-    ("Decisions", ("decisions/index.md", "decisions/*.md")),
+    ("Decisions", ("decisions/README.md", "decisions/*.md")),
     ("Formats on disk", ("internals/*.md",)),
     ("More", ("**/*.md",)),
 )

@@ -12,6 +12,7 @@ _PAGES = """\
 - [Errors and exit codes](errors.md): kinds of errors, exceptions, exit codes
 - [JSON output](json.md): what `--json` prints
 - [Stores](stores.md): where data can be, and what each place guarantees
+- [Glossary](glossary.md): what words mean
 
 Formats on disk are in [internals](../internals/success.md). The guide says how things are used; the
 reference says what there is."""

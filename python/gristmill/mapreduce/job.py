@@ -35,7 +35,7 @@ class Job(Spec):
         map: Called with each record; yields pairs of a key and a value (without a reduction:
             records of the output), or returns a list of them, or `None`. Without a map, records
             must be pairs.
-        map_batches: In the place of `map`: called with each `pyarrow.RecordBatch`; yields pairs,
+        map_batches: In place of `map`: called with each `pyarrow.RecordBatch`; yields pairs,
             or tables with two columns, keys and values.
         setup: Called with the `Context` before the first record of each task, of map and reduce.
         teardown: Called with it after the last; may yield what the task's function may.
@@ -43,7 +43,7 @@ class Job(Spec):
             any number of times; yields values that stand for them.
         reduce: Called with a key and an iterator of its values; yields records of the output.
             Or one of `gm.sum()`, `gm.count()`, `gm.min()` and so on, which run natively.
-        reduce_batches: In the place of `reduce`: called with an iterator of batches with the
+        reduce_batches: In place of `reduce`: called with an iterator of batches with the
             columns `key` and `value`, in order of keys, for each partition.
         sort_by: Called with key and value; the values of a key come in the order of what it
             returns, which is a key itself. Otherwise they come in input order.
