@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from gristmill._core import DEBUG_BUILD, VERSION, command_names
 
 if TYPE_CHECKING:
+    import gristmill.analysis.scale as scale
     from gristmill import functions
     from gristmill.errors import report_of
     from gristmill.functions import *  # noqa: F403 - the stub says which  # pyright: ignore[reportWildcardImportFromLibrary]
@@ -80,6 +81,7 @@ __all__ = [
     "report_of",
     "run_all",
     "sampled_ranges",
+    "scale",
     "sum",
     "text",
     "top",
@@ -138,15 +140,20 @@ if not TYPE_CHECKING:  # a checker knows the names from the imports above, and r
         "tsv": "mapreduce.text",
         **dict.fromkeys(command_names(), "functions"),
     }
+    _PACKAGES = {"scale": "analysis.scale"}
+    """Names that are packages themselves."""
 
     def __getattr__(name: str) -> object:
         """Import a public name when it is first used (PEP 562)."""
         module = _MODULES.get(name)
-        if module is None:
+        if module is None and name not in _PACKAGES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module
 
-        value = getattr(import_module(f"{__name__}.{module}"), name)
+        if module is None:
+            value = import_module(f"{__name__}.{_PACKAGES[name]}")
+        else:
+            value = getattr(import_module(f"{__name__}.{module}"), name)
         globals()[name] = value
         return value
 

@@ -36,6 +36,7 @@ _OURS = {
     "doctor": "doctor.command",
     "demo": "demo.command",
     "completion": "completion",
+    "scale": "scale.command",
 }
 """Commands that are not the engine's: the module of each. Their place in the help: overview.py."""
 

@@ -1,0 +1,70 @@
+"""Runs from sequences, as Python code gives them: checked item by item."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from gristmill.analysis.runs import Run
+
+__all__ = ["runs_of"]
+
+
+def runs_of(
+    p: Sequence[float],
+    seconds: Sequence[float] | None,
+    throughput: Sequence[float] | None,
+    work: Sequence[float] | None,
+    phases: Mapping[str, Sequence[float]] | None,
+    *,
+    weak: bool,
+) -> list[Run]:
+    """Return a run for each item.
+
+    Raises:
+        ValueError: Lengths differ, or an item is no positive number.
+
+    >>> runs_of([1, 2], None, [5.0, 10.0], None, None, weak=False)[1].rate
+    10.0
+    """
+    if (seconds is None) == (throughput is None):
+        raise ValueError("give either seconds or throughput")
+    if weak and work is not None:
+        raise ValueError("give either work or weak=True: work says how much each run did")
+    columns = _columns(p, seconds, throughput, work)
+    of_phases = dict(phases or {})
+    if of_phases and throughput is not None:
+        raise ValueError("phases are seconds, so give seconds, not throughput")
+    for name, column in {**columns, **of_phases}.items():
+        if len(column) != len(p):
+            raise ValueError(f"{name} has {len(column)} items, and p has {len(p)}")
+        _check(name, column, also_zero=name in of_phases)
+    return [
+        _run(at, columns, {name: float(column[at]) for name, column in of_phases.items()}, weak)
+        for at in range(len(p))
+    ]
+
+
+def _columns(
+    p: Sequence[float],
+    seconds: Sequence[float] | None,
+    throughput: Sequence[float] | None,
+    work: Sequence[float] | None,
+) -> dict[str, Sequence[float]]:
+    given = {"p": p, "seconds": seconds, "throughput": throughput, "work": work}
+    return {name: column for name, column in given.items() if column is not None}
+
+
+def _run(
+    at: int, columns: Mapping[str, Sequence[float]], phases: Mapping[str, float], weak: bool
+) -> Run:
+    of = {name: float(column[at]) for name, column in columns.items()}
+    work = of.get("work", of["p"] if weak else 1.0)
+    seconds = of["seconds"] if "seconds" in of else work / of["throughput"]
+    return Run(p=of["p"], seconds=seconds, work=work, phases=phases, source=f"item {at}")
+
+
+def _check(name: str, column: Sequence[float], *, also_zero: bool) -> None:
+    for at, value in enumerate(column):
+        number = float(value)
+        if not math.isfinite(number) or number < 0 or (number == 0 and not also_zero):
+            wanted = "a number from 0 on" if also_zero else "a number above 0"
+            raise ValueError(f"{name}, item {at}: {value!r} is not {wanted}")

@@ -1,0 +1,222 @@
+"""The verdict: what the curve is, and what it means for the next machine, in plain English.
+
+no law        the curve breaks off, or misses the runs by far
+superlinear   sigma is below 0 with its whole interval
+coherency     more processors make it slower beyond a peak: all three parameters are needed
+contention    a ceiling, but no peak: Amdahl's law does as well
+linear        neither is to be seen
+"""
+
+from collections.abc import Mapping, Sequence
+
+from gristmill.analysis.scale.law import Law
+from gristmill.analysis.scale.models import simplest
+from gristmill.analysis.scale.result import (
+    Check,
+    Estimate,
+    HoldOut,
+    Model,
+    Point,
+    Scaling,
+    Verdict,
+)
+
+__all__ = ["judge", "show_interval"]
+
+_FAR = 0.25
+"""By how much a mean may miss a curve that is still called the law of the runs."""
+
+_LAWS = {"linear": "a linear speedup", "amdahl": "Amdahl's law", "usl": "the full law"}
+
+
+def judge(
+    estimates: Mapping[str, Estimate],
+    law: Law,
+    points: Sequence[Point],
+    checks: Sequence[Check],
+    models: Sequence[Model],
+    hold_out: HoldOut | None,
+    *,
+    scaling: Scaling,
+    valid: bool,
+    level: float,
+) -> tuple[Verdict, list[str]]:
+    """Return the verdict, and the sentences that say it."""
+    verdict = _verdict(estimates, points, checks, list(models), valid=valid)
+    says = {
+        "no law": _no_law,
+        "superlinear": _superlinear,
+        "coherency": _coherency,
+        "contention": _contention,
+        "linear": _linear,
+    }[verdict](estimates, law, points)
+    return verdict, [
+        *says,
+        *_of_models(models),
+        *_of_hold_out(hold_out, level),
+        *_of_scaling(scaling),
+    ]
+
+
+def _verdict(
+    estimates: Mapping[str, Estimate],
+    points: Sequence[Point],
+    checks: Sequence[Check],
+    models: list[Model],
+    *,
+    valid: bool,
+) -> Verdict:
+    missed = any(check.name == "misfit" and not check.ok for check in checks)
+    if not valid or (missed and max(abs(point.residual) for point in points) > _FAR):
+        return "no law"
+    high = estimates["sigma"].high
+    if high is not None and high < 0:
+        return "superlinear"
+    name = simplest(models).name
+    if estimates["peak_p"].value is not None and (name == "usl" or _is_above_0(estimates["kappa"])):
+        return "coherency"
+    if estimates["ceiling"].value is not None and (
+        name == "amdahl" or _is_above_0(estimates["sigma"])
+    ):
+        return "contention"
+    return "linear"
+
+
+def _is_above_0(estimate: Estimate) -> bool:
+    return estimate.low is not None and estimate.low > 0
+
+
+def show_interval(estimate: Estimate, digits: int = 3) -> str:
+    """Return a figure with its interval.
+
+    >>> show_interval(Estimate(48.02, 1.0, 46.1, None))
+    '48 (46.1 or more)'
+    """
+    low, high = estimate.low, estimate.high
+    match (low, high):
+        case (None, None):
+            between = "without bounds"
+        case (None, _):
+            between = f"{high:.{digits}g} or less"
+        case (_, None):
+            between = f"{low:.{digits}g} or more"
+        case _:
+            between = f"{low:.{digits}g} to {high:.{digits}g}"
+    return "none" if estimate.value is None else f"{estimate.value:.{digits}g} ({between})"
+
+
+def _no_law(_: Mapping[str, Estimate], law: Law, points: Sequence[Point]) -> list[str]:
+    if law.least_divisor(points[-1].p) <= 0:
+        return [
+            "The fitted curve breaks off: it has no positive time at some p that was measured. Its"
+            " coefficients mean nothing. Check the runs around it, or measure more p."
+        ]
+    worst = max(points, key=lambda point: abs(point.residual))
+    return [
+        f"The law does not describe these runs: at p = {worst.p:g} they are"
+        f" {abs(worst.residual):.0%} away from it. Something else changes with p."
+    ]
+
+
+def _superlinear(estimates: Mapping[str, Estimate], law: Law, points: Sequence[Point]) -> list[str]:
+    best = max(points, key=lambda point: point.efficiency)
+    says = [
+        f"Superlinear: sigma is below 0. At p = {best.p:g} each processor does"
+        f" {best.efficiency:.2f} times the work of one alone. So the small configurations"
+        " lack something that the large ones have: find it before you trust the speedup."
+    ]
+    crossover = law.crossover_p
+    if crossover is None:
+        return [*says, "No crossover is in sight: nothing is paid back yet."]
+    says.append(
+        f"The gain ends at p = {show_interval(estimates['crossover_p'])}; beyond it the speedup is"
+        " below linear, and the gain is paid back."
+    )
+    return [*says, *_of_peak(estimates, points)]
+
+
+def _coherency(estimates: Mapping[str, Estimate], law: Law, points: Sequence[Point]) -> list[str]:
+    sigma, kappa = law.sigma, law.kappa
+    return [
+        f"Each processor waits for the others: kappa = {kappa:.3g} costs more with every one, and"
+        f" sigma = {sigma:.3g} is what they do one after the other.",
+        *_of_peak(estimates, points),
+    ]
+
+
+def _contention(estimates: Mapping[str, Estimate], law: Law, points: Sequence[Point]) -> list[str]:
+    says = [
+        f"{law.sigma:.1%} of the work is done one after the other; no loss from coherency is to be"
+        " seen.",
+    ]
+    if law.ceiling is not None:
+        says.append(
+            f"More processors help less and less: the speedup stays below"
+            f" {show_interval(estimates['ceiling'])}."
+        )
+    peak = estimates["peak_p"]
+    if peak.low is not None and peak.low > points[-1].p:
+        says.append(f"A peak below p = {peak.low:.3g} is ruled out.")
+    return says
+
+
+def _linear(_: Mapping[str, Estimate], __: Law, points: Sequence[Point]) -> list[str]:
+    last = points[-1]
+    return [
+        f"Linear within the errors: at p = {last.p:g} the speedup is {last.speedup:.3g}. Contention"
+        " and coherency are too small to be seen here."
+    ]
+
+
+def _of_peak(estimates: Mapping[str, Estimate], points: Sequence[Point]) -> list[str]:
+    peak, most = estimates["peak_p"], estimates["peak_speedup"]
+    if peak.value is None:
+        return ["No peak is in sight."]
+    where = (
+        "The peak is at"
+        if peak.value <= points[-1].p
+        else "The peak is beyond what was measured, at"
+    )
+    return [
+        f"{where} p = {show_interval(peak)} with a speedup of {show_interval(most)};"
+        " more processors make it slower."
+    ]
+
+
+def _of_models(models: Sequence[Model]) -> list[str]:
+    good = [one for one in models if one.delta is not None and one.delta < 2]
+    if len(good) < 2:
+        return []
+    others = [_LAWS[one.name] for one in good[1:]]
+    return [
+        f"{_LAWS[good[0].name][0].upper()}{_LAWS[good[0].name][1:]} describes the runs as well as"
+        f" {' and '.join(others)} (AICc): the runs cannot tell them apart."
+    ]
+
+
+def _of_hold_out(hold_out: HoldOut | None, level: float) -> list[str]:
+    if hold_out is None:
+        return []
+    off = hold_out.measured / hold_out.predicted - 1
+    if hold_out.held:
+        return [
+            f"Without the runs at p = {hold_out.p:g}, the law predicts them ({off:+.1%} off, within"
+            f" its {level:.0%} interval)."
+        ]
+    return [
+        f"Without the runs at p = {hold_out.p:g}, the law does not predict them ({off:+.1%} off,"
+        f" outside its {level:.0%} interval): do not trust it beyond what was measured."
+    ]
+
+
+def _of_scaling(scaling: Scaling) -> list[str]:
+    if scaling == "weak":
+        return [
+            "The work grew with p (weak scaling): a speedup of s means s times the work of one"
+            " processor in the same time."
+        ]
+    if scaling == "mixed":
+        return [
+            "The work differs between p, and not in proportion to it: speedups are of its rate."
+        ]
+    return []

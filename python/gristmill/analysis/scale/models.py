@@ -1,0 +1,104 @@
+"""The law against simpler ones, and against a point that it has not seen.
+
+    linear   one parameter      gamma
+    amdahl   two                gamma, sigma
+    usl      three              gamma, sigma, kappa
+
+AICc is Akaike's criterion with Hurvich and Tsai's correction for few runs; the error's variance
+counts as a parameter.
+"""
+
+import math
+
+import numpy as np
+from scipy import special
+
+from gristmill.analysis.scale.result import HoldOut, Model
+from gristmill.analysis.scale.sample import Sample
+from gristmill.analysis.scale.scoring import Floats, basis
+from gristmill.analysis.scale.solving import Solved, solve
+
+__all__ = ["held_out", "models_of", "simplest"]
+
+_NAMES = {1: "linear", 2: "amdahl", 3: "usl"}
+_AS_GOOD = 2.0
+_LEAST_SQUARES = 1e-24
+"""For each run: data without any error have residuals of rounding alone."""
+
+
+def models_of(sample: Sample, spread: Floats, *, kappa_at_bound: bool) -> list[Model]:
+    """Compare the laws; with kappa at its bound of 0, the third has the curve of the second.
+
+    >>> from gristmill.analysis.runs import Run
+    >>> from gristmill.analysis.scale.sample import sample_of
+    >>> runs = [Run(p=p, seconds=s / p) for p in (1, 2, 4, 8) for s in (98, 102)]
+    >>> sample = sample_of(runs, "seconds", absolute=False)
+    >>> simplest(models_of(sample, np.ones(4), kappa_at_bound=False)).name
+    'linear'
+    """
+    criteria: dict[int, float | None] = {}
+    for terms in _NAMES:
+        solved = solve(sample, spread, 2 if terms == 3 and kappa_at_bound else terms)
+        criteria[terms] = _aicc(sample, solved, terms + 1)
+    known = [one for one in criteria.values() if one is not None]
+    return [
+        Model(_NAMES[terms], terms, one, None if one is None else one - min(known))
+        for terms, one in criteria.items()
+    ]
+
+
+def simplest(models: list[Model]) -> Model:
+    """Return the law with the fewest parameters among those that are as good as the best.
+
+    >>> simplest([Model("amdahl", 2, 6.0, 1.0), Model("usl", 3, 5.0, 0.0)]).name
+    'amdahl'
+    """
+    good = [one for one in models if one.delta is not None and one.delta < _AS_GOOD]
+    return good[0] if good else models[0]
+
+
+def _aicc(sample: Sample, solved: Solved, parameters: int) -> float | None:
+    runs = sample.runs
+    if runs - parameters - 1 <= 0:
+        return None
+    variance = max(solved.squares / runs, _LEAST_SQUARES)
+    sizes = np.log(solved.fitted**2 / solved.weights)  # what a run's error is in proportion to
+    likelihood = -0.5 * (
+        runs * (math.log(2 * math.pi * variance) + 1) + float(np.sum(sample.counts * sizes))
+    )
+    return (
+        2 * parameters
+        - 2 * likelihood
+        + 2 * parameters * (parameters + 1) / (runs - parameters - 1)
+    )
+
+
+def held_out(sample: Sample, spread: Floats, level: float) -> HoldOut | None:
+    """Predict the mean at the largest p from all others; `None` where those carry no law.
+
+    >>> from gristmill.analysis.runs import Run
+    >>> from gristmill.analysis.scale.sample import sample_of
+    >>> runs = [Run(p=p, seconds=s / p) for p in (1, 2, 4, 8) for s in (98, 102)]
+    >>> held_out(sample_of(runs, "seconds", absolute=False), np.ones(4), 0.95).held
+    True
+    """
+    rest = sample.without_last()
+    if len(rest.p) < 3 or rest.runs <= 3:
+        return None
+    solved = solve(rest, spread[:-1])
+    last = float(sample.p[-1])
+    design = basis(np.array([last]))[0]
+    seconds = float(design @ solved.coefficients)
+    if seconds <= 0:
+        return None
+    fitted = 1 / seconds if sample.rates else seconds
+    weight = spread[-1] ** -2 * (fitted**2 if sample.absolute else 1.0)
+    of_curve = float(design @ solved.covariance @ design) / seconds**2
+    of_mean = solved.variance / weight / sample.counts[-1]
+    t = float(special.stdtrit(solved.dof, (1 + level) / 2))
+    half = t * math.sqrt(of_curve + float(of_mean)) * fitted
+    measured = float(sample.means[-1])
+    rounding = 1e-9 * fitted
+    low, high = fitted - half, fitted + half
+    held = low - rounding <= measured <= high + rounding
+    return HoldOut(last, fitted, low, high, measured, held)

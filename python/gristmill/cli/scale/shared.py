@@ -1,0 +1,102 @@
+"""What `scale fit` and `scale run` have in common: the options of a fit, and how it is told."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from gristmill.cli.failures import fail
+from gristmill.names import to_json
+from gristmill.terminal import console
+
+if TYPE_CHECKING:
+    from gristmill.analysis.runs import Run
+
+__all__ = ["FIT_OPTIONS", "Wanted", "fitted"]
+
+FIT_OPTIONS = [
+    click.Option(
+        ["--errors"],
+        type=click.Choice(["relative", "absolute"]),
+        default="relative",
+        help="Whether a run's error is a share of what is measured, or of one size at every p."
+        "  [default: relative]",
+    ),
+    click.Option(
+        ["--level"],
+        type=click.FloatRange(0.5, 0.999),
+        default=0.95,
+        metavar="SHARE",
+        help="How likely an interval holds the true value.  [default: 0.95]",
+    ),
+    click.Option(
+        ["--bootstraps"],
+        type=click.IntRange(0, 100_000),
+        default=1000,
+        metavar="N",
+        help="How often the runs are drawn again for bootstrap intervals; 0 leaves them out."
+        "  [default: 1000]",
+    ),
+    click.Option(
+        ["--plots"],
+        type=click.Path(path_type=Path),
+        metavar="DIR",
+        help="Draw all plots into this directory, as PNG and SVG.",
+    ),
+    click.Option(
+        ["--html"],
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Write one HTML page with the figures and all plots.",
+    ),
+    click.Option(["--json", "as_json"], is_flag=True, help="Print the fit as one JSON object."),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """How to fit, and what to make of it."""
+
+    errors: Literal["relative", "absolute"] = "relative"
+    level: float = 0.95
+    bootstraps: int = 1000
+    plots: Path | None = None
+    html: Path | None = None
+    as_json: bool = False
+
+
+def fitted(
+    command: str, runs: "Sequence[Run]", measured: Literal["seconds", "throughput"], wanted: Wanted
+) -> bool:
+    """Fit runs, and print, draw and write what is wanted; returns whether there is a law."""
+    from gristmill.analysis.scale.fitting import fit_runs
+    from gristmill.analysis.scale.sample import CannotFitError
+
+    try:
+        found = fit_runs(
+            runs,
+            measured=measured,
+            errors=wanted.errors,
+            level=wanted.level,
+            bootstraps=wanted.bootstraps,
+        )
+    except CannotFitError as error:
+        _refused(command, str(error), wanted)
+        return False
+    if wanted.as_json:
+        console.put(to_json(found.to_dict()))
+    else:
+        from gristmill.cli.scale.text import fit_lines
+
+        console.say(*fit_lines(found))
+    return True
+
+
+def _refused(command: str, why: str, wanted: Wanted) -> None:
+    if wanted.as_json:
+        figures = ("sigma", "kappa", "gamma", "peak_p", "peak_speedup", "crossover_p", "ceiling")
+        found: dict[str, Any] = dict.fromkeys(figures)
+        console.put(to_json({**found, "verdict": "refused", "reason": why}))
+    fail(command, why)
