@@ -178,8 +178,16 @@ def test_verdicts(law: Law, verdict: str, measured: str) -> None:
 
 
 def test_a_curve_that_breaks_off_is_no_law() -> None:
-    """Times that fall much faster than p rises, then rise: the curve goes through zero."""
-    found = gm.scale.fit([1, 2, 4, 8, 16] * 2, seconds=[900, 300, 60, 0.5, 70] * 2)
+    """Between p = 3 and p = 23 its time is below zero: kappa (p_x - 1)^2 is more than 4."""
+    p, seconds = times(Law(1e-3, -0.5, 0.02), p=(1, 2, 24, 32, 48, 64))
+    found = gm.scale.fit(p, seconds=seconds)
+    assert not found.valid
+    assert found.verdict == "no law"
+    assert "breaks off" in found.sentences[0]
+
+
+def test_repeats_that_are_copies_hide_no_misfit() -> None:
+    found = gm.scale.fit([1, 2, 4, 8, 16] * 2, seconds=[100, 50, 10, 40, 20] * 2)
     assert found.verdict == "no law"
 
 

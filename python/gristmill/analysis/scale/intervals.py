@@ -76,7 +76,8 @@ def values(coefficients: Floats) -> dict[str, Floats]:
         found = {name: np.asarray(figure(a, b, c), float) for name, figure in _DERIVED.items()}
     found["peak_p"] = np.where(c > 0, found["peak_p"], np.inf)
     flat = np.where(b > 0, found["ceiling"], np.inf)
-    found["peak_speedup"] = np.where(c > 0, found["peak_speedup"], flat)
+    broken = found["peak_speedup"] <= 0  # the curve goes through zero before its peak
+    found["peak_speedup"] = np.where(c > 0, np.where(broken, np.inf, found["peak_speedup"]), flat)
     found["ceiling"] = flat
     found["crossover_p"] = np.where(c > 0, found["crossover_p"], np.inf)
     found["kappa"] = np.maximum(found["kappa"], 0.0)

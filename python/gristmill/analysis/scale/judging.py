@@ -106,9 +106,9 @@ def show_interval(estimate: Estimate, digits: int = 3) -> str:
 
 
 def _no_law(_: Mapping[str, Estimate], law: Law, points: Sequence[Point]) -> list[str]:
-    if law.least_divisor(points[-1].p) <= 0:
+    if law.least_divisor(max(points[-1].p, law.crossover_p or 1.0)) <= 0:
         return [
-            "The fitted curve breaks off: it has no positive time at some p that was measured. Its"
+            "The fitted curve breaks off: it has no positive time at some p. Its"
             " coefficients mean nothing. Check the runs around it, or measure more p."
         ]
     worst = max(points, key=lambda point: abs(point.residual))

@@ -8,7 +8,7 @@ from gristmill.cli.groups import CommandGroup
 
 __all__ = ["scale"]
 
-_COMMANDS = {"fit": "fit"}
+_COMMANDS = {"fit": "fit", "run": "run"}
 
 
 class _Scale(CommandGroup):

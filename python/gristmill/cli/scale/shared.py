@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from gristmill.cli.failures import fail
+from gristmill.cli.scale.text import fit_lines, wrapped
 from gristmill.names import to_json
 from gristmill.terminal import console
 
@@ -68,7 +69,12 @@ class Wanted:
 
 
 def fitted(
-    command: str, runs: "Sequence[Run]", measured: Literal["seconds", "throughput"], wanted: Wanted
+    command: str,
+    runs: "Sequence[Run]",
+    measured: Literal["seconds", "throughput"],
+    wanted: Wanted,
+    *,
+    refusal_fails: bool = True,
 ) -> bool:
     """Fit runs, and print, draw and write what is wanted; returns whether there is a law."""
     from gristmill.analysis.scale.fitting import fit_runs
@@ -83,20 +89,21 @@ def fitted(
             bootstraps=wanted.bootstraps,
         )
     except CannotFitError as error:
-        _refused(command, str(error), wanted)
+        _refused(command if refusal_fails else None, str(error), wanted)
         return False
     if wanted.as_json:
         console.put(to_json(found.to_dict()))
     else:
-        from gristmill.cli.scale.text import fit_lines
-
         console.say(*fit_lines(found))
     return True
 
 
-def _refused(command: str, why: str, wanted: Wanted) -> None:
+def _refused(command: str | None, why: str, wanted: Wanted) -> None:
     if wanted.as_json:
         figures = ("sigma", "kappa", "gamma", "peak_p", "peak_speedup", "crossover_p", "ceiling")
         found: dict[str, Any] = dict.fromkeys(figures)
         console.put(to_json({**found, "verdict": "refused", "reason": why}))
-    fail(command, why)
+    elif command is None:
+        console.say(*wrapped(f"{why[:1].upper()}{why[1:]}"), "")
+    if command is not None:
+        fail(command, why)

@@ -1,12 +1,14 @@
 """A fit for people: tables of the runs and of the figures, the verdict, what the checks say."""
 
+import statistics
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from gristmill.analysis.runs import Run
 from gristmill.analysis.scale.result import Estimate, Fit, Point
 from gristmill.units import show_count
 
-__all__ = ["aligned", "fit_lines", "wrapped"]
+__all__ = ["aligned", "fit_lines", "times_lines", "wrapped"]
 
 _WIDTH = 88
 _FIGURES = (
@@ -72,6 +74,22 @@ def fit_lines(fit: Fit) -> Iterator[str]:
         first_line, *rest = wrapped(f"{check.name}: {check.says}", " " * 8)
         yield f"  {mark}{first_line[8:]}"
         yield from rest
+
+
+def times_lines(runs: Sequence[Run]) -> Iterator[str]:
+    """Yield a table of the times alone, where there is no law.
+
+    >>> list(times_lines([Run(p=1, seconds=2.0), Run(p=1, seconds=4.0)]))
+    ['p  runs  seconds  s.e.   r.e.', '1     2        3     1  33.3%']
+    """
+    rows = [("p", "runs", "seconds", "s.e.", "r.e.")]
+    for p in sorted({run.p for run in runs}):
+        seconds = [run.seconds for run in runs if run.p == p]
+        mean = statistics.fmean(seconds)
+        error = statistics.stdev(seconds) / len(seconds) ** 0.5 if len(seconds) > 1 else None
+        share = "" if error is None else f"{error / mean:.1%}"
+        rows.append((f"{p:g}", str(len(seconds)), _digits(mean), _digits(error), share))
+    yield from aligned(rows)
 
 
 def _header(fit: Fit) -> tuple[str, ...]:
