@@ -115,15 +115,8 @@ def test_files_that_are_not_there_or_do_not_fit_together(runs: Path, tmp_path: P
 
 
 def test_without_the_extra_it_says_what_is_missing(runs: Path, tmp_path: Path) -> None:
-    """An import hook stands in for an environment without scipy."""
-    (tmp_path / "sitecustomize.py").write_text(
-        "import sys\n"
-        "class Without:\n"
-        "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == 'scipy':\n"
-        "            raise ModuleNotFoundError(\"No module named 'scipy'\", name='scipy')\n"
-        "sys.meta_path.insert(0, Without())\n"
-    )
+    """A module that is `None` cannot be found, as in an environment without scipy."""
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['scipy'] = None\n")
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     says = failure("fit", runs, PYTHONPATH=path)
     assert "scipy is not installed" in says
@@ -243,3 +236,28 @@ def test_an_interruption_keeps_the_runs(tmp_path: Path) -> None:
     assert done.status == 130
     assert "the same command continues them" in done.stderr
     assert lines_of(tmp_path / "kept")[0]["format"] == 1
+
+
+# --- pictures ---
+
+
+def test_pictures_and_a_page(runs: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    found = report("scale", "fit", runs, "--plots", tmp_path / "pictures", "--html", page)
+    assert found["verdict"] == "coherency"
+    shown = ("deviation", "efficiency", "residuals", "speedup", "times")
+    expected = sorted(f"{name}.{kind}" for name in shown for kind in ("png", "svg"))
+    assert names(tmp_path / "pictures") == expected
+    assert page.read_text().startswith("<!doctype html>")
+
+
+def test_wastes_give_a_cause(tmp_path: Path) -> None:
+    rows = [
+        f"{p},{100 / p + lost},{lost}"
+        for at in (0, 1, 2)
+        for p, lost in ((1, 60 + at), (2, 9 - at), (4, 0), (8, 0), (16, 0))
+    ]
+    (tmp_path / "runs.csv").write_text("\n".join(["p,seconds,waste:retries", *rows]))
+    found = report("scale", "fit", tmp_path / "runs.csv")
+    assert found["cause"]["cause"] == "retries"
+    assert found["cause"]["outcome"] == "explained"

@@ -2,6 +2,7 @@
 
     at least 5 runs with each p    the runs of a p are drawn among themselves
     fewer                          the residuals of all p are drawn for each
+    the curve misses the means     the residuals of the means are drawn
 
 A sample's own spread is too small by (n - 1)/n, and so is that of residuals by the parameters that
 were fitted: drawn values are widened by the root of it.
@@ -12,7 +13,7 @@ import numpy as np
 from gristmill.analysis.scale import intervals
 from gristmill.analysis.scale.sample import Sample
 from gristmill.analysis.scale.scoring import Floats, score
-from gristmill.analysis.scale.solving import Solved
+from gristmill.analysis.scale.solving import MISFIT, Solved
 
 __all__ = ["bootstrapped"]
 
@@ -49,6 +50,8 @@ def bootstrapped(
 
 
 def _means(sample: Sample, solved: Solved, count: int, generator: np.random.Generator) -> Floats:
+    if solved.misfit is not None and solved.misfit < MISFIT:
+        return _of_means(sample, solved, count, generator)
     if sample.counts.min() >= _ENOUGH_RUNS:
         return _within(sample, count, generator)
     scale = 1 / np.sqrt(solved.weights)[sample.point]  # errors of the same size for all p
@@ -56,6 +59,15 @@ def _means(sample: Sample, solved: Solved, count: int, generator: np.random.Gene
     pool = (pool - pool.mean()) * np.sqrt(sample.runs / (sample.runs - 3))
     drawn = generator.choice(pool, (count, sample.runs)) * scale
     return sample.means_of(solved.fitted[sample.point] * (1 + drawn))
+
+
+def _of_means(sample: Sample, solved: Solved, count: int, generator: np.random.Generator) -> Floats:
+    """Where the curve misses the means, errors are those of means: their residuals are drawn."""
+    points = len(sample.p)
+    away = (sample.means / solved.fitted - 1) * np.sqrt(solved.weights * sample.counts)
+    widened = (away - away.mean()) * np.sqrt(points / (points - 3))
+    drawn = generator.choice(widened, (count, points))
+    return solved.fitted * (1 + drawn / np.sqrt(solved.weights * sample.counts))
 
 
 def _within(sample: Sample, count: int, generator: np.random.Generator) -> Floats:

@@ -2,6 +2,7 @@
 
     misfit    the means miss the curve by more than runs with one p differ
     spread    some p are noisier than others
+    efficiency  processors do more at some p than at the least one: superlinear as measured
     shape     errors are far from normal
     outliers  single runs far from the rest
     drift     later runs are slower or faster
@@ -86,7 +87,7 @@ def checks_of(
     if not exact:
         found += [*_spread(sample), *_shape(sample, best), *_outliers(sample, best, runs)]
         found += _drift(sample, best)
-    return [*found, *_bound(free), *_design(sample, law)]
+    return [*found, *_efficiency(sample), *_bound(free), *_design(sample, law)]
 
 
 def _misfit(free: Solved, points: Sequence[Point]) -> Check:
@@ -132,6 +133,33 @@ def _scaled(sample: Sample, best: Solved) -> Floats:
     of_curve = np.einsum("pi,ij,pj->p", relative, best.covariance, relative)[sample.point]
     variance = best.squares / (sample.runs - len(best.coefficients)) / weights
     return best.residuals / np.sqrt(np.maximum(variance - of_curve, 0.05 * variance))
+
+
+def _efficiency(sample: Sample) -> Iterator[Check]:
+    """Whether processors do more at some p than at the least one, by the runs alone (t-tests)."""
+    left = sample.runs - len(sample.p)
+    if left < 1:
+        return
+    variance = float(np.sum(_around_means(sample) ** 2)) / left
+    of_mean = variance / sample.counts / (sample.means**2 if sample.absolute else 1.0)
+    each = np.log((sample.means if sample.rates else 1 / sample.means) / sample.p)
+    gain = each[1:] - each[0]
+    error = np.sqrt(of_mean[1:] + of_mean[0])
+    t = np.divide(gain, error, out=np.where(gain > _NOTHING, np.inf, 0.0), where=error > _NOTHING)
+    chance = special.stdtr(left, -t) * len(gain)  # one of several: Bonferroni
+    best = int(np.argmin(chance))
+    p_value = min(float(chance[best]), 1.0)
+    p, least = sample.p[best + 1], sample.p[0]
+    if p_value < _ALARM:
+        says = (
+            f"at p = {p:g} each processor does {np.exp(gain[best]):.2f} times what it does at"
+            f" p = {least:g}: superlinear as measured"
+        )
+        yield Check("efficiency", False, says, p_value)
+    else:
+        yield Check(
+            "efficiency", True, f"none does more than at p = {least:g} for certain", p_value
+        )
 
 
 def _shape(sample: Sample, best: Solved) -> Iterator[Check]:

@@ -79,7 +79,7 @@ def values(coefficients: Floats) -> dict[str, Floats]:
     broken = found["peak_speedup"] <= 0  # the curve goes through zero before its peak
     found["peak_speedup"] = np.where(c > 0, np.where(broken, np.inf, found["peak_speedup"]), flat)
     found["ceiling"] = flat
-    found["crossover_p"] = np.where(c > 0, found["crossover_p"], np.inf)
+    found["crossover_p"] = np.where(c > 0, np.maximum(found["crossover_p"], 1.0), np.inf)
     found["kappa"] = np.maximum(found["kappa"], 0.0)
     return found
 

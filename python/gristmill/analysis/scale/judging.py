@@ -1,7 +1,7 @@
 """The verdict: what the curve is, and what it means for the next machine, in plain English.
 
 no law        the curve breaks off, or misses the runs by far
-superlinear   sigma is below 0 with its whole interval
+superlinear   sigma is below 0 with its whole interval, or the runs alone say so
 coherency     more processors make it slower beyond a peak: all three parameters are needed
 contention    a ceiling, but no peak: Amdahl's law does as well
 linear        neither is to be seen
@@ -66,11 +66,11 @@ def _verdict(
     *,
     valid: bool,
 ) -> Verdict:
-    missed = any(check.name == "misfit" and not check.ok for check in checks)
-    if not valid or (missed and max(abs(point.residual) for point in points) > _FAR):
+    if not valid or (
+        _failed(checks, "misfit") and max(abs(point.residual) for point in points) > _FAR
+    ):
         return "no law"
-    high = estimates["sigma"].high
-    if high is not None and high < 0:
+    if _is_below_0(estimates["sigma"]) or _failed(checks, "efficiency"):
         return "superlinear"
     name = simplest(models).name
     if estimates["peak_p"].value is not None and (name == "usl" or _is_above_0(estimates["kappa"])):
@@ -80,6 +80,14 @@ def _verdict(
     ):
         return "contention"
     return "linear"
+
+
+def _failed(checks: Sequence[Check], name: str) -> bool:
+    return any(check.name == name and not check.ok for check in checks)
+
+
+def _is_below_0(estimate: Estimate) -> bool:
+    return estimate.high is not None and estimate.high < 0
 
 
 def _is_above_0(estimate: Estimate) -> bool:
@@ -120,10 +128,20 @@ def _no_law(_: Mapping[str, Estimate], law: Law, points: Sequence[Point]) -> lis
 
 def _superlinear(estimates: Mapping[str, Estimate], law: Law, points: Sequence[Point]) -> list[str]:
     best = max(points, key=lambda point: point.efficiency)
+    lacks = (
+        " So the small configurations lack something that the large ones have: find it before"
+        " you trust the speedup."
+    )
+    if not _is_below_0(estimates["sigma"]):
+        gain = best.efficiency / points[0].efficiency
+        return [
+            f"Superlinear as measured: at p = {best.p:g} each processor does {gain:.2f} times what"
+            f" it does at p = {points[0].p:g}.{lacks}",
+            f"The law does not have this shape: its sigma is {show_interval(estimates['sigma'])}.",
+        ]
     says = [
         f"Superlinear: sigma is below 0. At p = {best.p:g} each processor does"
-        f" {best.efficiency:.2f} times the work of one alone. So the small configurations"
-        " lack something that the large ones have: find it before you trust the speedup."
+        f" {best.efficiency:.2f} times the work of one alone.{lacks}"
     ]
     crossover = law.crossover_p
     if crossover is None:
@@ -136,10 +154,14 @@ def _superlinear(estimates: Mapping[str, Estimate], law: Law, points: Sequence[P
 
 
 def _coherency(estimates: Mapping[str, Estimate], law: Law, points: Sequence[Point]) -> list[str]:
-    sigma, kappa = law.sigma, law.kappa
+    contention = (
+        f"{law.sigma:.1%} of the work is done one after the other"
+        if _is_above_0(estimates["sigma"])
+        else "contention cannot be told from 0"
+    )
     return [
-        f"Each processor waits for the others: kappa = {kappa:.3g} costs more with every one, and"
-        f" sigma = {sigma:.3g} is what they do one after the other.",
+        f"Each processor waits for the others: kappa = {law.kappa:.3g}, and its cost grows with p."
+        f" As for sigma, {contention}.",
         *_of_peak(estimates, points),
     ]
 

@@ -159,6 +159,12 @@ class Fit:
         numbers = (self.gamma.value, self.sigma.value, self.kappa.value)
         return Law(*(math.nan if number is None else number for number in numbers))
 
+    @property
+    def superlinear(self) -> bool:
+        """Whether sigma is below 0 for certain, or runs are superlinear as measured."""
+        measured = any(check.name == "efficiency" and not check.ok for check in self.checks)
+        return measured or (self.sigma.high is not None and self.sigma.high < 0)
+
     def predict(self, p: float) -> float:
         """Return the seconds, or the throughput, that the curve has at `p`."""
         return self.law.seconds(p) if self.measured == "seconds" else self.law.rate(p)

@@ -12,7 +12,7 @@ from scipy import optimize, special
 from gristmill.analysis.scale.sample import Sample
 from gristmill.analysis.scale.scoring import Floats, basis, weights_of
 
-__all__ = ["Solved", "solve"]
+__all__ = ["MISFIT", "Solved", "solve"]
 
 _ROUNDS = 25
 _ENOUGH = 1e-9

@@ -1,8 +1,9 @@
 """`gristmill scale fit FILE`: the law of runs that are measured already."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +12,9 @@ from gristmill.cli.failures import DONE, FAILED, fail
 from gristmill.cli.generated import JobCommand
 from gristmill.cli.scale.shared import FIT_OPTIONS, Wanted, fitted
 from gristmill.names import show_path
+
+if TYPE_CHECKING:
+    from gristmill.analysis.scale.reading import Data
 
 __all__ = ["fit"]
 
@@ -28,16 +32,21 @@ def _run(files: tuple[Path, ...], *, weak: bool, **options: Any) -> int:  # noqa
     except (ValueError, ModuleNotFoundError) as error:
         fail("scale fit", str(error))
         return FAILED
+    return _fitted(data, Wanted(**options), weak=weak)
+
+
+def _fitted(data: "Sequence[Data]", wanted: Wanted, *, weak: bool) -> int:
     measured = data[0].measured
     if any(one.measured != measured for one in data):
-        fail(
-            "scale fit",
-            "cannot fit the runs: some files have seconds, others throughput."
-            " What to do: fit them one by one.",
-        )
+        what = "cannot fit the runs: some files have seconds, others throughput"
+        fail("scale fit", f"{what}. What to do: fit them one by one.")
         return FAILED
     runs = [_weakly(run, measured) if weak else run for one in data for run in one.runs]
-    return DONE if fitted("scale fit", runs, measured, Wanted(**options)) else FAILED
+    try:
+        return DONE if fitted("scale fit", runs, measured, wanted) else FAILED
+    except (ValueError, ModuleNotFoundError) as error:
+        fail("scale fit", str(error))
+        return FAILED
 
 
 def _weakly(run: Run, measured: str) -> Run:

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from gristmill.cli.failures import fail
-from gristmill.cli.scale.text import fit_lines, wrapped
+from gristmill.cli.scale.text import cause_lines, fit_lines, wrapped
 from gristmill.names import to_json
 from gristmill.terminal import console
 
 if TYPE_CHECKING:
     from gristmill.analysis.runs import Run
+    from gristmill.analysis.scale.reasons import Causes
+    from gristmill.analysis.scale.result import Fit
 
 __all__ = ["FIT_OPTIONS", "Wanted", "fitted"]
 
@@ -91,11 +93,41 @@ def fitted(
     except CannotFitError as error:
         _refused(command if refusal_fails else None, str(error), wanted)
         return False
+    causes = _causes(runs, wanted.level)
+    _draw(found, runs, causes, wanted)
     if wanted.as_json:
-        console.put(to_json(found.to_dict()))
+        told = {} if causes is None else {"cause": causes.to_dict()}
+        console.put(to_json({**found.to_dict(), **told}))
     else:
         console.say(*fit_lines(found))
+        if causes is not None:
+            console.say("", *cause_lines(causes))
     return True
+
+
+def _causes(runs: "Sequence[Run]", level: float) -> "Causes | None":
+    """What wastes say, where there are any."""
+    if not any(run.wastes for run in runs):
+        return None
+    from gristmill.analysis.scale.reasons import explain
+
+    return explain(runs, level)
+
+
+def _draw(fit: "Fit", runs: "Sequence[Run]", causes: "Causes | None", wanted: Wanted) -> None:
+    if wanted.plots is None and wanted.html is None:
+        return
+    from gristmill.analysis.scale.needs import require
+
+    require("matplotlib")
+    from gristmill.analysis.scale.page import page
+    from gristmill.analysis.scale.plots import figures, save
+
+    drawn = figures(fit, runs, causes)
+    if wanted.plots is not None:
+        save(drawn, wanted.plots)
+    if wanted.html is not None:
+        wanted.html.write_text(page(fit, drawn, causes), encoding="utf-8")
 
 
 def _refused(command: str | None, why: str, wanted: Wanted) -> None:

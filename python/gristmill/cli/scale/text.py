@@ -3,12 +3,16 @@
 import statistics
 import textwrap
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from gristmill.analysis.runs import Run
 from gristmill.analysis.scale.result import Estimate, Fit, Point
 from gristmill.units import show_count
 
-__all__ = ["aligned", "fit_lines", "times_lines", "wrapped"]
+if TYPE_CHECKING:
+    from gristmill.analysis.scale.reasons import Causes
+
+__all__ = ["aligned", "cause_lines", "fit_lines", "times_lines", "wrapped"]
 
 _WIDTH = 88
 _FIGURES = (
@@ -90,6 +94,13 @@ def times_lines(runs: Sequence[Run]) -> Iterator[str]:
         share = "" if error is None else f"{error / mean:.1%}"
         rows.append((f"{p:g}", str(len(seconds)), _digits(mean), _digits(error), share))
     yield from aligned(rows)
+
+
+def cause_lines(causes: "Causes") -> Iterator[str]:
+    """Yield what wastes have to do with it."""
+    yield f"Cause: {causes.cause or causes.outcome}"
+    for sentence in causes.sentences:
+        yield from wrapped(sentence, "  ")
 
 
 def _header(fit: Fit) -> tuple[str, ...]:
