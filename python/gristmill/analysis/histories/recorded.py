@@ -1,0 +1,147 @@
+"""The runs of jobs that a user names: found, read, and those refused that cannot be compared.
+
+    find ──▶ files ──▶ read ──▶ Read (a Run and its command) ┐
+                          └───▶ why it is no measurement     ┴──▶ runs, or one paragraph
+
+A refusal ends the command where the job itself was named. Of a folder or a command, the job is left
+out, and `note` gets a line.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+
+from gristmill.analysis.histories.find import JHIST, Found, Read, all_jobs, find
+from gristmill.analysis.histories.to_runs import run_of, why_not
+from gristmill.analysis.runs import Run
+from gristmill.history.reader import load
+from gristmill.units import show_count
+
+__all__ = ["runs_of"]
+
+_MOST_LINES = 10
+"""Of jobs that are left out, so many are told one by one."""
+
+
+def runs_of(
+    names: Sequence[str] = (),
+    *,
+    command: str | None = None,
+    per_node: bool = False,
+    note: Callable[[str], None] | None = None,
+) -> list[Run]:
+    """Return the runs of jobs, in the order of the names; of a folder, by file name.
+
+    Args:
+        names: Jobs by id, part of an id, `last`, or the name that they were given; `events.jsonl`
+            and `.jhist` files; folders with such files. Without names: all jobs of this user.
+        command: Only jobs of this command (of Hadoop: jobs of this name).
+        per_node: Whether p is the number of nodes, not of workers.
+        note: Gets a line for each job that is left out.
+
+    Raises:
+        LookupError: There is no such job or file.
+        ValueError: A job cannot be compared, or no job is left; one paragraph with its name.
+        ModuleNotFoundError: A `.jhist` file is binary, and `gristmill[analysis]` is not installed.
+
+    Example:
+        >>> import gristmill, os, tempfile
+        >>> with tempfile.TemporaryDirectory() as home:
+        ...     os.environ["GRISTMILL_HOME"] = home
+        ...     for workers in (1, 2):
+        ...         data = f"{home}/data{workers}"
+        ...         _ = gristmill.teragen("1k", data, workers=workers, history=True)
+        ...     runs = runs_of(command="teragen")
+        >>> [run.p for run in runs], list(runs[0].phases), runs[0].work
+        ([1.0, 2.0], ['generate', 'commit'], 100000.0)
+    """
+    found = _distinct(one for name in names for one in find(name)) if names else all_jobs()
+    say = note or _say_nothing
+    reads = [_read(one, per_node=per_node) for one in found]
+    chosen = [one for one in reads if command is None or _is_of(one, command)]
+    _refuse_named(chosen, command)
+    _say_left_out([one for one in chosen if one.run is None], say)
+    used = [one for one in chosen if one.run is not None]
+    _refuse_mixture(used)
+    if not used:
+        raise ValueError(_none_left(names, command, chosen))
+    return [one.run for one in used if one.run is not None]
+
+
+def _say_nothing(_line: str) -> None:
+    pass
+
+
+def _distinct(found: Iterable[Found]) -> list[Found]:
+    """Each file once, however often it was named."""
+    return list({one.path.resolve(): one for one in found}.values())
+
+
+def _read(found: Found, *, per_node: bool) -> Read:
+    if found.path.suffix == JHIST:
+        return Read(found, "", None, "histories of Hadoop are not read")
+    try:
+        history = load(found.path.parent)
+    except (ValueError, OSError) as error:
+        return Read(found, "", None, f"its history cannot be read: {error}")
+    problem = why_not(history)
+    run = None if problem else run_of(history, f"{found.job}, {found.path}", per_node=per_node)
+    return Read(found, history.command, run, problem or "")
+
+
+def _is_of(read: Read, command: str) -> bool:
+    return read.command in (command, "") or read.found.is_named
+
+
+def _refuse_named(chosen: list[Read], command: str | None) -> None:
+    """Of jobs that were named one by one each must be a measurement."""
+    for one in chosen:
+        if not one.found.is_named:
+            continue
+        problem = one.problem
+        if not problem and command is not None and one.command != command:
+            problem = f"it is a job of {one.command}, not of {command}"
+        if problem:
+            message = (
+                f"cannot take {one.found.job} as a measurement: {problem} (file {one.found.path})."
+                " What to do: leave it out, or run it again from its beginning to its end"
+            )
+            raise ValueError(message)
+
+
+def _say_left_out(left: list[Read], say: Callable[[str], None]) -> None:
+    for one in left[:_MOST_LINES]:
+        say(f"left out: {one.found.job}: {one.problem}")
+    if len(left) > _MOST_LINES:
+        say(f"left out: {len(left) - _MOST_LINES:,} more")
+
+
+def _refuse_mixture(used: list[Read]) -> None:
+    """Times of different commands make no curve."""
+    kinds = Counter(one.command for one in used)
+    if len(kinds) > 1:
+        told = ", ".join(f"{show_count(n, 'job')} of {name}" for name, n in kinds.items())
+        named: dict[str, str] = {}
+        for one in used:
+            named.setdefault(one.command, one.found.job)
+        first = " and ".join(f"{job} is of {name}" for name, job in list(named.items())[:2])
+        message = (
+            f"cannot compare jobs of different commands: there are {told} ({first}). What to do:"
+            f" name jobs of one command, or add --command {kinds.most_common(1)[0][0]}"
+        )
+        raise ValueError(message)
+
+
+def _none_left(names: Sequence[str], command: str | None, chosen: list[Read]) -> str:
+    where = f"in {', '.join(names)}" if names else "of this user"
+    of = f" of {command}" if command else ""
+    if not chosen:
+        return (
+            f"cannot find runs: there are no jobs{of} {where}. What to do: run them with --history"
+            " (`gristmill jobs` lists them)"
+        )
+    first = chosen[0]
+    return (
+        f"cannot find runs: {show_count(len(chosen), 'job')}{of} {where} cannot be used; of"
+        f" {first.found.job}: {first.problem}. What to do: run the jobs to their end, with"
+        " --history"
+    )
