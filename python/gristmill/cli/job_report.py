@@ -1,10 +1,14 @@
-"""`gristmill report ID`: a job's history as one HTML file, to be opened in a browser."""
+"""`gristmill report ID [ID]`: histories as one HTML file, to be opened in a browser.
+
+one job   ──▶ its page            ID.html
+two jobs  ──▶ both on one page    ID-and-ID.html
+"""
 
 from pathlib import Path
 
 import click
 
-from gristmill.cli.failures import DONE
+from gristmill.cli.failures import DONE, Refused
 from gristmill.cli.generated import job_ids
 from gristmill.cli.groups import PlainCommand
 from gristmill.cli.jobs import failing
@@ -16,6 +20,7 @@ __all__ = ["report"]
 
 @click.command(cls=PlainCommand)
 @click.argument("job_id", metavar="ID", shell_complete=job_ids)
+@click.argument("other_id", metavar="[ID]", required=False, shell_complete=job_ids)
 @click.option(
     "-o",
     "--output",
@@ -24,19 +29,36 @@ __all__ = ["report"]
     help="The file to write; `-` for standard output.  [default: ID.html]",
 )
 @failing
-def report(job_id: str, output: Path | None) -> int:
+def report(job_id: str, other_id: str | None, output: Path | None) -> int:
     """Draw a job: a timeline of its tasks, what it used, its counters, in one HTML file.
+
+    Draw two jobs on one page if two are given: A, the first, and B, the second, on one time axis,
+    and what differs between them.
 
     ID is a job's name, a part of it that no other job has, or `last`.
     """
-    from gristmill.history.page import render
-
-    history = load(find_job(job_id))
-    page = render(history)
+    folder = find_job(job_id)
+    other = find_job(other_id) if other_id is not None else None
+    if other == folder:
+        raise Refused(
+            f"both names are those of one job: {folder.name}", "name two jobs (gristmill jobs)"
+        )
+    page = _page(folder, other)
     if output == Path("-"):
         console.put(page)
         return DONE
-    path = output or Path(f"{find_job(job_id).name}.html")
+    name = folder.name if other is None else f"{folder.name}-and-{other.name}"
+    path = output or Path(f"{name}.html")
     path.write_text(page, encoding="utf-8")
     console.say(str(path))
     return DONE
+
+
+def _page(folder: Path, other: Path | None) -> str:
+    if other is None:
+        from gristmill.history.page import render
+
+        return render(load(folder))
+    from gristmill.history.page.pair import render_pair
+
+    return render_pair(load(folder), load(other))

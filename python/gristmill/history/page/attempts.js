@@ -1,7 +1,5 @@
 // The attempts: what the charts draw of them, and a table that is sorted, filtered, and shown a page at a time.
 
-const outcomes = ["running", "succeeded", "failed", "killed"];
-
 // The page has a column of numbers for each fact: a row of names for each of 100,000 attempts would be 20 MB.
 const attempts = job.attempts.task.map((task, i) => {
   const a = job.attempts, took = a.took[i];
@@ -12,7 +10,6 @@ const attempts = job.attempts.task.map((task, i) => {
   };
 });
 const nodeOf = (a) => job.nodes[a.node] || "";
-const wasted = (a) => a.outcome === "failed" || a.outcome === "killed";
 const tookOf = (a) => a.end - a.start;
 
 table("phases", [
