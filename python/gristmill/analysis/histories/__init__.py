@@ -11,6 +11,8 @@ command) is refused with its name where it was named itself. Of a folder or a co
 out, and a line says so.
 """
 
+from gristmill.analysis.histories.causes import Cause, cause_of
+from gristmill.analysis.histories.losses import LOSSES, losses
 from gristmill.analysis.histories.recorded import runs_of
 
-__all__ = ["runs_of"]
+__all__ = ["LOSSES", "Cause", "cause_of", "losses", "runs_of"]

@@ -48,6 +48,8 @@ class Read:
     """Its run, if it has one."""
     problem: str = ""
     """Why it has none."""
+    cpu_s: float | None = None
+    """CPU seconds of the job, where they are known."""
 
 
 def find(name: str) -> list[Found]:

@@ -9,6 +9,7 @@ out, and `note` gets a line.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from gristmill.analysis.histories.find import JHIST, Found, Read, all_jobs, find
 from gristmill.analysis.histories.to_runs import run_of, why_not
@@ -64,7 +65,7 @@ def runs_of(
     _refuse_mixture(used)
     if not used:
         raise ValueError(_none_left(names, command, chosen))
-    return [one.run for one in used if one.run is not None]
+    return _with_cpu(used)
 
 
 def _say_nothing(_line: str) -> None:
@@ -85,7 +86,21 @@ def _read(found: Found, *, per_node: bool) -> Read:
         return Read(found, "", None, f"its history cannot be read: {error}")
     problem = why_not(history)
     run = None if problem else run_of(history, f"{found.job}, {found.path}", per_node=per_node)
-    return Read(found, history.command, run, problem or "")
+    cpu_s = float(history.report.get("user_s", 0)) + float(history.report.get("sys_s", 0))
+    return Read(found, history.command, run, problem or "", cpu_s or None)
+
+
+def _with_cpu(used: list[Read]) -> list[Run]:
+    """The runs; each loses the CPU seconds that the same work took beyond the least of all runs."""
+    runs = [(one.run, one.cpu_s) for one in used if one.run is not None]
+    each = [cpu_s / run.work for run, cpu_s in runs if cpu_s is not None]
+    if len(each) < len(runs):
+        return [run for run, _ in runs]
+    least = min(each)
+    return [
+        replace(run, wastes={**run.wastes, "cpu": ((cpu_s or 0.0) - least * run.work) / run.p})
+        for run, cpu_s in runs
+    ]
 
 
 def _is_of(read: Read, command: str) -> bool:

@@ -6,6 +6,7 @@
 Only a job that one process did from its beginning to its end has a time that can be compared.
 """
 
+from gristmill.analysis.histories.losses import losses
 from gristmill.analysis.runs import Run
 from gristmill.history.reader import JobHistory, PhaseSpan
 
@@ -52,14 +53,16 @@ def run_of(history: JobHistory, source: str = "", *, per_node: bool = False) -> 
     Example:
         >>> span = PhaseSpan(name="map", tasks=4, bytes=9, start_ms=0, end_ms=1500)
         >>> report = {"wall_s": 2.0, "workers": 4, "input_bytes": 9}
-        >>> run_of(JobHistory(job_id="job_1", state="succeeded", phases=[span], report=report))
-        Run(p=4.0, seconds=2.0, work=9.0, phases={'map': 1.5}, wastes={}, source='job_1')
+        >>> run = run_of(JobHistory(job_id="job_1", phases=[span], report=report))
+        >>> run.p, run.seconds, run.work, run.phases, run.wastes["serial"], run.source
+        (4.0, 2.0, 9.0, {'map': 1.5}, 1.5, 'job_1')
     """
     return Run(
         p=float(_nodes(history) if per_node else history.number("workers")),
         seconds=history.wall_s,
         work=float(history.work_bytes or 1),
         phases=phases_of(history),
+        wastes=losses(history),
         source=source or history.job_id,
     )
 
