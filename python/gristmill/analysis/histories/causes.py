@@ -75,7 +75,7 @@ def _change(name: str, runs: Sequence[Run], ps: Sequence[float]) -> Cause:
     whole = {p: median(_cost(run, run.seconds) for run in runs if run.p == p) for p in ps}
     most = max(ps, key=lambda p: costs[p])
     share = (costs[most] - min(costs.values())) / whole[most]
-    at = "small p" if most < (ps[0] * ps[-1]) ** 0.5 else "large p"
+    at = "small p" if costs[ps[0]] > costs[ps[-1]] else "large p"
     told = f"{costs[most] / whole[most]:.0%} of the cost at p = {most:g}".replace("%", " %")
     sentence = f"At {at}: {WORDS.get(name, name)} ({told})."
     return Cause(name=name, share=share, at=at, sentence=sentence)

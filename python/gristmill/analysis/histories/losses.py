@@ -33,6 +33,11 @@ LOSSES = (
 _SEGMENT_BYTES = 1_000_000
 """Segments of this size cost their bytes, not their opening (DESIGN: `Shuffle is rounds`)."""
 
+_OPEN_S = 0.001
+_FILE_S = 0.01
+"""A merge needs so long to open a segment, a commit to make a file durable; as measured of 300
+reduces of 24 runs on a local disk (benchmarks/causes.py). More is not told of segments."""
+
 _MERGES = frozenset({"merge runs", "merge", "reduce"})
 _MORE_MERGING = "merge runs"
 
@@ -65,7 +70,7 @@ def _take(lost: dict[str, float], history: JobHistory, use: PhaseUse, slots: int
     for name, seconds in (
         ("retries", _retries(attempts, slots)),
         ("stragglers", _straggling(attempts, slots)),
-        ("segments", left * _too_many(history, use)),
+        ("segments", _too_many(history, use, slots)),
         ("serial", left * _idle(use, attempts, slots)),
         ("memory", left * _again(history, use)),
         ("device", left * _waiting(use)),
@@ -124,10 +129,10 @@ def _idle(use: PhaseUse, attempts: list[Attempt], slots: int) -> float:
     return 1 - min(max(tasks, 1), slots) / slots
 
 
-def _too_many(history: JobHistory, use: PhaseUse) -> float:
-    """The share of segments that there would not be, were each of `_SEGMENT_BYTES`.
+def _too_many(history: JobHistory, use: PhaseUse, slots: int) -> float:
+    """Seconds for segments that there would not be, were each of `_SEGMENT_BYTES`.
 
-    A step after the merges (the commit) has a file for each of them.
+    Merges open each of them; a step after the merges (the commit) has a file for each reduce.
     """
     counters: dict[str, int] = history.report.get("counters", {})
     reduces = counters.get("LAUNCHED_REDUCES", counters.get("TOTAL_LAUNCHED_REDUCES", 0))
@@ -135,8 +140,9 @@ def _too_many(history: JobHistory, use: PhaseUse) -> float:
     if segments == 0 or not (use.name in _MERGES or use.running_s is None):
         return 0.0
     moved = counters.get("MAP_OUTPUT_MATERIALIZED_BYTES", history.work_bytes)
-    needed = max(history.number("workers"), moved / _SEGMENT_BYTES, 1.0)
-    return max(1 - needed / segments, 0.0)
+    too_many = max(1 - max(slots, moved / _SEGMENT_BYTES) / segments, 0.0)
+    opened = reduces * _FILE_S if use.running_s is None else segments * _OPEN_S / slots
+    return too_many * min(opened, use.seconds)
 
 
 def _again(history: JobHistory, use: PhaseUse) -> float:
