@@ -22,7 +22,7 @@ from gristmill.history.causes import PhaseUse
 from gristmill.history.limits import uses
 from gristmill.history.reader import OWN_CODE, Attempt, JobHistory
 
-__all__ = ["LOSSES", "losses"]
+__all__ = ["LOSSES", "losses", "retried_s", "straggling_s"]
 
 LOSSES = (
     *("retries", "stragglers", "serial", "segments"),
@@ -68,8 +68,8 @@ def _take(lost: dict[str, float], history: JobHistory, use: PhaseUse, slots: int
     attempts = [one for one in history.attempts if one.phase == use.name]
     left = use.seconds
     for name, seconds in (
-        ("retries", _retries(attempts, slots)),
-        ("stragglers", _straggling(attempts, slots)),
+        ("retries", retried_s(attempts, slots)),
+        ("stragglers", straggling_s(attempts, slots)),
         ("segments", _too_many(history, use, slots)),
         ("serial", left * _idle(use, attempts, slots)),
         ("memory", left * _again(history, use)),
@@ -82,7 +82,16 @@ def _take(lost: dict[str, float], history: JobHistory, use: PhaseUse, slots: int
         left -= taken
 
 
-def _retries(attempts: list[Attempt], slots: int) -> float:
+def retried_s(attempts: list[Attempt], slots: int) -> float:
+    """Return the seconds of wall time for attempts that failed or were killed.
+
+    Example:
+        >>> lost = Attempt(
+        ...     task=0, attempt=0, phase="map", start_ms=0, end_ms=4000, outcome="failed"
+        ... )
+        >>> retried_s([lost], slots=2)
+        2.0
+    """
     spans = [_seconds(one) for one in attempts if one.outcome in ("failed", "killed")]
     return sum(spans) / slots
 
@@ -92,11 +101,22 @@ def _seconds(attempt: Attempt) -> float:
     return (end_ms - attempt.start_ms) / 1000
 
 
-def _straggling(attempts: list[Attempt], slots: int) -> float:
-    """Idle slots at the end, from a median task after the slots were last all at work.
+def straggling_s(attempts: list[Attempt], slots: int) -> float:
+    """Return the seconds of idle slots at the end of a phase.
 
-    slot 1 ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇
-    slot 2 ▇▇▇▇▇▇▇▇ <median> ░░░░   ░ counts
+    They count from a median task after all slots were last at work:
+
+        slot 1 ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇
+        slot 2 ▇▇▇▇▇▇▇▇▇[median]░░░░░░   ░ counts
+
+    Example:
+        >>> spans = [(0, 1000), (0, 1000), (1000, 2000), (1000, 9000)]
+        >>> attempts = [
+        ...     Attempt(task=0, attempt=0, phase="map", start_ms=start, end_ms=end)
+        ...     for start, end in spans
+        ... ]
+        >>> straggling_s(attempts, slots=2)
+        3.0
     """
     if len(attempts) < 2 or slots < 2:
         return 0.0

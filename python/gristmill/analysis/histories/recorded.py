@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from gristmill.analysis.histories.find import JHIST, Found, Read, all_jobs, find
+from gristmill.analysis.histories.jhist import read_jhist
 from gristmill.analysis.histories.to_runs import run_of, why_not
 from gristmill.analysis.runs import Run
 from gristmill.history.reader import load
@@ -79,7 +80,7 @@ def _distinct(found: Iterable[Found]) -> list[Found]:
 
 def _read(found: Found, *, per_node: bool) -> Read:
     if found.path.suffix == JHIST:
-        return Read(found, "", None, "histories of Hadoop are not read")
+        return _of_hadoop(found, per_node=per_node)
     try:
         history = load(found.path.parent)
     except (ValueError, OSError) as error:
@@ -88,6 +89,14 @@ def _read(found: Found, *, per_node: bool) -> Read:
     run = None if problem else run_of(history, f"{found.job}, {found.path}", per_node=per_node)
     cpu_s = float(history.report.get("user_s", 0)) + float(history.report.get("sys_s", 0))
     return Read(found, history.command, run, problem or "", cpu_s or None)
+
+
+def _of_hadoop(found: Found, *, per_node: bool) -> Read:
+    try:
+        return read_jhist(found, per_node=per_node)
+    except ModuleNotFoundError as error:
+        message = f"cannot read {found.path}: {error.msg}"
+        raise ModuleNotFoundError(message) from error
 
 
 def _with_cpu(used: list[Read]) -> list[Run]:
