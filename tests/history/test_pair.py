@@ -180,3 +180,15 @@ def test_the_command_takes_two_jobs(tmp_path: Path) -> None:
     same = run("report", "0101", "job_20260101_1", status=2, **where)
     assert "both names are those of one job: job_20260101_1" in same.stderr
     assert "no job '0103'" in run("report", "0101", "0103", status=1, **where).stderr
+
+
+def test_what_both_lost_is_a_table(browser: Browser, tmp_path: Path) -> None:
+    for name, events in (("20260101_1", SPILLS), ("20260102_1", IN_MEMORY)):
+        write_history(tmp_path, f"job_{name}", events)
+    page = tmp_path / "page.html"
+    run("report", "0101", "0102", "-o", page, GRISTMILL_HOME=str(tmp_path))
+    rows = browser.act(page, "say([...$('lost').rows].map((row) => row.innerText.split('\\t')))")
+    assert rows[0] == ["Lost to", "A", "B", "B against A"]
+    assert ["attempts that failed or were killed, and were done again", "2.00 s"] in [
+        row[:2] for row in rows
+    ]

@@ -12,10 +12,13 @@ from gristmill.cli.failures import DONE, Refused
 from gristmill.cli.generated import job_ids
 from gristmill.cli.groups import PlainCommand
 from gristmill.cli.jobs import failing
-from gristmill.history import find_job, load
+from gristmill.history import JobHistory, find_job, load
 from gristmill.terminal import console
 
 __all__ = ["report"]
+
+_LEAST_LOST = 0.01
+"""Of the longer job: less is not shown."""
 
 
 @click.command(cls=PlainCommand)
@@ -61,4 +64,18 @@ def _page(folder: Path, other: Path | None) -> str:
         return render(load(folder))
     from gristmill.history.page.pair import render_pair
 
-    return render_pair(load(folder), load(other))
+    a, b = load(folder), load(other)
+    return render_pair(a, b, _lost(a, b))
+
+
+def _lost(a: JobHistory, b: JobHistory) -> list[tuple[str, float, float]]:
+    """What both lost, where it is worth a line; nothing of a job whose end is not known."""
+    from gristmill.analysis.histories.causes import WORDS
+    from gristmill.analysis.histories.losses import losses
+
+    if not (a.report and b.report):
+        return []
+    of_a, of_b = losses(a), losses(b)
+    least = _LEAST_LOST * max(a.wall_s, b.wall_s)
+    names = [name for name in of_a if max(of_a[name], of_b[name]) >= least]
+    return [(WORDS[name], of_a[name], of_b[name]) for name in names]

@@ -29,6 +29,10 @@ table("spans", [
   ["Phase", (s) => s[0]], ["A", (s) => told(s[1], seconds), "number"], ["B", (s) => told(s[2], seconds), "number"],
   ["B against A", (s) => more(s[1], s[2], seconds), "number"], ["A held back by", (s) => s[3]], ["B held back by", (s) => s[4]],
 ], job.spans);
+table("lost", [
+  ["Lost to", (l) => l[0]], ["A", (l) => seconds(l[1]), "number"], ["B", (l) => seconds(l[2]), "number"],
+  ["B against A", (l) => more(l[1], l[2], seconds), "number"],
+], job.lost);
 $("s-options").hidden = job.options.length === 0;
 table("options", [["Option", (o) => o[0]], ["A", (o) => o[1] || dash, "text"], ["B", (o) => o[2] || dash, "text"]], job.options);
 table("counters", [

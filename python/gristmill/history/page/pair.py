@@ -4,6 +4,7 @@ JobHistory A ─┐
 JobHistory B ─┴─▶ differences, columns of both (JSON) ──▶ pair.html, its scripts ──▶ one file
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from gristmill.history.page.differences import differences
@@ -17,8 +18,13 @@ _SCRIPTS = ("tell.js", "plot.js", "pair.js")
 _OUTCOMES = {None: 0, "succeeded": 1, "failed": 2, "killed": 3}
 
 
-def render_pair(a: JobHistory, b: JobHistory) -> str:
+def render_pair(a: JobHistory, b: JobHistory, lost: Sequence[tuple[str, float, float]] = ()) -> str:
     """Return the page.
+
+    Args:
+        a: The first job.
+        b: The one that is held against it.
+        lost: What took time that was no work: in words, seconds of A and of B.
 
     Example:
         >>> a, b = (JobHistory(job_id=f"job_{n}", command="</script><b>") for n in (1, 2))
@@ -38,6 +44,7 @@ def render_pair(a: JobHistory, b: JobHistory) -> str:
         "sentences": found.sentences,
         "figures": found.figures,
         "spans": found.phases,
+        "lost": lost,
         "options": found.options,
         "counters": found.counters,
     }
