@@ -31,7 +31,7 @@ _HERE = Path(__file__).resolve().parent
 _CACHE = _HERE.parents[1] / ".cache" / "hadoop"
 _POM = _HERE / "pom.xml"
 _PROVIDER = _HERE / "KeepMaps.java"
-_SOURCES = (_PROVIDER, _HERE / "StreamingBatch.java")
+_SOURCES = (_PROVIDER, _HERE / "StreamingBatch.java", _HERE / "WriteHistory.java")
 _SERVICE = "META-INF/services/org.apache.hadoop.mapreduce.protocol.ClientProtocolProvider"
 
 # Java 23 refuses the Subject.getSubject that Hadoop 3.4 calls; 11 is the oldest that javac is told.
@@ -165,6 +165,16 @@ class Hadoop:
         if status != 0:
             raise HadoopFailed("Streaming", f"exited with {status}", log)
         return log
+
+    def histories(self, folder: Path) -> tuple[Path, Path]:
+        """Write the history of one job with Hadoop's own writer: as JSON, and as binary Avro."""
+        files = (folder / "json.jhist", folder / "binary.jhist")
+        main = "org.apache.hadoop.mapreduce.jobhistory.WriteHistory"
+        command = [self.java, *self.jvm, "-cp", self.classpath, main, *map(str, files)]
+        status, log = _logged(command, folder, self.timeout_s)
+        if status != 0:
+            raise HadoopFailed("EventWriter", f"exited with {status}", log)
+        return files
 
     def _run(self, tool: str, options: Mapping[str, str], *arguments: str) -> str:
         with tempfile.TemporaryDirectory(dir=self.temp_dir, prefix=f"{tool}-") as scratch:
