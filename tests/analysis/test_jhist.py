@@ -146,6 +146,10 @@ def test_jobs_of_other_names_make_no_curve(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="jobs of different commands"):
         runs_of([str(tmp_path)])
     assert [run.p for run in runs_of([str(tmp_path)], command="TeraSort")] == [2]
+    said: list[str] = []
+    files = [str(path) for path in sorted(tmp_path.iterdir())]
+    assert [run.p for run in runs_of(files, note=said.append)] == [2, 4]
+    assert said == ["jobs of different names are taken as runs of one program: TeraSort, TeraGen"]
 
 
 def test_without_fastavro_json_is_read_and_binary_says_what_to_install(

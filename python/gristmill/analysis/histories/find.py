@@ -67,12 +67,12 @@ def find(name: str) -> list[Found]:
         [('job_1.jhist', False)]
     """
     path = Path(name)
-    if path.is_dir():
+    if name and path.is_dir():
         return _in_folder(path)
     if path.is_file():
         return [_file(path)]
     if "/" in name or path.suffix in (JHIST, ".jsonl"):
-        message = f"cannot read {name}: there is no such file. What to do: check the name"
+        message = f"cannot read {name}: there is no such file. What to do: check the name."
         raise NoSuchJobError(message)
     return _by_name(name)
 
@@ -87,7 +87,7 @@ def _file(path: Path) -> Found:
         return Found(path, is_named=True)
     message = (
         f"cannot read {path}: it is not a history by its name. What to do: name an {EVENTS} of"
-        f" Gristmill, a {JHIST} file of Hadoop, a folder with such files, or a job"
+        f" Gristmill, a {JHIST} file of Hadoop, a folder with such files, or a job."
     )
     raise ValueError(message)
 
@@ -99,7 +99,7 @@ def _in_folder(folder: Path) -> list[Found]:
     if not found:
         message = (
             f"cannot read {folder}: it has no {EVENTS} and no {JHIST} file, nor has a folder in it."
-            " What to do: name a folder of jobs"
+            " What to do: name a folder of jobs."
         )
         raise ValueError(message)
     return found

@@ -20,7 +20,7 @@ from statistics import median
 
 from gristmill.history.causes import PhaseUse
 from gristmill.history.limits import uses
-from gristmill.history.reader import OWN_CODE, Attempt, JobHistory
+from gristmill.history.reader import OWN_CODE, Attempt, JobHistory, PhaseSpan
 
 __all__ = ["LOSSES", "losses", "retried_s", "straggling_s"]
 
@@ -56,16 +56,32 @@ def losses(history: JobHistory) -> dict[str, float]:
     slots = max(history.number("workers"), 1)
     lost = dict.fromkeys(LOSSES, 0.0)
     phases = uses(history)
-    for use in phases:
-        _take(lost, history, use, slots)
+    spans = [span for span in history.phases if span.end_ms is not None]
+    for span, use in zip(spans, phases, strict=True):
+        _take(lost, history, _attempts_of(history, span), use, slots)
     between = max(history.wall_s - sum(use.seconds for use in phases), 0.0)
     lost["serial"] += between * (1 - 1 / slots)
     return lost
 
 
-def _take(lost: dict[str, float], history: JobHistory, use: PhaseUse, slots: int) -> None:
+def _attempts_of(history: JobHistory, span: PhaseSpan) -> list[Attempt]:
+    """The attempts of a phase, which may have come twice."""
+    assert span.end_ms is not None
+    return [
+        one
+        for one in history.attempts
+        if one.phase == span.name and span.start_ms <= one.start_ms <= span.end_ms
+    ]
+
+
+def _take(
+    lost: dict[str, float],
+    history: JobHistory,
+    attempts: list[Attempt],
+    use: PhaseUse,
+    slots: int,
+) -> None:
     """Give the phase's time to the causes, each what the ones before it have left."""
-    attempts = [one for one in history.attempts if one.phase == use.name]
     left = use.seconds
     for name, seconds in (
         ("retries", retried_s(attempts, slots)),
@@ -133,10 +149,8 @@ def straggling_s(attempts: list[Attempt], slots: int) -> float:
         if running >= full:
             last_full_ms = next_ms
     tail_ms = last_full_ms + least * 1000
-    idle = (
-        (end - max(start, tail_ms)) * (1 - n / slots) for start, end, n in spans if end > tail_ms
-    )
-    return sum(idle) / 1000
+    idle = ((end - max(start, tail_ms)) * (full - n) for start, end, n in spans if end > tail_ms)
+    return sum(idle) / slots / 1000
 
 
 def _end_ms(attempt: Attempt) -> int:

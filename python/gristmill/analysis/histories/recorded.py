@@ -10,11 +10,13 @@ out, and `note` gets a line.
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from gristmill.analysis.histories.find import JHIST, Found, Read, all_jobs, find
 from gristmill.analysis.histories.jhist import read_jhist
 from gristmill.analysis.histories.to_runs import run_of, why_not
 from gristmill.analysis.runs import Run
+from gristmill.history.brief import load_brief
 from gristmill.history.reader import load
 from gristmill.units import show_count
 
@@ -58,12 +60,13 @@ def runs_of(
     """
     found = _distinct(one for name in names for one in find(name)) if names else all_jobs()
     say = note or _say_nothing
+    found = [one for one in found if command is None or one.is_named or _may_be_of(one, command)]
     reads = [_read(one, per_node=per_node) for one in found]
     chosen = [one for one in reads if command is None or _is_of(one, command)]
     _refuse_named(chosen, command)
     _say_left_out([one for one in chosen if one.run is None], say)
     used = [one for one in chosen if one.run is not None]
-    _refuse_mixture(used)
+    _refuse_mixture(used, say)
     if not used:
         raise ValueError(_none_left(names, command, chosen))
     return _with_cpu(used)
@@ -75,7 +78,22 @@ def _say_nothing(_line: str) -> None:
 
 def _distinct(found: Iterable[Found]) -> list[Found]:
     """Each file once, however often it was named."""
-    return list({one.path.resolve(): one for one in found}.values())
+    files: dict[Path, Found] = {}
+    for one in found:
+        path = one.path.resolve()
+        if path not in files or one.is_named:
+            files[path] = one
+    return list(files.values())
+
+
+def _may_be_of(found: Found, command: str) -> bool:
+    """Whether a job may be one of that command, from its first line: the rest may be megabytes."""
+    if found.path.suffix == JHIST:
+        return True
+    try:
+        return load_brief(found.path.parent).command in (command, "")
+    except (ValueError, OSError):
+        return True  # what is wrong with it is told when it is read
 
 
 def _read(found: Found, *, per_node: bool) -> Read:
@@ -127,7 +145,7 @@ def _refuse_named(chosen: list[Read], command: str | None) -> None:
         if problem:
             message = (
                 f"cannot take {one.found.job} as a measurement: {problem} (file {one.found.path})."
-                " What to do: leave it out, or run it again from its beginning to its end"
+                " What to do: leave it out, or run it again from its beginning to its end."
             )
             raise ValueError(message)
 
@@ -139,18 +157,31 @@ def _say_left_out(left: list[Read], say: Callable[[str], None]) -> None:
         say(f"left out: {len(left) - _MOST_LINES:,} more")
 
 
-def _refuse_mixture(used: list[Read]) -> None:
+def _kind(read: Read) -> str:
+    """What jobs of a curve have in common: their command.
+
+    Hadoop knows names of jobs alone, and runs of one program may have several: files that were
+    named one by one are taken as the user's word.
+    """
+    is_given = read.found.is_named and read.found.path.suffix == JHIST
+    return "Hadoop" if is_given else read.command
+
+
+def _refuse_mixture(used: list[Read], say: Callable[[str], None]) -> None:
     """Times of different commands make no curve."""
-    kinds = Counter(one.command for one in used)
+    kinds = Counter(map(_kind, used))
+    names = list(dict.fromkeys(one.command for one in used))
+    if len(kinds) == 1 and len(names) > 1:
+        say(f"jobs of different names are taken as runs of one program: {', '.join(names)}")
     if len(kinds) > 1:
         told = ", ".join(f"{show_count(n, 'job')} of {name}" for name, n in kinds.items())
         named: dict[str, str] = {}
         for one in used:
-            named.setdefault(one.command, one.found.job)
+            named.setdefault(_kind(one), one.found.job)
         first = " and ".join(f"{job} is of {name}" for name, job in list(named.items())[:2])
         message = (
             f"cannot compare jobs of different commands: there are {told} ({first}). What to do:"
-            f" name jobs of one command, or add --command {kinds.most_common(1)[0][0]}"
+            f" name jobs of one command, or add --command {kinds.most_common(1)[0][0]}."
         )
         raise ValueError(message)
 
@@ -161,11 +192,11 @@ def _none_left(names: Sequence[str], command: str | None, chosen: list[Read]) ->
     if not chosen:
         return (
             f"cannot find runs: there are no jobs{of} {where}. What to do: run them with --history"
-            " (`gristmill jobs` lists them)"
+            " (`gristmill jobs` lists them)."
         )
     first = chosen[0]
     return (
         f"cannot find runs: {show_count(len(chosen), 'job')}{of} {where} cannot be used; of"
         f" {first.found.job}: {first.problem}. What to do: run the jobs to their end, with"
-        " --history"
+        " --history."
     )
