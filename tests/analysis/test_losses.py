@@ -109,7 +109,7 @@ def test_the_cause_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nam
     found = cause_of(runs)
     assert (found.name, found.at) == (name, at), {run.p: run.wastes for run in runs}
     for run in runs:
-        assert sum(v for k, v in run.wastes.items() if k != "cpu") <= run.seconds + 1e-9
+        assert sum(run.wastes.values()) < run.seconds
         assert all(seconds >= 0 for seconds in run.wastes.values())
 
 
@@ -129,7 +129,7 @@ def test_cpu_seconds_beyond_the_least_are_a_loss(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GRISTMILL_HOME", str(tmp_path))
-    for p, user_s in ((1, 4.0), (2, 10.0)):
+    for p, user_s in ((1, 4.0), (2, 8.0)):
         job(tmp_path, f"job_{p}", [_work(p)], workers=p, user_s=user_s, sys_s=0.0)
-    assert [run.wastes["cpu"] for run in runs_of()] == [0.0, 3.0]
+    assert [run.wastes["cpu"] for run in runs_of()] == [0.0, 2.0]
     assert cause_of(runs_of()).name == "cpu"

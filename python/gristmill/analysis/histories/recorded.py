@@ -25,6 +25,9 @@ __all__ = ["runs_of"]
 _MOST_LINES = 10
 """Of jobs that are left out, so many are told one by one."""
 
+_MOST_WASTE = 0.99
+"""Of a run's time: some of it was work."""
+
 
 def runs_of(
     names: Sequence[str] = (),
@@ -121,13 +124,31 @@ def _with_cpu(used: list[Read]) -> list[Run]:
     """The runs; each loses the CPU seconds that the same work took beyond the least of all runs."""
     runs = [(one.run, one.cpu_s) for one in used if one.run is not None]
     each = [cpu_s / run.work for run, cpu_s in runs if cpu_s is not None]
-    if len(each) < len(runs):
-        return [run for run, _ in runs]
+    if len(each) < len(runs):  # not all of them say
+        return _tidy([run for run, _ in runs])
     least = min(each)
-    return [
-        replace(run, wastes={**run.wastes, "cpu": ((cpu_s or 0.0) - least * run.work) / run.p})
-        for run, cpu_s in runs
-    ]
+    more = [((cpu_s or 0.0) - least * run.work) / run.p for run, cpu_s in runs]
+    return _tidy(
+        [
+            replace(run, wastes={**run.wastes, "cpu": cpu})
+            for (run, _), cpu in zip(runs, more, strict=True)
+        ]
+    )
+
+
+def _tidy(runs: list[Run]) -> list[Run]:
+    """Together no more than the time of a run, each in its turn; none that no run has."""
+    had = {name for run in runs for name, seconds in run.wastes.items() if seconds > 0}
+    tidied: list[Run] = []
+    for run in runs:
+        left = run.seconds * _MOST_WASTE
+        wastes: dict[str, float] = {}
+        for name, seconds in run.wastes.items():
+            if name in had:
+                wastes[name] = min(max(seconds, 0.0), left)
+                left -= wastes[name]
+        tidied.append(replace(run, wastes=wastes))
+    return tidied
 
 
 def _is_of(read: Read, command: str) -> bool:
