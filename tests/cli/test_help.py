@@ -31,8 +31,8 @@ PAGES = [
         "demo",
         "completion",
     ),
-    *("jobs", "jobs show", "jobs watch", "jobs prune", "report", "retry", "doctor", "demo"),
     *("scale", "scale fit", "scale run"),
+    *("bench", "bench run", "bench compare", "bench report"),
 ]
 
 # Metavars and usage lines of things that may be given several times.
@@ -53,8 +53,7 @@ def page(command: str) -> str:
 
 def test_every_command_has_a_page() -> None:
     assert set(PROGRAM.list_commands(CONTEXT)) <= set(PAGES)
-    for of in ("explain", "jobs"):
-    for of in ("", "explain", "jobs", "scale"):
+    for of in ("explain", "jobs", "bench", "scale"):
         listed = page(of).partition("Commands:\n")[2].partition("\n\n")[0]
         for name in re.findall(r"(?m)^  ([a-z]+) ", listed):
             assert f"{of} {name}".strip() in PAGES

@@ -33,6 +33,7 @@ _OURS = {
     "explain": "explain",
     "jobs": "jobs",
     "report": "job_report",
+    "bench": "bench.command",
     "doctor": "doctor.command",
     "demo": "demo.command",
     "completion": "completion",

@@ -1,0 +1,35 @@
+"""Why a benchmark could not be run, read or compared: one paragraph for people."""
+
+from importlib import import_module
+from types import ModuleType
+
+__all__ = ["BenchError", "library"]
+
+
+class BenchError(ValueError):
+    """What went wrong, where, and what to do."""
+
+
+def library(name: str) -> ModuleType:
+    """Return a module of the extra `analysis`.
+
+    Raises:
+        BenchError: It is not installed; says how to install it.
+
+    Example:
+        >>> library("json").__name__
+        'json'
+        >>> library("no_such_library")
+        Traceback (most recent call last):
+        ...
+        gristmill.analysis.bench.errors.BenchError: cannot use no_such_library: it is not installed.
+        What to do: pip install "gristmill[analysis]".
+    """
+    try:
+        return import_module(name)
+    except ImportError as error:
+        whole = name.partition(".")[0]
+        raise BenchError(
+            f"cannot use {whole}: it is not installed."
+            ' What to do: pip install "gristmill[analysis]".'
+        ) from error

@@ -1,0 +1,68 @@
+"""What a machine costs: a file that the user writes, as prices are no business of a program.
+
+    usd_per_hour = 0.34          # of one machine
+    machines = 1                 # how many of them, if more than one
+
+TOML or JSON, by the name of the file.
+"""
+
+import json
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gristmill.analysis.bench.errors import BenchError
+
+__all__ = ["Prices", "read_prices"]
+
+_HOUR_S = 3600
+_TB = 1e12
+_KNOWN = ("usd_per_hour", "machines")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prices:
+    """What an hour costs."""
+
+    usd_per_hour: float
+    machines: float = 1
+
+    def usd_per_tb(self, seconds: float, size_bytes: float) -> float:
+        """Return the dollars that a TB costs.
+
+        Example:
+            >>> Prices(usd_per_hour=0.36).usd_per_tb(10.0, 1e9)
+            1.0
+        """
+        return self.usd_per_hour * self.machines * seconds / _HOUR_S / size_bytes * _TB
+
+
+def read_prices(path: Path) -> Prices:
+    """Return the prices of a file.
+
+    Raises:
+        BenchError: It cannot be read, or does not say what an hour costs.
+    """
+    try:
+        text = path.read_text()
+        found: Any = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+    except OSError as error:
+        raise _wrong(path, str(error.strerror).lower()) from error
+    except ValueError as error:
+        raise _wrong(path, f"it is neither TOML nor, as *.json, JSON ({error})") from error
+    if not isinstance(found, dict) or "usd_per_hour" not in found:
+        raise _wrong(path, "usd_per_hour is missing")
+    for name, value in found.items():
+        if name not in _KNOWN:
+            raise _wrong(path, f"{name!r} is not known")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+            raise _wrong(path, f"{name} is {value!r}, which is not a number above 0")
+    return Prices(**found)
+
+
+def _wrong(path: Path, what: str) -> BenchError:
+    return BenchError(
+        f"cannot read the prices: {path}: {what}."
+        " What to do: write for example usd_per_hour = 0.34."
+    )

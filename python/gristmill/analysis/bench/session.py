@@ -1,0 +1,222 @@
+"""Goes through the rounds of a benchmark, and writes each run into its folder of results.
+
+    prepare ──▶ for each turn: device's rate ─▶ for each step: cache ─▶ launch ─▶ runs.jsonl
+
+What is there already is not run again, so a session that was broken off goes on where it was.
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+from gristmill import _core
+from gristmill.analysis.bench import results
+from gristmill.analysis.bench.asked import Asked, Config, label, product_of
+from gristmill.analysis.bench.cache import bring_about
+from gristmill.analysis.bench.energy import joules_between, read_energy
+from gristmill.analysis.bench.errors import BenchError
+from gristmill.analysis.bench.launching import Ended, launch
+from gristmill.analysis.bench.machine import cpu_times, device_of, machine, versions
+from gristmill.analysis.bench.order import Turn, turns
+from gristmill.analysis.bench.results import Measured, Results, read_results
+from gristmill.analysis.bench.suites import suite_of
+from gristmill.analysis.bench.suites.suite import Step, Suite, check_names
+from gristmill.names import from_json
+
+__all__ = ["Session"]
+
+Told = Callable[[str], None]
+"""Is told in a line what has been done."""
+
+_NOT_KEPT = ("history", "report", "notices")
+"""Of a job's report: names of files, and what is long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A benchmark that is run."""
+
+    asked: Asked
+    directory: str
+    """Where the data go: a folder, or a location in a store."""
+    folder: Path
+    """The folder of results."""
+    told: Told
+
+    def run(self) -> Results:
+        """Run what is not there yet; return all of it.
+
+        Raises:
+            BenchError: A run failed, or the folder holds other results.
+        """
+        suite = suite_of(self.asked.suite)
+        check_names(suite, list(self.asked.vary))
+        vary = {**suite.vary(self.asked), **self.asked.vary}
+        configs = product_of(vary)
+        done = self._begun()
+        rounds = list(turns(configs, self.asked.warm_up, self.asked.repeat))
+        left = [turn for turn in rounds if not self._is_done(suite, turn, done)]
+        if left:
+            self._run(suite, configs, left)
+        return read_results(self.folder)
+
+    def _begun(self) -> set[tuple[int, str, str]]:
+        """The runs that are there; begins the folder if nothing is."""
+        if not (self.folder / "machine.json").exists():
+            results.begin(self.folder, self.asked, machine(self._existing()), versions())
+            return set()
+        found = read_results(self.folder)
+        _check_same(found, replace(self.asked, repeat=found.asked.repeat), self.folder)
+        if self.asked.repeat > found.asked.repeat:
+            results.begin(self.folder, self.asked, found.machine, found.versions)
+        if found.runs:
+            self.told(f"{len(found.runs)} runs are in {self.folder} already")
+        return {(run.round, label(run.config), run.step) for run in found.runs}
+
+    def _existing(self) -> str:
+        """The directory, or the one above it in which it will be made."""
+        if _core.is_remote(self.directory):
+            return self.directory
+        above = Path(self.directory).absolute()
+        return str(next(one for one in (above, *above.parents) if one.exists()))
+
+    def _is_done(self, suite: Suite, turn: Turn, done: set[tuple[int, str, str]]) -> bool:
+        steps = suite.steps(self.asked, turn.config, "")
+        return all((turn.round, label(turn.config), step.name) in done for step in steps)
+
+    def _run(self, suite: Suite, configs: Sequence[Config], left: Sequence[Turn]) -> None:
+        with self._workspace() as place:
+            prepared: set[str] = set()
+            for config in configs:
+                for step in suite.prepare(self.asked, config, place):
+                    if step.makes not in prepared:
+                        prepared.add(step.makes)
+                        self._prepare(step, config)
+            for turn in left:
+                steps = suite.steps(self.asked, turn.config, place)
+                self._turn(suite, turn, steps, device_of(place))
+
+    @contextmanager
+    def _workspace(self) -> Generator[str]:
+        """A folder of this session alone below the directory; removed at its end."""
+        place = f"{self.directory.rstrip('/')}/gristmill-bench-{token_hex(4)}"
+        if not _core.is_remote(place):
+            Path(place).mkdir(parents=True)
+        try:
+            yield place
+        finally:
+            _remove(place)
+
+    def _prepare(self, step: Step, config: Config) -> None:
+        self.told(f"prepare: {step.name}")
+        if step.call is not None:
+            step.call()
+            return
+        _report_of(step, launch(_command(step, config)))
+
+    def _turn(
+        self, suite: Suite, turn: Turn, steps: Sequence[Step], device: dict[str, float] | None
+    ) -> None:
+        checksums: set[str] = set()
+        for step in steps:
+            run = self._step(turn, step, device)
+            results.append(self.folder, run)
+            checksums.add(run.report.get("checksum", ""))
+            self.told(_line(turn, run))
+        if suite.proves and len(checksums) > 1:
+            raise BenchError(
+                f"cannot count the runs of round {turn.round}: the checksums of"
+                f" {', '.join(step.name for step in steps)} differ: {', '.join(sorted(checksums))}."
+                " What to do: please report this as a defect of Gristmill."
+            )
+        for step in steps:
+            if step.makes:
+                _remove(step.makes)
+
+    def _step(self, turn: Turn, step: Step, device: dict[str, float] | None) -> Measured:
+        if step.makes:
+            _remove(step.makes)
+        bring_about(self.asked.cache, step.reads)
+        began, load = datetime.now(UTC), os.getloadavg()[0]
+        cpu, energy = cpu_times(), read_energy()
+        ended = launch(_command(step, turn.config))
+        joules = joules_between(energy, read_energy())
+        report = _report_of(step, ended)
+        return Measured(
+            round=turn.round,
+            config=turn.config,
+            step=step.name,
+            warm_up=turn.warm_up,
+            began=began.isoformat(timespec="milliseconds"),
+            wall_s=ended.wall_s,
+            user_s=ended.user_s,
+            sys_s=ended.sys_s,
+            peak_bytes=ended.peak_bytes,
+            own_cpu_s=ended.own_cpu_s,
+            load={"before": load, **_others(cpu, cpu_times(), ended)},
+            device=device,
+            joules=joules,
+            report={name: report[name] for name in report if name not in _NOT_KEPT},
+        )
+
+
+def _command(step: Step, config: Config) -> list[str]:
+    return [config.get("python", sys.executable), "-m", "gristmill", *step.words, "--json"]
+
+
+def _remove(path: str) -> None:
+    if _core.is_remote(path):
+        _core.remove_whole(path)
+    elif Path(path).is_dir():
+        shutil.rmtree(path)
+    else:
+        Path(path).unlink(missing_ok=True)
+
+
+def _report_of(step: Step, ended: Ended) -> dict[str, Any]:
+    if ended.status == 0:
+        try:
+            return dict(from_json(ended.stdout))
+        except ValueError:
+            pass
+    how = f"exit code {ended.status}" if ended.status >= 0 else f"signal {-ended.status}"
+    last = ended.stderr.strip().splitlines()[-1:] or ["it wrote nothing to stderr"]
+    raise BenchError(
+        f"cannot measure {step.name}: `gristmill {' '.join(step.words)}` ended with {how}:"
+        f" {last[0]} What to do: run that command alone; the runs that are over are kept."
+    )
+
+
+def _others(before: dict[str, float], after: dict[str, float], ended: Ended) -> dict[str, float]:
+    """CPU seconds of other programs, and of the host, while a run took its time."""
+    if not before or not after:
+        return {}
+    busy = after["busy_s"] - before["busy_s"] - ended.user_s - ended.sys_s
+    return {
+        "others_s": round(max(busy, 0.0), 3),
+        "steal_s": round(after["steal_s"] - before["steal_s"], 3),
+    }
+
+
+def _check_same(found: Results, asked: Asked, folder: Path) -> None:
+    theirs, ours = found.asked.to_json(), asked.to_json()
+    differ = [name for name in ours if ours[name] != theirs[name]]
+    if differ:
+        shown = "; ".join(f"{name} was {theirs[name]!r}, is {ours[name]!r}" for name in differ)
+        raise BenchError(
+            f"cannot add to the results in {folder}: they were asked for in another way"
+            f" ({shown}). What to do: name another folder with -o, or ask as before."
+        )
+
+
+def _line(turn: Turn, run: Measured) -> str:
+    where = f" {label(turn.config)}" if turn.config else ""
+    kind = "warm-up" if turn.warm_up else f"round {turn.round}"
+    return f"{kind}{where}: {run.step} {run.wall_s:.3f} s"

@@ -1,0 +1,166 @@
+"""What repeated values say: mean with its standard error, median, intervals, ratios.
+
+    values          ──▶ n, mean ± standard error (relative error), median, bootstrap interval (BCa)
+    two lots        ──▶ ratio of their geometric means, with Welch's interval
+    pairs           ──▶ the same of the ratios within pairs, with Student's interval
+
+Times have errors in proportion to their size, so ratios are taken on logarithms. The numbers are
+scipy's. The bootstrap's resamples come from a fixed seed: the same runs give the same interval.
+"""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import exp, log, sqrt
+from typing import Any
+
+from gristmill.analysis.bench.errors import library
+
+__all__ = ["CONFIDENCE", "Interval", "Ratio", "Summary", "ratio", "summary"]
+
+CONFIDENCE = 0.95
+
+_RESAMPLES = 2000
+_SEED = 17
+_LEAST_TO_RESAMPLE = 3
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """What values say of the mean that they scatter about."""
+
+    n: int
+    mean: float
+    median: float
+    stderr: float | None = None
+    """Standard error of the mean; `None` of a single value."""
+    interval: Interval | None = None
+    """Of the mean, by the bootstrap; `None` of fewer than three values."""
+
+    @property
+    def relative_percent(self) -> float | None:
+        """The standard error in percent of the mean: the relative error."""
+        return None if self.stderr is None or not self.mean else 100 * self.stderr / abs(self.mean)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON has it.
+
+        Example:
+            >>> Summary(n=1, mean=2.0, median=2.0).to_json()["mean"]
+            2.0
+        """
+        low, high = self.interval or (None, None)
+        return {
+            "n": self.n,
+            "mean": self.mean,
+            "stderr": self.stderr,
+            "relative_percent": self.relative_percent,
+            "median": self.median,
+            "low": low,
+            "high": high,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """How many times as much the second of two lots is as the first."""
+
+    value: float
+    interval: Interval | None
+    """`None` where the values are too few to have errors."""
+    paired: bool
+
+
+def summary(values: Sequence[float]) -> Summary:
+    """Return what values say, of which there must be one at least.
+
+    Example:
+        >>> found = summary([2.0, 4.0, 6.0])
+        >>> found.n, found.mean, found.median, round(found.stderr, 4)
+        (3, 4.0, 4.0, 1.1547)
+    """
+    numpy = library("numpy")
+    data = numpy.asarray(values, dtype=float)
+    n = len(data)
+    return Summary(
+        n=n,
+        mean=float(data.mean()),
+        median=float(numpy.median(data)),
+        stderr=float(data.std(ddof=1) / sqrt(n)) if n > 1 else None,
+        interval=_bootstrap(values) if n >= _LEAST_TO_RESAMPLE else None,
+    )
+
+
+def ratio(
+    before: Sequence[float],
+    after: Sequence[float],
+    *,
+    paired: bool,
+    confidence: float = CONFIDENCE,
+) -> Ratio:
+    """Return how many times as much `after` is as `before`, of positive values.
+
+    Args:
+        before: One lot.
+        after: The other; of pairs, in the same order.
+        paired: Whether values at the same place belong together.
+        confidence: Of the interval.
+
+    Example:
+        >>> ratio([1.0, 2.0, 4.0], [2.0, 4.0, 8.0], paired=True)
+        Ratio(value=2.0, interval=(2.0, 2.0), paired=True)
+    """
+    stats = library("scipy.stats")
+    one, other = [log(value) for value in before], [log(value) for value in after]
+    if paired:
+        differences = [theirs - ours for ours, theirs in zip(one, other, strict=True)]
+        centre, error, freedom = _mean_and_error(differences)
+    else:
+        (centre_a, error_a, freedom_a), (centre_b, error_b, freedom_b) = map(
+            _mean_and_error, (one, other)
+        )
+        centre, error = centre_b - centre_a, sqrt(error_a**2 + error_b**2)
+        freedom = _welch(error_a, freedom_a, error_b, freedom_b)
+    if freedom < 1:
+        return Ratio(exp(centre), None, paired)
+    reach = error * float(stats.t.ppf(0.5 + confidence / 2, freedom))
+    return Ratio(exp(centre), (exp(centre - reach), exp(centre + reach)), paired)
+
+
+def _mean_and_error(values: Sequence[float]) -> tuple[float, float, float]:
+    """Mean, standard error, degrees of freedom."""
+    n = len(values)
+    mean = sum(values) / n
+    if n == 1:
+        return mean, 0.0, 0
+    variance = sum((value - mean) ** 2 for value in values) / (n - 1)
+    return mean, sqrt(variance / n), n - 1
+
+
+def _welch(error_a: float, freedom_a: float, error_b: float, freedom_b: float) -> float:
+    """Degrees of freedom of a difference, by Welch and Satterthwaite; 0 where one lot has none."""
+    if min(freedom_a, freedom_b) < 1:
+        return 0.0
+    whole = (error_a**2 + error_b**2) ** 2
+    parts = error_a**4 / freedom_a + error_b**4 / freedom_b
+    return whole / parts if parts else freedom_a + freedom_b
+
+
+def _bootstrap(values: Sequence[float]) -> Interval:
+    if len(set(values)) == 1:
+        return values[0], values[0]
+    numpy, stats = library("numpy"), library("scipy.stats")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of BCa where resamples are all alike: then not a number
+        found = stats.bootstrap(
+            (values,),
+            numpy.mean,
+            n_resamples=_RESAMPLES,
+            confidence_level=CONFIDENCE,
+            method="BCa",
+            rng=numpy.random.default_rng(_SEED),
+        ).confidence_interval
+    low, high = float(found.low), float(found.high)
+    return (low, high) if low <= high else (min(values), max(values))

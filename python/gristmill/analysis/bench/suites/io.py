@@ -1,0 +1,66 @@
+"""`io`: how fast a place takes files of a size, and gives them back.
+
+    teragen, durable and lazily ──▶ files of that size        (the write test)
+    records in order, prepared  ──▶ teravalidate              (the read test: it checks them, too)
+
+There are as many files as make 256 MB, but no more than a thousand, and at least one. Files that are
+read come from a sort, so each is only about as long as asked for.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from gristmill.analysis.bench.asked import Asked, Config
+from gristmill.analysis.bench.suites.suite import Step, Suite, command_line
+
+__all__ = ["SIZES", "SUITE"]
+
+SIZES = (4_000, 1_000_000, 64_000_000)
+"""Of files, if none was asked for."""
+
+_IN_ALL_BYTES = 256_000_000
+_MOST_FILES = 1000
+_RECORD_BYTES = 100
+
+
+def _vary(asked: Asked) -> Mapping[str, tuple[str, ...]]:
+    return {"size": tuple(map(str, asked.sizes or SIZES))}
+
+
+def _files(config: Config) -> tuple[str, str]:
+    """Rows and files."""
+    size = int(config["size"])
+    files = max(1, min(_MOST_FILES, _IN_ALL_BYTES // size))
+    return str(max(files * size // _RECORD_BYTES, files)), str(files)
+
+
+def _prepare(asked: Asked, config: Config, folder: str) -> Sequence[Step]:
+    rows, files = _files(config)
+    made, ordered = f"{folder}/made-{config['size']}", f"{folder}/read-{config['size']}"
+    lazily = {**config, "no-sync": "on"}
+    make = (*command_line("teragen", asked, lazily), "--files", files, rows, made)
+    sort = (*command_line("terasort", asked, lazily), "--partitions", files, made, ordered)
+    return (
+        Step(name="make", words=make, makes=made),
+        Step(name="sort", words=sort, makes=ordered),
+    )
+
+
+def _steps(asked: Asked, config: Config, folder: str) -> Sequence[Step]:
+    rows, files = _files(config)
+    written, ordered = f"{folder}/written", f"{folder}/read-{config['size']}"
+
+    def write(lazy: str) -> tuple[str, ...]:
+        words = command_line("teragen", asked, {**config, "no-sync": lazy})
+        return (*words, "--files", files, rows, written)
+
+    read = (*command_line("teravalidate", asked, config), ordered)
+    return (
+        Step(name="write-durable", words=write("off"), makes=written),
+        Step(name="write-lazy", words=write("on"), makes=written),
+        Step(name="read", words=read, reads=(ordered,)),
+    )
+
+
+SUITE = Suite(
+    commands=("teragen", "teravalidate"), rows=0, steps=_steps, prepare=_prepare, vary=_vary
+)

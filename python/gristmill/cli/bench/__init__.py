@@ -1,0 +1,1 @@
+"""`gristmill bench`: runs, compares and draws benchmarks; the work is in gristmill.analysis.bench."""

@@ -1,0 +1,34 @@
+"""The group `gristmill bench`, whose commands are made when they are asked for."""
+
+from importlib import import_module
+
+import click
+
+from gristmill.cli.groups import CommandGroup
+
+__all__ = ["bench"]
+
+_COMMANDS = {"run": "running", "compare": "comparing", "report": "reporting"}
+"""The commands in the order of the help: the module of each."""
+
+
+class _Bench(CommandGroup):
+    """A group that imports a command when it is named."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Return the names of all commands."""
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Return a command by its name."""
+        module = _COMMANDS.get(cmd_name)
+        return module and getattr(import_module(f"gristmill.cli.bench.{module}"), cmd_name)
+
+
+bench = _Bench(
+    name="bench",
+    help="Measure jobs again and again, with errors; compare what was measured, and draw it. Needs"
+    ' pip install "gristmill[analysis]".',
+    short_help="Measure jobs with errors, compare results, and draw them",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)

@@ -1,0 +1,194 @@
+"""`gristmill bench run SUITE`: runs a benchmark, and prints its figures."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gristmill.amounts import parse_bytes
+from gristmill.analysis.bench.asked import Asked, Cache, parse_rows, parse_vary
+from gristmill.analysis.bench.errors import BenchError
+from gristmill.analysis.bench.suites import SUITES, suite_of
+from gristmill.cli.bench.common import failing
+from gristmill.cli.failures import DONE
+from gristmill.cli.generated import JobCommand, count
+from gristmill.terminal import console
+
+__all__ = ["run"]
+
+_OPTIONS = ("workers", "memory", "runner", "on")
+
+
+@failing("run")
+def _run(**given: Any) -> int:  # noqa: ANN401 - click's own values
+    from gristmill.analysis.bench.figures import figures_of, to_json
+    from gristmill.analysis.bench.prices import read_prices
+    from gristmill.analysis.bench.session import Session
+
+    asked, prices = _asked(**given), given["prices"] and read_prices(given["prices"])
+    name = Path(asked.suite).stem
+    folder: Path = given["output"] or Path(f"bench-{name}")
+    directory = given["directory"] or str(folder)
+    told = (lambda _line: None) if given["as_json"] else console.say
+    found = Session(asked, directory, folder, told).run()
+    figures = figures_of(found, prices)
+    if given["as_json"]:
+        console.put(json.dumps(to_json(found, figures)))
+    else:
+        from gristmill.cli.bench.table import figure_lines
+
+        console.say("", *figure_lines(figures), "", f"results: {folder}")
+    return DONE
+
+
+def _asked(
+    *,
+    suite: str,
+    rows: str | None,
+    size: tuple[str, ...],
+    repeat: int,
+    warm_up: int,
+    cache: Cache,
+    vary: tuple[str, ...],
+    store_option: tuple[str, ...],
+    inputs: tuple[str, ...],
+    settings: tuple[str, ...],
+    **given: Any,  # noqa: ANN401 - click's own values
+) -> Asked:
+    options = {name: str(given[name]) for name in _OPTIONS if given[name] is not None}
+    return Asked(
+        suite=suite,
+        rows=suite_of(suite).rows if rows is None else parse_rows(rows),
+        sizes=tuple(_size(one) for several in size for one in several.split(",")),
+        repeat=repeat,
+        warm_up=warm_up,
+        cache=cache,
+        options=options,
+        store_options=store_option,
+        vary=parse_vary(vary),
+        inputs=inputs,
+        settings=settings,
+    )
+
+
+def _size(text: str) -> int:
+    try:
+        size = parse_bytes(text, "--size")
+    except ValueError as error:
+        raise BenchError(str(error)) from error
+    if not _LEAST_BYTES <= size <= _MOST_BYTES:
+        raise BenchError(
+            f"cannot read the options: --size is {text!r}, which is not from 4k to 10G."
+            " What to do: write for example --size 4k,1M,64M."
+        )
+    return size
+
+
+_LEAST_BYTES, _MOST_BYTES = 4000, 10 << 30
+
+_LISTED = "; ".join(f"{name}: {about}" for name, about in SUITES.items())
+
+run = JobCommand(
+    name="run",
+    help="Run a suite of jobs, or a job file, several times, and say what it took, with errors."
+    " Each run is a process of its own. Configurations that --vary names take turns. Run it again"
+    " to resume what was broken off, or with a greater --repeat to add to it.",
+    short_help="Run a suite of jobs several times, and say what it took",
+    params=[
+        click.Argument(["suite"], metavar="SUITE"),
+        click.Option(
+            ["--rows"],
+            metavar="ROWS",
+            help="How many records the data have; lines, of wordcount."
+            "  [default: 10m; 1m of wordcount and shuffle]",
+        ),
+        click.Option(
+            ["--size"],
+            multiple=True,
+            metavar="SIZE,...",
+            help="Sizes of files of the suite io, from 4k to 10G.  [default: 4k,1M,64M]",
+        ),
+        click.Option(
+            ["--repeat"],
+            default=5,
+            metavar="N",
+            type=count,
+            help="How many rounds are measured.  [default: 5]",
+        ),
+        click.Option(
+            ["--warm-up"],
+            default=1,
+            metavar="N",
+            type=click.IntRange(0, 1000),
+            help="How many rounds run before, and do not count.  [default: 1]",
+        ),
+        click.Option(
+            ["--vary"],
+            multiple=True,
+            metavar="NAME=V,V,...",
+            help="Let configurations take turns: each value of an option of the suite's commands,"
+            " such as workers=1,2 or no-sync=on,off; or python=PATH,PATH, the programs of two"
+            " builds. Repeatable.",
+        ),
+        click.Option(
+            ["--cache"],
+            type=click.Choice(["warm", "cold", "dropped"]),
+            default="warm",
+            help="Where the input of a step is: in the page cache, not there, or the caches of the"
+            " whole machine are dropped first (only for root).  [default: warm]",
+        ),
+        click.Option(["--workers"], metavar="N", type=count, help="How many tasks run at once."),
+        click.Option(["--memory"], metavar="SIZE", help="Most memory that each job may use."),
+        click.Option(
+            ["--runner"],
+            type=click.Choice(["threads", "processes"]),
+            help="Where the tasks of each job run.",
+        ),
+        click.Option(
+            ["--on"],
+            type=click.Choice(["local", "ray"]),
+            help="Whether the jobs run here or on a Ray cluster.",
+        ),
+        click.Option(
+            ["--dir", "directory"],
+            metavar="PATH",
+            help="Where a folder with the data is made, and removed at the end: a directory, or a"
+            " place in S3 or HDFS.  [default: the folder of results]",
+        ),
+        click.Option(
+            ["--store-option"],
+            multiple=True,
+            metavar="KEY=VALUE",
+            help="How S3 is reached, as for jobs; repeatable.",
+        ),
+        click.Option(
+            ["--input", "inputs"],
+            multiple=True,
+            metavar="PATH",
+            help="What a job file reads instead of its own input; repeatable.",
+        ),
+        click.Option(
+            ["--set", "settings"],
+            multiple=True,
+            metavar="NAME=VALUE",
+            help="A parameter of the function that makes the job of a job file; repeatable.",
+        ),
+        click.Option(
+            ["--prices"],
+            metavar="FILE",
+            type=click.Path(path_type=Path),
+            help="A file that says what an hour costs (usd_per_hour = 0.34), for dollars per TB.",
+        ),
+        click.Option(
+            ["-o", "--output"],
+            metavar="RESULTS",
+            type=click.Path(file_okay=False, path_type=Path),
+            help="The folder of results.  [default: bench-SUITE]",
+        ),
+        click.Option(["--json", "as_json"], is_flag=True, help="Print the figures as JSON."),
+    ],
+    callback=_run,
+    example="gristmill bench run sort --rows 10m --repeat 5 --vary workers=1,2 -o results",
+    arguments=[("SUITE", f"A job file (job.py), or one of these. {_LISTED}.")],
+)

@@ -1,0 +1,64 @@
+"""Figures as a table for people: a line for each configuration and step."""
+
+from collections.abc import Sequence
+
+from gristmill.analysis.bench.asked import label
+from gristmill.analysis.bench.figures import Figures
+from gristmill.analysis.bench.stats import Summary
+
+__all__ = ["aligned", "figure_lines"]
+
+_COLUMNS = (
+    ("gb_per_s", "GB/s", 1, 3),
+    ("cpu_s_per_gb", "CPU s/GB", 1, 2),
+    ("floor_share", "of floor", 100, 0),
+    ("usd_per_tb", "$/TB", 1, 2),
+    ("joules", "joules", 1, 1),
+)
+
+
+def figure_lines(figures: Sequence[Figures]) -> list[str]:
+    """Return the lines of the table; columns that nobody has are left out."""
+    shown = [column for column in _COLUMNS if any(column[0] in one.values for one in figures)]
+    configs = any(one.config for one in figures)
+    head = ["step", *(["configuration"] if configs else []), "n", "seconds", "error", "median"]
+    rows = [[*head, "interval", *(title for _, title, _, _ in shown)]]
+    for one in figures:
+        cells = [one.step, *([label(one.config)] if configs else []), *_seconds(one.seconds)]
+        for name, _, factor, digits in shown:
+            value = one.values.get(name)
+            text = "" if value is None else f"{value.mean * factor:.{digits}f}"
+            cells.append(f"{text} %" if factor == 100 and text else text)
+        rows.append(cells)
+    return aligned(rows)
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows as lines, their columns under each other: the first one left, others right.
+
+    Example:
+        >>> aligned([["a", "n"], ["bcd", "10"]])
+        ['a     n', 'bcd  10']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.rjust(width) if place else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def _seconds(seconds: Summary) -> list[str]:
+    error = "" if seconds.stderr is None else f"± {seconds.stderr:.3f}"
+    relative = "" if seconds.relative_percent is None else f"{seconds.relative_percent:.1f} %"
+    low_high = seconds.interval
+    interval = "" if low_high is None else f"{low_high[0]:.3f} to {low_high[1]:.3f}"
+    return [
+        str(seconds.n),
+        f"{seconds.mean:.3f} {error}".strip(),
+        relative,
+        f"{seconds.median:.3f}",
+        interval,
+    ]
