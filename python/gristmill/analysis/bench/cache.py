@@ -41,7 +41,7 @@ def _files(inputs: Iterable[str]) -> Iterator[Path]:
     for one in inputs:
         if _core.is_remote(one):
             continue
-        found = glob(one)  # of a job file it may be a pattern
+        found = glob(one)  # noqa: PTH207 - of a job file it may be a pattern, also an absolute one
         for top in map(Path, found):
             yield from (path for path in (top, *sorted(top.rglob("*"))) if path.is_file())
 

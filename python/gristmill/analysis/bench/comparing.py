@@ -1,4 +1,4 @@
-"""Two results, and whether the second is faster, slower, or no different: an answer with its interval.
+"""Two results, and whether the second is faster, slower or no different, with the interval.
 
     A, B ──▶ the same configuration and step in both ──▶ ratio of times B / A, with its interval
          ──▶ slower: all of it above 1;  faster: all of it below 1;  no difference: 1 is within
@@ -195,7 +195,8 @@ def _check_same(one: Results, other: Results) -> None:
     ]
     if differ:
         raise BenchError(
-            f"cannot compare the results: they differ in more than their times ({'; '.join(differ)})."
+            "cannot compare the results: they differ in more than their times"
+            f" ({'; '.join(differ)})."
             " What to do: run both with the same options on the same machine."
         )
 

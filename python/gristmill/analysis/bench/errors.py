@@ -19,11 +19,6 @@ def library(name: str) -> ModuleType:
     Example:
         >>> library("json").__name__
         'json'
-        >>> library("no_such_library")
-        Traceback (most recent call last):
-        ...
-        gristmill.analysis.bench.errors.BenchError: cannot use no_such_library: it is not installed.
-        What to do: pip install "gristmill[analysis]".
     """
     try:
         return import_module(name)

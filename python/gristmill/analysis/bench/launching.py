@@ -41,7 +41,7 @@ def launch(command: Sequence[str]) -> Ended:
     Example:
         >>> ended = launch(["sh", "-c", "echo done; exit 3"])
         >>> ended.status, ended.stdout, ended.wall_s > 0
-        (3, 'done\\n', True)
+        (3, 'done\n', True)
     """
     with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
         own, began = time.process_time(), time.perf_counter()

@@ -10,7 +10,7 @@ import json
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from gristmill.analysis.bench.errors import BenchError
 
@@ -32,7 +32,7 @@ class Prices:
         """Return the dollars that a TB costs.
 
         Example:
-            >>> Prices(usd_per_hour=0.36).usd_per_tb(10.0, 1e9)
+            >>> round(Prices(usd_per_hour=0.36).usd_per_tb(10.0, 1e9), 6)
             1.0
         """
         return self.usd_per_hour * self.machines * seconds / _HOUR_S / size_bytes * _TB
@@ -53,12 +53,13 @@ def read_prices(path: Path) -> Prices:
         raise _wrong(path, f"it is neither TOML nor, as *.json, JSON ({error})") from error
     if not isinstance(found, dict) or "usd_per_hour" not in found:
         raise _wrong(path, "usd_per_hour is missing")
-    for name, value in found.items():
+    fields = cast("dict[str, Any]", found)
+    for name, value in fields.items():
         if name not in _KNOWN:
             raise _wrong(path, f"{name!r} is not known")
         if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
             raise _wrong(path, f"{name} is {value!r}, which is not a number above 0")
-    return Prices(**found)
+    return Prices(**fields)
 
 
 def _wrong(path: Path, what: str) -> BenchError:

@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from gristmill.analysis.bench.asked import Asked, Config, label
 from gristmill.analysis.bench.errors import BenchError
@@ -139,12 +139,13 @@ def _machine(path: Path) -> dict[str, Any]:
         raise _damaged(path, f"it is not JSON ({error})") from error
     if not isinstance(said, dict):
         raise _damaged(path, "it is not an object")
-    if said.get("format") != _FORMAT:
+    fields = cast("dict[str, Any]", said)
+    if fields.get("format") != _FORMAT:
         raise BenchError(
-            f"cannot read the results: {path}: the format is {said.get('format')!r}, this program"
+            f"cannot read the results: {path}: the format is {fields.get('format')!r}, this program"
             f" reads {_FORMAT}. What to do: use the version that wrote them, or run them again."
         )
-    return said
+    return fields
 
 
 def _runs(path: Path) -> Iterator[Measured]:

@@ -109,8 +109,9 @@ def ratio(
         confidence: Of the interval.
 
     Example:
-        >>> ratio([1.0, 2.0, 4.0], [2.0, 4.0, 8.0], paired=True)
-        Ratio(value=2.0, interval=(2.0, 2.0), paired=True)
+        >>> found = ratio([1.0, 2.0, 4.0], [2.1, 4.0, 8.0], paired=True)
+        >>> round(found.value, 3), [round(end, 3) for end in found.interval]
+        (2.033, [1.895, 2.18])
     """
     stats = library("scipy.stats")
     one, other = [log(value) for value in before], [log(value) for value in after]

@@ -1,1 +1,1 @@
-"""`gristmill bench`: runs, compares and draws benchmarks; the work is in gristmill.analysis.bench."""
+"""`gristmill bench`: runs, compares, draws benchmarks; gristmill.analysis.bench does the work."""

@@ -21,8 +21,9 @@ class _Bench(CommandGroup):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Return a command by its name."""
-        module = _COMMANDS.get(cmd_name)
-        return module and getattr(import_module(f"gristmill.cli.bench.{module}"), cmd_name)
+        if cmd_name not in _COMMANDS:
+            return None
+        return getattr(import_module(f"gristmill.cli.bench.{_COMMANDS[cmd_name]}"), cmd_name)
 
 
 bench = _Bench(

@@ -67,7 +67,8 @@ def _percent(value: str | float) -> float:
 compare = JobCommand(
     name="compare",
     help="Say of two results whether the second is faster or slower than the first, or that there"
-    " is no difference to be seen. The exit code is 1 if a step is slower by more than --tolerance.",
+    " is no difference to be seen. The exit code is 1 if a step is slower by more than"
+    " --tolerance.",
     short_help="Say whether one result is faster or slower than another",
     params=[
         click.Argument(["first"], metavar="A"),

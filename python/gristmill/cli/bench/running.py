@@ -30,7 +30,7 @@ def _run(**given: Any) -> int:  # noqa: ANN401 - click's own values
     name = Path(asked.suite).stem
     folder: Path = given["output"] or Path(f"bench-{name}")
     directory = given["directory"] or str(folder)
-    told = (lambda _line: None) if given["as_json"] else console.say
+    told = console.note if given["as_json"] else console.say
     found = Session(asked, directory, folder, told).run()
     figures = figures_of(found, prices)
     if given["as_json"]:

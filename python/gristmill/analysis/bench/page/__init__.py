@@ -10,8 +10,8 @@ import html
 from collections.abc import Sequence
 from importlib.resources import files
 
-from gristmill.analysis.bench.errors import library
 from gristmill.analysis.bench.figures import Figures
+from gristmill.analysis.bench.page.plots import draw
 from gristmill.analysis.bench.page.tables import (
     facts,
     figure_table,
@@ -28,9 +28,6 @@ __all__ = ["render"]
 
 def render(found: Results, figures: Sequence[Figures]) -> str:
     """Return the page."""
-    library("matplotlib")
-    from gristmill.analysis.bench.page.plots import draw
-
     ours = files(__name__)
     parts = {
         "title": html.escape(f"bench {found.asked.suite} - Gristmill"),

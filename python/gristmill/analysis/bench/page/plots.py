@@ -1,8 +1,8 @@
 """The plots of the page: matplotlib's SVG, whose colours are those of the page's style.
 
-Narrow and with large letters, so that they can be read on a telephone. matplotlib writes colours as
-`#rrggbb`: those that stand for a colour of the page become its variable. Names of parts get a prefix
-of their own, as all plots are in one document.
+Narrow and with large letters, so that they can be read on a telephone. matplotlib writes colours
+as `#rrggbb`: those that stand for a colour of the page become its variable. Names of parts get a
+prefix of their own, as all plots are in one document.
 """
 
 import io
@@ -10,14 +10,14 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from matplotlib import rc_context
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-
 from gristmill.analysis.bench.asked import label
+from gristmill.analysis.bench.errors import library
 from gristmill.analysis.bench.figures import Figures
 
 __all__ = ["draw"]
+
+Axes = Any
+"""Of matplotlib, whose methods are typed in part only."""
 
 _WIDTH_IN = 5.0
 _INK, _SOFT, _LINE = "#010101", "#020202", "#030303"
@@ -52,7 +52,7 @@ _STYLE: dict[str, Any] = {
 
 def draw(figures: Sequence[Figures]) -> list[tuple[str, str]]:
     """Return captions and SVG of the plots that there is something for."""
-    with rc_context(_STYLE):
+    with library("matplotlib").rc_context(_STYLE):
         plots = [
             _plot(_times, figures, len(figures), "times"),
             _plot(_rounds, figures, 5, "rounds"),
@@ -78,7 +78,9 @@ def _plot(
     rows: int,
     prefix: str,
 ) -> str:
-    figure = Figure(figsize=(_WIDTH_IN, 1.0 + 0.5 * rows), layout="constrained")
+    figure = library("matplotlib.figure").Figure(
+        figsize=(_WIDTH_IN, 1.0 + 0.5 * rows), layout="constrained"
+    )
     figure.patch.set_alpha(0)
     axes = figure.subplots()
     axes.patch.set_alpha(0)

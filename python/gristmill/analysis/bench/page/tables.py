@@ -157,9 +157,7 @@ def _shared(verdicts: Sequence[Verdict]) -> list[Rule]:
 
 def _category(verdict: Verdict) -> str:
     if verdict.would_count:
-        head = (
-            '<span class="yes">would count</span>, if the conditions that no program can check hold'
-        )
+        head = '<span class="yes">would count</span>, if what is to be stated holds'
     else:
         head = f'<span class="no">would not count</span>: {show_count(len(verdict.broken), "rule")}'
     reasons = "".join(map(_rule, verdict.broken))

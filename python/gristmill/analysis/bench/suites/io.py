@@ -3,8 +3,8 @@
     teragen, durable and lazily ──▶ files of that size        (the write test)
     records in order, prepared  ──▶ teravalidate              (the read test: it checks them, too)
 
-There are as many files as make 256 MB, but no more than a thousand, and at least one. Files that are
-read come from a sort, so each is only about as long as asked for.
+There are as many files as make 256 MB, but no more than a thousand, and at least one. Files that
+are read come from a sort, so each is only about as long as asked for.
 """
 
 from collections.abc import Mapping, Sequence
