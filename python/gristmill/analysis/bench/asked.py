@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import product
 from typing import Any, Literal
 
-from gristmill.analysis.bench.errors import BenchError
+from gristmill.analysis.bench.errors import WrongOptionError
 
 __all__ = ["Asked", "Cache", "Config", "label", "parse_rows", "parse_vary", "product_of"]
 
@@ -76,7 +76,7 @@ def parse_vary(given: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """Return what varies, of options such as `workers=1,2`.
 
     Raises:
-        BenchError: One of them is not NAME=VALUE,VALUE.
+        WrongOptionError: One of them is not NAME=VALUE,VALUE.
 
     Example:
         >>> parse_vary(["workers=1,2", "no-sync=on,off"])
@@ -87,12 +87,12 @@ def parse_vary(given: Iterable[str]) -> dict[str, tuple[str, ...]]:
         name, equals, values = one.partition("=")
         several = tuple(value.strip() for value in values.split(","))
         if not equals or not name or not all(several) or len(set(several)) != len(several):
-            raise BenchError(
+            raise WrongOptionError(
                 f"cannot read the options: --vary is {one!r}, which is not a name with different"
                 " values. What to do: write for example --vary workers=1,2."
             )
         if name in found:
-            raise BenchError(
+            raise WrongOptionError(
                 f"cannot read the options: --vary gives {name!r} twice."
                 f" What to do: write its values once, with commas: --vary {name}=..."
             )
@@ -124,7 +124,7 @@ def parse_rows(text: str) -> int:
     """Return a number of rows as `teragen` takes it.
 
     Raises:
-        BenchError: It is none.
+        WrongOptionError: It is none.
 
     Example:
         >>> parse_rows("10m"), parse_rows("1000")
@@ -134,7 +134,7 @@ def parse_rows(text: str) -> int:
     digits = text if text[-1:].isdigit() else text[:-1]
     rows = int(digits) * factor if factor and digits.isascii() and digits.isdigit() else 0
     if not 1 <= rows <= _MOST_ROWS:
-        raise BenchError(
+        raise WrongOptionError(
             f"cannot read the options: --rows is {text!r}, which is not a number of rows from 1 on."
             " What to do: write for example 10m; k, m, b and t stand for 10^3, 10^6, 10^9, 10^12."
         )

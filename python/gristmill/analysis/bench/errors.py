@@ -3,11 +3,15 @@
 from importlib import import_module
 from types import ModuleType
 
-__all__ = ["BenchError", "library"]
+__all__ = ["BenchError", "WrongOptionError", "library"]
 
 
 class BenchError(ValueError):
     """What went wrong, where, and what to do."""
+
+
+class WrongOptionError(BenchError):
+    """The command line is what is wrong."""
 
 
 def library(name: str) -> ModuleType:

@@ -19,6 +19,8 @@ from gristmill.analysis.bench.stats import Summary, summary
 __all__ = ["Figures", "PhaseFigures", "figures_of", "floor_share", "to_json"]
 
 _GB = 1e9
+_LEAST_S = 1e-3
+"""Of a kind of work: less is an error of rounding."""
 _TB_PER_MIN = 60 / 1e12
 
 
@@ -166,7 +168,7 @@ def _phases(runs: Sequence[Measured]) -> list[PhaseFigures]:
                 kinds={
                     kind: one
                     for kind, values in kinds.items()
-                    if any(values) and (one := _per_gb(values, sizes)) is not None
+                    if max(values) >= _LEAST_S and (one := _per_gb(values, sizes)) is not None
                 },
             )
         )

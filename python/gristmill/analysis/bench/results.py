@@ -8,9 +8,11 @@ an earlier one: a turn that was broken off is run again whole. The last line may
 kill or a full disk; then that run is not there. Any other damage is an error with its line.
 """
 
+import fcntl
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, cast
@@ -18,10 +20,10 @@ from typing import Any, cast
 from gristmill.analysis.bench.asked import Asked, Config, label
 from gristmill.analysis.bench.errors import BenchError
 
-__all__ = ["Measured", "Results", "append", "begin", "read_results"]
+__all__ = ["MACHINE", "Measured", "Results", "append", "begin", "only_session", "read_results"]
 
 _FORMAT = 1
-_MACHINE, _RUNS = "machine.json", "runs.jsonl"
+MACHINE, _RUNS = "machine.json", "runs.jsonl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,9 +87,27 @@ def begin(folder: Path, asked: Asked, machine: dict[str, Any], versions: dict[st
         "versions": versions,
         "began": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    new = folder / f".{_MACHINE}"
+    new = folder / f".{MACHINE}"
     new.write_text(json.dumps(said, indent=1) + "\n")
-    new.replace(folder / _MACHINE)
+    new.replace(folder / MACHINE)
+
+
+@contextmanager
+def only_session(folder: Path) -> Generator[None]:
+    """Keep other sessions from a folder: their runs would disturb each other.
+
+    Raises:
+        BenchError: Another one is at work there.
+    """
+    with (folder / _RUNS).open("ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise BenchError(
+                f"cannot run the benchmark: another one is writing to {folder}."
+                " What to do: wait for its end, or name another folder with -o."
+            ) from error
+        yield
 
 
 def append(folder: Path, run: Measured) -> None:
@@ -108,13 +128,13 @@ def read_results(folder: Path) -> Results:
     Raises:
         BenchError: It is no folder of results, or is damaged; says where.
     """
-    said = _machine(folder / _MACHINE)
+    said = _machine(folder / MACHINE)
     try:
         asked = Asked.from_json(said["asked"])
         machine, began = dict(said["machine"]), str(said["began"])
         versions = dict(said["versions"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise _damaged(folder / _MACHINE, f"a field is missing or wrong ({error})") from error
+        raise _damaged(folder / MACHINE, f"a field is missing or wrong ({error})") from error
     return Results(
         folder=folder,
         asked=asked,

@@ -8,9 +8,9 @@ What is there already is not run again, so a session that was broken off goes on
 import os
 import shutil
 import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from secrets import token_hex
@@ -21,14 +21,14 @@ from gristmill.analysis.bench import results
 from gristmill.analysis.bench.asked import Asked, Config, label, product_of
 from gristmill.analysis.bench.cache import bring_about
 from gristmill.analysis.bench.energy import joules_between, read_energy
-from gristmill.analysis.bench.errors import BenchError
+from gristmill.analysis.bench.errors import BenchError, WrongOptionError
 from gristmill.analysis.bench.launching import Ended, launch
-from gristmill.analysis.bench.machine import cpu_times, device_of, machine, versions
+from gristmill.analysis.bench.machine import SAME, cpu_times, device_of, machine, versions
 from gristmill.analysis.bench.order import Turn, turns
-from gristmill.analysis.bench.results import Measured, Results, read_results
+from gristmill.analysis.bench.results import MACHINE, Measured, Results, only_session, read_results
 from gristmill.analysis.bench.suites import suite_of
 from gristmill.analysis.bench.suites.suite import Step, Suite, check_names
-from gristmill.names import from_json
+from gristmill.names import from_json, to_json
 
 __all__ = ["Session"]
 
@@ -60,20 +60,28 @@ class Session:
         check_names(suite, list(self.asked.vary))
         vary = {**suite.vary(self.asked), **self.asked.vary}
         configs = product_of(vary)
-        done = self._begun()
-        rounds = list(turns(configs, self.asked.warm_up, self.asked.repeat))
-        left = [turn for turn in rounds if not self._is_done(suite, turn, done)]
-        if left:
-            self._run(suite, configs, left)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with only_session(self.folder):
+            done = self._begun()
+            rounds = list(turns(configs, self.asked.warm_up, self.asked.repeat))
+            left = [turn for turn in rounds if not self._is_done(suite, turn, done)]
+            if left:
+                self._run(suite, configs, left)
         return read_results(self.folder)
 
     def _begun(self) -> set[tuple[int, str, str]]:
         """The runs that are there; begins the folder if nothing is."""
-        if not (self.folder / "machine.json").exists():
-            results.begin(self.folder, self.asked, machine(self._existing()), versions())
+        here, ours = machine(self._existing()), versions()
+        if not (self.folder / MACHINE).exists():
+            results.begin(self.folder, self.asked, here, ours)
             return set()
         found = read_results(self.folder)
-        _check_same(found, replace(self.asked, repeat=found.asked.repeat), self.folder)
+        _check_same(
+            self.folder,
+            ("asked for", found.asked.to_json(), self.asked.to_json(), None),
+            ("on the machine", found.machine, here, SAME),
+            ("by", found.versions, ours, ("gristmill",)),
+        )
         if self.asked.repeat > found.asked.repeat:
             results.begin(self.folder, self.asked, found.machine, found.versions)
         if found.runs:
@@ -205,14 +213,22 @@ def _others(before: dict[str, float], after: dict[str, float], ended: Ended) -> 
     }
 
 
-def _check_same(found: Results, asked: Asked, folder: Path) -> None:
-    theirs, ours = found.asked.to_json(), asked.to_json()
-    differ = [name for name in ours if ours[name] != theirs[name]]
+_Both = tuple[str, Mapping[str, Any], Mapping[str, Any], Sequence[str] | None]
+
+
+def _check_same(folder: Path, *pairs: _Both) -> None:
+    """Refuse to add to results that were made in another way; only `repeat` may differ."""
+    differ = [
+        f"{what}: {name} was {was.get(name)!r}, is {now.get(name)!r}"
+        for what, was, now, names in pairs
+        for name in (now if names is None else names)
+        if name != "repeat" and to_json(was.get(name)) != to_json(now.get(name))
+    ]
     if differ:
-        shown = "; ".join(f"{name} was {theirs[name]!r}, is {ours[name]!r}" for name in differ)
-        raise BenchError(
-            f"cannot add to the results in {folder}: they were asked for in another way"
-            f" ({shown}). What to do: name another folder with -o, or ask as before."
+        raise WrongOptionError(
+            f"cannot add to the results in {folder}: they were made in another way"
+            f" ({'; '.join(differ)})."
+            " What to do: name another folder with -o, or do it as before."
         )
 
 

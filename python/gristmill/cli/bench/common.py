@@ -4,8 +4,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from gristmill.analysis.bench.errors import BenchError, library
-from gristmill.cli.failures import FAILED, fail
+from gristmill.analysis.bench.errors import BenchError, WrongOptionError, library
+from gristmill.cli.failures import FAILED, WRONG, fail
 
 __all__ = ["failing"]
 
@@ -25,7 +25,7 @@ def failing(command: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
                 return run(**values)
             except BenchError as error:
                 fail(f"bench {command}", str(error))
-                return FAILED
+                return WRONG if isinstance(error, WrongOptionError) else FAILED
 
         return asked
 

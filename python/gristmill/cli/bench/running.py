@@ -8,7 +8,7 @@ import click
 
 from gristmill.amounts import parse_bytes
 from gristmill.analysis.bench.asked import Asked, Cache, parse_rows, parse_vary
-from gristmill.analysis.bench.errors import BenchError
+from gristmill.analysis.bench.errors import WrongOptionError
 from gristmill.analysis.bench.suites import SUITES, suite_of
 from gristmill.cli.bench.common import failing
 from gristmill.cli.failures import DONE
@@ -76,9 +76,9 @@ def _size(text: str) -> int:
     try:
         size = parse_bytes(text, "--size")
     except ValueError as error:
-        raise BenchError(str(error)) from error
+        raise WrongOptionError(str(error)) from error
     if not _LEAST_BYTES <= size <= _MOST_BYTES:
-        raise BenchError(
+        raise WrongOptionError(
             f"cannot read the options: --size is {text!r}, which is not from 4k to 10G."
             " What to do: write for example --size 4k,1M,64M."
         )

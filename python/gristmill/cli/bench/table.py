@@ -10,6 +10,7 @@ __all__ = ["aligned", "figure_lines"]
 
 _COLUMNS = (
     ("gb_per_s", "GB/s", 1, 3),
+    ("tb_per_min", "TB/min", 1, 4),
     ("cpu_s_per_gb", "CPU s/GB", 1, 2),
     ("floor_share", "of floor", 100, 0),
     ("usd_per_tb", "$/TB", 1, 2),
@@ -21,7 +22,7 @@ def figure_lines(figures: Sequence[Figures]) -> list[str]:
     """Return the lines of the table; columns that nobody has are left out."""
     shown = [column for column in _COLUMNS if any(column[0] in one.values for one in figures)]
     configs = any(one.config for one in figures)
-    head = ["step", *(["configuration"] if configs else []), "n", "seconds", "error", "median"]
+    head = ["step", *(["configuration"] if configs else []), "n", "seconds", "median"]
     rows = [[*head, "interval", *(title for _, title, _, _ in shown)]]
     for one in figures:
         cells = [one.step, *([label(one.config)] if configs else []), *_seconds(one.seconds)]
@@ -51,14 +52,14 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _seconds(seconds: Summary) -> list[str]:
-    error = "" if seconds.stderr is None else f"± {seconds.stderr:.3f}"
-    relative = "" if seconds.relative_percent is None else f"{seconds.relative_percent:.1f} %"
+    error = ""
+    if seconds.stderr is not None and seconds.relative_percent is not None:
+        error = f" ± {seconds.stderr:.3f} ({seconds.relative_percent:.1f} %)"
     low_high = seconds.interval
     interval = "" if low_high is None else f"{low_high[0]:.3f} to {low_high[1]:.3f}"
     return [
         str(seconds.n),
-        f"{seconds.mean:.3f} {error}".strip(),
-        relative,
+        f"{seconds.mean:.3f}{error}",
         f"{seconds.median:.3f}",
         interval,
     ]

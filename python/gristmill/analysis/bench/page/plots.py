@@ -8,6 +8,7 @@ prefix of their own, as all plots are in one document.
 import io
 import re
 from collections.abc import Callable, Sequence
+from textwrap import wrap
 from typing import Any
 
 from gristmill.analysis.bench.asked import label
@@ -25,8 +26,10 @@ _COLOURS = ("#010110", "#010111", "#010112", "#010113", "#010114", "#010115")
 _VARIABLES = {_INK: "--ink", _SOFT: "--soft", _LINE: "--line"} | {
     colour: f"--c{place}" for place, colour in enumerate(_COLOURS)
 }
+_LAST_PHASE = "commit"
+_LABEL_LETTERS = 28
 _MARKERS = "osD^vP"
-_HATCHES = ("", "///", "...", "xxx", "\\\\\\", "++")
+_HATCHES = ("", "//", "\\\\", "xx", "--", "||")
 
 _STYLE: dict[str, Any] = {
     "svg.fonttype": "none",
@@ -96,6 +99,8 @@ def _themed(svg: str, prefix: str) -> str:
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
     svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
+    svg = re.sub(r"font-family: [^;\"]*;? ?", "", svg)  # that of the page
+    svg = re.sub(r"<style.*?</style>", "", svg, flags=re.DOTALL)  # it would hold for the page
     svg = svg.replace("<svg ", '<svg role="img" ', 1)
     svg = re.sub(r'\bid="', f'id="{prefix}-', svg)
     svg = re.sub(r'(href="|url\()#', rf"\1#{prefix}-", svg)
@@ -105,7 +110,7 @@ def _themed(svg: str, prefix: str) -> str:
 
 
 def _labels(axes: Axes, figures: Sequence[Figures]) -> None:
-    texts = ["\n".join(filter(None, (one.step, label(one.config)))) for one in figures]
+    texts = ["\n".join([one.step, *wrap(label(one.config), _LABEL_LETTERS)]) for one in figures]
     axes.set_yticks(range(len(figures)), texts)
     axes.set_ylim(len(figures) - 0.4, -0.6)
     axes.grid(visible=False, axis="y")
@@ -158,15 +163,15 @@ def _rates(axes: Axes, figures: Sequence[Figures]) -> None:
             xerr=rate.stderr or 0.0,
             height=0.5,
             color=_COLOURS[0],
-            ecolor=_INK,
-            capsize=3,
+            error_kw={"ecolor": _INK, "capsize": 3, "color": _INK},
         )
     axes.set_xlabel("GB/s")
     _labels(axes, figures)
 
 
 def _cpu(axes: Axes, figures: Sequence[Figures]) -> None:
-    names = list(dict.fromkeys(phase.name for one in figures for phase in one.phases))
+    found = dict.fromkeys(phase.name for one in figures for phase in one.phases)
+    names = sorted(found, key=lambda name: name == _LAST_PHASE)
     for number, name in enumerate(names):
         widths: list[float] = []
         begins: list[float] = []

@@ -6,7 +6,7 @@ A suite is a file here with `SUITE`, and its line in `SUITES`. A job file of the
 from importlib import import_module
 from pathlib import Path
 
-from gristmill.analysis.bench.errors import BenchError
+from gristmill.analysis.bench.errors import WrongOptionError
 from gristmill.analysis.bench.suites.suite import Suite
 
 __all__ = ["SUITES", "suite_of"]
@@ -25,7 +25,7 @@ def suite_of(name: str) -> Suite:
     """Return a suite by its name, or the one of a job file.
 
     Raises:
-        BenchError: There is none.
+        WrongOptionError: There is none.
 
     Example:
         >>> suite_of("sort").commands
@@ -35,14 +35,14 @@ def suite_of(name: str) -> Suite:
         return import_module(f"{__name__}.{name.replace('-', '_')}").SUITE
     if name.endswith(".py"):
         if not Path(name).is_file():
-            raise BenchError(
+            raise WrongOptionError(
                 f"cannot run the benchmark: {name}: no such file."
                 " What to do: name a file that defines a job, or a suite."
             )
         from gristmill.analysis.bench.suites.job_file import SUITE
 
         return SUITE
-    raise BenchError(
+    raise WrongOptionError(
         f"cannot run the benchmark: there is no suite {name!r}."
         f" What to do: name one of {', '.join(SUITES)}, or a job file (job.py)."
     )

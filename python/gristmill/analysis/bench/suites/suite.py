@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gristmill.analysis.bench.asked import Asked, Config
-from gristmill.analysis.bench.errors import BenchError
+from gristmill.analysis.bench.errors import WrongOptionError
 from gristmill.options import Option, commands
 
 __all__ = ["NOT_OPTIONS", "Step", "Suite", "check_names", "command_line"]
@@ -73,7 +73,7 @@ def command_line(command: str, asked: Asked, config: Config) -> tuple[str, ...]:
         elif value == "on":
             words.append(f"--{name}")
         elif value != "off":
-            raise BenchError(
+            raise WrongOptionError(
                 f"cannot read the options: --vary {name}={value}, but {name} is on or off."
                 f" What to do: write --vary {name}=on,off."
             )
@@ -97,7 +97,7 @@ def check_names(suite: Suite, names: Sequence[str]) -> None:
     known = {option.dashed for command in suite.commands for option in _options_of(command)}
     for name in names:
         if name not in known | NOT_OPTIONS:
-            raise BenchError(
+            raise WrongOptionError(
                 f"cannot read the options: --vary {name}: no command of the suite has the option"
                 f" --{name}. What to do: vary one of {', '.join(sorted(known))}, or python."
             )
