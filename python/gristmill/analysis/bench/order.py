@@ -18,7 +18,7 @@ __all__ = ["Turn", "turns"]
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A configuration in a round."""
+    """A configuration in a round; those that are measured are numbered from 1."""
 
     round: int
     config: Config
@@ -35,4 +35,4 @@ def turns(configs: Sequence[Config], warm_up: int, repeat: int) -> Iterator[Turn
     for number in range(warm_up + repeat):
         first = number % len(configs)
         for config in (*configs[first:], *configs[:first]):
-            yield Turn(number, config, number < warm_up)
+            yield Turn(number - warm_up + 1, config, number < warm_up)

@@ -13,7 +13,8 @@ import json
 import os
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,6 +25,25 @@ __all__ = ["MACHINE", "Measured", "Results", "append", "begin", "only_session", 
 
 _FORMAT = 1
 MACHINE, _RUNS = "machine.json", "runs.jsonl"
+
+_NUMBER = (int, float)
+_KINDS: dict[str, type | tuple[type, ...]] = {
+    "round": int,
+    "config": dict,
+    "step": str,
+    "warm_up": bool,
+    "began": str,
+    "wall_s": _NUMBER,
+    "user_s": _NUMBER,
+    "sys_s": _NUMBER,
+    "peak_bytes": int,
+    "own_cpu_s": _NUMBER,
+    "load": dict,
+    "device": (dict, type(None)),
+    "joules": (*_NUMBER, type(None)),
+    "report": dict,
+}
+"""What the fields of a run are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,16 +193,27 @@ def _runs(path: Path) -> Iterator[Measured]:
         lines = path.read_bytes().split(b"\n")[:-1]  # what has no end was cut short
     except FileNotFoundError:
         return
-    known = {one.name for one in fields(Measured)}
     for number, line in enumerate(lines, 1):
         try:
-            found = json.loads(line)
-            run = Measured(**{name: found[name] for name in found if name in known})
-            if not run.wall_s > 0:
-                raise ValueError(f"wall_s is {run.wall_s}")
-        except (TypeError, ValueError, KeyError) as error:
+            run = _run_of(json.loads(line))
+        except (TypeError, ValueError) as error:
             raise _damaged(path, f"line {number} is not a run ({error})") from error
         yield run
+
+
+def _run_of(found: Any) -> Measured:  # noqa: ANN401 - what a line holds
+    """A run of its fields; those of later versions are left out."""
+    if not isinstance(found, dict):
+        raise TypeError("it is not an object")
+    given = cast("dict[str, Any]", found)
+    run = Measured(**{name: value for name, value in given.items() if name in _KINDS})
+    for name, kinds in _KINDS.items():
+        value = getattr(run, name)
+        if not isinstance(value, kinds):
+            raise TypeError(f"{name} is {value!r}")
+    if not 0 < run.wall_s < inf:
+        raise ValueError(f"wall_s is {run.wall_s}")
+    return run
 
 
 def _latest(runs: Iterable[Measured]) -> list[Measured]:

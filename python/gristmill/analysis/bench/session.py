@@ -195,10 +195,11 @@ def _report_of(step: Step, ended: Ended) -> dict[str, Any]:
         except ValueError:
             pass
     how = f"exit code {ended.status}" if ended.status >= 0 else f"signal {-ended.status}"
-    last = ended.stderr.strip().splitlines()[-1:] or ["it wrote nothing to stderr"]
+    said = ended.stderr.strip().splitlines()[-1:] or ["it wrote nothing to stderr."]
+    advice = "" if "What to do: " in said[0] else " What to do: run that command alone."
     raise BenchError(
         f"cannot measure {step.name}: `gristmill {' '.join(step.words)}` ended with {how}:"
-        f" {last[0]} What to do: run that command alone; the runs that are over are kept."
+        f" {said[0]}{advice}"
     )
 
 

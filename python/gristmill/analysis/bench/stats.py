@@ -16,7 +16,7 @@ from typing import Any
 
 from gristmill.analysis.bench.errors import library
 
-__all__ = ["CONFIDENCE", "Interval", "Ratio", "Summary", "ratio", "summary"]
+__all__ = ["CONFIDENCE", "Interval", "Ratio", "Summary", "ratio", "summary", "three_digits"]
 
 CONFIDENCE = 0.95
 
@@ -128,6 +128,16 @@ def ratio(
         return Ratio(exp(centre), None, paired)
     reach = error * float(stats.t.ppf(0.5 + confidence / 2, freedom))
     return Ratio(exp(centre), (exp(centre - reach), exp(centre + reach)), paired)
+
+
+def three_digits(number: float) -> str:
+    """Return a number with three digits that count, or all that stand before the point.
+
+    Example:
+        >>> three_digits(0.0123456), three_digits(1234.5)
+        ('0.0123', '1234')
+    """
+    return f"{number:.0f}" if abs(number) >= 100 else f"{number:.3g}"
 
 
 def _mean_and_error(values: Sequence[float]) -> tuple[float, float, float]:

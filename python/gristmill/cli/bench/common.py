@@ -20,7 +20,7 @@ def failing(command: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
         @wraps(run)
         def asked(**values: Any) -> int:  # noqa: ANN401 - click's own values
             try:
-                for name in ("numpy", "scipy"):
+                for name in ("numpy", "scipy", "matplotlib"):
                     library(name)
                 return run(**values)
             except BenchError as error:

@@ -4,17 +4,17 @@ from collections.abc import Sequence
 
 from gristmill.analysis.bench.asked import label
 from gristmill.analysis.bench.figures import Figures
-from gristmill.analysis.bench.stats import Summary
+from gristmill.analysis.bench.stats import Summary, three_digits
 
 __all__ = ["aligned", "figure_lines"]
 
 _COLUMNS = (
-    ("gb_per_s", "GB/s", 1, 3),
-    ("tb_per_min", "TB/min", 1, 4),
-    ("cpu_s_per_gb", "CPU s/GB", 1, 2),
-    ("floor_share", "of floor", 100, 0),
-    ("usd_per_tb", "$/TB", 1, 2),
-    ("joules", "joules", 1, 1),
+    ("gb_per_s", "GB/s"),
+    ("tb_per_min", "TB/min"),
+    ("cpu_s_per_gb", "CPU s/GB"),
+    ("floor_share", "share of floor"),
+    ("usd_per_tb", "$/TB"),
+    ("joules", "joules"),
 )
 
 
@@ -23,13 +23,12 @@ def figure_lines(figures: Sequence[Figures]) -> list[str]:
     shown = [column for column in _COLUMNS if any(column[0] in one.values for one in figures)]
     configs = any(one.config for one in figures)
     head = ["step", *(["configuration"] if configs else []), "n", "seconds", "median"]
-    rows = [[*head, "interval", *(title for _, title, _, _ in shown)]]
+    rows = [[*head, "interval", *(title for _, title in shown)]]
     for one in figures:
         cells = [one.step, *([label(one.config)] if configs else []), *_seconds(one.seconds)]
-        for name, _, factor, digits in shown:
+        for name, _ in shown:
             value = one.values.get(name)
-            text = "" if value is None else f"{value.mean * factor:.{digits}f}"
-            cells.append(f"{text} %" if factor == 100 and text else text)
+            cells.append("" if value is None else three_digits(value.mean))
         rows.append(cells)
     return aligned(rows)
 

@@ -8,18 +8,18 @@ from gristmill.analysis.bench.asked import label
 from gristmill.analysis.bench.figures import Figures
 from gristmill.analysis.bench.results import Results
 from gristmill.analysis.bench.rules import Rule, Verdict
-from gristmill.analysis.bench.stats import Summary
+from gristmill.analysis.bench.stats import Summary, three_digits
 from gristmill.units import show_bytes, show_count
 
 __all__ = ["facts", "figure_table", "measuring", "phase_table", "rules_of", "run_table"]
 
 _VALUES = (
-    ("gb_per_s", "GB/s", 3),
-    ("tb_per_min", "TB/min", 5),
-    ("cpu_s_per_gb", "CPU s/GB", 2),
-    ("floor_share", "share of floor", 2),
-    ("usd_per_tb", "$/TB", 3),
-    ("joules", "joules", 1),
+    ("gb_per_s", "GB/s"),
+    ("tb_per_min", "TB/min"),
+    ("cpu_s_per_gb", "CPU s/GB"),
+    ("floor_share", "share of floor"),
+    ("usd_per_tb", "$/TB"),
+    ("joules", "joules"),
 )
 
 Rows = list[list[str]]
@@ -48,7 +48,7 @@ def figure_table(figures: Sequence[Figures]) -> str:
     """Return a row for each configuration and step."""
     shown = [value for value in _VALUES if any(value[0] in one.values for one in figures)]
     head = ["step", "configuration", "size", "n", "seconds", "error", "median", "interval"]
-    rows = [[*head, *(title for _, title, _ in shown)]]
+    rows = [[*head, *(title for _, title in shown)]]
     for one in figures:
         rows.append(
             [
@@ -56,11 +56,11 @@ def figure_table(figures: Sequence[Figures]) -> str:
                 label(one.config),
                 show_bytes(one.size_bytes) if one.size_bytes else "",
                 str(one.seconds.n),
-                _mean(one.seconds, 3),
+                _mean(one.seconds),
                 _relative(one.seconds),
                 f"{one.seconds.median:.3f}",
                 _interval(one.seconds, 3),
-                *(_mean(one.values.get(name), digits) for name, _, digits in shown),
+                *(_mean(one.values.get(name)) for name, _ in shown),
             ]
         )
     return _table(rows, texts=2)
@@ -79,10 +79,10 @@ def phase_table(figures: Sequence[Figures]) -> str:
                     one.step,
                     label(one.config),
                     phase.name,
-                    _mean(phase.seconds, 3),
+                    _mean(phase.seconds),
                     _relative(phase.seconds),
-                    _mean(phase.cpu_s_per_gb, 3),
-                    *(_mean(phase.kinds.get(kind), 3) for kind in kinds),
+                    _mean(phase.cpu_s_per_gb),
+                    *(_mean(phase.kinds.get(kind)) for kind in kinds),
                 ]
             )
     return _table(rows, texts=3)
@@ -176,9 +176,11 @@ def _rule(rule: Rule) -> str:
     )
 
 
-def _mean(value: Summary | None, digits: int) -> str:
+def _mean(value: Summary | None) -> str:
+    """With as many digits behind the point as the mean has with three in all."""
     if value is None:
         return ""
+    digits = len(three_digits(value.mean).partition(".")[2])
     error = "" if value.stderr is None else f" ± {value.stderr:.{digits}f}"
     return f"{value.mean:.{digits}f}{error}"
 

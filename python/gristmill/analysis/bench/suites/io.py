@@ -3,8 +3,8 @@
     teragen, durable and lazily ──▶ files of that size        (the write test)
     records in order, prepared  ──▶ teravalidate              (the read test: it checks them, too)
 
-There are as many files as make 256 MB, but no more than a thousand, and at least one. Files that
-are read come from a sort, so each is only about as long as asked for.
+There are as many files as have all rows (256 MB), but no more than a thousand, and at least one.
+Files that are read come from a sort, so each is only about as long as asked for.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,6 @@ __all__ = ["SIZES", "SUITE"]
 SIZES = (4_000, 1_000_000, 64_000_000)
 """Of files, if none was asked for."""
 
-_IN_ALL_BYTES = 256_000_000
 _MOST_FILES = 1000
 _RECORD_BYTES = 100
 
@@ -26,15 +25,15 @@ def _vary(asked: Asked) -> Mapping[str, tuple[str, ...]]:
     return {"size": tuple(map(str, asked.sizes or SIZES))}
 
 
-def _files(config: Config) -> tuple[str, str]:
+def _files(asked: Asked, config: Config) -> tuple[str, str]:
     """Rows and files."""
     size = int(config["size"])
-    files = max(1, min(_MOST_FILES, _IN_ALL_BYTES // size))
+    files = max(1, min(_MOST_FILES, asked.rows * _RECORD_BYTES // size))
     return str(max(files * size // _RECORD_BYTES, files)), str(files)
 
 
 def _prepare(asked: Asked, config: Config, folder: str) -> Sequence[Step]:
-    rows, files = _files(config)
+    rows, files = _files(asked, config)
     made, ordered = f"{folder}/made-{config['size']}", f"{folder}/read-{config['size']}"
     lazily = {**config, "no-sync": "on"}
     make = (*command_line("teragen", asked, lazily), "--files", files, rows, made)
@@ -46,7 +45,7 @@ def _prepare(asked: Asked, config: Config, folder: str) -> Sequence[Step]:
 
 
 def _steps(asked: Asked, config: Config, folder: str) -> Sequence[Step]:
-    rows, files = _files(config)
+    rows, files = _files(asked, config)
     written, ordered = f"{folder}/written", f"{folder}/read-{config['size']}"
 
     def write(lazy: str) -> tuple[str, ...]:
@@ -62,5 +61,5 @@ def _steps(asked: Asked, config: Config, folder: str) -> Sequence[Step]:
 
 
 SUITE = Suite(
-    commands=("teragen", "teravalidate"), rows=0, steps=_steps, prepare=_prepare, vary=_vary
+    commands=("teragen", "teravalidate"), rows=2_560_000, steps=_steps, prepare=_prepare, vary=_vary
 )
