@@ -123,9 +123,9 @@ def test_intervals_hold_together(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("asked", "expected"),
     [
-        ({"suite": "io"}, "the work: suite is 'sort' in the first, 'io' in the second"),
-        ({"rows": 5}, "the work: rows is 10000000 in the first, 5 in the second"),
-        ({"cache": "cold"}, "the work: cache is 'warm' in the first, 'cold' in the second"),
+        ({"suite": "io"}, "suite is 'sort' in the first, 'io' in the second"),
+        ({"rows": 5}, "rows is 10000000 in the first, 5 in the second"),
+        ({"cache": "cold"}, "cache is 'warm' in the first, 'cold' in the second"),
     ],
 )
 def test_other_work_is_refused(asked: dict[str, Any], expected: str, tmp_path: Path) -> None:
@@ -139,14 +139,14 @@ def test_another_machine_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(MACHINE, "processors", 64)
     other = write(tmp_path / "b", sorts([10.0, 10.1]))
     done = run("bench", "compare", one, other, status=1)
-    assert "the machine: processors is 2 in the first, 64 in the second" in done.stderr
+    assert "processors is 2 in the first, 64 in the second" in done.stderr
 
 
 def test_what_may_be_the_cause_is_said(tmp_path: Path) -> None:
     one = write(tmp_path / "a", sorts([10.0, 10.1]))
     other = write(tmp_path / "b", sorts([10.0, 10.1]), options={"workers": "2"})
     told = noted(read_side(str(one)).results, read_side(str(other)).results)
-    assert told == ["workers: missing in the first, '2' in the second"]
+    assert told == ["workers is missing in the first, '2' in the second"]
     assert told[0] in run("bench", "compare", one, other).stdout
 
 

@@ -133,7 +133,7 @@ def compare(one: Side, other: Side) -> list[Comparison]:
 def noted(one: Results, other: Results) -> list[str]:
     """Return what differs and may be the cause of a difference."""
     return [
-        f"{name}: {_shown(ours.get(name))} in the first, {_shown(theirs.get(name))} in the second"
+        _differing(name, ours, theirs)
         for ours, theirs in (
             (one.versions, other.versions),
             ({"kernel": one.machine.get("kernel")}, {"kernel": other.machine.get("kernel")}),
@@ -182,23 +182,32 @@ def _verdict(found: Ratio) -> Verdict:
 
 
 def _check_same(one: Results, other: Results) -> None:
-    ours, theirs = one.asked.to_json(), other.asked.to_json()
-    pairs: list[tuple[str, Mapping[str, Any], Mapping[str, Any], Sequence[str]]] = [
-        ("the work", ours, theirs, _WORK),
-        ("the machine", one.machine, other.machine, SAME),
+    pairs: list[tuple[Mapping[str, Any], Mapping[str, Any], Sequence[str]]] = [
+        (_work(one), _work(other), _WORK),
+        (one.machine, other.machine, SAME),
     ]
     differ = [
-        f"{what}: {name} is {_shown(a.get(name))} in the first, {_shown(b.get(name))} in the second"
-        for what, a, b, names in pairs
+        _differing(name, ours, theirs)
+        for ours, theirs, names in pairs
         for name in names
-        if a.get(name) != b.get(name)
+        if ours.get(name) != theirs.get(name)
     ]
     if differ:
         raise BenchError(
-            "cannot compare the results: they differ in more than their times"
-            f" ({'; '.join(differ)})."
+            f"cannot compare the results: {'; '.join(differ)}."
             " What to do: run both with the same options on the same machine."
         )
+
+
+def _work(results: Results) -> dict[str, Any]:
+    """What was asked for; a job file is the same in another folder."""
+    asked = results.asked.to_json()
+    return {**asked, "suite": Path(asked["suite"]).name}
+
+
+def _differing(name: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> str:
+    first, second = _shown(ours.get(name)), _shown(theirs.get(name))
+    return f"{name} is {first} in the first, {second} in the second"
 
 
 def _counted(side: Side, text: str) -> Side:

@@ -50,7 +50,7 @@ def _run(first: str, second: str, tolerance: float, *, as_json: bool) -> int:
     console.say(*aligned(rows))
     how = "paired by rounds" if found[0].ratio.paired else "not paired"
     console.say("", f"Ratios are second / first, {how}; all intervals hold together with 95 %.")
-    console.say(*(f"They differ in {note}." for note in notes))
+    console.say(*(f"{note}." for note in notes))
     return FAILED if slower else DONE
 
 
