@@ -160,7 +160,10 @@ def test_figures_as_json(tmp_path: Path) -> None:
     assert sort["tb_per_min"]["mean"] == pytest.approx(0.012)
     assert sort["cpu_s_per_gb"]["mean"] == pytest.approx(5.5)
     assert sort["floor_share"]["mean"] == pytest.approx((0.1 + 0.5) / 5)
-    (phase,) = sort["phases"]
+    phase, outside = sort["phases"]
+    assert (phase["name"], outside["name"]) == ("map", "outside of phases")
+    assert outside["seconds"]["mean"] == pytest.approx(2.5)
+    assert outside["cpu_s_per_gb"]["mean"] == pytest.approx(0.4)
     kinds = {name: one["mean"] for name, one in phase["kinds"].items()}
     assert kinds == pytest.approx(
         {"user mode": 5.0, "kernel": 0.1, "Gristmill": 0.3, "workers and scripts": 4.8}

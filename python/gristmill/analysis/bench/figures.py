@@ -16,9 +16,13 @@ from gristmill.analysis.bench.prices import Prices
 from gristmill.analysis.bench.results import Measured, Results
 from gristmill.analysis.bench.stats import Summary, summary
 
-__all__ = ["Figures", "PhaseFigures", "figures_of", "floor_share", "to_json"]
+__all__ = ["OUTSIDE", "Figures", "PhaseFigures", "figures_of", "floor_share", "to_json"]
 
 _GB = 1e9
+_PARTS = ("wall_s", "user_s", "sys_s", "own_s")
+
+OUTSIDE = "outside of phases"
+
 _LEAST_S = 1e-3
 """Of a kind of work: less is an error of rounding."""
 _TB_PER_MIN = 60 / 1e12
@@ -172,15 +176,39 @@ def _phases(runs: Sequence[Measured]) -> list[PhaseFigures]:
                 },
             )
         )
-    return found
+    return [*found, *_outside(runs, each, sizes)]
+
+
+def _outside(
+    runs: Sequence[Measured], each: Sequence[dict[str, dict[str, float]]], sizes: Sequence[int]
+) -> list[PhaseFigures]:
+    """What no phase has: the start of the program, and its end."""
+    if not all(each):
+        return []
+    sums = [
+        {part: sum(phase[part] for phase in phases.values()) for part in _PARTS} for phases in each
+    ]
+    pairs = list(zip(runs, sums, strict=True))
+    user = [max(run.user_s - inside["user_s"], 0.0) for run, inside in pairs]
+    kernel = [max(run.sys_s - inside["sys_s"], 0.0) for run, inside in pairs]
+    cpu = [ours + theirs for ours, theirs in zip(user, kernel, strict=True)]
+    kinds = {
+        name: one
+        for name, values in (("user mode", user), ("kernel", kernel))
+        if (one := _per_gb(values, sizes)) is not None
+    }
+    seconds = [max(run.wall_s - inside["wall_s"], 0.0) for run, inside in pairs]
+    return [
+        PhaseFigures(
+            name=OUTSIDE, seconds=summary(seconds), cpu_s_per_gb=_per_gb(cpu, sizes), kinds=kinds
+        )
+    ]
 
 
 def _by_name(phases: Sequence[dict[str, Any]]) -> dict[str, dict[str, float]]:
     found: dict[str, dict[str, float]] = {}
     for phase in phases:
-        total = found.setdefault(
-            phase["name"], dict.fromkeys(("wall_s", "user_s", "sys_s", "own_s"), 0.0)
-        )
+        total = found.setdefault(phase["name"], dict.fromkeys(_PARTS, 0.0))
         for part in total:
             total[part] += phase.get(part, 0.0)
     return found

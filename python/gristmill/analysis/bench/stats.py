@@ -134,10 +134,10 @@ def three_digits(number: float) -> str:
     """Return a number with three digits that count, or all that stand before the point.
 
     Example:
-        >>> three_digits(0.0123456), three_digits(1234.5)
-        ('0.0123', '1234')
+        >>> three_digits(0.0123456), three_digits(1.1), three_digits(1234.5)
+        ('0.0123', '1.10', '1234')
     """
-    return f"{number:.0f}" if abs(number) >= 100 else f"{number:.3g}"
+    return f"{number:.0f}" if abs(number) >= 100 else f"{number:#.3g}"
 
 
 def _mean_and_error(values: Sequence[float]) -> tuple[float, float, float]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from gristmill.analysis.bench.asked import label
 from gristmill.analysis.bench.errors import library
-from gristmill.analysis.bench.figures import Figures
+from gristmill.analysis.bench.figures import OUTSIDE, Figures
 
 __all__ = ["draw"]
 
@@ -26,7 +26,7 @@ _COLOURS = ("#010110", "#010111", "#010112", "#010113", "#010114", "#010115")
 _VARIABLES = {_INK: "--ink", _SOFT: "--soft", _LINE: "--line"} | {
     colour: f"--c{place}" for place, colour in enumerate(_COLOURS)
 }
-_LAST_PHASE = "commit"
+_LAST_PHASES = ("", "commit", OUTSIDE)
 _LABEL_LETTERS = 28
 _MARKERS = "osD^vP"
 _HATCHES = ("", "//", "\\\\", "xx", "--", "||")
@@ -151,7 +151,7 @@ def _rounds(axes: Axes, figures: Sequence[Figures]) -> None:
     axes.set_ylabel("seconds")
     axes.set_ylim(bottom=0)
     axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.legend(fontsize=7, loc="upper left", bbox_to_anchor=(0, -0.18), ncols=2)
+    axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(0, -0.18), ncols=2)
 
 
 def _rates(axes: Axes, figures: Sequence[Figures]) -> None:
@@ -171,7 +171,7 @@ def _rates(axes: Axes, figures: Sequence[Figures]) -> None:
 
 def _cpu(axes: Axes, figures: Sequence[Figures]) -> None:
     found = dict.fromkeys(phase.name for one in figures for phase in one.phases)
-    names = sorted(found, key=lambda name: name == _LAST_PHASE)
+    names = sorted(found, key=lambda n: _LAST_PHASES.index(n) if n in _LAST_PHASES else 0)
     for number, name in enumerate(names):
         widths: list[float] = []
         begins: list[float] = []
@@ -184,12 +184,12 @@ def _cpu(axes: Axes, figures: Sequence[Figures]) -> None:
             widths,
             left=begins,
             height=0.5,
-            color=_COLOURS[number % len(_COLOURS)],
-            hatch=_HATCHES[number % len(_HATCHES)],
+            color=_LINE if name == OUTSIDE else _COLOURS[number % len(_COLOURS)],
+            hatch="" if name == OUTSIDE else _HATCHES[number % len(_HATCHES)],
             edgecolor=_INK,
             linewidth=0.4,
             label=name,
         )
     axes.set_xlabel("CPU seconds per GB")
     _labels(axes, figures)
-    axes.legend(fontsize=7, loc="upper left", bbox_to_anchor=(0, -0.18), ncols=3)
+    axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(0, -0.18), ncols=3)

@@ -92,8 +92,8 @@ def rules_of(verdicts: Sequence[Verdict]) -> str:
     """Return what the sort benchmark's rules say; nothing where there is no sort."""
     if not verdicts:
         return ""
-    items = "".join(_category(verdict) for verdict in verdicts)
     shared = _shared(verdicts)
+    items = "".join(_category(verdict, shared) for verdict in verdicts)
     return (
         '<section aria-labelledby="h-rules"><h2 id="h-rules">The sort benchmark</h2>'
         "<p>Rules of all categories:</p>"
@@ -155,12 +155,15 @@ def _shared(verdicts: Sequence[Verdict]) -> list[Rule]:
     return [rule for rule in verdicts[0].rules if all(rule in one.rules for one in verdicts)]
 
 
-def _category(verdict: Verdict) -> str:
+def _category(verdict: Verdict, shared: Sequence[Rule]) -> str:
+    """A category: its own rules; what those of all say of it is in its heading."""
     if verdict.would_count:
         head = '<span class="yes">would count</span>, if what is to be stated holds'
     else:
-        head = f'<span class="no">would not count</span>: {show_count(len(verdict.broken), "rule")}'
-    reasons = "".join(map(_rule, verdict.broken))
+        rules = show_count(len(verdict.broken), "rule")
+        head = f'<span class="no">would not count</span>: {rules} not kept'
+    own = [rule for rule in verdict.rules if rule not in shared]
+    reasons = "".join(map(_rule, own))
     return f"<h3>{html.escape(verdict.category)}: {head}</h3><ul>{reasons}</ul>"
 
 
@@ -180,9 +183,11 @@ def _mean(value: Summary | None) -> str:
     """With as many digits behind the point as the mean has with three in all."""
     if value is None:
         return ""
-    digits = len(three_digits(value.mean).partition(".")[2])
-    error = "" if value.stderr is None else f" ± {value.stderr:.{digits}f}"
-    return f"{value.mean:.{digits}f}{error}"
+    mean = three_digits(value.mean)
+    if value.stderr is None:
+        return mean
+    digits = len(mean.partition(".")[2])
+    return f"{mean} ± {value.stderr:.1e}" if "e" in mean else f"{mean} ± {value.stderr:.{digits}f}"
 
 
 def _relative(value: Summary) -> str:
