@@ -11,8 +11,8 @@ __all__ = ["SECTIONS", "navigation", "on_config"]
 
 SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Start", ("index.md", "tutorial.md")),
-    ("Guide", ("guide/mapreduce.md", "guide/*.md", "streaming.md")),
-    ("Coming from", ("from-gnu-sort.md", "from-hadoop.md", "from-spark.md", "from-pandas.md")),
+    ("Guide", ("guide/mapreduce.md", "guide/*.md")),
+    ("Coming from", ("from-gnu-sort.md", "from-hadoop.md", "streaming.md", "from-*.md")),
     ("Reference", ("reference/index.md", "reference/*.md")),
     ("Figures", ("benchmarks.md", "tuning.md")),
     ("Decisions", ("decisions/README.md", "decisions/*.md")),
