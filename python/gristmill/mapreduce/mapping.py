@@ -162,5 +162,5 @@ def _check_pairs(pairs: list[Any]) -> None:
     """Refuse what the collector would refuse, before any of it is collected."""
     for pair in pairs:
         if not is_pair(pair):
-            raise ContractError(f"a map yields {_PAIRS}, and {short(pair)} is none")
+            raise ContractError(f"a map yields {_PAIRS}, and {short(pair)} is not one")
         _core.encode_key(pair[0])

@@ -35,8 +35,8 @@ class Text(Format):
         super().__post_init__()
         if self.lines < 1 or (self.whole and self.lines != 1):
             raise ValueError(
-                f"cannot read the options: lines={self.lines}, whole={self.whole} says not what a"
-                " record is. What to do: give lines from 1 on, or whole=True alone."
+                f"cannot read the options: lines={self.lines}, whole={self.whole} does not say what"
+                " a record is. What to do: give lines from 1 on, or whole=True alone."
             )
         if self.encoding is not None:
             decoder(self.encoding, self.errors)
@@ -92,7 +92,7 @@ class Fixed(Format):
         super().__post_init__()
         if self.length < 1:
             raise ValueError(
-                f"cannot read the options: records of length {self.length} are none."
+                f"cannot read the options: a record has no length of {self.length}."
                 " What to do: give a length from 1 byte on."
             )
 

@@ -312,7 +312,7 @@ pub(crate) fn foreign(codec: Codec, first: &[u8]) -> Error {
         shown(&first[..first.len().min(10)])
     );
     Error::new(Kind::BadInput, "decode the input", message).advise(
-        "look what the file holds; if it is not compressed, give it a name without that suffix",
+        "check what the file holds; if it is not compressed, give it a name without that suffix",
     )
 }
 

@@ -72,7 +72,7 @@ fn check_plain(store: &dyn LocalDisk, folder: &Path) -> Result<()> {
         let message = "the job's folder has a link in it, which no job makes";
         Error::new(Kind::BadInput, "resume the job", message)
             .with_path(path)
-            .advise("look what it is, and remove the folder")
+            .advise("check what it is, and remove the folder")
     };
     let mut left = vec![folder.to_owned()];
     while let Some(path) = left.pop() {

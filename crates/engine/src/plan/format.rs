@@ -55,7 +55,7 @@ impl FromStr for Format {
             _ => {
                 let message = format!(
                     "a format is \"lines\", \"fixed:LEN\" or \"fixed:LEN:KEYLEN\" with 1 <= KEYLEN <= LEN <= \
-                     {RECORD_BYTES_MAX}, and {text:?} is none"
+                     {RECORD_BYTES_MAX}, and {text:?} is not one"
                 );
                 Err(Error::new(Kind::BadOption, "read the options", message))
             }

@@ -128,7 +128,11 @@ mod tests {
         assert_eq!(found("job_1").unwrap(), "job_1");
         assert_eq!(found("_12").unwrap(), "job_12");
         let last = found("last").unwrap_err().to_string();
-        assert!(last.contains("no job can be resumed. The last one is other: its history is none"));
+        assert!(
+            last.contains(
+                "no job can be resumed. The last one is other: its history was not written"
+            )
+        );
         for (name, what) in [("job", "2 jobs have"), ("x", "no job"), ("", "no job")] {
             assert!(found(name).unwrap_err().to_string().contains(what));
         }

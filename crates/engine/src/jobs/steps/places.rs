@@ -74,7 +74,7 @@ impl OutputLocations {
                     show_path(name)
                 );
                 Err(Error::new(Kind::BadInput, OPERATION, message)
-                    .advise("start the job anew, and look who can write to its history"))
+                    .advise("start the job anew, and check who can write to its history"))
             }
         }
     }
