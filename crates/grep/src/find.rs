@@ -1,0 +1,100 @@
+//! What a worker finds in a block: the lines or the matches to write, or how many there are.
+
+use std::ops::Range;
+
+use memchr::memchr;
+
+use crate::lines::{line_feeds, selected};
+use crate::pattern::Pattern;
+use crate::print::{Options, Show};
+
+/// A file whose first bytes, so many, have a NUL is binary: GNU grep's first buffer.
+const BINARY_BYTES: usize = 32 << 10;
+
+/// What was found in a block.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// What to write, in order.
+    pub spans: Vec<Span>,
+    /// How many lines are selected; where one is enough, whether there is one.
+    pub lines: u64,
+    /// Whether the first bytes of the file say that it is binary.
+    pub binary: bool,
+    /// Whether a selected line behind the spans has a NUL.
+    pub nul: bool,
+    /// Line feeds in the block, where they are counted.
+    pub line_feeds: u64,
+}
+
+/// A line or a match in a block; or several lines, where nothing is between them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Span {
+    /// Its bytes.
+    pub range: Range<usize>,
+    /// Line feeds before it, where they are counted.
+    pub line_feeds: u64,
+}
+
+/// Searches a block; `first` is that of its file.
+pub fn find(pattern: &Pattern, options: &Options, block: &[u8], first: bool) -> Found {
+    let mut found = Found {
+        binary: first && !options.text && has_nul(&block[..block.len().min(BINARY_BYTES)]),
+        ..Found::default()
+    };
+    match options.show {
+        Show::Count => selected(pattern, options.invert, block, |_| {
+            found.lines += 1;
+            true
+        }),
+        Show::Lines | Show::Matches if !found.binary => {
+            collect(pattern, options, block, &mut found);
+        }
+        _ => selected(pattern, options.invert, block, |_| {
+            found.lines = 1;
+            false
+        }),
+    }
+    found
+}
+
+fn has_nul(bytes: &[u8]) -> bool {
+    memchr(0, bytes).is_some()
+}
+
+/// The lines or the matches of a block, up to the first line that makes the file binary.
+fn collect(pattern: &Pattern, options: &Options, block: &[u8], found: &mut Found) {
+    let (counts, joins) = (options.counts_lines(), options.joins_lines());
+    // One more than is wanted: it ends the lines behind the last.
+    let most = options.max.unwrap_or(u64::MAX).saturating_add(1);
+    let (mut counted, mut line_feeds_before) = (0, 0);
+    selected(pattern, options.invert, block, |line| {
+        if !options.text && has_nul(&block[line.clone()]) {
+            found.nul = true;
+            return false;
+        }
+        found.lines += 1;
+        if counts {
+            line_feeds_before += line_feeds(&block[counted..line.start]);
+            counted = line.start;
+        }
+        let mut push = |range: Range<usize>| match found.spans.last_mut() {
+            Some(last) if joins && last.range.end == range.start => last.range.end = range.end,
+            _ => found.spans.push(Span {
+                range,
+                line_feeds: line_feeds_before,
+            }),
+        };
+        if options.show == Show::Lines {
+            push(line);
+        } else if !options.invert {
+            let start = line.start;
+            pattern.matches(&block[line], &mut |inner| {
+                push(start + inner.start..start + inner.end);
+            });
+        }
+        found.lines < most
+    });
+    if counts {
+        found.line_feeds = line_feeds_before + line_feeds(&block[counted..]);
+    }
+}

@@ -1,0 +1,22 @@
+//! Search: the lines of files that match patterns, on all cores, written in the order of the files.
+//!
+//! ```text
+//!   files ──▶ blocks of lines ──▶ workers, each with a buffer ──▶ in turn ──▶ what is written
+//!             blocks.rs           lines.rs, by pattern.rs         run.rs      print.rs
+//! ```
+//!
+//! A worker takes the next block, searches it, and waits for its turn to write: memory is one block a worker, whatever
+//! the files. The output is a function of the files and the options alone. Patterns are those of ripgrep (`grep-regex`).
+
+mod blocks;
+mod context;
+mod find;
+mod lines;
+mod pattern;
+mod print;
+mod run;
+
+pub use blocks::{Data, Input, Ranges};
+pub use pattern::{Pattern, PatternOptions};
+pub use print::{Note, Options, Show, Summary};
+pub use run::{Run, search};

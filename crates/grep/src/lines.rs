@@ -1,0 +1,91 @@
+//! The lines of a block that are selected.
+//!
+//! Where a match cannot span lines, the whole block is searched at once, and lines are looked at only around what was
+//! found: most of the bytes go by at the speed of the pattern's literals.
+
+use std::ops::Range;
+
+use memchr::{memchr, memchr_iter, memrchr};
+
+use crate::pattern::{Candidate, Pattern};
+
+/// Hands on each selected line of `block`, which ends with a line, until `each` says false.
+pub fn selected(
+    pattern: &Pattern,
+    invert: bool,
+    block: &[u8],
+    mut each: impl FnMut(Range<usize>) -> bool,
+) {
+    if !invert {
+        matching(pattern, block, each);
+        return;
+    }
+    let (mut from, mut more) = (0, true);
+    matching(pattern, block, |line| {
+        more = each_line(block, from..line.start, &mut each);
+        from = line.end;
+        more
+    });
+    if more {
+        each_line(block, from..block.len(), each);
+    }
+}
+
+/// Hands on each line that matches.
+fn matching(pattern: &Pattern, block: &[u8], mut each: impl FnMut(Range<usize>) -> bool) {
+    if !pattern.is_in_lines() {
+        each_line(block, 0..block.len(), |line| {
+            !pattern.is_match(&block[line.clone()]) || each(line)
+        });
+        return;
+    }
+    let mut at = 0;
+    while at < block.len() {
+        let (offset, sure) = match pattern.candidate(&block[at..]) {
+            None => return,
+            Some(Candidate::Sure(offset)) => (at + offset, true),
+            Some(Candidate::Maybe(offset)) => (at + offset, false),
+        };
+        if offset == block.len() && block.ends_with(b"\n") {
+            return; // behind the last line is none
+        }
+        let line = around(block, at, offset);
+        at = line.end;
+        if (sure || pattern.is_match(&block[line.clone()])) && !each(line) {
+            return;
+        }
+    }
+}
+
+/// The line around an offset, which does not begin before `from`.
+fn around(block: &[u8], from: usize, offset: usize) -> Range<usize> {
+    let start = memrchr(b'\n', &block[from..offset]).map_or(from, |at| from + at + 1);
+    start..line_end(block, offset)
+}
+
+/// Where the line around an offset ends, behind its line feed.
+pub fn line_end(block: &[u8], offset: usize) -> usize {
+    memchr(b'\n', &block[offset..]).map_or(block.len(), |at| offset + at + 1)
+}
+
+/// Hands on each line of a range that begins and ends with a line; whether it was all.
+fn each_line(
+    block: &[u8],
+    range: Range<usize>,
+    mut each: impl FnMut(Range<usize>) -> bool,
+) -> bool {
+    let mut at = range.start;
+    while at < range.end {
+        let end = line_end(block, at);
+        if !each(at..end) {
+            return false;
+        }
+        at = end;
+    }
+    true
+}
+
+/// How many line feeds there are.
+pub fn line_feeds(bytes: &[u8]) -> u64 {
+    memchr_iter(b'\n', bytes).count() as u64
+}

@@ -1,0 +1,169 @@
+//! Patterns: what the user typed, compiled to one matcher.
+//!
+//! A line of a pattern is a pattern of its own, as in grep. Bytes that are no UTF-8 stand for themselves.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use grep_matcher::{LineMatchKind, LineTerminator, Matcher as _};
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+
+/// How patterns are read.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PatternOptions {
+    /// They are text, not regular expressions.
+    pub fixed: bool,
+    /// Case does not matter.
+    pub ignore_case: bool,
+    /// A match stands between what is no part of a word.
+    pub word: bool,
+    /// A match is a whole line.
+    pub whole_line: bool,
+    /// A carriage return before the line feed is no part of the line.
+    pub crlf: bool,
+}
+
+/// Compiled patterns.
+///
+/// ```
+/// use gristmill_grep::{Pattern, PatternOptions};
+/// let pattern = Pattern::new(&[b"colou?r"], PatternOptions::default()).unwrap();
+/// assert!(pattern.is_match(b"the color"));
+/// let error = Pattern::new(&[b"a(b"], PatternOptions::default()).unwrap_err();
+/// assert!(error.contains("unclosed group"));
+/// ```
+#[derive(Debug, Clone)]
+pub struct Pattern {
+    /// None: there are no patterns, and nothing matches.
+    matcher: Option<RegexMatcher>,
+    /// Whether a match cannot contain the end of a line, so that many lines may be searched at once.
+    in_lines: bool,
+    crlf: bool,
+}
+
+/// Where a line may match.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Candidate {
+    /// The line around this offset matches.
+    Sure(usize),
+    /// The line around this offset may match.
+    Maybe(usize),
+}
+
+impl Pattern {
+    /// Compiles patterns: a line matches if it matches one of them.
+    ///
+    /// # Errors
+    /// A pattern is wrong: the message shows the place in it.
+    pub fn new(patterns: &[impl AsRef<[u8]>], options: PatternOptions) -> Result<Self, String> {
+        let lines = patterns
+            .iter()
+            .flat_map(|pattern| pattern.as_ref().split(|&byte| byte == b'\n'));
+        let is_text = lines.clone().all(|line| str::from_utf8(line).is_ok());
+        let literal = options.fixed && is_text;
+        let mut texts: Vec<String> = lines
+            .map(|line| text_of(line, options.fixed && !literal))
+            .collect();
+        if options.fixed {
+            // The first alternative that matches wins: the longest stands first, which is POSIX's choice.
+            texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
+        }
+        let mut builder = RegexMatcherBuilder::new();
+        builder
+            .multi_line(true)
+            .fixed_strings(literal)
+            .case_insensitive(options.ignore_case)
+            .word(options.word)
+            .whole_line(options.whole_line);
+        if options.crlf {
+            builder.crlf(true);
+        }
+        builder.line_terminator(Some(b'\n'));
+        let matcher = (!patterns.is_empty())
+            .then(|| builder.build_many(&texts))
+            .transpose()
+            .map_err(|error| explained(&error))?;
+        let line_feed = LineTerminator::byte(b'\n');
+        let ends = matcher
+            .as_ref()
+            .and_then(|matcher| matcher.line_terminator());
+        Ok(Pattern {
+            in_lines: ends.is_some_and(|ends| ends == line_feed || ends.is_crlf()),
+            matcher,
+            crlf: options.crlf,
+        })
+    }
+
+    /// Whether lines can be looked for by [`Pattern::candidate`]; if not, each is asked alone.
+    pub(crate) fn is_in_lines(&self) -> bool {
+        self.matcher.is_none() || self.in_lines
+    }
+
+    /// The first place in lines, from `at` on, where one may match.
+    pub(crate) fn candidate(&self, lines: &[u8]) -> Option<Candidate> {
+        let matcher = self.matcher.as_ref()?;
+        // Its errors are never made; so below.
+        let found = matcher.find_candidate_line(lines).ok().flatten();
+        found.map(|found| match found {
+            LineMatchKind::Confirmed(offset) => Candidate::Sure(offset),
+            LineMatchKind::Candidate(offset) => Candidate::Maybe(offset),
+        })
+    }
+
+    /// Whether a line, with its end or without, matches.
+    pub fn is_match(&self, line: &[u8]) -> bool {
+        let Some(matcher) = &self.matcher else {
+            return false;
+        };
+        matcher.is_match(self.inner(line)).unwrap_or(false)
+    }
+
+    /// The matches in a line that are not empty.
+    pub(crate) fn matches(&self, line: &[u8], each: &mut impl FnMut(Range<usize>)) {
+        let Some(matcher) = &self.matcher else {
+            return;
+        };
+        let _ = matcher.find_iter(self.inner(line), |found| {
+            if !found.is_empty() {
+                each(found.start()..found.end());
+            }
+            true
+        });
+    }
+
+    /// A line without its end.
+    fn inner<'l>(&self, line: &'l [u8]) -> &'l [u8] {
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        match line.strip_suffix(b"\r") {
+            Some(inner) if self.crlf => inner,
+            _ => line,
+        }
+    }
+}
+
+/// A pattern as text: bytes that are no UTF-8 as escapes; with `escaped`, all else as letters that stand for themselves.
+fn text_of(pattern: &[u8], escaped: bool) -> String {
+    let mut text = String::with_capacity(pattern.len());
+    for chunk in pattern.utf8_chunks() {
+        for letter in chunk.valid().chars() {
+            if escaped && letter.is_ascii_punctuation() {
+                text.push('\\');
+            }
+            text.push(letter);
+        }
+        for byte in chunk.invalid() {
+            let _ = write!(text, "(?-u:\\x{byte:02X})"); // a string takes all
+        }
+    }
+    text
+}
+
+/// What is wrong with a pattern.
+fn explained(error: &grep_regex::Error) -> String {
+    match error.kind() {
+        grep_regex::ErrorKind::NotAllowed(what) => {
+            format!("{what:?} ends a line, and a match lies in one line")
+        }
+        _ => error.to_string(),
+    }
+}

@@ -1,0 +1,239 @@
+//! The workers: each takes a block, searches it, and writes when it is its turn.
+//!
+//! ```text
+//!   worker 1   take 0 │ search 0 │ write 0 │ take 2 │ search 2      │ write 2
+//!   worker 2   take 1 │ search 1    │ wait │ write 1 │ take 3 │ ...
+//! ```
+//!
+//! Who waits for its turn holds one block, so that memory is bounded. A worker that waits for a stream is left behind
+//! when nothing more is wanted: the search ends at once.
+
+use std::io::{self, Write};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use crate::blocks::{Block, Blocks, Bytes, Input, load};
+use crate::find::{Found, find};
+use crate::pattern::Pattern;
+use crate::print::{Next, Note, Options, Printer, Summary};
+
+/// How often the end that somebody else wants is looked at.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What a search runs with.
+pub struct Run {
+    /// Threads that search.
+    pub workers: usize,
+    /// Set by somebody else to end the search.
+    pub stop: Arc<AtomicBool>,
+}
+
+/// Searches `inputs` one after the other and writes what `options` say to `out`; `note` is told of each file that cannot
+/// be read, in its turn.
+///
+/// # Errors
+/// `out` cannot be written, also as nobody reads it any more (`BrokenPipe`); the search was stopped (`Interrupted`).
+///
+/// ```
+/// use gristmill_grep::{Data, Input, Options, Pattern, PatternOptions, Run, search};
+/// let text = "one fish\ntwo fish\nblue whale\n".as_bytes();
+/// let open = Box::new(move || Ok(Data::Stream(Box::new(text))));
+/// let inputs = [Input { name: b"book".to_vec(), open }].into_iter();
+/// let pattern = Pattern::new(&[b"fish$"], PatternOptions::default())?;
+/// let (out, written) = std::io::pipe()?;
+/// let run = Run { workers: 2, stop: Default::default() };
+/// let summary = search(inputs, pattern, Options::default(), run, written, |note| panic!("{note:?}"))?;
+/// assert_eq!(std::io::read_to_string(out)?, "one fish\ntwo fish\n");
+/// assert_eq!((summary.files, summary.lines), (1, 2));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn search<W: Write + Send + 'static>(
+    inputs: impl Iterator<Item = Input> + Send + 'static,
+    pattern: Pattern,
+    options: Options,
+    run: Run,
+    out: W,
+    note: impl FnMut(Note) + Send + 'static,
+) -> io::Result<Summary> {
+    let workers = run.workers.max(1);
+    let shared = Arc::new(Shared {
+        blocks: Mutex::new(Blocks::new(inputs)),
+        turn: Mutex::new(Turn {
+            next: 0,
+            working: workers,
+            ended: None,
+            printer: Printer::new(out, options.clone(), note),
+        }),
+        changed: Condvar::new(),
+        enough: AtomicU64::new(0),
+        over: AtomicBool::new(false),
+        pattern,
+        options,
+    });
+    for _ in 0..workers {
+        let shared = Arc::clone(&shared);
+        thread::Builder::new()
+            .name("grep".to_owned())
+            .spawn(move || shared.work())?;
+    }
+    shared.wait(&run.stop)
+}
+
+struct Shared<I, W, N> {
+    blocks: Mutex<Blocks<I>>,
+    turn: Mutex<Turn<W, N>>,
+    changed: Condvar,
+    /// Of files below this one nothing more is wanted.
+    enough: AtomicU64,
+    over: AtomicBool,
+    pattern: Pattern,
+    options: Options,
+}
+
+struct Turn<W, N> {
+    /// The block that is written next.
+    next: u64,
+    /// Workers that are not done.
+    working: usize,
+    /// How the search ended, if not with the last block.
+    ended: Option<io::Result<()>>,
+    printer: Printer<W, N>,
+}
+
+impl<I, W, N> Shared<I, W, N>
+where
+    I: Iterator<Item = Input>,
+    W: Write,
+    N: FnMut(Note),
+{
+    /// Waits for the end.
+    fn wait(&self, stop: &AtomicBool) -> io::Result<Summary> {
+        let mut turn = lock(&self.turn);
+        while turn.ended.is_none() && turn.working > 0 {
+            if stop.load(Ordering::Relaxed) {
+                turn.ended = Some(Err(io::ErrorKind::Interrupted.into()));
+            } else {
+                let waited = self.changed.wait_timeout(turn, LOOK);
+                turn = waited.unwrap_or_else(PoisonError::into_inner).0;
+            }
+        }
+        self.over.store(true, Ordering::Relaxed);
+        self.changed.notify_all();
+        turn.ended.take().unwrap_or(Ok(()))?;
+        turn.printer.flush()?;
+        Ok(turn.printer.summary)
+    }
+
+    fn work(&self) {
+        let leaving = Leaving(self);
+        let mut buffer = Vec::new();
+        while !self.over.load(Ordering::Relaxed) {
+            let enough = self.enough.load(Ordering::Relaxed);
+            let taken = lock(&self.blocks).next(&mut buffer, enough);
+            let Some(block) = taken else { break };
+            let searched = self.searched(&block, &mut buffer, enough);
+            if !self.write(block, searched, &buffer) {
+                break;
+            }
+        }
+        drop(leaving);
+    }
+
+    /// Reads a block, if it is not here, and searches it.
+    fn searched(
+        &self,
+        block: &Block,
+        buffer: &mut Vec<u8>,
+        enough: u64,
+    ) -> Result<(Range<usize>, Found), String> {
+        let range = match &block.bytes {
+            Bytes::Here => 0..buffer.len(),
+            _ if block.file < enough => 0..0,
+            Bytes::There(file, from, to, bytes) => {
+                load(&**file, (*from, *to, *bytes), buffer).map_err(|error| error.to_string())?
+            }
+            Bytes::Failed(message) => return Err(message.clone()),
+        };
+        let first = block.name.is_some();
+        let found = find(&self.pattern, &self.options, &buffer[range.clone()], first);
+        Ok((range, found))
+    }
+
+    /// Writes what was found when it is the block's turn; whether the search goes on.
+    fn write(
+        &self,
+        block: Block,
+        searched: Result<(Range<usize>, Found), String>,
+        buffer: &[u8],
+    ) -> bool {
+        let mut turn = lock(&self.turn);
+        while turn.next != block.sequence && turn.ended.is_none() {
+            turn = self
+                .changed
+                .wait(turn)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        if turn.ended.is_some() {
+            return false;
+        }
+        match written(&mut turn.printer, block, searched, buffer) {
+            Ok((Next::Block, _)) => {}
+            Ok((Next::File, file)) => {
+                self.enough.fetch_max(file + 1, Ordering::Relaxed);
+            }
+            Ok((Next::End, _)) => turn.ended = Some(Ok(())),
+            Err(error) => turn.ended = Some(Err(error)),
+        }
+        turn.next += 1;
+        self.changed.notify_all();
+        turn.ended.is_none()
+    }
+}
+
+/// Writes what was found in a block.
+fn written<W: Write, N: FnMut(Note)>(
+    printer: &mut Printer<W, N>,
+    block: Block,
+    searched: Result<(Range<usize>, Found), String>,
+    buffer: &[u8],
+) -> io::Result<(Next, u64)> {
+    let is_whole = block.name.is_some() && block.last;
+    if let Some(name) = block.name {
+        printer.begin(name);
+    }
+    let next = match searched {
+        Ok((range, found)) => printer.block(&buffer[range], &found)?,
+        Err(message) => {
+            printer.fail(message)?;
+            Next::File
+        }
+    };
+    if block.last && next != Next::End {
+        printer.end()?;
+    }
+    if !is_whole || matches!(block.bytes, Bytes::Here) {
+        printer.flush()?; // of a slow stream each line is seen as it comes
+    }
+    Ok((next, block.file))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A worker that leaves, also by a panic: whoever waits for its turn must not wait for ever.
+struct Leaving<'s, I, W, N>(&'s Shared<I, W, N>);
+
+impl<I, W, N> Drop for Leaving<'_, I, W, N> {
+    fn drop(&mut self) {
+        let mut turn = lock(&self.0.turn);
+        turn.working -= 1;
+        if thread::panicking() {
+            turn.ended = Some(Err(io::Error::other("a thread of the search panicked")));
+        }
+        self.0.changed.notify_all();
+    }
+}
