@@ -44,6 +44,7 @@ __all__ = [
     "exists",
     "explain",
     "find_files",
+    "grep",
     "has_store",
     "is_remote",
     "make_directory",
@@ -340,6 +341,29 @@ def clear_left(folder: str | PathLike[str], *, dry_run: bool) -> list[str]:
         ValueError: The history is damaged, or a folder has a link in it.
         FileExistsError: A folder is in use, or holds the only copy of an output.
         OSError: The history cannot be read, or a folder cannot be removed.
+    """
+
+def grep(
+    patterns: list[bytes],
+    inputs: list[str],
+    options: str,
+    note: Callable[[str, bytes], object],
+) -> tuple[int, int, int, int]:
+    """Search files, and write what is found to standard output.
+
+    Args:
+        patterns: A line that matches one of them is selected.
+        inputs: Files and folders of any store; `-` for standard input.
+        options: JSON, as `gristmill.cli.grep` makes it.
+        note: Is given "trouble" with a message, or "binary" with the name of a file.
+
+    Returns:
+        Files and bytes that were searched, lines that were selected, files that cannot be read.
+
+    Raises:
+        ValueError: A pattern is wrong; the message shows where.
+        BrokenPipeError: Nobody reads the output.
+        OSError: The output cannot be written.
     """
 
 def command_names() -> list[str]:

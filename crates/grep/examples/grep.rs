@@ -55,6 +55,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         workers: thread::available_parallelism()?.get(),
         stop: Arc::default(),
     };
-    search(inputs, pattern, options, run, io::stdout(), |_| {})?;
+    search(inputs, pattern, options, &run, io::stdout(), |_| {})?;
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! What a worker finds in a block: the lines or the matches to write, or how many there are.
 
+use std::convert::Infallible;
 use std::ops::Range;
 
 use memchr::memchr;
@@ -88,8 +89,9 @@ fn collect(pattern: &Pattern, options: &Options, block: &[u8], found: &mut Found
             push(line);
         } else if !options.invert {
             let start = line.start;
-            pattern.matches(&block[line], &mut |inner| {
+            let _ = pattern.try_matches(&block[line], |inner| {
                 push(start + inner.start..start + inner.end);
+                Ok::<_, Infallible>(())
             });
         }
         found.lines < most

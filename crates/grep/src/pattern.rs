@@ -118,17 +118,33 @@ impl Pattern {
         matcher.is_match(self.inner(line)).unwrap_or(false)
     }
 
-    /// The matches in a line that are not empty.
-    pub(crate) fn matches(&self, line: &[u8], each: &mut impl FnMut(Range<usize>)) {
+    /// Hands on the matches in a line that are not empty, until there is an error.
+    ///
+    /// # Errors
+    /// Those of `each`.
+    ///
+    /// ```
+    /// use gristmill_grep::{Pattern, PatternOptions};
+    /// let (pattern, mut found) = (Pattern::new(&["[a-z]+"], PatternOptions::default()).unwrap(), vec![]);
+    /// pattern.try_matches(b"to be, or", |range| Ok::<_, ()>(found.push(range)))?;
+    /// assert_eq!(found, [0..2, 3..5, 7..9]);
+    /// # Ok::<(), ()>(())
+    /// ```
+    pub fn try_matches<E>(
+        &self,
+        line: &[u8],
+        mut each: impl FnMut(Range<usize>) -> Result<(), E>,
+    ) -> Result<(), E> {
         let Some(matcher) = &self.matcher else {
-            return;
+            return Ok(());
         };
-        let _ = matcher.find_iter(self.inner(line), |found| {
-            if !found.is_empty() {
-                each(found.start()..found.end());
+        let found = matcher.try_find_iter(self.inner(line), |found| {
+            if found.is_empty() {
+                return Ok(true);
             }
-            true
+            each(found.start()..found.end()).map(|()| true)
         });
+        found.unwrap_or(Ok(()))
     }
 
     /// A line without its end.

@@ -45,7 +45,7 @@ pub struct Run {
 /// let pattern = Pattern::new(&[b"fish$"], PatternOptions::default())?;
 /// let (out, written) = std::io::pipe()?;
 /// let run = Run { workers: 2, stop: Default::default() };
-/// let summary = search(inputs, pattern, Options::default(), run, written, |note| panic!("{note:?}"))?;
+/// let summary = search(inputs, pattern, Options::default(), &run, written, |note| panic!("{note:?}"))?;
 /// assert_eq!(std::io::read_to_string(out)?, "one fish\ntwo fish\n");
 /// assert_eq!((summary.files, summary.lines), (1, 2));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -54,7 +54,7 @@ pub fn search<W: Write + Send + 'static>(
     inputs: impl Iterator<Item = Input> + Send + 'static,
     pattern: Pattern,
     options: Options,
-    run: Run,
+    run: &Run,
     out: W,
     note: impl FnMut(Note) + Send + 'static,
 ) -> io::Result<Summary> {

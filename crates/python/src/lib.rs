@@ -7,6 +7,7 @@ mod attended;
 mod cluster;
 mod error;
 mod files;
+mod grep;
 mod history;
 mod job;
 mod output;
@@ -28,6 +29,8 @@ mod _core {
         Listing, as_location, has_store, make_directory, matching, put_file, remove_object,
         remove_whole, rename, stat,
     };
+    #[pymodule_export]
+    use crate::grep::grep;
     #[pymodule_export]
     use crate::history::{History, clear_left};
     #[pymodule_export]

@@ -30,6 +30,7 @@ _OURS = {
     "retry": "mapreduce.retry",
     "streaming": "streaming",
     "hadoop": "streaming",
+    "grep": "grep",
     "explain": "explain",
     "jobs": "jobs",
     "report": "job_report",

@@ -18,6 +18,7 @@ mod environment;
 mod execute;
 mod kind;
 mod mapreduce;
+mod matchcount;
 mod monitor;
 mod passes;
 mod registry;

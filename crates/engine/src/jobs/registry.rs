@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 use super::environment::stores_of;
 use super::kind::{Described, JobKind};
 use super::mapreduce::Mapreduce;
+use super::matchcount::MatchcountSpec;
 use super::resume::Resume;
 use super::sort::SortSpec;
 use super::steps::{Asked, Output};
@@ -36,6 +37,7 @@ const KINDS: &[Registered] = &[
     Registered::kind::<TerasortSpec>(),
     Registered::kind::<TeravalidateSpec>(),
     Registered::kind::<WordcountSpec>(),
+    Registered::kind::<MatchcountSpec>(),
     Registered::kind::<Resume>(),
     Registered::kind::<Mapreduce>(),
 ];

@@ -3,20 +3,23 @@
 //! Words stand between spaces, tabs, LF, CR and FF, and are bytes: their encoding does not matter.
 
 use std::io::Write;
+use std::ops::Range;
 use std::sync::Arc;
+
+use gristmill_grep::{Pattern, PatternOptions};
 
 use super::kind::{Described, JobKind};
 use super::mapreduce::{self, text_job};
 use super::steps::{Job, Output};
 use crate::aggregate::Aggregate;
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use crate::hadoop::partition::Partitioner;
 use crate::plan::explain::Explanation;
 use crate::plan::mapreduce::MapReduceSpec;
 use crate::plan::table::{CommandSpec, Common, argument, option, options};
 use crate::storage::location::Location;
 use crate::storage::stores::Stores;
-use crate::task::{Mapper, NativeExecutor, UserTaskExecutor};
+use crate::task::{Mapper, NativeExecutor, Selection, UserTaskExecutor};
 
 options! {
     /// Options of `wordcount`, as given.
@@ -30,6 +33,16 @@ options! {
             "How many part files. The hash of a word says which one it is in, as in Hadoop.",
         ),
         ignore_case: bool = option("off", "Count The and the as one word, the. Only ASCII letters have a case here."),
+        fold_case: bool = option("off", "The same for all letters that have a lower case in Unicode: ÉTÉ and été are one word."),
+        tokens: String = option(
+            "what stands between spaces, tabs, LF, CR and FF",
+            "A regular expression: its matches in a line are the words, such as [a-z]+.",
+        ),
+        top: Option<usize> = option(
+            "all of them, in byte order",
+            "Only the N words that occur most often, the most frequent first, in one part.",
+        ),
+        min: Option<usize> = option("1", "Only words that occur so often, or more."),
     }
 }
 
@@ -63,7 +76,7 @@ impl JobKind for WordcountSpec {
     }
 
     fn work(&self, store: Arc<Stores>) -> Option<Arc<dyn UserTaskExecutor>> {
-        Some(Arc::new(NativeExecutor::new(store, self.mapper())))
+        Some(Arc::new(NativeExecutor::new(store, self.mapper().ok()?)))
     }
 
     fn explain(&self, job: &Job<'_>) -> Result<Explanation> {
@@ -72,27 +85,96 @@ impl JobKind for WordcountSpec {
 
     fn run(&self, job: &mut Job<'_>) -> Result<()> {
         let store = job.environment.store.clone();
-        let work = NativeExecutor::new(store, self.mapper()).of_job(job.asked.options);
+        let work = NativeExecutor::new(store, self.mapper()?).of_job(job.asked.options);
         mapreduce::run_native(job, self.plan(job)?, Arc::new(work))
     }
 }
 
 impl WordcountSpec {
-    fn mapper(&self) -> Words {
-        Words {
-            ignore_case: self.ignore_case,
-        }
+    fn mapper(&self) -> Result<Words> {
+        let tokens = (!self.tokens.is_empty()).then(|| {
+            let pattern = Pattern::new(&[&self.tokens], PatternOptions::default());
+            pattern.map_err(|what| wrong("tokens", &what))
+        });
+        Ok(Words {
+            tokens: tokens.transpose()?,
+            case: match (self.fold_case, self.ignore_case) {
+                (true, _) => Case::Unicode,
+                (_, true) => Case::Ascii,
+                _ => Case::Matters,
+            },
+            selection: Selection {
+                least: self
+                    .min
+                    .map(|least| i64::try_from(least).unwrap_or(i64::MAX)),
+                largest_first: self.top.is_some(),
+                most: self.top,
+            },
+        })
     }
 
     fn plan(&self, job: &Job<'_>) -> Result<MapReduceSpec> {
-        text_job(job, &self.inputs, self.parts, &self.output)
+        self.mapper()?;
+        let parts = match (self.top, self.parts) {
+            (Some(_), None | Some(1)) => Some(1),
+            (Some(_), Some(_)) => {
+                return Err(wrong("parts", "what occurs most often is in one part"));
+            }
+            (None, parts) => parts,
+        };
+        text_job(job, &self.inputs, parts, &self.output)
     }
 }
 
-/// Hadoop's WordCount.
+/// The error of an option.
+fn wrong(option: &str, what: &str) -> Error {
+    Error::new(
+        Kind::BadOption,
+        "read the options",
+        format!("{option}: {what}"),
+    )
+    .of_option(option)
+}
+
+/// Hadoop's WordCount, and what else may be a word.
 #[derive(Debug)]
 struct Words {
-    ignore_case: bool,
+    /// What is a word, if not what stands between spaces.
+    tokens: Option<Pattern>,
+    case: Case,
+    selection: Selection,
+}
+
+/// Which words are one.
+#[derive(Debug, Clone, Copy)]
+enum Case {
+    Matters,
+    Ascii,
+    Unicode,
+}
+
+impl Case {
+    /// Hands on a word as it is counted.
+    fn counted(self, word: &[u8], count: &mut impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        match self {
+            Case::Matters => count(word),
+            Case::Ascii => count(&word.to_ascii_lowercase()),
+            Case::Unicode if word.is_ascii() => count(&word.to_ascii_lowercase()),
+            Case::Unicode => count(&folded(word)),
+        }
+    }
+}
+
+/// A word with each letter in lower case; bytes that are no UTF-8 stay.
+fn folded(word: &[u8]) -> Vec<u8> {
+    let mut folded = Vec::with_capacity(word.len());
+    for chunk in word.utf8_chunks() {
+        for letter in chunk.valid().chars().flat_map(char::to_lowercase) {
+            folded.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes());
+        }
+        folded.extend_from_slice(chunk.invalid());
+    }
+    folded
 }
 
 impl Mapper for Words {
@@ -101,14 +183,14 @@ impl Mapper for Words {
     }
 
     fn map(&self, line: &[u8], emit: &mut impl FnMut(&[u8], i64) -> Result<()>) -> Result<()> {
-        let between = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0c);
-        let words = line.split(between).filter(|word| !word.is_empty());
-        if self.ignore_case {
-            return words
-                .into_iter()
-                .try_for_each(|word| emit(&word.to_ascii_lowercase(), 1));
+        let mut count = |word: &[u8]| emit(word, 1);
+        if let Some(tokens) = &self.tokens {
+            let each = |range: Range<usize>| self.case.counted(&line[range], &mut count);
+            return tokens.try_matches(line, each);
         }
-        words.into_iter().try_for_each(|word| emit(word, 1))
+        let between = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0c);
+        let mut words = line.split(between).filter(|word| !word.is_empty());
+        words.try_for_each(|word| self.case.counted(word, &mut count))
     }
 
     fn partition(&self, key: &[u8], partitions: u32) -> u32 {
@@ -119,5 +201,9 @@ impl Mapper for Words {
         out.extend_from_slice(key);
         let written = writeln!(out, "\t{number}");
         debug_assert!(written.is_ok(), "memory takes all");
+    }
+
+    fn selection(&self) -> Selection {
+        self.selection
     }
 }

@@ -61,8 +61,8 @@ pub use spent::Spent;
 pub use spill::{SpillInput, SpillSpec};
 pub use user::{
     ExecutorKind, ExecutorSpec, FailedAt, Failures, Here, Mapper, NativeExecutor,
-    ProcessPoolExecutor, SplitData, UserAttemptSpec, UserTaskExecutor, UserTaskFile, UserTaskKind,
-    UserTaskReport, UserTaskSplit, feed_of, group_mark, kinds, streaming,
+    ProcessPoolExecutor, Selection, SplitData, UserAttemptSpec, UserTaskExecutor, UserTaskFile,
+    UserTaskKind, UserTaskReport, UserTaskSplit, feed_of, group_mark, kinds, streaming,
 };
 pub use user_task::{UserTaskPlan, UserTaskSpec};
 pub use validate::{VALIDATE_WORKER_BYTES, ValidateReport, ValidateSpec};

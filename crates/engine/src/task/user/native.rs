@@ -14,6 +14,7 @@ use serde::Deserialize;
 
 use super::executor::UserTaskExecutor;
 use super::executor_spec::{ExecutorKind, ExecutorSpec};
+use super::largest::Largest;
 use super::spec::{UserAttemptSpec, UserTaskFile, UserTaskKind, UserTaskReport, feed_of};
 use super::split::SplitData;
 use crate::aggregate::Aggregate;
@@ -46,6 +47,22 @@ pub trait Mapper: Send + Sync + Debug {
 
     /// Appends a key with its aggregate to an output file, as a line.
     fn write(&self, key: &[u8], number: i64, out: &mut Vec<u8>);
+
+    /// Which keys are written, and in which order.
+    fn selection(&self) -> Selection {
+        Selection::default()
+    }
+}
+
+/// Which keys of a part are written, and in which order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Selection {
+    /// Only keys whose number is this or more.
+    pub least: Option<i64>,
+    /// Largest numbers first; else in the order of bytes.
+    pub largest_first: bool,
+    /// So many at most, where the largest are first.
+    pub most: Option<usize>,
 }
 
 /// Runs the tasks of a mapper.
@@ -161,22 +178,38 @@ impl<M: Mapper> NativeExecutor<M> {
         let file = self.store.disk().create(&path, 0, Caching::Direct)?;
         let mut file = Sequential::new(file, spec.buffer_bytes);
         let (aggregate, mut result, mut line) = (self.mapper.aggregate(), Vec::new(), Vec::new());
-        let mut told = 0;
-        while groups.next_aggregate(&aggregate, &mut result)? {
+        let Selection {
+            least,
+            largest_first,
+            most,
+        } = self.mapper.selection();
+        let mut largest = Largest::new(most, spec.chunk_bytes);
+        let (mut told, mut records) = (0, 0);
+        let mut write = |key: &[u8], number: i64| {
             line.clear();
-            self.mapper
-                .write(groups.key(), number_of(&result)?, &mut line);
-            file.append(&line)?;
+            self.mapper.write(key, number, &mut line);
+            records += 1;
+            file.append(&line)
+        };
+        while groups.next_aggregate(&aggregate, &mut result)? {
+            let number = number_of(&result)?;
+            match least {
+                Some(least) if number < least => {}
+                _ if largest_first => largest.push(groups.key(), number)?,
+                _ => write(groups.key(), number)?,
+            }
             if groups.number().is_multiple_of(GROUPS_A_BEAT) {
                 let (_, bytes) = groups.seen();
                 attempt.progress(bytes - told)?;
                 told = bytes;
             }
         }
+        for (key, number) in largest.sorted() {
+            write(&key, number)?;
+        }
         let whole = file.end()?;
         let (records_in, bytes_in) = groups.seen();
         attempt.progress(bytes_in - told)?;
-        let records = groups.number();
         Ok(UserTaskReport {
             files: vec![UserTaskFile {
                 name: name.into(),
@@ -188,7 +221,7 @@ impl<M: Mapper> NativeExecutor<M> {
             bytes_in,
             records_out: records,
             bytes_out: whole.bytes,
-            groups: records,
+            groups: groups.number(),
             ..UserTaskReport::default()
         })
     }

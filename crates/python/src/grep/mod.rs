@@ -1,0 +1,176 @@
+//! The search of `gristmill grep`: options as the command line gives them, files of all stores, lines to standard output.
+
+mod inputs;
+mod open;
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use gristmill_engine::Error;
+use gristmill_grep::{Note, Options, Pattern, PatternOptions, Run, Show, Summary, search};
+use pyo3::exceptions::{PyBrokenPipeError, PyOSError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use serde::Deserialize;
+
+use self::inputs::{Globs, Inputs};
+use crate::error::to_python;
+use crate::stores::stores_of_job;
+
+/// How often signals are looked at; the end of the search is noticed at once.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Options as the command line has them.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Given {
+    fixed: bool,
+    ignore_case: bool,
+    word: bool,
+    whole_line: bool,
+    crlf: bool,
+    show: Shown,
+    invert: bool,
+    numbers: bool,
+    offsets: bool,
+    names: Option<bool>,
+    before: Option<usize>,
+    after: Option<usize>,
+    max: Option<u64>,
+    text: bool,
+    globs: Vec<String>,
+    hidden: bool,
+    workers: usize,
+}
+
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "snake_case")]
+enum Shown {
+    Lines,
+    Matches,
+    Count,
+    Names,
+    NamesWithout,
+    Quiet,
+}
+
+impl Given {
+    fn pattern(&self) -> PatternOptions {
+        PatternOptions {
+            fixed: self.fixed,
+            ignore_case: self.ignore_case,
+            word: self.word,
+            whole_line: self.whole_line,
+            crlf: self.crlf,
+        }
+    }
+
+    fn options(&self, names: bool) -> Options {
+        let context = (self.before.is_some() || self.after.is_some())
+            .then(|| (self.before.unwrap_or(0), self.after.unwrap_or(0)));
+        Options {
+            show: match self.show {
+                Shown::Lines => Show::Lines,
+                Shown::Matches => Show::Matches,
+                Shown::Count => Show::Count,
+                Shown::Names => Show::Names,
+                Shown::NamesWithout => Show::NamesWithout,
+                Shown::Quiet => Show::Quiet,
+            },
+            invert: self.invert,
+            numbers: self.numbers,
+            offsets: self.offsets,
+            names: self.names.unwrap_or(names),
+            context,
+            max: self.max,
+            text: self.text,
+        }
+    }
+}
+
+/// What comes from the search while it runs.
+enum Said {
+    Note(Note),
+    Done(io::Result<Summary>),
+}
+
+/// Searches files, and writes what is found to standard output. Returns files, bytes, lines and files that could not be read.
+#[pyfunction]
+pub fn grep(
+    py: Python<'_>,
+    patterns: Vec<Vec<u8>>,
+    inputs: Vec<PathBuf>,
+    options: &str,
+    note: &Bound<'_, PyAny>,
+) -> PyResult<(u64, u64, u64, u64)> {
+    let given: Given = serde_json::from_str(options)
+        .map_err(|error| to_python(&Error::bug("read the options", error.to_string())))?;
+    let pattern = Pattern::new(&patterns, given.pattern()).map_err(PyValueError::new_err)?;
+    let globs = Globs::new(&given.globs, given.hidden).map_err(PyValueError::new_err)?;
+    let stores = stores_of_job().map_err(|error| to_python(&error))?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let _stopping = stores.requests().stop.by(Arc::clone(&stop));
+    let (send, said) = channel();
+    let begin = {
+        let (stores, stop) = (Arc::clone(&stores), Arc::clone(&stop));
+        move || {
+            let send_note = send.clone();
+            let inputs = Inputs::new(stores, inputs, globs);
+            let names = inputs.are_named();
+            let run = Run {
+                workers: given.workers,
+                stop,
+            };
+            let note = move |note| drop(send_note.send(Said::Note(note)));
+            let done = standard_output()
+                .and_then(|out| search(inputs, pattern, given.options(names), &run, out, note));
+            let _ = send.send(Said::Done(done)); // a signal ended the wait
+        }
+    };
+    let begun = thread::Builder::new().spawn(begin);
+    begun.map_err(|error| to_python(&Error::from_io("search", "".as_ref(), &error)))?;
+    let mut said = said;
+    loop {
+        let waiting = &mut said;
+        match py.detach(move || waiting.recv_timeout(LOOK)) {
+            Ok(Said::Note(found)) => {
+                let (kind, text) = match &found {
+                    Note::Trouble(_, message) => ("trouble", message.as_bytes()),
+                    Note::Binary(name) => ("binary", &name[..]),
+                };
+                note.call1((kind, PyBytes::new(py, text)))?;
+            }
+            Ok(Said::Done(done)) => return summary(done),
+            Err(RecvTimeoutError::Timeout) => py
+                .check_signals()
+                .inspect_err(|_| stop.store(true, Ordering::Relaxed))?,
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(to_python(&Error::bug("search", "a thread panicked")));
+            }
+        }
+    }
+}
+
+fn summary(done: io::Result<Summary>) -> PyResult<(u64, u64, u64, u64)> {
+    match done {
+        Ok(done) => Ok((done.files, done.bytes, done.lines, done.troubles)),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+            Err(PyBrokenPipeError::new_err("nobody reads the output"))
+        }
+        Err(error) => Err(PyOSError::new_err(
+            Error::from_io("write the output", "standard output".as_ref(), &error).to_string(),
+        )),
+    }
+}
+
+/// Standard output, without a buffer between.
+fn standard_output() -> io::Result<File> {
+    Ok(File::from(io::stdout().as_fd().try_clone_to_owned()?))
+}

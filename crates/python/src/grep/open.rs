@@ -1,0 +1,75 @@
+//! Inputs of a search, opened: in ranges where they are plain files, as streams where they are compressed, or are pipes.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd as _;
+use std::sync::Arc;
+
+use gristmill_engine::codec::{Codec, Coding, SNIFF_BYTES, detect, open_file};
+use gristmill_engine::storage::local::not_there;
+use gristmill_engine::storage::location::Location;
+use gristmill_engine::storage::stores::Stores;
+use gristmill_engine::storage::window::in_any_order;
+use gristmill_engine::storage::{Caching, FileKind, ReadFile, Stat};
+use gristmill_engine::{Error, Kind, Result};
+use gristmill_grep::{Data, Ranges};
+
+/// A file of a store, as the search reads it.
+struct Plain(Box<dyn ReadFile>);
+
+impl Ranges for Plain {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.0.read_at(buffer, offset).map_err(io::Error::other)
+    }
+}
+
+/// Standard input: a file is read in ranges, from where it stands.
+pub fn standard_input() -> Result<Data> {
+    let path = "standard input".as_ref();
+    let file = io::stdin().as_fd().try_clone_to_owned();
+    let file = file.map_err(|error| Error::from_io("read the input", path, &error))?;
+    Ok(Data::Stream(Box::new(File::from(file))))
+}
+
+/// What is at a location; `stat` is what was seen of it already.
+pub fn at(stores: &Stores, path: &Location, stat: Option<Stat>) -> Result<Data> {
+    let found = stat.map_or_else(|| stores.stat(path), |stat| Ok(Some(stat)))?;
+    let stat = found.ok_or_else(|| not_there("read the input", path.as_typed()))?;
+    match (stat.kind, path.local()) {
+        (FileKind::DanglingLink, _) => Err(not_there("read the input", path.as_typed())),
+        (FileKind::Directory, _) => {
+            Err(
+                Error::new(Kind::BadInput, "read the input", "it is a directory")
+                    .with_path(path.as_typed()),
+            )
+        }
+        // What /proc holds says that it has no bytes.
+        (FileKind::Other, Some(local)) | (FileKind::File, Some(local))
+            if stat.kind == FileKind::Other || stat.bytes == 0 =>
+        {
+            let file = File::open(local);
+            let file = file.map_err(|error| Error::from_io("read the input", local, &error))?;
+            Ok(Data::Stream(Box::new(file)))
+        }
+        _ => {
+            let file = stores.open(path, Caching::Cached)?;
+            match codec_of(&*file, path)? {
+                None => Ok(Data::Ranges(
+                    Arc::new(Plain(in_any_order(file))),
+                    stat.bytes,
+                )),
+                Some(codec) => {
+                    let reader = open_file(file, path.as_typed(), Coding::Coded(codec))?;
+                    Ok(Data::Stream(Box::new(reader)))
+                }
+            }
+        }
+    }
+}
+
+/// How a file is compressed; one whose name alone says so is searched as it is.
+fn codec_of(file: &dyn ReadFile, path: &Location) -> Result<Option<Codec>> {
+    let mut first = [0; SNIFF_BYTES];
+    let count = file.read_at(&mut first, 0)?;
+    Ok(detect(path.as_typed(), &first[..count]).unwrap_or(None))
+}

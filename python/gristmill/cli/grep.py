@@ -1,0 +1,227 @@
+"""`gristmill grep`: the lines of files that match, on all cores, with GNU grep's options.
+
+    options ──▶ _core.grep ──▶ lines on stdout, straight from the engine
+                           ──▶ what cannot be read, what is binary: stderr
+    exit code: 0 a line was selected, 1 none was, 2 trouble
+
+`grep --counts` is a job of its own, with an output directory: the command `matchcount`.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from gristmill import _core
+from gristmill.cli.failures import DONE, FAILED, WRONG, Refused, fail
+from gristmill.cli.groups import PlainCommand
+from gristmill.terminal import console, signals
+
+__all__ = ["grep"]
+
+_EXAMPLE = "gristmill grep -n 'time(d )?out' logs/ s3://bucket/logs/"
+
+
+class _Grep(PlainCommand):
+    """A command that becomes a job where it counts."""
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,  # noqa: ANN401 - click's own values
+    ) -> click.Context:
+        """Take the command line apart: with `--counts` that of `matchcount`."""
+        words = args[: args.index("--")] if "--" in args else args
+        if "--counts" not in words:
+            return super().make_context(info_name, args, parent, **extra)
+        from gristmill.cli.generated import command_of
+        from gristmill.options import commands
+
+        job = command_of(commands()["matchcount"])
+        return job.make_context("grep --counts", _of_job(args), parent, **extra)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the example before the options."""
+        with formatter.section("Example"):
+            formatter.write(f"  {_EXAMPLE}\n")
+        super().format_options(ctx, formatter)
+
+
+def _of_job(args: list[str]) -> list[str]:
+    """The command line of the job: its output is the last word."""
+    words = [word for word in args if word != "--counts"]
+    for name in ("-o", "--output"):
+        if name in words[:-1]:
+            at = words.index(name)
+            output = words[at + 1]
+            return [*words[:at], *words[at + 2 :], output]
+    if {"-h", "--help"} & set(words):
+        return words
+    raise Refused("--counts makes a directory, which is not named", "name it with -o OUT")
+
+
+def _flag(*names: str, help: str) -> Callable[[Any], Any]:  # noqa: A002 - click's word
+    return click.option(*names, is_flag=True, help=help)
+
+
+def _number(*names: str, metavar: str, help: str) -> Callable[[Any], Any]:  # noqa: A002
+    return click.option(*names, type=click.IntRange(0), metavar=metavar, help=help)
+
+
+@click.command(
+    cls=_Grep,
+    context_settings={"help_option_names": ["--help"]},
+    short_help="Print the lines of files that match a pattern",
+)
+@click.argument("words", nargs=-1, metavar="PATTERN IN...")
+@click.option(
+    "-e", "--regexp", "patterns", multiple=True, metavar="PATTERN", help="A pattern; repeatable."
+)
+@click.option(
+    "-f",
+    "--file",
+    "pattern_files",
+    multiple=True,
+    metavar="FILE",
+    help="A file with a pattern on each line; repeatable.",
+)
+@_flag("-F", "--fixed-strings", "fixed", help="Patterns are text, not regular expressions.")
+@_flag("-E", "--extended-regexp", "extended", help="As without it: for habit's sake.")
+@_flag("-i", "--ignore-case", help="Upper and lower case are the same.")
+@_flag("-v", "--invert-match", "invert", help="Select the lines that do not match.")
+@_flag("-w", "--word-regexp", "word", help="A match must be a whole word.")
+@_flag("-x", "--line-regexp", "whole_line", help="A match must be a whole line.")
+@_flag("--crlf", help="A CR before the LF is not part of the line.")
+@_flag("-c", "--count", help="Print how many lines are selected, for each file.")
+@_flag("-o", "--only-matching", "matches", help="Print only the matches, each on its line.")
+@_flag("-l", "--files-with-matches", "names", help="Print only the names of files with a match.")
+@_flag("-L", "--files-without-match", "names_without", help="Print the names of the other files.")
+@_flag("-q", "--quiet", "--silent", "quiet", help="Print nothing, and stop at the first match.")
+@_number("-m", "--max-count", "most", metavar="N", help="Stop in a file after N selected lines.")
+@_flag("-n", "--line-number", "numbers", help="Print the number of the line before it.")
+@_flag("-b", "--byte-offset", "offsets", help="Print the offset in the file before the line.")
+@_flag("-H", "--with-filename", help="Print the name of the file before each line.")
+@_flag("-h", "--no-filename", help="Do not print names of files before lines.")
+@_number("-A", "--after-context", "after", metavar="N", help="Print N lines after each, too.")
+@_number("-B", "--before-context", "before", metavar="N", help="Print N lines before each, too.")
+@_number("-C", "--context", "around", metavar="N", help="Print N lines before and after, too.")
+@_flag("-a", "--text", help="Search binary files as if they were text.")
+@_flag("-s", "--no-messages", "silent", help="Do not say which files cannot be read.")
+@_flag("-r", "--recursive", "recursive", help="As without it: folders are always searched.")
+@click.option(
+    "-g",
+    "--glob",
+    "globs",
+    multiple=True,
+    metavar="GLOB",
+    help="In folders, search only files whose names match; `!GLOB` passes them over. Repeatable.",
+)
+@_flag("--hidden", help="In folders, search also files whose names begin with . or _.")
+@click.option(
+    "--workers",
+    type=click.IntRange(1),
+    metavar="N",
+    envvar="GRISTMILL_WORKERS",
+    help="How many threads search.  [default: one for each core] [env: GRISTMILL_WORKERS]",
+)
+@_flag("--json", "as_json", help="Print a summary as one JSON object on stderr at the end.")
+@_flag("--counts", help="Count how often each match occurs, into -o OUT: see `matchcount`.")
+def grep(words: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - click's own values
+    """Print the lines of files that match PATTERN, as grep does, searched on all cores.
+
+    IN is a file, a folder, whose files and folders are searched in the order of their names, a
+    location in a store, or `-` for standard input, as without IN. Compressed files are decoded.
+    Patterns are those of Rust's regex crate, as in ripgrep.
+    """
+    patterns = _patterns(given["patterns"], given["pattern_files"])
+    if patterns is None:
+        if not words:
+            raise Refused("there is no PATTERN", "name one, and the files to search")
+        patterns, words = [os.fsencode(words[0])], words[1:]
+    inputs = list(words) or ["-"]
+    if "" in inputs:
+        raise Refused("a path of IN is empty", "name a file or a directory")
+    began = time.monotonic()
+    try:
+        files, size, lines, troubles = _core.grep(patterns, inputs, _options(given), _noting(given))
+    except BrokenPipeError:
+        return signals.exit_code(signal.SIGPIPE)  # quietly, as others do that write to a pipe
+    except ValueError as error:
+        fail("grep", f"cannot read the pattern: {error}")
+        return WRONG
+    except OSError as error:
+        fail("grep", str(error))
+        return WRONG
+    if given["as_json"]:
+        seconds = round(time.monotonic() - began, 3)
+        summary = {"files": files, "bytes": size, "lines": lines, "unreadable": troubles}
+        console.note(json.dumps({**summary, "seconds": seconds}))
+    if troubles and not (given["quiet"] and lines):
+        return WRONG
+    return DONE if lines else FAILED
+
+
+def _patterns(given: tuple[str, ...], files: tuple[str, ...]) -> list[bytes] | None:
+    """The patterns of -e and -f; None where there are no such options."""
+    if not given and not files:
+        return None
+    patterns = [os.fsencode(pattern) for pattern in given]
+    for name in files:
+        try:
+            text = _read(name)
+        except OSError as error:
+            why = (error.strerror or str(error)).lower()
+            raise Refused(f"the patterns in {name} cannot be read: {why}", "check it") from None
+        patterns += text.removesuffix(b"\n").split(b"\n") if text else []
+    return patterns
+
+
+def _read(name: str) -> bytes:
+    if name == "-":
+        return sys.stdin.buffer.read()
+    with open(name, "rb") as file:  # noqa: PTH123 - a name as it was typed
+        return file.read()
+
+
+_SHOWN = ("quiet", "names_without", "names", "count", "matches")
+"""Options that say what is printed; the first that is given decides."""
+
+_AS_GIVEN = ("fixed", "ignore_case", "word", "whole_line", "crlf", "invert", "numbers", "offsets")
+
+
+def _options(given: dict[str, Any]) -> str:
+    """The options as the engine takes them."""
+    named = {True: True, False: None}[given["with_filename"]]
+    around = given["around"]
+    return json.dumps(
+        {
+            **{name: given[name] for name in _AS_GIVEN},
+            "show": next((name for name in _SHOWN if given[name]), "lines"),
+            "names": False if given["no_filename"] else named,
+            "before": around if given["before"] is None else given["before"],
+            "after": around if given["after"] is None else given["after"],
+            "max": given["most"],
+            "text": given["text"],
+            "globs": given["globs"],
+            "hidden": given["hidden"],
+            "workers": given["workers"] or _core.default_workers(),
+        }
+    )
+
+
+def _noting(given: dict[str, Any]) -> Callable[[str, bytes], None]:
+    def note(kind: str, text: bytes) -> None:
+        shown = console.printable(os.fsdecode(text))
+        if kind == "binary":
+            console.note(f"gristmill grep: {shown}: binary file matches")
+        elif not given["silent"]:
+            fail("grep", shown)
+
+    return note
