@@ -69,7 +69,7 @@ def fit_runs(
     a, b, c = map(float, coefficients)
     law = Law(1 / a, b / a, c / a)
     points = _points(sample, best, free, coefficients, t)
-    models = models_of(sample, spread, kappa_at_bound=held is not None)
+    models = models_of(sample, spread, best)
     hold_out = held_out(sample, spread, level)
     checks = checks_of(sample, best, free, runs, law, points)
     valid = law.least_divisor(max(float(sample.p[-1]), law.crossover_p or 1.0)) > 0

@@ -26,19 +26,19 @@ _LEAST_SQUARES = 1e-24
 """For each run: data without any error have residuals of rounding alone."""
 
 
-def models_of(sample: Sample, spread: Floats, *, kappa_at_bound: bool) -> list[Model]:
-    """Compare the laws; with kappa at its bound of 0, the third has the curve of the second.
+def models_of(sample: Sample, spread: Floats, usl: Solved) -> list[Model]:
+    """Compare the laws; `usl` is the best curve of the third, whose kappa may be at its bound of 0.
 
     >>> from gristmill.analysis.runs import Run
     >>> from gristmill.analysis.scale.sample import sample_of
     >>> runs = [Run(p=p, seconds=s / p) for p in (1, 2, 4, 8) for s in (98, 102)]
     >>> sample = sample_of(runs, "seconds", absolute=False)
-    >>> simplest(models_of(sample, np.ones(4), kappa_at_bound=False)).name
+    >>> simplest(models_of(sample, np.ones(4), solve(sample, np.ones(4)))).name
     'linear'
     """
     criteria: dict[int, float | None] = {}
     for terms in _NAMES:
-        solved = solve(sample, spread, 2 if terms == 3 and kappa_at_bound else terms)
+        solved = usl if terms == len(_NAMES) else solve(sample, spread, terms)
         criteria[terms] = _aicc(sample, solved, terms + 1)
     known = [one for one in criteria.values() if one is not None]
     return [

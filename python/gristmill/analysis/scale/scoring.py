@@ -70,6 +70,7 @@ def score(
     rates: bool = False,
     absolute: bool = False,
     terms: int = 3,
+    steps: int = _STEPS,
 ) -> Scored:
     """Fit the law to each data set: `means` is (..., points), `counts` the runs behind each mean.
 
@@ -83,7 +84,7 @@ def score(
     fitted = seconds
     coefficients = np.zeros((*means.shape[:-1], terms))
     information = np.zeros((*means.shape[:-1], terms, terms))
-    for step in range(_STEPS):
+    for step in range(steps):
         relative = design / fitted[..., None]
         weights = weights_of(fitted, counts, rates=rates, absolute=absolute)
         weighted = relative * weights[..., None]

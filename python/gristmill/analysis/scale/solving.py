@@ -10,12 +10,13 @@ import numpy as np
 from scipy import optimize, special
 
 from gristmill.analysis.scale.sample import Sample
-from gristmill.analysis.scale.scoring import Floats, basis, weights_of
+from gristmill.analysis.scale.scoring import Floats, basis, score, weights_of
 
 __all__ = ["MISFIT", "Solved", "solve"]
 
 _ROUNDS = 25
-_ENOUGH = 1e-9
+_FIRST_STEPS = 8
+_ENOUGH = 1e-8
 _ROUNDING = 1e-20
 MISFIT = 0.01
 """The chance of a misfit as large as this one, below which it is one."""
@@ -73,14 +74,8 @@ def solve(sample: Sample, spread: Floats, terms: int = 3) -> Solved:
 def _least_squares(sample: Sample, spread: Floats, terms: int) -> Floats:
     """Return the coefficients whose own curve gives the weights that they are best for."""
     design = basis(sample.p, terms)
-    seconds = 1 / sample.means if sample.rates else sample.means
     root = np.sqrt(sample.counts) / spread
-    found, *_ = np.linalg.lstsq(design * (root / seconds)[:, None], root, rcond=None)
-    start = np.asarray(found, np.float64)
-    if np.any(design @ start <= 0):  # a curve through zero has no rates: begin with a flat one
-        start = np.zeros(terms)
-        start[0] = float(np.max(seconds * sample.p))
-    coefficients: Floats = start
+    coefficients = _start(sample, root, terms)
     for _ in range(_ROUNDS):
         fitted = _curve(sample.p, coefficients, rates=sample.rates)
         scale = root / (np.full_like(fitted, sample.means.mean()) if sample.absolute else fitted)
@@ -101,6 +96,24 @@ def _least_squares(sample: Sample, spread: Floats, terms: int) -> Floats:
         if sample.absolute or moved.max() < _ENOUGH:
             break
     return coefficients
+
+
+def _start(sample: Sample, root: Floats, terms: int) -> Floats:
+    """Where to begin: a few steps of scoring; a flat curve where those end at one through zero."""
+    found = score(
+        sample.p,
+        sample.means,
+        root**2,
+        rates=sample.rates,
+        absolute=sample.absolute,
+        terms=terms,
+        steps=_FIRST_STEPS,
+    ).coefficients
+    if np.all(np.isfinite(found)) and np.all(basis(sample.p, terms) @ found > 0):
+        return found
+    flat = np.zeros(terms)
+    flat[0] = float(np.max(sample.p / sample.means if sample.rates else sample.p * sample.means))
+    return flat
 
 
 def _variance(
