@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gristmill.analysis.histories import runs_of
+from gristmill.analysis.histories import is_history, runs_of
 
 from .made import Stage, even, job
 
@@ -133,6 +133,15 @@ def test_jobs_of_different_commands_make_no_curve(home: Path) -> None:
         ValueError, match="job_3 as a measurement: it is a job of grep, not of tera"
     ):
         runs_of(["job_1", "job_3"], command="terasort")
+
+
+def test_which_words_mean_histories(home: Path) -> None:
+    (home / "runs.csv").touch()
+    (home / "runs.jsonl").touch()
+    for name in ("runs.csv", "runs.jsonl", "data", "gone.csv", "x/gone"):
+        assert not is_history(str(home / name)), name
+    for name in ("last", "mine", str(home), "x/events.jsonl", "a.jhist"):
+        assert is_history(name), name
 
 
 def test_what_is_not_there(home: Path) -> None:

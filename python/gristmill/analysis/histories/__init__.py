@@ -12,7 +12,8 @@ out, and a line says so.
 """
 
 from gristmill.analysis.histories.causes import Cause, cause_of
+from gristmill.analysis.histories.find import is_history
 from gristmill.analysis.histories.losses import LOSSES, losses
 from gristmill.analysis.histories.recorded import runs_of
 
-__all__ = ["LOSSES", "Cause", "cause_of", "losses", "runs_of"]
+__all__ = ["LOSSES", "Cause", "cause_of", "is_history", "losses", "runs_of"]

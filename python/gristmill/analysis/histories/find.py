@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gristmill.analysis.runs import Run
+from gristmill.errors import ours
 from gristmill.history.brief import load_brief
 from gristmill.history.home import EVENTS, NoSuchJobError, find_job, job_folders
+from gristmill.names import show_path, show_text
 
-__all__ = ["JHIST", "Found", "Read", "all_jobs", "find"]
+__all__ = ["JHIST", "Found", "Read", "all_jobs", "find", "is_history"]
 
 JHIST = ".jhist"
 """How the names of Hadoop's history files end."""
@@ -33,7 +35,8 @@ class Found:
     @property
     def job(self) -> str:
         """What people call the job."""
-        return self.path.name if self.path.suffix == JHIST else self.path.parent.name
+        path = self.path if self.path.suffix == JHIST else self.path.absolute().parent
+        return show_text(path.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,19 @@ class Read:
     """Why it has none."""
     cpu_s: float | None = None
     """CPU seconds of the job, where they are known."""
+
+
+def is_history(name: str) -> bool:
+    """Whether a word of a command line means histories: not a file of another kind.
+
+    Example:
+        >>> [is_history(name) for name in ("runs.csv", "last", "job_2026", "x.jhist", "/tmp")]
+        [False, True, True, True, True]
+    """
+    path = Path(name)
+    if path.suffix == JHIST or path.name == EVENTS or path.is_dir():
+        return True
+    return not path.exists() and not path.suffix and "/" not in name
 
 
 def find(name: str) -> list[Found]:
@@ -72,7 +88,9 @@ def find(name: str) -> list[Found]:
     if path.is_file():
         return [_file(path)]
     if "/" in name or path.suffix in (JHIST, ".jsonl"):
-        message = f"cannot read {name}: there is no such file. What to do: check the name."
+        message = (
+            f"cannot read {show_text(name)}: there is no such file. What to do: check the name."
+        )
         raise NoSuchJobError(message)
     return _by_name(name)
 
@@ -86,10 +104,10 @@ def _file(path: Path) -> Found:
     if path.name == EVENTS or path.suffix == JHIST:
         return Found(path, is_named=True)
     message = (
-        f"cannot read {path}: it is not a history by its name. What to do: name an {EVENTS} of"
-        f" Gristmill, a {JHIST} file of Hadoop, a folder with such files, or a job."
+        f"cannot read {show_path(path)}: it is not a history by its name. What to do: name an"
+        f" {EVENTS} of Gristmill, a {JHIST} file of Hadoop, a folder with such files, or a job."
     )
-    raise ValueError(message)
+    raise ours(ValueError(message), "bad_input")
 
 
 def _in_folder(folder: Path) -> list[Found]:
@@ -98,10 +116,10 @@ def _in_folder(folder: Path) -> list[Found]:
     found = [Found(path, is_named=False) for path in sorted(_below(folder))]
     if not found:
         message = (
-            f"cannot read {folder}: it has no {EVENTS} and no {JHIST} file, nor has a folder in it."
-            " What to do: name a folder of jobs."
+            f"cannot read {show_path(folder)}: it has no {EVENTS} and no {JHIST} file,"
+            " nor has a folder in it. What to do: name a folder of jobs."
         )
-        raise ValueError(message)
+        raise ours(ValueError(message), "bad_input")
     return found
 
 

@@ -16,8 +16,10 @@ from gristmill.analysis.histories.find import JHIST, Found, Read, all_jobs, find
 from gristmill.analysis.histories.jhist import read_jhist
 from gristmill.analysis.histories.to_runs import run_of, why_not
 from gristmill.analysis.runs import Run
+from gristmill.errors import ours
 from gristmill.history.brief import load_brief
 from gristmill.history.reader import load
+from gristmill.names import show_path, show_text
 from gristmill.units import show_count
 
 __all__ = ["runs_of"]
@@ -71,7 +73,7 @@ def runs_of(
     used = [one for one in chosen if one.run is not None]
     _refuse_mixture(used, say)
     if not used:
-        raise ValueError(_none_left(names, command, chosen))
+        raise ours(ValueError(_none_left(names, command, chosen)), "bad_input")
     return _with_cpu(used)
 
 
@@ -107,7 +109,11 @@ def _read(found: Found, *, per_node: bool) -> Read:
     except (ValueError, OSError) as error:
         return Read(found, "", None, f"its history cannot be read: {error}")
     problem = why_not(history)
-    run = None if problem else run_of(history, f"{found.job}, {found.path}", per_node=per_node)
+    run = (
+        None
+        if problem
+        else run_of(history, f"{found.job}, {show_path(found.path)}", per_node=per_node)
+    )
     cpu_s = float(history.report.get("user_s", 0)) + float(history.report.get("sys_s", 0))
     return Read(found, history.command, run, problem or "", cpu_s or None)
 
@@ -116,8 +122,8 @@ def _of_hadoop(found: Found, *, per_node: bool) -> Read:
     try:
         return read_jhist(found, per_node=per_node)
     except ModuleNotFoundError as error:
-        message = f"cannot read {found.path}: {error.msg}"
-        raise ModuleNotFoundError(message) from error
+        message = f"cannot read {show_path(found.path)}: {error.msg}."
+        raise ours(ModuleNotFoundError(message, name=error.name), "not_found") from error
 
 
 def _with_cpu(used: list[Read]) -> list[Run]:
@@ -164,11 +170,12 @@ def _refuse_named(chosen: list[Read], command: str | None) -> None:
         if not problem and command is not None and one.command != command:
             problem = f"it is a job of {one.command}, not of {command}"
         if problem:
+            where = show_path(one.found.path)
             message = (
-                f"cannot take {one.found.job} as a measurement: {problem} (file {one.found.path})."
+                f"cannot take {one.found.job} as a measurement: {problem} (file {where})."
                 " What to do: leave it out, or run it again from its beginning to its end."
             )
-            raise ValueError(message)
+            raise ours(ValueError(message), "bad_input")
 
 
 def _say_left_out(left: list[Read], say: Callable[[str], None]) -> None:
@@ -204,11 +211,11 @@ def _refuse_mixture(used: list[Read], say: Callable[[str], None]) -> None:
             f"cannot compare jobs of different commands: there are {told} ({first}). What to do:"
             f" name jobs of one command, or add --command {kinds.most_common(1)[0][0]}."
         )
-        raise ValueError(message)
+        raise ours(ValueError(message), "bad_input")
 
 
 def _none_left(names: Sequence[str], command: str | None, chosen: list[Read]) -> str:
-    where = f"in {', '.join(names)}" if names else "of this user"
+    where = f"in {', '.join(map(show_text, names))}" if names else "of this user"
     of = f" of {command}" if command else ""
     if not chosen:
         return (

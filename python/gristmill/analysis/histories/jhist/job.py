@@ -21,6 +21,7 @@ from gristmill.analysis.histories.jhist.events import HistoryEvent, events_of
 from gristmill.analysis.histories.losses import retried_s, straggling_s
 from gristmill.analysis.runs import Run
 from gristmill.history.reader import Attempt
+from gristmill.names import show_path
 
 __all__ = ["read_jhist"]
 
@@ -66,7 +67,7 @@ def read_jhist(found: Found, *, per_node: bool = False) -> Read:
     problem = _why_not(job, count, found)
     if problem:
         return Read(found, job.name, None, problem)
-    run = _run(job, f"{job.name or found.job}, {found.path}", per_node=per_node)
+    run = _run(job, f"{job.name or found.job}, {show_path(found.path)}", per_node=per_node)
     milliseconds = job.counters.get("CPU_MILLISECONDS", 0)
     return Read(found, job.name, run, cpu_s=milliseconds / 1000 or None)
 
