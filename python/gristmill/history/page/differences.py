@@ -74,7 +74,7 @@ def differences(a: JobHistory, b: JobHistory) -> Differences:
             f"Option {name}: {of_a or 'not given'} in A, {of_b or 'not given'} in B."
             for name, of_a, of_b in found.options
         ),
-        *_surroundings(a, b),
+        *_surroundings(a, b, {name for name, *_ in found.options}),
         *_waste(a, b),
         *_cpu(a, b),
     ]
@@ -156,7 +156,8 @@ def _plan(a: JobHistory, b: JobHistory) -> list[str]:
     return [f"Plan: {', '.join(told)}.", *(f"The reason for the plan of {one}." for one in why)]
 
 
-def _surroundings(a: JobHistory, b: JobHistory) -> list[str]:
+def _surroundings(a: JobHistory, b: JobHistory, told: set[str]) -> list[str]:
+    """What they ran with, but for options that were told."""
     pairs = [
         ("Workers", a.number("workers"), b.number("workers")),
         ("Host", a.host, b.host),
@@ -166,7 +167,7 @@ def _surroundings(a: JobHistory, b: JobHistory) -> list[str]:
     return [
         f"{name}: {of_a} in A, {of_b} in B."
         for name, of_a, of_b in pairs
-        if of_a != of_b and of_a and of_b
+        if of_a != of_b and of_a and of_b and name.lower() not in told
     ]
 
 

@@ -30,7 +30,7 @@ table("spans", [
   ["B against A", (s) => more(s[1], s[2], seconds), "number"], ["A held back by", (s) => s[3]], ["B held back by", (s) => s[4]],
 ], job.spans);
 table("lost", [
-  ["Lost to", (l) => l[0]], ["A", (l) => seconds(l[1]), "number"], ["B", (l) => seconds(l[2]), "number"],
+  ["Lost to", (l) => l[0]], ["A", (l) => known(l[1], seconds), "number"], ["B", (l) => known(l[2], seconds), "number"],
   ["B against A", (l) => more(l[1], l[2], seconds), "number"],
 ], job.lost);
 $("s-options").hidden = job.options.length === 0;
