@@ -1,11 +1,16 @@
 """What runs lost, and which loss is named as the cause: histories with one fault each."""
 
 from pathlib import Path
+from statistics import median
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gristmill.analysis.histories import cause_of, losses, runs_of
+from gristmill.analysis.histories.losses import straggling_s
 from gristmill.history import load
+from gristmill.history.reader import Attempt, JobHistory, PhaseSpan
 
 from .made import Stage, even, job
 
@@ -133,3 +138,51 @@ def test_cpu_seconds_beyond_the_least_are_a_loss(
         job(tmp_path, f"job_{p}", [_work(p)], workers=p, user_s=user_s, sys_s=0.0)
     assert [run.wastes["cpu"] for run in runs_of()] == [0.0, 2.0]
     assert cause_of(runs_of()).name == "cpu"
+
+
+SPANS = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), min_size=1, max_size=12)
+
+
+def _attempts(spans: list[tuple[int, int]]) -> list[Attempt]:
+    return [
+        Attempt(task=n, attempt=0, phase="map", start_ms=start, end_ms=start + took)
+        for n, (start, took) in enumerate(spans)
+    ]
+
+
+def _straggling_by_counting(spans: list[tuple[int, int]], slots: int) -> float:
+    """The same millisecond by millisecond."""
+    if len(spans) < 2 or slots < 2:
+        return 0.0
+    full, end = min(slots, len(spans)), max(start + took for start, took in spans)
+    running = [sum(s <= t < s + took for s, took in spans) for t in range(end)]
+    full_until = max((t + 1 for t in range(end) if running[t] >= full), default=None)
+    if full_until is None:
+        full_until = min(start for start, _ in spans)
+    tail = full_until + median(took for _, took in spans)
+    idle = (max(0.0, min(1.0, t + 1 - tail)) * (full - running[t]) for t in range(end))
+    return sum(idle) / slots / 1000
+
+
+@given(SPANS, st.integers(1, 5))
+def test_straggling_is_what_counting_gives(spans: list[tuple[int, int]], slots: int) -> None:
+    found = straggling_s(_attempts(spans), slots)
+    assert found == pytest.approx(_straggling_by_counting(spans, slots), abs=1e-9)
+
+
+@given(SPANS, st.integers(1, 5), st.integers(0, 3))
+def test_losses_are_never_more_than_the_time(
+    spans: list[tuple[int, int]], slots: int, failed: int
+) -> None:
+    attempts = _attempts(spans)
+    for one in attempts[:failed]:
+        one.outcome = "failed"
+    end_ms = max(one.end_ms or 0 for one in attempts) + 1
+    span = PhaseSpan(name="map", tasks=len(spans), bytes=1, start_ms=0, end_ms=end_ms)
+    report = {"wall_s": end_ms / 1000, "workers": slots, "counters": {"LAUNCHED_REDUCES": 9}}
+    history = JobHistory(
+        job_id="job_1", phases=[span], attempts=attempts, end_ms=end_ms, report=report
+    )
+    found = losses(history)
+    assert all(seconds >= 0 for seconds in found.values())
+    assert sum(found.values()) <= end_ms / 1000 + 1e-9
