@@ -149,6 +149,7 @@ def test_ctrl_c_leaves_no_data(tmp_path: Path) -> None:
         (["sort", "--rows", "many"], "--rows is 'many', which is not a number of rows", 2),
         (["io", "--size", "1k"], "--size is '1k', which is not from 4k to 10G", 2),
         (["io", "--size", "x"], "--size is 'x', which is not a size", 2),
+        (["sort", "--store-option", "colour=1"], 'store_option: there is no "colour"', 2),
         (["none"], "there is no suite 'none'", 2),
         (["none.py"], "none.py: no such file", 2),
         (["sort", "--prices", "none.toml"], "none.toml: no such file", 1),

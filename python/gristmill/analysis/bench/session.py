@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,6 +29,7 @@ from gristmill.analysis.bench.results import MACHINE, Measured, Results, only_se
 from gristmill.analysis.bench.suites import suite_of
 from gristmill.analysis.bench.suites.suite import Step, Suite, check_names
 from gristmill.names import from_json, to_json
+from gristmill.store_options import with_store_options
 
 __all__ = ["Session"]
 
@@ -61,7 +62,7 @@ class Session:
         vary = {**suite.vary(self.asked), **self.asked.vary}
         configs = product_of(vary)
         self.folder.mkdir(parents=True, exist_ok=True)
-        with only_session(self.folder):
+        with with_store_options(self.asked.store_options), only_session(self.folder):
             done = self._begun()
             rounds = list(turns(configs, self.asked.warm_up, self.asked.repeat))
             left = [turn for turn in rounds if not self._is_done(suite, turn, done)]
@@ -119,8 +120,11 @@ class Session:
             Path(place).mkdir(parents=True)
         try:
             yield place
-        finally:
-            _remove(place)
+        except BaseException:
+            with suppress(OSError, ValueError):  # what failed first is what is told
+                _remove(place)
+            raise
+        _remove(place)
 
     def _prepare(self, step: Step, config: Config) -> None:
         self.told(f"prepare: {step.name}")

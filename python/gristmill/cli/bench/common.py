@@ -6,6 +6,7 @@ from typing import Any
 
 from gristmill.analysis.bench.errors import BenchError, WrongOptionError, library
 from gristmill.cli.failures import FAILED, WRONG, fail
+from gristmill.errors import kind_of
 
 __all__ = ["failing"]
 
@@ -26,6 +27,11 @@ def failing(command: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
             except BenchError as error:
                 fail(f"bench {command}", str(error))
                 return WRONG if isinstance(error, WrongOptionError) else FAILED
+            except (ValueError, OSError) as error:
+                if kind_of(error) is None:
+                    raise
+                fail(f"bench {command}", str(error))
+                return WRONG if kind_of(error) == "bad_option" else FAILED
 
         return asked
 
