@@ -44,9 +44,17 @@ INTERNAL = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(made()))
+PAGES = made()
+
+
+@pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_current(name: str) -> None:
-    assert (FOLDER / name).read_text(encoding="utf-8") == made()[name], "run `make reference`"
+    assert (FOLDER / name).read_text(encoding="utf-8") == PAGES[name], "run `make reference`"
+
+
+def test_no_page_is_left_over() -> None:
+    there = {path.name for path in FOLDER.glob("*.md")}
+    assert there == {*PAGES, "glossary.md"}
 
 
 def test_every_counter_of_the_engine_is_explained() -> None:
