@@ -53,13 +53,17 @@ impl Context {
         &mut self,
         out: &mut Out<W>,
         head: &Head,
-        mut left: u64,
+        left: u64,
         block: &[u8],
         found: &Found,
     ) -> io::Result<bool> {
         let mut at = 0;
         let mut line_feeds = 0; // before `at`
-        for span in &found.spans {
+        for span in found
+            .spans
+            .iter()
+            .take(usize::try_from(left).unwrap_or(usize::MAX))
+        {
             self.write_after(
                 out,
                 head,
@@ -67,14 +71,10 @@ impl Context {
                 &mut (&mut at, &mut line_feeds),
                 span.range.start,
             )?;
-            if left == 0 {
-                return Ok(true); // as in GNU grep, this line ends those behind the last
-            }
             self.write_before(out, head, block, at, (span.range.start, span.line_feeds))?;
             head.write(out, b':', span.line_feeds as i64, span.range.start as i64);
             out.line(&block[span.range.clone()])?;
             (at, line_feeds) = (span.range.end, span.line_feeds + 1);
-            left -= 1;
             self.after_left = self.after;
             (self.skipped, self.written) = (false, true);
             self.tail.clear();
@@ -90,7 +90,8 @@ impl Context {
             block.len(),
         )?;
         self.keep(&block[at..]);
-        Ok(left == 0 && self.after_left == 0)
+        let is_last = left <= found.spans.len() as u64;
+        Ok(is_last && self.after_left == 0)
     }
 
     /// Writes lines behind the last selected one, from `at` to `end`.

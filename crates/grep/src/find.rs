@@ -65,8 +65,7 @@ fn has_nul(bytes: &[u8]) -> bool {
 /// The lines or the matches of a block, up to the first line that makes the file binary.
 fn collect(pattern: &Pattern, options: &Options, block: &[u8], found: &mut Found) {
     let (counts, joins) = (options.counts_lines(), options.joins_lines());
-    // One more than is wanted: it ends the lines behind the last.
-    let most = options.max.unwrap_or(u64::MAX).saturating_add(1);
+    let most = options.max.unwrap_or(u64::MAX);
     let (mut counted, mut line_feeds_before) = (0, 0);
     selected(pattern, options.invert, block, |line| {
         if !options.text && has_nul(&block[line.clone()]) {
