@@ -57,7 +57,9 @@ def of_rust(text: str) -> Iterator[str]:
 
 def sources() -> list[Path]:
     rust = [
-        path for crate in ("engine", "python") for path in ROOT.glob(f"crates/{crate}/src/**/*.rs")
+        path
+        for crate in ("engine", "grep", "python")
+        for path in ROOT.glob(f"crates/{crate}/src/**/*.rs")
     ]
     pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
     found = [*rust, *ROOT.glob("python/**/*.py"), *pages]

@@ -5,7 +5,7 @@ from typing import Literal
 from gristmill.names import StrPath
 from gristmill.report import JobReport
 
-__all__ = ["resume", "sort", "teragen", "terasort", "teravalidate", "wordcount"]
+__all__ = ["matchcount", "resume", "sort", "teragen", "terasort", "teravalidate", "wordcount"]
 
 def sort(
     inputs: StrPath | Iterable[StrPath] | None = ...,
@@ -301,6 +301,10 @@ def wordcount(
     *,
     parts: int | None = ...,
     ignore_case: bool = ...,
+    fold_case: bool = ...,
+    tokens: str | None = ...,
+    top: int | None = ...,
+    min: int | None = ...,
     memory: int | str | None = ...,
     workers: int | None = ...,
     runner: Literal["threads", "processes"] = ...,
@@ -326,6 +330,13 @@ def wordcount(
         parts: How many part files. The hash of a word says which one it is in, as in Hadoop. By
             default one for each 256 MB of input.
         ignore_case: Count The and the as one word, the. Only ASCII letters have a case here.
+        fold_case: The same for all letters that have a lower case in Unicode: ÉTÉ and été are one
+            word.
+        tokens: A regular expression: its matches in a line are the words, such as [a-z]+. By
+            default what stands between spaces, tabs, LF, CR and FF.
+        top: Only the N words that occur most often, the most frequent first, in one part. By
+            default all of them, in byte order.
+        min: Only words that occur so often, or more. By default 1.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
             is available.
         workers: How many tasks run at once. The output does not depend on it. By default one for
@@ -374,6 +385,94 @@ def wordcount(
         not 1
         or 1
         to 2
+    """
+
+def matchcount(
+    pattern: str,
+    inputs: StrPath | Iterable[StrPath],
+    output: StrPath,
+    *,
+    fixed_strings: bool = ...,
+    ignore_case: bool = ...,
+    word_regexp: bool = ...,
+    line_regexp: bool = ...,
+    top: int | None = ...,
+    min: int | None = ...,
+    memory: int | str | None = ...,
+    workers: int | None = ...,
+    runner: Literal["threads", "processes"] = ...,
+    on: Literal["local", "ray"] = ...,
+    nodes: int | None = ...,
+    spill_dir: StrPath | Iterable[StrPath] | None = ...,
+    compress_runs: Literal["none", "lz4", "zstd"] = ...,
+    store_option: Mapping[str, str] | Iterable[str] | None = ...,
+    overwrite: bool = ...,
+    no_sync: bool = ...,
+    replication: int | None = ...,
+    block_size: int | str | None = ...,
+    history: bool = ...,
+) -> JobReport:
+    r"""Count how often each match of a pattern occurs: lines of count, tab, match, largest first.
+
+    The same as `grep --counts PATTERN IN... -o OUT`. One part, as by Hadoop's example grep.
+
+    Args:
+        pattern: A regular expression, as of `gristmill grep`.
+        inputs: Files, or directories whose files are read (not those whose names begin with _ or
+            .); compressed ones, too.
+        output: The directory to make.
+        fixed_strings: The pattern is text, not a regular expression.
+        ignore_case: Upper and lower case are the same; each match is counted as it stands.
+        word_regexp: A match must be a whole word.
+        line_regexp: A match must be a whole line.
+        top: Only the N matches that occur most often. By default all of them.
+        min: Only matches that occur so often, or more. By default 1.
+        memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
+            is available.
+        workers: How many tasks run at once. The output does not depend on it. By default one for
+            each core.
+        runner: Where tasks run: in threads of this process, or in worker processes. The output does
+            not depend on it. By default threads.
+        on: Where the job runs: on this machine, or on a Ray cluster (the one of RAY_ADDRESS, or of
+            this machine). The output does not depend on it. By default local.
+        nodes: On how many nodes of a cluster the job may run. The output does not depend on it. By
+            default all of them.
+        spill_dir: Where sorted runs go when the input is larger than memory; repeatable: the first
+            with room is used. By default beside the output, or where the job is begun if the output
+            is not on a disk of this machine.
+        compress_runs: How sorted runs on disk are compressed: lz4 takes little CPU time, zstd makes
+            them smaller. Spares space for runs, and time where their disk is slow. The output does
+            not depend on it. By default none.
+        store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
+            (path or virtual), connect_timeout and request_timeout (seconds),
+            max_concurrent_requests. By default as the environment and ~/.aws say.
+        overwrite: Replace the output if it exists, in one step.
+        no_sync: Do not wait until the output is durable. Faster; a power failure can lose it.
+        replication: How many copies HDFS keeps of each block of the output. By default as Hadoop is
+            configured.
+        block_size: How long the output's blocks are in HDFS, such as 128MiB: a multiple of 512
+            bytes. By default as Hadoop is configured.
+        history: Keep the job's history also if it takes less than a second.
+
+    Returns:
+        The job's report.
+
+    Raises:
+        ValueError: An option makes no sense, or the input is not what the job needs.
+        FileNotFoundError: An input does not exist.
+        FileExistsError: The output exists.
+        MemoryError: `memory` is too small.
+        OSError: An input cannot be read, or the output cannot be written.
+
+    Example:
+        >>> import tempfile, gristmill
+        >>> from pathlib import Path
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = Path(folder, "text").write_text("to be or\nnot to be")
+        ...     report = gristmill.matchcount("[a-z]o", f"{folder}/text", f"{folder}/counts")
+        ...     print(Path(folder, "counts/part-r-00000").read_text().replace("\t", " "), end="")
+        2 to
+        1 no
     """
 
 def resume(

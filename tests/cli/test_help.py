@@ -30,6 +30,7 @@ PAGES = [
         "doctor",
         "demo",
         "completion",
+        "grep",
     ),
     *("scale", "scale fit", "scale run"),
     *("bench", "bench run", "bench compare", "bench report"),

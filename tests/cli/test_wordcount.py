@@ -107,6 +107,49 @@ def test_without_regard_to_case(runner: str, tmp_path: Path) -> None:
     assert (out / "part-r-00000").read_bytes() == counted(source.read_bytes().lower())
 
 
+def test_the_most_frequent_words_come_first(tmp_path: Path) -> None:
+    text = some_text(50_000, 7)
+    (tmp_path / "in").write_bytes(text)
+    words = Counter(word for word in _BETWEEN.split(text) if word)
+    ranked = sorted(words.items(), key=lambda found: (-found[1], found[0]))
+    for top in (1, 100, 10**6):
+        gristmill.wordcount(tmp_path / "in", tmp_path / "out", top=top, min=2, overwrite=True)
+        wanted = [found for found in ranked[:top] if found[1] >= 2]
+        lines = b"".join(b"%s\t%d\n" % found for found in wanted)
+        assert (tmp_path / "out/part-r-00000").read_bytes() == lines
+    many = run("wordcount", tmp_path / "in", tmp_path / "o", "--top", "3", "--parts", "2", status=2)
+    assert "parts: what occurs most often is in one part" in many.stderr
+
+
+def test_rare_words_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("a b a c a b")
+    run("wordcount", tmp_path / "in", tmp_path / "out", "--min", "2")
+    assert (tmp_path / "out/part-r-00000").read_bytes() == b"a\t3\nb\t2\n"
+
+
+@pytest.mark.parametrize("runner", ["threads", "processes"])
+def test_words_by_a_pattern_and_without_case(runner: str, tmp_path: Path) -> None:
+    (tmp_path / "in").write_bytes("Été, été! ÉTÉ-3 the The".encode() + b"\n\xff\xc1 \xff\xc1")
+    options = ("--runner", runner, "--overwrite")
+    run("wordcount", tmp_path / "in", tmp_path / "out", "--fold-case", *options)
+    folded = (tmp_path / "in").read_bytes().decode("utf-8", "surrogateescape").lower()
+    wanted = counted(folded.encode("utf-8", "surrogateescape"))
+    assert (tmp_path / "out/part-r-00000").read_bytes() == wanted
+    run(
+        "wordcount",
+        tmp_path / "in",
+        tmp_path / "out",
+        "--fold-case",
+        "--tokens",
+        "[^\\W0-9]+",
+        *options,
+    )
+    wanted = "the\t2\nété\t3\n".encode()
+    assert (tmp_path / "out/part-r-00000").read_bytes() == wanted
+    wrong = run("wordcount", tmp_path / "in", tmp_path / "o", "--tokens", "a{2", status=2).stderr
+    assert "tokens: regex parse error" in wrong
+
+
 @pytest.mark.parametrize(
     ("options", "memory"),
     [(("--workers", "1"), "16M"), (("--workers", "2"), "20M"), (("--runner", "processes"), "28M")],

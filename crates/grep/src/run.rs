@@ -211,7 +211,7 @@ fn written<W: Write, N: FnMut(Note)>(
             Next::File
         }
     };
-    if block.last && next != Next::End {
+    if block.last || next == Next::End {
         printer.end()?;
     }
     if !is_whole || matches!(block.bytes, Bytes::Here) {

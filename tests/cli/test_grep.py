@@ -1,0 +1,246 @@
+"""`gristmill grep` as a shell uses it, against GNU grep in the C locale.
+
+The crate `grep` has tests of its own, of options and texts drawn at random.
+"""
+
+import bz2
+import gzip
+import json
+import lzma
+import os
+import random
+import re
+import signal
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import gristmill as gm
+
+from .harness import GRISTMILL, clean_environment, run
+
+WORDS = [
+    b"fish",
+    b"whale",
+    b"Fish",
+    b"a",
+    b"of",
+    b"fishes",
+    b"the",
+    b"x\xffy",
+    b"gr\xc3\xb6\xc3\x9fe",
+]
+
+
+def some_lines(count: int, seed: int) -> bytes:
+    made = random.Random(seed)
+    return b"".join(
+        b" ".join(made.choices(WORDS, k=made.randrange(9))) + b"\n" for _ in range(count)
+    )
+
+
+def grep(*words: str | Path, cwd: Path, stdin: bytes = b"") -> tuple[int, bytes]:
+    """What it prints, and its exit code."""
+    return _run([GRISTMILL, "grep", *words], cwd, stdin)
+
+
+def gnu(*words: str | Path, cwd: Path, stdin: bytes = b"") -> tuple[int, bytes]:
+    return _run(["grep", "-E", *words], cwd, stdin)
+
+
+def _run(words: list[str | Path], cwd: Path, stdin: bytes) -> tuple[int, bytes]:
+    environment = clean_environment(LC_ALL="C")
+    done = subprocess.run(
+        words, input=stdin, capture_output=True, cwd=cwd, env=environment, timeout=60, check=False
+    )
+    assert b"Traceback" not in done.stderr, done.stderr
+    return done.returncode, done.stdout
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "fish",
+        "-n fish",
+        "-c fish",
+        "-v -c fish",
+        "-vn fish",
+        "-w -o fish",
+        "-i -b whale",
+        "-l fish",
+        "-L nothing",
+        "-x -n fish",
+        "-H -m 3 of",
+        "-n -A 2 -B 1 fishes.whale",
+        "-C 1 -m 2 fishes.whale.a",
+        "-q fish",
+        "-F -e fishes -e whale -o",
+        "-c nothing",
+        "nothing",
+    ],
+)
+def test_large_files_are_as_by_gnu_grep(options: str, tmp_path: Path) -> None:
+    # Several blocks, no last line feed, and a file without lines.
+    (tmp_path / "a").write_bytes(some_lines(100_000, 1) + b"the last fish")
+    (tmp_path / "b").write_bytes(b"")
+    (tmp_path / "c").write_bytes(some_lines(100, 2))
+    words = options.split()
+    files = ["a"] if "-n" in words else ["a", "b", "c"]
+    expected = gnu("-a", *[word for word in words if word != "-F"], *files, cwd=tmp_path)
+    assert grep("-a", *words, *files, cwd=tmp_path) == expected
+
+
+def test_lines_longer_than_blocks(tmp_path: Path) -> None:
+    long = b"x" * 3_000_000
+    text = b"a\n" + long + b" fish\n" + b"fish " + long + long + b"\nno\n" + long + b"\nfish"
+    (tmp_path / "a").write_bytes(text)
+    for words in (["-n", "fish"], ["-c", "x"], ["-v", "x"], ["-o", "fish"]):
+        assert grep(*words, "a", cwd=tmp_path) == gnu(*words, "a", cwd=tmp_path)
+        assert grep(*words, cwd=tmp_path, stdin=text) == gnu(*words, cwd=tmp_path, stdin=text)
+
+
+def test_compressed_files_and_folders(tmp_path: Path) -> None:
+    text = some_lines(50_000, 3)
+    folder = tmp_path / "logs"
+    (folder / "b").mkdir(parents=True)
+    (folder / "a.gz").write_bytes(gzip.compress(text, 1))
+    (folder / "b" / "c.bz2").write_bytes(bz2.compress(text, 1))
+    (folder / "b" / "d").write_bytes(lzma.compress(text, preset=0))  # its bytes say what it is
+    (folder / "e.txt").write_bytes(text)
+    (folder / "f.gz").write_bytes(text)  # only its name says that it is compressed
+    (folder / "_hidden").write_bytes(text)
+    (folder / "link").symlink_to("..")
+    count = gnu("-c", "fish", cwd=tmp_path, stdin=text)[1].decode().strip()
+    found = ["a.gz", "b/c.bz2", "b/d", "e.txt", "f.gz"]
+    code, printed = grep("-c", "fish", "logs", cwd=tmp_path)
+    assert printed.decode().splitlines() == [f"logs/{name}:{count}" for name in found]
+    assert code == 0
+    code, printed = grep("-l", "fish", "logs", "--hidden", "-g", "*.gz", "-g", "_*", cwd=tmp_path)
+    assert printed.decode().split() == ["logs/_hidden", "logs/a.gz", "logs/f.gz"]
+    code, printed = grep("-l", "fish", "logs", "-g", "!b/*", cwd=tmp_path)
+    assert printed.decode().split() == ["logs/a.gz", "logs/e.txt", "logs/f.gz"]
+
+
+def test_what_cannot_be_read_is_said_and_the_rest_is_searched(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("fish\n")
+    (tmp_path / "cut.gz").write_bytes(gzip.compress(some_lines(1000, 4))[:-20])
+    done = run("grep", "-h", "fish$", "none", "a", cwd=tmp_path, status=2)
+    assert done.stdout == "fish\n"
+    assert "no such file or directory (file none)" in done.stderr
+    assert "cut.gz" in run("grep", "-c", "fish", "cut.gz", cwd=tmp_path, status=2).stderr
+    assert run("grep", "-s", "fish", "none", cwd=tmp_path, status=2).stderr == ""
+    assert run("grep", "-q", "fish", "none", "a", cwd=tmp_path).stdout == ""
+
+
+def test_patterns(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"one.\ntwo\nthr\xffee\ncr\r\n")
+    (tmp_path / "patterns").write_bytes(b"t.o\none[.]\n")
+    (tmp_path / "empty").write_bytes(b"")
+    assert grep("-f", "patterns", "a", cwd=tmp_path) == (0, b"one.\ntwo\n")
+    assert grep("-f", "empty", "a", cwd=tmp_path) == (1, b"")
+    assert grep("-c", "-v", "-f", "empty", "a", cwd=tmp_path) == (0, b"4\n")
+    assert grep(os.fsdecode(b"r\xffe"), "a", cwd=tmp_path) == (0, b"thr\xffee\n")
+    assert grep("-F", os.fsdecode(b".\nr\xff"), "a", cwd=tmp_path) == (0, b"one.\nthr\xffee\n")
+    assert grep("cr$", "a", cwd=tmp_path) == (1, b"")
+    assert grep("--crlf", "cr$", "a", cwd=tmp_path) == (0, b"cr\r\n")
+    wrong = run("grep", "a(b", "a", cwd=tmp_path, status=2).stderr
+    assert "    a(b\n     ^\nerror: unclosed group" in wrong
+    assert "ends a line" in run("grep", r"a\nb", "a", cwd=tmp_path, status=2).stderr
+    assert "no PATTERN" in run("grep", cwd=tmp_path, status=2).stderr
+    assert "cannot be read" in run("grep", "-f", "none", "a", cwd=tmp_path, status=2).stderr
+    assert "--glob a[" in run("grep", "x", "a", "--glob", "a[", cwd=tmp_path, status=2).stderr
+
+
+def test_binary_files(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"fish\n\0\nfish\n")
+    (tmp_path / "late").write_bytes(b"whale\n" * 10_000 + b"fish 1\nfish\0 2\nfish 3\n")
+    assert run("grep", "fish", "a", cwd=tmp_path).stderr.endswith("a: binary file matches\n")
+    assert run("grep", "-c", "fish", "a", cwd=tmp_path).stdout == "2\n"
+    assert grep("-a", "fish", "a", cwd=tmp_path) == (0, b"fish\nfish\n")
+    late = run("grep", "fish", "late", cwd=tmp_path)
+    assert (late.stdout, late.stderr) == ("fish 1\n", "gristmill grep: late: binary file matches\n")
+
+
+def test_a_closed_pipe_ends_it_quietly(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(some_lines(200_000, 5))
+    with subprocess.Popen(
+        [GRISTMILL, "grep", "", "a"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=clean_environment(),
+    ) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdout.readline()
+        running.stdout.close()
+        assert running.stderr.read() == b""
+        assert running.wait(60) == 128 + signal.SIGPIPE
+
+
+def test_a_slow_stream_is_searched_as_it_comes(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [GRISTMILL, "grep", "-n", "fish"],
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=clean_environment(),
+    ) as running:
+        assert running.stdin is not None
+        assert running.stdout is not None
+        for number in range(1, 4):
+            running.stdin.write(b"a fish\n")
+            running.stdin.flush()
+            assert running.stdout.readline() == b"%d:a fish\n" % number
+        running.send_signal(signal.SIGINT)  # while it waits for more
+        assert running.wait(60) == 130
+
+
+def test_quiet_does_not_wait_for_the_end_of_a_stream(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [GRISTMILL, "grep", "-q", "fish"],
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        env=clean_environment(),
+    ) as running:
+        assert running.stdin is not None
+        running.stdin.write(b"a fish\n")
+        running.stdin.flush()
+        assert running.wait(60) == 0
+
+
+def test_a_summary_as_json(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("fish\nwhale\n")
+    done = run("grep", "fish", "a", "--json", cwd=tmp_path)
+    said = json.loads(done.stderr)
+    assert said.pop("seconds") >= 0
+    assert said == {"files": 1, "bytes": 11, "lines": 1, "unreadable": 0}
+    assert done.stdout == "fish\n"
+
+
+@pytest.mark.parametrize(
+    "options", [(), ("--runner", "processes"), ("--top", "3"), ("--min", "900")]
+)
+def test_counts_are_those_of_hadoops_grep(options: tuple[str, ...], tmp_path: Path) -> None:
+    text = some_lines(3000, 6)
+    (tmp_path / "in").write_bytes(text)
+    run("grep", "--counts", "(?i)fi[a-z]+|of|a", "in", "-o", "out", *options, cwd=tmp_path)
+    counts = Counter(re.findall(rb"(?i)fi[a-z]+|of|a", text))
+    wanted = sorted(counts.items(), key=lambda found: (-found[1], found[0]))
+    if "--top" in options:
+        wanted = wanted[:3]
+    if "--min" in options:
+        wanted = [found for found in wanted if found[1] >= 900]
+    lines = b"".join(b"%d\t%s\n" % (count, match) for match, count in wanted)
+    assert (tmp_path / "out/part-r-00000").read_bytes() == lines
+
+
+def test_what_cannot_be_counted_is_said(tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("fish")
+    wrong = run("grep", "--counts", "a(b", "in", "-o", "out", cwd=tmp_path, status=2).stderr
+    assert "unclosed group" in wrong
+    assert "-o OUT" in run("grep", "--counts", "a", "in", cwd=tmp_path, status=2).stderr
+    with pytest.raises(ValueError, match="unclosed group"):
+        gm.matchcount("a(b", tmp_path / "in", tmp_path / "out")
