@@ -65,7 +65,7 @@ check: check-rust check-python check-deps ## formatting, lints, types, stubs, do
 check-rust: $(VENV)/.venv
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- --deny warnings
-	RUSTDOCFLAGS="--deny warnings" cargo doc --locked --no-deps --package gristmill-engine
+	RUSTDOCFLAGS="--deny warnings" cargo doc --locked --no-deps --package gristmill-engine --package gristmill-gnu-keys
 
 check-python: build $(VENV)/.develop
 	$(BIN)/ruff check
