@@ -19,6 +19,7 @@ import pytest
 
 import gristmill
 from gristmill import _core, functions
+from gristmill.cli import gnu_sort
 from gristmill.cli.generated import command_of
 from gristmill.options import Command, commands
 from gristmill.report import Failure, JobReport, Phase
@@ -71,6 +72,7 @@ def test_the_command_line_takes_the_options_of_the_table(command: Command) -> No
     assert list(parameters) == [
         *(option.name for option in command.options),
         "history",
+        *(option.name for option in (gnu_sort.more_options() if command.name == "sort" else ())),
         "as_json",
     ]
     for option in command.options:
@@ -78,7 +80,8 @@ def test_the_command_line_takes_the_options_of_the_table(command: Command) -> No
         assert isinstance(parameter, click.Argument) == option.positional
         if isinstance(parameter, click.Option):
             letters = [f"-{option.short}"] if option.short else []
-            assert parameter.opts == [*letters, f"--{option.name.replace('_', '-')}"]
+            more = gnu_sort.ALIASES.get(option.name, ()) if command.name == "sort" else ()
+            assert parameter.opts == [*letters, f"--{option.name.replace('_', '-')}", *more]
             assert parameter.is_flag == (option.kind == "flag")
             assert parameter.envvar == (option.environment or None)
 

@@ -47,7 +47,8 @@ def _function(command: Command) -> Callable[..., JobReport]:
 
 def _plain(option: Option, value: Value) -> Value:
     """A value as the engine takes it."""
-    if option.kind in ("paths", "path_list") and isinstance(value, (str, bytes, os.PathLike)):
+    several = option.kind in ("paths", "path_list", "text_list")
+    if several and isinstance(value, (str, bytes, os.PathLike)):
         return [value]
     if option.kind in ("bytes", "rows"):
         return str(value)  # beyond 64 bits, and negative ones, get the engine's own words

@@ -15,6 +15,20 @@ def sort(
     reverse: bool = ...,
     unique: bool = ...,
     stable: bool = ...,
+    key: str | Iterable[str] | None = ...,
+    field_separator: str | None = ...,
+    numeric_sort: bool = ...,
+    general_numeric_sort: bool = ...,
+    human_numeric_sort: bool = ...,
+    version_sort: bool = ...,
+    month_sort: bool = ...,
+    ignore_case: bool = ...,
+    dictionary_order: bool = ...,
+    ignore_nonprinting: bool = ...,
+    ignore_leading_blanks: bool = ...,
+    sort: str | None = ...,
+    zero_terminated: bool = ...,
+    merge: bool = ...,
     check: bool = ...,
     memory: int | str | None = ...,
     workers: int | None = ...,
@@ -40,6 +54,24 @@ def sort(
         reverse: Larger keys first.
         unique: Write only the first of records with equal keys.
         stable: Keep records with equal keys in input order; without it, all their bytes decide.
+        key: A key, as F[.C][OPTS][,F[.C][OPTS]]: from field F, character C, to the end of the line
+            or of another field; OPTS are letters of the order below, for this key alone.
+            Repeatable: later keys decide where earlier ones are equal. By default the whole line.
+        field_separator: The byte between fields; \0 is NUL. By default from a blank behind a field
+            to the next one.
+        numeric_sort: Compare numbers: -1.5, 2, 10.
+        general_numeric_sort: Compare numbers as C reads them: 1e3, 0x10, inf.
+        human_numeric_sort: Compare numbers with units: 2K, 1G.
+        version_sort: Compare names with versions in them: a-1.9, a-1.10.
+        month_sort: Compare names of months: JAN, Feb, dec.
+        ignore_case: Take a to z as A to Z.
+        dictionary_order: Let only letters, digits and blanks count.
+        ignore_nonprinting: Let only what ASCII prints count.
+        ignore_leading_blanks: Skip blanks at the beginning of keys.
+        sort: The order as a word: general-numeric, human-numeric, month, numeric or version. By
+            default text.
+        zero_terminated: Lines end with NUL, in the input and in the output.
+        merge: Inputs are sorted already. The output is the same, and so is the work.
         check: Sort nothing: exit with 0 if the input is in order, with 1 if it is not.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
             is available.

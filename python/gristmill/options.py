@@ -31,6 +31,7 @@ ValueKind = Literal[
     "path_list",
     "pairs",
     "text",
+    "text_list",
     "seconds",
 ]
 

@@ -25,6 +25,7 @@ _TYPES = {
     "path_list": "StrPath | Iterable[StrPath]",
     "pairs": "Mapping[str, str] | Iterable[str]",
     "text": "str",
+    "text_list": "str | Iterable[str]",
     "seconds": "float",
 }
 """The types of values, as stubs have them."""

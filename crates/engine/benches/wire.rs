@@ -135,6 +135,7 @@ fn spills(tasks: u32) -> Vec<TaskSpec> {
             runs: Arc::clone(&runs),
             chunk_bytes: 1 << 28,
             typical_bytes: 100,
+            keys: Vec::new(),
         })
     };
     (0..tasks).map(spec).collect()

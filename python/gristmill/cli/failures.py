@@ -19,6 +19,7 @@ __all__ = [
     "DASH",
     "DONE",
     "FAILED",
+    "QUIET",
     "WRONG",
     "HelpWanted",
     "Refused",
@@ -29,6 +30,9 @@ __all__ = [
 
 DONE, FAILED, WRONG = 0, 1, 2
 
+
+QUIET = "gristmill.quiet_check"
+"""Where click's context says that disorder is told by the exit code alone."""
 
 DASH = "name a directory; ./- if that is to be its name"
 """What to do where `-` is not standard output."""

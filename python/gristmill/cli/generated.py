@@ -42,6 +42,7 @@ _METAVARS = {
     "path_list": "PATH",
     "pairs": "KEY=VALUE",
     "text": "TEXT",
+    "text_list": "TEXT",
     "seconds": "SECONDS",
 }
 
@@ -62,6 +63,10 @@ class JobCommand(click.Command):
         """Take the command line apart; an error says to which command it belongs."""
         given = list(args)  # click takes from the list what it has read
         try:
+            if self.name == "sort":
+                from gristmill.cli import gnu_sort
+
+                args = gnu_sort.translated(args)
             bundles: dict[str, Sequence[str]] = {}
             rest = super().parse_args(ctx, list(_bundled(args, bundles)))
             for name, value in ctx.params.items() if bundles else ():
@@ -69,6 +74,10 @@ class JobCommand(click.Command):
                     words = cast("tuple[str, ...]", value)
                     all_words = (bundles.get(word, (word,)) for word in words)
                     ctx.params[name] = tuple(chain.from_iterable(all_words))
+            if self.name == "sort":
+                from gristmill.cli import gnu_sort
+
+                gnu_sort.complete(ctx)
             return rest
         except click.UsageError as error:
             error.ctx = error.ctx or ctx
@@ -115,11 +124,20 @@ def _bundled(words: Sequence[str], bundles: dict[str, Sequence[str]]) -> Iterato
 def command_of(command: Command) -> JobCommand:
     """Return the click command for a command of the table."""
     positional = [option for option in command.options if option.positional]
+    more: list[click.Option] = []
+    if command.name == "sort":
+        from gristmill.cli import gnu_sort
+
+        more = gnu_sort.more_options()
     return JobCommand(
         name=command.name,
         help=command.help,
         short_help=command.help.split(":")[0].rstrip("."),
-        params=[*map(_parameter, (*command.options, HISTORY)), JSON],
+        params=[
+            *(_parameter(command.name, option) for option in (*command.options, HISTORY)),
+            *more,
+            JSON,
+        ],
         context_settings=help_options(command.name),
         callback=partial(run_command, command.name),
         example=command.example,
@@ -132,7 +150,7 @@ def help_options(command: str) -> dict[str, list[str]]:
     return {"help_option_names": ["--help"] if command == "sort" else ["-h", "--help"]}
 
 
-def _parameter(option: Option) -> click.Parameter:
+def _parameter(command: str, option: Option) -> click.Parameter:
     if option.positional:
         return click.Argument(
             [option.name],
@@ -143,6 +161,10 @@ def _parameter(option: Option) -> click.Parameter:
             shell_complete=_completer_of(option),
         )
     names, attributes = _named(option)
+    if command == "sort":
+        from gristmill.cli import gnu_sort
+
+        names += gnu_sort.ALIASES.get(option.name, ())
     return click.Option(names, **attributes)
 
 
@@ -152,7 +174,7 @@ def _named(option: Option) -> tuple[list[str], dict[str, Any]]:
     environment = f" [env: {option.environment}]" if option.environment else ""
     return [*letters, f"--{option.dashed}", option.name], {
         "is_flag": option.kind == "flag" or None,  # False would mean that the value may be left out
-        "multiple": option.kind in ("path_list", "pairs"),
+        "multiple": option.kind in ("path_list", "pairs", "text_list"),
         "type": _type_of(option),
         "metavar": _METAVARS.get(option.kind),
         "envvar": option.environment or None,

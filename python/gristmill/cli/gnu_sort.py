@@ -1,33 +1,49 @@
-"""GNU sort's options: which of them `gristmill sort` has under another name, and which not yet.
+"""GNU sort's options in `gristmill sort`: each row names the test that compares it with GNU sort.
 
-    -S 1G     ──▶ its name here is --memory
-    -k2       ──▶ not here yet
-    --wings   ──▶ unknown to GNU sort, too: click's own error
+    -k2,2n        ──▶ the engine's table has it, by the same letter
+    -S 1G         ──▶ a second name of --memory
+    --check=quiet ──▶ -C
+    --num         ──▶ --numeric-sort: a long name may be cut short
+    -R            ──▶ refused, with what to do instead
+    --wings       ──▶ unknown to GNU sort, too: click's own error
 
 The table is that of GNU coreutils 9; a test compares it with the installed sort.
 """
 
+import os
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import click
 
-from gristmill.cli.failures import Refused
+from gristmill.cli.failures import QUIET, Refused
 
-__all__ = ["GNU_OPTIONS", "GnuOption", "explained"]
+__all__ = [
+    "ALIASES",
+    "GNU_OPTIONS",
+    "GnuOption",
+    "complete",
+    "explained",
+    "more_options",
+    "translated",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GnuOption:
-    """An option of GNU sort that `gristmill sort` does not have under this name."""
+    """An option of GNU sort."""
 
     letter: str = ""
     """Its short name, with the dash; empty where there is none."""
     word: str
     """Its long name, with the dashes."""
     ours: str = ""
-    """Its name here, with the form of its value; empty where it is not here yet."""
+    """Its name here where it has another one; or what becomes of it."""
+    test: str = ""
+    """The differential test that covers it; empty where it is not here."""
     advice: str = ""
-    """What to do in the meantime, if there is something."""
+    """What to do instead of one that is not here."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -40,38 +56,137 @@ class GnuOption:
         return f"{self.letter} ({self.word})" if self.letter else self.word
 
 
+_ORDERS = "tests/cli/test_gnu_keys.py::test_every_letter"
+_KEYS = "tests/cli/test_gnu_keys.py::test_options_drawn_at_random"
+_SAME = "tests/cli/test_gnu_keys.py::test_options_that_change_no_byte"
+_CHECK = "tests/cli/test_gnu_keys.py::test_a_check_by_keys"
+
 GNU_OPTIONS = (
-    GnuOption(letter="-S", word="--buffer-size", ours="--memory SIZE"),
-    GnuOption(letter="-T", word="--temporary-directory", ours="--spill-dir PATH"),
-    GnuOption(word="--parallel", ours="--workers N"),
-    GnuOption(letter="-b", word="--ignore-leading-blanks"),
-    GnuOption(letter="-d", word="--dictionary-order"),
-    GnuOption(letter="-f", word="--ignore-case"),
-    GnuOption(letter="-g", word="--general-numeric-sort"),
-    GnuOption(letter="-h", word="--human-numeric-sort", advice="for help, give --help"),
-    GnuOption(letter="-i", word="--ignore-nonprinting"),
-    GnuOption(letter="-k", word="--key"),
-    GnuOption(letter="-m", word="--merge", advice="leave it out: the output is the same"),
-    GnuOption(letter="-M", word="--month-sort"),
-    GnuOption(letter="-n", word="--numeric-sort"),
-    GnuOption(letter="-R", word="--random-sort"),
-    GnuOption(letter="-t", word="--field-separator"),
-    GnuOption(letter="-V", word="--version-sort"),
-    GnuOption(letter="-z", word="--zero-terminated"),
-    GnuOption(letter="-C", word="--check=quiet", advice="give -c: the exit code is the same"),
-    GnuOption(word="--check=silent", advice="give -c: the exit code is the same"),
-    GnuOption(word="--check=diagnose-first", ours="-c"),
-    GnuOption(word="--batch-size", advice="leave it out: --memory decides it"),
-    GnuOption(word="--compress-program"),
-    GnuOption(word="--debug"),
-    GnuOption(word="--files0-from"),
-    GnuOption(word="--random-source"),
-    GnuOption(word="--sort"),
+    GnuOption(letter="-b", word="--ignore-leading-blanks", test=_ORDERS),
+    GnuOption(letter="-d", word="--dictionary-order", test=_ORDERS),
+    GnuOption(letter="-f", word="--ignore-case", test=_ORDERS),
+    GnuOption(letter="-g", word="--general-numeric-sort", test=_ORDERS),
+    GnuOption(letter="-h", word="--human-numeric-sort", test=_ORDERS),
+    GnuOption(letter="-i", word="--ignore-nonprinting", test=_ORDERS),
+    GnuOption(letter="-M", word="--month-sort", test=_ORDERS),
+    GnuOption(letter="-n", word="--numeric-sort", test=_ORDERS),
+    GnuOption(letter="-r", word="--reverse", test=_ORDERS),
+    GnuOption(letter="-V", word="--version-sort", test=_ORDERS),
+    GnuOption(word="--sort", test=_ORDERS),
+    GnuOption(letter="-k", word="--key", test=_KEYS),
+    GnuOption(letter="-t", word="--field-separator", test=_KEYS),
+    GnuOption(letter="-s", word="--stable", test=_KEYS),
+    GnuOption(letter="-u", word="--unique", test=_KEYS),
+    GnuOption(letter="-z", word="--zero-terminated", test=_KEYS),
+    GnuOption(letter="-c", word="--check", test=_CHECK),
+    GnuOption(letter="-C", word="--check=quiet", test=_CHECK),
+    GnuOption(word="--check=silent", ours="-C", test=_CHECK),
+    GnuOption(word="--check=diagnose-first", ours="-c", test=_CHECK),
+    GnuOption(letter="-m", word="--merge", ours="the same output", test=_SAME),
+    GnuOption(letter="-o", word="--output", test=_SAME),
+    GnuOption(letter="-S", word="--buffer-size", ours="--memory SIZE", test=_SAME),
+    GnuOption(letter="-T", word="--temporary-directory", ours="--spill-dir PATH", test=_SAME),
+    GnuOption(word="--parallel", ours="--workers N", test=_SAME),
+    GnuOption(word="--batch-size", ours="without effect: --memory decides it", test=_SAME),
+    GnuOption(word="--files0-from", test=_SAME),
+    GnuOption(
+        letter="-R",
+        word="--random-sort",
+        advice="shuffle lines with shuf; the order of -R is another one in every run",
+    ),
+    GnuOption(word="--random-source", advice="leave it out: nothing here is random"),
+    GnuOption(word="--compress-program", advice="give --compress-runs lz4 or zstd"),
+    GnuOption(word="--debug", advice="see docs/guide/sort.md for what a key is"),
 )
-"""Those that need an answer: -c, -o, -r, -s and -u mean the same here."""
+"""All of them, but --help and --version."""
+
+ALIASES = {
+    "memory": ("-S", "--buffer-size"),
+    "spill_dir": ("-T", "--temporary-directory"),
+    "workers": ("--parallel",),
+}
+"""GNU sort's names of options that have another name here."""
+
+_FILES = "gristmill.files0_from"
 
 
-def explained(error: click.UsageError, arguments: list[str]) -> click.UsageError:
+def more_options() -> list[click.Option]:
+    """Return the options that belong to the command line alone."""
+    return [
+        click.Option(
+            ["-C", "quiet_check"],
+            is_flag=True,
+            expose_value=False,
+            callback=_note_quiet,
+            help="As -c, and say nothing: the exit code tells.  [default: off]",
+        ),
+        click.Option(
+            ["--files0-from", "files0_from"],
+            metavar="PATH",
+            expose_value=False,
+            callback=_note_files,
+            help="Read the names of the inputs from a file, each ended by NUL; - is standard input."
+            "  [default: off]",
+        ),
+        click.Option(["--batch-size"], type=str, hidden=True, expose_value=False),
+    ]
+
+
+def _note_quiet(ctx: click.Context, _: click.Parameter, given: bool) -> None:
+    ctx.meta[QUIET] = given
+
+
+def _note_files(ctx: click.Context, _: click.Parameter, path: str | None) -> None:
+    ctx.meta[_FILES] = path
+
+
+def translated(arguments: list[str]) -> list[str]:
+    """Return a command line with GNU sort's spellings as click takes them.
+
+    Args:
+        arguments: The command line.
+
+    Example:
+        >>> translated(["--check=quiet", "--num", "-k2", "x"])
+        ['-C', '--numeric-sort', '-k2', 'x']
+    """
+    words: list[str] = []
+    for number, word in enumerate(arguments):
+        if word == "--":
+            return [*words, *arguments[number:]]
+        name, equals, value = word.partition("=")
+        if word.startswith("--") and name not in ("--version", "--help", "--json"):
+            found = _find(name)
+            name = found.word if found is not None else name
+        if name == "--check" and value in ("quiet", "silent"):
+            words.append("-C")
+        elif name == "--check" and value == "diagnose-first":
+            words.append("-c")
+        else:
+            words.append(f"{name}{equals}{value}")
+    return words
+
+
+def complete(ctx: click.Context) -> None:
+    """Set the values that follow from the options of the command line alone."""
+    if ctx.meta.get(QUIET):
+        ctx.params["check"] = True
+    path = ctx.meta.get(_FILES)
+    if path is None:
+        return
+    if ctx.params["inputs"]:
+        raise Refused("--files0-from and inputs exclude each other", "give one of them", ctx)
+    try:
+        names = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    except OSError as error:
+        raise Refused(f"cannot read {path}: {error.strerror}", "check its name", ctx) from None
+    inputs = [os.fsdecode(name) for name in names.removesuffix(b"\0").split(b"\0")]
+    if not names or "" in inputs:
+        raise Refused(f"{path} has an empty name, or none", "end each name with one NUL", ctx)
+    ctx.params["inputs"] = tuple(inputs)
+
+
+def explained(error: click.UsageError, arguments: list[str]) -> click.UsageError:  # noqa: ARG001
     """Return what to say of a wrong command line of `sort` in place of click's own error.
 
     Args:
@@ -80,22 +195,16 @@ def explained(error: click.UsageError, arguments: list[str]) -> click.UsageError
     """
     if not isinstance(error, (click.NoSuchOption, click.BadOptionUsage)):
         return error
-    found = _find(error.option_name, arguments)
-    if found is None:
+    found = _find(error.option_name)
+    if found is None or found.test:
         return error
-    if found.ours:
-        what = f"{found.shown} of GNU sort has another name here"
-        return Refused(what, found.advice or f"give {found.ours}", error.ctx)
-    return Refused(f"{found.shown} of GNU sort is not here yet", found.advice, error.ctx)
+    return Refused(f"{found.shown} of GNU sort is not here", found.advice, error.ctx)
 
 
-def _find(name: str, arguments: list[str]) -> GnuOption | None:
+def _find(name: str) -> GnuOption | None:
     """The option that was meant; a long name may be cut short, as GNU has it."""
-    if name == "--check":  # it has a value, which is where the two sorts differ
-        given = next((word for word in arguments if word.startswith("--check=")), name)
-        return next((one for one in GNU_OPTIONS if one.word == given), None)
     exact = [one for one in GNU_OPTIONS if name in one.names]
-    if exact or not name.startswith("--") or name == "--version":
+    if exact or not name.startswith("--"):
         return exact[0] if exact else None
     begun = [one for one in GNU_OPTIONS if one.word.startswith(name) and "=" not in one.word]
     return begun[0] if len(begun) == 1 else None

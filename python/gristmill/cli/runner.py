@@ -10,9 +10,11 @@ import signal
 from collections.abc import Mapping
 from pathlib import Path
 
+import click
+
 from gristmill import _core, job
 from gristmill.cli.environment import environment_note
-from gristmill.cli.failures import DASH, DONE, FAILED, WRONG, Refused, fail
+from gristmill.cli.failures import DASH, DONE, FAILED, QUIET, WRONG, Refused, fail
 from gristmill.errors import kind_of, option_of
 from gristmill.options import Option, Value, commands
 from gristmill.report import JobReport
@@ -51,6 +53,8 @@ def run_command(command: str, *, as_json: bool, history: bool = False, **values:
     if report.error.kind == "reader_gone":
         return signals.exit_code(signal.SIGPIPE)  # quietly, as others do that write to a pipe
     kind = report.error.kind
+    if kind == "disorder" and click.get_current_context().meta.get(QUIET):
+        return FAILED
     fail(command, report.error.message + environment_note(kind, report.error.details.get("option")))
     if report.status == "cancelled" and pending.signum is not None:
         return signals.exit_code(pending.signum)

@@ -231,6 +231,7 @@ mod tests {
             ValueKind::Pairs => serde_json::json!({"region": "x"}),
             ValueKind::Text if name == "format" => serde_json::json!("lines"),
             ValueKind::Path | ValueKind::Text => serde_json::json!("x"),
+            ValueKind::TextList => serde_json::json!(["x"]),
             ValueKind::Paths | ValueKind::PathList => serde_json::json!(["x", "y"]),
         }
     }

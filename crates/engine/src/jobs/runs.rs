@@ -62,6 +62,8 @@ pub(super) struct RunSort {
     pub(super) borders: Borders,
     pub(super) passes: Passes,
     pub(super) inputs: Vec<SpillInput>,
+    /// GNU sort's options for keys; none where lines have none.
+    pub(super) keys: Vec<String>,
     pub(super) targets: Targets,
     pub(super) outcome: Arc<Mutex<RunOutcome>>,
     pub(super) step: Step,
@@ -88,8 +90,10 @@ impl RunSort {
         let Passes { plan, numbers, .. } = &mut self.passes;
         Arc::make_mut(plan).borders = (self.borders)(reports)?;
         self.step = Step::Spill;
+        let keys = &self.keys;
         let task = |input: &SpillInput| {
             TaskSpec::Spill(SpillSpec {
+                keys: keys.clone(),
                 input: input.clone(),
                 runs: Arc::clone(plan),
                 chunk_bytes: numbers.chunk_bytes,

@@ -66,7 +66,7 @@ impl<'w, S: Shape> ProvenWriter<'w, S> {
                     && !fixed.descending
                     && fixed.record_bytes <= PROVE_BYTES
             }
-            ShapeKind::Lines(_) | ShapeKind::Pairs(_) => false,
+            ShapeKind::Lines(_) | ShapeKind::Pairs(_) | ShapeKind::Keyed(_) => false,
         };
         ProvenWriter {
             shape,
@@ -91,6 +91,9 @@ impl<'w, S: Shape> ProvenWriter<'w, S> {
         if self.unique && self.repeats(record) {
             self.left_out += 1;
             return Ok(());
+        }
+        if self.shape.is_stripped() {
+            return self.append_long(record);
         }
         if self.pending >= PROVE_BYTES || record.len() > self.writer.left() {
             self.prove();
@@ -131,13 +134,13 @@ impl<'w, S: Shape> ProvenWriter<'w, S> {
         false
     }
 
-    /// A record that may be longer than a buffer: proved from where it lies, written in pieces.
-    #[cold]
+    /// A record that may be longer than a buffer, or is not written whole: proved from where it lies, written in pieces.
     fn append_long(&mut self, record: &[u8]) -> Result<()> {
         self.prove();
         self.sum.add(record);
         self.see(record);
-        record.chunks(PROVE_BYTES).try_for_each(|piece| {
+        let written = self.shape.written(record);
+        written.chunks(PROVE_BYTES).try_for_each(|piece| {
             self.writer.room(piece.len())?[..piece.len()].copy_from_slice(piece);
             self.writer.advance(piece.len());
             Ok(())
@@ -208,7 +211,7 @@ fn note<S: Shape>(shape: S, proof: &mut MergeProof, before: &[u8], record: &[u8]
         std::cmp::Ordering::Less
     };
     proof.records += 1;
-    proof.bytes += record.len() as u64;
+    proof.bytes += shape.written(record).len() as u64;
     proof.duplicates += u64::from(order.is_eq());
     order.is_le()
 }

@@ -47,6 +47,8 @@ pub enum ValueKind {
     Pairs,
     /// Any text.
     Text,
+    /// Any text, as often as wanted.
+    TextList,
 }
 
 /// An argument or option of a command.
@@ -148,6 +150,8 @@ values! { Deserialize::deserialize:
     Format: ValueKind::Text;
     StoreOptions: ValueKind::Pairs;
     String: ValueKind::Text;
+    Option<String>: ValueKind::Text;
+    Vec<String>: ValueKind::TextList;
 }
 
 values! { names::deserialize:

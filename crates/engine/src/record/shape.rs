@@ -6,6 +6,8 @@
 //!
 //!  Lines   | key ... \n| key \n| key ......... \n| ...        the key is the line without its end
 //!
+//!  Keyed   | code bytes u32 | line bytes u32 | code ... | line ... \n| ...      key: the code, or code and line without its end
+//!
 //!  Pairs   | key bytes u32 | value bytes u32 | key ... | value ... | ...      little-endian lengths
 //! ```
 //!
@@ -117,6 +119,31 @@ pub trait Shape: Copy + Send + Sync + Debug + 'static {
         self.compare_keys(self.key(a), self.key(b))
     }
 
+    /// What a merge to the output writes of a record: all of it, unless a key was put in front.
+    ///
+    /// ```
+    /// use gristmill_engine::record::shape::{Keyed, Shape};
+    /// let mut record = Vec::new();
+    /// Keyed { whole_lines: true }.write(b"code", b"line\n", &mut record);
+    /// assert_eq!(Keyed { whole_lines: true }.written(&record), b"line\n");
+    /// ```
+    #[inline]
+    fn written<'a>(&self, record: &'a [u8]) -> &'a [u8] {
+        record
+    }
+
+    /// Whether that is less than all of it.
+    #[inline]
+    fn is_stripped(&self) -> bool {
+        false
+    }
+
+    /// What ends a last record that has no end.
+    #[inline]
+    fn ending(&self) -> u8 {
+        b'\n'
+    }
+
     /// The shape as a value, which is what a run file says of itself.
     fn kind(&self) -> ShapeKind;
 }
@@ -130,6 +157,8 @@ pub enum ShapeKind {
     Lines(Lines),
     /// Pairs of a key and a value, of any bytes.
     Pairs(Pairs),
+    /// Lines behind codes of their keys.
+    Keyed(Keyed),
 }
 
 /// Records of one length, whose key comes first.
@@ -154,6 +183,21 @@ pub struct Lines {
 /// out. They are made in memory, and never looked for in a file that somebody else wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pairs;
+
+/// Lines with the code of their key in front, by which they are sorted; what is written is the line. They are made in
+/// memory, as pairs are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Keyed {
+    /// Whether lines with equal codes are compared whole.
+    pub whole_lines: bool,
+}
+
+/// Lines of input with an end of any byte: where they begin, not how they are sorted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ended {
+    /// The byte that ends a line.
+    pub end: u8,
+}
 
 /// Bytes of the two lengths before a pair.
 const PAIR_HEADER_BYTES: usize = 8;
@@ -213,8 +257,109 @@ impl ShapeKind {
     pub fn record_bytes(self) -> Option<usize> {
         match self {
             ShapeKind::Fixed(fixed) => Some(fixed.record_bytes),
-            ShapeKind::Lines(_) | ShapeKind::Pairs(_) => None,
+            ShapeKind::Lines(_) | ShapeKind::Pairs(_) | ShapeKind::Keyed(_) => None,
         }
+    }
+}
+
+impl Keyed {
+    /// Appends a record to `out`. The line comes with its end; neither part has 4 GiB or more.
+    #[inline]
+    pub fn write(&self, code: &[u8], line: &[u8], out: &mut Vec<u8>) {
+        Pairs.write(code, line, out);
+    }
+}
+
+impl Shape for Keyed {
+    /// As of [`Pairs`].
+    #[inline]
+    fn rest_length(&self, begun: usize, more: &[u8]) -> Option<usize> {
+        Pairs.rest_length(begun, more)
+    }
+
+    #[inline]
+    fn rest_of(&self, begun: &[u8], more: &[u8]) -> Option<usize> {
+        Pairs.rest_of(begun, more)
+    }
+
+    #[inline]
+    fn key<'a>(&self, record: &'a [u8]) -> &'a [u8] {
+        if self.whole_lines {
+            let end = record.len().saturating_sub(1);
+            record.get(PAIR_HEADER_BYTES..end).unwrap_or_default()
+        } else {
+            Pairs.key(record)
+        }
+    }
+
+    #[inline]
+    fn prefix(&self, record: &[u8]) -> u64 {
+        padded(self.key(record))
+    }
+
+    #[inline]
+    fn second_prefix(&self, record: &[u8]) -> u64 {
+        second(self.key(record))
+    }
+
+    fn descending(&self) -> bool {
+        false
+    }
+
+    fn longest_key(&self) -> usize {
+        usize::MAX
+    }
+
+    #[inline]
+    fn written<'a>(&self, record: &'a [u8]) -> &'a [u8] {
+        Pairs.value(record)
+    }
+
+    #[inline]
+    fn is_stripped(&self) -> bool {
+        true
+    }
+
+    fn kind(&self) -> ShapeKind {
+        ShapeKind::Keyed(*self)
+    }
+}
+
+impl Shape for Ended {
+    #[inline]
+    fn rest_length(&self, _begun: usize, more: &[u8]) -> Option<usize> {
+        memchr::memchr(self.end, more).map(|end| end + 1)
+    }
+
+    #[inline]
+    fn key<'a>(&self, record: &'a [u8]) -> &'a [u8] {
+        record.strip_suffix(&[self.end]).unwrap_or(record)
+    }
+
+    fn prefix(&self, record: &[u8]) -> u64 {
+        padded(self.key(record))
+    }
+
+    fn second_prefix(&self, record: &[u8]) -> u64 {
+        second(self.key(record))
+    }
+
+    fn descending(&self) -> bool {
+        false
+    }
+
+    fn longest_key(&self) -> usize {
+        usize::MAX
+    }
+
+    #[inline]
+    fn ending(&self) -> u8 {
+        self.end
+    }
+
+    /// That of lines, as it has their length: any.
+    fn kind(&self) -> ShapeKind {
+        ShapeKind::Lines(Lines { descending: false })
     }
 }
 

@@ -1,7 +1,7 @@
 //! The checksum of a set of records of any shape: what tells whether those at one end are those at the other.
 
 use super::checksum::Checksum;
-use super::shape::{Lines, Shape, ShapeKind};
+use super::shape::{Keyed, Lines, Shape, ShapeKind};
 
 /// The sum of the CRC-32s of records of any shape; 0 for pairs, which are made anew from stage to stage, so that the
 /// sum at one end says nothing about the other.
@@ -21,6 +21,8 @@ pub enum RecordSum {
     Lines(Lines, u128),
     /// Of pairs: none.
     Pairs,
+    /// Of lines behind codes: the sum of the lines.
+    Keyed(Keyed, u128),
 }
 
 impl RecordSum {
@@ -32,6 +34,7 @@ impl RecordSum {
             }
             ShapeKind::Lines(lines) => RecordSum::Lines(lines, 0),
             ShapeKind::Pairs(_) => RecordSum::Pairs,
+            ShapeKind::Keyed(keyed) => RecordSum::Keyed(keyed, 0),
         }
     }
 
@@ -47,6 +50,14 @@ impl RecordSum {
                     rest = after;
                 }
             }
+            RecordSum::Keyed(keyed, sum) => {
+                let mut rest = records;
+                while let Some(length) = keyed.length(rest) {
+                    let (record, after) = rest.split_at(length);
+                    *sum += u128::from(crc32fast::hash(keyed.written(record)));
+                    rest = after;
+                }
+            }
             RecordSum::Pairs => {}
         }
     }
@@ -58,6 +69,9 @@ impl RecordSum {
         match self {
             RecordSum::Fixed(sum) => sum.update(record),
             RecordSum::Lines(_, sum) => *sum += u128::from(crc32fast::hash(record)),
+            RecordSum::Keyed(keyed, sum) => {
+                *sum += u128::from(crc32fast::hash(keyed.written(record)));
+            }
             RecordSum::Pairs => {}
         }
     }
@@ -66,7 +80,7 @@ impl RecordSum {
     pub fn value(&self) -> u128 {
         match self {
             RecordSum::Fixed(sum) => sum.value(),
-            RecordSum::Lines(_, sum) => *sum,
+            RecordSum::Lines(_, sum) | RecordSum::Keyed(_, sum) => *sum,
             RecordSum::Pairs => 0,
         }
     }

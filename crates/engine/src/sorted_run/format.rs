@@ -342,7 +342,10 @@ fn may_hold(shape: ShapeKind, bytes: u64, records: u64) -> bool {
     match shape {
         ShapeKind::Fixed(fixed) => records.checked_mul(fixed.record_bytes as u64) == Some(bytes),
         ShapeKind::Lines(_) => records <= bytes && (records > 0 || bytes == 0),
-        ShapeKind::Pairs(_) => records <= bytes / 8 && (records > 0 || bytes == 0), // the two lengths
+        // The two lengths.
+        ShapeKind::Pairs(_) | ShapeKind::Keyed(_) => {
+            records <= bytes / 8 && (records > 0 || bytes == 0)
+        }
     }
 }
 

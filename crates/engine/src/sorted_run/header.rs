@@ -3,7 +3,7 @@
 use super::compression::{BLOCK_BYTES, RunCompression};
 use super::fields::{COMPRESSED, PLAIN, Reader, Writer, check_version, crc_differs, damaged};
 use crate::error::{Error, Result};
-use crate::record::shape::{Fixed, Lines, Pairs, ShapeKind};
+use crate::record::shape::{Fixed, Keyed, Lines, Pairs, ShapeKind};
 use crate::storage;
 
 /// Bytes of the header; the data begin here.
@@ -47,6 +47,7 @@ impl RunHeader {
             ShapeKind::Fixed(fixed) => (1, fixed.record_bytes, fixed.key_bytes, fixed.descending),
             ShapeKind::Lines(lines) => (2, 0, 0, lines.descending),
             ShapeKind::Pairs(_) => (3, 0, 0, false),
+            ShapeKind::Keyed(keyed) => (4, 0, usize::from(keyed.whole_lines), false),
         };
         let mut header = Box::new([0; HEADER_BYTES]);
         let mut fields = Writer(header.as_mut_slice());
@@ -140,6 +141,9 @@ fn shape_of(
         })),
         (2, 0) if key_bytes == 0 => Ok(ShapeKind::Lines(Lines { descending })),
         (3, 0) if key_bytes == 0 && !descending => Ok(ShapeKind::Pairs(Pairs)),
+        (4, 0) if key_bytes <= 1 && !descending => Ok(ShapeKind::Keyed(Keyed {
+            whole_lines: key_bytes == 1,
+        })),
         _ => Err(damaged("its header describes no records")),
     }
 }

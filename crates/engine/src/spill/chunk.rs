@@ -51,6 +51,8 @@ struct Filled {
     used: usize,
     /// For each piece: where in the memory it begins, and where in the job's address space.
     spans: Vec<(u64, u64)>,
+    /// Where each piece but the last ends in the memory.
+    ends: Vec<usize>,
     /// Where a record begins that has not ended yet.
     open: Option<usize>,
     /// Records that lie in two blocks, which are looked at when both are there.
@@ -145,6 +147,9 @@ impl Chunk {
 
     /// Begins a piece, whose bytes will lie at `at` and come from `position` of the job's address space.
     pub(super) fn begin_piece(&mut self, at: usize, position: u64) {
+        if !self.filled.spans.is_empty() {
+            self.filled.ends.push(self.filled.used);
+        }
         self.filled.spans.push((at as u64, position));
         self.filled.open = None;
         self.filled.used = at;
@@ -207,9 +212,10 @@ impl Chunk {
         if (end + 1).div_ceil(ENTRY_BYTES) + self.filled.records >= self.window {
             return false;
         }
+        let ending = shape.ending();
         let (memory, mut scanner) = self.split(shape, end + 1);
-        memory[end] = b'\n';
-        if scanner.scan(b"\n", end) <= end {
+        memory[end] = ending;
+        if scanner.scan(&[ending], end) <= end {
             return false;
         }
         self.settle(shape, end + 1);
@@ -237,6 +243,32 @@ impl Chunk {
         self.filled.sum(&low[start..end]);
         self.filled.used = end;
         true
+    }
+
+    /// Sums no records: somebody else does.
+    pub(super) fn unsummed(&mut self) {
+        self.filled.sum = None;
+    }
+
+    /// Hands the records to `each`, in the order in which they came.
+    pub(super) fn in_order<S: Shape>(
+        &self,
+        shape: S,
+        mut each: impl FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let memory = bytes_of(&self.memory[..self.window]);
+        let mut left = self.filled.records;
+        let ends = self.filled.ends.iter().copied().chain([self.filled.used]);
+        for ((start, _), end) in self.filled.spans.iter().zip(ends) {
+            let mut rest = memory.get(*start as usize..end).unwrap_or_default();
+            while let Some(length) = shape.length(rest).filter(|_| left > 0) {
+                let (record, after) = rest.split_at(length);
+                each(record)?;
+                (rest, left) = (after, left - 1);
+            }
+        }
+        debug_assert_eq!(left, 0);
+        Ok(())
     }
 
     /// How many records there are.

@@ -13,6 +13,7 @@
 
 mod chunk;
 pub mod collect;
+pub mod keyed;
 mod sizes;
 mod source;
 pub mod table;
@@ -23,7 +24,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use self::chunk::{Chunk, Sorted};
-pub use self::sizes::BucketSizes;
+pub use self::sizes::{BucketSizes, WrittenSizes};
 pub use self::source::{MemoryModel, Progress, Stream, UnreadRanges};
 use crate::error::{Error, JobOption, Result};
 use crate::order::borders::{Border, compare};
@@ -109,6 +110,8 @@ impl SpilledRun {
 pub struct SpillScratch {
     chunk: Chunk,
     buffers: Buffers,
+    /// Lines as they were read, where codes are put in front of them.
+    raw: Chunk,
 }
 
 /// Memory of a worker with so many bytes for records and entries, and buffers of so many bytes.
@@ -194,7 +197,7 @@ impl<'a> Written<'a> {
         number: u64,
         progress: Progress<'_>,
     ) -> Result<()> {
-        let SpillScratch { chunk, buffers } = scratch;
+        let SpillScratch { chunk, buffers, .. } = scratch;
         let (bytes, longest, checksum) = (chunk.bytes(), chunk.longest(), chunk.checksum());
         let sorted = chunk.sort(plan.shape);
         progress(0)?;
@@ -224,7 +227,7 @@ impl<'a> Written<'a> {
             number,
             compression,
         };
-        let index = OverlappedWriter::run(buffers, plan.buffer_bytes, |writer| {
+        let (index, sizes) = OverlappedWriter::run(buffers, plan.buffer_bytes, |writer| {
             let run = RunWriter::begin(writer, file, &header)?;
             write_records(plan, &sorted, run, checksum, progress)
         })?;
@@ -232,7 +235,11 @@ impl<'a> Written<'a> {
             (run.records, run.bytes) = (index.records, index.data_bytes);
             run.stored_bytes = index.stored_bytes();
             run.index_crc = index.crc();
-            run.buckets = BucketSizes::of_run(plan.shape.kind(), &index);
+            run.buckets = if plan.shape.is_stripped() {
+                BucketSizes::of(&sizes)
+            } else {
+                BucketSizes::of_run(plan.shape.kind(), &index)
+            };
         }
         Ok(())
     }
@@ -295,21 +302,24 @@ fn unique_bytes<S: Shape>(shape: S, sorted: &Sorted<'_, S>) -> u64 {
     bytes
 }
 
-/// Copies the records in order; returns the index of the run.
+/// Copies the records in order; returns the index of the run, and of stripped records the bytes and records up to the end of
+/// each bucket that the output will have.
 fn write_records<S: Shape>(
     plan: &SpillPlan<'_, S>,
     sorted: &Sorted<'_, S>,
     mut run: RunWriter<'_>,
     checksum: u128,
     progress: Progress<'_>,
-) -> Result<RunIndex> {
+) -> Result<(RunIndex, Vec<(u64, u64)>)> {
     let (shape, positions) = (plan.shape, sorted.positions);
     let mut cuts = cut_indexes(plan, sorted).into_iter().peekable();
     let mut ends = Vec::with_capacity(plan.borders.len() + 1);
     let (mut records, mut last, mut sum) = (0, None, RecordSum::new(shape.kind()));
+    let (mut written, mut sizes) = (0, Vec::new());
     for (i, position) in positions.iter().enumerate() {
         while cuts.next_if_eq(&i).is_some() {
             ends.push((run.data_bytes(), records));
+            sizes.push((written, records));
         }
         if let Some(later) = positions.get(i + AHEAD) {
             sorted.records.prefetch(*later);
@@ -323,6 +333,9 @@ fn write_records<S: Shape>(
             sum.update(record);
         }
         run.append(record)?;
+        if shape.is_stripped() {
+            written += shape.written(record).len() as u64;
+        }
         records += 1;
         if i % (1 << 14) == 0 {
             progress(0)?;
@@ -330,8 +343,9 @@ fn write_records<S: Shape>(
     }
     ends.extend(cuts.map(|_| (run.data_bytes(), records)));
     ends.push((run.data_bytes(), records));
+    sizes.resize(ends.len(), (written, records));
     let checksum = if plan.unique { sum.value() } else { checksum };
-    run.finish(&ends, checksum)
+    Ok((run.finish(&ends, checksum)?, sizes))
 }
 
 /// The index of the first entry of each bucket but the first.

@@ -51,10 +51,11 @@ impl BucketSizes {
         BucketSizes(packed)
     }
 
-    /// Those of a run; none of pairs, as no plan asks: a partition goes to one task, however large it is.
+    /// Those of a run; none of pairs, as no plan asks: a partition goes to one task, however large it is. None of keyed
+    /// lines either, of which the output has less than the run: who writes such a run counts what it writes of them.
     pub fn of_run(shape: ShapeKind, index: &RunIndex) -> Self {
         match shape {
-            ShapeKind::Pairs(_) => BucketSizes::default(),
+            ShapeKind::Pairs(_) | ShapeKind::Keyed(_) => BucketSizes::default(),
             ShapeKind::Fixed(_) | ShapeKind::Lines(_) => BucketSizes::of(&index.ends),
         }
     }
@@ -68,6 +69,52 @@ impl BucketSizes {
             let records = take(&mut rest);
             *sum = (sum.0 + bytes + records * each, sum.1 + records);
         }
+    }
+}
+
+/// Counts what a merge to the output will write of each bucket of a run, where that is less than the run has.
+///
+/// ```
+/// use gristmill_engine::spill::WrittenSizes;
+/// let ends = [(50, 2), (50, 2), (80, 3)]; // of records in the run
+/// let mut sizes = WrittenSizes::default();
+/// [&b"one\n"[..], b"two\n", b"three\n"].iter().for_each(|line| sizes.count(line, &ends));
+/// let mut sums = vec![(0, 0); 3];
+/// sizes.buckets(&ends).add_to(&mut sums);
+/// assert_eq!(sums, [(8, 2), (0, 0), (6, 1)]);
+/// ```
+#[derive(Debug, Default)]
+pub struct WrittenSizes {
+    /// Bytes up to the end of each bucket that is over.
+    ends: Vec<u64>,
+    bytes: u64,
+    records: u64,
+}
+
+impl WrittenSizes {
+    /// Counts the next record, where the buckets end behind so many `(bytes, records)`.
+    #[inline]
+    pub fn count(&mut self, written: &[u8], ends: &[(u64, u64)]) {
+        while ends
+            .get(self.ends.len())
+            .is_some_and(|end| end.1 <= self.records)
+        {
+            self.ends.push(self.bytes);
+        }
+        self.bytes += written.len() as u64;
+        self.records += 1;
+    }
+
+    /// The sizes, when all records were counted.
+    pub fn buckets(mut self, ends: &[(u64, u64)]) -> BucketSizes {
+        self.ends.resize(ends.len(), self.bytes);
+        let ends: Vec<_> = self
+            .ends
+            .into_iter()
+            .zip(ends)
+            .map(|(bytes, end)| (bytes, end.1))
+            .collect();
+        BucketSizes::of(&ends)
     }
 }
 

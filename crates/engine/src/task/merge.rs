@@ -63,6 +63,7 @@ impl TaskKind for MergeSpec {
             ShapeKind::Fixed(shape) => merge(shape, self, with),
             ShapeKind::Lines(shape) => merge(shape, self, with),
             ShapeKind::Pairs(shape) => merge(shape, self, with),
+            ShapeKind::Keyed(shape) => merge(shape, self, with),
         };
         match self.target {
             // What is written cannot be taken back: another attempt would begin anew.
@@ -120,8 +121,11 @@ impl TaskKind for MergeSpec {
         report.spent.iter().filter_map(part).collect()
     }
 
-    /// Nothing of what went to a stream.
+    /// Nothing of what went to a stream, or was sorted by codes that the output does not hold.
     fn checkpoint(&self, report: &MergeReport) -> Option<Checkpoint> {
+        if matches!(self.plan.shape, ShapeKind::Keyed(_)) {
+            return None;
+        }
         let places: Vec<_> = match &self.target {
             MergeTarget::Ranges(ranges) => ranges.iter().map(RangeSpec::place).collect(),
             MergeTarget::File(path) => {

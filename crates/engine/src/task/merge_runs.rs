@@ -15,7 +15,7 @@ use super::{
 use crate::error::Result;
 use crate::record::shape::{Shape, ShapeKind};
 use crate::sorted_run::{RunCompression, RunHeader, RunWriter, file_bytes_max};
-use crate::spill::{BucketSizes, SpilledRun, create_run};
+use crate::spill::{BucketSizes, SpilledRun, WrittenSizes, create_run};
 use crate::storage::overlap::OverlappedWriter;
 
 /// Which neighbouring runs become one.
@@ -40,6 +40,7 @@ impl TaskKind for MergeRunsSpec {
             ShapeKind::Fixed(shape) => merge_runs(shape, self, with),
             ShapeKind::Lines(shape) => merge_runs(shape, self, with),
             ShapeKind::Pairs(shape) => merge_runs(shape, self, with),
+            ShapeKind::Keyed(shape) => merge_runs(shape, self, with),
         }
     }
 
@@ -73,6 +74,9 @@ impl TaskKind for MergeRunsSpec {
     }
 
     fn checkpoint(&self, run: &SpilledRun) -> Option<Checkpoint> {
+        if matches!(self.plan.shape, ShapeKind::Keyed(_)) {
+            return None; // as the runs that it was made of have none
+        }
         let of = self.runs.iter().map(|run| name_of(&run.path));
         Some(Checkpoint::MergeRuns {
             run: name_of_run(run)?,
@@ -133,10 +137,16 @@ fn merge_runs<S: Shape>(
         compression,
     };
     let Scratch { merge, buffers, .. } = scratch;
+    let mut sizes = WrittenSizes::default();
     let written = OverlappedWriter::run(buffers, plan.buffer_bytes, |writer| {
         let mut run = RunWriter::begin(writer, Arc::clone(&file), &header)?;
         let place = (context, attempt);
-        opened.merge(shape, 0..buckets, merge, place, |record| run.append(record))?;
+        opened.merge(shape, 0..buckets, merge, place, |record| {
+            if shape.is_stripped() {
+                sizes.count(shape.written(record), &ends);
+            }
+            run.append(record)
+        })?;
         run.finish(&ends, checksum)
     });
     let written = match written {
@@ -158,7 +168,11 @@ fn merge_runs<S: Shape>(
         bytes_read: bytes,
         checksum_read: checksum,
         index_crc: index.crc(),
-        buckets: BucketSizes::of_run(plan.shape, &index),
+        buckets: if shape.is_stripped() {
+            sizes.buckets(&ends)
+        } else {
+            BucketSizes::of_run(plan.shape, &index)
+        },
     };
     context.node.name_runs(std::slice::from_mut(&mut run));
     Ok(run)

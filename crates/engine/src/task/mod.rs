@@ -58,7 +58,7 @@ pub use sample::SampleSpec;
 pub use sample_keys::SampleKeysSpec;
 pub use spec::{TaskReport, TaskSpec, run_task};
 pub use spent::Spent;
-pub use spill::{SpillInput, SpillSpec};
+pub use spill::{SpillInput, SpillSpec, parse_keys};
 pub use user::{
     ExecutorKind, ExecutorSpec, FailedAt, Failures, Here, Mapper, NativeExecutor,
     ProcessPoolExecutor, Selection, SplitData, UserAttemptSpec, UserTaskExecutor, UserTaskFile,

@@ -4,10 +4,12 @@ use serde::{Deserialize, Serialize};
 
 use super::input::count;
 use super::runs::not_read;
+use super::spill::parse_keys;
 use super::{Attempt, Counters, TaskContext, TaskKind, With};
 use crate::error::Result;
 use crate::order::borders::{Border, KEY_BYTES_MAX};
-use crate::record::shape::{Shape, ShapeKind};
+use crate::record::shape::{Keyed, Shape, ShapeKind};
+use crate::spill::keyed::lines_of;
 use crate::split::records::record_start;
 use crate::storage::at_once::{SHORT_AT_ONCE, at_once};
 use crate::storage::{Caching, ReadFile};
@@ -19,6 +21,9 @@ pub struct SampleKeysSpec {
     pub places: Vec<(usize, u64)>,
     /// What the records are.
     pub shape: ShapeKind,
+    /// GNU sort's options for keys; none where lines have none.
+    #[serde(default)]
+    pub keys: Vec<String>,
 }
 
 impl TaskKind for SampleKeysSpec {
@@ -26,9 +31,10 @@ impl TaskKind for SampleKeysSpec {
 
     fn run(&self, (context, attempt, _): With<'_>) -> Result<Self::Report> {
         match self.shape {
-            ShapeKind::Fixed(shape) => sample(shape, self, context, attempt),
-            ShapeKind::Lines(shape) => sample(shape, self, context, attempt),
+            ShapeKind::Fixed(shape) => sample(shape, self, context, attempt, &bytes_of_key),
+            ShapeKind::Lines(shape) => sample(shape, self, context, attempt, &bytes_of_key),
             ShapeKind::Pairs(_) => Err(not_read()),
+            ShapeKind::Keyed(keyed) => sample_keyed(keyed, self, context, attempt),
         }
     }
 
@@ -41,16 +47,46 @@ impl TaskKind for SampleKeysSpec {
     }
 }
 
+/// What is kept of the key of a line or record.
+type KeyOf<'a> = &'a (dyn Fn(&[u8]) -> Vec<u8> + Sync);
+
+fn bytes_of_key(key: &[u8]) -> Vec<u8> {
+    key[..key.len().min(KEY_BYTES_MAX)].to_vec()
+}
+
+/// Codes of lines. Equal ones stay together wherever they come from: the place of a line is not in its code.
+fn sample_keyed(
+    keyed: Keyed,
+    spec: &SampleKeysSpec,
+    context: &TaskContext,
+    attempt: &Attempt<'_>,
+) -> Result<Vec<Border>> {
+    let keys = parse_keys(&spec.keys)?;
+    let code = |line: &[u8]| {
+        let mut code = Vec::new();
+        keys.encode(line, &mut code);
+        if keyed.whole_lines {
+            code.extend_from_slice(line);
+        }
+        code.truncate(KEY_BYTES_MAX);
+        code
+    };
+    let mut borders = sample(lines_of(&keys), spec, context, attempt, &code)?;
+    borders.iter_mut().for_each(|border| border.position = 0);
+    Ok(borders)
+}
+
 /// The keys at all places. A far store is asked for many at once.
 fn sample<S: Shape>(
     shape: S,
     spec: &SampleKeysSpec,
     context: &TaskContext,
     attempt: &Attempt<'_>,
+    key_of: KeyOf<'_>,
 ) -> Result<Vec<Border>> {
     let is_far = |place: &(usize, u64)| context.job.files[place.0].path.is_remote();
     if !spec.places.iter().any(is_far) {
-        return sample_at(shape, &spec.places, context, attempt);
+        return sample_at(shape, &spec.places, context, attempt, key_of);
     }
     let budget = &context.node.budget;
     let each = KEY_BYTES_MAX as u64 + 1;
@@ -58,7 +94,7 @@ fn sample<S: Shape>(
     let share = spec.places.len().div_ceil(granted.max(1)).max(1);
     let shares: Vec<_> = spec.places.chunks(share).collect();
     let keys = at_once(&shares, granted, |places| {
-        sample_at(shape, places, context, attempt)
+        sample_at(shape, places, context, attempt, key_of)
     })?;
     Ok(keys.concat())
 }
@@ -68,6 +104,7 @@ fn sample_at<S: Shape>(
     places: &[(usize, u64)],
     context: &TaskContext,
     attempt: &Attempt<'_>,
+    key_of: KeyOf<'_>,
 ) -> Result<Vec<Border>> {
     let mut keys = Vec::with_capacity(places.len());
     let mut buffer = vec![0; KEY_BYTES_MAX + 1];
@@ -92,9 +129,8 @@ fn sample_at<S: Shape>(
             continue; // the place lies in the file's last record
         }
         let length = shape.length(&buffer[..read]).unwrap_or(read);
-        let key = shape.key(&buffer[..length]);
         keys.push(Border {
-            key: key[..key.len().min(KEY_BYTES_MAX)].to_vec(),
+            key: key_of(shape.key(&buffer[..length])),
             position: context.starts[*number] + start,
         });
     }

@@ -3,6 +3,7 @@
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
+use gristmill_gnu_keys::Keys;
 use serde::{Deserialize, Serialize};
 
 use super::checkpoint::names_of_runs;
@@ -11,8 +12,9 @@ use super::runs::not_read;
 use super::{
     Attempt, Checkpoint, Counters, Fingerprint, RunPlan, Scratch, Side, TaskContext, TaskKind, With,
 };
-use crate::error::{Error, Result};
-use crate::record::shape::{Shape, ShapeKind};
+use crate::error::{Error, Kind, Result};
+use crate::record::shape::{Keyed, Shape, ShapeKind};
+use crate::spill::keyed::{self, KeyedPlan};
 use crate::spill::{SpillPlan, SpilledRun, UnreadRanges, spill_bytes, spill_pieces, spill_stream};
 use crate::storage::input::InputRange;
 
@@ -37,6 +39,9 @@ pub struct SpillSpec {
     pub chunk_bytes: usize,
     /// The length of a record to reckon with before there are any.
     pub typical_bytes: usize,
+    /// GNU sort's options for keys; none where lines have none.
+    #[serde(default)]
+    pub keys: Vec<String>,
 }
 
 impl TaskKind for SpillSpec {
@@ -50,6 +55,7 @@ impl TaskKind for SpillSpec {
             ShapeKind::Fixed(shape) => run_shape(shape, self, context, attempt, scratch),
             ShapeKind::Lines(shape) => run_shape(shape, self, context, attempt, scratch),
             ShapeKind::Pairs(_) => Err(not_read()),
+            ShapeKind::Keyed(shape) => run_keyed(shape, self, context, attempt, scratch),
         }
     }
 
@@ -84,13 +90,20 @@ impl TaskKind for SpillSpec {
         !self.stays_here()
     }
 
+    /// None of keyed lines: the runs do not say how much of them the output has.
     fn checkpoint(&self, runs: &Vec<SpilledRun>) -> Option<Checkpoint> {
+        if matches!(self.runs.shape, ShapeKind::Keyed(_)) {
+            return None;
+        }
         names_of_runs(runs).map(Checkpoint::Spill)
     }
 
     fn fingerprint(&self, print: &mut Fingerprint) -> fmt::Result {
         let (input, chunk, typical) = (&self.input, self.chunk_bytes, self.typical_bytes);
         write!(print, "spill {input:?} {chunk} {typical} ")?;
+        if !self.keys.is_empty() {
+            write!(print, "{:?} ", self.keys)?;
+        }
         print.plan(&self.runs)
     }
 
@@ -106,20 +119,9 @@ fn run_shape<S: Shape>(
     attempt: &Attempt<'_>,
     scratch: &mut Scratch,
 ) -> Result<Vec<SpilledRun>> {
-    let plan = SpillPlan {
-        shape,
-        borders: &spec.runs.borders,
-        unique: spec.runs.unique,
-        chunk_bytes: spec.chunk_bytes,
-        typical_bytes: spec.typical_bytes,
-        needed: spec.runs.needed,
-        buffer_bytes: spec.runs.buffer_bytes,
-        compression: spec.runs.compression,
-        job_id: &context.job.job_id,
-        places: context.node.run_folders(&spec.runs.places),
-    };
+    let plan = plan_of(shape, spec, context);
     let progress = |bytes| attempt.progress(bytes);
-    let name = format!("{:05}-{}", attempt.id.task, attempt.id.attempt);
+    let name = name_of(attempt);
     let (runs, scratch) = (&*context.node.runs, &mut scratch.spill);
     let spilled = match &spec.input {
         SpillInput::Ranges(pieces) => {
@@ -141,4 +143,72 @@ fn run_shape<S: Shape>(
         context.node.name_runs(&mut runs);
         runs
     })
+}
+
+fn run_keyed(
+    shape: Keyed,
+    spec: &SpillSpec,
+    context: &TaskContext,
+    attempt: &Attempt<'_>,
+    scratch: &mut Scratch,
+) -> Result<Vec<SpilledRun>> {
+    let keys = parse_keys(&spec.keys)?;
+    let plan = KeyedPlan {
+        spill: plan_of(shape, spec, context),
+        keys: &keys,
+    };
+    let progress = |bytes| attempt.progress(bytes);
+    let name = name_of(attempt);
+    let (runs, scratch) = (&*context.node.runs, &mut scratch.spill);
+    let mut spilled = match &spec.input {
+        SpillInput::Ranges(pieces) => {
+            let store = &context.node.store;
+            let pieces = UnreadRanges::new(store, &context.job.files, &context.starts, pieces);
+            keyed::spill_pieces(&plan, runs, pieces, &name, scratch, &progress)
+        }
+        SpillInput::Stream(number) => {
+            let stream = context.stream(*number)?;
+            keyed::spill_stream(&plan, runs, stream, &name, scratch, &progress)
+                .map_err(Error::final_error)
+        }
+    }?;
+    context.node.name_runs(&mut spilled);
+    Ok(spilled)
+}
+
+/// Reads GNU sort's options for keys.
+///
+/// ```
+/// use gristmill_engine::task::parse_keys;
+/// assert!(parse_keys(&["-k2,2n".to_owned()]).is_ok());
+/// assert!(parse_keys(&["-k0".to_owned()]).is_err());
+/// ```
+pub fn parse_keys(words: &[String]) -> Result<Keys> {
+    let wrong = |error: gristmill_gnu_keys::Error| {
+        Error::new(Kind::BadOption, "read the options", error.to_string())
+    };
+    Keys::parse(words).map_err(wrong)
+}
+
+fn plan_of<'a, S: Shape>(
+    shape: S,
+    spec: &'a SpillSpec,
+    context: &'a TaskContext,
+) -> SpillPlan<'a, S> {
+    SpillPlan {
+        shape,
+        borders: &spec.runs.borders,
+        unique: spec.runs.unique,
+        chunk_bytes: spec.chunk_bytes,
+        typical_bytes: spec.typical_bytes,
+        needed: spec.runs.needed,
+        buffer_bytes: spec.runs.buffer_bytes,
+        compression: spec.runs.compression,
+        job_id: &context.job.job_id,
+        places: context.node.run_folders(&spec.runs.places),
+    }
+}
+
+fn name_of(attempt: &Attempt<'_>) -> String {
+    format!("{:05}-{}", attempt.id.task, attempt.id.attempt)
 }

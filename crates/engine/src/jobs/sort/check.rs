@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::Input;
 use super::SortSpec;
+use super::keys::SortKeys;
 use crate::error::{Error, Kind, Result};
 use crate::jobs::steps::Job;
 use crate::record::shape::Shape;
@@ -26,7 +27,15 @@ pub(super) fn run<S: Shape>(
         let message = "a check takes one input and no output";
         return Err(Error::new(Kind::BadOption, "read the options", message));
     }
-    let mut check = Check::new(shape, spec.unique);
+    if let Some(keys) = SortKeys::of(spec)? {
+        let mut check = Check::new(keys.lines(), spec.unique);
+        check.keys = Some(keys);
+        return run_check(job, check, input);
+    }
+    run_check(job, Check::new(shape, spec.unique), input)
+}
+
+fn run_check<S: Shape>(job: &mut Job<'_>, mut check: Check<S>, input: Input) -> Result<()> {
     if let Some((_, name, file)) = input.streams.into_iter().next() {
         check.name = name;
         stream(job, &mut check, file)?;
@@ -71,6 +80,8 @@ fn stream<S: Shape>(job: &Job<'_>, check: &mut Check<S>, mut file: File) -> Resu
 struct Check<S> {
     shape: S,
     unique: bool,
+    /// Where lines are not compared as they are.
+    keys: Option<SortKeys>,
     name: String,
     records: u64,
     bytes: u64,
@@ -84,6 +95,7 @@ impl<S: Shape> Check<S> {
         Check {
             shape,
             unique,
+            keys: None,
             name: String::new(),
             records: 0,
             bytes: 0,
@@ -129,7 +141,9 @@ impl<S: Shape> Check<S> {
         if rest.is_empty() {
             return Ok(());
         }
-        if self.shape.length(b"\n") != Some(1) && self.shape.length(&rest).is_none() {
+        if self.shape.length(&[self.shape.ending()]) != Some(1)
+            && self.shape.length(&rest).is_none()
+        {
             let message = format!("it ends {} bytes into a record", rest.len());
             return Err(Error::new(Kind::BadInput, "read the input", message)
                 .with("file", &self.name)
@@ -152,7 +166,13 @@ impl<S: Shape> Check<S> {
 
     /// Two neighbours.
     fn pair(&self, before: &[u8], record: &[u8]) -> Result<()> {
-        let order = self.shape.compare(before, record);
+        let order = match &self.keys {
+            None => self.shape.compare(before, record),
+            Some(keys) => {
+                let code = |line| keys.code_of(line);
+                code(before).cmp(&code(record))
+            }
+        };
         if order.is_lt() || (order.is_eq() && !self.unique) {
             return Ok(());
         }

@@ -7,6 +7,7 @@ use super::DASH;
 use super::SortSpec;
 use crate::error::Result;
 use crate::names::show_path;
+use crate::record::shape::Shape;
 use crate::split::{Named, files_of, not_a_file};
 use crate::storage::Caching;
 use crate::storage::input::InputFile;
@@ -113,6 +114,24 @@ impl Input {
             0 => UNKNOWN_LINE_BYTES,
             _ => bytes / lines.max(1),
         })
+    }
+
+    /// Some of the first lines of a few places of the files, as far as they are there: what lines look like.
+    pub(super) fn look<S: Shape>(&self, store: &Stores, lines: S) -> Result<Vec<Vec<u8>>> {
+        const PLACES: u64 = 16;
+        const LOOK_BYTES: usize = 4 << 10;
+        let (mut buffer, mut found) = ([0; LOOK_BYTES], Vec::new());
+        for (file, offset) in self.even_places(self.bytes().div_ceil(PLACES)) {
+            let opened = store.open_input(&self.files[file], Caching::Cached)?;
+            let read = opened.read_at(&mut buffer, offset)?;
+            let mut rest = &buffer[..read];
+            while let Some(length) = lines.length(rest) {
+                let (line, after) = rest.split_at(length);
+                found.push(line.to_vec());
+                rest = after;
+            }
+        }
+        Ok(found)
     }
 
     /// Places in the files, `step` bytes apart over all of them: the file's number and the offset in it.

@@ -10,6 +10,7 @@
 mod check;
 mod explain;
 mod input;
+mod keys;
 mod plan;
 
 use std::os::fd::AsFd;
@@ -17,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use self::input::Input;
+use self::keys::SortKeys;
 use self::plan::{Sort, ranges};
 use super::kind::{Described, JobKind};
 use super::passes::Passes;
@@ -68,6 +70,33 @@ options! {
             "off",
             "Keep records with equal keys in input order; without it, all their bytes decide.",
         ).short("s"),
+        key: Vec<String> = option(
+            "the whole line",
+            "A key, as F[.C][OPTS][,F[.C][OPTS]]: from field F, character C, to the end of the line or of another field; OPTS \
+             are letters of the order below, for this key alone. Repeatable: later keys decide where earlier ones are equal.",
+        ).short("k"),
+        field_separator: Option<String> = option(
+            "from a blank behind a field to the next one",
+            "The byte between fields; \\0 is NUL.",
+        ).short("t"),
+        numeric_sort: bool = option("off", "Compare numbers: -1.5, 2, 10.").short("n"),
+        general_numeric_sort: bool = option(
+            "off",
+            "Compare numbers as C reads them: 1e3, 0x10, inf.",
+        ).short("g"),
+        human_numeric_sort: bool = option("off", "Compare numbers with units: 2K, 1G.").short("h"),
+        version_sort: bool = option("off", "Compare names with versions in them: a-1.9, a-1.10.").short("V"),
+        month_sort: bool = option("off", "Compare names of months: JAN, Feb, dec.").short("M"),
+        ignore_case: bool = option("off", "Take a to z as A to Z.").short("f"),
+        dictionary_order: bool = option("off", "Let only letters, digits and blanks count.").short("d"),
+        ignore_nonprinting: bool = option("off", "Let only what ASCII prints count.").short("i"),
+        ignore_leading_blanks: bool = option("off", "Skip blanks at the beginning of keys.").short("b"),
+        sort: Option<String> = option(
+            "text",
+            "The order as a word: general-numeric, human-numeric, month, numeric or version.",
+        ),
+        zero_terminated: bool = option("off", "Lines end with NUL, in the input and in the output.").short("z"),
+        merge: bool = option("off", "Inputs are sorted already. The output is the same, and so is the work.").short("m"),
         check: bool = option(
             "off",
             "Sort nothing: exit with 0 if the input is in order, with 1 if it is not.",
@@ -128,17 +157,19 @@ impl JobKind for SortSpec {
     }
 
     fn explain(&self, job: &Job<'_>) -> Result<Explanation> {
-        match shape_of(self) {
+        match shape_of(self)? {
             ShapeKind::Fixed(shape) => explain_shape(job, self, shape),
             ShapeKind::Lines(shape) => explain_shape(job, self, shape),
+            ShapeKind::Keyed(shape) => explain_shape(job, self, shape),
             ShapeKind::Pairs(_) => Err(no_pairs()),
         }
     }
 
     fn run(&self, job: &mut Job<'_>) -> Result<()> {
-        match shape_of(self) {
+        match shape_of(self)? {
             ShapeKind::Fixed(shape) => run_shape(job, self, shape),
             ShapeKind::Lines(shape) => run_shape(job, self, shape),
+            ShapeKind::Keyed(shape) => run_shape(job, self, shape),
             ShapeKind::Pairs(_) => Err(no_pairs()),
         }
     }
@@ -164,9 +195,12 @@ impl SortSpec {
 }
 
 /// What a record is and what its key: without `--stable` all bytes of a record break ties, as in GNU sort.
-fn shape_of(spec: &SortSpec) -> ShapeKind {
+fn shape_of(spec: &SortSpec) -> Result<ShapeKind> {
     let descending = spec.reverse;
-    match spec.format {
+    if let Some(keys) = SortKeys::of(spec)? {
+        return Ok(keys.shape().kind());
+    }
+    Ok(match spec.format {
         Format::Lines => Lines { descending }.kind(),
         Format::Fixed {
             record_bytes,
@@ -180,7 +214,7 @@ fn shape_of(spec: &SortSpec) -> ShapeKind {
             }
             .kind()
         }
-    }
+    })
 }
 
 fn run_shape<S: Shape>(job: &mut Job<'_>, spec: &SortSpec, shape: S) -> Result<()> {
@@ -399,6 +433,11 @@ impl<S: Shape> Sort<'_, S> {
         let records = (self.shape.kind(), self.spec.unique);
         let places = output.places(runs, records, job.common.compress_runs);
         let run_sort = RunSort {
+            keys: self
+                .keys
+                .as_ref()
+                .map(|keys| keys.words.clone())
+                .unwrap_or_default(),
             input_bytes,
             sample,
             borders: self.borders(),
@@ -457,7 +496,7 @@ impl<S: Shape> Sort<'_, S> {
         let files: u64 = context.job.files.iter().map(|file| file.stat.bytes).sum();
         let added = match self.shape.kind() {
             ShapeKind::Fixed(_) | ShapeKind::Pairs(_) => 0,
-            ShapeKind::Lines(_) => context.job.files.len() as u64, // newlines behind last lines
+            ShapeKind::Lines(_) | ShapeKind::Keyed(_) => context.job.files.len() as u64, // newlines behind last lines
         };
         let exact = !context.reads_streams();
         if exact && !(files..=files + added).contains(&outcome.bytes_read) {

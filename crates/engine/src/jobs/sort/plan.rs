@@ -2,6 +2,7 @@
 
 use super::SortSpec;
 use super::input::Input;
+use super::keys::SortKeys;
 use crate::budget::Room;
 use crate::driver::Stage;
 use crate::error::Result;
@@ -39,6 +40,8 @@ const FEW_RUNS: u64 = 50;
 pub(super) struct Sort<'a, S> {
     pub(super) spec: &'a SortSpec,
     pub(super) shape: S,
+    /// The keys of lines, where they have other ones than themselves.
+    pub(super) keys: Option<SortKeys>,
     pub(super) numbers: MemoryLayout,
     /// What memory may hold of the runs.
     pub(super) memory_runs: u64,
@@ -62,8 +65,15 @@ impl<'a, S: Shape> Sort<'a, S> {
             Some(bytes) => (bytes as u64, bytes as u64),
             None => (input.typical_line(job.store())?, 0),
         };
+        let keys = SortKeys::of(spec)?;
+        let growth = match &keys {
+            Some(keys) => keys.growth(job.store(), input)?,
+            None => 1.0,
+        };
+        let typical = (typical as f64 * growth) as u64;
         let (room, workers, known) = (job.room_for(&input.files), job.workers, input.bytes());
-        let runs_bytes = known + known / 1000 + (input.files.len() as u64 + 64) * 16_384;
+        let grown = (known as f64 * growth) as u64;
+        let runs_bytes = grown + grown / 1000 + (input.files.len() as u64 + 64) * 16_384;
         let plan = |room: Room| MemoryLayout::new(room, workers, typical, longest);
         let streams = !input.streams.is_empty();
         // Memory that is reserved and not touched costs nothing: long lines have room, and tasks are small.
@@ -74,7 +84,7 @@ impl<'a, S: Shape> Sort<'a, S> {
         };
         // A pass would need room for all runs a second time.
         let merged_at_once = |numbers: &MemoryLayout| {
-            let tasks = spill_tasks(known, share_of(numbers), workers);
+            let tasks = spill_tasks(grown, share_of(numbers), workers);
             numbers.passes((tasks + tasks / 8) as usize) == 0
         };
         let memory_runs = match (in_memory && job.runner.shares_memory(), streams) {
@@ -93,6 +103,8 @@ impl<'a, S: Shape> Sort<'a, S> {
         } else {
             numbers.task_bytes()
         };
+        // Of the lines that codes are put in front of, fewer fill the memory.
+        let share_bytes = (share_bytes as f64 / growth) as u64;
         let cut = known >= CUT_BYTES_MIN && !streams && !spec.unique && spec.output.is_some();
         let buckets = if cut {
             (known / BUCKET_BYTES).clamp(1, BUCKETS_MAX)
@@ -102,6 +114,7 @@ impl<'a, S: Shape> Sort<'a, S> {
         Ok(Sort {
             spec,
             shape,
+            keys,
             numbers,
             memory_runs,
             fits,
@@ -136,7 +149,10 @@ impl<'a, S: Shape> Sort<'a, S> {
             let tasks = spill_tasks(bytes, usable, workers).max(1);
             let target = bytes.div_ceil(tasks).clamp(usable.min(1 << 20), usable);
             let cut = splits(&sizes, target, stride(record_bytes));
-            let cut = at_records(self.shape, store, &input.files, cut)?;
+            let cut = match &self.keys {
+                Some(keys) => at_records(keys.lines(), store, &input.files, cut)?,
+                None => at_records(self.shape, store, &input.files, cut)?,
+            };
             inputs.extend(cut.into_iter().map(SpillInput::Ranges));
             if stream < input.streams.len() {
                 inputs.extend((0..workers).map(|_| SpillInput::Stream(stream)));
@@ -154,10 +170,16 @@ impl<'a, S: Shape> Sort<'a, S> {
         let count = self.buckets as u64 * SAMPLES_PER_BUCKET;
         let places = input.even_places(input.bytes() / count);
         let shape = self.shape.kind();
+        let keys = self
+            .keys
+            .as_ref()
+            .map(|keys| keys.words.clone())
+            .unwrap_or_default();
         let task = |places: &[(usize, u64)]| {
             TaskSpec::SampleKeys(SampleKeysSpec {
                 places: places.to_vec(),
                 shape,
+                keys: keys.clone(),
             })
         };
         let tasks = places.chunks(1024).map(task).collect();

@@ -177,6 +177,7 @@ fn sort_by_runs(
     let outcome = Arc::new(Mutex::new(RunOutcome::default()));
     let splits = plan.spill_splits(numbers.task_bytes(), job.workers);
     let run_sort = RunSort {
+        keys: Vec::new(),
         input_bytes: plan.input_bytes(),
         sample: Some(sample_stage(plan)),
         borders: borders_of(plan.clone()),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use gristmill_engine::order::borders::Border;
 use gristmill_engine::order::{CutPoints, Entry};
 use gristmill_engine::record::layout::Layout;
-use gristmill_engine::record::shape::{Fixed, Lines, Pairs, ShapeKind};
+use gristmill_engine::record::shape::{Fixed, Keyed, Lines, Pairs, ShapeKind};
 use gristmill_engine::sorted_run::RunCompression;
 use gristmill_engine::spill::MemoryModel;
 use gristmill_engine::storage::input::InputRange;
@@ -70,6 +70,7 @@ fn shape() -> impl Strategy<Value = ShapeKind> {
         }),
         any::<bool>().prop_map(|descending| ShapeKind::Lines(Lines { descending })),
         Just(ShapeKind::Pairs(Pairs)),
+        any::<bool>().prop_map(|whole_lines| ShapeKind::Keyed(Keyed { whole_lines })),
     ]
 }
 
@@ -212,8 +213,14 @@ fn scattered() -> impl Strategy<Value = TaskSpec> {
                     batch_records,
                 })
             }),
-        (vec(any::<(usize, u64)>(), 0..5), shape())
-            .prop_map(|(places, shape)| TaskSpec::SampleKeys(SampleKeysSpec { places, shape })),
+        (vec(any::<(usize, u64)>(), 0..5), shape()).prop_map(|(places, shape)| {
+            let keys = vec!["-k2,2n".to_owned()];
+            TaskSpec::SampleKeys(SampleKeysSpec {
+                places,
+                shape,
+                keys,
+            })
+        }),
     ]
 }
 
@@ -235,6 +242,7 @@ fn by_runs() -> impl Strategy<Value = TaskSpec> {
                     runs,
                     chunk_bytes,
                     typical_bytes,
+                    keys: vec!["-t,".to_owned(), "-k2".to_owned()],
                 })
             }
         ),

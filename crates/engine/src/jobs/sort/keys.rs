@@ -1,0 +1,114 @@
+//! The keys of a sort of lines: GNU sort's options as words, which tasks read again.
+//!
+//! Lines that are compared whole, and nothing else, have none: they are sorted as they are.
+
+use gristmill_gnu_keys::Keys;
+
+use super::SortSpec;
+use super::input::Input;
+use crate::error::{Error, Kind, Result};
+use crate::plan::format::Format;
+use crate::record::shape::{Ended, Keyed, Shape};
+use crate::spill::keyed::lines_of;
+use crate::storage::stores::Stores;
+use crate::task::parse_keys;
+
+/// Bytes in front of a code.
+const HEADER_BYTES: usize = 8;
+/// What is reckoned with where no line was seen.
+const UNKNOWN_GROWTH: f64 = 2.5;
+
+/// The keys.
+#[derive(Debug)]
+pub(super) struct SortKeys {
+    /// As GNU sort has them on its command line.
+    pub(super) words: Vec<String>,
+    pub(super) keys: Keys,
+}
+
+impl SortKeys {
+    /// Those of a job; `None` where lines are compared as they are.
+    ///
+    /// # Errors
+    /// They are not GNU sort's, or the records are not lines.
+    pub(super) fn of(spec: &SortSpec) -> Result<Option<Self>> {
+        let words = words_of(spec);
+        let keys = parse_keys(&words)?;
+        if keys.is_plain() && !keys.zero_terminated() {
+            return Ok(None);
+        }
+        if spec.format != Format::Lines {
+            let message = "keys and zero_terminated are for lines, and records of one length have a key of their own";
+            return Err(Error::new(Kind::BadOption, "read the options", message)
+                .advise("say in the format how long the key is: fixed:LEN:KEYLEN"));
+        }
+        Ok(Some(SortKeys { words, keys }))
+    }
+
+    pub(super) fn shape(&self) -> Keyed {
+        Keyed {
+            whole_lines: self.keys.whole_lines(),
+        }
+    }
+
+    /// Where lines end.
+    pub(super) fn lines(&self) -> Ended {
+        lines_of(&self.keys)
+    }
+
+    /// What a line, which may have its end, is compared by.
+    pub(super) fn code_of(&self, line: &[u8]) -> Vec<u8> {
+        let line = self.lines().key(line);
+        let mut code = Vec::new();
+        self.keys.encode(line, &mut code);
+        if self.keys.whole_lines() {
+            code.extend_from_slice(line);
+        }
+        code
+    }
+
+    /// How much longer lines become with their codes in front, as far as a few of them tell; a little more, since memory is
+    /// planned by it.
+    pub(super) fn growth(&self, store: &Stores, input: &Input) -> Result<f64> {
+        let (mut lines, mut codes, mut code) = (0, 0, Vec::new());
+        for line in input.look(store, self.lines())? {
+            code.clear();
+            self.keys.encode(self.lines().key(&line), &mut code);
+            lines += line.len();
+            codes += HEADER_BYTES + code.len();
+        }
+        if lines == 0 {
+            return Ok(UNKNOWN_GROWTH);
+        }
+        Ok(1.0 + 1.1 * codes as f64 / lines as f64)
+    }
+}
+
+/// The options of the order as words.
+fn words_of(spec: &SortSpec) -> Vec<String> {
+    let flags = [
+        (spec.numeric_sort, "-n"),
+        (spec.general_numeric_sort, "-g"),
+        (spec.human_numeric_sort, "-h"),
+        (spec.version_sort, "-V"),
+        (spec.month_sort, "-M"),
+        (spec.ignore_case, "-f"),
+        (spec.dictionary_order, "-d"),
+        (spec.ignore_nonprinting, "-i"),
+        (spec.ignore_leading_blanks, "-b"),
+        (spec.reverse, "-r"),
+        (spec.stable, "-s"),
+        (spec.unique, "-u"),
+        (spec.zero_terminated, "-z"),
+    ];
+    let flags = flags.iter().filter(|(given, _)| *given);
+    let mut words: Vec<String> = flags.map(|(_, word)| (*word).to_owned()).collect();
+    words.extend(spec.sort.iter().map(|word| format!("--sort={word}")));
+    let mut valued =
+        |letter: &str, value: &String| words.extend([letter.to_owned(), value.clone()]);
+    spec.field_separator
+        .iter()
+        .for_each(|value| valued("-t", value));
+    spec.key.iter().for_each(|value| valued("-k", value));
+    words
+}

@@ -1,0 +1,211 @@
+"""GNU sort's keys in `gristmill sort`: what it writes is what GNU sort writes, byte for byte.
+
+What the keys mean is compared far more often in crates/gnu-keys/tests. Here it is the way through
+the command: in memory and by runs on disk, from files and pipes, to files and pipes.
+"""
+
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from .harness import names
+from .sorting import gnu_sort, nothing_of_ours_stays, refusal, same, sort, try_sort
+
+LETTERS = "bdfghiMnrV"
+
+PIECES = [
+    *(b"a", b"B", b"z", b"~", b".", b"-", b"0", b"00", b"1", b"9", b"10", b" ", b"  ", b"\t", b","),
+    *(
+        b",",
+        b"\0",
+        b"\1",
+        b"\xff",
+        b"\x80",
+        b"\xc3\xa4",
+        b"\r",
+        b".5",
+        b"-1",
+        b"-0.5",
+        b"1K",
+        b"2M",
+    ),
+    *(
+        b"1G",
+        b"-1M",
+        b"jan",
+        b"Feb",
+        b"DEC",
+        b"0x10",
+        b"1e3",
+        b"1e",
+        b"inf",
+        b"-inf",
+        b"v1",
+        b"1.02",
+    ),
+    *(b".tar.gz", b".txt", b"foo-1.2", b"18446744073709551617", b"18446744073709551616.5"),
+]
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Whatever a test does: in its folders, in TMPDIR and where it runs, nothing of ours stays."""
+    with nothing_of_ours_stays(tmp_path, monkeypatch):
+        yield
+
+
+def text(seed: int, lines: int, end: bytes = b"\n") -> bytes:
+    """Lines of pieces; the last one has no end at times."""
+    chosen = random.Random(seed)
+    made = (b"".join(chosen.choices(PIECES, k=chosen.randrange(8))) for _ in range(lines))
+    return end.join(made) + chosen.choice([end, b"x"])
+
+
+def options(seed: int) -> list[str]:
+    """Options that GNU sort takes."""
+    chosen = random.Random(seed)
+
+    def position(first: int) -> str:
+        char = chosen.choice(["", "", f".{chosen.randrange(first, 5)}"])
+        return f"{chosen.randrange(1, 5)}{char}{chosen.choice(['', 'b', 'n', 'f', 'r', 'V', 'br'])}"
+
+    made: list[str] = []
+    for _ in range(chosen.randrange(1, 4)):
+        end = chosen.choice(["", f",{chosen.randrange(1, 5)}", f",{chosen.randrange(1, 5)}.2b"])
+        made += chosen.choice([["-k", position(1) + end], [f"--key={position(1)}{end}"]])
+    made += chosen.choice([[], ["-t,"], ["-t", "\\0"], ["--field-separator=1"]])
+    made += chosen.choice([[], ["-n"], ["-h"], ["--sort=general-numeric"], ["-V"], ["-fd"]])
+    made += [letter for letter in ("-r", "-s", "-u", "-z") if chosen.randrange(3) == 0]
+    return made
+
+
+@pytest.mark.parametrize("letter", LETTERS)
+def test_every_letter(letter: str) -> None:
+    data = text(ord(letter), 300)
+    Path("in").write_bytes(data)
+    same(sort(f"-{letter}", "in"), gnu_sort(f"-{letter}", stdin=data))
+    chosen = ["-s", f"-k2{letter}", "-k1,1r"]
+    same(
+        sort(*chosen, "in", "-o", "out") or Path("out").read_bytes(), gnu_sort(*chosen, stdin=data)
+    )
+
+
+@pytest.mark.parametrize(
+    ("word", "letter"),
+    [("month", "M"), ("numeric", "n"), ("version", "V"), ("human-numeric", "h")],
+)
+def test_the_words_of_sort(word: str, letter: str) -> None:
+    data = text(7, 100)
+    same(sort(f"--sort={word}", stdin=data), gnu_sort(f"-{letter}", stdin=data))
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_options_drawn_at_random(seed: int) -> None:
+    chosen = options(seed)
+    data = text(seed, 200, b"\0" if "-z" in chosen else b"\n")
+    expected = gnu_sort(*chosen, stdin=data)
+    same(sort(*chosen, stdin=data), expected)
+    middle = len(data) // 2
+    middle = data.index(b"\0" if "-z" in chosen else b"\n", middle) + 1
+    Path("a").write_bytes(data[:middle])
+    Path("b").write_bytes(data[middle:])
+    assert sort(*chosen, "a", "b", "-o", "out", "--workers", "2") == b""
+    same(Path("out").read_bytes(), expected)
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        ["-t,", "-k2,2n", "-k1,1"],
+        ["-t,", "-k2,2n", "-s"],
+        ["-k1,1V", "-r"],
+        ["-t,", "-k2,2h", "-u"],
+        ["-z", "-n"],
+    ],
+)
+def test_keys_in_less_memory_than_the_input(chosen: list[str]) -> None:
+    drawn = random.Random(len(chosen))
+    end = b"\0" if "-z" in chosen else b"\n"
+    data = b"".join(
+        b"%d-%s,%d" % (drawn.randrange(99), b"x" * drawn.randrange(60), drawn.randrange(5000)) + end
+        for _ in range(300_000)
+    )
+    Path("in").write_bytes(data)
+    expected = gnu_sort(*chosen, stdin=data)
+    for memory, on_disk in (("24M", True), ("500M", False)):
+        resources = ["--memory", memory, "--workers", "2", "--no-sync"]
+        report = json.loads(sort(*chosen, "in", "-o", "out", *resources, "--json"))
+        assert (report["counters"]["MAP_OUTPUT_MATERIALIZED_BYTES"] > 0) == on_disk
+        same(Path("out").read_bytes(), expected)
+    same(sort(*chosen, "--memory", "24M", stdin=data), expected)
+
+
+@pytest.mark.parametrize("runner", ["threads", "processes"])
+def test_keys_on_every_runner(runner: str) -> None:
+    data = text(3, 20_000)
+    Path("in").write_bytes(data)
+    chosen = ["-k2n", "-k1,1Vr"]
+    sort(*chosen, "in", "-o", "out", "--runner", runner)
+    same(Path("out").read_bytes(), gnu_sort(*chosen, stdin=data))
+
+
+def test_options_that_change_no_byte() -> None:
+    data = text(5, 500)
+    Path("in").write_bytes(data)
+    Path("names").write_bytes(b"in\0")
+    expected = gnu_sort("-n", stdin=data)
+    for same_here in (
+        ["-m"],
+        ["-S", "500M"],
+        ["--buffer-size=500M"],
+        ["-T", "."],
+        ["--temporary-directory=."],
+        ["--parallel=2"],
+        ["--batch-size=7"],
+        ["--parallel", "2", "-n"],
+    ):
+        same(sort("-n", *same_here, "in"), expected)
+    same(sort("-n", "--files0-from=names"), expected)
+    same(sort("-n", "--files0-from=-", stdin=b"in\0"), expected)
+    same(sort("--num", "--output=out", "in") or Path("out").read_bytes(), expected)
+    refusal("--files0-from=names", "in", status=2)
+    refusal("--files0-from=nothing", status=2)
+
+
+@pytest.mark.parametrize("chosen", [["-n"], ["-k2,2nr", "-s"], ["-V", "-u"], ["-z", "-f"]])
+def test_a_check_by_keys(chosen: list[str]) -> None:
+    end = b"\0" if "-z" in chosen else b"\n"
+    data = gnu_sort(*chosen, stdin=text(11, 200, end))
+    Path("in").write_bytes(data)
+    assert sort("-c", *chosen, "in") == b""
+    assert sort("-C", *chosen, "in") == b""
+    first = data.split(end)
+    Path("in").write_bytes(end.join([first[-2], *first]))
+    done = try_sort("-c", *chosen, "in")
+    assert done.status == 1
+    assert "in:2:" in done.stderr
+    for quiet in ("-C", "--check=quiet", "--check=silent"):
+        done = try_sort(quiet, *chosen, "in")
+        assert (done.status, done.stdout, done.stderr) == (1, b"", "")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "says"),
+    [
+        (["-k0"], "-k 0: the number of a field is zero"),
+        (["-k1x"], "-k 1x: 'x' is left over"),
+        (["-nM"], "options '-Mn' are incompatible"),
+        (["-t", "ab"], "more than one byte"),
+        (["-k1R"], "-R is not here"),
+        (["--sort=random"], "-R is not here"),
+        (["--sort=x"], "--sort=x: give one of"),
+        (["-n", "--format", "fixed:10"], "keys and zero_terminated are for lines"),
+    ],
+)
+def test_keys_that_are_refused(chosen: list[str], says: str) -> None:
+    Path("in").write_bytes(b"a\n")
+    assert says in refusal(*chosen, "in", status=2)
+    assert names(Path()) == ["in", "temporary"]
