@@ -1,5 +1,6 @@
 """The program as click sees it: its options, and its commands, each made when it is asked for."""
 
+import os
 from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
@@ -10,6 +11,7 @@ import click
 from gristmill import __version__
 from gristmill.cli.failures import DONE, Refused
 from gristmill.cli.groups import CommandGroup
+from gristmill.cluster.submission.address import submitted
 from gristmill.names import to_json
 from gristmill.terminal import console
 
@@ -96,6 +98,11 @@ def run(arguments: Sequence[str]) -> int:
     Not `Program.main`, which has its own ideas of how a program ends.
     """
     program = the_program()
+    there = submitted(arguments, os.environ)
+    if there is not None:
+        from gristmill.cli.submitted import run_there
+
+        return run_there(program, there)
     with program.make_context("gristmill", list(arguments)) as context:
         code = program.invoke(context)
     return code if isinstance(code, int) else DONE

@@ -23,7 +23,7 @@ from gristmill import _core
 from gristmill.cluster import UserCode
 from gristmill.cluster.actor import Packed, digest
 
-__all__ = ["kept_by", "packed"]
+__all__ = ["kept_by", "of_user", "packed", "sources"]
 
 _BYTES_MAX = 256 << 20
 """How much a job takes along."""
@@ -49,10 +49,10 @@ def packed(code: UserCode) -> list[Packed]:
     root = engine.parents[1]
     folders: dict[Path, set[Path]] = {root: {engine}}
     if code.modules is not None:
-        folders[root].update(_sources(engine.parent))
+        folders[root].update(sources(engine.parent))
         for package in _needed():
-            folders.setdefault(package.parent, set()).update(_sources(package))
-        for folder, files in _of_user(code.modules).items():
+            folders.setdefault(package.parent, set()).update(sources(package))
+        for folder, files in of_user(code.modules).items():
             folders.setdefault(folder, set()).update(files)
     # Scripts find each other by the folder that they are in.
     for path in map(Path, code.files):
@@ -106,8 +106,14 @@ def _needed() -> Iterator[Path]:
         yield Path(found.origin).parent
 
 
-def _sources(package: Path) -> Iterator[Path]:
-    """The files of a package, but for what Python makes itself."""
+def sources(package: Path) -> Iterator[Path]:
+    """Return the files of a package, but for what Python makes itself.
+
+    Example:
+        >>> from gristmill import cluster
+        >>> "here.py" in [file.name for file in sources(Path(cluster.__file__).parent)]
+        True
+    """
     for folder, below, names in os.walk(package):
         below[:] = [name for name in below if not name.startswith(_HIDDEN)]
         files = (Path(folder, name) for name in names if not name.endswith((".pyc", ".pyi")))
@@ -119,8 +125,13 @@ def _goes(file: Path) -> bool:
     return not file.name.startswith(".") and file.is_file() and os.access(file, os.R_OK)
 
 
-def _of_user(modules: Iterable[str]) -> dict[Path, set[Path]]:
-    """The files that go along with these modules, by the folders in which Python finds them."""
+def of_user(modules: Iterable[str]) -> dict[Path, set[Path]]:
+    """Return the files that go along with these modules, by the folders in which they are found.
+
+    Example:
+        >>> of_user([])
+        {}
+    """
     roots = [Path(entry or ".").absolute() for entry in sys.path]
     found: dict[Path, set[Path]] = {}
     for module in map(Path, modules):
@@ -128,6 +139,6 @@ def _of_user(modules: Iterable[str]) -> dict[Path, set[Path]]:
         files = found.setdefault(root, set(filter(_goes, root.glob("*.py"))))
         top = root / module.relative_to(root).parts[0]
         if top.is_dir():
-            files.update(_sources(top))
+            files.update(sources(top))
         files.add(module)  # it is loaded, wherever a link to it leads
     return found

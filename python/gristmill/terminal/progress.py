@@ -8,6 +8,7 @@ for the stage that runs. The caller that waits for the job draws it, five times 
 thread of its own. It uses no library: the memory of one would count against the job's budget.
 """
 
+import json
 import os
 import sys
 import time
@@ -18,7 +19,7 @@ from typing import TextIO
 from gristmill.terminal import console
 from gristmill.units import show_bytes, show_count, show_rate
 
-__all__ = ["Progress", "progress_bar"]
+__all__ = ["Progress", "progress_bar", "send_to"]
 
 FIRST_S = 0.5
 """How long nothing is drawn."""
@@ -28,6 +29,9 @@ EVERY_S = 0.2
 
 LINE_EVERY_S = 5.0
 """The time between two lines where none can be written over: of a log."""
+
+SEND_EVERY_S = 0.5
+"""The time between two lines that are sent to another machine."""
 
 _NOTEBOOK = "ipykernel.iostream"
 """The module of a notebook's stderr, which is no terminal, but heeds a carriage return."""
@@ -111,6 +115,29 @@ class Progress:
         self._width = 0
 
 
+class _Sent(Progress):
+    """Progress of a job whose user is on another machine: a line for each percent, at most."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream=None)
+        self._to = stream
+        self._said: tuple[object, ...] = ()
+        self._next = 0.0
+
+    def show(
+        self, stage: str, done_bytes: int, bytes_in_all: int, cluster: tuple[int, int] = (0, 0)
+    ) -> None:
+        """Send how far `stage` is, if that is news."""
+        share = 100 * done_bytes // bytes_in_all if bytes_in_all else None
+        said = (stage, share, cluster[0])
+        if said == self._said or time.monotonic() < self._next:
+            return
+        self._said, self._next = said, time.monotonic() + SEND_EVERY_S
+        text = json.dumps([stage, done_bytes, bytes_in_all, *cluster])
+        self._to.write(f"at {text}\n")
+        self._to.flush()
+
+
 _DONE, _LEFT = "━", "─"
 
 
@@ -175,6 +202,16 @@ def _columns(stream: TextIO) -> int:
         return _COLUMNS
 
 
+_sent_to: TextIO | None = None
+"""Where progress is sent, in a process whose user is on another machine."""
+
+
+def send_to(stream: TextIO) -> None:
+    """From now on send progress to a stream, as lines `at [STAGE, DONE, ALL, NODES, TASKS]`."""
+    global _sent_to  # noqa: PLW0603 - state of the process, as its streams are
+    _sent_to = stream
+
+
 @contextmanager
 def progress_bar(
     *, quiet: bool, first_s: float | None = None, anywhere: bool = False
@@ -186,6 +223,9 @@ def progress_bar(
         first_s: How long nothing is drawn, in seconds; by default half a second.
         anywhere: Write lines where there is neither.
     """
+    if _sent_to is not None and not quiet:
+        yield _Sent(_sent_to)
+        return
     stream: TextIO | None = sys.stderr
     terminal = console.is_terminal(stream)
     drawn = terminal or (stream is not None and (anywhere or _is_notebook(stream)))

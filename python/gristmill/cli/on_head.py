@@ -1,0 +1,35 @@
+"""A submitted command on the head of its cluster: the same program, and what its follower is told.
+
+    home JSON    at the beginning: the machine, and where its histories are
+    at JSON      progress, in place of a bar
+
+The lines go to a descriptor of their own: gristmill.cluster.submission.on_head puts them into the
+log, which the follower reads (cli/submitted.py).
+"""
+
+import json
+import os
+import sys
+
+from gristmill.history.home import jobs_folder
+from gristmill.names import show_path, show_text
+from gristmill.terminal import progress
+
+__all__ = ["main"]
+
+
+def main() -> int:
+    """Run the command line that follows the number of the descriptor; return its exit code.
+
+    Example:
+        >>> callable(main)
+        True
+    """
+    told = os.fdopen(int(sys.argv[1]), "w", encoding="utf-8")
+    sys.argv = ["gristmill", *sys.argv[2:]]
+    home = {"host": show_text(os.uname().nodename), "folder": show_path(jobs_folder())}
+    print("home", json.dumps(home), file=told, flush=True)
+    progress.send_to(told)
+    from gristmill.cli.main import main as program
+
+    return program()
