@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -49,7 +49,7 @@ class RayCluster:
     is_apart: bool
     """Whether that is so: mount namespaces may be forbidden."""
     tls: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Ray's variables of TLS, where it uses that."""
+    """Ray's variables of TLS, where it uses that, or of its token."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -76,11 +76,22 @@ class _Starting:
             log = Path(self.folder, _LOG).read_text(encoding="utf-8", errors="replace")
             raise ServerMissing(f"{problem}\n{log[-2000:]}") from problem
 
-    def begin_head(self, *, cpus: int = _CPUS, more: Mapping[str, str] | None = None) -> None:
-        """Begin the head."""
+    def begin_head(
+        self,
+        *,
+        cpus: int = _CPUS,
+        more: Mapping[str, str] | None = None,
+        before: Sequence[str] = (),
+        dashboard: int | None = None,
+    ) -> None:
+        """Begin the head, by a command that begins with these words; with a dashboard at a port."""
         host, _, port = self.address.rpartition(":")
-        words = ["--head", f"--port={port}", "--include-dashboard=false"]
-        self.begin([*_start(host, cpus=cpus), *words, f"--temp-dir={self.folder}"], more)
+        words = ["--head", f"--port={port}", f"--temp-dir={self.folder}"]
+        if dashboard is None:
+            words += ["--include-dashboard=false"]
+        else:
+            words += ["--include-dashboard=true", f"--dashboard-port={dashboard}"]
+        self.begin([*before, *_start(host, cpus=cpus), *words], more)
 
 
 @contextmanager
@@ -112,6 +123,23 @@ def serving() -> Generator[RayCluster]:
         apart = _without(_PACKAGE, of_head)
         starting.begin([*apart, *_start(), f"--address={starting.address}"])
         yield RayCluster(starting.address, of_head, bool(apart))
+
+
+@contextmanager
+def with_dashboard(hidden: Path, token: str) -> Generator[RayCluster]:
+    """Start a cluster of one node with a dashboard that asks for a token.
+
+    Where that may be, the node has Ray and no Gristmill, and sees nothing of the folder `hidden`.
+    """
+    if find_spec("aiohttp_cors") is None:
+        raise ServerMissing("no dashboard: pip install 'ray[default]'")
+    more = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token}
+    with _starting() as starting:
+        port = free_port()
+        apart = _without(_PACKAGE, hidden)
+        starting.begin_head(more=more, before=apart, dashboard=port)
+        address = f"http://127.0.0.1:{port}"
+        yield RayCluster(address, Path(starting.folder), bool(apart), tls=more)
 
 
 @contextmanager
@@ -223,7 +251,10 @@ def _without(*folders: Path) -> list[str]:
 def _start(host: str = "127.0.0.1", *, cpus: int = _CPUS) -> list[str]:
     ray = str(Path(sys.executable).with_name("ray"))
     small = ["--object-store-memory=80000000", "--disable-usage-stats"]
-    return [ray, "start", "--block", f"--num-cpus={cpus}", f"--node-ip-address={host}", *small]
+    # Else all nodes of a machine take the same port, also those of other clusters.
+    agent = f"--dashboard-agent-listen-port={free_port()}"
+    words = [f"--num-cpus={cpus}", f"--node-ip-address={host}", agent, *small]
+    return [ray, "start", "--block", *words]
 
 
 def _begin(

@@ -118,16 +118,19 @@ class _Shown:
         self._address = address
         self._job = job
         self._home: dict[str, str] | None = None
+        self._root = ""
 
     def line(self, mark: str, text: str) -> None:
         """Show a line of the job; what Ray itself writes into the log is nothing for users."""
         match mark:
             case "out":
                 self._progress.close()
-                console.put(text)
+                console.put(self._as_here(text))
             case "err":
                 self._progress.close()
-                console.note(text)
+                console.note(self._as_here(text))
+            case "root":
+                self._root = text
             case "at":
                 stage, done_bytes, bytes_in_all, nodes, tasks = json.loads(text)
                 self._progress.show(stage, done_bytes, bytes_in_all, (nodes, tasks))
@@ -135,6 +138,10 @@ class _Shown:
                 self._home = json.loads(text)
             case _:
                 pass
+
+    def _as_here(self, text: str) -> str:
+        """A line with the user's files under the names that they have here."""
+        return text.replace(self._root, "") if self._root else text
 
     def stopping(self) -> None:
         """Say that the job has been asked to end."""

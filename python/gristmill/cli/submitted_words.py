@@ -8,23 +8,22 @@ The command line is read here first, as if it ran here: so mistakes are told bef
 sent. What the environment says of options goes along as options.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import click
 
 from gristmill.cli.failures import Refused
+from gristmill.cli.rebuilt import rebuilt
 from gristmill.cluster.submission.address import Submitted
 from gristmill.cluster.submission.package import Command
 from gristmill.locations import absolute, as_location
 from gristmill.options import commands
 
-__all__ = ["Meant", "meant", "rebuilt"]
+__all__ = ["Meant", "meant"]
 
 _OF_HISTORY = ("jobs", "resume")
 """Commands on jobs of the head that have no options of a cluster."""
-
-_DEFAULT = (click.core.ParameterSource.DEFAULT, click.core.ParameterSource.DEFAULT_MAP)
 
 
 class Meant(NamedTuple):
@@ -113,44 +112,3 @@ def _from_root(value: Any) -> Any:  # noqa: ANN401 - a path, several, or none
     if _is_several(value):
         return tuple(map(_from_root, value))
     return absolute(as_location(value))
-
-
-def rebuilt(context: click.Context, changed: Mapping[str, Any]) -> list[str]:
-    """Return the words of a command line that was read, with other values of some options.
-
-    Args:
-        context: What was read.
-        changed: Values by the names of their options; those of options that were not given count,
-            too, unless they are nothing.
-
-    Example:
-        >>> command = click.Command("a", params=[click.Argument(["x"]), click.Option(["--by"])])
-        >>> rebuilt(command.make_context("a", ["1", "--by", "2"]), {"by": "3"})
-        ['--by=3', '--', '1']
-    """
-    options, arguments = list[str](), list[str]()
-    for parameter in context.command.params:
-        name = parameter.name or ""
-        is_given = context.get_parameter_source(name) not in _DEFAULT
-        value = changed.get(name, context.params.get(name) if is_given else None)
-        if isinstance(parameter, click.Option):
-            options += _option(parameter, value)
-        else:
-            arguments += _values(value)
-    return [*options, "--", *arguments] if arguments else options
-
-
-def _option(option: click.Option, value: object) -> Iterator[str]:
-    longest = max(option.opts, key=len)
-    if option.is_flag:
-        if value:
-            yield longest
-        return
-    for one in _values(value):
-        yield f"{longest}={one}"
-
-
-def _values(value: Any) -> list[str]:  # noqa: ANN401 - click's
-    if value is None:
-        return []
-    return [str(one) for one in value] if _is_several(value) else [str(value)]

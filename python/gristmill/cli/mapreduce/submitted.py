@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from gristmill.cli.failures import Refused
-from gristmill.cli.submitted_words import rebuilt
+from gristmill.cli.rebuilt import rebuilt
 from gristmill.cluster.packing import of_user
 from gristmill.cluster.submission.package import Command
 from gristmill.locations import absolute

@@ -33,6 +33,11 @@ def of_streaming(words: Sequence[str]) -> Command:
         resolved = resolve(arguments)
     except WrongCommandError as error:
         raise WrongCommandError(f"{error}. What to do: see gristmill streaming --help.") from error
+    if arguments.has("background"):
+        raise WrongCommandError(
+            "--background ends with the command, and this one runs on the head. What to do: start"
+            " the command itself in the background."
+        )
     links, archives = resolved.definition["links"], resolved.definition["archives"]
     shipped = [path for _, path in (*links, *archives)]
     confs = [one for name in _CONFS for one in arguments.options.get(name, ())]

@@ -74,10 +74,11 @@ def follow(
         told = max(told, end)
         if state.is_over:
             return Ended(state, code)
-        if is_asked_to_end() and stops_by == float("inf"):
-            _stop(dashboard, job)
-            stops_by = time.monotonic() + _STOP_S
-            shows.stopping()
+        if is_asked_to_end():
+            _stop(dashboard, job)  # again and again: one that has not begun may not have heard it
+            if stops_by == float("inf"):
+                stops_by = time.monotonic() + _STOP_S
+                shows.stopping()
         if time.monotonic() > stops_by:
             raise failed(
                 f"{job} was stopped, and has not ended after {_STOP_S:.0f} s",

@@ -1,7 +1,7 @@
 """What the job of Ray runs on the head: starts the command, and marks each line that it writes.
 
     stdout ──▶ out TEXT     stderr ──▶ err TEXT     what is for the follower alone ──▶ as it is
-    at the end ──▶ end CODE
+    at the beginning ──▶ root FOLDER, which has the user's files      at the end ──▶ end CODE
 
 Ray keeps one log of a job, without saying which line came from where. This file goes to the head
 as it is, and imports the standard library alone; an older Python reads it, too, to say so.
@@ -24,7 +24,17 @@ _OLDEST = (3, 11)
 _JOB_CONFIG = "RAY_JOB_CONFIG_JSON_ENV_VAR"
 """What Ray's job tells a program that connects: the package need not go to the nodes."""
 
-_DRIVER = "import sys; from gristmill.cli.on_head import main; sys.exit(main())"
+_DRIVER = """
+import sys
+try:
+    from gristmill.cli.on_head import main
+except ImportError as error:
+    sys.exit(
+        f"gristmill: cannot run the job on the cluster: the engine does not load on the head"
+        f" ({error}). What to do: start the job on a machine that is like the head."
+    )
+sys.exit(main())
+"""
 _WRONG = 2
 _OF_SIGNAL = 128
 
@@ -35,9 +45,8 @@ def main() -> int:
     """Run the command of the package that this file is in; return its exit code.
 
     Example:
-        >>> main()
-        Traceback (most recent call last):
-        FileNotFoundError: ...
+        >>> main.__module__  # the file runs by itself, beside what the package has
+        'gristmill.cluster.submission.on_head'
     """
     folder = Path(__file__).absolute().parent
     told = json.loads((folder / "told.json").read_text(encoding="utf-8"))
@@ -49,6 +58,12 @@ def main() -> int:
         return _refused(
             f"the head has Python {have}, and Gristmill needs 3.11",
             "start the cluster with a newer Python",
+        )
+    here = f"{sys.platform} {os.uname().machine}"
+    if here != told["platform"]:
+        return _refused(
+            f"the head is {here}, and what came along is for {told['platform']}",
+            "start the job on a machine that is like the head",
         )
     try:
         return _run(folder, told)
@@ -62,6 +77,7 @@ def _nothing(_number: int, _frame: "FrameType | None") -> None:
 
 def _run(folder: Path, told: "dict[str, Any]") -> int:
     """Run the command in its folder, until it ends."""
+    _say("root ", str(folder / "files"))
     work = folder / told["folder"]
     work.mkdir(parents=True, exist_ok=True)
     reads, writes = os.pipe()

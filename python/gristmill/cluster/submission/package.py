@@ -12,8 +12,9 @@ import hashlib
 import io
 import os
 import stat
+import sys
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -56,7 +57,7 @@ class Package:
     content: bytes
 
 
-def packaged(command: Command, environment: Mapping[str, str] = os.environ) -> Package:
+def packaged(command: Command) -> Package:
     """Return what goes to the head.
 
     Raises:
@@ -73,8 +74,7 @@ def packaged(command: Command, environment: Mapping[str, str] = os.environ) -> P
         "folder": _inside(str(Path.cwd())),
         "roots": [_inside(root) for root in command.roots],
         "variables": variables_of_stores(),
-        "version": _core.VERSION,
-        "token_mode": environment.get("RAY_AUTH_MODE", ""),
+        "platform": f"{sys.platform} {os.uname().machine}",
     }
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as target:
