@@ -35,7 +35,7 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build demo test test-nfs test-servers check format check-rust check-python check-deps format reference docs dist bench bench-all bench-floor bench-external audit figures lock clean
+.PHONY: help build demo test test-nfs test-servers soak check format check-rust check-python check-deps reference docs dist bench bench-all bench-floor bench-external audit figures lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,11 @@ test: build $(VENV)/.develop $(if $(shell command -v go),test-servers) ## run th
 
 test-nfs: build $(VENV)/.develop ## run the tests of NFS: two emulated machines, and a server (root, on Debian; CONTRIBUTING.md)
 	$(BIN)/python -m pytest -o addopts="$(PYTEST_OPTIONS)" -r fER tests/nfs
+
+soak: build $(VENV)/.develop ## kill nodes of a Ray cluster at random moments, 20 in each phase: an hour (KILLS=3: fewer)
+	KILLS=$(KILLS) $(BIN)/python -m pytest -o addopts="$(PYTEST_OPTIONS)" -r fER --capture no tests/soak
+
+KILLS := 20
 
 # Tests of clusters and of killed jobs wait most of their time, so there are more processes than cores.
 # Which tests stay together: tests/conftest.py.

@@ -183,12 +183,14 @@ def in_network(network: Network) -> Generator[RayCluster]:
 
 
 @contextmanager
-def joined(cluster: RayCluster, host: str, before: list[str], log: Path) -> Generator[None]:
+def joined(
+    cluster: RayCluster, host: str, before: list[str], log: Path
+) -> Generator["subprocess.Popen[bytes]"]:
     """Start a third node, by a command that begins with these words, and end it."""
     process = _begin([*before, *_start(host), f"--address={cluster.address}"], str(log))
     try:
         _await(cluster.address, [process], 3)
-        yield
+        yield process
     finally:
         _end(process)
         _await(cluster.address, [], 2)
