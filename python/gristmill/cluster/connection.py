@@ -124,6 +124,7 @@ def _connect(ray: Any) -> bool:  # noqa: ANN401 - a module
     address = os.environ.get("RAY_ADDRESS") or None
     if address is not None:
         _reach(address)
+    _keep_stdout()
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     is_ended = False
     try:
@@ -151,6 +152,20 @@ def _connect(ray: Any) -> bool:  # noqa: ANN401 - a module
     return True
 
 
+def _keep_stdout() -> None:
+    """Keep Ray from printing what nodes complain of: it takes stdout, which is that of a report.
+
+    `log_to_driver=False` does not do that, and there is no option for it.
+    """
+    with suppress(ImportError):  # not in the part of Ray that is promised to stay
+        listens: Any = import_module("ray._private.worker")
+        listens.print_to_stdstream = _say_nothing
+
+
+def _say_nothing(*_arguments: object, **_named: object) -> None:
+    pass
+
+
 def _disconnect(ray: Any) -> None:  # noqa: ANN401 - a module
     """End the connection. Ray waits for a head that is gone; we wait for Ray only so long."""
     if answers(_head(ray)):
@@ -168,10 +183,16 @@ def _reach(address: str) -> None:
     """Fail at once where nothing answers at the address of a cluster: Ray would try for minutes."""
     if address in {"auto", "local"}:
         return
+    if address.startswith(("http://", "https://")):
+        raise wrong(
+            f"cannot run the job on the cluster: RAY_ADDRESS is {address}, the address of a"
+            " dashboard, to which commands are submitted, and not programs. What to do: start"
+            " `gristmill run FILE --on ray`, or run the program on a node of the cluster."
+        )
     if "://" in address:
         raise wrong(
             f"cannot run the job on the cluster: RAY_ADDRESS is {address}, an address of Ray's"
-            " client or dashboard. What to do: run the job on a node of the cluster, with"
+            " client. What to do: run the job on a node of the cluster, with"
             " RAY_ADDRESS=HOST:6379 or auto."
         )
     host, _, port = address.rpartition(":")
