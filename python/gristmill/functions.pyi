@@ -35,6 +35,7 @@ def sort(
     runner: Literal["threads", "processes"] = ...,
     on: Literal["local", "ray"] = ...,
     nodes: int | None = ...,
+    collect: bool = ...,
     spill_dir: StrPath | Iterable[StrPath] | None = ...,
     compress_runs: Literal["none", "lz4", "zstd"] = ...,
     store_option: Mapping[str, str] | Iterable[str] | None = ...,
@@ -80,9 +81,13 @@ def sort(
         runner: Where tasks run: in threads of this process, or in worker processes. The output does
             not depend on it. By default threads.
         on: Where the job runs: on this machine, or on a Ray cluster (the one of RAY_ADDRESS, or of
-            this machine). The output does not depend on it. By default local.
+            this machine). On the command line http://HOST:8265, the address of a dashboard, runs
+            the command on the head of its cluster. The output does not depend on it. By default
+            local.
         nodes: On how many nodes of a cluster the job may run. The output does not depend on it. By
             default all of them.
+        collect: Bring the output of a job on a cluster to the machine where it was started: nodes
+            need not see its folder.
         spill_dir: Where sorted runs go when the input is larger than memory; repeatable: the first
             with room is used. By default beside the output, or where the job is begun if the output
             is not on a disk of this machine.
@@ -133,6 +138,7 @@ def teragen(
     runner: Literal["threads", "processes"] = ...,
     on: Literal["local", "ray"] = ...,
     nodes: int | None = ...,
+    collect: bool = ...,
     split_size: int | str | None = ...,
     store_option: Mapping[str, str] | Iterable[str] | None = ...,
     overwrite: bool = ...,
@@ -158,9 +164,13 @@ def teragen(
         runner: Where tasks run: in threads of this process, or in worker processes. The output does
             not depend on it. By default threads.
         on: Where the job runs: on this machine, or on a Ray cluster (the one of RAY_ADDRESS, or of
-            this machine). The output does not depend on it. By default local.
+            this machine). On the command line http://HOST:8265, the address of a dashboard, runs
+            the command on the head of its cluster. The output does not depend on it. By default
+            local.
         nodes: On how many nodes of a cluster the job may run. The output does not depend on it. By
             default all of them.
+        collect: Bring the output of a job on a cluster to the machine where it was started: nodes
+            need not see its folder.
         split_size: Bytes of a task's work, such as 64M, to find what a storage does best. The
             output does not depend on it. By default follows from the input.
         store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
@@ -202,6 +212,7 @@ def terasort(
     runner: Literal["threads", "processes"] = ...,
     on: Literal["local", "ray"] = ...,
     nodes: int | None = ...,
+    collect: bool = ...,
     spill_dir: StrPath | Iterable[StrPath] | None = ...,
     compress_runs: Literal["none", "lz4", "zstd"] = ...,
     split_size: int | str | None = ...,
@@ -226,9 +237,13 @@ def terasort(
         runner: Where tasks run: in threads of this process, or in worker processes. The output does
             not depend on it. By default threads.
         on: Where the job runs: on this machine, or on a Ray cluster (the one of RAY_ADDRESS, or of
-            this machine). The output does not depend on it. By default local.
+            this machine). On the command line http://HOST:8265, the address of a dashboard, runs
+            the command on the head of its cluster. The output does not depend on it. By default
+            local.
         nodes: On how many nodes of a cluster the job may run. The output does not depend on it. By
             default all of them.
+        collect: Bring the output of a job on a cluster to the machine where it was started: nodes
+            need not see its folder.
         spill_dir: Where sorted runs go when the input is larger than memory; repeatable: the first
             with room is used. By default beside the output, or where the job is begun if the output
             is not on a disk of this machine.
@@ -296,7 +311,9 @@ def teravalidate(
         runner: Where tasks run: in threads of this process, or in worker processes. The output does
             not depend on it. By default threads.
         on: Where the job runs: on this machine, or on a Ray cluster (the one of RAY_ADDRESS, or of
-            this machine). The output does not depend on it. By default local.
+            this machine). On the command line http://HOST:8265, the address of a dashboard, runs
+            the command on the head of its cluster. The output does not depend on it. By default
+            local.
         nodes: On how many nodes of a cluster the job may run. The output does not depend on it. By
             default all of them.
         split_size: Bytes of a task's work, such as 64M, to find what a storage does best. The
@@ -342,6 +359,7 @@ def wordcount(
     runner: Literal["threads", "processes"] = ...,
     on: Literal["local", "ray"] = ...,
     nodes: int | None = ...,
+    collect: bool = ...,
     spill_dir: StrPath | Iterable[StrPath] | None = ...,
     compress_runs: Literal["none", "lz4", "zstd"] = ...,
     store_option: Mapping[str, str] | Iterable[str] | None = ...,
@@ -376,9 +394,13 @@ def wordcount(
         runner: Where tasks run: in threads of this process, or in worker processes. The output does
             not depend on it. By default threads.
         on: Where the job runs: on this machine, or on a Ray cluster (the one of RAY_ADDRESS, or of
-            this machine). The output does not depend on it. By default local.
+            this machine). On the command line http://HOST:8265, the address of a dashboard, runs
+            the command on the head of its cluster. The output does not depend on it. By default
+            local.
         nodes: On how many nodes of a cluster the job may run. The output does not depend on it. By
             default all of them.
+        collect: Bring the output of a job on a cluster to the machine where it was started: nodes
+            need not see its folder.
         spill_dir: Where sorted runs go when the input is larger than memory; repeatable: the first
             with room is used. By default beside the output, or where the job is begun if the output
             is not on a disk of this machine.

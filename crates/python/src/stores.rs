@@ -76,7 +76,7 @@ fn made() -> &'static (Arc<Stores>, Result<()>) {
             None => (local(), Ok(())),
         };
         let stores = Stores::with(disk, fail, settings, hdfs);
-        let shared = variable(SHARED).map(|_| SharedOutputs { sync: true });
+        let shared = variable(SHARED).map(|_| SharedOutputs::seen_by_all(true));
         let stores = stores.with_shared_outputs(shared);
         let is_read = faults
             .map(|_| ())

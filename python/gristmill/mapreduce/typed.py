@@ -16,6 +16,7 @@ class RunOptions(TypedDict, total=False):
     runner: Literal["threads", "processes"] | None
     on: Literal["local", "ray"] | None
     nodes: int | None
+    collect: bool
     spill_dir: StrPath | Iterable[StrPath] | None
     compress_runs: Literal["none", "lz4", "zstd"] | None
     store_option: Mapping[str, str] | Iterable[str] | None

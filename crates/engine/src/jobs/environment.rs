@@ -55,6 +55,12 @@ impl Environment {
                     .of_option("nodes")
                     .advise("leave it out, or add --on ray"));
             }
+            if common.collect {
+                let message = "collect is for jobs on a cluster, and this job runs on this machine";
+                return Err(Error::new(Kind::BadOption, "run the job", message)
+                    .of_option("collect")
+                    .advise("leave it out, or add --on ray"));
+            }
             return common.runner.runner(self.worker.as_ref());
         }
         let refused = |message: &str, advice: &str| {
@@ -92,6 +98,9 @@ pub(super) fn stores_of(stores: &Stores, common: &Common) -> Arc<Stores> {
     if common.on == On::Local && stores.shared_outputs().is_none() {
         return with_options;
     }
-    let sync = !common.no_sync;
-    with_options.with_shared_outputs(Some(SharedOutputs { sync }))
+    let outputs = SharedOutputs {
+        collects: common.collect,
+        ..SharedOutputs::seen_by_all(!common.no_sync)
+    };
+    with_options.with_shared_outputs(Some(outputs))
 }

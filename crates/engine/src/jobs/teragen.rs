@@ -68,6 +68,7 @@ impl Described for TeragenSpec {
             "runner",
             "on",
             "nodes",
+            "collect",
             "split_size",
             "store_option",
             "overwrite",

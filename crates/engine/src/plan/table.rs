@@ -306,12 +306,17 @@ options! {
         ),
         on: On = option(
             "local",
-            "Where the job runs: on this machine, or on a Ray cluster (the one of RAY_ADDRESS, or of this machine). The output \
-             does not depend on it.",
+            "Where the job runs: on this machine, or on a Ray cluster (the one of RAY_ADDRESS, or of this machine). On the \
+             command line http://HOST:8265, the address of a dashboard, runs the command on the head of its cluster. The \
+             output does not depend on it.",
         ),
         nodes: Option<usize> = option(
             "all of them",
             "On how many nodes of a cluster the job may run. The output does not depend on it.",
+        ),
+        collect: bool = option(
+            "off",
+            "Bring the output of a job on a cluster to the machine where it was started: nodes need not see its folder.",
         ),
         spill_dir: Vec<PathBuf> = option(
             "beside the output, or where the job is begun if the output is not on a disk of this machine",
@@ -364,6 +369,7 @@ impl Common {
         "runner",
         "on",
         "nodes",
+        "collect",
         "spill_dir",
         "compress_runs",
         "store_option",

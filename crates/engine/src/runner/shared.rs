@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::Budget;
 use crate::error::{Error, Result};
+use crate::storage::collected::Collector;
 use crate::storage::stores::Stores;
 use crate::task::wire::Message;
 use crate::task::{
@@ -71,6 +72,14 @@ impl Told {
         })
     }
 
+    /// The same, with files of the output sent to who takes them.
+    pub(super) fn collected_by(mut self, collector: Option<Collector>) -> Self {
+        if let Some(outputs) = &mut self.job.shared_outputs {
+            outputs.collector = collector;
+        }
+        self
+    }
+
     /// What tasks run with in this process, on files of `store`.
     ///
     /// # Errors
@@ -84,7 +93,7 @@ impl Told {
         let store = store
             .with_options(&self.job.store_options)
             .with_blocks(self.job.blocks)
-            .with_shared_outputs(self.job.shared_outputs);
+            .with_shared_outputs(self.job.shared_outputs.clone());
         let definition = self.definition;
         let executor = match self.how {
             None => None,

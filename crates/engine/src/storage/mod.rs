@@ -14,6 +14,7 @@
 
 pub mod agents;
 pub mod at_once;
+pub mod collected;
 pub mod crc;
 pub mod direct;
 pub mod faulty;

@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
+use super::collected::{Collecting, Collector};
 use super::crc::crc_of;
 use super::location::{Location, parent_of};
 use super::objects::{Object, Upload, UploadPart};
@@ -27,10 +28,25 @@ use super::{
 use crate::error::{Error, Kind, Result};
 
 /// How outputs at paths are written where tasks run on several machines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SharedOutputs {
     /// Whether a file is durable before its task reports it.
     pub sync: bool,
+    /// Whether files go to the machine of the driver, which alone sees the folder of the output (`collected.rs`).
+    pub collects: bool,
+    /// Who takes them there; nobody in the driver itself.
+    pub collector: Option<Collector>,
+}
+
+impl SharedOutputs {
+    /// In a directory that all machines see.
+    pub const fn seen_by_all(sync: bool) -> Self {
+        SharedOutputs {
+            sync,
+            collects: false,
+            collector: None,
+        }
+    }
 }
 
 /// Directories that several machines see.
@@ -38,6 +54,7 @@ pub struct SharedOutputs {
 pub struct SharedDisk {
     disk: Arc<dyn LocalDisk>,
     outputs: SharedOutputs,
+    collecting: Option<Arc<Collecting>>,
 }
 
 impl SharedDisk {
@@ -49,7 +66,7 @@ impl SharedDisk {
     /// use gristmill_engine::storage::{Caching, LocalDisk, Output, Publisher, Store, memory::Memory};
     /// let memory = Memory::with_room_for(1000);
     /// memory.create_directory("/out".as_ref())?;
-    /// let place = SharedDisk::new(Arc::new(memory.clone()), SharedOutputs { sync: true });
+    /// let place = SharedDisk::new(Arc::new(memory.clone()), SharedOutputs::seen_by_all(true));
     /// let [lost, wins] = [0; 2].map(|_| place.create("/out/a".as_ref(), 0, Caching::Cached));
     /// let (lost, wins) = (lost?, wins?);
     /// lost.write_at(b"a zombie", 0)?;
@@ -62,12 +79,17 @@ impl SharedDisk {
     /// # Ok::<(), gristmill_engine::Error>(())
     /// ```
     pub fn new(disk: Arc<dyn LocalDisk>, outputs: SharedOutputs) -> Self {
-        SharedDisk { disk, outputs }
+        let collecting = outputs.collector.clone().map(Collecting::new);
+        SharedDisk {
+            disk,
+            outputs,
+            collecting: collecting.map(Arc::new),
+        }
     }
 
     /// How outputs are written.
-    pub fn outputs(&self) -> SharedOutputs {
-        self.outputs
+    pub fn outputs(&self) -> &SharedOutputs {
+        &self.outputs
     }
 
     /// The state of what is there; below a file there is nothing.
@@ -131,6 +153,9 @@ impl Output for SharedDisk {
     }
 
     fn create(&self, path: &Path, bytes: u64, caching: Caching) -> Result<Box<dyn WriteFile>> {
+        if let Some(collecting) = &self.collecting {
+            return collecting.create(path, bytes);
+        }
         let id = staged::stage(self, path)?;
         let place = staged(path, &id)?;
         let file = self.disk.create(place.as_typed(), bytes, caching)?;

@@ -126,7 +126,7 @@ impl Stores {
     /// use std::sync::Arc;
     /// use gristmill_engine::storage::{Caps, local::Local, shared::SharedOutputs, stores::Stores};
     /// let stores = Stores::new(Arc::new(Local));
-    /// let shared = stores.with_shared_outputs(Some(SharedOutputs { sync: true }));
+    /// let shared = stores.with_shared_outputs(Some(SharedOutputs::seen_by_all(true)));
     /// assert_eq!([stores, shared].map(|stores| stores.caps(&"/data/out".into())), [Caps::Ranges, Caps::Whole]);
     /// ```
     #[must_use]
@@ -151,7 +151,7 @@ impl Stores {
 
     /// How outputs at paths are written, if tasks on several machines write them.
     pub fn shared_outputs(&self) -> Option<SharedOutputs> {
-        self.shared.as_ref().map(SharedDisk::outputs)
+        self.shared.as_ref().map(|shared| shared.outputs().clone())
     }
 
     /// The default file system of Hadoop's configuration, where it is one of HDFS.

@@ -55,7 +55,7 @@ impl Desk {
         let store = Arc::new(Faulty::dying(Local, until));
         let environment = jobs::Environment {
             store: Stores::new(Arc::clone(&store) as Arc<dyn LocalDisk>)
-                .with_shared_outputs(self.shared),
+                .with_shared_outputs(self.shared.clone()),
             job_id: "job_1".into(),
             history: history::HistoryConfig {
                 jobs: Some(self.home.path().to_owned()),
@@ -181,14 +181,14 @@ pub fn die_at_any_call(specs: &[Value], shared: Option<SharedOutputs>) -> u64 {
     let input = records(&keys(120_000), 0);
     let kept = AtomicU64::new(0);
     for spec in specs {
-        let good = Desk::new(spec, &input, shared);
+        let good = Desk::new(spec, &input, shared.clone());
         let (report, calls) = good.begin(u64::MAX);
         assert_eq!(report.status, Status::Succeeded, "{:?}", report.error);
         let wanted = good.tree();
         let moments = 16.min(calls);
         for_each_number(moments, |moment| {
             let until = moment * calls / moments;
-            let desk = Desk::new(spec, &input, shared);
+            let desk = Desk::new(spec, &input, shared.clone());
             let what = |then: &str| format!("{spec}: dead at call {until} of {calls}, {then}");
             desk.begin(until);
             desk.forget_the_death();

@@ -21,8 +21,8 @@ use super::resume::die_at_any_call;
 use super::support::{Place, Tree, for_each_number, least_memory};
 use super::watched::{Watch, Watched};
 
-const DURABLE: SharedOutputs = SharedOutputs { sync: true };
-const LAZY: SharedOutputs = SharedOutputs { sync: false };
+const DURABLE: SharedOutputs = SharedOutputs::seen_by_all(true);
+const LAZY: SharedOutputs = SharedOutputs::seen_by_all(false);
 
 /// A small job, of which every call is tried.
 fn terasort(more: &Value) -> Value {

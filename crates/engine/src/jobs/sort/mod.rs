@@ -128,6 +128,7 @@ impl Described for SortSpec {
             "runner",
             "on",
             "nodes",
+            "collect",
             "spill_dir",
             "compress_runs",
             "store_option",

@@ -76,6 +76,7 @@ impl Described for TerasortSpec {
             "runner",
             "on",
             "nodes",
+            "collect",
             "spill_dir",
             "compress_runs",
             "split_size",

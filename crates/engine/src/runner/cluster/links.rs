@@ -105,7 +105,7 @@ pub(super) struct Links {
     pub(super) choice: Choice,
     /// Where all agents are, and were.
     pub(super) places: BTreeMap<u32, AgentPlace>,
-    token: String,
+    pub(super) token: String,
     wire: Arc<Wire>,
     way: Way,
     tell: Told<(u32, Heard)>,

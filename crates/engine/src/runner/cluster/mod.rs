@@ -15,6 +15,7 @@
 pub mod agent;
 mod changes;
 mod choice;
+mod collector;
 mod desk;
 mod found;
 mod joining;
@@ -218,6 +219,15 @@ impl Runner for ClusterRunner {
                 Error::new(Kind::BadOption, "run the job on the cluster", message)
                     .of_option("on")
                     .advise("name files in a place that all nodes see, or leave out --on ray"),
+            );
+        }
+        let outputs = context.job.shared_outputs.as_ref();
+        if self.cluster.authorities.is_some() && outputs.is_some_and(|outputs| outputs.collects) {
+            let message = "this cluster uses TLS, and outputs are collected without it";
+            return Err(
+                Error::new(Kind::BadOption, "run the job on the cluster", message)
+                    .of_option("collect")
+                    .advise("name an output in a place that all nodes see"),
             );
         }
         let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);

@@ -19,6 +19,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::changes::Changes;
+use super::collector::Takes;
 use super::link::Heard;
 use super::links::{Agent, Links};
 use super::made::{Made, Noted};
@@ -65,6 +66,8 @@ pub(super) struct OnCluster<'a> {
     pub(super) context: &'a TaskContext,
     /// A name of a file of the output, which nodes are to see.
     pub(super) output: Option<Location>,
+    /// Where files of the output come to, if they are collected.
+    takes: Option<Takes>,
     /// The memory of each worker.
     pub(super) worker_bytes: u64,
     /// Whether the agents that there were at first have begun.
@@ -97,7 +100,9 @@ impl<'a> OnCluster<'a> {
         let workers = workers.max(planned); // a job that is resumed may have fewer than it was planned for
         let budget = &context.node.budget;
         let free_bytes = budget.limit_bytes().saturating_sub(budget.used_bytes());
+        let takes = Takes::of(&context.node.store, hooks.output.as_ref(), links)?;
         let mut cluster = OnCluster {
+            takes,
             links,
             changes,
             context,
@@ -145,6 +150,7 @@ impl<'a> OnCluster<'a> {
     /// The order to begin with the part that runs.
     pub(super) fn begin_order(&self, workers: usize, sign: Option<&Sign<'_>>) -> Result<Order> {
         let told = Told::of(self.context, self.worker_bytes * workers as u64)?;
+        let told = told.collected_by(self.takes.as_ref().map(|takes| takes.collector.clone()));
         let told = Bytes::from(wire::to_bytes(&told)?);
         let sign = sign.map(|sign| sign.upload.clone());
         Ok(Order::Begin { told, sign })

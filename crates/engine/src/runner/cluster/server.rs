@@ -52,6 +52,28 @@ pub(super) fn serve(
     token: &str,
     desk: Arc<Desk>,
 ) -> Result<Runtime> {
+    let app = Router::new()
+        .route("/orders", post(orders))
+        .route("/events", get(events))
+        .route("/runs/{folder}/{name}", get(run))
+        .layer(DefaultBodyLimit::max(ORDERS_BYTES_MAX))
+        .with_state(Arc::new(Served {
+            desk,
+            reads: Semaphore::new(READS_AT_ONCE),
+        }));
+    serve_app(listener, tls, token, app)
+}
+
+/// Begins to serve what has the job's token.
+///
+/// # Errors
+/// As of `serve`.
+pub(super) fn serve_app(
+    listener: TcpListener,
+    tls: Option<&TlsFiles>,
+    token: &str,
+    app: Router,
+) -> Result<Runtime> {
     let tls = tls.map(TlsFiles::config).transpose()?;
     let failed = |error: std::io::Error| Error::new(Kind::Io, "serve runs", error.to_string());
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -75,16 +97,7 @@ pub(super) fn serve(
                 .into_response()
         }
     };
-    let app = Router::new()
-        .route("/orders", post(orders))
-        .route("/events", get(events))
-        .route("/runs/{folder}/{name}", get(run))
-        .layer(DefaultBodyLimit::max(ORDERS_BYTES_MAX))
-        .layer(middleware::from_fn(guarded))
-        .with_state(Arc::new(Served {
-            desk,
-            reads: Semaphore::new(READS_AT_ONCE),
-        }));
+    let app = app.layer(middleware::from_fn(guarded));
     listener.set_nonblocking(true).map_err(failed)?;
     let _inside = runtime.enter();
     let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;

@@ -32,6 +32,9 @@ const FOLDERS: usize = 64;
 const ADVICE: &str =
     "name a folder that all nodes share under the same path, or a place in s3:// or hdfs://";
 
+const COLLECT: &str = "name a folder that all nodes share under the same path, or a place in s3:// or hdfs://; or add \
+                       --collect: the output comes to the machine where the job was started";
+
 /// A file beside the output, while nodes are asked whether they see it.
 pub(super) struct Sign<'s> {
     place: &'s dyn Publisher,
@@ -39,8 +42,15 @@ pub(super) struct Sign<'s> {
 }
 
 impl<'s> Sign<'s> {
-    /// Makes the sign for a file of the output, where that is at a path: all machines have the same stores.
+    /// Makes the sign for a file of the output, where that is at a path: all machines have the same stores. Nodes need not
+    /// see what is collected.
     pub(super) fn of(stores: &'s Stores, file: Option<&Location>) -> Result<Option<Self>> {
+        if stores
+            .shared_outputs()
+            .is_some_and(|outputs| outputs.collects)
+        {
+            return Ok(None);
+        }
         let Some(file) = file.filter(|file| file.local().is_some()) else {
             return Ok(None);
         };
@@ -82,7 +92,7 @@ pub(super) fn check_sight(context: &TaskContext, sign: Option<&Upload>, here: &H
                 None => "a node does not see it, though it is there where the job was started",
                 Some(_) => "a node sees another file under its name",
             };
-            return Err(unseen("read the input", message, &file.path));
+            return Err(unseen("read the input", message, &file.path, ADVICE));
         }
         if folders.len() == FOLDERS {
             break;
@@ -104,15 +114,15 @@ fn check_output(stores: &Stores, sign: &Upload) -> Result<()> {
             let folder = sign.path.parent().unwrap_or_default();
             let message =
                 "a node does not see the folder that was made for it where the job was started";
-            return Err(unseen("write the output", message, &folder));
+            return Err(unseen("write the output", message, &folder, COLLECT));
         }
         sleep(WAIT);
     }
 }
 
-fn unseen(operation: &'static str, message: &str, path: &Location) -> Error {
+fn unseen(operation: &'static str, message: &str, path: &Location, advice: &'static str) -> Error {
     Error::new(Kind::NotFound, operation, message)
         .with_path(path.as_typed())
-        .advise(ADVICE)
+        .advise(advice)
         .final_error()
 }

@@ -1,0 +1,239 @@
+//! The driver's side of an output that is collected: agents send its files here, and they lie beside the output as those in a
+//! shared directory do (`storage/shared.rs`). The agents' side is `storage/collected.rs`.
+//!
+//! Files are taken while tasks run, below the folder of the output alone, from who has the token. A file that is not finished when
+//! that is over is removed.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, TcpListener, UdpSocket};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{post, put};
+use tokio::runtime::Runtime;
+
+use super::links::Links;
+use super::server::serve_app;
+use crate::error::{Error, Kind, Result};
+use crate::storage::collected::{CRC_HEADER, Collector, NewFile, PIECE_BYTES};
+use crate::storage::location::Location;
+use crate::storage::objects::Upload;
+use crate::storage::stores::Stores;
+use crate::storage::{Caching, WriteFile};
+
+/// Takes files, as long as it is there.
+pub(super) struct Takes {
+    /// How agents reach it.
+    pub(super) collector: Collector,
+    runtime: Option<Runtime>,
+}
+
+impl Takes {
+    /// Begins to take files, if the job collects its output.
+    ///
+    /// # Errors
+    /// The system gives no port, or no threads.
+    pub(super) fn of(
+        stores: &Arc<Stores>,
+        output: Option<&Location>,
+        links: &Links,
+    ) -> Result<Option<Self>> {
+        let collects = stores.shared_outputs().is_some_and(|one| one.collects);
+        let folder = output.and_then(|file| Some(file.parent()?.local()?.to_path_buf()));
+        let (true, Some(folder)) = (collects, folder) else {
+            return Ok(None);
+        };
+        let failed = |error: std::io::Error| {
+            Error::new(Kind::Io, "take the output of the agents", error.to_string())
+        };
+        let addresses = links.living().map(|agent| agent.link.address());
+        let listener = TcpListener::bind((seen_from(addresses), 0)).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?.to_string();
+        let token = links.token.clone();
+        let files = Arc::new(Files {
+            stores: Arc::clone(stores),
+            folder,
+            taken: Mutex::default(),
+        });
+        let app = Router::new()
+            .route("/files", post(begin))
+            .route("/files/{id}", post(finish).delete(remove))
+            .route("/files/{id}/{offset}", put(write))
+            .layer(DefaultBodyLimit::max(2 * PIECE_BYTES))
+            .with_state(files);
+        let runtime = serve_app(listener, None, &token, app)?;
+        Ok(Some(Takes {
+            collector: Collector { address, token },
+            runtime: Some(runtime),
+        }))
+    }
+}
+
+impl Drop for Takes {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// The address of this machine that agents at these addresses see: best one that is seen from another machine.
+fn seen_from<'a>(agents: impl Iterator<Item = &'a str>) -> IpAddr {
+    let mut found = None;
+    for agent in agents {
+        let Ok(here) = way_to(agent) else {
+            continue;
+        };
+        let host = agent.rsplit_once(':').map_or(agent, |(host, _)| host);
+        if here.to_string() != host {
+            return here;
+        }
+        found = found.or(Some(here));
+    }
+    found.unwrap_or(IpAddr::from([127, 0, 0, 1]))
+}
+
+/// The address of this machine on the way to another one: nothing is sent.
+fn way_to(address: &str) -> std::io::Result<IpAddr> {
+    let any = if address.starts_with('[') {
+        "[::]:0"
+    } else {
+        "0.0.0.0:0"
+    };
+    let socket = UdpSocket::bind(any)?;
+    socket.connect(address)?;
+    Ok(socket.local_addr()?.ip())
+}
+
+/// Files that are taken.
+struct Files {
+    stores: Arc<Stores>,
+    folder: PathBuf,
+    taken: Mutex<Taken>,
+}
+
+#[derive(Default)]
+struct Taken {
+    begun: u64,
+    files: BTreeMap<u64, Arc<Mutex<File>>>,
+}
+
+/// A file under way, or what it has become.
+struct File {
+    file: Option<Box<dyn WriteFile>>,
+    bytes: u64,
+    upload: Option<Upload>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Files {
+    fn begin(&self, body: &[u8]) -> Result<u64> {
+        let new: NewFile =
+            serde_json::from_slice(body).map_err(|error| wrong(&error.to_string()))?;
+        let path = new
+            .path
+            .local()
+            .filter(|path| path.starts_with(&self.folder));
+        if path.is_none() {
+            return Err(wrong("it is not of the output"));
+        }
+        let file = self.stores.create(&new.path, new.bytes, Caching::Cached)?;
+        let mut taken = locked(&self.taken);
+        taken.begun += 1;
+        let id = taken.begun;
+        let begun = File {
+            file: Some(file),
+            bytes: 0,
+            upload: None,
+        };
+        taken.files.insert(id, Arc::new(Mutex::new(begun)));
+        Ok(id)
+    }
+
+    fn of(&self, id: u64) -> Result<Arc<Mutex<File>>> {
+        let found = locked(&self.taken).files.get(&id).cloned();
+        found.ok_or_else(|| wrong("there is no such file"))
+    }
+
+    fn write(&self, (id, offset): (u64, u64), body: &[u8], crc: Option<u32>) -> Result<()> {
+        let file = self.of(id)?;
+        let mut file = locked(&file);
+        if crc != Some(crc32fast::hash(body)) {
+            return Err(wrong("its bytes were changed on their way").retryable_error());
+        }
+        let end = offset + body.len() as u64;
+        if end <= file.bytes {
+            return Ok(()); // it has come before, and the answer was lost
+        }
+        let open = file.file.as_ref().ok_or_else(|| wrong("it is closed"))?;
+        open.write_at(body, offset)?;
+        file.bytes = end;
+        Ok(())
+    }
+
+    fn finish(&self, id: u64) -> Result<Upload> {
+        let file = self.of(id)?;
+        let mut file = locked(&file);
+        if let Some(open) = file.file.take() {
+            file.upload = open.finish()?;
+        }
+        file.upload.clone().ok_or_else(|| wrong("it is closed"))
+    }
+}
+
+fn wrong(message: &str) -> Error {
+    Error::new(Kind::Io, "take the output of an agent", message)
+}
+
+/// Does what waits for a disk on a thread that may; an error goes back as it is.
+async fn apart<T: serde::Serialize + Send + 'static>(
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Response {
+    let failed = StatusCode::INTERNAL_SERVER_ERROR;
+    let said = tokio::task::spawn_blocking(work).await;
+    let done = said.unwrap_or_else(|_| Err(wrong("the thread that took it has ended")));
+    let (status, body) = match &done {
+        Ok(done) => (StatusCode::OK, serde_json::to_vec(done)),
+        Err(error) => (failed, serde_json::to_vec(error)),
+    };
+    body.map_or_else(
+        |_| failed.into_response(),
+        |body| (status, body).into_response(),
+    )
+}
+
+async fn begin(State(files): State<Arc<Files>>, body: Bytes) -> Response {
+    apart(move || files.begin(&body)).await
+}
+
+async fn write(
+    State(files): State<Arc<Files>>,
+    Path(place): Path<(u64, u64)>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let crc = headers.get(CRC_HEADER).and_then(|crc| crc.to_str().ok());
+    let crc = crc.and_then(|crc| crc.parse().ok());
+    apart(move || files.write(place, &body, crc)).await
+}
+
+async fn finish(State(files): State<Arc<Files>>, Path(id): Path<u64>) -> Response {
+    apart(move || files.finish(id)).await
+}
+
+async fn remove(State(files): State<Arc<Files>>, Path(id): Path<u64>) -> Response {
+    apart(move || {
+        let gone = locked(&files.taken).files.remove(&id);
+        drop(gone);
+        Ok(())
+    })
+    .await
+}
