@@ -54,8 +54,13 @@ def _read(path: Path) -> None:
 
 
 def _forget(path: Path) -> None:
+    if not hasattr(os, "posix_fadvise"):
+        raise BenchError(
+            "cannot make the input cold: this system has no posix_fadvise."
+            " What to do: leave out --cache cold."
+        )
     with path.open("rb") as file:
-        os.fdatasync(file.fileno())  # pages that are not written yet cannot be forgotten
+        os.fsync(file.fileno())  # pages that are not written yet cannot be forgotten
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 

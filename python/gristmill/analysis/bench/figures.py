@@ -75,9 +75,11 @@ class Figures:
 def figures_of(found: Results, prices: Prices | None = None) -> list[Figures]:
     """Return the figures of all runs that count, in the order of their first run."""
     groups: dict[tuple[str, str], list[Measured]] = {}
-    for run in found.counted():
-        groups.setdefault((label(run.config), run.step), []).append(run)
-    return [_figures(runs, prices) for runs in groups.values()]
+    for run in found.runs:  # warm-up, too: it shows the order in which configurations were given
+        group = groups.setdefault((label(run.config), run.step), [])
+        if not run.warm_up:
+            group.append(run)
+    return [_figures(runs, prices) for runs in groups.values() if runs]
 
 
 def to_json(found: Results, figures: Iterable[Figures]) -> dict[str, Any]:
@@ -117,7 +119,7 @@ def _figures(runs: Sequence[Measured], prices: Prices | None) -> Figures:
         size_bytes=first.size_bytes,
         seconds=summary([run.wall_s for run in runs]),
         values=values,
-        phases=_phases(runs) if runs else [],
+        phases=_phases(runs),
         runs=list(runs),
     )
 

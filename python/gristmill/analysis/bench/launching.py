@@ -13,6 +13,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gristmill.terminal import signals
+
 __all__ = ["Ended", "launch"]
 
 _KIB = 1024
@@ -44,17 +46,20 @@ def launch(command: Sequence[str]) -> Ended:
         (3, 'done\n', True)
     """
     with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
-        own, began = time.process_time(), time.perf_counter()
-        process = subprocess.Popen(
-            list(command), stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr
-        )
-        try:
-            _, status, used = os.wait4(process.pid, 0)
-        except BaseException:
-            process.terminate()
-            process.wait()
-            raise
-        wall_s, own_cpu_s = time.perf_counter() - began, time.process_time() - own
+        with signals.deferred() as pending:  # a process that was begun is always waited for
+            own, began = time.thread_time(), time.perf_counter()
+            process = subprocess.Popen(
+                list(command), stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr
+            )
+            try:
+                pending.raising = True
+                pending.check()
+                _, status, used = os.wait4(process.pid, 0)
+            except BaseException:
+                process.terminate()
+                process.wait()
+                raise
+            wall_s, own_cpu_s = time.perf_counter() - began, time.thread_time() - own
         process.returncode = os.waitstatus_to_exitcode(status)
         texts: list[str] = []
         for file in (stdout, stderr):

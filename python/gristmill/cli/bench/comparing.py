@@ -45,9 +45,10 @@ def _run(first: str, second: str, tolerance: float, *, as_json: bool) -> int:
                 pair.verdict,
             ]
         )
-    if not any(row[1] for row in rows[1:]):
+    configs = any(row[1] for row in rows[1:])
+    if not configs:
         rows = [[row[0], *row[2:]] for row in rows]
-    console.say(*aligned(rows))
+    console.say(*aligned(rows, texts=2 if configs else 1))
     how = "paired by rounds" if found[0].ratio.paired else "not paired"
     console.say("", f"Ratios are second / first, {how}; all intervals hold together with 95 %.")
     console.say(*(f"{note}." for note in notes))

@@ -30,11 +30,11 @@ def figure_lines(figures: Sequence[Figures]) -> list[str]:
             value = one.values.get(name)
             cells.append("" if value is None else three_digits(value.mean))
         rows.append(cells)
-    return aligned(rows)
+    return aligned(rows, texts=2 if configs else 1)
 
 
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows as lines, their columns under each other: the first one left, others right.
+def aligned(rows: Sequence[Sequence[str]], texts: int = 1) -> list[str]:
+    """Return rows as lines, their columns under each other: texts begin at the left, they first.
 
     Example:
         >>> aligned([["a", "n"], ["bcd", "10"]])
@@ -43,7 +43,7 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(
-            cell.rjust(width) if place else cell.ljust(width)
+            cell.ljust(width) if place < texts else cell.rjust(width)
             for place, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in rows
