@@ -63,11 +63,15 @@ def test_io(tmp_path: Path) -> None:
     data = tmp_path / "data"
     said = bench("io", "--rows", "10k", "--size", "100k,300k", "--dir", data, cwd=tmp_path)
     sizes = ("100000", "300000")
-    names = ("write-durable", "write-lazy", "read")
+    names = ("write-durable", "write-lazy", "read", "grep")
     assert steps(said) == [(step, {"size": size}) for size in sizes for step in names]
     found = read_results(tmp_path / "bench-io")
-    assert [run.report["parts"] for run in found.runs] == [10] * 3 + [3] * 3
-    assert [run.report["records"] for run in found.runs] == [10_000] * 3 + [9000] * 3
+    assert [run.report["parts"] for run in found.runs] == [10] * 4 + [3] * 4
+    assert [run.report["records"] for run in found.runs] == ([10_000] * 3 + [0] + [9000] * 3 + [0])
+    assert [run.report["input_bytes"] for run in found.runs if run.step == "grep"] == [
+        1_000_000,
+        900_000,
+    ]
     assert [run.report["durable"] for run in found.runs[:3]] == [True, False, None]
     assert left(data) == []
 

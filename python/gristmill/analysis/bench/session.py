@@ -36,6 +36,9 @@ __all__ = ["Session"]
 Told = Callable[[str], None]
 """Is told in a line what has been done."""
 
+_NOTHING_FOUND = 1
+"""Exit code of `grep`."""
+
 _NOT_KEPT = ("history", "report", "notices")
 """Of a job's report: names of files, and what is long."""
 
@@ -193,10 +196,10 @@ def _remove(path: str) -> None:
 
 
 def _report_of(step: Step, ended: Ended) -> dict[str, Any]:
-    if ended.status == 0:
+    if ended.status == 0 or (step.searches and ended.status == _NOTHING_FOUND):
         try:
-            return dict(from_json(ended.stdout))
-        except ValueError:
+            return _searched(ended) if step.searches else dict(from_json(ended.stdout))
+        except (ValueError, KeyError, IndexError):
             pass
     how = f"exit code {ended.status}" if ended.status >= 0 else f"signal {-ended.status}"
     said = ended.stderr.strip().splitlines()[-1:] or ["it wrote nothing to stderr."]
@@ -205,6 +208,12 @@ def _report_of(step: Step, ended: Ended) -> dict[str, Any]:
         f"cannot measure {step.name}: `gristmill {' '.join(step.words)}` ended with {how}:"
         f" {said[0]}{advice}"
     )
+
+
+def _searched(ended: Ended) -> dict[str, Any]:
+    """The summary of `grep` as the report of a job has it."""
+    said = from_json(ended.stderr.splitlines()[-1])
+    return {"input_bytes": said["bytes"], "parts": said["files"], "records": said["lines"]}
 
 
 def _others(before: dict[str, float], after: dict[str, float], ended: Ended) -> dict[str, float]:

@@ -1,10 +1,12 @@
 """`io`: how fast a place takes files of a size, and gives them back.
 
     teragen, durable and lazily ──▶ files of that size        (the write test)
-    records in order, prepared  ──▶ teravalidate              (the read test: it checks them, too)
+    grep for what is not there  ──▶ the same files            (the read test)
+    records in order, prepared  ──▶ teravalidate              (another, which checks what it reads)
 
 There are as many files as have all rows (256 MB), but no more than a thousand, and at least one.
-Files that are read come from a sort, so each is only about as long as asked for.
+Files that `teravalidate` reads come from a sort, so each is only about as long as asked for. `grep`
+takes no options of stores: where they are given, its test is left out.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,6 +19,7 @@ __all__ = ["SIZES", "SUITE"]
 SIZES = (4_000, 1_000_000, 64_000_000)
 """Of files, if none was asked for."""
 
+_NOT_THERE = "no such words"
 _MOST_FILES = 1000
 _RECORD_BYTES = 100
 
@@ -53,11 +56,24 @@ def _steps(asked: Asked, config: Config, folder: str) -> Sequence[Step]:
         return (*words, "--files", files, rows, written)
 
     read = (*command_line("teravalidate", asked, config), ordered)
-    return (
+    steps = [
         Step(name="write-durable", words=write("off"), makes=written),
         Step(name="write-lazy", words=write("on"), makes=written),
         Step(name="read", words=read, reads=(ordered,)),
-    )
+    ]
+    if not asked.store_options:
+        made = f"{folder}/made-{config['size']}"
+        steps.append(
+            Step(name="grep", words=_grep(asked, config, made), reads=(made,), searches=True)
+        )
+    return steps
+
+
+def _grep(asked: Asked, config: Config, folder: str) -> tuple[str, ...]:
+    """Its command line; the table of jobs does not have it."""
+    workers = {**asked.options, **config}.get("workers")
+    more = () if workers is None else ("--workers", workers)
+    return ("grep", *more, "--text", "--count", "--no-filename", "-F", _NOT_THERE, folder)
 
 
 SUITE = Suite(

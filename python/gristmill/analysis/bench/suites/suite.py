@@ -29,6 +29,8 @@ class Step:
     """Its inputs, which are brought into the page cache, or out of it, before it runs."""
     makes: str = ""
     """Its output, which is removed before it runs, and at the end."""
+    searches: bool = False
+    """Whether it is `grep`: its summary is on stderr, its exit code 1 where it found nothing."""
     call: Callable[[], None] | None = None
     """What is called instead, of a step that prepares and is no job."""
 
