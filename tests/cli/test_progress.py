@@ -88,3 +88,15 @@ def test_no_lines_in_a_log_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
     with progress.progress_bar(quiet=False, first_s=0) as bar:
         bar.show("map", 1, 2)
     assert stream.getvalue() == ""
+
+
+def test_progress_is_sent_to_a_user_on_another_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_sent_to", None)
+    stream = io.StringIO()
+    progress.send_to(stream)
+    with progress.progress_bar(quiet=False) as bar:
+        bar.show("map", 10, 100, (2, 4))
+        bar.show("map", 10, 100, (2, 4))  # no news
+    with progress.progress_bar(quiet=True) as bar:
+        bar.show("map", 90, 100, (2, 4))
+    assert stream.getvalue() == 'at ["map", 10, 100, 2, 4]\n'

@@ -11,12 +11,13 @@ import click
 from gristmill import __version__
 from gristmill.cli.failures import DONE, Refused
 from gristmill.cli.groups import CommandGroup
-from gristmill.cluster.submission.address import submitted
 from gristmill.names import to_json
 from gristmill.terminal import console
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+    from gristmill.cluster.submission.address import Submitted
 
 __all__ = ["Program", "run", "the_program"]
 
@@ -98,7 +99,7 @@ def run(arguments: Sequence[str]) -> int:
     Not `Program.main`, which has its own ideas of how a program ends.
     """
     program = the_program()
-    there = submitted(arguments, os.environ)
+    there = _submitted(arguments)
     if there is not None:
         from gristmill.cli.submitted import run_there
 
@@ -106,6 +107,15 @@ def run(arguments: Sequence[str]) -> int:
     with program.make_context("gristmill", list(arguments)) as context:
         code = program.invoke(context)
     return code if isinstance(code, int) else DONE
+
+
+def _submitted(arguments: Sequence[str]) -> "Submitted | None":
+    """Where the command line goes, if it names the dashboard of a cluster: few do."""
+    if not any(word.startswith(("--on", "-on")) for word in arguments):
+        return None
+    from gristmill.cluster.submission.address import submitted
+
+    return submitted(arguments, os.environ)
 
 
 def the_program() -> Program:
