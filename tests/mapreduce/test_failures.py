@@ -315,7 +315,7 @@ def test_a_damaged_input(tmp_path: Path) -> None:
     assert text.count(f"(file {tmp_path}/a.gz, compressed offset ") == 1
     assert text.count("file ") - text.count("the file ") == 1, "it is named once"
     assert text.endswith(
-        "What to do: copy the file again from where it came from, or compress it anew."
+        "What to do: copy the file again from its source, or compress it again."
     )
 
 

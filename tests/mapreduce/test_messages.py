@@ -168,7 +168,7 @@ job = made(gm.text("in.txt"), map=ones)
         ("job.py --job two", "for a and b. What to do: give --set a=VALUE --set b=VALUE."),
         ("job.py --job two --set a=1", "needs a value for b. What to do: give --set b=VALUE."),
         ("job.py --job reads", "needs a value for input. What to do: give --input PATH."),
-        ("job.py --job needs --set k=1", "has no such settings. What to do: it has n, m."),
+        ("job.py --job needs --set k=1", "has no such settings. What to do: set one of n, m."),
         ("job.py --set n=1", "defines a job, not a function"),
         ("unknown.py", "(line 3 of"),
         ("unknown.py", "there is no text encoding 'utf-9'. What to do: give for example 'utf"),

@@ -75,7 +75,7 @@ def test_help_is_hadoops_and_ours(streaming: Run) -> None:
 def test_a_wrong_command_line_is_exit_code_2(streaming: Run, job: list[str]) -> None:
     done = streaming(*job, "-libjars", "x.jar")
     assert done.returncode == 2
-    assert "-libjars cannot be honoured" in done.stderr
+    assert "-libjars is not supported" in done.stderr
 
 
 def test_a_job_in_the_background_ends_by_itself(

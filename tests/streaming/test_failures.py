@@ -101,7 +101,7 @@ def test_a_program_that_is_not_there(home: Path, streaming: Run) -> None:
     assert "-file path/to/mapper.py" in done.stderr
     done = streaming(*words(home, "-mapper", str(home)), cwd=home)
     assert done.returncode == 1
-    assert f"it is a directory, and no program (file {home})" in done.stderr
+    assert f"it is a directory, not a program (file {home})" in done.stderr
     (home / "plain").write_text("#!/bin/sh\ncat\n")
     done = streaming(*words(home, "-mapper", str(home / "plain")), cwd=home)
     assert done.returncode == 1

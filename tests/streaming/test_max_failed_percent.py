@@ -61,7 +61,7 @@ def test_so_many_maps_may_fail(home: Path, streaming: Run) -> None:
     assert (report["counters"]["NUM_FAILED_MAPS"], report["status"]) == (2, "succeeded")
     assert report["counters"]["MAP_INPUT_RECORDS"] == 800
     (warning,) = report["warnings"]
-    assert "2 of 10 map tasks failed, and what they would have given is missing" in warning
+    assert "2 of 10 map tasks failed, and their results are missing" in warning
     assert re.search(r"split \d, \d\.", warning)
     assert "a bad line" in warning
     assert warning in done.stderr

@@ -252,7 +252,7 @@ def test_compression_of_runs(codec: str | None, ours: str, *, said: bool) -> Non
         assert not meant("-D", f"{compress}=false", *words).compress_runs
         own = meant("-D", f"{compress}=true", *words, "--compress-runs", "none")
         assert (own.compress_runs, own.remarks) == ("none", [])
-    with pytest.raises(WrongCommandError, match=r"LzoCodec is not known here; known are"):
+    with pytest.raises(WrongCommandError, match=r"LzoCodec is not supported; supported are"):
         meant("-D", "mapred.compress.map.output=true", "-D", f"{name}=com.x.LzoCodec")
 
 

@@ -80,7 +80,7 @@ def _made(
     any_name = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
     unknown = [name for name in given if name not in parameters and not any_name]
     if unknown:
-        known = f"it has {', '.join(parameters)}" if parameters else "it has none"
+        known = f"set one of {', '.join(parameters)}" if parameters else "leave --set out"
         raise ValueError(
             f"cannot set {', '.join(unknown)}: the function {make.__name__} of {path} has no such"
             f" settings. What to do: {known}."

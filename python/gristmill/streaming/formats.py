@@ -80,7 +80,7 @@ class Formats(Settings):
             name = "StreamInputFormat"  # so Hadoop: a reader overrides these two
         if name not in classes.INPUT_FORMATS:
             known = ", ".join(classes.INPUT_FORMATS)
-            raise WrongCommandError(f"-inputformat {given} is not known here; known are {known}")
+            raise WrongCommandError(f"-inputformat {given} is not supported; supported are {known}")
         least = _SEQUENCE_SPLIT_BYTES if name.startswith("SequenceFile") else 1
         request: dict[str, Any] = {
             "format": self.file_format(name, reader_class),
@@ -139,11 +139,11 @@ class Formats(Settings):
         """Return how the engine reads what is between two marks."""
         if classes.short_name(reader) not in ("StreamXmlRecord", "StreamXmlRecordReader"):
             raise WrongCommandError(
-                f"-inputreader {reader} is not known here; StreamXmlRecord,begin=MARK,end=MARK is"
+                f"-inputreader {reader} is not supported; StreamXmlRecord,begin=MARK,end=MARK is"
             )
         if self.flag("stream.recordreader.slowmatch", default=False):
             raise WrongCommandError(
-                "slowmatch=true cannot be honoured: marks are text here, not patterns"
+                "slowmatch=true is not supported: marks are text here, not patterns"
             )
         marks = {name: self.get(f"stream.recordreader.{name}") for name in ("begin", "end")}
         for name, mark in marks.items():
@@ -162,7 +162,7 @@ class Formats(Settings):
         if ours is None:
             known = ", ".join(classes.RUN_CODECS)
             raise WrongCommandError(
-                f"{self.written(name)}={given} is not known here; known are {known}"
+                f"{self.written(name)}={given} is not supported; supported are {known}"
             )
         if classes.CODECS[codec] == ours:
             return ours, ""
@@ -179,7 +179,9 @@ class Formats(Settings):
         name = classes.short_name(given)
         if name not in classes.OUTPUT_FORMATS:
             known = ", ".join(classes.OUTPUT_FORMATS)
-            raise WrongCommandError(f"-outputformat {given} is not known here; known are {known}")
+            raise WrongCommandError(
+                f"-outputformat {given} is not supported; supported are {known}"
+            )
         codec, kind = (
             None,
             self.text("mapreduce.output.fileoutputformat.compress.type", "RECORD").upper(),
@@ -192,8 +194,8 @@ class Formats(Settings):
             if codec is None:
                 raise WrongCommandError(
                     f"{self.written('mapreduce.output.fileoutputformat.compress.codec')}"
-                    f"={codec_class} is not known"
-                    f" here; known are {', '.join(classes.CODECS)}"
+                    f"={codec_class} is not supported;"
+                    f" supported are {', '.join(classes.CODECS)}"
                 )
             if kind not in ("NONE", "RECORD", "BLOCK"):
                 raise WrongCommandError(f"a compression type is NONE, RECORD or BLOCK, not {kind}")

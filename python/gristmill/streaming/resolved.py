@@ -146,23 +146,23 @@ class _Resolver(Formats, FailurePolicy):
         arguments = self.arguments
         if arguments.has("libjars"):
             raise WrongCommandError(
-                "-libjars cannot be honoured: there is no Java here to run classes of jars"
+                "-libjars is not supported: there is no Java here to run classes of jars"
             )
         jobtracker = arguments.first("jt")
         if jobtracker not in (None, "local"):
             raise WrongCommandError(
-                f"-jt {jobtracker} cannot be honoured: jobs run here, which is `local`"
+                f"-jt {jobtracker} is not supported: jobs run here, which is `local`"
             )
         system = self.get("fs.defaultFS")
         if system is not None and system not in ("local", "file:///", "file:"):
             raise WrongCommandError(
-                f"-fs {system} cannot be honoured: paths without a scheme are files of this "
+                f"-fs {system} is not supported: paths without a scheme are files of this "
                 "machine; name hdfs://HOST:PORT/PATH in -input and -output"
             )
         for name in _REFUSED:
             if self.get(name) is not None:
                 raise WrongCommandError(
-                    f"{self.written(name)} cannot be honoured: {_KNOWN[name].what}"
+                    f"{self.written(name)} is not supported: {_KNOWN[name].what}"
                 )
 
     def partitions(self) -> int:
@@ -227,7 +227,7 @@ class _Resolver(Formats, FailurePolicy):
         name = self.text(f"stream.{stream}", "text").lower()
         if name not in _PROTOCOLS:
             raise WrongCommandError(
-                f"-io {name} is not known here; known are {', '.join(_PROTOCOLS)}"
+                f"-io {name} is not supported; supported are {', '.join(_PROTOCOLS)}"
             )
         return name
 
@@ -261,7 +261,7 @@ class _Resolver(Formats, FailurePolicy):
             case _:
                 known = ", ".join(classes.STEPS)
                 raise WrongCommandError(
-                    f"{option} {command} cannot be honoured: it is a Java class; known are {known}"
+                    f"{option} {command} is not supported: it is a Java class; supported are {known}"
                 )
 
     def field_spec(self, side: str) -> str:
@@ -289,7 +289,7 @@ class _Resolver(Formats, FailurePolicy):
         self.comparator("mapreduce.job.output.group.comparator.class")  # known, or refused
         if by_fields and steps["map_streams"]["output"] not in ("text", "keyonlytext"):
             raise WrongCommandError(
-                "KeyFieldBasedComparator cannot be honoured with keys that are not text: see -io"
+                "KeyFieldBasedComparator is not supported with keys that are not text: see -io"
             )
         return {
             "comparator": options if by_fields else None,
@@ -303,7 +303,7 @@ class _Resolver(Formats, FailurePolicy):
             return False
         if classes.short_name(given) != "KeyFieldBasedComparator":
             raise WrongCommandError(
-                f"{self.written(name)}={given} cannot be honoured; KeyFieldBasedComparator is "
+                f"{self.written(name)}={given} is not supported; KeyFieldBasedComparator is "
                 f"known here"
             )
         return True
@@ -336,7 +336,7 @@ class _Resolver(Formats, FailurePolicy):
             case _:
                 known = ", ".join(classes.PARTITIONERS)
                 raise WrongCommandError(
-                    f"-partitioner {given} is not known here; known are {known}"
+                    f"-partitioner {given} is not supported; supported are {known}"
                 )
 
     # --- files, variables ---

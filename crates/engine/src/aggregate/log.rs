@@ -163,7 +163,7 @@ fn check_entry<'a>(aggregate: &Aggregate, bytes: &'a [u8]) -> Result<&'a [u8]> {
     check_value(value)?;
     match aggregate {
         Aggregate::Quantiles(_) => match split_unsigned(rest)? {
-            (0, _) => Err(bad_state("a value is there no times")),
+            (0, _) => Err(bad_state("a value has a count of zero")),
             (_, rest) => Ok(rest),
         },
         _ => Ok(rest),

@@ -379,7 +379,7 @@ fn add_counts(count: &mut u64, more: u64) -> Result<()> {
 fn merge_counts(count: &mut u64, other: &[u8]) -> Result<()> {
     let (more, rest) = split_unsigned(other)?;
     if !rest.is_empty() {
-        return Err(bad_state("there is something behind the count"));
+        return Err(bad_state("bytes follow the count"));
     }
     add_counts(count, more)
 }
@@ -395,7 +395,11 @@ fn split_unsigned(bytes: &[u8]) -> Result<(u64, &[u8])> {
             let digit = |number, byte: &u8| number << 8 | u64::from(*byte);
             digits.iter().fold(0, digit)
         }
-        _ => return Err(bad_state("a count or position is no integer from 0 on")),
+        _ => {
+            return Err(bad_state(
+                "a count or a position is not a whole number of 0 or more",
+            ));
+        }
     };
     Ok((number, rest))
 }
@@ -406,7 +410,7 @@ fn check_whole(value: &[u8]) -> Result<()> {
     if skip(value)? == value.len() {
         return Ok(());
     }
-    let message = "there is something behind the value's encoding";
+    let message = "bytes follow the encoded value";
     Err(Error::new(Kind::BadInput, "aggregate values", message))
 }
 

@@ -113,7 +113,7 @@ impl Sketch {
                     let (index, rank) = (three(*entry) >> 6, (entry[2] & 0x3f));
                     if !(1..=RANK_MAX).contains(&rank) || index >= REGISTERS || last >= Some(index)
                     {
-                        return Err(bad_state("a sketch has a register that cannot be"));
+                        return Err(bad_state("a register of a sketch is out of range"));
                     }
                     self.raise(index, rank);
                     last = Some(index);
@@ -126,7 +126,7 @@ impl Sketch {
                     for place in 0..4 {
                         let rank = (ranks >> (18 - 6 * place)) as u8 & 0x3f;
                         if rank > RANK_MAX {
-                            return Err(bad_state("a sketch has a register that cannot be"));
+                            return Err(bad_state("a register of a sketch is out of range"));
                         }
                         if rank > 0 {
                             self.raise(four * 4 + place, rank);
@@ -135,7 +135,7 @@ impl Sketch {
                 }
                 Ok(())
             }
-            _ => Err(bad_state("a sketch has no length of a sketch")),
+            _ => Err(bad_state("a sketch has the wrong length")),
         }
     }
 

@@ -140,14 +140,12 @@ impl Sum {
         if let [EXACT, flags, low, magnitude @ ..] = other {
             let low = usize::from(*low);
             if *flags > (FLOAT | NEGATIVE) || low + magnitude.len().div_ceil(4) > LIMBS_MAX {
-                return Err(bad_state(
-                    "a sum has unknown flags, or more digits than there are",
-                ));
+                return Err(bad_state("a sum has unknown flags or too many digits"));
             }
             let big = self.big();
             big.float |= flags & FLOAT != 0;
             if !big.float && low < UNIT_LIMB {
-                return Err(bad_state("a sum of integers has digits behind the point"));
+                return Err(bad_state("a sum of integers has digits after the point"));
             }
             big.exact
                 .add_magnitude(magnitude, low, flags & NEGATIVE != 0);
@@ -284,7 +282,7 @@ impl Mean {
     pub(super) fn merge(&mut self, other: &[u8]) -> Result<()> {
         let (count, sum) = split_unsigned(other)?;
         if count == 0 {
-            return Err(bad_state("a mean is one of no values"));
+            return Err(bad_state("a mean has no values"));
         }
         add_counts(&mut self.count, count)?;
         self.sum.merge(sum)

@@ -169,12 +169,9 @@ impl Decoder {
         } else {
             String::new()
         };
-        let message = format!(
-            "behind the end of the {codec} data comes something else that is no {codec} data: {behind}{begin}"
-        );
+        let message = format!("other bytes follow the end of the {codec} data: {behind}{begin}");
         let error = Error::new(Kind::BadInput, "decode the input", message).advise(format!(
-            "if the file was to end there, cut it to its first {from} bytes; else copy it again from where it \
-             came from"
+            "if the file should end there, cut it to its first {from} bytes; if not, copy it again from its source"
         ));
         Err(Failure::Whole(error))
     }
@@ -191,12 +188,12 @@ impl Decoder {
                 return error_of(error, path);
             }
             Failure::Trouble(Trouble::Truncated) => bad(
-                format!("it ends before its {codec} data do: it is cut short"),
-                "copy the whole file again from where it came from",
+                format!("its {codec} data are cut short"),
+                "copy the whole file again from its source",
             ),
             Failure::Trouble(Trouble::Damaged(why)) => bad(
                 format!("its {codec} data are damaged: {why}"),
-                "copy the file again from where it came from, or compress it anew",
+                "copy the file again from its source, or compress it again",
             ),
             Failure::Trouble(Trouble::Refused(why, advice)) => bad(why, advice),
         };

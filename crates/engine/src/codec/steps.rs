@@ -177,7 +177,7 @@ impl Steps for Xz {
 
 fn too_large(codec: &str) -> Trouble {
     let why = format!(
-        "its {codec} data want a window of more than {} MB",
+        "its {codec} data need a window of more than {} MB",
         1 << (WINDOW_LOG - 20)
     );
     Trouble::Refused(

@@ -51,9 +51,10 @@ pub(super) fn lock(store: &dyn LocalDisk, folder: &Path) -> Result<Box<dyn Lock>
         Error::new(
             Kind::Exists,
             "write the output",
-            "another job has this job's folder",
+            "another job uses this job's folder",
         )
         .with_path(folder)
+        .advise("wait for that job to end, then run again")
     })
 }
 

@@ -182,13 +182,11 @@ impl Driver {
 /// The error of a task that gives something else when it is done again, where the job cannot begin again, or did so too often.
 fn other_output(task: u32, rounds: u32) -> Error {
     let message = match rounds {
-        0 => {
-            "a task that was done again, since its output was lost, gave another output than before"
-                .to_owned()
-        }
+        0 => "a task was repeated because its output was lost, and it gave a different output"
+            .to_owned(),
         rounds => format!(
-            "a task that was done again, since its output was lost, gave another output than before, and what had read \
-             that was done again {rounds} times already"
+            "a task was repeated because its output was lost, and it gave a different output; the tasks that had read the \
+             first one have been repeated {rounds} times already"
         ),
     };
     Error::new(Kind::Proof, "repeat a task", message)

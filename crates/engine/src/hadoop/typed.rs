@@ -62,7 +62,7 @@ pub fn measure(data: &[u8]) -> Found {
 /// What follows the first value; `None` where it is cut off.
 fn skip(data: &[u8], depth: usize) -> Result<Option<&[u8]>, String> {
     if depth > DEPTH {
-        return Err(format!("more than {DEPTH} values lie in one another"));
+        return Err(format!("values are nested more than {DEPTH} deep"));
     }
     let Some((&code, rest)) = data.split_first() else {
         return Ok(None);
@@ -103,7 +103,7 @@ fn skip(data: &[u8], depth: usize) -> Result<Option<&[u8]>, String> {
                 }
             }
         }
-        _ => Err(format!("{code} is the code of no type")),
+        _ => Err(format!("{code} is not the code of a type")),
     }
 }
 

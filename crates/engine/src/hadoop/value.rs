@@ -255,7 +255,7 @@ pub fn unknown_class(operation: &'static str, name: &str) -> Error {
     Error::new(
         Kind::BadInput,
         operation,
-        format!("its values are of the class {name}, which is not known here"),
+        format!("its values are of the class {name}, which is not supported"),
     )
     .advise(format!("use one of {known}"))
 }

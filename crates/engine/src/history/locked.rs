@@ -72,7 +72,7 @@ fn wait_for_lock(file: &File, path: &Path) -> Result<()> {
             }
         }
     }
-    let message = "it is alive: its process, or one that resumed it, has its history";
+    let message = "it is alive: its process, or one that resumed it, holds its history";
     Err(Error::new(Kind::Exists, "resume the job", message)
         .with_path(path)
         .advise("wait for it; `gristmill jobs watch` shows how far it is"))

@@ -167,7 +167,7 @@ impl<'a, S: Shape> Sources<'a, S> {
                 return Ok(());
             }
             let message =
-                format!("a run's segment ends inside a record, {cut} bytes behind its start");
+                format!("a run's segment ends inside a record, {cut} bytes after its start");
             let end = self.segments[source].bytes.end;
             return Err(proof(message, run).with("data offset", end));
         }

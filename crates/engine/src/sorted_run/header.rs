@@ -96,7 +96,7 @@ impl RunHeader {
         .find(|compression| version_and_code(*compression) == (version, code))
         .ok_or_else(|| damaged("its header does not say how it is compressed"))?;
         if block_bytes as usize != BLOCK_BYTES || descending > 1 {
-            return Err(damaged("its header says what no header says"));
+            return Err(damaged("its header has values that no header has"));
         }
         let shape = shape_of(kind, record_bytes, key_bytes, descending == 1)?;
         let job_id = usize::try_from(job_id_bytes)

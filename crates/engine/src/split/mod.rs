@@ -240,7 +240,7 @@ pub fn check_length(stores: &Stores, path: &Location, bytes: u64) -> Result<()> 
     {
         return Ok(());
     }
-    let message = "it says that it is empty, and it is not, as files of the system are";
+    let message = "it says that it is empty, and it is not, like the files of /proc";
     Err(Error::new(Kind::BadInput, "read the input", message)
         .with_path(path.as_typed())
         .advise("copy its bytes to a file first"))

@@ -149,9 +149,7 @@ fn request(
     };
     if Location::from(path).authority().contains('@') {
         // Without the name: it has the password.
-        return Err(refuse(
-            "the name of a file has a user in it, which logs would show",
-        ));
+        return Err(refuse("the URL holds a user name, which logs would show"));
     }
     let uri = path.to_str().and_then(|text| text.split('#').next());
     let mut request = Request::builder()
@@ -178,7 +176,7 @@ fn found_in(operation: &'static str, path: &Path, headers: &HeaderMap) -> Result
     };
     let Some(version) = version_of(headers).map(str::to_owned) else {
         let message =
-            "the server sends no ETag and no Last-Modified, which tell whether the file changes";
+            "the server sends no ETag and no Last-Modified: a change of the file would not be seen";
         return refuse(message);
     };
     if header(headers, "accept-ranges") == Some("none") {

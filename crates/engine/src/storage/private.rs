@@ -35,14 +35,11 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
     let looked = fs::symlink_metadata(folder);
     let looked = looked.map_err(|error| Error::from_io("look at a folder", folder, &error))?;
     if !looked.is_dir() || !is_ours(&looked) {
-        return Err(refused(
-            folder,
-            "the folder is not one of the user's who asks",
-        ));
+        return Err(refused(folder, "the folder does not belong to this user"));
     }
     let (mut file, found) = open(path)?;
     if !found.is_file() || !is_ours(&found) {
-        return Err(refused(path, "the file is not one of the user's who asks"));
+        return Err(refused(path, "the file does not belong to this user"));
     }
     if found.mode() & 0o777 & !MODE != 0 {
         return Err(refused(path, "others may read the file, or write to it"));

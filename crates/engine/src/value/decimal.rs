@@ -76,7 +76,7 @@ impl Finite {
         let behind = (end as i64 + 1).saturating_sub(before);
         if before > 2 * PAIRS_MAX || behind > 2 * PAIRS_MAX {
             let message =
-                format!("a decimal has more than {DIGITS_MAX} digits before or behind the point");
+                format!("a decimal has more than {DIGITS_MAX} digits before or after the point");
             return Err(Error::new(Kind::BadInput, "encode a value", message)
                 .advise("round it, or turn it into text"));
         }

@@ -124,7 +124,7 @@ pub fn key_of(ranked: &[u8]) -> Result<(std::ops::Range<usize>, usize)> {
             let length = skip(ranked.get(start..).unwrap_or_default())?;
             Ok((start..start + length, start + length))
         }
-        other => Err(malformed(end, other.copied(), "a key behind its rank")),
+        other => Err(malformed(end, other.copied(), "a key after its rank")),
     }
 }
 

@@ -290,7 +290,7 @@ pub fn read_value<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyA
     };
     let value = object(py, token, &mut reader)?;
     if reader.position() < bytes.len() {
-        return Err(damaged("there is something behind the value"));
+        return Err(damaged("bytes follow the value"));
     }
     Ok(value)
 }

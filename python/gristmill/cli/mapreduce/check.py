@@ -86,6 +86,6 @@ def _raised(error: BaseException, file: Path) -> int:
     frames = user_frames(error.__traceback__)
     place = f" (line {frames[-1].lineno} of {frames[-1].filename})" if frames else ""
     what = f"{type(error).__name__}: {text_of(error)}{place}"
-    advice = f"gristmill run {quote(str(file))} says at which record"
+    advice = f"see gristmill run {quote(str(file))}, which names the record"
     fail("check", f"cannot check the job: {what}. What to do: {advice}.")
     return FAILED

@@ -299,10 +299,10 @@ fn no_program(directory: &Path) -> Error {
     Error::new(
         Kind::BadInput,
         "begin a script",
-        "it is a directory, and no program",
+        "it is a directory, not a program",
     )
     .with_path(directory)
-    .advise("name the program itself, with its arguments behind it")
+    .advise("name the program itself, and its arguments after it")
 }
 
 fn not_begun(path: &Path, error: &io::Error) -> Error {

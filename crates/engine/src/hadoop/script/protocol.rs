@@ -311,9 +311,7 @@ impl<S: Source> Bytes<S> {
     fn wrong(&self, what: String) -> Error {
         Error::new(Kind::BadInput, "read what the script writes", what)
             .with("byte of its output", self.offset)
-            .advise(
-                "see that it writes the records which -io names, and flushes them before it ends",
-            )
+            .advise("let it write the records that -io names, and flush them before it ends")
     }
 }
 

@@ -192,7 +192,9 @@ impl Reader {
         match begin.split_last() {
             Some((6, b"SEQ")) => {}
             Some((version, b"SEQ")) => {
-                return Err(self.damaged(&format!("its version is {version}, and 6 is known")));
+                return Err(self.damaged(&format!(
+                    "its version is {version}, and only version 6 is supported"
+                )));
             }
             _ => return Err(self.foreign()),
         }
@@ -203,7 +205,7 @@ impl Reader {
         if compressed {
             let class = self.text()?;
             let codec = Codec::by_hadoop_class(&class)
-                .ok_or_else(|| self.damaged(&format!("its codec {class} is not known here")))?;
+                .ok_or_else(|| self.damaged(&format!("its codec {class} is not supported")))?;
             self.compression = if blocks {
                 Compression::Blocks(codec)
             } else {

@@ -232,14 +232,14 @@ fn kept(job: &Job<'_>, spec: &MapReduceSpec, story: &ReplayedHistory) -> Result<
     let job_id = &environment.job_id;
     let home = home_of(store, &spec.output, &job.common.spill_dir);
     let Some(bytes) = definition_of(&**store.disk(), &home, job_id)? else {
-        return refuse("its folder beside the output is gone, and what its code is with it");
+        return refuse("its folder beside the output is gone, and its code was in there");
     };
     if hash(&bytes) != *wanted {
-        return refuse("the file that says what its code is has changed since it began");
+        return refuse("the saved job definition has changed since the job began");
     }
     let (header, definition) = split(&bytes)?;
     if header.job_id != *job_id || header.options != environment.history.options {
-        return refuse("the file that says what its code is is that of another job");
+        return refuse("the saved job definition belongs to another job");
     }
     let by_python = matches!(header.how, ExecutorKind::Processes { .. });
     if by_python && header.host != environment.interpreter {

@@ -46,8 +46,8 @@ impl Missing {
             ""
         };
         Some(format!(
-            "{} of {of} {kind} tasks failed, and what they would have given is missing from the output: {what} {}{more}. \
-             The first failed so: {error}",
+            "{} of {of} {kind} tasks failed, and their results are missing from the output: {what} {}{more}. \
+             The first error: {error}",
             numbers.len(),
             named.join(", "),
         ))
@@ -179,7 +179,7 @@ mod tests {
             "{}",
             said[0]
         );
-        assert!(said[0].contains("partition 0, 1. The first failed so: cannot run the mapper"));
+        assert!(said[0].contains("partition 0, 1. The first error: cannot run the mapper"));
     }
 
     #[test]

@@ -6,8 +6,7 @@ use crate::error::{Error, Kind};
 pub(in crate::jobs) const OPERATION: &str = "resume the job";
 
 /// Why a job cannot be resumed whose code was not kept.
-pub(in crate::jobs) const NOT_BEGUN: &str =
-    "it was killed before it had begun, and has left nothing";
+pub(in crate::jobs) const NOT_BEGUN: &str = "it was killed before it began, and left nothing";
 
 /// Why a job cannot be resumed that read a stream.
 pub(in crate::jobs) const FROM_STREAM: &str = "what it read from a pipe is gone";

@@ -136,8 +136,8 @@ impl Job<'_> {
         report.count("TOTAL_LAUNCHED_REDUCES", launched.reduces);
         if driver.rounds() > 0 {
             report.warnings.push(format!(
-                "functions of the job gave something else when they were run again, since an output was lost: what had \
-                 read that was done again ({} in all). Random numbers and the clock do that",
+                "functions of the job gave something else when they were run again: an output had been lost, and the \
+                 tasks that had read it were repeated ({} in all). Functions that use random numbers or the clock do that",
                 times(driver.rounds())
             ));
         }

@@ -60,7 +60,7 @@ impl TlsFiles {
             Error::new(Kind::BadOption, "serve runs with TLS", what)
                 .with_path(path)
                 .advise(format!(
-                    "let {variable} name a PEM file with what Ray itself needs"
+                    "let {variable} name the PEM file that Ray itself uses"
                 ))
         };
         let read = |path: &Path, variable: &str| {

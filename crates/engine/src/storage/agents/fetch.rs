@@ -224,7 +224,7 @@ impl Agents {
 fn check(reply: &Reply, wanted: StatusCode, run: &RunName) -> Result<(), Failed> {
     match reply.status {
         status if status == wanted => Ok(()),
-        StatusCode::NOT_FOUND => Err(Failed::ForGood(lost_run(run, "its agent has it no more"))),
+        StatusCode::NOT_FOUND => Err(Failed::ForGood(lost_run(run, "its agent no longer has it"))),
         StatusCode::UNAUTHORIZED => Err(Failed::ForGood(lost_run(
             run,
             "another job has the port of its agent now",

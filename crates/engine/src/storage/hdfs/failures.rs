@@ -62,7 +62,7 @@ pub fn failure(operation: &'static str, path: &Path, error: HdfsError) -> Error 
             silence(operation, path, &what)
         }
         HdfsError::SASLError(_) | HdfsError::GSSAPIError(..) | HdfsError::NoSASLMechanism => {
-            let message = format!("{} did not accept who asks: {error}", place(path));
+            let message = format!("{} did not accept the user: {error}", place(path));
             new(Kind::Permission, &message).advise(
                 "get a ticket (kinit), install Kerberos's library (libgssapi-krb5-2, krb5-libs), and check \
                  hadoop.security.authentication in core-site.xml (HADOOP_CONF_DIR)",
@@ -132,7 +132,7 @@ fn refusal(operation: &'static str, path: &Path, class: &str, text: &str) -> Err
                 .retryable_error()
         }
         "InvalidToken" | "SaslException" | "GSSException" => {
-            new(Kind::Permission, &format!("HDFS did not accept who asks: {text}"))
+            new(Kind::Permission, &format!("HDFS did not accept the user: {text}"))
                 .advise("get a new ticket (kinit), then resume the job")
         }
         "ParentNotDirectoryException" => {

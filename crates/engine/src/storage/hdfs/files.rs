@@ -218,7 +218,7 @@ impl WriteFile for Writer {
         let location = staged(&self.path, &self.id)?;
         let status = self.hdfs.status("write the output", location.as_typed())?;
         let Some(status) = status.filter(|status| status.length as u64 == written.bytes) else {
-            let message = "HDFS has another length than was written";
+            let message = "the file in HDFS has another length than was written";
             return Err(Error::new(Kind::Io, "write the output", message)
                 .with_path(&self.path)
                 .with("bytes", written.bytes)

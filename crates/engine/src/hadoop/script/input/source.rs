@@ -49,12 +49,11 @@ impl FileSource {
 }
 
 fn cut_short(path: &Path) -> Error {
-    let message =
-        "it is empty, where compressed data was expected: even of nothing there are bytes";
+    let message = "it is empty, and compressed data was expected: an empty file has bytes too when it is compressed";
     Error::new(Kind::BadInput, "decode the input", message)
         .with_path(path)
         .with("offset", 0)
-        .advise("copy the file again from where it came from; if it is to be empty, leave it out")
+        .advise("copy the file again from its source; if it should be empty, leave it out")
 }
 
 impl Source for FileSource {

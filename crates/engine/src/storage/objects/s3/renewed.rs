@@ -104,7 +104,7 @@ impl Renewed {
                 kept: Instant::now() + self.pause,
             };
             match held.ends_within(Duration::ZERO) {
-                true => Err(none("those that were given have ended already")
+                true => Err(none("those that were given have expired already")
                     .advise("check the clock of this machine")),
                 false => Ok(held),
             }

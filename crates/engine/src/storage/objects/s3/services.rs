@@ -142,7 +142,7 @@ impl Container {
             Some("https") => Ok(Container { address, token }),
             Some("http") if is_near => Ok(Container { address, token }),
             Some("http") => {
-                refuse("is http:// of another machine: a token would be readable on the way")
+                refuse("is http:// of another machine: others could read the token on the way")
             }
             _ => refuse("is not an address of http:// or https://"),
         }
@@ -242,7 +242,9 @@ impl Service {
                 let mut request = request.header("accept", "application/json");
                 if let Some(token) = token {
                     let mut value = HeaderValue::from_str(&token).map_err(|_secret| {
-                        self.failed("was not asked: the token holds characters that no token has")
+                        self.failed(
+                            "was not asked: the token holds characters that a token cannot have",
+                        )
                     })?;
                     value.set_sensitive(true);
                     request = request.header(AUTHORIZATION, value);
@@ -302,7 +304,7 @@ impl Service {
                 let file = &identity.token_file;
                 let what = format!("refused: the token in {file} has expired ({status} {code})");
                 self.failed(&what)
-                    .advise("have a new token written there, then resume the job")
+                    .advise("put a new token there, then resume the job")
             }
             (_, "") => self.failed(&format!("refused: it answered {status}")),
             _ => self.failed(&format!("refused: it answered {status} {code}")),

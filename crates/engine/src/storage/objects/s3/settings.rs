@@ -178,7 +178,7 @@ impl Settings {
         let profile = read_profile(files.each_ref().map(Option::as_deref), name)?;
         if let (None, Some(name)) = (&profile, &chosen) {
             let message = format!("there is no profile {name:?} in ~/.aws");
-            return Err(refuse(&message).advise("set AWS_PROFILE to one that there is"));
+            return Err(refuse(&message).advise("set AWS_PROFILE to a profile that exists"));
         }
         let profile = profile.unwrap_or_default();
         let region = self.first(REGION).or(profile.get("region"));
@@ -202,7 +202,7 @@ impl Settings {
         if !is_endpoint(&endpoint) {
             let message = "the endpoint is not of the form http://HOST:PORT or https://HOST:PORT";
             return Err(
-                refuse(message).advise("set AWS_ENDPOINT_URL to such an address, or not at all")
+                refuse(message).advise("set AWS_ENDPOINT_URL to such an address, or unset it")
             );
         }
         Ok(Site {
@@ -259,7 +259,7 @@ impl Settings {
         if !is_endpoint(&endpoint) {
             let message =
                 "the endpoint of STS is not of the form http://HOST:PORT or https://HOST:PORT";
-            let advice = "set AWS_ENDPOINT_URL_STS to such an address, or not at all";
+            let advice = "set AWS_ENDPOINT_URL_STS to such an address, or unset it";
             return Err(refuse(message).advise(advice));
         }
         Ok(Identity {
@@ -288,7 +288,7 @@ fn fixed(given: (Option<String>, Option<String>, Option<String>)) -> Result<Sour
     let is_sendable = |text: &String| text.bytes().all(|byte| byte.is_ascii_graphic());
     let texts = [Some(&key_id), Some(&secret_key), token.as_ref()];
     if !texts.into_iter().flatten().all(is_sendable) {
-        let message = "the credentials for S3 hold characters that no credentials have";
+        let message = "the credentials for S3 hold characters that credentials cannot have";
         return Err(
             Error::new(Kind::Permission, "connect to the store", message)
                 .advise("look for spaces and line ends in them"),

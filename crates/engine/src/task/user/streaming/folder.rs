@@ -65,7 +65,7 @@ pub fn unpack(archive: &Path, folder: &Path) -> Result<()> {
     let failed = |error: &dyn std::fmt::Display| {
         Error::new(Kind::BadInput, "unpack an archive", error.to_string())
             .with_path(archive)
-            .advise("see that it is a whole .zip, .jar, .tar, .tar.gz or .tgz file")
+            .advise("check that it is a whole .zip, .jar, .tar, .tar.gz or .tgz file")
     };
     fs::create_dir_all(folder)
         .map_err(|error| Error::from_io("unpack an archive", folder, &error))?;

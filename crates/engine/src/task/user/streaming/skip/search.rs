@@ -127,7 +127,7 @@ fn failing(
             .with("ranges of records left out so far", bad.len())
             .final_error()
             .advise(
-                "see whether the script fails at all records; the search for bad ones takes longer with a larger \
+                "check whether the script fails at all records; the search for bad ones takes longer with a larger \
                  mapreduce.map.maxattempts",
             ));
     }
