@@ -1,22 +1,22 @@
 """Errors speak with one voice: the table of all of them is current, and each line keeps the rules.
 
-The paragraph that a user reads is "cannot OPERATION: MESSAGE. What to do: ADVICE." The table is made by
-`python tools/errors.py --write`: read it as a whole when you change an error.
+A user reads "cannot OPERATION: MESSAGE. What to do: ADVICE." `python tools/errors.py --write` makes
+the table: read it as a whole when you change an error.
 """
 
+import doctest
+import importlib
 import re
 import sys
 from pathlib import Path
 
 import pytest
-
 from tests.test_words import ODD
-
 
 TOP = Path(__file__).parents[1]
 sys.path.insert(0, str(TOP / "tools"))
 
-import errors  # noqa: E402 - tools are scripts
+import errors  # noqa: E402 - a tool
 from errors_python import python_rows  # noqa: E402
 from errors_row import Row, taken_apart  # noqa: E402
 from errors_rust import RustErrors  # noqa: E402
@@ -28,12 +28,15 @@ WORDS_MAX = 40
 """A message or an advice that is longer says two things."""
 
 NAMES = frozenset({"gristmill", "ray", "rust", "python", "hadoop", "java", "object"})
-"""Names that may begin a message, besides those in capitals and in CamelCase; `Object` is of json's own words."""
+"""Names that may begin a message, besides those in capitals; json says `Object`."""
 
 VERBS = frozenset(
-    """ask begin call change check choose compress convert copy cut download end finish free get give
-    install keep leave let look make mend move name pip put read remove rename resume return round run
-    save see set ship start sum take turn update use wait write""".split()
+    re.findall(
+        r"\w+",
+        """ask begin call change check choose compress convert copy cut download end finish free get
+        give install keep leave let look make mend move name pip put read remove rename resume
+        return round run save see set ship start sum take turn update use wait write""",
+    )
 )
 """What an advice tells the reader to do: its first word."""
 
@@ -49,7 +52,7 @@ MUST_ADVISE = ("exists", "disk_full", "permission", "Refused")
 NO_ADVICE = re.compile(
     r"^read a private file$|^the token file \{\w+\} is empty$|^(file exists|no space left)$"
 )
-"""Operations and messages that may leave it out: they say it themselves, or are of a store for tests."""
+"""What may leave it out: it says it itself, or is of a store for tests."""
 
 
 def texts(row: Row) -> list[str]:
@@ -203,6 +206,12 @@ SHOWN_ELSEWHERE = frozenset(
     }
 )
 """Files whose errors are all shown where they are called."""
+
+
+@pytest.mark.parametrize("name", ["", "_python", "_row", "_rust", "_source", "_texts"])
+def test_examples_of_the_tool(name: str) -> None:
+    found = doctest.testmod(importlib.import_module(f"errors{name}"))
+    assert not found.failed
 
 
 def test_a_paragraph_is_taken_apart() -> None:

@@ -22,7 +22,7 @@ Arrows = dict[Path, set[Path]]
 
 # Comments, string and character literals: what they hold is text, not paths. A lifetime ('a) is no
 # literal, for want of a closing quote.
-_TEXT = re.compile(
+TEXT = re.compile(
     r"""
       //[^\n]*
     | /\*.*?\*/
@@ -41,13 +41,13 @@ _TESTS = re.compile(r"#\[cfg\(test\)\]\s*(?:#\[[^\]]*\]\s*)*mod\s+\w+\s*\{")
 
 def blanked(source: str) -> str:
     """Rust without its comments and literals; every character keeps its place."""
-    return _TEXT.sub(lambda text: re.sub(r"[^\n]", " ", text[0]), source)
+    return TEXT.sub(lambda text: re.sub(r"[^\n]", " ", text[0]), source)
 
 
 def without_tests(code: str) -> str:
     """Blanked Rust without its modules of unit tests."""
     while found := _TESTS.search(code):
-        end = _end_of_braces(code, found.end() - 1)
+        end = end_of_braces(code, found.end() - 1)
         code = code[: found.start()] + re.sub(r"[^\n]", " ", code[found.start() : end]) + code[end:]
     return code
 
@@ -107,7 +107,7 @@ def _end_of_item(code: str, at: int) -> int:
     return len(code)
 
 
-def _end_of_braces(code: str, at: int) -> int:
+def end_of_braces(code: str, at: int) -> int:
     nesting = 0
     for place in range(at, len(code)):
         nesting += (code[place] == "{") - (code[place] == "}")

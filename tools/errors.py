@@ -3,9 +3,9 @@
     python tools/errors.py            print it
     python tools/errors.py --write    renew tests/errors/, which tests/test_errors.py holds to it
 
-A line is `kind | operation | message | advice`; the user reads "cannot OPERATION: MESSAGE. What to do:
-ADVICE." A line without a kind is a part of an error. Holes (`{path}`, `…`) stand for what is known only
-when it happens.
+A line is `kind | operation | message | advice`. The user reads "cannot OPERATION: MESSAGE. What to
+do: ADVICE." A line without a kind is a part of an error. Holes (`{path}`, `…`) stand for what is
+known only when it happens.
 """
 
 import argparse

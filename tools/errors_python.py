@@ -3,8 +3,8 @@
     raise ValueError("cannot read input: … What to do: ….")   a row
     def refuse(what): raise ValueError(f"cannot …: {what}")   a template: each call of it is a row
 
-As in errors_rust.py, a text that is not a literal is looked for where its name is bound, and what stays
-unknown is a hole.
+As in errors_rust.py, a text that is not a literal is looked for where its name is bound, and what
+stays unknown is a hole.
 """
 
 import ast
@@ -215,6 +215,15 @@ def is_helper(function: Function) -> bool:
     )
 
 
+def branches(node: ast.IfExp | ast.BoolOp) -> list[ast.expr]:
+    """What a choice can be; of `a or b`, what it is where nothing better is known."""
+    match node:
+        case ast.IfExp(body=first, orelse=second):
+            return [first, second]
+        case ast.BoolOp(values=values):
+            return values[-1:]
+
+
 @dataclass
 class Texts:
     """The texts that an expression can be."""
@@ -233,30 +242,31 @@ class Texts:
             case ast.Constant(str() as text):
                 yield text
             case ast.JoinedStr(values):
-                for parts in product(*(self._part(each, depth) for each in values)):
-                    yield "".join(parts)
+                yield from map("".join, product(*(self._part(each, depth) for each in values)))
             case ast.BinOp(left, ast.Add(), right):
-                for parts in product(self.of(left, depth), self.of(right, depth)):
-                    yield "".join(parts)
-            case ast.IfExp(body=first, orelse=second):
-                yield from self.of(first, depth)
-                yield from self.of(second, depth)
-            case ast.BoolOp(ast.Or(), values):
-                yield from self.of(values[-1], depth)
+                yield from map("".join, product(self.of(left, depth), self.of(right, depth)))
+            case ast.IfExp() | ast.BoolOp():
+                for branch in branches(node):
+                    yield from self.of(branch, depth)
             case ast.Name(name) if name not in self.parameters and depth < 4:
                 values = self.bound.get(name) or self.module.constants.get(name) or []
                 texts = [text for value in values for text in self.of(value, depth + 1)]
                 yield from texts or [f"{{{name}}}"]
             case ast.Name(name) | ast.Attribute(attr=name):
                 yield f"{{{name}}}"
+            case ast.Call():
+                yield from self._of_call(node, depth)
+            case _:
+                yield "…"
+
+    def _of_call(self, node: ast.Call, depth: int) -> Iterator[str]:
+        match node:
             case ast.Call(func=ast.Attribute(value=ast.Constant(str() as text), attr="join")):
                 yield f"…{text}…"
             case ast.Call(func=ast.Name("str" | "repr" | "first_line"), args=[argument]):
                 yield from self.of(argument, depth)
-            case ast.Call():
-                yield from self._returned(node, depth) or [f"{{{name_of(node) or '…'}}}"]
             case _:
-                yield "…"
+                yield from self._returned(node, depth) or [f"{{{name_of(node) or '…'}}}"]
 
     def _returned(self, call: ast.Call, depth: int) -> list[str]:
         """What a function of the package returns, if that is text, with the arguments of a call."""

@@ -1,4 +1,4 @@
-"""A row of the table of errors: what users read of one error, with holes for what is known only later."""
+"""A row of the table of errors: what users read of one, with holes for what is known only later."""
 
 import re
 from dataclasses import dataclass
@@ -7,7 +7,8 @@ HOLE = re.compile(r"\{[\w. ]+\}")
 ALTERNATIVES = 24
 """At most so many rows from one place in a source."""
 _PARAGRAPH = re.compile(
-    r"(?:cannot (?P<operation>(?:(?!\. What to do)[^:])+): )?(?P<message>.*?)(?:\.? What to do: (?P<advice>.*?))?\.?",
+    r"(?:cannot (?P<operation>(?:(?!\. What to do)[^:])+): )?(?P<message>.*?)"
+    r"(?:\.? What to do: (?P<advice>.*?))?\.?",
     re.DOTALL,
 )
 

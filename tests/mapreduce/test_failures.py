@@ -314,9 +314,7 @@ def test_a_damaged_input(tmp_path: Path) -> None:
     text = paragraph(error)
     assert text.count(f"(file {tmp_path}/a.gz, compressed offset ") == 1
     assert text.count("file ") - text.count("the file ") == 1, "it is named once"
-    assert text.endswith(
-        "What to do: copy the file again from its source, or compress it again."
-    )
+    assert text.endswith("What to do: copy the file again from its source, or compress it again.")
 
 
 def test_pairs_that_are_none(tmp_path: Path) -> None:

@@ -261,7 +261,8 @@ class _Resolver(Formats, FailurePolicy):
             case _:
                 known = ", ".join(classes.STEPS)
                 raise WrongCommandError(
-                    f"{option} {command} is not supported: it is a Java class; supported are {known}"
+                    f"{option} {command} is not supported: it is a Java class; supported"
+                    f" are {known}"
                 )
 
     def field_spec(self, side: str) -> str:
