@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import islice, product
 from pathlib import Path
 
-from errors_row import ALTERNATIVES, Row, is_sentence
+from errors_row import ALTERNATIVES, Row, is_sentence, taken_apart
 from errors_source import Function, RustFile, end_of_brackets, nearest, split_at_commas
 from errors_texts import RustTexts
 
@@ -21,6 +21,7 @@ CONSTRUCTORS = {
     "Error::new": (("kind", "operation", "message"), Row("{kind}", "{operation}", "{message}")),
     "Error::bug": (("operation", "message"), Row("bug", "{operation}", "{message}")),
     "Error::from_io": (("operation",), Row("io", "{operation}", "{error of the system}")),
+    "type_error": (("message", "advice"), Row("TypeError", "", "{message}", "{advice}")),
     "PyValueError::new_err": (("message",), Row("ValueError", "", "{message}")),
     "PyTypeError::new_err": (("message",), Row("TypeError", "", "{message}")),
     "PyRuntimeError::new_err": (("message",), Row("RuntimeError", "", "{message}")),
@@ -40,7 +41,7 @@ PARTS = (
     "Broken::There",
     "Broken::Here",
 )
-APART = frozenset({"tests", "tests.rs", "faulty.rs", "error.rs"})
+APART = re.compile(r"(^|/)tests(/|\.rs$)|/faulty\.rs$|/error\.rs$")
 NOTICES = (".notice", "warnings.push", "notices.push")
 
 _CHAIN = re.compile(r"\s*\??\s*\.\s*(\w+)\s*(?:::<[^>]*>)?\(")
@@ -58,7 +59,7 @@ class RustErrors:
         self.files = [
             RustFile(path, path.read_text(encoding="utf-8")).read()
             for path in paths
-            if not APART & {path.name, *path.parent.parts[-3:]}
+            if not APART.search(path.as_posix().rpartition("crates/")[2])
         ]
         self.texts = RustTexts(self.files)
         by_name: dict[str, list[tuple[RustFile, Function]]] = {}
@@ -71,12 +72,18 @@ class RustErrors:
         """Yield each row with its file, in the order of the sources."""
         tables = [(file, list(self._rows_of(file))) for file in self.files]
         for file, rows in tables:
-            for function, row, is_template in rows:
-                used = function is not None and function.is_called
-                if not (is_template and used):
-                    yield file.path, row
+            shown = [
+                row for function, row, template in rows if not (template and function.is_called)
+            ]
+            for row in shown:
+                whole = taken_apart(row.kind, row.message)
+                yield file.path, whole if whole.advice else row
+            said = " ".join(row.message for _, row, _ in rows)
+            for text in dict.fromkeys(self.texts.messages(file)):
+                if not re.search(re.sub(r"\\\{.*?\\\}|…", ".+?", re.escape(text)), said):
+                    yield file.path, Row("", "", text)
 
-    def _rows_of(self, file: RustFile) -> Iterator[tuple[Function | None, Row, bool]]:
+    def _rows_of(self, file: RustFile) -> Iterator[tuple[Function, Row, bool]]:
         for function in sorted(file.functions, key=lambda each: each.start):
             for row, is_template in self._raised(file, function):
                 yield function, row, is_template

@@ -114,10 +114,12 @@ def parameters(text: str) -> Iterator[str]:
     >>> list(parameters("&self, what: &str, (a, b): (u8, u8), error: &io::Error"))
     ['what', '', '']
     """
+    while "<" in text and (plain := re.sub(r"<[^<>]*>", "", text)) != text:
+        text = plain  # commas of type parameters part no parameters
     for start, end in split_at_commas(text, 0, len(text)):
         name, colon, kind = text[start:end].partition(":")
         name = name.strip().removeprefix("mut ").lstrip("_")
-        is_text = not colon or re.search(r"\b(?:str|String|Kind|Display|Cow)\b", kind)
+        is_text = not colon or re.search(r"\b(?:str|String|Kind|Display|Cow|Into)\b", kind)
         if name.lstrip("&").split()[-1:] != ["self"] and text[start:end].strip():
             yield name if name.isidentifier() and is_text else ""
 

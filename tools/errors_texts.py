@@ -25,7 +25,13 @@ _MUTE = re.compile(
     r"strip_suffix|expect|get|detail|trim_end_matches|option|of_option|map_or)\(|\[)\s*&?$"
 )
 """What stands before a literal that nobody reads."""
+_MESSAGE = re.compile(r"\blet (message|what|why)\b[^=;]*=(?!=)|\bfn fmt\b[^{]*\{")
 UNKNOWN = "…"
+
+
+def end_of_body(code: str, at: int) -> int:
+    """Where a body ends whose brace stands before `at`."""
+    return end_of_brackets(code, at - 1)
 
 
 class RustTexts:
@@ -36,6 +42,15 @@ class RustTexts:
         for file in files:
             for name, span in file.constants.items():
                 self.constants.setdefault(name, []).append((file, span))
+
+    def messages(self, file: RustFile) -> Iterator[str]:
+        """What is named or formatted as a message, wherever it goes from there."""
+        for bound in _MESSAGE.finditer(file.code):
+            if not bound[1] and "Debug for" in file.code[: bound.start()][-120:]:
+                continue
+            ends = end_of_statement if bound[1] else end_of_body
+            texts = self.literals(file, bound.end(), ends(file.code, bound.end()))
+            yield from (text.strip() for text in texts if is_sentence(text))
 
     def advice(self, file: RustFile, start: int, close: int) -> list[str]:
         spans = split_at_commas(file.code, start, close - 1)
@@ -139,9 +154,11 @@ class RustTexts:
             before, after = code[max(start, begin - 40) : begin], code[finish : finish + 12]
             if re.match(r"\s*(?:=>|\|\s|if\s)", after) and "=>" in code[finish : finish + 200]:
                 continue  # a pattern
-            macro = re.search(r"\b(format|concat|write|writeln)!\($", before.rstrip())
+            macro = re.search(
+                r"\b(?:(?:format|concat)!\(|write(?:ln)?!\(\s*\w+,)$", before.rstrip()
+            )
             if macro is not None:
-                opening = start + code[start:begin].rindex("(")
+                opening = code.rindex("(", start, begin)
                 skip_until = end_of_brackets(code, opening)
                 arguments = split_at_commas(code, finish + 1, skip_until - 1)
                 yield holes_named(text, [code[slice(*each)].strip() for each in arguments])

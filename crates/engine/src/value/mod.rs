@@ -99,6 +99,6 @@ fn malformed(at: usize, found: Option<u8>, expected: &str) -> Error {
         Some(byte) => format!("byte 0x{byte:02x}"),
         None => "the end".to_owned(),
     };
-    let message = format!("{expected} was expected, found {found}");
+    let message = format!("expected {expected}, found {found}");
     Error::new(Kind::BadInput, "decode a value", message).with("offset", at)
 }

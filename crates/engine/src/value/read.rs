@@ -67,7 +67,7 @@ pub enum Token<'a> {
 /// let error = Reader::new(b"\x03").token().unwrap_err();
 /// assert_eq!(
 ///     error.to_string(),
-///     "cannot decode a value: the code of a type was expected, found byte 0x03 (offset 0)."
+///     "cannot decode a value: expected the code of a type, found byte 0x03 (offset 0)."
 /// );
 /// # Ok::<(), gristmill_engine::Error>(())
 /// ```
@@ -178,7 +178,7 @@ impl<'a> Reader<'a> {
     fn escaped(&self, first: u8, behind: &'a [u8]) -> Result<(Token<'a>, usize)> {
         let Some((length, zeros)) = end_of_escaped(behind) else {
             let end = self.bytes.len();
-            return Err(malformed(end, None, "a zero that ends the value"));
+            return Err(malformed(end, None, "the zero that ends a value"));
         };
         let raw = behind.get(..length - 1).unwrap_or_default();
         let content = if zeros == 0 {
@@ -199,7 +199,7 @@ impl<'a> Reader<'a> {
     fn descending(&self, behind: &'a [u8]) -> Result<(Token<'a>, usize)> {
         let Some(length) = end_of_descending(behind) else {
             let end = self.bytes.len();
-            return Err(malformed(end, None, "what ends a descending value"));
+            return Err(malformed(end, None, "the end of a descending value"));
         };
         let outer = self.depth + self.outer + DESCENDING_DEPTH;
         let inner = turned_back(behind.get(..length - 2).unwrap_or_default());
@@ -207,7 +207,7 @@ impl<'a> Reader<'a> {
             outer,
             ..Reader::new(&inner)
         };
-        let wrong = || malformed(self.at, Some(code::DESCENDING), "a value that is turned");
+        let wrong = || malformed(self.at, Some(code::DESCENDING), "an inverted value");
         if outer > DEPTH_MAX {
             return Err(wrong());
         }
@@ -249,7 +249,7 @@ impl<'a> Reader<'a> {
         let length =
             fixed_length(rest).map_err(|(found, expected)| malformed(self.at, found, expected))?;
         let Some(encoding) = rest.get(..length) else {
-            let expected = format!("{} more bytes of the number", length - rest.len());
+            let expected = format!("{} more byte(s) of the number", length - rest.len());
             return Err(malformed(self.bytes.len(), None, &expected));
         };
         let token = match first {
@@ -263,7 +263,7 @@ impl<'a> Reader<'a> {
             code::DECIMAL => {
                 let decimal = decimal::read(encoding);
                 let decimal = decimal
-                    .ok_or_else(|| malformed(self.at, Some(first), "a decimal, in one way"))?;
+                    .ok_or_else(|| malformed(self.at, Some(first), "a decimal in its only form"))?;
                 Token::Decimal(decimal)
             }
             _ => integer(encoding).ok_or_else(|| {

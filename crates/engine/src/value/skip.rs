@@ -24,7 +24,7 @@ pub fn skip(bytes: &[u8]) -> Result<usize> {
         Some((&code::BYTES | &code::TEXT | &code::PICKLED, behind)) => match end_of_escaped(behind)
         {
             Some((length, _)) => Ok(1 + length),
-            None => Err(malformed(bytes.len(), None, "a zero that ends the value")),
+            None => Err(malformed(bytes.len(), None, "the zero that ends a value")),
         },
         Some((first, _)) if (code::ZERO - 8..=code::ZERO + 8).contains(first) => {
             let length = 1 + usize::from(first.abs_diff(code::ZERO));
@@ -58,7 +58,7 @@ pub fn prefix(encoded: &[u8], elements: usize) -> Result<&[u8]> {
         match rest {
             [code::NULL, code::ESCAPE, ..] => end += 2,
             [code::END, ..] => {
-                let expected = format!("a tuple of at least {elements} elements, not {element},");
+                let expected = format!("a tuple of at least {elements} elements, not {element}");
                 return Err(malformed(end, Some(code::END), &expected));
             }
             _ => end += skip_any::<false>(rest, 1, end)?,
@@ -100,14 +100,14 @@ fn skip_any<const ORDERED: bool>(bytes: &[u8], outer: u32, offset: usize) -> Res
                 Some((length, _)) => 1 + length,
                 None => {
                     let end = offset + bytes.len();
-                    return Err(malformed(end, None, "a zero that ends the value"));
+                    return Err(malformed(end, None, "the zero that ends a value"));
                 }
             },
             code::DESCENDING => match end_of_descending(behind) {
                 Some(length) => 1 + length,
                 None => {
                     let end = offset + bytes.len();
-                    return Err(malformed(end, None, "what ends a descending value"));
+                    return Err(malformed(end, None, "the end of a descending value"));
                 }
             },
             code::BELOW | code::ABOVE | code::NAN if ORDERED => 1,
@@ -136,7 +136,7 @@ fn skip_any<const ORDERED: bool>(bytes: &[u8], outer: u32, offset: usize) -> Res
 #[inline]
 fn whole(rest: &[u8], offset: usize, length: usize) -> Result<usize> {
     if rest.len() < length {
-        let expected = format!("{} more bytes of the number", length - rest.len());
+        let expected = format!("{} more byte(s) of the number", length - rest.len());
         return Err(malformed(offset + rest.len(), None, &expected));
     }
     Ok(length)

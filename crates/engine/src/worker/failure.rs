@@ -160,7 +160,7 @@ impl fmt::Display for WorkerError {
                 bytes, limit, at, ..
             } => write!(
                 f,
-                "the worker held {bytes} bytes of memory, of {limit} that it may{}",
+                "the worker held {bytes} bytes of memory, more than its {limit}{}",
                 place(at)
             ),
             WorkerError::Cancelled => f.write_str("the task was stopped"),

@@ -349,23 +349,23 @@ fn errors_name_offset_and_expectation() {
     for (bytes, text) in [
         (
             b"\x05\x15".as_slice(),
-            "1 more bytes of the number was expected, found the end (offset 2).",
+            "expected 1 more byte(s) of the number, found the end (offset 2).",
         ),
         (
             b"\x02ab\xff\0",
-            "UTF-8 was expected, found byte 0xff (offset 3).",
+            "expected UTF-8, found byte 0xff (offset 3).",
         ),
         (
             b"\x02\0\xff\xfe\0",
-            "UTF-8 was expected, found byte 0xfe (offset 3).",
+            "expected UTF-8, found byte 0xfe (offset 3).",
         ),
         (
             b"\x15\0",
-            "an integer in as few bytes as it needs was expected, found byte 0x15 (offset 0).",
+            "expected an integer in as few bytes as it needs, found byte 0x15 (offset 0).",
         ),
         (
             b"\x05\x14",
-            "an element or the end of a tuple was expected, found the end (offset 2).",
+            "expected an element or the end of a tuple, found the end (offset 2).",
         ),
     ] {
         let error = Reader::new(bytes).find_map(Result::err).unwrap();
