@@ -46,7 +46,7 @@ class _Explain(CommandGroup):
     def __init__(self) -> None:
         super().__init__(
             name="explain",
-            help="Say what a job would do: stages, memory, disk space, time; without doing it.",
+            help="Show the plan of a job, without running it: stages, memory, disk space, time.",
         )
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
@@ -65,7 +65,7 @@ class _Explain(CommandGroup):
         job = command_of(found)
         return JobCommand(
             name=cmd_name,
-            help=f"Say what the same {cmd_name} would do, without doing it.",
+            help=f"Show the plan of this {cmd_name}, without running it.",
             params=[option for option in job.params if option.name != HISTORY.name],
             callback=partial(_explain, cmd_name),
             example=found.example.replace("gristmill ", "gristmill explain ", 1),

@@ -88,7 +88,7 @@ def jobs(
     limit: int | None,
     as_json: bool,
 ) -> int:
-    """List jobs: those of a second or more, and those that ran with --history.
+    """List the jobs that took a second or longer, or ran with --history.
 
     ID is a job's name, a part of it that no other job has, or `last`.
     """
@@ -176,7 +176,7 @@ def watch(job_id: str) -> int:
     type=_days,
     default=30.0,
     show_default=True,
-    help="Only jobs that have been over for so many days; 0 for all that are over.",
+    help="Only jobs that ended at least this many days ago; 0 for all that ended.",
 )
 @click.option("--dry-run", is_flag=True, help="Print what would be removed, and remove nothing.")
 @JSON
@@ -184,8 +184,8 @@ def watch(job_id: str) -> int:
 def prune(days: float, dry_run: bool, as_json: bool) -> int:
     """Remove the histories of jobs that are over, and what dead jobs left.
 
-    A dead job leaves a hidden folder beside its output and where it spilled. It goes with the job's
-    history, since nothing can be resumed without that.
+    A dead job leaves hidden folders beside its output and in its spill directories. They are
+    removed with its history: without the history, the job cannot be resumed.
     """
     gone: list[str] = []
     left: list[str] = []

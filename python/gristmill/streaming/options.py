@@ -38,7 +38,7 @@ class Option:
 
 GENERIC = (
     Option(
-        "D", 1, "NAME=VALUE", "Sets a property; see the properties below.", "yes", "case:reduces"
+        "D", 1, "NAME=VALUE", "Sets a property; see the list of properties.", "yes", "case:reduces"
     ),
     Option(
         "conf",
@@ -52,7 +52,7 @@ GENERIC = (
         "fs",
         1,
         "URI",
-        "`local` or `file:///`: where paths without a scheme lie; others are refused.",
+        "Where paths without a scheme are: `local` or `file:///`. Others are refused.",
         "partly",
         "test_parse.py::test_what_cannot_be_honoured_is_refused_by_name",
     ),
@@ -77,7 +77,7 @@ GENERIC = (
         1,
         "FILE,...",
         "Unpacks .zip, .jar, .tar, .tar.gz and .tgz into folders in the tasks' "
-        "working directory, named as the archives, or `FILE#name`.",
+        "working directory. A folder has the name of its archive; `FILE#name` gives another name.",
         "yes",
         "case:archives",
     ),
@@ -96,8 +96,8 @@ STREAMING = (
         "input",
         -1,
         "PATH...",
-        "Files, directories (whose files are read, not those whose names begin with `_` "
-        "or `.`), globs, comma lists; repeatable.",
+        "Files, directories, globs or comma lists; repeatable. Of a directory, the files whose "
+        "names begin with `_` or `.` are left out.",
         "yes",
         "case:inputs",
     ),
@@ -106,8 +106,8 @@ STREAMING = (
         "mapper",
         1,
         "CMD",
-        "The mapper: a command, run without a shell; or the name of a class that is known "
-        "here. Without one, records go through unchanged.",
+        "The mapper: a command, run without a shell, or the name of a supported class. "
+        "Without one, records go through unchanged.",
         "yes",
         "case:wordcount",
     ),
@@ -116,8 +116,8 @@ STREAMING = (
         "reducer",
         1,
         "CMD",
-        "The reducer: a command, `NONE`, `aggregate`, or the name of a class that is known "
-        "here. Without one, pairs go through unchanged.",
+        "The reducer: a command, `NONE`, `aggregate`, or the name of a supported class. "
+        "Without one, pairs go through unchanged.",
         "yes",
         "case:wordcount",
     ),
@@ -128,7 +128,7 @@ STREAMING = (
         "inputformat",
         1,
         "CLASS",
-        "How input is read: see the classes below.",
+        "How input is read; see the list of classes.",
         "yes",
         "case:kv-input",
     ),
@@ -136,7 +136,7 @@ STREAMING = (
         "outputformat",
         1,
         "CLASS",
-        "How output is written: see the classes below.",
+        "How output is written; see the list of classes.",
         "yes",
         "case:sequence-out",
     ),
@@ -144,12 +144,17 @@ STREAMING = (
         "partitioner",
         1,
         "CLASS",
-        "How keys are partitioned: see the classes below.",
+        "How keys are partitioned; see the list of classes.",
         "yes",
         "case:partition-field",
     ),
     Option(
-        "numReduceTasks", 1, "N", "How many parts are reduced; 0 for none.", "yes", "case:reduces"
+        "numReduceTasks",
+        1,
+        "N",
+        "How many reduce tasks there are; 0 for a job without reduces.",
+        "yes",
+        "case:reduces",
     ),
     Option(
         "inputreader",
@@ -164,7 +169,7 @@ STREAMING = (
         "cmdenv",
         1,
         "NAME=VALUE",
-        "A variable for the scripts; repeatable.",
+        "Sets an environment variable of the scripts; repeatable.",
         "yes",
         "case:environment",
     ),
@@ -176,7 +181,7 @@ STREAMING = (
         "yes",
         "case:rawbytes",
     ),
-    Option("lazyOutput", 0, "", "Makes a part only where there are records.", "yes", "case:lazy"),
+    Option("lazyOutput", 0, "", "Makes a part file only if it has records.", "yes", "case:lazy"),
     Option(
         "background",
         0,
@@ -189,7 +194,7 @@ STREAMING = (
         "verbose",
         0,
         "",
-        "Says first what was understood, as `--explain` does.",
+        "First prints how each option was understood, as `--explain` does.",
         "yes",
         "test_command.py::test_verbose_says_what_was_understood",
     ),
@@ -207,10 +212,10 @@ STREAMING = (
         "mapdebug",
         1,
         "CMD",
-        "Run when an attempt at a map has failed, in its working directory, with four files as "
-        "arguments: stdout (empty: the mapper's is records), stderr (its last lines), syslog (the "
-        "error), and the job's configuration. What it writes is in the failure's report. A search "
-        "for bad records runs none.",
+        "A command that runs after a failed attempt at a map, in its working directory. Its "
+        "arguments are four files: stdout (empty: the mapper's is records), stderr (the last "
+        "lines), syslog (the error), and the job's configuration. Its output is in the report of "
+        "the failure. It does not run in a search for bad records.",
         "yes",
         "test_debug_scripts.py::test_what_a_debug_script_says_is_in_the_report",
     ),
@@ -218,7 +223,7 @@ STREAMING = (
         "reducedebug",
         1,
         "CMD",
-        "As -mapdebug, of a reduce.",
+        "As -mapdebug, for a reduce.",
         "yes",
         "test_debug_scripts.py::test_what_a_debug_script_says_is_in_the_report",
     ),
@@ -265,7 +270,7 @@ _METAVARS = {
     "pairs": "KEY=VALUE",
 }
 
-_MORE = {"memory": " The memory of the scripts is beside it."}
+_MORE = {"memory": " The memory of the scripts is not part of it."}
 """What is so for scripts alone."""
 
 _SHOWN_BY = {
@@ -300,7 +305,7 @@ OWN = (
         "explain",
         0,
         "",
-        "Says what each option was taken to mean, and runs nothing.",
+        "Prints how each option was understood, and runs nothing.",
         "yes",
         "test_command.py::test_explain_says_what_each_option_means",
     ),
@@ -308,8 +313,8 @@ OWN = (
         "only-split",
         1,
         "N",
-        "Runs the mapper on split N alone, with the variables that it has in the job; "
-        "its output goes to OUTPUT-split-N.",
+        "Runs the mapper on split N alone, with the same environment variables as in the job. "
+        "Its output goes to OUTPUT-split-N.",
         "yes",
         "test_failures.py::test_one_split_runs_again_alone",
     ),

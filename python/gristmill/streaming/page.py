@@ -27,7 +27,7 @@ jar and compare bytes, counters and exit codes.
         -mapper mapper.py -reducer reducer.py -numReduceTasks 4
 
 Exit codes are Hadoop's: 0 done, 1 failed, 5 the output exists or the input does not. For an option
-that is not known or cannot be honoured, the exit code is 2 (Hadoop: 1), and the error names it.
+that is not known or not supported, the exit code is 2 (Hadoop: 1), and the error names it.
 
 For mrjob, use `gristmill hadoop` instead of `hadoop`. Its Hadoop runner asks for a jar of that
 name, which may be empty:
@@ -83,7 +83,7 @@ def help_text() -> str:
         for option in options:
             lines.append(f"  {option.shown}")
             lines += _wrapped(option.what.replace("`", ""))
-    lines += ["", "Properties and classes: see docs/streaming.md."]
+    lines += ["", "The lists of properties and classes are in docs/streaming.md."]
     return "\n".join(lines)
 
 

@@ -17,16 +17,18 @@ __all__ = ["retry"]
 
 @click.command(cls=PlainCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @ID
-@click.option("--whole-task", is_flag=True, help="Map all records of the split, not only that one.")
+@click.option(
+    "--whole-task", is_flag=True, help="Map all records of the split, not only the failed one."
+)
 @failing
 def retry(job_id: str, *, whole_task: bool) -> int:
-    """Run again, in this process, what the user code of a failed job failed at.
+    """Run the failed part of a job again, in this process.
 
-    Of a map that is one record, of a reduce one key with its values; of scripts, the task. The
-    code is that of the job's file as it is now; if that has changed, it says so. The folder and
-    the environment are those of the job; nothing is written. breakpoint() works. ID is a job's
-    name, a part of it that no other job has, or `last`: the latest that failed in user code. The
-    exit code is 1 if it fails again.
+    Runs user code on what it failed at: one record of a map, one key and its values of a reduce,
+    or one task of scripts. It uses the job's file as it is now, and says so if the file has
+    changed. It uses the job's folder and environment, and writes nothing. breakpoint() works. ID
+    is a job's name, a part of it that no other job has, or `last`: the latest job that failed in
+    user code. The exit code is 1 if it fails again.
     """
     from gristmill.mapreduce.failed import failed_task
     from gristmill.mapreduce.retrying import retry as run_again

@@ -37,8 +37,8 @@ _VERSION = "3.4.2"
 _HELP = """\
 Usage: gristmill hadoop COMMAND [ARGS]...
 
-  Do what the hadoop program does where mrjob and other programs call it, on
-  this machine and without Hadoop.
+  Stand in for the hadoop program where mrjob and other programs call it. Runs
+  on this machine, without Hadoop.
 
 Example:
   python job.py -r hadoop --hadoop-bin "gristmill hadoop" \\
@@ -46,14 +46,14 @@ Example:
 
 Commands:
   version
-      Print the version of Hadoop whose behaviour this program has.
+      Print the version of Hadoop that this program behaves like.
   jar .../hadoop-streaming.jar ARGS...
       Run gristmill streaming with these arguments.
   fs COMMAND PATH...
       Work with local files, and in stores (s3://BUCKET/KEY, hdfs://HOST/PATH;
-      --store-option KEY=VALUE says how S3 is reached). hdfs:///PATH is
-      in the default file system of HADOOP_CONF_DIR; where none is named, below
-      the folder hdfs in the home of Gristmill (GRISTMILL_HOME).
+      --store-option KEY=VALUE says how S3 is reached). hdfs:///PATH is in the
+      default file system that HADOOP_CONF_DIR names; if it names none, in the
+      folder hdfs in Gristmill's home (GRISTMILL_HOME).
       The commands are:"""
 
 _HDFS = re.compile(r"hdfs://(?=/|$)")
