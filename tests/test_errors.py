@@ -8,6 +8,7 @@ import doctest
 import importlib
 import re
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -21,8 +22,11 @@ from errors_python import python_rows  # noqa: E402
 from errors_row import Row, taken_apart  # noqa: E402
 from errors_rust import RustErrors  # noqa: E402
 
-TABLES = errors.tables()
-ROWS = [row for rows in TABLES.values() for _, row in rows]
+
+@cache
+def tables() -> dict[str, list[tuple[str, Row]]]:
+    return errors.tables()
+
 
 WORDS_MAX = 40
 """A message or an advice that is longer says two things."""
@@ -109,13 +113,13 @@ RULES = {
 
 
 def test_the_table_is_current() -> None:
-    for name, rows in TABLES.items():
+    for name, rows in tables().items():
         kept = (errors.FOLDER / f"{name}.txt").read_text(encoding="utf-8")
         assert kept == errors.shown(rows), "renew it: python tools/errors.py --write"
 
 
 def test_errors_speak_with_one_voice() -> None:
-    assert [broken for row in ROWS for broken in breaks(row)] == []
+    assert [broken for rows in tables().values() for _, row in rows for broken in breaks(row)] == []
 
 
 @pytest.mark.parametrize(
@@ -189,7 +193,7 @@ def _text(what: str, advice: str) -> str:
 
 def test_no_source_with_errors_is_left_out() -> None:
     for name, folder in (("engine", "crates/engine/src"), ("extension", "crates/python/src")):
-        shown = {path for path, _ in TABLES[name]}
+        shown = {path for path, _ in tables()[name]}
         for path in sorted((TOP / folder).rglob("*.rs")):
             code = path.read_text(encoding="utf-8").partition("#[cfg(test)]")[0]
             code = re.sub(r"//[^\n]*", "", code)

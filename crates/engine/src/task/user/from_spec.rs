@@ -91,7 +91,7 @@ fn is_there(store: &dyn Store, path: &std::path::Path) -> Result<()> {
     if store.stat(path)?.is_some() {
         return Ok(());
     }
-    let message = "what the job's functions ran with is gone";
+    let message = "a file that the job's functions used is gone";
     Err(Error::new(Kind::NotFound, "resume the job", message)
         .with_path(path)
         .advise("put it back and resume again, or start the job anew"))
