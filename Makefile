@@ -88,10 +88,10 @@ format: build $(VENV)/.develop ## format Rust and Python, fix what the linters c
 	$(BIN)/python -c "from gristmill.mapreduce.run_options import typed_module as made; print(made(), end='')" > typed.py.new
 	mv typed.py.new python/gristmill/mapreduce/typed.py
 	$(BIN)/python tools/manual.py
-	$(BIN)/python tools/errors.py
 	$(MAKE) --no-print-directory reference
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+	$(BIN)/python tools/errors.py --write
 
 reference: build ## make docs/reference from the tables of options, errors, counters
 	cd tools && ../$(BIN)/python -m reference

@@ -48,7 +48,7 @@ def test_a_file_that_is_cut_short_is_not_its_last_whole_record(tmp_path: Path) -
     lines = b"".join(b"%d\n" % draw.randrange(10**9) for _ in range(5000))
     (tmp_path / "a.gz").write_bytes(gzip.compress(lines)[:-2000])
     said = run(tmp_path, 'job = made(gm.text("a.gz"), map=ones, reduce=gm.sum())')
-    assert "it is cut short (file a.gz, compressed offset " in said[0]
+    assert "data are cut short (file a.gz, compressed offset " in said[0]
     assert "record" not in said[0].partition("decode")[2]
     assert not any("--only" in line for line in said)
 
