@@ -18,17 +18,24 @@ from errors_row import Row
 from errors_rust import RustErrors
 
 TOP = Path(__file__).parent.parent
+CRATES = {
+    "engine": "crates/engine/src",
+    "extension": "crates/python/src",
+    "gnu-keys": "crates/gnu-keys/src",
+    "grep": "crates/grep/src",
+}
+"""Tables of Rust: their names, and the sources."""
 FOLDER = TOP / "tests/errors"
 HEAD = "# Made by `python tools/errors.py --write`: kind | operation | message | advice\n"
 
 
 def tables() -> dict[str, list[tuple[str, Row]]]:
     """The tables by their names: rows, each with its file."""
-    rust = RustErrors([TOP / "crates/engine/src", TOP / "crates/python/src"])
-    found: dict[str, list[tuple[str, Row]]] = {"engine": [], "extension": [], "python": []}
-    for path, row in rust.rows():
-        name = "engine" if "engine" in path.relative_to(TOP).parts else "extension"
-        found[name].append((path.relative_to(TOP).as_posix(), row))
+    found: dict[str, list[tuple[str, Row]]] = {name: [] for name in (*CRATES, "python")}
+    by_folder = {folder: name for name, folder in CRATES.items()}
+    for path, row in RustErrors([TOP / folder for folder in by_folder]).rows():
+        shown = path.relative_to(TOP).as_posix()
+        found[by_folder["/".join(shown.split("/")[:3])]].append((shown, row))
     for path, row in python_rows(TOP / "python/gristmill"):
         found["python"].append((path.relative_to(TOP).as_posix(), row))
     return {
