@@ -22,11 +22,6 @@ CONSTRUCTORS = {
     "Error::bug": (("operation", "message"), Row("bug", "{operation}", "{message}")),
     "Error::from_io": (("operation",), Row("io", "{operation}", "{error of the system}")),
     "type_error": (("message", "advice"), Row("TypeError", "", "{message}", "{advice}")),
-    "PyValueError::new_err": (("message",), Row("ValueError", "", "{message}")),
-    "PyTypeError::new_err": (("message",), Row("TypeError", "", "{message}")),
-    "PyRuntimeError::new_err": (("message",), Row("RuntimeError", "", "{message}")),
-    "PyOSError::new_err": (("message",), Row("OSError", "", "{message}")),
-    "PyKeyError::new_err": (("message",), Row("KeyError", "", "{message}")),
 }
 # Texts that become a part of an error elsewhere.
 PARTS = (
@@ -48,6 +43,7 @@ _CHAIN = re.compile(r"\s*\??\s*\.\s*(\w+)\s*(?:::<[^>]*>)?\(")
 _CALL = re.compile(r"(?<![\w!.])(?:(?:\w+::)*\w+|\w+(?:\.\w+)*\.\w+)\s*\(")
 _NAMED = re.compile(r"\blet (?:mut )?(\w+)(?:\s*:\s*Error)?\s*=\s*$")
 _ADVISE = re.compile(r"\.\s*(advise(?:_options)?)\(")
+_RAISED = re.compile(r"Py(\w+)::new_err")
 _SAYS = re.compile(r"^(?:warnings?|notices?(?:_of_\w+)?)$|_(?:warning|notice)$")
 
 
@@ -150,7 +146,10 @@ class RustErrors:
         self, file: RustFile, name: str, spans: list[tuple[int, int]], at: int
     ) -> Iterator[Row]:
         short = name.rpartition("::")[2].rpartition(".")[2]
-        if name in CONSTRUCTORS:
+        if raised := _RAISED.fullmatch(name):
+            template = Row(raised[1], "", "{message}")
+            yield from self._filled(file, template, ("message",), spans)
+        elif name in CONSTRUCTORS:
             names, template = CONSTRUCTORS[name]
             yield from self._filled(file, template, names, spans)
         elif name.endswith(NOTICES):
