@@ -11,9 +11,12 @@
 
 use std::io::{self, Read};
 use std::mem;
+use std::ops::Range;
 use std::sync::Arc;
 
 use memchr::{memchr, memrchr};
+
+use crate::lines::line_end;
 
 /// Bytes of a block: what fits the cache of a core beside what the search needs, in few reads.
 const BLOCK_BYTES: usize = 1 << 20;
@@ -28,6 +31,19 @@ pub trait Ranges: Send + Sync {
     /// # Errors
     /// The file's.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+
+    /// All of the file, where it lies in memory: then it is not copied.
+    fn mapped(&self) -> Option<&[u8]> {
+        None
+    }
+
+    /// Whether what lies in memory still is the file's.
+    ///
+    /// # Errors
+    /// The file became shorter.
+    fn check(&self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// An open input.
@@ -68,6 +84,16 @@ pub enum Bytes {
     There(Arc<dyn Ranges>, u64, u64, u64),
     /// Nowhere: the file cannot be opened, or read on.
     Failed(String),
+}
+
+impl Bytes {
+    /// The memory that the block lies in: its file's, or the buffer that the worker brought.
+    pub fn memory<'b>(&'b self, buffer: &'b [u8]) -> &'b [u8] {
+        match self {
+            Bytes::There(file, ..) => file.mapped().unwrap_or(buffer),
+            _ => buffer,
+        }
+    }
 }
 
 /// All inputs, as blocks.
@@ -199,12 +225,39 @@ fn fill(stream: &mut impl Read, buffer: &mut Vec<u8>, room: &mut usize) -> io::R
     }
 }
 
-/// Reads the lines that begin in a range of a file; `buffer` is as long as it ever was, and the lines are the range returned.
+/// The lines that begin in a range of a file, as a range of [`Bytes::memory`]: they are read to `buffer`, which is as long as
+/// it ever was, unless they lie in memory.
 pub fn load(
     file: &dyn Ranges,
     (from, to, bytes): (u64, u64, u64),
     buffer: &mut Vec<u8>,
-) -> io::Result<std::ops::Range<usize>> {
+) -> io::Result<Range<usize>> {
+    match file.mapped() {
+        Some(mapped) => Ok(lines_of(mapped, from as usize, to as usize)),
+        None => read_lines(file, (from, to, bytes), buffer),
+    }
+}
+
+/// The lines that begin in a range of a file in memory.
+fn lines_of(mapped: &[u8], from: usize, to: usize) -> Range<usize> {
+    let start = match from {
+        0 => 0,
+        // A line begins where a line feed is before it.
+        _ => memchr(b'\n', &mapped[from - 1..to]).map_or(to, |at| from + at),
+    };
+    if start >= to {
+        0..0
+    } else {
+        start..line_end(mapped, to - 1)
+    }
+}
+
+/// Reads the lines that begin in a range of a file.
+fn read_lines(
+    file: &dyn Ranges,
+    (from, to, bytes): (u64, u64, u64),
+    buffer: &mut Vec<u8>,
+) -> io::Result<Range<usize>> {
     let begin = from.saturating_sub(1); // a line begins where a line feed is before it
     let mut length = read_on(file, begin, 0, (to - begin) as usize, buffer)?;
     let start = match from {
@@ -244,4 +297,70 @@ fn read_on(
         buffer.resize(at + wanted, 0);
     }
     file.read_at(&mut buffer[at..at + wanted], offset)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Memory(Vec<u8>, bool);
+
+    impl Ranges for Memory {
+        fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+            let left = &self.0[(offset as usize).min(self.0.len())..];
+            let count = left.len().min(buffer.len());
+            buffer[..count].copy_from_slice(&left[..count]);
+            Ok(count)
+        }
+
+        fn mapped(&self) -> Option<&[u8]> {
+            self.1.then_some(&self.0)
+        }
+    }
+
+    /// However a file is cut, each line is in the block that it begins in, and in no other.
+    #[test]
+    fn blocks_are_the_lines_that_begin_in_them() {
+        let texts: [&[u8]; 6] = [
+            b"",
+            b"\n",
+            b"a\n\nbcd\ne",
+            b"abcdefghijkl",
+            b"\n\nabcdefgh\n",
+            b"ab\nc\n",
+        ];
+        for (text, is_mapped) in texts
+            .into_iter()
+            .flat_map(|text| [(text, false), (text, true)])
+        {
+            let bytes = text.len() as u64;
+            let starts: Vec<usize> = (0..text.len())
+                .filter(|&at| at == 0 || text[at - 1] == b'\n')
+                .collect();
+            for (from, to) in
+                (0..=bytes).flat_map(|from| (from + 1..=bytes).map(move |to| (from, to)))
+            {
+                let file =
+                    Bytes::There(Arc::new(Memory(text.to_vec(), is_mapped)), from, to, bytes);
+                let Bytes::There(ranges, ..) = &file else {
+                    unreachable!()
+                };
+                let mut buffer = vec![b'x'; 3];
+                let found = load(&**ranges, (from, to, bytes), &mut buffer).unwrap();
+                let mine: Vec<&usize> = starts
+                    .iter()
+                    .filter(|&&at| (from..to).contains(&(at as u64)))
+                    .collect();
+                let wanted = match (mine.first(), mine.last()) {
+                    (Some(&&first), Some(&&last)) => &text[first..line_end(text, last)],
+                    _ => b"",
+                };
+                assert_eq!(
+                    &file.memory(&buffer)[found],
+                    wanted,
+                    "{text:?} {from}..{to} {is_mapped}"
+                );
+            }
+        }
+    }
 }

@@ -158,7 +158,11 @@ where
             Bytes::Failed(message) => return Err(message.clone()),
         };
         let first = block.name.is_some();
-        let found = find(&self.pattern, &self.options, &buffer[range.clone()], first);
+        let bytes = &block.bytes.memory(buffer)[range.clone()];
+        let found = find(&self.pattern, &self.options, bytes, first);
+        if let Bytes::There(file, ..) = &block.bytes {
+            file.check().map_err(|error| error.to_string())?;
+        }
         Ok((range, found))
     }
 
@@ -196,16 +200,16 @@ where
 /// Writes what was found in a block.
 fn written<W: Write, N: FnMut(Note)>(
     printer: &mut Printer<W, N>,
-    block: Block,
+    mut block: Block,
     searched: Result<(Range<usize>, Found), String>,
     buffer: &[u8],
 ) -> io::Result<(Next, u64)> {
     let is_whole = block.name.is_some() && block.last;
-    if let Some(name) = block.name {
+    if let Some(name) = block.name.take() {
         printer.begin(name);
     }
     let next = match searched {
-        Ok((range, found)) => printer.block(&buffer[range], &found)?,
+        Ok((range, found)) => printer.block(&block.bytes.memory(buffer)[range], &found)?,
         Err(message) => {
             printer.fail(message)?;
             Next::File

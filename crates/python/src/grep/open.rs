@@ -6,6 +6,7 @@ use std::os::fd::AsFd as _;
 use std::sync::Arc;
 
 use gristmill_engine::codec::{Codec, Coding, SNIFF_BYTES, detect, open_file};
+use gristmill_engine::record::arena::Arena;
 use gristmill_engine::storage::local::not_there;
 use gristmill_engine::storage::location::Location;
 use gristmill_engine::storage::stores::Stores;
@@ -14,16 +15,51 @@ use gristmill_engine::storage::{Caching, FileKind, ReadFile, Stat};
 use gristmill_engine::{Error, Kind, Result};
 use gristmill_grep::{Data, Ranges};
 
-/// A file of a store, as the search reads it.
-struct Plain(Box<dyn ReadFile>);
+/// A file of a store, as the search reads it: mapped where that can be, as its bytes are looked at once.
+struct Plain {
+    file: Box<dyn ReadFile>,
+    mapped: Option<Arena>,
+    bytes: u64,
+}
 
-impl Ranges for Plain {
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        self.0.read_at(buffer, offset).map_err(io::Error::other)
+impl Plain {
+    fn new(file: Box<dyn ReadFile>, bytes: u64) -> Result<Self> {
+        let mut mapped = None;
+        if let Some(descriptor) = file.descriptor() {
+            let mut arena = Arena::reserve(&[bytes])?;
+            if arena.map(0, descriptor) {
+                mapped = Some(arena);
+            }
+        }
+        let file = in_any_order(file);
+        Ok(Plain {
+            file,
+            mapped,
+            bytes,
+        })
     }
 }
 
-/// Standard input: a file is read in ranges, from where it stands.
+impl Ranges for Plain {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.file.read_at(buffer, offset).map_err(io::Error::other)
+    }
+
+    fn mapped(&self) -> Option<&[u8]> {
+        self.mapped.as_ref()?.mapped(0..self.bytes)
+    }
+
+    fn check(&self) -> io::Result<()> {
+        match self.mapped.as_ref().and_then(Arena::lost_at) {
+            Some(_) => Err(io::Error::other(
+                "the file became shorter while it was searched",
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Standard input.
 pub fn standard_input() -> Result<Data> {
     let path = "standard input".as_ref();
     let file = io::stdin().as_fd().try_clone_to_owned();
