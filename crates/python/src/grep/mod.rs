@@ -161,9 +161,9 @@ pub fn grep(
 fn summary(done: io::Result<Summary>) -> PyResult<(u64, u64, u64, u64)> {
     match done {
         Ok(done) => Ok((done.files, done.bytes, done.lines, done.troubles)),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
-            Err(PyBrokenPipeError::new_err("the reader of the output is gone"))
-        }
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(PyBrokenPipeError::new_err(
+            "the reader of the output is gone",
+        )),
         Err(error) => Err(PyOSError::new_err(
             Error::from_io("write the output", "standard output".as_ref(), &error).to_string(),
         )),
