@@ -109,7 +109,7 @@ def test_a_refusal_is_json_too(tmp_path: Path) -> None:
 
 def test_files_that_are_not_there_or_do_not_fit_together(runs: Path, tmp_path: Path) -> None:
     assert "no such file or directory" in failure("fit", tmp_path / "no.csv")
-    assert "is a directory" in failure("fit", tmp_path)
+    assert "it has no events.jsonl" in failure("fit", tmp_path)
     (tmp_path / "rate.csv").write_text("p,throughput\n1,5\n")
     assert "others throughput" in failure("fit", runs, tmp_path / "rate.csv")
 
@@ -261,3 +261,21 @@ def test_wastes_give_a_cause(tmp_path: Path) -> None:
     found = report("scale", "fit", tmp_path / "runs.csv")
     assert found["cause"]["cause"] == "retries"
     assert found["cause"]["outcome"] == "explained"
+
+
+# --- histories ---
+
+
+def test_jobs_are_runs_too(tmp_path: Path) -> None:
+    home = {"GRISTMILL_HOME": str(tmp_path / "home")}
+    run("teragen", "1k", tmp_path / "data", **home)
+    for workers in ("1", "2", "3", "1"):
+        job = ("terasort", tmp_path / "data", tmp_path / "out", "--overwrite", "--history")
+        run(*job, "--workers", workers, **home)
+    shown = run("scale", "fit", "--command", "terasort", "--json", **home)
+    found = json.loads(shown.stdout)
+    assert [(point["p"], point["runs"]) for point in found["points"]] == [(1, 2), (2, 1), (3, 1)]
+    assert {phase["name"] for phase in found["phases"]} >= {"map", "reduce", "commit"}
+    assert 0 < found["points"][0]["mean"] < 60  # seconds of a run, not of a byte
+    assert "one run, with p = 1" in failure("fit", "last", **home)
+    assert "no job 'other'" in failure("fit", "other", **home)

@@ -85,6 +85,7 @@ def fit_runs(
         measured=measured,
         errors=errors,
         level=level,
+        unit=sample.unit,
         runs=sample.runs,
         dof=float(free.dof),
         relative_error=float(np.sqrt(np.sum(best.residuals**2) / (sample.runs - 3))),

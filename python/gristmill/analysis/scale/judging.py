@@ -113,6 +113,14 @@ def show_interval(estimate: Estimate, digits: int = 3) -> str:
     return "none" if estimate.value is None else f"{estimate.value:.{digits}g} ({between})"
 
 
+def _share(sigma: Estimate) -> str:
+    shown = [
+        "-" if number is None else f"{number:.1%}"
+        for number in (sigma.value, sigma.low, sigma.high)
+    ]
+    return f"{shown[0]} ({shown[1]} to {shown[2]})"
+
+
 def _no_law(_: Mapping[str, Estimate], law: Law, points: Sequence[Point]) -> list[str]:
     if law.least_divisor(max(points[-1].p, law.crossover_p or 1.0)) <= 0:
         return [
@@ -155,7 +163,7 @@ def _superlinear(estimates: Mapping[str, Estimate], law: Law, points: Sequence[P
 
 def _coherency(estimates: Mapping[str, Estimate], law: Law, points: Sequence[Point]) -> list[str]:
     contention = (
-        f"{law.sigma:.1%} of the work is done one after the other"
+        f"{_share(estimates['sigma'])} of the work is done one after the other"
         if _is_above_0(estimates["sigma"])
         else "contention cannot be told from 0"
     )
@@ -167,9 +175,9 @@ def _coherency(estimates: Mapping[str, Estimate], law: Law, points: Sequence[Poi
 
 
 def _contention(estimates: Mapping[str, Estimate], law: Law, points: Sequence[Point]) -> list[str]:
+    sigma = _share(estimates["sigma"])
     says = [
-        f"{law.sigma:.1%} of the work is done one after the other; no loss from coherency is to be"
-        " seen.",
+        f"{sigma} of the work is done one after the other; no loss from coherency is to be seen."
     ]
     if law.ceiling is not None:
         says.append(

@@ -42,7 +42,7 @@ def phases_of(
     names = list(dict.fromkeys(name for run in ordered for name in run.phases))
     if not names:
         return []
-    work = np.array([run.work for run in ordered])
+    work = np.array([run.work for run in ordered]) / sample.unit
     columns = {
         name: np.array([run.phases.get(name, 0.0) for run in ordered]) / work for name in names
     }

@@ -221,7 +221,7 @@ def _deviation(axes: Axes, fit: Fit) -> None:
 def _residuals(axes: Axes, fit: Fit, runs: Sequence[Run]) -> None:
     p = np.array([run.p for run in runs])
     seconds = fit.measured == "seconds"
-    found = np.array([run.seconds / run.work if seconds else run.rate for run in runs])
+    found = np.array([run.seconds / run.work * fit.unit if seconds else run.rate for run in runs])
     away = 100 * (found / np.array([fit.predict(run.p) for run in runs]) - 1)
     axes.axhline(0, color=_DARK, linewidth=1.5)
     spread = 100 * 2 * fit.relative_error
@@ -257,7 +257,7 @@ def _times(axes: Axes, fit: Fit) -> None:
     )
     axes.set_yscale("log")
     _logarithmic(axes, fit)
-    unit = "for one unit of work" if fit.scaling != "strong" else ""
+    unit = "for the work of one processor" if fit.scaling == "weak" else ""
     axes.set_ylabel(f"{fit.measured} {unit}".strip())
     axes.legend(loc="best", fontsize=9)
 

@@ -136,6 +136,8 @@ class Fit:
     measured: Literal["seconds", "throughput"]
     errors: Literal["relative", "absolute"]
     level: float
+    unit: float
+    """The work that seconds are of: that of a run, or of one processor's share of it."""
     runs: int
     dof: float
     relative_error: float
@@ -166,7 +168,7 @@ class Fit:
         return measured or (self.sigma.high is not None and self.sigma.high < 0)
 
     def predict(self, p: float) -> float:
-        """Return the seconds, or the throughput, that the curve has at `p`."""
+        """Return the throughput that the curve has at `p`, or the seconds of one unit of work."""
         return self.law.seconds(p) if self.measured == "seconds" else self.law.rate(p)
 
     def to_dict(self) -> dict[str, Any]:

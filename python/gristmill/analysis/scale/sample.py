@@ -45,6 +45,8 @@ class Sample:
     """Whether values are work per second, or seconds for one unit of work."""
     absolute: bool
     """Whether the spread is the same at every p, or a share of what is measured."""
+    unit: float = 1.0
+    """The work that seconds are of: that of a run, or of one processor's share of it."""
 
     @property
     def runs(self) -> int:
@@ -63,6 +65,7 @@ class Sample:
             self.order[kept],
             self.rates,
             self.absolute,
+            self.unit,
         )
 
     def means_of(self, values: Floats) -> Floats:
@@ -84,6 +87,12 @@ def scaling_of(runs: Sequence[Run]) -> Scaling:
     return "weak" if np.ptp(share) <= _SAME * share.max() else "mixed"
 
 
+def _unit_of(runs: Sequence[Run]) -> float:
+    """The work of a run, or where it grows with p, of one processor in it."""
+    weak = scaling_of(runs) == "weak"
+    return float(np.mean([run.work / run.p if weak else run.work for run in runs]))
+
+
 def sample_of(
     runs: Sequence[Run], measured: Literal["seconds", "throughput"], *, absolute: bool
 ) -> Sample:
@@ -101,9 +110,11 @@ def sample_of(
     order = np.argsort(all_p, kind="stable")
     p, point, counts = np.unique(all_p[order], return_inverse=True, return_counts=True)
     rates = measured == "throughput"
-    taken = np.array([run.rate if rates else run.seconds / run.work for run in runs])[order]
+    unit = 1.0 if rates else _unit_of(runs)
+    taken = np.array([run.rate if rates else run.seconds / run.work * unit for run in runs])[order]
     sums = np.bincount(point, weights=taken)
-    return Sample(p, counts.astype(float), sums / counts, taken, point, order, rates, absolute)
+    means = sums / counts
+    return Sample(p, counts.astype(float), means, taken, point, order, rates, absolute, unit)
 
 
 def _refuse(runs: Sequence[Run]) -> None:

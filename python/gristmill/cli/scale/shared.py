@@ -1,7 +1,7 @@
 """What `scale fit` and `scale run` have in common: the options of a fit, and how it is told."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,6 +13,7 @@ from gristmill.names import to_json
 from gristmill.terminal import console
 
 if TYPE_CHECKING:
+    from gristmill.analysis.histories import Cause
     from gristmill.analysis.runs import Run
     from gristmill.analysis.scale.reasons import Causes
     from gristmill.analysis.scale.result import Fit
@@ -94,14 +95,16 @@ def fitted(
         _refused(command if refusal_fails else None, str(error), wanted)
         return False
     causes = _causes(runs, wanted.level)
+    loss = _loss(runs)
     _draw(found, runs, causes, wanted)
     if wanted.as_json:
         told = {} if causes is None else {"cause": causes.to_dict()}
-        console.put(to_json({**found.to_dict(), **told}))
+        more = {} if loss is None else {"loss": asdict(loss)}
+        console.put(to_json({**found.to_dict(), **told, **more}))
     else:
         console.say(*fit_lines(found))
         if causes is not None:
-            console.say("", *cause_lines(causes))
+            console.say("", *cause_lines(causes, loss))
     return True
 
 
@@ -112,6 +115,15 @@ def _causes(runs: "Sequence[Run]", level: float) -> "Causes | None":
     from gristmill.analysis.scale.reasons import explain
 
     return explain(runs, level)
+
+
+def _loss(runs: "Sequence[Run]") -> "Cause | None":
+    """What changes most with p, of wastes that runs have."""
+    if not any(run.wastes for run in runs):
+        return None
+    from gristmill.analysis.histories import cause_of
+
+    return cause_of(runs)
 
 
 def _draw(fit: "Fit", runs: "Sequence[Run]", causes: "Causes | None", wanted: Wanted) -> None:

@@ -10,6 +10,7 @@ from gristmill.analysis.scale.result import Estimate, Fit, Point
 from gristmill.units import show_count
 
 if TYPE_CHECKING:
+    from gristmill.analysis.histories import Cause
     from gristmill.analysis.scale.reasons import Causes
 
 __all__ = ["aligned", "cause_lines", "fit_lines", "times_lines", "wrapped"]
@@ -96,10 +97,10 @@ def times_lines(runs: Sequence[Run]) -> Iterator[str]:
     yield from aligned(rows)
 
 
-def cause_lines(causes: "Causes") -> Iterator[str]:
+def cause_lines(causes: "Causes", loss: "Cause | None") -> Iterator[str]:
     """Yield what wastes have to do with it."""
     yield f"Cause: {causes.cause or causes.outcome}"
-    for sentence in causes.sentences:
+    for sentence in (*causes.sentences, *([] if loss is None else [loss.sentence])):
         yield from wrapped(sentence, "  ")
 
 
