@@ -41,8 +41,7 @@ ROWS = (
     Row("Jobs", ("jobs",), "list jobs, show one, watch one, remove old ones"),
     Row("Jobs", ("resume",), "resume a job that was killed"),
     Row("Jobs", ("report",), "draw a job as one HTML page"),
-    Row("Measure", ("bench",), "measure this machine and its storage"),
-    Row("Measure", ("scale",), "predict a job on other machines"),
+    Row("Measure", ("bench", "scale"), "measure jobs with errors; how far they scale"),
     Row("Shell", ("completion",), "complete commands and options with Tab"),
 )
 """The lines of the overview; commands that are not there yet are left out."""
