@@ -114,19 +114,7 @@ fn merge_runs<S: Shape>(
     }
     let (bytes, records) = ends.last().copied().unwrap_or_default();
     let name = format!("run-{:05}-{}-merged", attempt.id.task, attempt.id.attempt);
-    // Compressed, about as much as before: blocks that shrink less take more as they are written.
-    let stored_before: u64 = opened
-        .runs
-        .iter()
-        .map(|(run, _)| run.index().stored_bytes())
-        .sum();
-    let bytes_of = |compression| {
-        let most = file_bytes_max(compression, bytes, buckets as u64)?;
-        Some(match compression {
-            RunCompression::None => most,
-            _ => most - bytes.saturating_sub(stored_before),
-        })
-    };
+    let bytes_of = |compression| bytes_of_run(&opened, compression, bytes, buckets);
     let folders = context.node.run_folders(&plan.places);
     let place = (folders, name.as_str(), plan.compression);
     let (path, file, compression) = create_run(&*context.node.runs, place, bytes_of)?;
@@ -176,4 +164,22 @@ fn merge_runs<S: Shape>(
     };
     context.node.name_runs(std::slice::from_mut(&mut run));
     Ok(run)
+}
+
+/// What to reserve for the run. Compressed, about as much as before: blocks that shrink less take more as they are written.
+fn bytes_of_run(
+    opened: &Opened,
+    compression: RunCompression,
+    bytes: u64,
+    buckets: usize,
+) -> Option<u64> {
+    let stored = opened
+        .runs
+        .iter()
+        .map(|(run, _)| run.index().stored_bytes());
+    let most = file_bytes_max(compression, bytes, buckets as u64)?;
+    Some(match compression {
+        RunCompression::None => most,
+        _ => most - bytes.saturating_sub(stored.sum()),
+    })
 }
