@@ -151,6 +151,7 @@ def test_a_signal_leaves_no_data(tmp_path: Path) -> None:
         (["sort", "--vary", "no-sync=maybe"], "no-sync is on or off", 2),
         (["sort", "--rows", "0"], "--rows is '0', which is not a number of rows", 2),
         (["sort", "--rows", "many"], "--rows is 'many', which is not a number of rows", 2),
+        (["io", "--vary", "size=4k,8k"], "--vary size: no command of the suite has", 2),
         (["io", "--size", "1k"], "--size is '1k', which is not from 4k to 10G", 2),
         (["io", "--size", "x"], "--size is 'x', which is not a size", 2),
         (["sort", "--store-option", "colour=1"], 'store_option: there is no "colour"', 2),

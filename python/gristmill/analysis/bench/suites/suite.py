@@ -13,7 +13,7 @@ from gristmill.options import Option, commands
 
 __all__ = ["NOT_OPTIONS", "Step", "Suite", "check_names", "command_line"]
 
-NOT_OPTIONS = frozenset({"python", "size"})
+NOT_OPTIONS = frozenset({"python"})
 """Names in a configuration that are not options of commands."""
 
 
