@@ -30,7 +30,8 @@ def failing(command: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
             except (ValueError, OSError) as error:
                 if kind_of(error) is None:
                     raise
-                fail(f"bench {command}", str(error))
+                advice = f" What to do: see gristmill bench {command} --help."
+                fail(f"bench {command}", f"{error}{'' if 'What to do: ' in str(error) else advice}")
                 return WRONG if kind_of(error) == "bad_option" else FAILED
 
         return asked
