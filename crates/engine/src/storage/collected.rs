@@ -105,8 +105,8 @@ impl Collecting {
                 Ok(reply) if reply.status.is_success() => return Ok(reply.body),
                 Ok(reply) => {
                     let said = serde_json::from_slice::<Error>(&reply.body);
-                    let said = said.map_err(|_| self.silent(&format!("it says {}", reply.status)));
-                    return Err(said.unwrap_or_else(|error| error));
+                    let silent = |_| self.silent(&format!("it says {}", reply.status));
+                    return Err(said.unwrap_or_else(silent));
                 }
                 Err(Broken::Here(error)) => return Err(error),
                 Err(Broken::Stopped) => return Err(Error::cancelled()),
@@ -125,7 +125,11 @@ impl Collecting {
             "{}, where the job was started, does not take it: {why}",
             self.to.address
         );
-        Error::new(Kind::Io, "send the output", message).retryable_error()
+        Error::new(Kind::Io, "send the output", message)
+            .advise(
+                "let the nodes reach that address, or name an output in a place that all nodes see",
+            )
+            .retryable_error()
     }
 }
 

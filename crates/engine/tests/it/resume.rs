@@ -34,7 +34,7 @@ struct Desk {
 }
 
 impl Desk {
-    fn new(spec: &Value, input: &[u8], shared: Option<SharedOutputs>) -> Self {
+    fn new(spec: &Value, input: &[u8], shared: Option<&SharedOutputs>) -> Self {
         let place = Place::local();
         place.make_directory("in");
         place.make_directory("spill");
@@ -46,7 +46,7 @@ impl Desk {
             place,
             home: TempDir::new().unwrap(),
             spec: serde_json::from_str(&spec).unwrap(),
-            shared,
+            shared: shared.cloned(),
         }
     }
 
@@ -177,18 +177,18 @@ fn a_job_that_dies_at_any_call_ends_with_the_same_bytes() {
 }
 
 /// Runs jobs that die, each at some calls, and those that go on with them; says how many tasks were kept.
-pub fn die_at_any_call(specs: &[Value], shared: Option<SharedOutputs>) -> u64 {
+pub fn die_at_any_call(specs: &[Value], shared: Option<&SharedOutputs>) -> u64 {
     let input = records(&keys(120_000), 0);
     let kept = AtomicU64::new(0);
     for spec in specs {
-        let good = Desk::new(spec, &input, shared.clone());
+        let good = Desk::new(spec, &input, shared);
         let (report, calls) = good.begin(u64::MAX);
         assert_eq!(report.status, Status::Succeeded, "{:?}", report.error);
         let wanted = good.tree();
         let moments = 16.min(calls);
         for_each_number(moments, |moment| {
             let until = moment * calls / moments;
-            let desk = Desk::new(spec, &input, shared.clone());
+            let desk = Desk::new(spec, &input, shared);
             let what = |then: &str| format!("{spec}: dead at call {until} of {calls}, {then}");
             desk.begin(until);
             desk.forget_the_death();

@@ -236,7 +236,7 @@ fn a_job_that_dies_at_any_call_is_resumed() {
         spec(least, json!({"no_sync": true})),
         json!({"sort": {"inputs": ["@/in"], "output": "@/out", "format": "fixed:100:10", "spill_dir": ["@/spill"]}}),
     ];
-    assert!(die_at_any_call(&specs, Some(DURABLE)) > 20);
+    assert!(die_at_any_call(&specs, Some(&DURABLE)) > 20);
 }
 
 fn place_of(memory: &Place) -> SharedDisk {

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, TcpListener, UdpSocket};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -26,10 +27,14 @@ use crate::storage::objects::Upload;
 use crate::storage::stores::Stores;
 use crate::storage::{Caching, WriteFile};
 
+/// How long the end waits for what is being written.
+const END: Duration = Duration::from_secs(10);
+
 /// Takes files, as long as it is there.
 pub(super) struct Takes {
     /// How agents reach it.
     pub(super) collector: Collector,
+    files: Arc<Files>,
     runtime: Option<Runtime>,
 }
 
@@ -65,10 +70,11 @@ impl Takes {
             .route("/files/{id}", post(finish).delete(remove))
             .route("/files/{id}/{offset}", put(write))
             .layer(DefaultBodyLimit::max(2 * PIECE_BYTES))
-            .with_state(files);
+            .with_state(Arc::clone(&files));
         let runtime = serve_app(listener, None, &token, app)?;
         Ok(Some(Takes {
             collector: Collector { address, token },
+            files,
             runtime: Some(runtime),
         }))
     }
@@ -77,8 +83,10 @@ impl Takes {
 impl Drop for Takes {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
+            runtime.shutdown_timeout(END);
         }
+        // Before a committer looks at what is there: the agents of these files are lost.
+        locked(&self.files.taken).files.clear();
     }
 }
 
