@@ -146,7 +146,7 @@ def test_patterns(tmp_path: Path) -> None:
     assert grep("cr$", "a", cwd=tmp_path) == (1, b"")
     assert grep("--crlf", "cr$", "a", cwd=tmp_path) == (0, b"cr\r\n")
     wrong = run("grep", "a(b", "a", cwd=tmp_path, status=2).stderr
-    assert "    a(b\n     ^\nerror: unclosed group" in wrong
+    assert "cannot read the pattern: unclosed group, at character 2 of a(b" in wrong
     assert "ends a line" in run("grep", r"a\nb", "a", cwd=tmp_path, status=2).stderr
     assert "no PATTERN" in run("grep", cwd=tmp_path, status=2).stderr
     assert "cannot be read" in run("grep", "-f", "none", "a", cwd=tmp_path, status=2).stderr

@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use grep_matcher::{LineMatchKind, LineTerminator, Matcher as _};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use regex_syntax::ParserBuilder;
 
 /// How patterns are read.
 #[derive(Debug, Clone, Copy, Default)]
@@ -30,7 +31,7 @@ pub struct PatternOptions {
 /// let pattern = Pattern::new(&[b"colou?r"], PatternOptions::default()).unwrap();
 /// assert!(pattern.is_match(b"the color"));
 /// let error = Pattern::new(&[b"a(b"], PatternOptions::default()).unwrap_err();
-/// assert!(error.contains("unclosed group"));
+/// assert_eq!(error, "unclosed group, at character 2 of a(b");
 /// ```
 #[derive(Debug, Clone)]
 pub struct Pattern {
@@ -64,6 +65,9 @@ impl Pattern {
         let mut texts: Vec<String> = lines
             .map(|line| text_of(line, options.fixed && !literal))
             .collect();
+        if !literal {
+            texts.iter().try_for_each(|text| check(text))?;
+        }
         if options.fixed {
             // The first alternative that matches wins: the longest stands first, which is POSIX's choice.
             texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
@@ -172,6 +176,20 @@ fn text_of(pattern: &[u8], escaped: bool) -> String {
         }
     }
     text
+}
+
+/// Reads a pattern alone, for the place of what is wrong in it: the matcher is of all patterns.
+fn check(text: &str) -> Result<(), String> {
+    let parsed = ParserBuilder::new().utf8(false).build().parse(text);
+    let (what, at) = match parsed {
+        Err(regex_syntax::Error::Parse(error)) => (error.kind().to_string(), error.span().start),
+        Err(regex_syntax::Error::Translate(error)) => {
+            (error.kind().to_string(), error.span().start)
+        }
+        Ok(_) | Err(_) => return Ok(()), // what else may be wrong, the matcher says
+    };
+    let column = at.column;
+    Err(format!("{what}, at character {column} of {text}"))
 }
 
 /// What is wrong with a pattern.

@@ -2,6 +2,11 @@
 //!
 //! Blocks of a few bytes, as streams that give a few bytes at a time, and files in ranges: the same bytes come out.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that unwraps fails with a backtrace, which is what a test is for"
+)]
+
 use std::io::{self, Read, Write as _};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};

@@ -91,7 +91,7 @@ pub fn at(stores: &Stores, path: &Location, stat: Option<Stat>) -> Result<Data> 
             let file = stores.open(path, Caching::Cached)?;
             match codec_of(&*file, path)? {
                 None => Ok(Data::Ranges(
-                    Arc::new(Plain(in_any_order(file))),
+                    Arc::new(Plain::new(file, stat.bytes)?),
                     stat.bytes,
                 )),
                 Some(codec) => {
