@@ -123,6 +123,42 @@ def test_compressed_files_and_folders(tmp_path: Path) -> None:
     assert printed.decode().split() == ["logs/a.gz", "logs/e.txt", "logs/f.gz"]
 
 
+def test_files_of_an_object_store_that_fails(tmp_path: Path) -> None:
+    folder = tmp_path / "store" / "logs"
+    (folder / "b").mkdir(parents=True)
+    (folder / "a").write_bytes(some_lines(300_000, 8))
+    (folder / "b" / "c.gz").write_bytes(gzip.compress(some_lines(50_000, 9), 1))
+    place = f"objects://{tmp_path}/store/logs"
+    faults = {"GRISTMILL_OBJECTS_FAULTS": "refused=0.05,lost=0.03"}
+    for words in (["-c", "fish"], ["-n", "-w", "fish fish fish a"]):
+        near = run("grep", *words, "store/logs", cwd=tmp_path)
+        far = run("grep", *words, place, cwd=tmp_path, **faults)
+        assert far.stdout == near.stdout.replace("store/logs", place)
+        assert len(near.stdout) > 20
+    far = run("grep", "-c", "fish", f"{place}/*", "-h", cwd=tmp_path)
+    assert len(far.stdout.split()) == 2
+    run("grep", "fish", f"{place}/none", cwd=tmp_path, status=2)
+
+
+def test_a_file_that_becomes_shorter_is_said(tmp_path: Path) -> None:
+    text = some_lines(1_000_000, 10)
+    (tmp_path / "a").write_bytes(text)
+    with subprocess.Popen(
+        [GRISTMILL, "grep", "", "a", "--workers", "1"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=clean_environment(),
+    ) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdout.read(1 << 16)  # it waits to write more
+        os.truncate(tmp_path / "a", 1 << 20)
+        running.stdout.read()
+        assert b"shorter" in running.stderr.read()
+        assert running.wait(60) == 2
+
+
 def test_what_cannot_be_read_is_said_and_the_rest_is_searched(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("fish\n")
     (tmp_path / "cut.gz").write_bytes(gzip.compress(some_lines(1000, 4))[:-20])

@@ -147,6 +147,8 @@ COUNTED = (
     case("wordcount", "wordcount {in}/text {out}"),
     case("wordcount-parts", "wordcount {in}/text {out} --parts 3"),
     case("wordcount-packed", "wordcount {in}/packed {out} --parts 2"),
+    case("wordcount-top", "wordcount {in}/text {out} --top 5 --min 2 --fold-case --tokens [a-z]+"),
+    case("matchcount", "matchcount [a-z]+ {in}/text {out}"),
     case("wordcount-nothing", "wordcount {in}/nothing {out} --parts 2"),
     case(
         "wordcount-compressed-runs",
@@ -236,6 +238,8 @@ CLUSTERED = frozenset(
         "sort-records",
         "sort-spilling",
         "wordcount-parts",
+        "wordcount-top",
+        "matchcount",
         "wordcount-compressed-runs",
         "python-map-only",
         "python-function",

@@ -103,6 +103,7 @@ enum Said {
 
 /// Searches files, and writes what is found to standard output. Returns files, bytes, lines and files that could not be read.
 #[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "as PyO3 gives it")]
 pub fn grep(
     py: Python<'_>,
     patterns: Vec<Vec<u8>>,
@@ -161,9 +162,9 @@ pub fn grep(
 fn summary(done: io::Result<Summary>) -> PyResult<(u64, u64, u64, u64)> {
     match done {
         Ok(done) => Ok((done.files, done.bytes, done.lines, done.troubles)),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(PyBrokenPipeError::new_err(
-            "the reader of the output is gone",
-        )),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+            Err(PyBrokenPipeError::new_err("the output has no reader"))
+        }
         Err(error) => Err(PyOSError::new_err(
             Error::from_io("write the output", "standard output".as_ref(), &error).to_string(),
         )),
