@@ -23,6 +23,9 @@ use crate::print::{Next, Note, Options, Printer, Summary};
 /// How often the end that somebody else wants is looked at.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// What the system says when it is to write memory that is not there: `EFAULT`.
+const BAD_ADDRESS: i32 = 14;
+
 /// What a search runs with.
 pub struct Run {
     /// Threads that search.
@@ -209,7 +212,16 @@ fn written<W: Write, N: FnMut(Note)>(
         printer.begin(name);
     }
     let next = match searched {
-        Ok((range, found)) => printer.block(&block.bytes.memory(buffer)[range], &found)?,
+        Ok((range, found)) => {
+            match printer.block(&block.bytes.memory(buffer)[range], &found) {
+                // What lies in memory is the file's no more.
+                Err(error) if error.raw_os_error() == Some(BAD_ADDRESS) => {
+                    printer.fail("the file became shorter while it was searched".to_owned())?;
+                    Next::File
+                }
+                next => next?,
+            }
+        }
         Err(message) => {
             printer.fail(message)?;
             Next::File
