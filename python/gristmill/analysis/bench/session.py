@@ -28,7 +28,7 @@ from gristmill.analysis.bench.order import Turn, turns
 from gristmill.analysis.bench.results import MACHINE, Measured, Results, only_session, read_results
 from gristmill.analysis.bench.suites import suite_of
 from gristmill.analysis.bench.suites.suite import Step, Suite, check_names
-from gristmill.names import from_json, to_json
+from gristmill.names import from_json, quote, to_json
 from gristmill.store_options import with_store_options
 
 __all__ = ["Session"]
@@ -204,9 +204,9 @@ def _report_of(step: Step, ended: Ended) -> dict[str, Any]:
     how = f"exit code {ended.status}" if ended.status >= 0 else f"signal {-ended.status}"
     said = ended.stderr.strip().splitlines()[-1:] or ["it wrote nothing to stderr."]
     advice = "" if "What to do: " in said[0] else " What to do: run that command alone."
+    command = " ".join(map(quote, step.words))
     raise BenchError(
-        f"cannot measure {step.name}: `gristmill {' '.join(step.words)}` ended with {how}:"
-        f" {said[0]}{advice}"
+        f"cannot measure {step.name}: `gristmill {command}` ended with {how}: {said[0]}{advice}"
     )
 
 
