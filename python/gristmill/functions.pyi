@@ -457,6 +457,7 @@ def matchcount(
     runner: Literal["threads", "processes"] = ...,
     on: Literal["local", "ray"] = ...,
     nodes: int | None = ...,
+    collect: bool = ...,
     spill_dir: StrPath | Iterable[StrPath] | None = ...,
     compress_runs: Literal["none", "lz4", "zstd"] = ...,
     store_option: Mapping[str, str] | Iterable[str] | None = ...,
@@ -488,9 +489,13 @@ def matchcount(
         runner: Where tasks run: in threads of this process, or in worker processes. The output does
             not depend on it. By default threads.
         on: Where the job runs: on this machine, or on a Ray cluster (the one of RAY_ADDRESS, or of
-            this machine). The output does not depend on it. By default local.
+            this machine). On the command line http://HOST:8265, the address of a dashboard, runs
+            the command on the head of its cluster. The output does not depend on it. By default
+            local.
         nodes: On how many nodes of a cluster the job may run. The output does not depend on it. By
             default all of them.
+        collect: Bring the output of a job on a cluster to the machine where it was started: nodes
+            need not see its folder.
         spill_dir: Where sorted runs go when the input is larger than memory; repeatable: the first
             with room is used. By default beside the output, or where the job is begun if the output
             is not on a disk of this machine.

@@ -3,8 +3,8 @@
 What the environment says of options is among them.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, cast
 
 import click
 
@@ -51,4 +51,6 @@ def _option(option: click.Option, value: object) -> Iterator[str]:
 def _values(value: Any) -> list[str]:  # noqa: ANN401 - click's
     if value is None:
         return []
-    return list(map(str, value)) if isinstance(value, (tuple, list)) else [str(value)]
+    if not isinstance(value, (tuple, list)):
+        return [str(value)]
+    return [str(one) for one in cast("Iterable[object]", value)]
