@@ -38,6 +38,8 @@ INTERNAL = {
     "GRISTMILL_SHARED_OUTPUTS",
     "GRISTMILL_STORE_OPTIONS",
     "GRISTMILL_COMMIT",  # of the build
+    "RAY_JOB_CONFIG_JSON_ENV_VAR",  # what Ray gives a job on the head of its cluster, and we to it
+    "RAY_JOB_STOP_WAIT_TIME_S",
     "GRISTMILL_PROFILE",
     "GRISTMILL_TARGET",
     "GRISTMILL_COMPLETE",  # set by the shell's script

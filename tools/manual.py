@@ -139,10 +139,11 @@ def _see_also(names: Iterable[str]) -> list[str]:
 def _text(text: str) -> str:
     r"""A line of text, in which roff sees nothing to act on.
 
-    >>> print(_text(".a -b 'c' d`e"))
-    \&.a \-b 'c' de
+    >>> print(_text(".a -b 'c' d`e"), _text("É"))
+    \&.a \-b 'c' de \[u00C9]
     """
     plain = text.replace("`", "").replace("\\", r"\e").replace("-", r"\-")
+    plain = "".join(one if one.isascii() else rf"\[u{ord(one):04X}]" for one in plain)
     return rf"\&{plain}" if plain.startswith((".", "'")) else plain
 
 

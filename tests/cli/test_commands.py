@@ -48,8 +48,8 @@ REPORT_FIELDS = {
 
 
 def words(text: str) -> str:
-    """Text without its line breaks."""
-    return " ".join(text.split())
+    """Text without its line breaks, which may come behind a hyphen."""
+    return re.sub(r"(?<=\w)- ", "-", " ".join(text.split()))
 
 
 # --- help ---

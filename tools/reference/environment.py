@@ -28,6 +28,9 @@ OF_OTHERS = {
     "HADOOP_USER_NAME": "As whom HDFS is asked, without Kerberos.",
     "KRB5_CLIENT_KTNAME": "A keytab for HDFS with Kerberos.",
     "RAY_ADDRESS": "The Ray cluster of `--on ray`; by default the one of this machine.",
+    "RAY_AUTH_MODE, RAY_AUTH_TOKEN, RAY_AUTH_TOKEN_PATH": "With `token`: the token that the "
+    "dashboard of `--on http://HOST:8265` is sent, or the file that has it.",
+    "RAY_JOB_HEADERS": "HTTP headers that this dashboard is sent, as a JSON object.",
     "RAY_USE_TLS, RAY_TLS_SERVER_CERT, RAY_TLS_SERVER_KEY, RAY_TLS_CA_CERT": "Ray's own TLS; with "
     "it, agents speak TLS among each other, too.",
     "SSL_CERT_FILE": "Certificates to trust for HTTPS, in place of the system's.",

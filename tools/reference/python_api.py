@@ -2,6 +2,7 @@
 
 import re
 import textwrap
+from dataclasses import replace
 
 import gristmill
 from gristmill.options import Option, commands
@@ -47,6 +48,7 @@ def page() -> str:
     for title, names in GROUPS.items():
         parts.append(f"## {title}")
         parts += [_function(_found(name)) for name in names]
+    parts += ["## The law of scaling", "### gm.scale", _function(_fit(), level=4)]
     parts.append("## Commands")
     stubs = functions("functions.pyi")
     parts += [_function(stubs[name]) for name in commands()]
@@ -56,6 +58,11 @@ def page() -> str:
 def _found(name: str) -> Callable:
     module = getattr(gristmill, name).__module__.removeprefix("gristmill.").replace(".", "/")
     return functions(f"{module}.py")[name]
+
+
+def _fit() -> Callable:
+    found = functions("analysis/scale/__init__.py")["fit"]
+    return replace(found, name=f"scale.{found.name}", signature=f"scale.{found.signature}")
 
 
 def _class(name: str, path: str) -> str:

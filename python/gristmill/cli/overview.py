@@ -30,7 +30,7 @@ ROWS = (
     Row("Begin", ("doctor",), "check that jobs can run here"),
     Row("Files", ("sort",), "sort lines or records, as LC_ALL=C sort does"),
     Row("Files", ("grep",), "print or count the lines that match"),
-    Row("Files", ("wordcount",), "count how often each word occurs"),
+    Row("Files", ("wordcount", "matchcount"), "count words; count matches"),
     Row("Your code", ("run",), "run MapReduce of your own functions"),
     Row("Your code", ("check",), "try such a job on a little input first"),
     Row("Your code", ("retry",), "run a failed task again, with its input"),
