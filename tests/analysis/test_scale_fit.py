@@ -1,6 +1,8 @@
 """The fit: published figures, the coverage of its intervals, its verdicts, what it refuses."""
 
 import json
+import subprocess
+import sys
 import time
 from collections.abc import Sequence
 
@@ -303,3 +305,30 @@ def test_a_sample_is_in_the_order_of_p() -> None:
     assert sample.means.tolist() == pytest.approx([9.5, 5.5, 3.1])
     assert sample.order.tolist() == [1, 4, 3, 0, 2]
     assert fit_runs(runs, bootstraps=0).runs == 5
+
+
+# --- data that no run would give ---
+
+
+@pytest.mark.parametrize("measured", ["seconds", "throughput"])
+@pytest.mark.parametrize("errors", ["relative", "absolute"])
+@pytest.mark.parametrize("seed", range(12))
+def test_wild_data_are_fitted_or_refused(measured: str, errors: str, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    p = np.sort(generator.choice([0.5, 1, 2, 3, 8, 64, 1e3, 1e6], 5, replace=False))
+    p = np.repeat(p, 1 + seed % 3)
+    values = 10 ** generator.uniform(-6, 6, len(p)) if seed % 2 else np.full(len(p), 5.0)
+    try:
+        found = gm.scale.fit(
+            p.tolist(), **{measured: values.tolist()}, errors=errors, bootstraps=20
+        )
+    except ValueError as error:
+        assert "What to do: " in str(error)
+    else:
+        json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_the_package_is_imported_without_its_libraries() -> None:
+    code = "import sys, gristmill; gristmill.scale; print({'numpy', 'scipy'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"

@@ -4,9 +4,6 @@
     each p has its own spread    the runs of a p are drawn among themselves
     the curve misses the means   the residuals of the means are drawn
 
-With a few runs of each p, drawing among them alone gives intervals that are too narrow: they held
-93 % in place of 95 % (12 runs each, benchmarks/coverage.py).
-
 A sample's own spread is too small by (n - 1)/n, and so is that of residuals by the parameters that
 were fitted: drawn values are widened by the root of it.
 """

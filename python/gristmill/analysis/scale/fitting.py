@@ -124,6 +124,7 @@ def _estimates(
     drawn = intervals.of_draws(free.coefficients, free.covariance, free.dof, level)
     ends["peak_speedup"] = drawn["peak_speedup"]
     again = bootstrapped(sample, spread, free, bootstraps, seed)
+    wider = float(2 * special.ndtr(t) - 1)  # percentiles know nothing of degrees of freedom
     estimates: dict[str, Estimate] = {}
     for name in intervals.NAMES:
         value = finite(found[name])
@@ -133,7 +134,7 @@ def _estimates(
         if name == "crossover_p" and value is None:
             estimates[name] = Estimate(None, None, None, None)
             continue
-        boot = (None, None) if again is None else intervals.ends(again[name], level)
+        boot = (None, None) if again is None else intervals.ends(again[name], wider)
         estimates[name] = Estimate(
             value,
             None if value is None else finite(errors[name]),
@@ -149,7 +150,8 @@ def _points(
 ) -> list[Point]:
     design = basis(sample.p)
     seconds = design @ coefficients
-    half = t * np.sqrt(np.einsum("pi,ij,pj->p", design, free.covariance, design)) / seconds
+    variance = np.einsum("pi,ij,pj->p", design, free.covariance, design)
+    half = t * np.sqrt(np.maximum(variance, 0.0)) / seconds
     found: list[Point] = []
     for at, p in enumerate(sample.p):
         mean, fitted, count = sample.means[at], float(best.fitted[at]), int(sample.counts[at])

@@ -165,7 +165,7 @@ def intervals(
         )
         ends_of = _positive if name in _POSITIVE else fieller
         found[name] = ends_of(coefficients @ u, coefficients @ v, spread)
-    a, of_a = coefficients[..., 0], t * np.sqrt(covariance[..., 0, 0])
+    a, of_a = coefficients[..., 0], t * np.sqrt(np.maximum(covariance[..., 0, 0], 0.0))
     with np.errstate(all="ignore"):
         found["gamma"] = (1 / (a + of_a), np.where(a > of_a, 1 / (a - of_a), np.inf))
     low, high = found["peak_p"]
@@ -191,7 +191,14 @@ def of_draws(
 
 
 def ends(found: Floats, level: float) -> tuple[float, float]:
-    """Return what the middle `level` of draws lies between; undefined ones count as infinite."""
-    known = np.where(np.isnan(found), np.inf, found)
-    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2], method="inverted_cdf")
-    return float(low), float(high)
+    """Return what the middle `level` of draws lies between; undefined ones count as infinite.
+
+    Of n draws the k-th stands for the share k / (n + 1).
+
+    >>> ends(np.arange(1.0, 100.0), 0.9)
+    (5.0, 95.0)
+    """
+    ordered = np.sort(np.where(np.isnan(found), np.inf, found))
+    outside = (len(ordered) + 1) * (1 - level) / 2
+    beyond = max(int(outside + 1e-9), 1) - 1
+    return float(ordered[beyond]), float(ordered[len(ordered) - 1 - beyond])

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import special
 
 from gristmill.analysis.scale.result import HoldOut, Model
-from gristmill.analysis.scale.sample import Sample
+from gristmill.analysis.scale.sample import CannotFitError, Sample
 from gristmill.analysis.scale.scoring import Floats, basis
 from gristmill.analysis.scale.solving import Solved, solve
 
@@ -38,8 +38,11 @@ def models_of(sample: Sample, spread: Floats, usl: Solved) -> list[Model]:
     """
     criteria: dict[int, float | None] = {}
     for terms in _NAMES:
-        solved = usl if terms == len(_NAMES) else solve(sample, spread, terms)
-        criteria[terms] = _aicc(sample, solved, terms + 1)
+        try:
+            solved = usl if terms == len(_NAMES) else solve(sample, spread, terms)
+            criteria[terms] = _aicc(sample, solved, terms + 1)
+        except CannotFitError:
+            criteria[terms] = None
     known = [one for one in criteria.values() if one is not None]
     return [
         Model(_NAMES[terms], terms, one, None if one is None else one - min(known))
@@ -85,7 +88,10 @@ def held_out(sample: Sample, spread: Floats, level: float) -> HoldOut | None:
     rest = sample.without_last()
     if len(rest.p) < 3 or rest.runs <= 3:
         return None
-    solved = solve(rest, spread[:-1])
+    try:
+        solved = solve(rest, spread[:-1])
+    except CannotFitError:
+        return None
     last = float(sample.p[-1])
     design = basis(np.array([last]))[0]
     seconds = float(design @ solved.coefficients)

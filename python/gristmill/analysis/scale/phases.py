@@ -63,7 +63,7 @@ def _phase(
     fitted = basis(sample.p) @ own
     away = (seconds - fitted[sample.point]) / best.fitted[sample.point]
     squares = float(np.sum(best.weights[sample.point] * away**2))
-    errors = np.sqrt(np.diag(inverse) * squares / (sample.runs - 3))
+    errors = np.sqrt(np.maximum(np.diag(inverse), 0.0) * squares / (sample.runs - 3))
     base = coefficients[0]
     known = own[0] > _KNOWN * errors[0] and own[0] > 1e-9 * base
     share = means / sample.means

@@ -20,6 +20,7 @@ __all__ = [
     "Point",
     "Scaling",
     "Verdict",
+    "finite",
 ]
 
 Scaling = Literal["strong", "weak", "mixed"]

@@ -62,6 +62,15 @@ def weights_of(fitted: Floats, counts: Floats, *, rates: bool, absolute: bool) -
     return counts * (fitted**-2 if rates else fitted**2)
 
 
+def _solved(information: Floats, target: Floats) -> Floats:
+    """The steps of all data sets; the shortest where one of them leaves several."""
+    try:
+        found = np.linalg.solve(information, target[..., None])
+    except np.linalg.LinAlgError:
+        found = np.linalg.pinv(information, hermitian=True) @ target[..., None]
+    return np.asarray(found, np.float64)[..., 0]
+
+
 def score(
     p: Floats,
     means: Floats,
@@ -91,8 +100,7 @@ def score(
         information = np.einsum("...pi,...pj->...ij", weighted, relative)
         excess = 1 - means * fitted if rates and step else seconds / fitted - (1 if step else 0)
         target = np.einsum("...pi,...p->...i", weighted, excess)
-        solved: Floats = np.asarray(np.linalg.solve(information, target[..., None]), np.float64)
-        change = solved[..., 0]
+        change = _solved(information, target)
         coefficients = coefficients + change
         # A curve on its way may cross zero: it is kept above it, so that the next step turns back.
         fitted = np.maximum(coefficients @ design.T, _LEAST * seconds)

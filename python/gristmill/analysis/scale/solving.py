@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import optimize, special
 
-from gristmill.analysis.scale.sample import Sample
+from gristmill.analysis.scale.sample import CannotFitError, Sample
 from gristmill.analysis.scale.scoring import Floats, basis, score, weights_of
 
 __all__ = ["MISFIT", "Solved", "solve"]
@@ -65,10 +65,20 @@ def solve(sample: Sample, spread: Floats, terms: int = 3) -> Solved:
     variance, dof, misfit = _variance(sample, fitted, weights, squares, terms)
     relative = basis(sample.p, terms) / seconds[:, None]
     information = relative.T @ (relative * (weights * sample.counts)[:, None])
-    covariance = np.asarray(variance * np.linalg.inv(information), np.float64)
+    covariance = variance * _inverse(information)
     return Solved(
         coefficients, covariance, fitted, residuals, weights, squares, variance, dof, misfit
     )
+
+
+def _inverse(information: Floats) -> Floats:
+    try:
+        return np.asarray(np.linalg.inv(information), np.float64)
+    except np.linalg.LinAlgError:
+        raise CannotFitError(
+            "cannot fit the law of scaling: the times are so far apart that nothing is known of its"
+            " parameters. What to do: check that all p, and all times, are in one unit."
+        ) from None
 
 
 def _least_squares(sample: Sample, spread: Floats, terms: int) -> Floats:
