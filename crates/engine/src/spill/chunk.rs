@@ -38,6 +38,8 @@ pub(super) struct Chunk {
     /// How much of the memory may be used, in entries: all of it, unless it was narrowed.
     window: usize,
     filled: Filled,
+    /// How many parts as large as this a worker's memory has; 0 where this is all of it.
+    parts: usize,
     /// Bytes of records and entries that lay here before, all in all.
     held: usize,
 }
@@ -245,9 +247,15 @@ impl Chunk {
         true
     }
 
-    /// Sums no records: somebody else does.
-    pub(super) fn unsummed(&mut self) {
+    /// Is one of so many parts of a worker's memory, and sums no records: the part that they go to does.
+    pub(super) fn be_part(&mut self, parts: usize) {
         self.filled.sum = None;
+        self.parts = parts;
+    }
+
+    /// What a record of `length` bytes asks of the worker's memory, of which half is reckoned with for records.
+    pub(super) fn asked_for(&self, length: u64) -> u64 {
+        length * (self.parts as u64 / 2).max(1)
     }
 
     /// Hands the records to `each`, in the order in which they came.

@@ -143,7 +143,7 @@ impl<'a> Runs<'a> {
         let lines = self.plan.lines();
         let mut raw = std::mem::take(&mut self.scratch.raw);
         raw.reserve(lines, chunk_bytes / RAW_SHARE, typical_bytes)?;
-        raw.unsummed();
+        raw.be_part(RAW_SHARE);
         self.number = self.number.max(fill(&mut raw)?);
         let any = !raw.is_empty();
         raw.in_order(lines, |line| self.take(line, progress))?;

@@ -270,7 +270,7 @@ fn too_long(chunk: &Chunk, record: Option<(u64, &MemoryModel)>) -> Error {
     let workers = JobOption::Workers.named();
     match record {
         Some((length, needed)) => {
-            let memory = JobOption::Memory.at_least(needed.bytes(length));
+            let memory = JobOption::Memory.at_least(needed.bytes(chunk.asked_for(length)));
             error.advise_options("give {} or more, or fewer {}", [memory, workers])
         }
         None => {
