@@ -129,10 +129,10 @@ def test_files_of_an_object_store_that_fails(tmp_path: Path) -> None:
     (folder / "a").write_bytes(some_lines(300_000, 8))
     (folder / "b" / "c.gz").write_bytes(gzip.compress(some_lines(50_000, 9), 1))
     place = f"objects://{tmp_path}/store/logs"
-    faults = {"GRISTMILL_OBJECTS_FAULTS": "refused=0.05,lost=0.03"}
+    faults = "refused=0.05,lost=0.03"
     for words in (["-c", "fish"], ["-n", "-x", "fish( fish| a)+"]):
         near = run("grep", *words, "store/logs", cwd=tmp_path)
-        far = run("grep", *words, place, cwd=tmp_path, **faults)
+        far = run("grep", *words, place, cwd=tmp_path, GRISTMILL_OBJECTS_FAULTS=faults)
         assert far.stdout == near.stdout.replace("store/logs", place)
         assert len(near.stdout) > 20
     far = run("grep", "-c", "fish", f"{place}/*", "-h", cwd=tmp_path)

@@ -214,7 +214,7 @@ fn text(random: &mut Random) -> Vec<u8> {
 fn it_writes_what_gnu_grep_writes() {
     let mut random = Random(5);
     let folder = tempfile::tempdir().unwrap();
-    for number in 0..1500 {
+    for number in 0..1000 {
         let case = Case::drawn(&mut random);
         for (name, text) in case.texts.iter().enumerate() {
             std::fs::File::create(folder.path().join(name.to_string()))
