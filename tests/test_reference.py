@@ -42,8 +42,6 @@ INTERNAL = {
     "RAY_JOB_STOP_WAIT_TIME_S",
     "GRISTMILL_PROFILE",
     "GRISTMILL_TARGET",
-    "RAY_JOB_CONFIG_JSON_ENV_VAR",  # between programs of Ray
-    "RAY_JOB_STOP_WAIT_TIME_S",
     "GRISTMILL_COMPLETE",  # set by the shell's script
 }
 

@@ -33,8 +33,6 @@ OF_OTHERS = {
     "RAY_JOB_HEADERS": "HTTP headers that this dashboard is sent, as a JSON object.",
     "RAY_USE_TLS, RAY_TLS_SERVER_CERT, RAY_TLS_SERVER_KEY, RAY_TLS_CA_CERT": "Ray's own TLS; with "
     "it, agents speak TLS among each other, too.",
-    "RAY_AUTH_MODE, RAY_AUTH_TOKEN, RAY_AUTH_TOKEN_PATH": "The token that Ray asks for.",
-    "RAY_JOB_HEADERS": "Headers for Ray's dashboard: a JSON object.",
     "SSL_CERT_FILE": "Certificates to trust for HTTPS, in place of the system's.",
     "TMPDIR": "Where small temporary files go, and runs on nodes of a cluster.",
     "NO_COLOR, TERM": "Without colours on a terminal; with TERM=dumb without progress bars, too.",
