@@ -58,7 +58,7 @@ def of_rust(text: str) -> Iterator[str]:
 def sources() -> list[Path]:
     rust = [
         path
-        for crate in ("engine", "grep", "python")
+        for crate in ("engine", "gnu-keys", "grep", "python")
         for path in ROOT.glob(f"crates/{crate}/src/**/*.rs")
     ]
     pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
