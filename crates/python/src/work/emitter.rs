@@ -32,7 +32,7 @@ const PAIRS_A_BEAT: u64 = 1 << 10;
 enum Sink {
     Collector,
     Table(Box<Table>),
-    Combine(Batch, Py<PyAny>),
+    Combine(Box<Batch>, Py<PyAny>),
 }
 
 /// Takes pairs.
@@ -107,7 +107,7 @@ impl Emitter {
             (None, Some(combine)) => {
                 let mut batch = Batch::default();
                 batch.reserve(half, partitions).or_raise()?;
-                Sink::Combine(batch, combine)
+                Sink::Combine(Box::new(batch), combine)
             }
             (None, None) => Sink::Collector,
         };
@@ -470,7 +470,7 @@ impl Emitter {
         };
         let collector = self.collector.as_mut().ok_or_else(closed)?;
         self.combining = true;
-        let mut full = std::mem::take(batch);
+        let mut full = std::mem::take(&mut **batch);
         full.sort();
         let full = Arc::new(full);
         let mut give = |partition, key: &[u8], value: &[u8]| {
@@ -486,7 +486,7 @@ impl Emitter {
         empty
             .reserve(self.batch_bytes, self.partitions)
             .or_raise()?;
-        *batch = empty;
+        **batch = empty;
         self.combining = false;
         Ok(())
     }
