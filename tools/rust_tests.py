@@ -13,6 +13,7 @@ The exit code is 0 where each passed at last. A RERUN is a defect to be mended (
 naming a test, fails at once.
 """
 
+import os
 import re
 import subprocess
 import sys
@@ -87,7 +88,12 @@ class Reader:
 def told(command: list[str]) -> Iterator[str]:
     """Yield the lines that a command writes, and write them; the last one is its exit code."""
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        env={**os.environ, "CARGO_TERM_COLOR": "never"},  # lines are read, not looked at
     ) as process:
         assert process.stdout is not None
         for line in process.stdout:
