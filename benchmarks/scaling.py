@@ -35,7 +35,7 @@ from scaling_report import Told, draw, fill, lines_of, tell, write_csv
 from scaling_runs import MACHINES, Bench, Failed, Measured, Work, benches
 
 RESULTS = Path(__file__).parent / "results"
-QUICK = Work(blocks=8, cache=2, limit_s=0.06, slow_s=0.1)
+QUICK = Work(blocks=6, cache=2, limit_s=0.06, slow_s=0.1)
 
 
 class Session:
@@ -128,8 +128,10 @@ def measure(options: argparse.Namespace) -> tuple[list[Measured], list[str]]:
 def report(options: argparse.Namespace, runs: Sequence[Measured], notes: Sequence[str]) -> None:
     """Fit what was measured, and say, draw and write what was asked for."""
     told: list[Told] = []
-    for machine in dict.fromkeys(run.machine for run in runs):
+    for machine in MACHINES:
         of_it = [run for run in runs if run.machine == machine]
+        if not of_it:
+            continue
         path = (
             None if options.results is None else options.results / f"{options.name}-{machine}.csv"
         )

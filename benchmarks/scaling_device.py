@@ -108,13 +108,15 @@ class Server:
         """Answer a connection until it ends."""
         try:
             while line := await reader.readline():
-                await self._answer(line.decode(), writer)
+                await self._answer(line.decode(), reader, writer)
         except ConnectionError:
             pass  # a client that gave up
         finally:
             writer.close()
 
-    async def _answer(self, line: str, writer: asyncio.StreamWriter) -> None:
+    async def _answer(
+        self, line: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         word, _, rest = line.strip().partition(" ")
         match word:
             case "setup":
@@ -134,8 +136,9 @@ class Server:
                 wait = self.cluster.ready_at(int(rest), now) - now
                 if wait > 0:
                     await asyncio.sleep(wait)
-                send(writer, self.text)
-                await writer.drain()
+                if not reader.at_eof():  # else the worker has given up
+                    send(writer, self.text)
+                    await writer.drain()
             case _:
                 send(writer, b"unknown")
 

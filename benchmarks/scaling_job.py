@@ -73,6 +73,6 @@ def job(port: str = "0", group: str = "", caps: str = "", limit: str = "1") -> g
         yield word, sum(counts)
 
     return gm.Job(
-        gm.text("in.txt"), map=count_words, reduce=add, output=gm.tsv("out"), parts=2,
+        gm.text("in.txt"), map=count_words, reduce=add, output=gm.tsv("out"), parts=8,
         split_min=100, split_max=100,
     )  # fmt: skip

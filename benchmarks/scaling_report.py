@@ -84,7 +84,7 @@ def lines_of(told: Told) -> list[str]:
     return [
         f"{told.machine}: {len(told.runs)} runs; {means}",
         f"  sigma {shown(fit.sigma)}, kappa {shown(fit.kappa)}; verdict: {fit.verdict}",
-        f"  cause: {causes.cause or causes.outcome}; losses: {told.loss.sentence}",
+        f"  cause: {cause_in_words(causes)}; losses: {told.loss.sentence}",
         f"  sigma without the wastes {shown(causes.sigma_without_wastes)}",
         *(f"  {sentence}" for sentence in causes.sentences),
         *(f"  mind {check.name}: {check.says}" for check in fit.checks if not check.ok),
@@ -101,6 +101,11 @@ def shown(estimate: Estimate | None) -> str:
         return "-"
     low, high = ("-" if end is None else f"{end:.3g}" for end in (estimate.low, estimate.high))
     return f"{estimate.value:.3g} ({low} to {high})"
+
+
+def cause_in_words(causes: Causes) -> str:
+    """The cause; what is not superlinear has none."""
+    return causes.cause or {"not superlinear": "none"}.get(causes.outcome, causes.outcome)
 
 
 # --- pictures ---
@@ -211,7 +216,7 @@ def cells(told: Told, last: float) -> list[str]:
         shown(told.fit.sigma),
         "-" if told.fit.kappa.value is None else f"{told.fit.kappa.value:.3g}",
         told.fit.verdict,
-        told.causes.cause or told.causes.outcome,
+        cause_in_words(told.causes),
         shown(told.causes.sigma_without_wastes),
         f"{fmean(failed):.1f}" if failed else "-",
     ]

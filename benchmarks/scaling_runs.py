@@ -13,16 +13,17 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import median
 
 from scaling_caps import Groups
 from scaling_device import BLOCK_BYTES, text_of_block
 
 from gristmill.analysis.histories import LOSSES, losses
-from gristmill.history.reader import JobHistory, load
+from gristmill.history.reader import Attempt, JobHistory, PhaseSpan, load
 
 HERE = Path(__file__).parent
 RUN_LIMIT_S = 90
@@ -35,7 +36,7 @@ LEFT_OUT = "processors"
 """A loss that is not counted: histories know the processors of the machine, and not the caps.
 
 `restarts` is counted in addition: an attempt that fails takes its worker along, and the start of
-the next one is a part of another attempt. It is as long as the starts at the beginning.
+the next one is a part of another attempt (`restarts_s`).
 """
 
 
@@ -82,9 +83,10 @@ class Measured:
 def benches(work: Work, groups: Groups) -> Iterator["Bench"]:
     """Start the device, and make a folder for jobs."""
     command = [sys.executable, HERE / "scaling_device.py"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with (
         tempfile.TemporaryDirectory(prefix="gristmill-scaling-") as name,
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as it,
+        subprocess.Popen(command, start_new_session=True, **pipes) as it,  # Ctrl-C is not for it
     ):
         assert it.stdout is not None
         try:
@@ -117,12 +119,12 @@ class Bench:
         self._check()
         history = load(Path(report["history"]))
         whole_s = history.wall_s
-        counted, start_s = without_start(history, p)
+        counted = without_start(history, p)
         failed = sum(one.outcome == "failed" for one in counted.attempts)
         if caps["workers"] != p + failed:  # each that failed took its worker along
             raise Failed(f"{caps['workers']} workers were limited, and there were {p + failed}")
         wastes = {name: s for name, s in losses(counted).items() if name != LEFT_OUT}
-        wastes["restarts"] = failed * start_s / p
+        wastes["restarts"] = restarts_s(counted.attempts, p)
         return Measured(
             machine=machine,
             p=p,
@@ -187,11 +189,8 @@ class Bench:
             raise Failed("the output is wrong")
 
 
-def without_start(history: JobHistory, p: int) -> tuple[JobHistory, float]:
-    """A history from the moment on when all workers were ready, and how long a worker's start took.
-
-    The first p tasks are over then. Each began with the start of a worker, and ended with the last.
-    """
+def without_start(history: JobHistory, p: int) -> JobHistory:
+    """A history from the moment on when all workers were ready: the first p tasks are over."""
     first = [one for one in history.attempts if one.task < p]
     ready_ms = max(one.end_ms or 0 for one in first)
     others = [one for one in history.attempts if one.task >= p]
@@ -210,12 +209,44 @@ def without_start(history: JobHistory, p: int) -> tuple[JobHistory, float]:
     )
     report = {**history.report, "wall_s": history.wall_s - ready_ms / 1000}
     phases = [replace(phase, start_ms=ready_ms, used=used), *rest]
-    one_s = start_s * min(p, phase.used.processors) / p  # so many start at the same time
-    return replace(history, phases=phases, attempts=others, report=report), one_s
+    return replace(history, phases=phases, attempts=others, report=report)
 
 
-def seconds_of(phase) -> float:  # noqa: ANN001 - PhaseSpan
-    return (phase.end_ms - phase.start_ms) / 1000 if phase.used is None else phase.used.wall_s
+def restarts_s(attempts: Sequence[Attempt], slots: int) -> float:
+    """Seconds of wall time for the start of workers after attempts that failed.
+
+    An attempt that succeeds right after one that failed, in the same slot, has a new worker. What
+    it takes longer than the median of those that find their worker counts.
+
+    >>> spans = [(0, 300, "failed"), (300, 500, "succeeded"), (500, 600, "succeeded")]
+    >>> restarts_s(
+    ...     [
+    ...         Attempt(task=0, attempt=0, phase="map", start_ms=start, end_ms=end, outcome=outcome)
+    ...         for start, end, outcome in spans
+    ...     ],
+    ...     slots=1,
+    ... )
+    0.1
+    """
+    free = [(0, "succeeded")] * slots  # when the last attempt in each slot ended, and how
+    with_worker: list[int] = []
+    without: list[int] = []
+    for one in sorted(attempts, key=lambda one: one.start_ms):
+        before = max((slot for slot in free if slot[0] <= one.start_ms), default=min(free))
+        free.remove(before)
+        free.append((one.end_ms or one.start_ms, one.outcome or ""))
+        if one.outcome == "succeeded" and one.phase == "map":
+            took = free[-1][0] - one.start_ms
+            (with_worker if before[1] == "succeeded" else without).append(took)
+    if not with_worker:
+        return 0.0
+    usual = median(with_worker)
+    return sum(max(took - usual, 0) for took in without) / slots / 1000
+
+
+def seconds_of(phase: PhaseSpan) -> float:
+    end_ms = phase.start_ms if phase.end_ms is None else phase.end_ms
+    return (end_ms - phase.start_ms) / 1000 if phase.used is None else phase.used.wall_s
 
 
 def at_most(wastes: dict[str, float], seconds: float) -> dict[str, float]:
