@@ -26,14 +26,17 @@ from gristmill.analysis.histories import LOSSES, losses
 from gristmill.history.reader import Attempt, JobHistory, PhaseSpan, load
 
 HERE = Path(__file__).parent
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+"""Where jobs have their files: the disk of the machine takes no part."""
 RUN_LIMIT_S = 90
 ATTEMPTS = 30
 """A block may time out so often; a job gives up after four by default."""
 WIDER = 64
 MACHINES: dict[str, float | None] = {"plain": None, "throttled": 1.0, "widened": 1.0 / WIDER}
 """How long the disk of each takes, as a part of `Work.slow_s`; of none, nothing is on disk."""
-LEFT_OUT = "processors"
-"""A loss that is not counted: histories know the processors of the machine, and not the caps.
+LEFT_OUT = ("processors", "machine")
+"""Losses that are not counted: histories know the processors of the machine, and not the caps. So a
+worker that is held back looks as one that others keep from a processor.
 
 `restarts` is counted in addition: an attempt that fails takes its worker along, and the start of
 the next one is a part of another attempt (`restarts_s`).
@@ -71,6 +74,8 @@ class Measured:
     """Before that: processes start. It is not counted."""
     phases: dict[str, float]
     wastes: dict[str, float]
+    left_out: dict[str, float]
+    """Losses that are not counted, as the histories have them."""
     failed_attempts: int
     cpu_s: float
     device: dict[str, float]
@@ -85,7 +90,7 @@ def benches(work: Work, groups: Groups) -> Iterator["Bench"]:
     command = [sys.executable, HERE / "scaling_device.py"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with (
-        tempfile.TemporaryDirectory(prefix="gristmill-scaling-") as name,
+        tempfile.TemporaryDirectory(prefix="gristmill-scaling-", dir=MEMORY) as name,
         subprocess.Popen(command, start_new_session=True, **pipes) as it,  # Ctrl-C is not for it
     ):
         assert it.stdout is not None
@@ -123,8 +128,8 @@ class Bench:
         failed = sum(one.outcome == "failed" for one in counted.attempts)
         if caps["workers"] != p + failed:  # each that failed took its worker along
             raise Failed(f"{caps['workers']} workers were limited, and there were {p + failed}")
-        wastes = {name: s for name, s in losses(counted).items() if name != LEFT_OUT}
-        wastes["restarts"] = restarts_s(counted.attempts, p)
+        lost = losses(counted) | {"restarts": restarts_s(counted.attempts, p)}
+        wastes = {name: s for name, s in lost.items() if name not in LEFT_OUT}
         return Measured(
             machine=machine,
             p=p,
@@ -133,6 +138,7 @@ class Bench:
             start_s=round(whole_s - counted.wall_s, 4),
             phases={phase.name: round(seconds_of(phase), 4) for phase in counted.phases},
             wastes=at_most(wastes, counted.wall_s),
+            left_out={name: round(lost[name], 4) for name in LEFT_OUT},
             failed_attempts=failed,
             cpu_s=round(report["user_s"] + report["sys_s"], 3),
             device=json.loads(self._ask("stats")),

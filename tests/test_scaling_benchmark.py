@@ -3,6 +3,7 @@
 The experiment itself needs control groups, and ten minutes: it is not run here.
 """
 
+import argparse
 import doctest
 import json
 import re
@@ -16,7 +17,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
-import scaling_device  # noqa: E402 - a benchmark
+import scaling  # noqa: E402 - a benchmark
+import scaling_device  # noqa: E402
 import scaling_report  # noqa: E402
 import scaling_runs  # noqa: E402
 
@@ -108,7 +110,7 @@ def measured(machine: str, retries: float) -> list[scaling_runs.Measured]:
             wastes = {"retries": lost, "restarts": 0.0, "serial": 0.0}
             run = scaling_runs.Measured(
                 machine, p, number, 8 / p * (1 + 0.001 * number) + lost, 0.3, {"map": 1.0}, wastes,
-                failed_attempts=round(lost), cpu_s=2.0, device={}, caps={},
+                left_out={}, failed_attempts=round(lost), cpu_s=2.0, device={}, caps={},
             )  # fmt: skip
             found.append(run)
     return found
@@ -136,6 +138,30 @@ def test_the_page_is_filled(tmp_path: Path) -> None:
     assert all((tmp_path / link).stat().st_size < 100_000 for link in links)
     lines = [line for told in each for line in scaling_report.lines_of(told)]
     assert any("cause: retries" in line for line in lines)
+
+
+class Broken:
+    """A bench whose runs with p = 2 fail, and those with p = 1 the first time."""
+
+    def __init__(self) -> None:
+        self.tries: list[int] = []
+
+    def run(self, machine: str, p: int, number: int) -> scaling_runs.Measured:
+        del number
+        self.tries.append(p)
+        if p == 2 or self.tries == [1]:
+            raise scaling_runs.Failed("no")
+        return measured(machine, 0.0)[0]
+
+
+def test_a_run_that_fails_is_repeated_once_then_left_out() -> None:
+    bench = Broken()
+    session = scaling.Session(bench, argparse.Namespace())  # type: ignore[arg-type]
+    for p in (1, 2):
+        session.once("plain", p, 0, 2)
+    assert bench.tries == [1, 1, 2, 2]
+    assert len(session.runs) == 1
+    assert session.notes == ["left out: plain, p = 2, round 0: it failed twice"]
 
 
 def test_the_page_has_places_for_figures_and_pictures() -> None:
