@@ -1,12 +1,13 @@
 """Control groups of benchmarks/scaling.py: a quarter of a processor for each worker process.
 
     v1  /sys/fs/cgroup/cpu/gristmill-scaling-PID/   v2  /sys/fs/cgroup/gristmill-scaling-PID/
-          worker-PID/ cpu.cfs_quota_us = 5000             worker-PID/ cpu.max = 5000 20000
-                      cpu.cfs_period_us = 20000
+          worker-PID/ cpu.cfs_quota_us = 2500             worker-PID/ cpu.max = 2500 10000
+                      cpu.cfs_period_us = 10000
 
-The period is short, so that a run of a second has fifty of them. The job's process and the device
-are in no group. All groups are removed at the end, also after Ctrl-C and SIGTERM; what an earlier
-run left behind as it was killed is removed at the beginning. It needs root.
+The period is short: a worker has its first quota at once, so that a run is up to three quarters of
+a period shorter than its work says, which would look superlinear at large p. The job's own process
+and the device are in no group. All groups are removed at the end, also after Ctrl-C and SIGTERM;
+what an earlier run left behind as it was killed is removed at the beginning. It needs root.
 """
 
 import contextlib
@@ -20,8 +21,8 @@ from pathlib import Path
 
 __all__ = ["Groups", "groups"]
 
-PERIOD_US = 20_000
-QUOTA_US = 5_000
+PERIOD_US = 10_000
+QUOTA_US = 2_500
 NAME = "gristmill-scaling"
 V1, V2 = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup")
 

@@ -141,8 +141,9 @@ def together(each: Sequence[Told], path: Path) -> list[Path]:
         assert told.fit is not None
         points = [(point.p, point.speedup) for point in told.fit.points]
         axes.plot(*zip(*points, strict=True), style, color=colour, label=told.machine)
-    last = max(point.p for told in fitted for point in (told.fit.points if told.fit else ()))
+    last = max(run.p for told in fitted for run in told.runs)
     axes.plot([0, last], [0, last], ":", color="black", label="linear")
+    axes.set_xticks(sorted({run.p for told in fitted for run in told.runs}))
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
     axes.set_xlabel("p")
