@@ -60,6 +60,12 @@ class Session:
                 break
             random.Random(number).shuffle(each)
             for machine, p in each:
+                if self.elapsed_s > options.minutes * 60:
+                    self.notes.append(
+                        f"the time was over in round {number + 1} of {options.repeat}"
+                    )
+                    print(self.notes[-1])
+                    return
                 self.once(machine, p, number, total)
             save(self)
 
@@ -72,8 +78,8 @@ class Session:
         for attempt in (0, 1):
             try:
                 run = self.bench.run(machine, p, number)
-            except Failed as error:
-                self.failed.append(f"{machine}, p = {p}, round {number}, try {attempt}: {error}")
+            except (Failed, OSError, ValueError, LookupError, AssertionError) as error:
+                self.failed.append(f"{machine}, p = {p}, round {number}, try {attempt}: {error!r}")
                 print(f"failed: {self.failed[-1]}", flush=True)
                 continue
             self.runs.append(run)
