@@ -176,7 +176,7 @@ def test_what_is_missing_is_named(bucket: Bucket, tokens: Tokens) -> None:
     location, given = bucket.url("in"), of_identity(tokens)
     tokens.seconds = -5
     error = failure("teravalidate", location, **given)
-    assert "ended already" in error
+    assert "expired already" in error
     assert "clock" in error
     tokens.file.write_text(" \n")
     assert "is empty" in failure("teravalidate", location, **given)

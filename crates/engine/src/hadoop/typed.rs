@@ -285,7 +285,7 @@ mod tests {
     fn what_is_no_value_is_said() {
         assert!(matches!(measure(b"\x0b"), Found::Wrong(why) if why.contains("11")));
         assert!(matches!(measure(b"\x07\xff\xff\xff\xff"), Found::Wrong(_)));
-        assert!(matches!(measure(&[9; 100]), Found::Wrong(why) if why.contains("in one another")));
+        assert!(matches!(measure(&[9; 100]), Found::Wrong(why) if why.contains("nested")));
     }
 
     proptest! {

@@ -202,8 +202,8 @@ pub fn die_at_any_call(specs: &[Value], shared: Option<&SharedOutputs>) -> u64 {
             }
             let (report, _) = desk.resume(u64::MAX);
             let error = report.error.as_ref().map_or("", |error| &error.message);
-            if error.contains("before it had begun") {
-                return; // of people's own code nothing is known that was not kept
+            if error.contains("before it began") {
+                return; // of user code nothing is known that was not kept
             }
             let over = report
                 .error

@@ -106,7 +106,7 @@ fn what_follows_the_last_member_is_an_error() {
             let text = error.to_string();
             if codec != Codec::Snappy {
                 assert!(
-                    text.contains("something else") && text.contains("decoded offset 5"),
+                    text.contains("other bytes follow") && text.contains("decoded offset 5"),
                     "{text}"
                 );
                 assert!(

@@ -228,7 +228,7 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(
-            error.contains("ended already") && error.contains("clock"),
+            error.contains("expired already") && error.contains("clock"),
             "{error}"
         );
     }
