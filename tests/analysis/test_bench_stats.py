@@ -23,16 +23,22 @@ def test_a_summary_is_scipys() -> None:
     assert found.median == 5.02
     assert found.stderr == pytest.approx(stats.sem(VALUES))
     assert found.relative_percent == pytest.approx(100 * stats.sem(VALUES) / np.mean(VALUES))
-    expected = stats.bootstrap(
-        (VALUES,), np.mean, n_resamples=2000, method="BCa", rng=np.random.default_rng(17)
-    ).confidence_interval
+    expected = stats.ttest_1samp(VALUES, 0).confidence_interval(0.95)
     assert found.interval == pytest.approx((expected.low, expected.high))
-    assert summary(VALUES) == found  # the same runs, the same interval
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 10])
+def test_the_interval_of_a_mean_holds_it(n: int) -> None:
+    """Of 1,000 benchmarks of few runs with noise of 5 %, 95 % hold the true mean."""
+    random = np.random.default_rng(n)
+    intervals = [summary(list(random.normal(10, 0.5, n))).interval for _ in range(1000)]
+    held = sum(found is not None and found[0] <= 10 <= found[1] for found in intervals)
+    assert 925 <= held <= 975
 
 
 @pytest.mark.parametrize(
     ("values", "stderr", "interval"),
-    [([2.0], None, None), ([2.0, 4.0], 1.0, None), ([3.0, 3.0, 3.0], 0.0, (3.0, 3.0))],
+    [([2.0], None, None), ([3.0, 3.0, 3.0], 0.0, (3.0, 3.0))],
 )
 def test_few_and_equal_values(
     values: list[float], stderr: float | None, interval: tuple[float, float] | None
@@ -42,7 +48,6 @@ def test_few_and_equal_values(
 
 
 def test_no_interval_is_not_a_number() -> None:
-    """BCa gives NaN where resamples are all alike but for a few."""
     for values in ([1.0, 1.0, 1.0, 1.0, 2.0], [1.0, 1.0, 1.0 + 1e-15], [1.0, 2.0, 2.0]):
         low, high = summary(values).interval or (np.nan, np.nan)
         assert low <= high

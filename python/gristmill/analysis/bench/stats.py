@@ -1,14 +1,14 @@
 """What repeated values say: mean with its standard error, median, intervals, ratios.
 
-    values          ──▶ n, mean ± standard error (relative error), median, bootstrap interval (BCa)
+    values          ──▶ n, mean ± standard error (relative error), median, Student's interval
     two lots        ──▶ ratio of their geometric means, with Welch's interval
     pairs           ──▶ the same of the ratios within pairs, with Student's interval
 
 Times have errors in proportion to their size, so ratios are taken on logarithms. The numbers are
-scipy's. The bootstrap's resamples come from a fixed seed: the same runs give the same interval.
+scipy's. Intervals are wide where values are few: they hold with the confidence that they state also
+of three runs, where percentiles of resamples do not.
 """
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, log, sqrt
@@ -19,10 +19,6 @@ from gristmill.analysis.bench.errors import library
 __all__ = ["CONFIDENCE", "Interval", "Ratio", "Summary", "ratio", "summary", "three_digits"]
 
 CONFIDENCE = 0.95
-
-_RESAMPLES = 2000
-_SEED = 17
-_LEAST_TO_RESAMPLE = 3
 
 Interval = tuple[float, float]
 
@@ -37,7 +33,7 @@ class Summary:
     stderr: float | None = None
     """Standard error of the mean; `None` of a single value."""
     interval: Interval | None = None
-    """Of the mean, by the bootstrap; `None` of fewer than three values."""
+    """Of the mean, Student's, with `CONFIDENCE`; `None` of a single value."""
 
     @property
     def relative_percent(self) -> float | None:
@@ -83,13 +79,14 @@ def summary(values: Sequence[float]) -> Summary:
     """
     numpy = library("numpy")
     data = numpy.asarray(values, dtype=float)
-    n = len(data)
+    n, mean = len(data), float(data.mean())
+    stderr = float(data.std(ddof=1) / sqrt(n)) if n > 1 else None
     return Summary(
         n=n,
-        mean=float(data.mean()),
+        mean=mean,
         median=float(numpy.median(data)),
-        stderr=float(data.std(ddof=1) / sqrt(n)) if n > 1 else None,
-        interval=_bootstrap(values) if n >= _LEAST_TO_RESAMPLE else None,
+        stderr=stderr,
+        interval=None if stderr is None else _around(mean, stderr, n - 1, CONFIDENCE),
     )
 
 
@@ -113,7 +110,6 @@ def ratio(
         >>> round(found.value, 3), [round(end, 3) for end in found.interval]
         (2.033, [1.895, 2.18])
     """
-    stats = library("scipy.stats")
     one, other = [log(value) for value in before], [log(value) for value in after]
     if paired:
         differences = [theirs - ours for ours, theirs in zip(one, other, strict=True)]
@@ -126,8 +122,8 @@ def ratio(
         freedom = _welch(error_a, freedom_a, error_b, freedom_b)
     if freedom < 1:
         return Ratio(exp(centre), None, paired)
-    reach = error * float(stats.t.ppf(0.5 + confidence / 2, freedom))
-    return Ratio(exp(centre), (exp(centre - reach), exp(centre + reach)), paired)
+    low, high = _around(centre, error, freedom, confidence)
+    return Ratio(exp(centre), (exp(low), exp(high)), paired)
 
 
 def three_digits(number: float) -> str:
@@ -159,19 +155,7 @@ def _welch(error_a: float, freedom_a: float, error_b: float, freedom_b: float) -
     return whole / parts if parts else freedom_a + freedom_b
 
 
-def _bootstrap(values: Sequence[float]) -> Interval:
-    if len(set(values)) == 1:
-        return values[0], values[0]
-    numpy, stats = library("numpy"), library("scipy.stats")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of BCa where resamples are all alike: then not a number
-        found = stats.bootstrap(
-            (values,),
-            numpy.mean,
-            n_resamples=_RESAMPLES,
-            confidence_level=CONFIDENCE,
-            method="BCa",
-            rng=numpy.random.default_rng(_SEED),
-        ).confidence_interval
-    low, high = float(found.low), float(found.high)
-    return (low, high) if low <= high else (min(values), max(values))
+def _around(mean: float, stderr: float, freedom: float, confidence: float) -> Interval:
+    """Student's interval."""
+    reach = stderr * float(library("scipy.stats").t.ppf(0.5 + confidence / 2, freedom))
+    return mean - reach, mean + reach
