@@ -106,6 +106,15 @@ def test_a_job_file(tmp_path: Path) -> None:
     assert left(tmp_path / "bench-job") == ["machine.json", "runs.jsonl"]
 
 
+def test_what_failed_in_a_job_is_told(tmp_path: Path) -> None:
+    (tmp_path / "job.py").write_text(JOB.replace("int(times)", "{}[word]"))
+    (tmp_path / "in.txt").write_text("to be\n")
+    said = bench("job.py", cwd=tmp_path, status=1)["stderr"]
+    assert "gristmill run: cannot map a record: map words: KeyError: 'to'" in said
+    assert "What to do: " in said
+    assert len(said.splitlines()) == 1
+
+
 def test_it_resumes_what_was_broken_off(tmp_path: Path) -> None:
     given = ("bench", "run", "sort", "--rows", "1k", "--repeat", "2", "--warm-up", "1")
     run(*given, cwd=tmp_path)

@@ -202,12 +202,19 @@ def _report_of(step: Step, ended: Ended) -> dict[str, Any]:
         except (ValueError, KeyError, IndexError):
             pass
     how = f"exit code {ended.status}" if ended.status >= 0 else f"signal {-ended.status}"
-    said = ended.stderr.strip().splitlines()[-1:] or ["it wrote nothing to stderr."]
-    advice = "" if "What to do: " in said[0] else " What to do: run that command alone."
+    said = _what_failed(ended.stderr)
+    advice = "" if "What to do: " in said else " What to do: run that command alone."
     command = " ".join(map(quote, step.words))
     raise BenchError(
-        f"cannot measure {step.name}: `gristmill {command}` ended with {how}: {said[0]}{advice}"
+        f"cannot measure {step.name}: `gristmill {command}` ended with {how}: {said}{advice}"
     )
+
+
+def _what_failed(stderr: str) -> str:
+    """The line in which the program says what failed: after it come traceback and advice."""
+    lines = stderr.strip().splitlines()
+    named = [line for line in lines if line.startswith("gristmill ")]
+    return (named or lines or ["it wrote nothing to stderr."])[-1]
 
 
 def _searched(ended: Ended) -> dict[str, Any]:
