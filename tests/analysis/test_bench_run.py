@@ -135,20 +135,43 @@ def test_it_resumes_what_was_broken_off(tmp_path: Path) -> None:
     assert len(read_results(tmp_path / "bench-sort").runs) == 12
 
 
-def test_a_signal_leaves_no_data(tmp_path: Path) -> None:
+def test_the_data_of_a_session_that_was_killed_are_removed(tmp_path: Path) -> None:
+    bench("wordcount", "--rows", "10", cwd=tmp_path)
+    for name in ("gristmill-bench-0123abcd", "gristmill-bench-of-mine"):
+        (tmp_path / "bench-wordcount" / name / "text").mkdir(parents=True)
+    bench("wordcount", "--rows", "10", cwd=tmp_path)
+    assert left(tmp_path / "bench-wordcount") == [
+        "gristmill-bench-of-mine",
+        "machine.json",
+        "runs.jsonl",
+    ]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_leaves_no_data(number: signal.Signals, tmp_path: Path) -> None:
     command = [GRISTMILL, "bench", "run", "sort", "--rows", "1k", "--repeat", "100000"]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, cwd=tmp_path, env=clean_environment()
-    ) as bench:
+    said = tmp_path / "stderr"
+    with (
+        said.open("w") as stderr,
+        subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+            cwd=tmp_path,
+            env=clean_environment(),
+        ) as bench,
+    ):
         assert bench.stdout is not None
         for line in bench.stdout:
             if "round 1: terasort" in line:
                 break
-        bench.send_signal(signal.SIGTERM)
+        bench.send_signal(number)
         bench.stdout.close()
-        assert bench.wait(60) == 128 + signal.SIGTERM
+        assert bench.wait(60) == 128 + number
     assert left(tmp_path / "bench-sort") == ["machine.json", "runs.jsonl"]
     assert len(read_results(tmp_path / "bench-sort").runs) >= 5
+    assert "the runs that are over are in bench-sort. What to do: run the same" in said.read_text()
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ What is there already is not run again, so a session that was broken off goes on
 """
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -39,6 +40,8 @@ Told = Callable[[str], None]
 _NOTHING_FOUND = 1
 """Exit code of `grep`."""
 
+_WORKSPACE = "gristmill-bench-"
+
 _NOT_KEPT = ("history", "report", "notices")
 """Of a job's report: names of files, and what is long."""
 
@@ -67,6 +70,7 @@ class Session:
         self.folder.mkdir(parents=True, exist_ok=True)
         with with_store_options(self.asked.store_options), only_session(self.folder):
             done = self._begun()
+            _remove_old(self.folder)
             rounds = list(turns(configs, self.asked.warm_up, self.asked.repeat))
             left = [turn for turn in rounds if not self._is_done(suite, turn, done)]
             if left:
@@ -118,7 +122,7 @@ class Session:
     @contextmanager
     def _workspace(self) -> Generator[str]:
         """A folder of this session alone below the directory; removed at its end."""
-        place = f"{self.directory.rstrip('/')}/gristmill-bench-{token_hex(4)}"
+        place = f"{self.directory.rstrip('/')}/{_WORKSPACE}{token_hex(4)}"
         if not _core.is_remote(place):
             Path(place).mkdir(parents=True)
         try:
@@ -184,6 +188,13 @@ class Session:
 
 def _command(step: Step, config: Config) -> list[str]:
     return [config.get("python", sys.executable), "-m", "gristmill", *step.words, "--json"]
+
+
+def _remove_old(folder: Path) -> None:
+    """Remove data of sessions that were killed; who has the lock knows that nobody uses them."""
+    for old in folder.glob(f"{_WORKSPACE}*"):
+        if re.fullmatch("[0-9a-f]{8}", old.name.removeprefix(_WORKSPACE)) and old.is_dir():
+            shutil.rmtree(old, ignore_errors=True)  # what is left is in nobody's way
 
 
 def _remove(path: str) -> None:

@@ -1,6 +1,7 @@
 """`gristmill bench run SUITE`: runs a benchmark, and prints its figures."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,15 @@ def _run(**given: Any) -> int:  # noqa: ANN401 - click's own values
     folder: Path = given["output"] or Path(f"bench-{name}")
     directory = given["directory"] or str(folder)
     told = console.note if given["as_json"] else console.say
-    found = Session(asked, directory, folder, told).run()
+    try:
+        found = Session(asked, directory, folder, told).run()
+    except KeyboardInterrupt:
+        with suppress(OSError):  # of stderr: the exit code says it, too
+            console.note(
+                f"gristmill bench run: interrupted; the runs that are over are in {folder}."
+                " What to do: run the same command again, which goes on from there."
+            )
+        raise
     figures = figures_of(found, prices)
     if given["as_json"]:
         console.put(json.dumps(to_json(found, figures)))
