@@ -54,6 +54,13 @@ def test_a_line_that_was_cut_short_is_no_run(tmp_path: Path) -> None:
         ('{"round": 1, "config": 3, "step": "a", "wall_s": 1}', "line 2 is not a run"),
         ('{"round": 1, "config": {}, "step": "a", "wall_s": 1, "report": 5}', "line 2 is not"),
         ('{"round": 1, "config": {}, "step": [], "wall_s": 1}', "line 2 is not a run"),
+        ('{"round": 1, "config": {}, "step": "a", "wall_s": 1e999}', "line 2 is not a run (a num"),
+        pytest.param(
+            f'{{"round": 1, "config": {{}}, "step": "a", "wall_s": 1{"0" * 400}}}',
+            "a number in it is too large",
+            id="400 digits",
+        ),
+        pytest.param("[" * 200_000, "line 2 is not a run (its lists are nested", id="nested"),
     ],
 )
 def test_a_damaged_line_is_named(line: str, expected: str, tmp_path: Path) -> None:
@@ -72,12 +79,15 @@ def test_a_damaged_line_is_named(line: str, expected: str, tmp_path: Path) -> No
         ("[]", "machine.json: it is not an object"),
         ("{}", "machine.json: the format is None, this program reads 1"),
         ('{"format": 1}', "machine.json: a field is missing or wrong"),
+        (b"\xff\xfe{}", "machine.json: it is not JSON ('utf-8' codec"),
+        pytest.param("[" * 200_000, "it is not JSON (its lists are nested too", id="nested"),
+        ('{"format": 1e999}', "machine.json: it is not JSON (a number in it is too large)"),
         ('{"format": 1, "asked": {"later": 1}, "machine": {}, "versions": {}}', "or wrong"),
     ],
 )
-def test_a_damaged_head_is_named(text: str, expected: str, tmp_path: Path) -> None:
+def test_a_damaged_head_is_named(text: str | bytes, expected: str, tmp_path: Path) -> None:
     write(tmp_path, sorts([5.0]))
-    (tmp_path / "machine.json").write_text(text)
+    (tmp_path / "machine.json").write_bytes(text.encode() if isinstance(text, str) else text)
     for command in (("report", tmp_path), ("compare", tmp_path, tmp_path)):
         done = run("bench", *command, status=1)
         assert expected in done.stderr

@@ -120,11 +120,16 @@ def test_prices(tmp_path: Path) -> None:
         ("usd_per_hour = true", "usd_per_hour is True, which"),
         ("usd_per_hour = 1\ncolour = 2", "'colour' is not known"),
         ("usd_per_hour", "it is neither TOML nor"),
+        (b"usd_per_hour = 1 # \xff", "it is neither TOML nor"),
+        pytest.param(f"usd_per_hour = {'[' * 20_000}", "it is neither TOML nor", id="nested"),
+        pytest.param(f"usd_per_hour = 1{'0' * 400}", "usd_per_hour is too large", id="digits"),
+        pytest.param(f"usd_per_hour = 0x1{'0' * 9999}", "usd_per_hour is too large", id="hex"),
+        ("usd_per_hour = inf", "usd_per_hour is too large"),
     ],
 )
-def test_wrong_prices_are_named(text: str, expected: str, tmp_path: Path) -> None:
+def test_wrong_prices_are_named(text: str | bytes, expected: str, tmp_path: Path) -> None:
     file = tmp_path / "prices.toml"
-    file.write_text(text)
+    file.write_bytes(text.encode() if isinstance(text, str) else text)
     with pytest.raises(BenchError, match="cannot read the prices") as caught:
         read_prices(file)
     assert expected in str(caught.value)

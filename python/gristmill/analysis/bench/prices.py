@@ -18,6 +18,7 @@ __all__ = ["Prices", "read_prices"]
 
 _HOUR_S = 3600
 _TB = 1e12
+_MOST = 1e15
 _KNOWN = ("usd_per_hour", "machines")
 
 
@@ -45,11 +46,11 @@ def read_prices(path: Path) -> Prices:
         BenchError: It cannot be read, or does not say what an hour costs.
     """
     try:
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8")
         found: Any = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except OSError as error:
         raise _wrong(path, str(error.strerror).lower()) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _wrong(path, f"it is neither TOML nor, as *.json, JSON ({error})") from error
     if not isinstance(found, dict) or "usd_per_hour" not in found:
         raise _wrong(path, "usd_per_hour is missing")
@@ -59,6 +60,8 @@ def read_prices(path: Path) -> Prices:
             raise _wrong(path, f"{name!r} is not known")
         if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
             raise _wrong(path, f"{name} is {value!r}, which is not a number above 0")
+        if value > _MOST:
+            raise _wrong(path, f"{name} is too large")
     return Prices(**fields)
 
 

@@ -14,7 +14,7 @@ import os
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from math import inf
+from math import inf, isinf
 from pathlib import Path
 from typing import Any, cast
 
@@ -167,14 +167,14 @@ def read_results(folder: Path) -> Results:
 
 def _machine(path: Path) -> dict[str, Any]:
     try:
-        text = path.read_text()
+        text = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError) as error:
         raise BenchError(
             f"cannot read the results: {path}: no such file."
             " What to do: name a folder that `gristmill bench run` wrote."
         ) from error
     try:
-        said = json.loads(text)
+        said = _parsed(text)
     except ValueError as error:
         raise _damaged(path, f"it is not JSON ({error})") from error
     if not isinstance(said, dict):
@@ -195,10 +195,34 @@ def _runs(path: Path) -> Iterator[Measured]:
         return
     for number, line in enumerate(lines, 1):
         try:
-            run = _run_of(json.loads(line))
+            run = _run_of(_parsed(line))
         except (TypeError, ValueError) as error:
             raise _damaged(path, f"line {number} is not a run ({error})") from error
         yield run
+
+
+def _parsed(text: bytes) -> Any:  # noqa: ANN401 - as json.loads
+    """JSON whose numbers can be computed with.
+
+    Raises:
+        ValueError: It is none.
+    """
+    try:
+        return json.loads(text.decode("utf-8"), parse_int=_int, parse_float=_float)
+    except RecursionError as error:
+        raise ValueError("its lists are nested too deeply") from error
+
+
+def _int(digits: str) -> int:
+    _float(digits)
+    return int(digits)
+
+
+def _float(digits: str) -> float:
+    number = float(digits)
+    if isinf(number):
+        raise ValueError("a number in it is too large")
+    return number
 
 
 def _run_of(found: Any) -> Measured:  # noqa: ANN401 - what a line holds
