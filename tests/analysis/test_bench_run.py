@@ -11,9 +11,12 @@ from typing import Any
 import pytest
 from tests.cli.harness import GRISTMILL, clean_environment, run
 
+from gristmill import _core
+from gristmill.analysis.bench.asked import Asked
 from gristmill.analysis.bench.cache import bring_about
 from gristmill.analysis.bench.launching import launch
 from gristmill.analysis.bench.results import Measured, read_results
+from gristmill.analysis.bench.session import Session
 
 JOB = """
 import gristmill as gm
@@ -261,6 +264,28 @@ def test_a_run_that_fails_is_told_apart() -> None:
     assert launch(["sh", "-c", "kill -9 $$"]).status == -9
     ended = launch(["sh", "-c", "echo out; echo err >&2; exit 7"])
     assert (ended.status, ended.stdout, ended.stderr) == (7, "out\n", "err\n")
+
+
+def test_the_device_is_tried_with_as_much_as_the_data_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The real trial runs; how many bytes it was asked for is noted."""
+    tried: list[int] = []
+    real = _core.device_rates
+
+    def noting(folder: str, size_bytes: int, streams: int) -> tuple[float, float, float]:
+        tried.append(size_bytes)
+        return real(folder, size_bytes, streams)
+
+    monkeypatch.setattr(_core, "device_rates", noting)
+    text = tmp_path / "in.txt"
+    text.write_bytes((b" " * 999_998 + b"a\n") * 6)
+    (tmp_path / "job.py").write_text(JOB)
+    for name, inputs, rows in (("wordcount", (), 10), (str(tmp_path / "job.py"), (str(text),), 0)):
+        asked = Asked(suite=name, rows=rows, inputs=inputs, repeat=1, warm_up=0)
+        folder = tmp_path / f"results-{rows}"
+        Session(asked, str(folder), folder, lambda _line: None).run()
+    assert tried == [4 << 20, 6_000_000 - 6_000_000 % 4096]
 
 
 def test_cold_files_are_not_in_the_cache(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from gristmill import _core
 from gristmill.analysis.bench.asked import Cache
 from gristmill.analysis.bench.errors import BenchError
 
-__all__ = ["bring_about"]
+__all__ = ["bring_about", "files_of"]
 
 _BLOCK_BYTES = 4 << 20
 _DROP = Path("/proc/sys/vm/drop_caches")
@@ -30,14 +30,20 @@ def bring_about(cache: Cache, inputs: Iterable[str]) -> None:
     if cache == "dropped":
         _drop()
         return
-    for file in _files(inputs):
+    for file in files_of(inputs):
         if cache == "warm":
             _read(file)
         else:
             _forget(file)
 
 
-def _files(inputs: Iterable[str]) -> Iterator[Path]:
+def files_of(inputs: Iterable[str]) -> Iterator[Path]:
+    """Return the files of inputs, those in stores left out.
+
+    Example:
+        >>> list(files_of(["s3://bucket/data", "no such file"]))
+        []
+    """
     for one in inputs:
         if _core.is_remote(one):
             continue

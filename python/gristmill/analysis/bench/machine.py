@@ -13,12 +13,13 @@ from typing import Any
 
 from gristmill import __version__, _core
 
-__all__ = ["SAME", "Cpu", "cpu_times", "device_of", "machine", "versions"]
+__all__ = ["SAME", "Cpu", "cpu_times", "device_of", "machine", "probe_bytes", "versions"]
 
 SAME = ("processor", "processors", "memory_bytes", "file_system")
 """What must be the same of two machines whose figures are compared."""
 
-_PROBE_BYTES = 128_000_000
+_LEAST_PROBE_BYTES, _MOST_PROBE_BYTES = 4 << 20, 128_000_000
+_PAGE_BYTES = 4096
 _STREAMS = 2
 
 Cpu = Mapping[str, float]
@@ -56,10 +57,14 @@ def versions() -> dict[str, str]:
     return found
 
 
-def device_of(folder: str) -> dict[str, float] | None:
+def device_of(folder: str, data_bytes: int | None = None) -> dict[str, float] | None:
     """Return what the device below a folder does at this moment, in bytes per second.
 
     `None` for a store, and where the folder cannot be written past the cache.
+
+    Args:
+        folder: Where the bytes are written that it is tried with.
+        data_bytes: How large the data are, which the device is tried for.
 
     Example:
         >>> device_of("s3://bucket/folder")
@@ -67,10 +72,23 @@ def device_of(folder: str) -> dict[str, float] | None:
     if _core.is_remote(folder):
         return None
     try:
-        write, read, cached = _core.device_rates(folder, _PROBE_BYTES, _STREAMS)
+        write, read, cached = _core.device_rates(folder, probe_bytes(data_bytes), _STREAMS)
     except OSError:
         return None
     return {"write": write, "read": read, "cached": cached}
+
+
+def probe_bytes(data_bytes: int | None) -> int:
+    """Return with how many bytes to try a device: as many as the data have, within limits.
+
+    Example:
+        >>> probe_bytes(1000), probe_bytes(10_000_000), probe_bytes(10**12), probe_bytes(None)
+        (4194304, 9998336, 128000000, 128000000)
+    """
+    if data_bytes is None:
+        return _MOST_PROBE_BYTES
+    within = min(_MOST_PROBE_BYTES, max(_LEAST_PROBE_BYTES, data_bytes))
+    return within - within % _PAGE_BYTES
 
 
 def cpu_times() -> dict[str, float]:

@@ -20,7 +20,7 @@ from typing import Any
 from gristmill import _core
 from gristmill.analysis.bench import results
 from gristmill.analysis.bench.asked import Asked, Config, label, product_of
-from gristmill.analysis.bench.cache import bring_about
+from gristmill.analysis.bench.cache import bring_about, files_of
 from gristmill.analysis.bench.energy import joules_between, read_energy
 from gristmill.analysis.bench.errors import BenchError, WrongOptionError
 from gristmill.analysis.bench.launching import Ended, launch
@@ -39,6 +39,8 @@ Told = Callable[[str], None]
 
 _NOTHING_FOUND = 1
 """Exit code of `grep`."""
+
+_RECORD_BYTES = 100
 
 _WORKSPACE = "gristmill-bench-"
 
@@ -117,7 +119,12 @@ class Session:
                         self._prepare(step, config)
             for turn in left:
                 steps = suite.steps(self.asked, turn.config, place)
-                self._turn(suite, turn, steps, device_of(place))
+                self._turn(suite, turn, steps, device_of(place, self._data_bytes(steps)))
+
+    def _data_bytes(self, steps: Sequence[Step]) -> int | None:
+        """About how large the data of a round are; `None` of a job whose inputs are not known."""
+        found = sum(file.stat().st_size for step in steps for file in files_of(step.reads))
+        return max(self.asked.rows * _RECORD_BYTES, found) or None
 
     @contextmanager
     def _workspace(self) -> Generator[str]:
