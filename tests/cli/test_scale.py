@@ -183,6 +183,17 @@ def test_a_job_file_and_a_command(tmp_path: Path) -> None:
     assert len(lines_of(tmp_path / "other")) == 3
 
 
+def test_the_example_of_the_help_works(tmp_path: Path) -> None:
+    shown = run("scale", "run", "--help").stdout.split("Example:\n")[1].splitlines()[0]
+    _, *options = shown.split()
+    at = options.index("--")
+    (tmp_path / "books").mkdir()
+    (tmp_path / "books/one.txt").write_text("b a b\n")
+    less = ("--workers", "1", "--repeat", "1", "--warm-up", "0")
+    run(*options[:at], *less, *options[at:], cwd=tmp_path)
+    assert len(lines_of(tmp_path / "scale-runs")) == 2
+
+
 def test_another_program_is_timed_from_outside(tmp_path: Path) -> None:
     program = (sys.executable, "-c", "import sys; print(int(sys.argv[1]))", "{p}")
     words = ("--workers", "1,2", "--repeat", "1", "--warm-up", "0", "--dir", tmp_path / "kept")
@@ -196,6 +207,34 @@ def test_a_run_that_fails_ends_it_and_keeps_the_others(tmp_path: Path) -> None:
     done = run("scale", "run", *words, "--", sys.executable, "-c", code, "{p}", status=1)
     assert "the run with p = 3 failed: exit code 1: too many" in done.stderr
     assert all(one["p"] != 3 for one in lines_of(tmp_path / "kept")[1:])
+
+
+@pytest.mark.parametrize("command", [(), ("--", "true", "{p}")])
+def test_files_that_the_folder_has_stay(command: tuple[str, ...], tmp_path: Path) -> None:
+    mine = [tmp_path / name for name in ("data/raw.txt", "data.csv", "data-1", "out/thesis.txt")]
+    for path in [*mine, tmp_path / "database.sqlite"]:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("years of work")
+    words = ("--workers", "1,2", "--repeat", "1", "--warm-up", "0", "--rows", "1k")
+    run("scale", "run", *words, "--dir", tmp_path, *command)
+    assert all(path.read_text() == "years of work" for path in mine)
+    assert names(tmp_path) == ["data", "data-1", "data.csv", "database.sqlite", "out", "runs.jsonl"]
+
+
+def test_a_program_writes_below_the_folder_and_that_is_removed(tmp_path: Path) -> None:
+    code = "import sys; open(sys.argv[2], 'x').write(sys.argv[1])"
+    words = ("--workers", "1,2", "--repeat", "1", "--warm-up", "0", "--dir", tmp_path)
+    run("scale", "run", *words, "--", sys.executable, "-c", code, "{p}", "{out}")
+    assert names(tmp_path) == ["runs.jsonl"]
+
+
+def test_kept_data_are_used_again(tmp_path: Path) -> None:
+    words = ("scale", "run", "--rows", "1k", "--dir", tmp_path, "--warm-up", "0", "--repeat", "1")
+    run(*words, "--workers", "1", "--keep-data")
+    assert names(tmp_path) == ["gristmill-scale", "runs.jsonl"]
+    assert names(tmp_path / "gristmill-scale") == ["data"]
+    run(*words, "--workers", "1,2")
+    assert names(tmp_path) == ["runs.jsonl"]
 
 
 @pytest.mark.parametrize(

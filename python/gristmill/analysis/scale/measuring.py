@@ -9,6 +9,9 @@ The first line of the file says what is measured; each other line is a run that 
 that is there is continued: rounds and p that it has are not run again, and a new p, or more
 rounds, are added. A run is a process of its own. Its seconds are those that the job reports, or
 those of the process where it is another program.
+
+Data and outputs lie in a folder of their own, DIR/gristmill-scale. Only what was made there is
+removed: whatever else DIR holds is the user's.
 """
 
 import json
@@ -32,6 +35,8 @@ from gristmill.names import quote, show_path, show_text
 __all__ = ["FILE", "Measuring", "RunFailedError", "Turn"]
 
 FILE = "runs.jsonl"
+_MADE = "gristmill-scale"
+"""The folder below DIR for data and outputs."""
 
 _FORMAT = 1
 _GRACE_S = 60.0
@@ -73,10 +78,15 @@ class Measuring:
         """Whether the command is another program than gristmill."""
         return self.command[0] not in {*_core.command_names(), "run", "streaming"}
 
+    @property
+    def made(self) -> Path:
+        """The folder for what is made: data and outputs."""
+        return self.folder / _MADE
+
     def turns(self) -> list[Turn]:
         """Return all runs in their order: the same every time, so that it can be resumed.
 
-        >>> command = ["wordcount", "books/", "-o", "{out}"]
+        >>> command = ["wordcount", "books/", "{out}"]
         >>> both = Measuring(folder=Path(), command=command, by="workers", each_p=[1, 2], repeat=2)
         >>> sorted(turn.p for turn in both.turns() if turn.round == 1)
         [1, 2]
@@ -141,7 +151,8 @@ class Measuring:
 
     def _run(self, turn: Turn) -> dict[str, Any]:
         data = self._data(turn.p)
-        out = self.folder / "out"
+        out = self.made / "out"
+        self.made.mkdir(exist_ok=True)
         _remove(out)
         words = [_filled(word, turn.p, data, out) for word in self.command]
         if not self.is_program:
@@ -166,21 +177,24 @@ class Measuring:
     def _data(self, p: int) -> Path:
         """The generated records for a run, made when the first run needs them."""
         if self.rows is None:
-            return self.folder / "data"
-        data = self.folder / (f"data-{p}" if self.weak else "data")
+            return self.made / "data"
+        data = self.made / (f"data-{p}" if self.weak else "data")
         if not (data / "_SUCCESS").exists():
+            self.made.mkdir(exist_ok=True)
             _remove(data)
             rows = str(_rows(self.rows) * p) if self.weak else self.rows
             words = [sys.executable, "-m", "gristmill", "teragen", rows, str(data), "--json"]
             _output(words, None)
         return data
 
-    def clear(self) -> None:
-        """Remove the generated data and what a run left; the runs stay."""
-        if self.rows is not None:
-            for path in self.folder.glob("data*"):
+    def clear(self, *, keep_data: bool = False) -> None:
+        """Remove what a run left, and the generated data; the runs stay."""
+        _remove(self.made / "out")
+        if not keep_data:
+            for path in (self.made / "data", *self.made.glob("data-*")):
                 _remove(path)
-        _remove(self.folder / "out")
+        if self.made.is_dir() and not any(self.made.iterdir()):
+            self.made.rmdir()
 
 
 def _filled(word: str, p: int, data: Path, out: Path) -> str:

@@ -78,8 +78,7 @@ def _run(
     try:
         require("scipy", "numpy")
         _measure(measuring)
-        if not keep_data:
-            measuring.clear()
+        measuring.clear(keep_data=keep_data)
         return _told(measuring, Wanted(**options))
     except (ValueError, ModuleNotFoundError, RunFailedError) as error:
         fail("scale run", str(error))
@@ -181,13 +180,16 @@ run = JobCommand(
             type=click.Path(file_okay=False, path_type=Path),
             default="scale-runs",
             metavar="DIR",
-            help="Where the runs are kept, and the data lie meanwhile.  [default: scale-runs]",
+            help="Where the runs are kept, and data and outputs lie meanwhile (in gristmill-scale)."
+            "  [default: scale-runs]",
         ),
-        click.Option(["--keep-data"], is_flag=True, help="Leave the generated data in DIR."),
+        click.Option(
+            ["--keep-data"], is_flag=True, help="Leave the generated data in DIR/gristmill-scale."
+        ),
         *FIT_OPTIONS,
     ],
     callback=_run,
-    example="gristmill scale run --workers 1,2,4,8 --repeat 6 -- wordcount books/ -o {out}",
+    example="gristmill scale run --workers 1,2,4,8 --repeat 6 -- wordcount books/ {out}",
     arguments=[
         (
             "COMMAND",
