@@ -332,3 +332,18 @@ def test_the_package_is_imported_without_its_libraries() -> None:
     code = "import sys, gristmill; gristmill.scale; print({'numpy', 'scipy'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+# --- figures at the bound of kappa, and what the verdict quotes ---
+
+
+@pytest.mark.parametrize("seconds", [[5, 3, 2, 1.2], [10, 5.5, 3.2, 2.05]])
+def test_at_the_bound_the_error_of_the_peak_speedup_is_that_of_the_ceiling(
+    seconds: list[float],
+) -> None:
+    found = gm.scale.fit([1, 2, 4, 8], seconds=seconds, bootstraps=0)
+    assert found.kappa.value == 0
+    assert found.peak_speedup.value == found.ceiling.value
+    assert found.peak_speedup.stderr == found.ceiling.stderr
+    assert found.ceiling.stderr is not None
+    assert found.ceiling.stderr < 1000

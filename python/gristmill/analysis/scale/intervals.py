@@ -87,7 +87,8 @@ def values(coefficients: Floats) -> dict[str, Floats]:
 def standard_errors(coefficients: Floats, covariance: Floats) -> dict[str, float]:
     """Return the standard error of each figure of one data set (the delta method).
 
-    Derivatives are those of a complex step, which are exact.
+    Derivatives are those of a complex step, which are exact. Without a peak (c is not above 0) the
+    greatest speedup is the ceiling.
 
     >>> found = standard_errors(np.array([10.0, 1.0, 0.1]), np.diag([0.0, 0.01, 0.0]))
     >>> round(found["sigma"], 6)
@@ -100,6 +101,8 @@ def standard_errors(coefficients: Floats, covariance: Floats) -> dict[str, float
         with np.errstate(all="ignore"):
             gradient = np.imag(figure(*steps)) / tiny
             found[name] = float(np.sqrt(gradient @ covariance @ gradient))
+    if not coefficients[2] > 0:
+        found["peak_speedup"] = found["ceiling"]
     return found
 
 
