@@ -347,3 +347,21 @@ def test_at_the_bound_the_error_of_the_peak_speedup_is_that_of_the_ceiling(
     assert found.peak_speedup.stderr == found.ceiling.stderr
     assert found.ceiling.stderr is not None
     assert found.ceiling.stderr < 1000
+
+
+@pytest.mark.parametrize(
+    ("seconds", "says"),
+    [
+        ([100, 70, 66, 54, 56], "52.6% (40.3% to 68.8%) of the work"),
+        ([62, 62.7, 66.6, 18.2, 53.5, 34.9], "53.4% (10.5% or more) of the work"),
+        ([75.5, 74.9, 4.6, 45.7, 14.4, 57.6], "about 43.9% of the work"),
+    ],
+)
+def test_contention_quotes_the_sigma_of_the_law_that_was_chosen(
+    seconds: list[float], says: str
+) -> None:
+    """Beside a kappa, few noisy runs leave sigma open: its interval is that of Amdahl's law."""
+    p = [1, 2, 4, 8, 16, 32][: len(seconds)]
+    found = gm.scale.fit(p, seconds=seconds, bootstraps=0)
+    assert found.verdict == "contention"
+    assert found.sentences[0].startswith(f"By Amdahl's law, {says}")

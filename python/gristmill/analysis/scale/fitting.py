@@ -75,7 +75,16 @@ def fit_runs(
     valid = law.least_divisor(max(float(sample.p[-1]), law.crossover_p or 1.0)) > 0
     scaling = scaling_of(runs)
     verdict, sentences = judge(
-        estimates, law, points, checks, models, hold_out, scaling=scaling, valid=valid, level=level
+        estimates,
+        _of_amdahl(sample, spread, held, level) or estimates,
+        law,
+        points,
+        checks,
+        models,
+        hold_out,
+        scaling=scaling,
+        valid=valid,
+        level=level,
     )
     return Fit(
         **estimates,
@@ -143,6 +152,33 @@ def _estimates(
             (finite(boot[0]), finite(boot[1])),
         )
     return estimates
+
+
+def _of_amdahl(
+    sample: Sample, spread: Floats, held: Solved | None, level: float
+) -> dict[str, Estimate] | None:
+    """Sigma and the ceiling of the law without kappa, which may be the one that is chosen."""
+    try:
+        solved = solve(sample, spread, 2) if held is None else held
+    except CannotFitError:
+        return None
+    if solved.coefficients[0] <= 0:
+        return None
+    coefficients = np.append(solved.coefficients, 0.0)
+    covariance = np.pad(solved.covariance, (0, 1))
+    t = float(special.stdtrit(solved.dof, (1 + level) / 2))
+    values = intervals.values(coefficients)
+    errors = intervals.standard_errors(coefficients, covariance)
+    ends = intervals.intervals(coefficients, covariance, np.array(t))
+    return {
+        name: Estimate(
+            finite(float(values[name])),
+            finite(errors[name]),
+            finite(float(ends[name][0])),
+            finite(float(ends[name][1])),
+        )
+        for name in ("sigma", "ceiling")
+    }
 
 
 def _points(

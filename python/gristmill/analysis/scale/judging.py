@@ -31,6 +31,7 @@ _LAWS = {"linear": "a linear speedup", "amdahl": "Amdahl's law", "usl": "the ful
 
 def judge(
     estimates: Mapping[str, Estimate],
+    of_amdahl: Mapping[str, Estimate],
     law: Law,
     points: Sequence[Point],
     checks: Sequence[Check],
@@ -41,15 +42,19 @@ def judge(
     valid: bool,
     level: float,
 ) -> tuple[Verdict, list[str]]:
-    """Return the verdict, and the sentences that say it."""
+    """Return the verdict, and the sentences that say it.
+
+    Contention alone is Amdahl's law: its sentences quote the sigma of that fit.
+    """
     verdict = _verdict(estimates, points, checks, list(models), valid=valid)
+    quoted = {**estimates, **of_amdahl} if verdict == "contention" else estimates
     says = {
         "no law": _no_law,
         "superlinear": _superlinear,
         "coherency": _coherency,
         "contention": _contention,
         "linear": _linear,
-    }[verdict](estimates, law, points)
+    }[verdict](quoted, law, points)
     return verdict, [
         *says,
         *_of_models(models),
@@ -114,11 +119,12 @@ def show_interval(estimate: Estimate, digits: int = 3) -> str:
 
 
 def _share(sigma: Estimate) -> str:
-    shown = [
-        "-" if number is None else f"{number:.1%}"
-        for number in (sigma.value, sigma.low, sigma.high)
-    ]
-    return f"{shown[0]} ({shown[1]} to {shown[2]})"
+    """Sigma as a part of the work, with its interval where that is above 0 for certain."""
+    value = sigma.value or 0.0
+    if not _is_above_0(sigma):
+        return f"about {value:.1%}"
+    open_ended = sigma.high is None or sigma.high > 1
+    return f"{value:.1%} ({sigma.low:.1%} {'or more' if open_ended else f'to {sigma.high:.1%}'})"
 
 
 def _no_law(_: Mapping[str, Estimate], law: Law, points: Sequence[Point]) -> list[str]:
@@ -174,15 +180,15 @@ def _coherency(estimates: Mapping[str, Estimate], law: Law, points: Sequence[Poi
     ]
 
 
-def _contention(estimates: Mapping[str, Estimate], law: Law, points: Sequence[Point]) -> list[str]:
-    sigma = _share(estimates["sigma"])
+def _contention(estimates: Mapping[str, Estimate], _: Law, points: Sequence[Point]) -> list[str]:
+    ceiling = estimates["ceiling"]
     says = [
-        f"{sigma} of the work is done one after the other; no loss from coherency is to be seen."
+        f"By Amdahl's law, {_share(estimates['sigma'])} of the work is done one after the other; no"
+        " loss from coherency is to be seen."
     ]
-    if law.ceiling is not None:
+    if ceiling.value is not None:
         says.append(
-            f"More processors help less and less: the speedup stays below"
-            f" {show_interval(estimates['ceiling'])}."
+            f"More processors help less and less: the speedup stays below {show_interval(ceiling)}."
         )
     peak = estimates["peak_p"]
     if peak.low is not None and peak.low > points[-1].p:
