@@ -334,6 +334,26 @@ def test_the_package_is_imported_without_its_libraries() -> None:
     assert done.stdout == "set()\n"
 
 
+@pytest.mark.parametrize("measured", ["seconds", "throughput"])
+def test_gamma_is_work_per_second_whatever_the_unit(measured: str) -> None:
+    p = [1, 2, 4, 8, 16, 1, 2, 4, 8, 16]
+    law = Law(gamma=5e6, sigma=0.05, kappa=0.001)
+    work = [2e9 if measured == "seconds" else 1e9] * len(p)
+    noise = np.random.default_rng(5).normal(1, 0.01, len(p))
+    seconds = [w * law.seconds(n) * e for w, n, e in zip(work, p, noise, strict=True)]
+    given = (
+        seconds if measured == "seconds" else [w / s for w, s in zip(work, seconds, strict=True)]
+    )
+    found = gm.scale.fit(p, work=work, **{measured: given})
+    figure = found.gamma
+    assert figure.value == pytest.approx(5e6, rel=0.02)
+    assert figure.low < figure.value < figure.high
+    assert figure.bootstrap[0] < figure.value < figure.bootstrap[1]
+    assert 0 < figure.stderr < 0.02 * 5e6
+    assert found.predict(4) == pytest.approx(found.points[2].mean, rel=0.03)
+    assert found.predict(4) == pytest.approx(found.points[2].fitted)
+
+
 # --- figures at the bound of kappa, and what the verdict quotes ---
 
 

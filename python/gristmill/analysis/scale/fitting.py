@@ -138,18 +138,19 @@ def _estimates(
     for name in intervals.NAMES:
         value = finite(found[name])
         low, high = ends[name]
+        scale = sample.unit if name == "gamma" else 1.0  # seconds are of a unit, gamma of work
         if value is not None:  # at the bound of kappa the curve is another than the intervals' one
             low, high = min(low, value), max(high, value)
         if name == "crossover_p" and value is None:
             estimates[name] = Estimate(None, None, None, None)
             continue
-        boot = (None, None) if again is None else intervals.ends(again[name], wider)
+        boot = (np.nan, np.nan) if again is None else intervals.ends(again[name], wider)
         estimates[name] = Estimate(
-            value,
-            None if value is None else finite(errors[name]),
-            finite(low),
-            finite(high),
-            (finite(boot[0]), finite(boot[1])),
+            None if value is None else scale * value,
+            None if value is None else finite(scale * errors[name]),
+            finite(scale * low),
+            finite(scale * high),
+            (finite(scale * boot[0]), finite(scale * boot[1])),
         )
     return estimates
 

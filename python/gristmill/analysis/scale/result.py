@@ -169,8 +169,8 @@ class Fit:
         return measured or (self.sigma.high is not None and self.sigma.high < 0)
 
     def predict(self, p: float) -> float:
-        """Return the throughput that the curve has at `p`, or the seconds of one unit of work."""
-        return self.law.seconds(p) if self.measured == "seconds" else self.law.rate(p)
+        """Return the throughput that the curve has at `p`, or the seconds of `unit` work."""
+        return self.unit * self.law.seconds(p) if self.measured == "seconds" else self.law.rate(p)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it for JSON."""
