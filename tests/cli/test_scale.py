@@ -260,21 +260,38 @@ def test_rows_that_are_none(tmp_path: Path) -> None:
     assert "'few' is not a number of rows" in failure("run", *words)
 
 
-def test_an_interruption_keeps_the_runs(tmp_path: Path) -> None:
-    code = "import sys, time; time.sleep(0 if sys.argv[1] == '1' else 600)"
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_keeps_the_runs_and_the_data(signum: int, tmp_path: Path) -> None:
+    code = "import sys, time; open(sys.argv[1], 'x'); time.sleep(600)"
     process = start(
-        *("scale", "run", "--workers", "1,2", "--repeat", "1", "--warm-up", "0"),
-        *("--dir", tmp_path / "kept", "--", sys.executable, "-c", code, "{p}"),
+        *("scale", "run", "--workers", "1,2", "--repeat", "1", "--warm-up", "0", "--rows", "1k"),
+        *("--dir", tmp_path, "--", sys.executable, "-c", code, "{out}", "{p}", "{data}"),
     )
     deadline_s = time.monotonic() + 40
-    path = tmp_path / "kept/runs.jsonl"
-    while not path.exists() and time.monotonic() < deadline_s:
+    made = tmp_path / "gristmill-scale"
+    while not (made / "out").exists() and time.monotonic() < deadline_s:
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(signum)
     done = end(process)
-    assert done.status == 130
+    assert done.status == 128 + signum
     assert "the same command continues them" in done.stderr
-    assert lines_of(tmp_path / "kept")[0]["format"] == 1
+    assert f"the generated data stay in {made} for the next time" in done.stderr
+    assert lines_of(tmp_path)[0]["format"] == 1
+    assert names(made) == ["data"]
+
+
+def test_after_a_failure_the_data_stay_and_the_output_does_not(tmp_path: Path) -> None:
+    code = "import sys; open(sys.argv[1], 'x'); sys.exit(3)"
+    words = ("--workers", "1,2", "--repeat", "1", "--rows", "1k", "--dir", tmp_path, "--")
+    program = (sys.executable, "-c", code, "{out}", "{p}")
+    done = run("scale", "run", *words, *program, "{data}", status=1)
+    made = tmp_path / "gristmill-scale"
+    assert f"the generated data stay in {made} for the next time" in done.stderr
+    assert names(made) == ["data"]
+    words = (*words[:-2], tmp_path / "other", "--")
+    done = run("scale", "run", *words, *program, status=1)
+    assert "generated data" not in done.stderr
+    assert names(tmp_path / "other") == ["runs.jsonl"]
 
 
 # --- pictures ---

@@ -160,7 +160,11 @@ class Measuring:
             words = [sys.executable, "-m", "gristmill", *words, *more]
         at, load = datetime.now(UTC), os.getloadavg()[0]
         began_s = time.perf_counter()
-        printed = _output(words, turn)
+        try:
+            printed = _output(words, turn)
+        except BaseException:  # also a signal: data are for the next try, outputs are not
+            self.clear(keep_data=True)
+            raise
         seconds = time.perf_counter() - began_s
         _remove(out)
         fields: dict[str, Any] = {
@@ -186,6 +190,11 @@ class Measuring:
             words = [sys.executable, "-m", "gristmill", "teragen", rows, str(data), "--json"]
             _output(words, None)
         return data
+
+    def data_left(self) -> Path | None:
+        """Return the folder with generated data, if it has some."""
+        has = self.rows is not None and self.made.is_dir() and any(self.made.iterdir())
+        return self.made if has else None
 
     def clear(self, *, keep_data: bool = False) -> None:
         """Remove what a run left, and the generated data; the runs stay."""

@@ -82,6 +82,7 @@ def _run(
         return _told(measuring, Wanted(**options))
     except (ValueError, ModuleNotFoundError, RunFailedError) as error:
         fail("scale run", str(error))
+        _say_data(measuring)
         return FAILED
 
 
@@ -104,7 +105,18 @@ def _measure(measuring: "Measuring") -> None:
             console.note(f"{at:>4}/{len(due)}  {which:<9} p = {turn.p:<4} {show_seconds(seconds)}")
     except Interrupted:
         console.note("interrupted: the runs so far are kept, and the same command continues them")
+        _say_data(measuring)
         raise
+
+
+def _say_data(measuring: "Measuring") -> None:
+    """After an early end: the generated data stay, for they may have taken long."""
+    left = measuring.data_left()
+    if left is not None:
+        console.note(
+            f"the generated data stay in {show_path(left)} for the next time; remove that folder if"
+            " there is none"
+        )
 
 
 def _told(measuring: "Measuring", wanted: Wanted) -> int:
