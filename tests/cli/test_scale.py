@@ -232,8 +232,11 @@ def test_kept_data_are_used_again(tmp_path: Path) -> None:
     words = ("scale", "run", "--rows", "1k", "--dir", tmp_path, "--warm-up", "0", "--repeat", "1")
     run(*words, "--workers", "1", "--keep-data")
     assert names(tmp_path) == ["gristmill-scale", "runs.jsonl"]
-    assert names(tmp_path / "gristmill-scale") == ["data"]
-    run(*words, "--workers", "1,2")
+    assert names(tmp_path / "gristmill-scale") == ["data-1k"]
+    (tmp_path / "runs.jsonl").unlink()
+    run(*words, "--workers", "1", "--keep-data", "--rows", "2k")
+    assert names(tmp_path / "gristmill-scale") == ["data-1k", "data-2k"]
+    run(*words, "--workers", "1,2", "--rows", "2k")
     assert names(tmp_path) == ["runs.jsonl"]
 
 
@@ -277,7 +280,7 @@ def test_an_interruption_keeps_the_runs_and_the_data(signum: int, tmp_path: Path
     assert "the same command continues them" in done.stderr
     assert f"the generated data stay in {made} for the next time" in done.stderr
     assert lines_of(tmp_path)[0]["format"] == 1
-    assert names(made) == ["data"]
+    assert names(made) == ["data-1k"]
 
 
 def test_after_a_failure_the_data_stay_and_the_output_does_not(tmp_path: Path) -> None:
@@ -287,7 +290,7 @@ def test_after_a_failure_the_data_stay_and_the_output_does_not(tmp_path: Path) -
     done = run("scale", "run", *words, *program, "{data}", status=1)
     made = tmp_path / "gristmill-scale"
     assert f"the generated data stay in {made} for the next time" in done.stderr
-    assert names(made) == ["data"]
+    assert names(made) == ["data-1k"]
     words = (*words[:-2], tmp_path / "other", "--")
     done = run("scale", "run", *words, *program, status=1)
     assert "generated data" not in done.stderr

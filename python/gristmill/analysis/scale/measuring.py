@@ -182,7 +182,8 @@ class Measuring:
         """The generated records for a run, made when the first run needs them."""
         if self.rows is None:
             return self.made / "data"
-        data = self.made / (f"data-{p}" if self.weak else "data")
+        of = "".join(letter for letter in self.rows if letter.isalnum())  # other rows, other data
+        data = self.made / (f"data-{of}-{p}" if self.weak else f"data-{of}")
         if not (data / "_SUCCESS").exists():
             self.made.mkdir(exist_ok=True)
             _remove(data)
@@ -200,7 +201,7 @@ class Measuring:
         """Remove what a run left, and the generated data; the runs stay."""
         _remove(self.made / "out")
         if not keep_data:
-            for path in (self.made / "data", *self.made.glob("data-*")):
+            for path in self.made.glob("data-*"):
                 _remove(path)
         if self.made.is_dir() and not any(self.made.iterdir()):
             self.made.rmdir()
