@@ -176,6 +176,14 @@ def test_results_without_runs_that_count_are_refused(tmp_path: Path) -> None:
     assert "no run of it counts" in run("bench", "report", folder, status=1).stderr
 
 
+def test_matplotlib_does_not_tell_of_its_caches(tmp_path: Path) -> None:
+    folder = write(tmp_path / "results", sorts([5.0, 6.0]))
+    no_folder = tmp_path / "a file"
+    no_folder.touch()
+    done = run("bench", "report", folder, MPLCONFIGDIR=str(no_folder / "within"))
+    assert done.stderr == ""
+
+
 def _loaded(folder: Path) -> tuple[Results, list[Figures]]:
     found = read_results(folder)
     return found, figures_of(found)

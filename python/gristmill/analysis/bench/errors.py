@@ -1,5 +1,6 @@
 """Why a benchmark could not be run, read or compared: one paragraph for people."""
 
+import logging
 from importlib import import_module
 from types import ModuleType
 
@@ -24,6 +25,8 @@ def library(name: str) -> ModuleType:
         >>> library("json").__name__
         'json'
     """
+    if name == "matplotlib":  # else it tells of its caches on stderr
+        logging.getLogger(name).setLevel(logging.ERROR)
     try:
         return import_module(name)
     except ImportError as error:
