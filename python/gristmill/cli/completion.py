@@ -11,7 +11,7 @@ import os
 import click
 from click.shell_completion import ShellComplete, get_completion_class
 
-from gristmill.cli.failures import DONE
+from gristmill.cli.failures import DONE, Refused
 from gristmill.cli.groups import PlainCommand
 from gristmill.terminal import console
 
@@ -29,8 +29,19 @@ _INSTALL = {
 _HOW = "\n".join(f"  {shell:5} {line}" for shell, line in _INSTALL.items())
 
 
+class _Completion(PlainCommand):
+    """The command; click's own words for a missing shell are several lines."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take the command line apart."""
+        if not args and not ctx.resilient_parsing:
+            shells = f"{', '.join(SHELLS[:-1])} or {SHELLS[-1]}"
+            raise Refused("the name of a shell is missing", f"name {shells}", ctx)
+        return super().parse_args(ctx, args)
+
+
 @click.command(
-    cls=PlainCommand,
+    cls=_Completion,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=f"\b\nHow to install it:\n{_HOW}",
 )

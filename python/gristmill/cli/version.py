@@ -9,7 +9,7 @@ from gristmill import _core
 __all__ = ["build"]
 
 _STORES = ("hdfs", "http", "objects", "s3")
-_EXTRAS = ("matplotlib", "numpy", "pandas", "polars", "pyarrow", "ray")
+_EXTRAS = ("fastavro", "matplotlib", "numpy", "pandas", "polars", "pyarrow", "ray", "scipy")
 """Packages that commands and formats use where they are installed."""
 
 
