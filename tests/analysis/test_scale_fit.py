@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -385,3 +386,43 @@ def test_contention_quotes_the_sigma_of_the_law_that_was_chosen(
     found = gm.scale.fit(p, seconds=seconds, bootstraps=0)
     assert found.verdict == "contention"
     assert found.sentences[0].startswith(f"By Amdahl's law, {says}")
+
+
+# --- numbers that are no times ---
+
+
+@pytest.mark.parametrize(
+    ("p", "seconds"),
+    [
+        ([1, 2, 4, 8], [1e-50, 1e50, 1e-50, 1e50]),
+        ([1, 1e6, 1e9, 1e12], [1e-50, 1e50, 3, 1]),
+        ([1, 2, 3, 1e12], [1, 1, 1, 1]),
+        ([1e-50, 2e-50, 3e-50, 1], [1, 1, 1, 1]),
+        ([1, 1 + 1e-15, 1 + 1e-14, 1 + 1e-13], [1, 2, 3, 4]),
+    ],
+)
+@pytest.mark.parametrize("measured", ["seconds", "throughput"])
+@pytest.mark.parametrize("errors", ["relative", "absolute"])
+@pytest.mark.filterwarnings("error")
+def test_numbers_far_apart_are_fitted_or_refused(
+    p: list[float], seconds: list[float], measured: str, errors: Literal["relative", "absolute"]
+) -> None:
+    try:
+        found = gm.scale.fit(p, errors=errors, **{measured: seconds})
+    except ValueError as error:
+        assert "What to do: " in str(error)
+    else:
+        json.dumps(found.to_dict(), allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("p", "more", "says"),
+    [
+        ([1, 2, 4, 10**400], {}, "p, item 3: 1000000.* is not a number above 0"),
+        ([1, 2, 4, 1e300], {}, r"item 3: p is 1e\+300, and cannot be above"),
+        ([1, 2, 4, 8], {"errors": "wrong"}, "errors: 'wrong' is neither 'relative' nor 'absolute'"),
+    ],
+)
+def test_arguments_that_cannot_be(p: list[float], more: dict[str, str], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        gm.scale.fit(p, seconds=[4, 3, 2, 1], **more)

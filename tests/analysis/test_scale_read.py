@@ -67,6 +67,13 @@ def test_other_separators_and_a_byte_order_mark(separator: str, tmp_path: Path) 
         ('{"format": 1}\n', "no line is a run"),
         ('{"p": 1, "seconds": 2, "phases": {"map": "x"}}\n', "phases, map: 'x'"),
         ('{"p": 1, "seconds": 2, "phases": 3}\n', "phases is not an object"),
+        (f'{{"p": {"9" * 400}, "seconds": 2}}\n', r"p is inf, and cannot be above 1e\+12 .*line 1"),
+        (f'{{"p": -{"9" * 400}, "seconds": 2}}\n', r"p is -9+\.\.\., not a number above 0"),
+        ('{"p": 1, "seconds": true}\n', "seconds is True, not a number above 0"),
+        (f'{{"p": 1, "seconds": 2, "x": {"[" * 100_000}\n', "the line is not JSON .*line 1"),
+        ("p,seconds\n1,2\n1e300,5\n", r"p is 1e\+300, and cannot be above 1e\+12 .*line 3"),
+        ("p,seconds\n1,3e-308\n", "seconds is 3e-308, and cannot be below 1e-50 .*line 2"),
+        ("p,throughput\n1,3e-308\n", "throughput is 3e-308, and cannot be below 1e-50 .*line 2"),
     ],
 )
 def test_what_is_wrong_with_a_file(text: str, says: str, tmp_path: Path) -> None:

@@ -246,6 +246,7 @@ def test_kept_data_are_used_again(tmp_path: Path) -> None:
         ((), "give either --workers or --nodes"),
         (("--workers", "1,2", "--nodes", "1,2"), "give either --workers or --nodes"),
         (("--workers", "1,two"), "is not a list of whole numbers above 0"),
+        (("--workers", f"1,{'9' * 5000}"), "is not a list of whole numbers above 0"),
         (("--workers", "0,1"), "is not a list of whole numbers above 0"),
         (("--workers", "1,1"), "has a number twice"),
         (("--workers", "1,2", "--", "cat", "x"), "no word of it has {p}"),

@@ -53,6 +53,29 @@ def fit_runs(
     """
     if not 0 < level < 1:
         raise ValueError(f"level: {level} is not between 0 and 1")
+    if errors not in ("relative", "absolute"):
+        raise ValueError(f"errors: {errors!r} is neither 'relative' nor 'absolute'")
+    try:
+        with np.errstate(all="ignore"):
+            return _fitted(runs, measured, errors, level, bootstraps, seed)
+    except CannotFitError:
+        raise
+    except (ArithmeticError, ValueError) as error:  # numpy and scipy: not finite, not to be solved
+        raise CannotFitError(
+            "cannot fit the law of scaling: the numbers are so far apart that no curve can be"
+            f" computed ({str(error).lower()}). What to do: check that all p, and all times, are in"
+            " one unit."
+        ) from error
+
+
+def _fitted(
+    runs: Sequence[Run],
+    measured: Literal["seconds", "throughput"],
+    errors: Literal["relative", "absolute"],
+    level: float,
+    bootstraps: int,
+    seed: int,
+) -> Fit:
     sample = sample_of(runs, measured, absolute=errors == "absolute")
     spread = spread_of(sample)
     free = solve(sample, spread)

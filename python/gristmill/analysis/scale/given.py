@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from gristmill.analysis.runs import Run
+from gristmill.analysis.scale.limits import beyond, shortened
 
 __all__ = ["runs_of"]
 
@@ -64,7 +65,13 @@ def _run(
 
 def _check(name: str, column: Sequence[float], *, also_zero: bool) -> None:
     for at, value in enumerate(column):
-        number = float(value)
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
         if not math.isfinite(number) or number < 0 or (number == 0 and not also_zero):
             wanted = "a number from 0 on" if also_zero else "a number above 0"
-            raise ValueError(f"{name}, item {at}: {value!r} is not {wanted}")
+            raise ValueError(f"{name}, item {at}: {shortened(value)} is not {wanted}")
+        wrong = beyond(name, number)
+        if wrong is not None:
+            raise ValueError(f"item {at}: {wrong}")

@@ -301,7 +301,7 @@ def _append(path: Path, fields: Mapping[str, Any]) -> None:
 def _object(path: Path, line: int, text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
         what = f"cannot continue {show_path(path)}: line {line} is not a JSON object"

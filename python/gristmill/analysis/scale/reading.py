@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn, cast
 
 from gristmill.analysis.runs import Run
+from gristmill.analysis.scale.limits import beyond, shortened
 from gristmill.errors import ours
 from gristmill.names import show_path
 
@@ -143,9 +144,10 @@ def _run(
         found = _number(cells[name])
         if found is None or found < 0 or (found == 0 and not zero):
             least = "a number from 0 on" if zero else "a number above 0"
-            shown = repr(cells[name]) if cells[name] else "empty"
+            shown = shortened(cells[name]) if cells[name] else "empty"
             what = f"{name} is {shown}, not {least}"
             _refuse(path, line, what, "mend the line, or leave it out")
+        _check_size(path, line, name, found)
         return found
 
     of = {kind: [name for name, is_ in columns.items() if is_ == kind] for kind in columns.values()}
@@ -163,6 +165,12 @@ def _run(
         wastes={name[len(_WASTE) :]: number(name, zero=True) for name in of.get("waste", ())},
         source=f"{show_path(path)}, line {line}",
     )
+
+
+def _check_size(path: Path, line: int, name: str, number: float) -> None:
+    wrong = beyond(name, number)
+    if wrong is not None:
+        _refuse(path, line, wrong, "mend the line, or leave it out")
 
 
 def _number(cell: str) -> float | None:
@@ -183,7 +191,7 @@ def _of_json(path: Path, text: str) -> Data:
             continue
         try:
             fields = json.loads(each)
-        except ValueError:
+        except (ValueError, RecursionError):
             _refuse(path, line, "the line is not JSON", "remove it: the runs around it are whole")
         if not isinstance(fields, dict):
             _refuse(path, line, "the line is not a JSON object", "remove it")
@@ -198,26 +206,44 @@ def _of_json(path: Path, text: str) -> Data:
 def _of_fields(path: Path, line: int, fields: Mapping[str, Any]) -> Run:
     def number(name: str, default: float | None = None) -> float:
         value: object = fields.get(name, default)
-        if isinstance(value, int | float) and math.isfinite(value) and value > 0:
-            return float(value)
-        _refuse(path, line, f"{name} is {value!r}, not a number above 0", "remove the line")
+        given = _as_float(value)
+        if given is None or given <= 0:
+            what = f"{name} is {shortened(value)}, not a number above 0"
+            _refuse(path, line, what, "remove the line")
+        _check_size(path, line, name, given)
+        return given
 
-    def table(name: str) -> dict[str, float]:
-        given: object = fields.get(name, {})
-        if not isinstance(given, dict):
+    def seconds_of(name: str) -> dict[str, float]:
+        table: object = fields.get(name, {})
+        if not isinstance(table, dict):
             _refuse(path, line, f"{name} is not an object of seconds", "remove the line")
-        found = cast("dict[str, object]", given)
+        found = cast("dict[str, object]", table)
+        seconds: dict[str, float] = {}
         for key, value in found.items():
-            if not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
-                what = f"{name}, {key}: {value!r} is not a number from 0 on"
+            given = _as_float(value)
+            if given is None or given < 0:
+                what = f"{name}, {key}: {shortened(value)} is not a number from 0 on"
                 _refuse(path, line, what, "remove the line")
-        return {key: float(cast("float", value)) for key, value in found.items()}
+            _check_size(path, line, f"{name}, {key},", given)
+            seconds[key] = given
+        return seconds
 
     return Run(
         p=number("p"),
         seconds=number("seconds"),
         work=number("work", 1.0),
-        phases=table("phases"),
-        wastes=table("wastes"),
+        phases=seconds_of("phases"),
+        wastes=seconds_of("wastes"),
         source=f"{show_path(path)}, line {line}",
     )
+
+
+def _as_float(value: object) -> float | None:
+    """A number of JSON; one that is too large for a float is infinite."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+    return number if math.isfinite(number) else None

@@ -4,6 +4,7 @@ Runs are processes of their own (gristmill.analysis.scale.measuring); this file 
 tells how it goes. Two values of p carry no law: their times are shown, and that is no failure.
 """
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,13 +24,14 @@ if TYPE_CHECKING:
 
 __all__ = ["run"]
 
+_NUMBER = re.compile("[0-9]{1,9}")
 _TERASORT = ("terasort", "{data}", "{out}")
 
 
 def _list(_: click.Context, __: click.Parameter, value: str | None) -> list[int]:
     """Values of p, as they are typed: 1,2,4."""
     words = [] if value is None else value.split(",")
-    found = [int(word) for word in words if word.isascii() and word.isdigit()]
+    found = [int(word) for word in words if _NUMBER.fullmatch(word)]
     if len(found) != len(words) or 0 in found:
         raise click.BadParameter(f"{value!r} is not a list of whole numbers above 0, such as 1,2,4")
     if len(set(found)) != len(found):

@@ -1,0 +1,40 @@
+"""How large and how small numbers may be: beyond it, their squares are no floating-point numbers.
+
+No machine is near these limits, but a file with a slip of the keyboard is.
+"""
+
+import math
+
+__all__ = ["beyond", "shortened"]
+
+_LEAST, _MOST = 1e-50, 1e50
+_MOST_P = 1e12
+_SHOWN = 40
+
+
+def beyond(name: str, number: float) -> str | None:
+    """Return what is wrong with the size of a positive number, if something is.
+
+    >>> beyond("seconds", 1.5)
+    >>> beyond("p", 1e300)
+    'p is 1e+300, and cannot be above 1e+12'
+    """
+    most = _MOST_P if name == "p" else _MOST
+    if number > most or math.isinf(number):
+        return f"{name} is {number:g}, and cannot be above {most:g}"
+    if 0 < number < _LEAST:
+        return f"{name} is {number:g}, and cannot be below {_LEAST:g}"
+    return None
+
+
+def shortened(value: object) -> str:
+    """Return how a wrong value is shown: whole, if it is short.
+
+    >>> shortened(10**100)
+    '1000000000000000000000000000000000000...'
+    """
+    try:
+        shown = repr(value)
+    except ValueError:  # Python writes no whole number of more than some thousand digits
+        return "a number with thousands of digits"
+    return shown if len(shown) <= _SHOWN else f"{shown[: _SHOWN - 3]}..."
