@@ -388,6 +388,33 @@ def test_contention_quotes_the_sigma_of_the_law_that_was_chosen(
     assert found.sentences[0].startswith(f"By Amdahl's law, {says}")
 
 
+@pytest.mark.parametrize("seconds", [[5, 3, 2, 1.2], [10, 5.5, 3.2, 2.05], [5, 6, 8, 13]])
+def test_bootstrap_intervals_hold_their_value(seconds: list[float]) -> None:
+    found = gm.scale.fit([1, 2, 4, 8, 1], seconds=[*seconds, seconds[0] * 1.1])
+    for name in ("sigma", "kappa", "gamma", "peak_p", "peak_speedup", "ceiling"):
+        figure = getattr(found, name)
+        low, high = figure.bootstrap
+        if figure.value is None:
+            assert high is None  # the value is at infinity
+        else:
+            assert low is None or low <= figure.value
+            assert high is None or high >= figure.value
+    assert found.peak_p.bootstrap[0] is None or found.peak_p.bootstrap[0] >= 1
+
+
+def test_the_misfit_is_that_of_the_curve_that_is_shown() -> None:
+    """With kappa free the curve goes through the means; kappa is held at 0, and it does not."""
+    free = Law(gamma=1.0, sigma=0.2, kappa=-0.004)
+    p = [1, 2, 4, 8, 16] * 3
+    seconds = [free.seconds(n) * (1 + 0.002 * (at // 5 - 1)) for at, n in enumerate(p)]
+    found = gm.scale.fit(p, seconds=seconds, bootstraps=0)
+    assert found.kappa.value == 0
+    assert max(abs(point.residual) for point in found.points) > 0.02
+    misfit = next(check for check in found.checks if check.name == "misfit")
+    assert not misfit.ok
+    assert "intervals" not in misfit.says
+
+
 # --- numbers that are no times ---
 
 

@@ -99,26 +99,29 @@ def _asked(
     points: Sequence[Point],
 ) -> list[Check]:
     exact = bool(np.abs(best.residuals).max() < _NOTHING)
-    found = [_misfit(free, points)]
+    found = [_misfit(best, free, points)]
     if not exact:
         found += [*_spread(sample), *_shape(sample, best), *_outliers(sample, best, runs)]
         found += _drift(sample, best)
     return [*found, *_efficiency(sample), *_bound(free), *_design(sample, law)]
 
 
-def _misfit(free: Solved, points: Sequence[Point]) -> Check:
+def _misfit(best: Solved, free: Solved, points: Sequence[Point]) -> Check:
     worst = max(points, key=lambda point: abs(point.residual))
     far = f"the mean at p = {worst.p:g} is {worst.residual:+.1%} off the curve, the farthest of all"
-    if len(points) == len(free.coefficients):
+    if len(points) == len(best.coefficients):
         says = "the curve goes through all three means, whatever they are: nothing tests the law"
         return Check("misfit", True, says)
-    if free.misfit is None:
+    if best.misfit is None:
         says = f"no repeats, so noise and misfit cannot be told apart; {far}"
         return Check("misfit", True, says)
-    if free.misfit < MISFIT:
-        says = f"the curve misses the means by more than the noise: {far}; intervals count that in"
-        return Check("misfit", False, says, free.misfit)
-    return Check("misfit", True, f"the curve goes through the means; {far}", free.misfit)
+    if best.misfit >= MISFIT:
+        says = f"the curve goes through the means; {far}"
+        return Check("misfit", True, says, best.misfit)
+    says = f"the curve misses the means by more than the noise: {far}"
+    if free.misfit is not None and free.misfit < MISFIT:  # intervals come from the curve unbound
+        says = f"{says}; intervals count that in"
+    return Check("misfit", False, says, best.misfit)
 
 
 def _spread(sample: Sample) -> Iterator[Check]:

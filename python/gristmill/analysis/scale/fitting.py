@@ -168,6 +168,8 @@ def _estimates(
             estimates[name] = Estimate(None, None, None, None)
             continue
         boot = (np.nan, np.nan) if again is None else intervals.ends(again[name], wider)
+        if not np.isnan(found[name]):  # as above: draws have a kappa that is below 0
+            boot = min(boot[0], found[name]), max(boot[1], found[name])
         estimates[name] = Estimate(
             None if value is None else scale * value,
             None if value is None else finite(scale * errors[name]),

@@ -74,7 +74,7 @@ def values(coefficients: Floats) -> dict[str, Floats]:
     a, b, c = np.moveaxis(coefficients, -1, 0)
     with np.errstate(all="ignore"):
         found = {name: np.asarray(figure(a, b, c), float) for name, figure in _DERIVED.items()}
-    found["peak_p"] = np.where(c > 0, found["peak_p"], np.inf)
+    found["peak_p"] = np.where(c > 0, np.maximum(found["peak_p"], 1.0), np.inf)
     flat = np.where(b > 0, found["ceiling"], np.inf)
     broken = found["peak_speedup"] <= 0  # the curve goes through zero before its peak
     found["peak_speedup"] = np.where(c > 0, np.where(broken, np.inf, found["peak_speedup"]), flat)
