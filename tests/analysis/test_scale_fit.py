@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -447,9 +447,10 @@ def test_numbers_far_apart_are_fitted_or_refused(
     [
         ([1, 2, 4, 10**400], {}, "p, item 3: 1000000.* is not a number above 0"),
         ([1, 2, 4, 1e300], {}, r"item 3: p is 1e\+300, and cannot be above"),
+        ([1, 2, 4, 8], {"phases": {"map": [1, 2, 1, 5]}}, "map, item 3: 5 s, and the run took 1 s"),
         ([1, 2, 4, 8], {"errors": "wrong"}, "errors: 'wrong' is neither 'relative' nor 'absolute'"),
     ],
 )
-def test_arguments_that_cannot_be(p: list[float], more: dict[str, str], says: str) -> None:
+def test_arguments_that_cannot_be(p: list[float], more: dict[str, Any], says: str) -> None:
     with pytest.raises(ValueError, match=says):
         gm.scale.fit(p, seconds=[4, 3, 2, 1], **more)

@@ -59,6 +59,10 @@ def test_other_separators_and_a_byte_order_mark(separator: str, tmp_path: Path) 
         ("p,seconds\n1,2,3\n", "the line has 3 cells, and there are 2 columns .*line 2"),
         ("p,seconds,map\n1,2,1\n2,3,x\n", "map is 'x', not a number from 0 on .*line 3"),
         ("p,seconds,waste:\n1,2,1\n", "a column is called waste: without a name"),
+        (
+            "p,seconds,pid\n1,100,4\n2,50,12340\n",
+            "pid is 12340 s, and the run took 50 s in all .*line 3.*leave the column pid out",
+        ),
         ("p,throughput,map\n1,2,1\n", "the column map is of a phase"),
         ('p,seconds\n1,"2\n', "the line is not CSV"),
         ('{"p": 1, "seconds": 2}\n{"p": 2, "sec', "the line is not JSON .*line 2"),

@@ -114,6 +114,10 @@ def test_files_that_are_not_there_or_do_not_fit_together(runs: Path, tmp_path: P
     assert "others throughput" in failure("fit", runs, tmp_path / "rate.csv")
 
 
+def test_a_name_that_is_empty(tmp_path: Path) -> None:
+    assert "a FILE or JOB is empty" in run("scale", "fit", "", status=2, cwd=tmp_path).stderr
+
+
 def test_without_the_extra_it_says_what_is_missing(runs: Path, tmp_path: Path) -> None:
     """A module that is `None` cannot be found, as in an environment without scipy."""
     (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['scipy'] = None\n")
@@ -250,6 +254,7 @@ def test_kept_data_are_used_again(tmp_path: Path) -> None:
         (("--workers", "0,1"), "is not a list of whole numbers above 0"),
         (("--workers", "1,1"), "has a number twice"),
         (("--workers", "1,2", "--", "cat", "x"), "no word of it has {p}"),
+        (("--workers", "1,2", "--", "grep", "be", "x"), "'grep' is no job of gristmill (sort, "),
         (("--workers", "1,2", "--weak", "--", "sort", "x"), "--weak makes the data"),
     ],
 )

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from gristmill.analysis.runs import Run
-from gristmill.analysis.scale.limits import beyond, shortened
+from gristmill.analysis.scale.limits import beyond, longer, shortened
 
 __all__ = ["runs_of"]
 
@@ -38,6 +38,10 @@ def runs_of(
         if len(column) != len(p):
             raise ValueError(f"{name} has {len(column)} items, and p has {len(p)}")
         _check(name, column, also_zero=name in of_phases)
+    for name, column in of_phases.items():
+        for at, (took, whole) in enumerate(zip(column, columns["seconds"], strict=True)):
+            if longer(float(took), float(whole)):
+                raise ValueError(f"{name}, item {at}: {took:g} s, and the run took {whole:g} s")
     return [
         _run(at, columns, {name: float(column[at]) for name, column in of_phases.items()}, weak)
         for at in range(len(p))

@@ -5,7 +5,7 @@ No machine is near these limits, but a file with a slip of the keyboard is.
 
 import math
 
-__all__ = ["beyond", "shortened"]
+__all__ = ["beyond", "longer", "shortened"]
 
 _LEAST, _MOST = 1e-50, 1e50
 _MOST_P = 1e12
@@ -25,6 +25,15 @@ def beyond(name: str, number: float) -> str | None:
     if 0 < number < _LEAST:
         return f"{name} is {number:g}, and cannot be below {_LEAST:g}"
     return None
+
+
+def longer(phase_s: float, run_s: float) -> bool:
+    """Whether a phase is longer than its run, by more than rounded times are.
+
+    >>> longer(10.05, 10.0), longer(12340.0, 100.0)
+    (False, True)
+    """
+    return phase_s > 1.01 * run_s + 0.01
 
 
 def shortened(value: object) -> str:

@@ -32,7 +32,7 @@ from gristmill import _core
 from gristmill.errors import ours
 from gristmill.names import quote, show_path, show_text
 
-__all__ = ["FILE", "Measuring", "RunFailedError", "Turn"]
+__all__ = ["FILE", "Measuring", "RunFailedError", "Turn", "job_commands"]
 
 FILE = "runs.jsonl"
 _MADE = "gristmill-scale"
@@ -42,6 +42,15 @@ _FORMAT = 1
 _GRACE_S = 60.0
 """How long a job may take to clean up after a signal."""
 _LAST_LINES = 3
+
+
+def job_commands() -> list[str]:
+    """Return the commands of gristmill that run a job, and get its number of workers.
+
+    >>> "wordcount" in job_commands(), "grep" in job_commands()
+    (True, False)
+    """
+    return [*(name for name in _core.command_names() if name != "resume"), "run", "streaming"]
 
 
 class RunFailedError(RuntimeError):
@@ -76,7 +85,7 @@ class Measuring:
     @property
     def is_program(self) -> bool:
         """Whether the command is another program than gristmill."""
-        return self.command[0] not in {*_core.command_names(), "run", "streaming"}
+        return self.command[0] not in job_commands()
 
     @property
     def made(self) -> Path:

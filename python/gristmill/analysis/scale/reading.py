@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn, cast
 
 from gristmill.analysis.runs import Run
-from gristmill.analysis.scale.limits import beyond, shortened
+from gristmill.analysis.scale.limits import beyond, longer, shortened
 from gristmill.errors import ours
 from gristmill.names import show_path
 
@@ -157,6 +157,11 @@ def _run(
     if phases and measured == "throughput":
         what = f"the column {next(iter(phases))} is of a phase, and there is no column seconds"
         _refuse(path, line, what, "give seconds in place of throughput, or leave the column out")
+    for name, took in phases.items():
+        if longer(took, value):
+            what = f"{name} is {took:g} s, and the run took {value:g} s in all"
+            advice = f"leave the column {name} out if it is not the seconds of a phase"
+            _refuse(path, line, what, advice)
     return Run(
         p=number("p"),
         seconds=value if measured == "seconds" else work / value,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gristmill.analysis.runs import Run
-from gristmill.cli.failures import DONE, FAILED, HelpWanted, fail
+from gristmill.cli.failures import DONE, FAILED, HelpWanted, Refused, fail
 from gristmill.cli.generated import JobCommand
 from gristmill.cli.scale.shared import FIT_OPTIONS, Wanted, fitted
 from gristmill.names import show_path
@@ -36,6 +36,8 @@ def _run(
 
     if not names and of_command is None:
         raise HelpWanted(click.get_current_context())
+    if "" in names:
+        raise Refused("a FILE or JOB is empty", "name a CSV file, a runs.jsonl, or jobs")
     try:
         require("scipy", "numpy")
         data = _read(names, of_command, per_node=per_node)

@@ -52,7 +52,7 @@ def _run(
     keep_data: bool,
     **options: Any,  # noqa: ANN401 - those of a fit
 ) -> int:
-    from gristmill.analysis.scale.measuring import Measuring, RunFailedError
+    from gristmill.analysis.scale.measuring import Measuring, RunFailedError, job_commands
     from gristmill.analysis.scale.needs import require
 
     if bool(workers) == bool(nodes):
@@ -70,8 +70,10 @@ def _run(
     )
     if measuring.is_program and not any("{p}" in word for word in words):
         raise Refused(
-            f"{words[0]!r} is not a command of gristmill, and no word of it has {{p}}",
-            "write {p} where the program takes the number of its workers",
+            f"{words[0]!r} is no job of gristmill ({', '.join(job_commands())}), so it is a"
+            " program, and no word of it has {p}",
+            "write {p} where the program takes the number of its workers, such as: -- gristmill"
+            " grep the books/ --workers {p}",
         )
     if weak and measuring.rows is None:
         raise Refused(
