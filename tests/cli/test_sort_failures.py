@@ -83,7 +83,7 @@ def test_a_wrong_format(shape: str) -> None:
     "arguments",
     [
         ["--wings"],
-        ["-k", "2"],
+        ["-k", "2.0"],
         ["--memory", "much"],
         ["--memory"],
         ["--workers", "0"],
