@@ -28,7 +28,14 @@ pub(super) fn of_plan<S: Shape>(
         reason: sort_reason(job, sort, has_stream),
         ..job.explanation(files, bytes)
     };
-    by_runs(&mut explained, numbers, tasks, bytes);
+    by_runs(&mut explained, numbers, tasks, sort.grown);
+    for stage in &mut explained.stages {
+        match stage.name {
+            "spill" => stage.reads = Some(bytes),
+            "merge" => stage.writes = Some(bytes),
+            _ => {}
+        }
+    }
     if sort.fits {
         explained.mode = "memory";
         explained
@@ -40,6 +47,9 @@ pub(super) fn of_plan<S: Shape>(
         }
     }
     explained.disks = job.disks(Some(bytes), !sort.fits)?;
+    for disk in explained.disks.iter_mut().skip(1) {
+        disk.needs = disk.needs.map(|_| sort.grown); // the first is for the output, which has no codes
+    }
     Ok(job.with_process(explained))
 }
 

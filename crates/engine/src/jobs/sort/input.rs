@@ -116,7 +116,7 @@ impl Input {
         })
     }
 
-    /// Some of the first lines of a few places of the files, as far as they are there: what lines look like.
+    /// Some of the first lines of a few places of the files: what lines look like. The last one of each place may go on.
     pub(super) fn look<S: Shape>(&self, store: &Stores, lines: S) -> Result<Vec<Vec<u8>>> {
         const PLACES: u64 = 16;
         const LOOK_BYTES: usize = 4 << 10;
@@ -129,6 +129,9 @@ impl Input {
                 let (line, after) = rest.split_at(length);
                 found.push(line.to_vec());
                 rest = after;
+            }
+            if !rest.is_empty() {
+                found.push(rest.to_vec());
             }
         }
         Ok(found)

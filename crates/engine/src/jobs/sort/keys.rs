@@ -18,6 +18,23 @@ const HEADER_BYTES: usize = 8;
 /// What is reckoned with where no line was seen.
 const UNKNOWN_GROWTH: f64 = 2.5;
 
+/// How much longer lines become with their codes in front.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Growth {
+    /// What memory is planned by: a little more than a few lines tell.
+    pub(super) planned: f64,
+    /// What disks are looked at for: what was seen and no more, so that no job is refused that has room.
+    pub(super) seen: f64,
+}
+
+impl Growth {
+    /// That of records without codes.
+    pub(super) const NONE: Self = Growth {
+        planned: 1.0,
+        seen: 1.0,
+    };
+}
+
 /// The keys.
 #[derive(Debug)]
 pub(super) struct SortKeys {
@@ -67,20 +84,31 @@ impl SortKeys {
         code
     }
 
-    /// How much longer lines become with their codes in front, as far as a few of them tell; a little more, since memory is
-    /// planned by it.
-    pub(super) fn growth(&self, store: &Stores, input: &Input) -> Result<f64> {
-        let (mut lines, mut codes, mut code) = (0, 0, Vec::new());
+    /// How much longer lines become, as far as a few of them tell. What is seen of a line that goes on is a line for disks
+    /// alone: where lines are long, few that are short say little.
+    pub(super) fn growth(&self, store: &Stores, input: &Input) -> Result<Growth> {
+        let (mut whole, mut all) = ((0, 0), (0, 0));
+        let mut code = Vec::new();
         for line in input.look(store, self.lines())? {
             code.clear();
             self.keys.encode(self.lines().key(&line), &mut code);
-            lines += line.len();
-            codes += HEADER_BYTES + code.len();
+            let add = |sums: &mut (usize, usize)| {
+                sums.0 += line.len();
+                sums.1 += HEADER_BYTES + code.len();
+            };
+            add(&mut all);
+            if line.ends_with(&[self.lines().end]) {
+                add(&mut whole);
+            }
         }
-        if lines == 0 {
-            return Ok(UNKNOWN_GROWTH);
-        }
-        Ok(1.0 + 1.1 * codes as f64 / lines as f64)
+        let share = |(lines, codes): (usize, usize)| codes as f64 / lines.max(1) as f64;
+        Ok(Growth {
+            planned: match whole {
+                (0, _) => UNKNOWN_GROWTH,
+                whole => 1.0 + 1.1 * share(whole),
+            },
+            seen: 1.0 + share(all),
+        })
     }
 }
 

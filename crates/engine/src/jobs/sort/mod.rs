@@ -404,7 +404,7 @@ impl<S: Shape> Sort<'_, S> {
         merging: &mut bool,
     ) -> Result<Sorted> {
         let store = Arc::clone(&job.environment.store);
-        let (spill, runs) = self.places(job, &**store.disk(), output, input.bytes())?;
+        let (spill, runs) = self.places(job, &**store.disk(), output)?;
         if !self.fits {
             job.tell_of_runs(spill.folders());
         }
@@ -463,7 +463,6 @@ impl<S: Shape> Sort<'_, S> {
         job: &Job<'_>,
         store: &'s dyn LocalDisk,
         output: &Output<'_>,
-        input_bytes: u64,
     ) -> Result<(SpillDirs<'s>, Vec<PathBuf>)> {
         if job.cluster().is_some() {
             return Ok((job.spill_places(store, &[])?, vec![AGENT_PLACE.into()]));
@@ -487,7 +486,7 @@ impl<S: Shape> Sort<'_, S> {
                 Output::File(committer) => Some(committer.folder()),
                 Output::Stream(..) => None,
             };
-            job.check_room(store, spill.folders(), (input_bytes, beside))?;
+            job.check_room(store, spill.folders(), (self.grown, beside))?;
         }
         Ok((spill, places))
     }

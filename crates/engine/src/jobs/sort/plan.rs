@@ -2,7 +2,7 @@
 
 use super::SortSpec;
 use super::input::Input;
-use super::keys::SortKeys;
+use super::keys::{Growth, SortKeys};
 use crate::budget::Room;
 use crate::driver::Stage;
 use crate::error::Result;
@@ -43,6 +43,8 @@ pub(super) struct Sort<'a, S> {
     /// The keys of lines, where they have other ones than themselves.
     pub(super) keys: Option<SortKeys>,
     pub(super) numbers: MemoryLayout,
+    /// Bytes of the files' records in runs, which codes make longer.
+    pub(super) grown: u64,
     /// What memory may hold of the runs.
     pub(super) memory_runs: u64,
     /// Whether that is all of them.
@@ -68,12 +70,13 @@ impl<'a, S: Shape> Sort<'a, S> {
         let keys = SortKeys::of(spec)?;
         let growth = match &keys {
             Some(keys) => keys.growth(job.store(), input)?,
-            None => 1.0,
+            None => Growth::NONE,
         };
-        let typical = (typical as f64 * growth) as u64;
+        let typical = (typical as f64 * growth.planned) as u64;
         let (room, workers, known) = (job.room_for(&input.files), job.workers, input.bytes());
-        let grown = (known as f64 * growth) as u64;
-        let runs_bytes = grown + grown / 1000 + (input.files.len() as u64 + 64) * 16_384;
+        let planned_bytes = (known as f64 * growth.planned) as u64;
+        let runs_bytes =
+            planned_bytes + planned_bytes / 1000 + (input.files.len() as u64 + 64) * 16_384;
         let plan = |room: Room| MemoryLayout::new(room, workers, typical, longest);
         let streams = !input.streams.is_empty();
         // Memory that is reserved and not touched costs nothing: long lines have room, and tasks are small.
@@ -84,7 +87,7 @@ impl<'a, S: Shape> Sort<'a, S> {
         };
         // A pass would need room for all runs a second time.
         let merged_at_once = |numbers: &MemoryLayout| {
-            let tasks = spill_tasks(grown, share_of(numbers), workers);
+            let tasks = spill_tasks(planned_bytes, share_of(numbers), workers);
             numbers.passes((tasks + tasks / 8) as usize) == 0
         };
         let memory_runs = match (in_memory && job.runner.shares_memory(), streams) {
@@ -104,7 +107,7 @@ impl<'a, S: Shape> Sort<'a, S> {
             numbers.task_bytes()
         };
         // Of the lines that codes are put in front of, fewer fill the memory.
-        let share_bytes = (share_bytes as f64 / growth) as u64;
+        let share_bytes = (share_bytes as f64 / growth.planned) as u64;
         let cut = known >= CUT_BYTES_MIN && !streams && !spec.unique && spec.output.is_some();
         let buckets = if cut {
             (known / BUCKET_BYTES).clamp(1, BUCKETS_MAX)
@@ -116,6 +119,7 @@ impl<'a, S: Shape> Sort<'a, S> {
             shape,
             keys,
             numbers,
+            grown: (known as f64 * growth.seen) as u64,
             memory_runs,
             fits,
             share_bytes,
