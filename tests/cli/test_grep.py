@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 import gristmill as gm
+from gristmill.cli.program import the_program
 
 from .harness import GRISTMILL, clean_environment, run
 
@@ -197,6 +198,28 @@ def test_binary_files(tmp_path: Path) -> None:
     assert grep("-a", "fish", "a", cwd=tmp_path) == (0, b"fish\nfish\n")
     late = run("grep", "fish", "late", cwd=tmp_path)
     assert (late.stdout, late.stderr) == ("fish 1\n", "gristmill grep: late: binary file matches\n")
+
+
+def test_numbers_and_globs_that_the_engine_does_not_take(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"one\nfish\ntwo\n")
+    huge = "99999999999999999999"
+    for words in (["-A", huge], ["-B", huge], ["-C", huge], ["-m", huge], ["-c", "-m", huge]):
+        assert grep(*words, "fish", "a", cwd=tmp_path) == gnu(*words, "fish", "a", cwd=tmp_path)
+    wrong = run("grep", "--workers", huge, "fish", "a", cwd=tmp_path, status=2).stderr
+    assert "1<=x<=1024" in wrong
+    wrong = run("grep", "-g", os.fsdecode(b"\xff*"), "fish", ".", cwd=tmp_path, status=2).stderr
+    assert "is not UTF-8" in wrong
+
+
+def test_a_defect_does_not_look_as_if_no_line_was_selected(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("the engine is broken")
+
+    monkeypatch.setattr("gristmill._core.grep", broken)
+    assert the_program().main(["grep", "fish", "a"], standalone_mode=False) == 2
+    assert "a defect of Gristmill" in capsys.readouterr().err
 
 
 def test_a_closed_pipe_ends_it_quietly(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
     options ──▶ _core.grep ──▶ lines on stdout, straight from the engine
                            ──▶ what cannot be read, what is binary: stderr
-    exit code: 0 a line was selected, 1 none was, 2 trouble
+    exit code: 0 a line was selected, 1 none was, 2 trouble, a defect of Gristmill among it
 
 `grep --counts` is a job of its own, with an output directory: the command `matchcount`.
 """
@@ -18,11 +18,17 @@ from typing import Any
 import click
 
 from gristmill import _core
-from gristmill.cli.failures import DONE, FAILED, WRONG, Refused, fail
+from gristmill.cli.failures import DONE, FAILED, WRONG, Refused, conclude, fail
 from gristmill.cli.groups import PlainCommand
 from gristmill.terminal import console, signals
 
 __all__ = ["grep"]
+
+_MOST_WORKERS = 1024
+"""As of jobs."""
+
+_HUGE = 2**63 - 1
+"""A count of lines that no file has: the engine takes no larger one."""
 
 _EXAMPLE = "gristmill grep -n 'time(d )?out' logs/ s3://bucket/logs/"
 
@@ -46,6 +52,14 @@ class _Grep(PlainCommand):
 
         job = command_of(commands()["matchcount"])
         return job.make_context("grep --counts", _of_job(args), parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - click's own values
+        """Search; what fails in an unforeseen way must not look as if no line was selected."""
+        try:
+            return super().invoke(ctx)
+        except Exception as error:  # noqa: BLE001 - concluded as at the edge, but for the exit code
+            code = conclude(error)
+            return WRONG if code == FAILED else code
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the example before the options."""
@@ -126,7 +140,7 @@ def _number(*names: str, metavar: str, help: str) -> Callable[[Any], Any]:  # no
 @_flag("--hidden", help="In folders, search also files whose names begin with . or _.")
 @click.option(
     "--workers",
-    type=click.IntRange(1),
+    type=click.IntRange(1, _MOST_WORKERS),
     metavar="N",
     envvar="GRISTMILL_WORKERS",
     help="How many threads search.  [default: one for each core] [env: GRISTMILL_WORKERS]",
@@ -195,25 +209,36 @@ _SHOWN = ("quiet", "names_without", "names", "count", "matches")
 
 _AS_GIVEN = ("fixed", "ignore_case", "word", "whole_line", "crlf", "invert", "numbers", "offsets")
 
+_COUNTS = ("around", "before", "after", "most")
+
 
 def _options(given: dict[str, Any]) -> str:
     """The options as the engine takes them."""
     named = {True: True, False: None}[given["with_filename"]]
-    around = given["around"]
+    lines = {name: None if given[name] is None else min(given[name], _HUGE) for name in _COUNTS}
+    around = lines["around"]
     return json.dumps(
         {
             **{name: given[name] for name in _AS_GIVEN},
             "show": next((name for name in _SHOWN if given[name]), "lines"),
             "names": False if given["no_filename"] else named,
-            "before": around if given["before"] is None else given["before"],
-            "after": around if given["after"] is None else given["after"],
-            "max": given["most"],
+            "before": around if lines["before"] is None else lines["before"],
+            "after": around if lines["after"] is None else lines["after"],
+            "max": lines["most"],
             "text": given["text"],
-            "globs": given["globs"],
+            "globs": [_glob(glob) for glob in given["globs"]],
             "hidden": given["hidden"],
             "workers": given["workers"] or _core.default_workers(),
         }
     )
+
+
+def _glob(glob: str) -> str:
+    """A pattern of names; the engine's are of Unicode letters."""
+    if any("\udc80" <= letter <= "\udcff" for letter in glob):
+        shown = console.printable(glob)
+        raise Refused(f"--glob {shown} is not UTF-8", "write ? for a letter or * for several")
+    return glob
 
 
 def _noting(given: dict[str, Any]) -> Callable[[str, bytes], None]:
