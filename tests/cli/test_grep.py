@@ -124,6 +124,20 @@ def test_compressed_files_and_folders(tmp_path: Path) -> None:
     assert printed.decode().split() == ["logs/a.gz", "logs/e.txt", "logs/f.gz"]
 
 
+def test_the_current_folder(tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    (tmp_path / "a").write_bytes(b"fish\n")
+    (tmp_path / "b" / "c").write_bytes(b"a fish\nnone\n")
+    for words in (["-rn", "fish"], ["-rhc", "fish"], ["-rl", "fish", "."], ["-r", "fish", "a"]):
+        code, printed = gnu(*words, cwd=tmp_path)
+        found = grep(*words, cwd=tmp_path, stdin=b"fish\n" * 9)
+        assert (found[0], sorted(found[1].splitlines())) == (code, sorted(printed.splitlines()))
+    code, printed = grep("-r", "-g", "!b/*", "fish", cwd=tmp_path)
+    assert (code, printed) == (0, b"a:fish\n")
+    assert grep("fish", "-", cwd=tmp_path, stdin=b"fish\n") == (0, b"fish\n")
+    assert grep("fish", "", cwd=tmp_path)[0] == 2
+
+
 def test_files_of_an_object_store_that_fails(tmp_path: Path) -> None:
     folder = tmp_path / "store" / "logs"
     (folder / "b").mkdir(parents=True)

@@ -24,6 +24,9 @@ from gristmill.terminal import console, signals
 
 __all__ = ["grep"]
 
+_HERE = ""
+"""The current folder, whose name does not stand before those of its files."""
+
 _MOST_WORKERS = 1024
 """As of jobs."""
 
@@ -128,7 +131,12 @@ def _number(*names: str, metavar: str, help: str) -> Callable[[Any], Any]:  # no
 @_number("-C", "--context", "around", metavar="N", help="Print N lines before and after, too.")
 @_flag("-a", "--text", help="Search binary files as if they were text.")
 @_flag("-s", "--no-messages", "silent", help="Do not say which files cannot be read.")
-@_flag("-r", "--recursive", "recursive", help="As without it: folders are always searched.")
+@_flag(
+    "-r",
+    "--recursive",
+    "recursive",
+    help="Without IN search the current folder; folders always are.",
+)
 @click.option(
     "-g",
     "--glob",
@@ -159,9 +167,9 @@ def grep(words: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - click's
         if not words:
             raise Refused("there is no PATTERN", "name one, and the files to search")
         patterns, words = [os.fsencode(words[0])], words[1:]
-    inputs = list(words) or ["-"]
-    if "" in inputs:
+    if "" in words:
         raise Refused("a path of IN is empty", "name a file or a directory")
+    inputs = list(words) or ([_HERE] if given["recursive"] else ["-"])
     began = time.monotonic()
     try:
         files, size, lines, troubles = _core.grep(patterns, inputs, _options(given), _noting(given))

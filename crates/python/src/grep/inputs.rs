@@ -70,6 +70,7 @@ impl Globs {
 pub struct Inputs {
     stores: Arc<Stores>,
     globs: Globs,
+    /// Empty: the current folder, of which no name stands before those of its files.
     named: VecDeque<PathBuf>,
     /// What is still to come of the folders that are open: the next is the last.
     open: Vec<Entry>,
@@ -113,7 +114,7 @@ impl Inputs {
             return Some(Ok(entry));
         }
         let name = self.named.pop_front()?;
-        match pattern::found(&self.stores, &Location::from(name.clone())) {
+        match pattern::found(&self.stores, &location_of(&name)) {
             Err(error) => Some(Err((name, error))),
             Ok(found) => {
                 let is_one = found.len() == 1;
@@ -189,7 +190,7 @@ impl Inputs {
 }
 
 fn is_several(stores: &Stores, name: &Path) -> bool {
-    let Ok(found) = pattern::found(stores, &Location::from(name.to_owned())) else {
+    let Ok(found) = pattern::found(stores, &location_of(name)) else {
         return false;
     };
     let is_folder = |found: &pattern::Found| {
@@ -236,6 +237,15 @@ impl Iterator for Inputs {
             }
         }
     }
+}
+
+fn location_of(name: &Path) -> Location {
+    let is_here = name.as_os_str().is_empty();
+    Location::from(if is_here {
+        PathBuf::from(".")
+    } else {
+        name.to_owned()
+    })
 }
 
 fn bytes_of(name: &Path) -> Vec<u8> {
