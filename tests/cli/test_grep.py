@@ -138,6 +138,15 @@ def test_the_current_folder(tmp_path: Path) -> None:
     assert grep("fish", "", cwd=tmp_path)[0] == 2
 
 
+def test_of_options_that_contradict_each_other_the_last_counts(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"fish\n")
+    (tmp_path / "b").write_bytes(b"whale\n")
+    for options in ("-lL", "-Ll", "-hH", "-Hh", "-hHh", "-lcL", "-Lo", "-qL", "-co", "-oc", "-clL"):
+        for files in (["a"], ["a", "b"], ["b"]):
+            expected = gnu(options, "fish", *files, cwd=tmp_path)
+            assert grep(options, "fish", *files, cwd=tmp_path) == expected, options
+
+
 def test_files_of_an_object_store_that_fails(tmp_path: Path) -> None:
     folder = tmp_path / "store" / "logs"
     (folder / "b").mkdir(parents=True)
@@ -183,6 +192,30 @@ def test_what_cannot_be_read_is_said_and_the_rest_is_searched(tmp_path: Path) ->
     assert "cut.gz" in run("grep", "-c", "fish", "cut.gz", cwd=tmp_path, status=2).stderr
     assert run("grep", "-s", "fish", "none", cwd=tmp_path, status=2).stderr == ""
     assert run("grep", "-q", "fish", "none", "a", cwd=tmp_path).stdout == ""
+
+
+def test_the_output_is_not_searched(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"fish\n")
+    words = [GRISTMILL, "grep", "-r", "fish"]
+    for more in ([], ["a", "out"], ["-", "a"], ["-c"], ["-m", "1", "-h"]):
+        with (tmp_path / "out").open("w+b") as out, (tmp_path / "out").open("rb") as again:
+            done = subprocess.run(
+                [*words, *more],
+                stdin=again,
+                stdout=out,
+                stderr=subprocess.PIPE,
+                cwd=tmp_path,
+                env=clean_environment(),
+                timeout=60,
+                check=False,
+            )
+        written = (tmp_path / "out").read_bytes()
+        if more and more[0] in ("-c", "-m"):  # what is written is not read, or ends the search
+            assert (done.returncode, done.stderr) == (0, b"")
+        else:
+            assert written == b"a:fish\n"
+            assert done.returncode == 2
+            assert b"also the output" in done.stderr
 
 
 def test_patterns(tmp_path: Path) -> None:

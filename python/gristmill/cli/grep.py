@@ -88,6 +88,11 @@ def _flag(*names: str, help: str) -> Callable[[Any], Any]:  # noqa: A002 - click
     return click.option(*names, is_flag=True, help=help)
 
 
+def _one_of(name: str, value: str, *names: str, help: str) -> Callable[[Any], Any]:  # noqa: A002
+    """A flag that contradicts the others of its name: the last one counts."""
+    return click.option(*names, name, flag_value=value, help=help)
+
+
 def _number(*names: str, metavar: str, help: str) -> Callable[[Any], Any]:  # noqa: A002
     return click.option(*names, type=click.IntRange(0), metavar=metavar, help=help)
 
@@ -118,14 +123,16 @@ def _number(*names: str, metavar: str, help: str) -> Callable[[Any], Any]:  # no
 @_flag("--crlf", help="A CR before the LF is not part of the line.")
 @_flag("-c", "--count", help="Print how many lines are selected, for each file.")
 @_flag("-o", "--only-matching", "matches", help="Print only the matches, each on its line.")
-@_flag("-l", "--files-with-matches", "names", help="Print only the names of files with a match.")
-@_flag("-L", "--files-without-match", "names_without", help="Print the names of the other files.")
+@_one_of("listed", "names", "-l", "--files-with-matches", help="Print names of files with a match.")
+@_one_of(
+    "listed", "names_without", "-L", "--files-without-match", help="Print names of the others."
+)
 @_flag("-q", "--quiet", "--silent", "quiet", help="Print nothing, and stop at the first match.")
 @_number("-m", "--max-count", "most", metavar="N", help="Stop in a file after N selected lines.")
 @_flag("-n", "--line-number", "numbers", help="Print the number of the line before it.")
 @_flag("-b", "--byte-offset", "offsets", help="Print the offset in the file before the line.")
-@_flag("-H", "--with-filename", help="Print the name of the file before each line.")
-@_flag("-h", "--no-filename", help="Do not print names of files before lines.")
+@_one_of("named", "yes", "-H", "--with-filename", help="Print the file's name before each line.")
+@_one_of("named", "no", "-h", "--no-filename", help="Do not print names of files before lines.")
 @_number("-A", "--after-context", "after", metavar="N", help="Print N lines after each, too.")
 @_number("-B", "--before-context", "before", metavar="N", help="Print N lines before each, too.")
 @_number("-C", "--context", "around", metavar="N", help="Print N lines before and after, too.")
@@ -212,8 +219,7 @@ def _read(name: str) -> bytes:
         return file.read()
 
 
-_SHOWN = ("quiet", "names_without", "names", "count", "matches")
-"""Options that say what is printed; the first that is given decides."""
+_NAMED = {None: None, "yes": True, "no": False}
 
 _AS_GIVEN = ("fixed", "ignore_case", "word", "whole_line", "crlf", "invert", "numbers", "offsets")
 
@@ -222,14 +228,13 @@ _COUNTS = ("around", "before", "after", "most")
 
 def _options(given: dict[str, Any]) -> str:
     """The options as the engine takes them."""
-    named = {True: True, False: None}[given["with_filename"]]
     lines = {name: None if given[name] is None else min(given[name], _HUGE) for name in _COUNTS}
     around = lines["around"]
     return json.dumps(
         {
             **{name: given[name] for name in _AS_GIVEN},
-            "show": next((name for name in _SHOWN if given[name]), "lines"),
-            "names": False if given["no_filename"] else named,
+            "show": _shown(given),
+            "names": _NAMED[given["named"]],
             "before": around if lines["before"] is None else lines["before"],
             "after": around if lines["after"] is None else lines["after"],
             "max": lines["most"],
@@ -239,6 +244,15 @@ def _options(given: dict[str, Any]) -> str:
             "workers": given["workers"] or _core.default_workers(),
         }
     )
+
+
+def _shown(given: dict[str, Any]) -> str:
+    """What is printed: of several options the first here decides, as in GNU grep."""
+    if given["quiet"]:
+        return "quiet"
+    if given["listed"]:
+        return given["listed"]
+    return next((name for name in ("count", "matches") if given[name]), "lines")
 
 
 def _glob(glob: str) -> str:
