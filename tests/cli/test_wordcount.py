@@ -165,6 +165,18 @@ def test_the_memory_that_the_guide_names_is_about_the_least(
     assert abs(int(least) - int(memory.removesuffix("M"))) <= 4
 
 
+@pytest.mark.parametrize("runner", ["threads", "processes"])
+def test_a_pattern_that_is_not_utf8(runner: str, tmp_path: Path) -> None:
+    (tmp_path / "in").write_bytes(b"a\xff\xffb\xff\n\xc3\xbf \xff\xff\n")
+    options = ("--runner", runner)
+    run("wordcount", tmp_path / "in", tmp_path / "words", "--tokens", "\udcff+", *options)
+    assert (tmp_path / "words/part-r-00000").read_bytes() == b"\xff\t1\n\xff\xff\t2\n"
+    for fixed in ((), ("--fixed-strings",)):
+        out = tmp_path / f"matches{len(fixed)}"
+        run("matchcount", "b\udcff", tmp_path / "in", out, *fixed, *options)
+        assert (out / "part-r-00000").read_bytes() == b"1\tb\xff\n"
+
+
 def test_what_cannot_be_counted_is_said(tmp_path: Path) -> None:
     missing = run("wordcount", tmp_path / "none", tmp_path / "out", status=1)
     assert "no such file" in missing.stderr

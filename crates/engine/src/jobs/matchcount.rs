@@ -4,6 +4,7 @@
 //! Hadoop needs two jobs for that, one that counts and one that sorts. Here the one reduce puts the counts in order.
 
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use gristmill_grep::{Pattern, PatternOptions};
@@ -13,6 +14,7 @@ use super::mapreduce::{self, text_job};
 use super::steps::{Job, Output};
 use crate::aggregate::Aggregate;
 use crate::error::{Error, Kind, Result};
+use crate::names::name_of;
 use crate::plan::explain::Explanation;
 use crate::plan::mapreduce::MapReduceSpec;
 use crate::plan::table::{CommandSpec, Common, argument, option, options};
@@ -88,7 +90,8 @@ impl MatchcountSpec {
             whole_line: self.line_regexp,
             crlf: false,
         };
-        let pattern = Pattern::new(&[&self.pattern], options).map_err(|what| {
+        let text = name_of(self.pattern.clone());
+        let pattern = Pattern::new(&[text.as_bytes()], options).map_err(|what| {
             let message = format!("pattern: {what}");
             Error::new(Kind::BadOption, "read the options", message).of_option("pattern")
         })?;

@@ -4,6 +4,7 @@
 
 use std::io::Write;
 use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use gristmill_grep::{Pattern, PatternOptions};
@@ -14,6 +15,7 @@ use super::steps::{Job, Output};
 use crate::aggregate::Aggregate;
 use crate::error::{Error, Kind, Result};
 use crate::hadoop::partition::Partitioner;
+use crate::names::name_of;
 use crate::plan::explain::Explanation;
 use crate::plan::mapreduce::MapReduceSpec;
 use crate::plan::table::{CommandSpec, Common, argument, option, options};
@@ -93,7 +95,8 @@ impl JobKind for WordcountSpec {
 impl WordcountSpec {
     fn mapper(&self) -> Result<Words> {
         let tokens = (!self.tokens.is_empty()).then(|| {
-            let pattern = Pattern::new(&[&self.tokens], PatternOptions::default());
+            let text = name_of(self.tokens.clone());
+            let pattern = Pattern::new(&[text.as_bytes()], PatternOptions::default());
             pattern.map_err(|what| wrong("tokens", &what))
         });
         Ok(Words {

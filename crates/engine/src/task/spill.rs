@@ -1,6 +1,7 @@
 //! The spill task: pieces of the input, or what a stream still has, to sorted run files.
 
 use std::fmt::{self, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use gristmill_gnu_keys::Keys;
@@ -13,6 +14,7 @@ use super::{
     Attempt, Checkpoint, Counters, Fingerprint, RunPlan, Scratch, Side, TaskContext, TaskKind, With,
 };
 use crate::error::{Error, Kind, Result};
+use crate::names;
 use crate::record::shape::{Keyed, Shape, ShapeKind};
 use crate::spill::keyed::{self, KeyedPlan};
 use crate::spill::{SpillPlan, SpilledRun, UnreadRanges, spill_bytes, spill_pieces, spill_stream};
@@ -176,18 +178,21 @@ fn run_keyed(
     Ok(spilled)
 }
 
-/// Reads GNU sort's options for keys.
+/// Reads GNU sort's options for keys, whose bytes are spelled as those of names are.
 ///
 /// ```
 /// use gristmill_engine::task::parse_keys;
 /// assert!(parse_keys(&["-k2,2n".to_owned()]).is_ok());
 /// assert!(parse_keys(&["-k0".to_owned()]).is_err());
+/// assert!(parse_keys(&["-t\0ff".to_owned()]).is_ok()); // the byte 0xff
 /// ```
 pub fn parse_keys(words: &[String]) -> Result<Keys> {
     let wrong = |error: gristmill_gnu_keys::Error| {
         Error::new(Kind::BadOption, "read the options", error.to_string())
     };
-    Keys::parse(words).map_err(wrong)
+    let words = words.iter().map(|word| names::name_of(word.clone()));
+    let words: Vec<_> = words.collect();
+    Keys::parse(words.iter().map(|word| word.as_bytes())).map_err(wrong)
 }
 
 fn plan_of<'a, S: Shape>(
