@@ -199,7 +199,9 @@ impl<'a> Runs<'a> {
             "a line with its keys has {bytes} bytes, and a worker has room for {}",
             self.scratch.chunk.memory_bytes()
         );
-        let needed = self.plan.spill.needed.bytes(2 * bytes as u64);
+        // Beside raw lines the chunk has this part of the memory; the model has room for two of them, to be merged.
+        let longest = bytes as u64 * RAW_SHARE as u64 / (RAW_SHARE as u64 - 1);
+        let needed = self.plan.spill.needed.bytes(longest);
         Error::new(Kind::Memory, "read the input", message).advise_options(
             "give {} or more, or fewer {}",
             [
