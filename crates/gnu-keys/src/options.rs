@@ -168,6 +168,9 @@ struct Given {
 
 impl Given {
     fn read(text: &[u8]) -> Result<Self, Error> {
+        if text.is_empty() {
+            return Err(Error::new("a key is empty; give F[.C][OPTS][,F[.C][OPTS]]"));
+        }
         let mut given = Self::default();
         let (field, rest) = count(text, text, "of a field")?;
         let (char, rest) = match rest.strip_prefix(b".") {
@@ -312,7 +315,9 @@ impl Reader {
             SORT => {
                 let word = needed("--sort", value)?;
                 let letter = find(&SORTS, word).ok_or_else(|| {
-                    let words = SORTS.map(|(word, _)| word).join(", ");
+                    let words = SORTS.iter().filter(|(_, letter)| *letter != b'R');
+                    let words: Vec<_> = words.map(|(word, _)| *word).collect();
+                    let words = words.join(", ");
                     Error::new(format!("--sort={}: give one of {words}", shown(word)))
                 })?;
                 self.global.read(&[letter], true, true)?;
@@ -435,9 +440,7 @@ fn wrong(key: &[u8], what: &str) -> Error {
 }
 
 fn random() -> Error {
-    Error::new(
-        "-R is not here: its order is another one in every run; give --seed to a tool that shuffles, such as `shuf`",
-    )
+    Error::new("-R is not here: its order is another one in every run; use `shuf`")
 }
 
 fn shown(bytes: &[u8]) -> String {
