@@ -6,12 +6,14 @@ the command: in memory and by runs on disk, from files and pipes, to files and p
 
 import json
 import random
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from .harness import names
+from .conftest import Mount
+from .harness import names, report
 from .sorting import gnu_sort, nothing_of_ours_stays, refusal, same, sort, try_sort
 
 LETTERS = "bdfghiMnrV"
@@ -143,6 +145,57 @@ def test_keys_in_less_memory_than_the_input(chosen: list[str]) -> None:
     same(sort(*chosen, "--memory", "24M", stdin=data), expected)
 
 
+def test_disk_space_is_reckoned_with_codes(mount: Mount) -> None:
+    drawn = random.Random(1)
+    data = b"".join(b"%d\n" % drawn.randrange(10_000, 100_000) for _ in range(1_700_000))
+    Path("in").write_bytes(data)
+    disk = mount("size=16m")
+    job = ["-k1,1n", "in", "-o", "out", "--memory", "24M", "--spill-dir", str(disk)]
+    plan = report("explain", "sort", *job)
+    runs = plan["disks"][1]["needs"]
+    assert plan["disks"][0]["needs"] == len(data) < 16 << 20 < runs
+    stages = {stage["name"]: stage for stage in plan["stages"]}
+    assert (stages["spill"]["reads"], stages["spill"]["writes"]) == (len(data), runs)
+    assert (stages["merge"]["reads"], stages["merge"]["writes"]) == (runs, len(data))
+    says = refusal(*job, "--no-sync")
+    assert says.startswith("cannot spill: runs need ")
+    assert names(disk) == []
+    done = report("sort", *job[:-2], "--no-sync")
+    spilled = done["counters"]["MAP_OUTPUT_MATERIALIZED_BYTES"]
+    assert spilled / 1.2 < runs < spilled * 1.2
+
+
+def test_long_lines_are_not_refused_for_what_a_short_one_says(mount: Mount) -> None:
+    data = (b"x" * 9_990 + b"\n\n") * 1_300
+    Path("in").write_bytes(data)
+    disk = mount("size=16m")
+    job = ["-k1,1n", "-s", "in", "-o", "out", "--memory", "24M", "--spill-dir", str(disk)]
+    sort(*job, "--no-sync")
+    same(Path("out").read_bytes(), gnu_sort("-k1,1n", "-s", stdin=data))
+
+
+def test_the_memory_that_a_long_line_asks_for_is_enough_and_not_far_more() -> None:
+    data = b"b\n" + b"a" * 2_000_000 + b"\na\n"
+    Path("in").write_bytes(data)
+    chosen = ["-k1", "-k1f", "-k1d", "-k1i"]
+    job = [*chosen, "in", "-o", "out", "--workers", "1", "--no-sync", "--memory"]
+    named = re.search(r"a line with its keys has .* --memory (\d+)M", refusal(*job, "24M"))
+    assert named is not None
+    assert 24 < int(named[1]) < 50
+    sort(*job, f"{named[1]}M")
+    same(Path("out").read_bytes(), gnu_sort(*chosen, stdin=data))
+
+
+def test_a_separator_that_is_not_utf8() -> None:
+    data = b"b\xff10\na\xff9\nc\xffx\xff1\n\xc3\xbf\n" * 50
+    Path("in").write_bytes(data)
+    for chosen in (["-t", "\udcff", "-k2n"], ["-t\udcff", "-k2,2n", "-s"]):
+        expected = gnu_sort(*chosen, stdin=data)
+        same(sort(*chosen, stdin=data), expected)
+        sort(*chosen, "in", "-o", "out", "--runner", "processes")
+        same(Path("out").read_bytes(), expected)
+
+
 @pytest.mark.parametrize("runner", ["threads", "processes"])
 def test_keys_on_every_runner(runner: str) -> None:
     data = text(3, 20_000)
@@ -187,7 +240,9 @@ def test_a_check_by_keys(chosen: list[str]) -> None:
     done = try_sort("-c", *chosen, "in")
     assert done.status == 1
     assert "in:2:" in done.stderr
-    for quiet in ("-C", "--check=quiet", "--check=silent"):
+    for word in ("--check=diagnose-first", "--check=diag", "--ch=d"):
+        assert try_sort(word, *chosen, "in").stderr == done.stderr
+    for quiet in ("-C", "--check=quiet", "--check=silent", "--check=q", "--check=sil", "--ch=s"):
         done = try_sort(quiet, *chosen, "in")
         assert (done.status, done.stdout, done.stderr) == (1, b"", "")
 
@@ -199,9 +254,10 @@ def test_a_check_by_keys(chosen: list[str]) -> None:
         (["-k1x"], "-k 1x: 'x' is left over"),
         (["-nM"], "options '-Mn' are incompatible"),
         (["-t", "ab"], "more than one byte"),
-        (["-k1R"], "-R is not here"),
+        (["-k1R"], "-R is not here: its order is another one in every run; use `shuf`"),
         (["--sort=random"], "-R is not here"),
-        (["--sort=x"], "--sort=x: give one of"),
+        (["--sort=x"], "--sort=x: give one of general-numeric, human-numeric, month, numeric, ver"),
+        (["-k", ""], "a key is empty. What to do: give F[.C][OPTS][,F[.C][OPTS]]"),
         (["-n", "--format", "fixed:10"], "keys and zero_terminated are for lines"),
     ],
 )

@@ -2,7 +2,7 @@
 
     -k2,2n        ──▶ the engine's table has it, by the same letter
     -S 1G         ──▶ a second name of --memory
-    --check=quiet ──▶ -C
+    --check=quiet ──▶ -C, and so is --check=q
     --num         ──▶ --numeric-sort: a long name may be cut short
     -R            ──▶ refused, with what to do instead
     --wings       ──▶ unknown to GNU sort, too: click's own error
@@ -109,6 +109,9 @@ ALIASES = {
 
 _FILES = "gristmill.files0_from"
 
+_CHECKS = {"quiet": "-C", "silent": "-C", "diagnose-first": "-c"}
+"""The words of --check, which may be cut short."""
+
 
 def more_options() -> list[click.Option]:
     """Return the options that belong to the command line alone."""
@@ -149,6 +152,8 @@ def translated(arguments: list[str]) -> list[str]:
     Example:
         >>> translated(["--check=quiet", "--num", "-k2", "x"])
         ['-C', '--numeric-sort', '-k2', 'x']
+        >>> translated(["--check=sil", "--ch=diag"])
+        ['-C', '-c']
     """
     words: list[str] = []
     for number, word in enumerate(arguments):
@@ -158,19 +163,20 @@ def translated(arguments: list[str]) -> list[str]:
         if word.startswith("--") and name not in ("--version", "--help", "--json"):
             found = _find(name)
             name = found.word if found is not None else name
-        if name == "--check" and value in ("quiet", "silent"):
-            words.append("-C")
-        elif name == "--check" and value == "diagnose-first":
-            words.append("-c")
+        letters = {letter for mode, letter in _CHECKS.items() if value and mode.startswith(value)}
+        if name == "--check" and len(letters) == 1:
+            words += letters
         else:
             words.append(f"{name}{equals}{value}")
     return words
 
 
 def complete(ctx: click.Context) -> None:
-    """Set the values that follow from the options of the command line alone."""
+    """Set what follows from options of the command line alone, and refuse an empty key."""
     if ctx.meta.get(QUIET):
         ctx.params["check"] = True
+    if "" in ctx.params["key"]:
+        raise Refused("a key is empty", "give F[.C][OPTS][,F[.C][OPTS]]", ctx)
     path = ctx.meta.get(_FILES)
     if path is None:
         return
