@@ -343,10 +343,29 @@ def test_counts_are_those_of_hadoops_grep(options: tuple[str, ...], tmp_path: Pa
     assert (tmp_path / "out/part-r-00000").read_bytes() == lines
 
 
+def test_the_output_of_counts_is_an_option(tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("fish --counts fish\n")
+    for number, words in enumerate((["-o{}"], ["--output={}"], ["--output", "{}"])):
+        given = [word.format(number) for word in words]
+        run("grep", *given, "--counts", "fish", "in", cwd=tmp_path)
+        assert (tmp_path / str(number) / "part-r-00000").read_text() == "2\tfish\n"
+    for words in (["-e", "--counts"], ["-oe", "--counts"], ["-c", "--", "--counts"]):
+        assert grep(*words, "in", cwd=tmp_path) == gnu(*words, "in", cwd=tmp_path)
+    told = run("grep", "--counts", "--help").stdout
+    assert told.startswith("Usage: gristmill grep --counts -o OUT [OPTIONS] PATTERN INPUT...\n")
+    assert "gristmill grep --counts 'ERROR [A-Z]+' logs/ -o counts/" in told
+    assert "OUTPUT " not in told
+
+
 def test_what_cannot_be_counted_is_said(tmp_path: Path) -> None:
     (tmp_path / "in").write_text("fish")
     wrong = run("grep", "--counts", "a(b", "in", "-o", "out", cwd=tmp_path, status=2).stderr
     assert "unclosed group" in wrong
-    assert "-o OUT" in run("grep", "--counts", "a", "in", cwd=tmp_path, status=2).stderr
+    wrong = run("grep", "--counts", "a", "in", cwd=tmp_path, status=2).stderr
+    assert wrong.startswith("gristmill grep: --counts makes a directory")
+    assert "-o OUT" in wrong
+    wrong = run("grep", "--counts", "a", "in", "-o", "out", "--nix", cwd=tmp_path, status=2).stderr
+    assert wrong.startswith("gristmill grep: ")
+    assert "is empty" in run("grep", "--counts", "a", "in", "-o", "", cwd=tmp_path, status=2).stderr
     with pytest.raises(ValueError, match="unclosed group"):
         gm.matchcount("a(b", tmp_path / "in", tmp_path / "out")

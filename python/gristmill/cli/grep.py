@@ -35,6 +35,8 @@ _HUGE = 2**63 - 1
 
 _EXAMPLE = "gristmill grep -n 'time(d )?out' logs/ s3://bucket/logs/"
 
+_COUNTS_HELP = "Count matches, and do not print lines."
+
 
 class _Grep(PlainCommand):
     """A command that becomes a job where it counts."""
@@ -46,15 +48,26 @@ class _Grep(PlainCommand):
         parent: click.Context | None = None,
         **extra: Any,  # noqa: ANN401 - click's own values
     ) -> click.Context:
-        """Take the command line apart: with `--counts` that of `matchcount`."""
-        words = args[: args.index("--")] if "--" in args else args
-        if "--counts" not in words:
+        """Take the command line apart: with `--counts` that of a job."""
+        if not self._counts(args):
             return super().make_context(info_name, args, parent, **extra)
-        from gristmill.cli.generated import command_of
-        from gristmill.options import commands
+        return _job().make_context(info_name, args, parent, **extra)
 
-        job = command_of(commands()["matchcount"])
-        return job.make_context("grep --counts", _of_job(args), parent, **extra)
+    def _counts(self, args: list[str]) -> bool:
+        """Whether `--counts` stands among the options, not as the value of one."""
+        takes = {
+            name
+            for option in self.params
+            if isinstance(option, click.Option) and not option.is_flag
+            for name in option.opts
+        }
+        words = iter(args)
+        for word in words:
+            if word in ("--", "--counts"):
+                return word == "--counts"
+            if _awaits_value(word, takes):
+                next(words, None)
+        return False
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - click's own values
         """Search; what fails in an unforeseen way must not look as if no line was selected."""
@@ -71,17 +84,41 @@ class _Grep(PlainCommand):
         super().format_options(ctx, formatter)
 
 
-def _of_job(args: list[str]) -> list[str]:
-    """The command line of the job: its output is the last word."""
-    words = [word for word in args if word != "--counts"]
-    for name in ("-o", "--output"):
-        if name in words[:-1]:
-            at = words.index(name)
-            output = words[at + 1]
-            return [*words[:at], *words[at + 2 :], output]
-    if {"-h", "--help"} & set(words):
-        return words
-    raise Refused("--counts makes a directory, which is not named", "name it with -o OUT")
+def _awaits_value(word: str, takes: set[str]) -> bool:
+    """Whether the next word is the value of this one: `--file`, `-f`, also as the end of `-nf`."""
+    if word.startswith("--") or not word.startswith("-"):
+        return word in takes
+    first = next((at for at, letter in enumerate(word[1:]) if f"-{letter}" in takes), None)
+    return first is not None and first == len(word) - 2
+
+
+def _job() -> click.Command:
+    """The command `matchcount` as an option of this one: its output is an option, too."""
+    from gristmill.cli.generated import command_of, files
+    from gristmill.options import commands
+
+    job = command_of(commands()["matchcount"])
+    job.params = [
+        click.Option(["--counts"], is_flag=True, expose_value=False, help=_COUNTS_HELP),
+        click.Option(
+            ["-o", "--output", "output"],
+            metavar="OUT",
+            callback=_output,
+            shell_complete=files,
+            help="The directory to make.",
+        ),
+        *(one for one in job.params if one.name != "output"),
+    ]
+    job.options_metavar = "--counts -o OUT [OPTIONS]"
+    job.example = "gristmill grep --counts 'ERROR [A-Z]+' logs/ -o counts/"
+    job.arguments = job.arguments[:-1]
+    return job
+
+
+def _output(ctx: click.Context, _: click.Parameter, value: str | None) -> str | None:
+    if value is None and not ctx.resilient_parsing:
+        raise Refused("--counts makes a directory, which is not named", "name it with -o OUT", ctx)
+    return value
 
 
 def _flag(*names: str, help: str) -> Callable[[Any], Any]:  # noqa: A002 - click's word
@@ -161,7 +198,7 @@ def _number(*names: str, metavar: str, help: str) -> Callable[[Any], Any]:  # no
     help="How many threads search.  [default: one for each core] [env: GRISTMILL_WORKERS]",
 )
 @_flag("--json", "as_json", help="Print a summary as one JSON object on stderr at the end.")
-@_flag("--counts", help="Count how often each match occurs, into -o OUT: see `matchcount`.")
+@_flag("--counts", help="Count how often each match occurs, into -o OUT: see --counts --help.")
 def grep(words: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - click's own values
     """Print the lines of files that match PATTERN, as grep does, searched on all cores.
 
