@@ -219,10 +219,7 @@ def grep(words: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - click's
         files, size, lines, troubles = _core.grep(patterns, inputs, _options(given), _noting(given))
     except BrokenPipeError:
         return signals.exit_code(signal.SIGPIPE)  # quietly, as others do that write to a pipe
-    except ValueError as error:
-        fail("grep", f"cannot read the pattern: {error}")
-        return WRONG
-    except OSError as error:
+    except (ValueError, OSError) as error:
         fail("grep", str(error))
         return WRONG
     if given["as_json"]:
