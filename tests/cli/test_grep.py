@@ -147,6 +147,32 @@ def test_of_options_that_contradict_each_other_the_last_counts(tmp_path: Path) -
             assert grep(options, "fish", *files, cwd=tmp_path) == expected, options
 
 
+def test_options_of_gnu_grep_that_do_nothing_or_are_not_here(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"fish\n--color=never\n")
+    for words in (
+        "-y FISH",
+        "-RU fish a",
+        "--line-buffered --color=never fish",
+        "-e --color=never",
+    ):
+        expected = gnu(*words.split(), "a", cwd=tmp_path)
+        assert expected[0] == 0
+        assert grep(*words.split(), "a", cwd=tmp_path) == expected
+    for words, advice in (
+        ("--include=*.c", "write --glob GLOB"),
+        ("--exclude *.c", "write --glob '!GLOB'"),
+        ("--exclude-dir=b", "write --glob '!**/NAME/**'"),
+        ("-rnP", "-P is not here"),
+        ("-z", "-z is not here"),
+        ("--color", "--color is not here"),
+        ("--colour=always", "--colour is not here"),
+        ("-2", "write -C NUM"),
+    ):
+        said = run("grep", *words.split(), "fish", "a", cwd=tmp_path, status=2).stderr
+        assert said.startswith("gristmill grep: ")
+        assert advice in said
+
+
 def test_files_of_an_object_store_that_fails(tmp_path: Path) -> None:
     folder = tmp_path / "store" / "logs"
     (folder / "b").mkdir(parents=True)
@@ -179,7 +205,9 @@ def test_a_file_that_becomes_shorter_is_said(tmp_path: Path) -> None:
         running.stdout.read(1 << 16)  # it waits to write more
         os.truncate(tmp_path / "a", 1 << 20)
         running.stdout.read()
-        assert b"shorter" in running.stderr.read()
+        said = running.stderr.read()
+        assert b"shorter" in said
+        assert b"(file a)" in said or b"a: the file" in said
         assert running.wait(60) == 2
 
 
@@ -190,6 +218,8 @@ def test_what_cannot_be_read_is_said_and_the_rest_is_searched(tmp_path: Path) ->
     assert done.stdout == "fish\n"
     assert "no such file or directory (file none)" in done.stderr
     assert "cut.gz" in run("grep", "-c", "fish", "cut.gz", cwd=tmp_path, status=2).stderr
+    said = run("grep", "-c", "fish", "/proc/self/mem", cwd=tmp_path, status=2).stderr
+    assert "(file /proc/self/mem)" in said  # it can be opened, and not be read
     assert run("grep", "-s", "fish", "none", cwd=tmp_path, status=2).stderr == ""
     assert run("grep", "-q", "fish", "none", "a", cwd=tmp_path).stdout == ""
 
@@ -234,15 +264,20 @@ def test_patterns(tmp_path: Path) -> None:
     assert "ends a line" in run("grep", r"a\nb", "a", cwd=tmp_path, status=2).stderr
     assert "no PATTERN" in run("grep", cwd=tmp_path, status=2).stderr
     assert "cannot be read" in run("grep", "-f", "none", "a", cwd=tmp_path, status=2).stderr
-    assert "--glob a[" in run("grep", "x", "a", "--glob", "a[", cwd=tmp_path, status=2).stderr
+    wrong = run("grep", "x", "a", "--glob", "a[", cwd=tmp_path, status=2).stderr
+    assert wrong.startswith("gristmill grep: cannot read --glob a[: ")
 
 
 def test_binary_files(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"fish\n\0\nfish\n")
-    (tmp_path / "late").write_bytes(b"whale\n" * 10_000 + b"fish 1\nfish\0 2\nfish 3\n")
+    (tmp_path / "late").write_bytes(b"whale\n" * 20_000 + b"fish 1\nfish\0 2\nfish 3\n")
     assert run("grep", "fish", "a", cwd=tmp_path).stderr.endswith("a: binary file matches\n")
     assert run("grep", "-c", "fish", "a", cwd=tmp_path).stdout == "2\n"
     assert grep("-a", "fish", "a", cwd=tmp_path) == (0, b"fish\nfish\n")
+    for size in ((96 << 10) - 6, 96 << 10):  # the NUL stands in GNU grep's first buffer, and behind
+        (tmp_path / "far").write_bytes(b"fish\n".ljust(size, b"-") + b"\n\0\n")
+        code, printed = grep("fish", "far", cwd=tmp_path)
+        assert (code, printed == b"") == (0, size < 96 << 10)
     late = run("grep", "fish", "late", cwd=tmp_path)
     assert (late.stdout, late.stderr) == ("fish 1\n", "gristmill grep: late: binary file matches\n")
 

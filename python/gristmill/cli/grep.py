@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
@@ -35,6 +35,19 @@ _HUGE = 2**63 - 1
 
 _EXAMPLE = "gristmill grep -n 'time(d )?out' logs/ s3://bucket/logs/"
 
+_INSTEAD = {
+    "--include": "write --glob GLOB",
+    "--exclude": "write --glob '!GLOB'",
+    "--exclude-dir": "write --glob '!**/NAME/**'",
+    **dict.fromkeys(("-P", "--perl-regexp"), "leave it out: \\d, \\w and \\b are known without it"),
+    **dict.fromkeys(("-G", "--basic-regexp"), "write the pattern as for grep -E"),
+    **dict.fromkeys(("-z", "--null-data"), "search lines that end at LF"),
+    **dict.fromkeys(("-Z", "--null"), "leave it out: a colon or LF stands behind a name"),
+    **dict.fromkeys(("--color", "--colour"), "leave it out: matches are not coloured"),
+    **dict.fromkeys(("-I", "--binary-files"), "pass files over with --glob '!GLOB'"),
+}
+"""What to do without options of GNU grep."""
+
 _COUNTS_HELP = "Count matches, and do not print lines."
 
 
@@ -55,19 +68,35 @@ class _Grep(PlainCommand):
 
     def _counts(self, args: list[str]) -> bool:
         """Whether `--counts` stands among the options, not as the value of one."""
+        return any(args[at] == "--counts" for at in self._words(args))
+
+    def _words(self, args: list[str]) -> Iterator[int]:
+        """Where words before `--` stand that are not values of options."""
         takes = {
             name
             for option in self.params
             if isinstance(option, click.Option) and not option.is_flag
             for name in option.opts
         }
-        words = iter(args)
-        for word in words:
-            if word in ("--", "--counts"):
-                return word == "--counts"
-            if _awaits_value(word, takes):
-                next(words, None)
-        return False
+        places = iter(range(len(args)))
+        for at in places:
+            if args[at] == "--":
+                return
+            yield at
+            if _awaits_value(args[at], takes):
+                next(places, None)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take the command line apart; of GNU grep's options that are not here say what to do."""
+        plain = {at for at in self._words(args) if args[at] in ("--color=never", "--colour=never")}
+        try:
+            return super().parse_args(ctx, [arg for at, arg in enumerate(args) if at not in plain])
+        except click.NoSuchOption as error:
+            name = error.option_name
+            advice = "write -C NUM" if name[1:].isdigit() else _INSTEAD.get(name)
+            if advice is None:
+                raise
+            raise Refused(f"{name} is not here", advice, ctx) from None
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - click's own values
         """Search; what fails in an unforeseen way must not look as if no line was selected."""
@@ -153,7 +182,7 @@ def _number(*names: str, metavar: str, help: str) -> Callable[[Any], Any]:  # no
 )
 @_flag("-F", "--fixed-strings", "fixed", help="Patterns are text, not regular expressions.")
 @_flag("-E", "--extended-regexp", "extended", help="As without it: for habit's sake.")
-@_flag("-i", "--ignore-case", help="Upper and lower case are the same.")
+@_flag("-i", "-y", "--ignore-case", help="Upper and lower case are the same.")
 @_flag("-v", "--invert-match", "invert", help="Select the lines that do not match.")
 @_flag("-w", "--word-regexp", "word", help="A match must be a whole word.")
 @_flag("-x", "--line-regexp", "whole_line", help="A match must be a whole line.")
@@ -177,10 +206,13 @@ def _number(*names: str, metavar: str, help: str) -> Callable[[Any], Any]:  # no
 @_flag("-s", "--no-messages", "silent", help="Do not say which files cannot be read.")
 @_flag(
     "-r",
+    "-R",
     "--recursive",
+    "--dereference-recursive",
     "recursive",
-    help="Without IN search the current folder; folders always are.",
+    help="Without IN search the current folder. Folders are always searched.",
 )
+@_flag("-U", "--binary", "--line-buffered", "habit", help="Without effect: for habit's sake.")
 @click.option(
     "-g",
     "--glob",
