@@ -316,6 +316,14 @@ def test_pictures_and_a_page(runs: Path, tmp_path: Path) -> None:
     assert page.read_text().startswith("<!doctype html>")
 
 
+def test_matplotlib_says_nothing_of_its_caches(runs: Path, tmp_path: Path) -> None:
+    nowhere = str(runs / "folder")  # below a file: matplotlib then takes a temporary folder
+    page = tmp_path / "page.html"
+    done = run("scale", "fit", runs, "--html", page, "--bootstraps", "0", MPLCONFIGDIR=nowhere)
+    assert done.stderr == ""
+    assert page.exists()
+
+
 def test_wastes_give_a_cause(tmp_path: Path) -> None:
     rows = [
         f"{p},{100 / p + lost},{lost}"

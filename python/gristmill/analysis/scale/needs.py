@@ -1,20 +1,23 @@
 """The extra that analysis needs, and what is said where it is missing."""
 
+import logging
 from importlib.util import find_spec
 
 from gristmill.errors import ours
 
-__all__ = ["require"]
+__all__ = ["quieten", "require"]
 
 
 def require(*modules: str) -> None:
-    """Check that modules are installed, without importing them.
+    """Check that modules are installed, without importing them; matplotlib is made quiet.
 
     Raises:
         ModuleNotFoundError: One is missing; the text says how to get it.
 
     >>> require("json")
     """
+    if "matplotlib" in modules:
+        quieten()
     missing = [name for name in modules if find_spec(name) is None]
     if missing:
         are = "is" if len(missing) == 1 else "are"
@@ -23,3 +26,15 @@ def require(*modules: str) -> None:
             ' pip install "gristmill[analysis]".'
         )
         raise ours(ModuleNotFoundError(text, name=missing[0]), "not_found")
+
+
+def quieten() -> None:
+    """Keep matplotlib's notes on its caches off stderr, before it is imported for the first time.
+
+    Who has set a level of its log keeps it.
+
+    >>> quieten()
+    """
+    log = logging.getLogger("matplotlib")
+    if log.level == logging.NOTSET:
+        log.setLevel(logging.ERROR)
