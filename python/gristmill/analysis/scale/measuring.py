@@ -126,7 +126,7 @@ class Measuring:
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / FILE
-        if not path.exists():
+        if not _mended(path):
             _append(path, {"format": _FORMAT, **self._header(), "machine": _machine()})
         for turn in due:
             fields = self._run(turn)
@@ -143,10 +143,10 @@ class Measuring:
 
     def _done(self) -> set[tuple[int, int]]:
         path = self.folder / FILE
-        if not path.exists():
+        lines = _whole(_bytes(path)).decode(errors="replace").splitlines()
+        if not lines:
             return set()
-        lines = path.read_text(encoding="utf-8").splitlines()
-        header = _object(path, 1, lines[0] if lines else "")
+        header = _object(path, 1, lines[0])
         other = [name for name, value in self._header().items() if header.get(name) != value]
         if other:
             shown = ", ".join(f"{name} {header.get(name)!r}" for name in other)
@@ -298,6 +298,39 @@ def _machine() -> dict[str, Any]:
         "architecture": platform.machine(),
         "processors": os.cpu_count(),
     }
+
+
+def _bytes(path: Path) -> bytes:
+    return path.read_bytes() if path.exists() else b""
+
+
+def _whole(content: bytes) -> bytes:
+    r"""The lines of a file, without a last one that a kill cut short.
+
+    >>> _whole(b'{"p": 1}\n{"p":'), _whole(b'{"p": 1}\n{"p": 2}')
+    (b'{"p": 1}\n', b'{"p": 1}\n{"p": 2}\n')
+    """
+    before, end, last = content.rpartition(b"\n")
+    try:
+        if last.strip():
+            json.loads(last)
+            return content + b"\n"
+    except (ValueError, RecursionError):
+        if end or last.startswith(b'{"format"'):  # else it is no file of ours
+            return before + end
+    return content
+
+
+def _mended(path: Path) -> bool:
+    """Make the lines of a file whole; returns whether there are any."""
+    content = _bytes(path)
+    whole = _whole(content)
+    if len(whole) < len(content):
+        os.truncate(path, len(whole))
+    elif whole != content:
+        with path.open("ab") as file:
+            file.write(b"\n")
+    return bool(whole)
 
 
 def _append(path: Path, fields: Mapping[str, Any]) -> None:

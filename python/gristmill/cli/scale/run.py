@@ -13,7 +13,7 @@ import click
 from gristmill.analysis.runs import Run
 from gristmill.cli.failures import DONE, FAILED, Refused, fail
 from gristmill.cli.generated import JobCommand
-from gristmill.cli.scale.shared import FIT_OPTIONS, Wanted, fitted
+from gristmill.cli.scale.shared import FIT_OPTIONS, Wanted, check_targets, fitted
 from gristmill.names import show_path
 from gristmill.terminal import console
 from gristmill.terminal.signals import Interrupted
@@ -58,6 +58,7 @@ def _run(
     if bool(workers) == bool(nodes):
         raise Refused("give either --workers or --nodes", "name the values of p: --workers 1,2,4")
     words = _words(command)
+    wanted = Wanted(**options)
     measuring = Measuring(
         folder=directory,
         command=words,
@@ -81,9 +82,10 @@ def _run(
         )
     try:
         require("scipy", "numpy")
+        check_targets(wanted)
         _measure(measuring)
         measuring.clear(keep_data=keep_data)
-        return _told(measuring, Wanted(**options))
+        return _told(measuring, wanted)
     except (ValueError, ModuleNotFoundError, RunFailedError) as error:
         fail("scale run", str(error))
         _say_data(measuring)

@@ -1,15 +1,17 @@
 """What `scale fit` and `scale run` have in common: the options of a fit, and how it is told."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import click
 
 from gristmill.cli.failures import fail
 from gristmill.cli.scale.text import cause_lines, fit_lines, wrapped
-from gristmill.names import to_json
+from gristmill.errors import ours
+from gristmill.names import show_path, to_json
 from gristmill.terminal import console
 
 if TYPE_CHECKING:
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from gristmill.analysis.scale.reasons import Causes
     from gristmill.analysis.scale.result import Fit
 
-__all__ = ["FIT_OPTIONS", "Wanted", "fitted"]
+__all__ = ["FIT_OPTIONS", "Wanted", "check_targets", "fitted"]
 
 FIT_OPTIONS = [
     click.Option(
@@ -71,6 +73,41 @@ class Wanted:
     as_json: bool = False
 
 
+def check_targets(wanted: Wanted) -> None:
+    """Check that pictures and the page can be drawn and written, before anything is measured.
+
+    Raises:
+        ValueError: They cannot.
+        ModuleNotFoundError: What draws is not installed.
+    """
+    if wanted.plots is None and wanted.html is None:
+        return
+    from gristmill.analysis.scale.needs import require
+
+    require("matplotlib")
+    if wanted.plots is not None:
+        made = [wanted.plots, *wanted.plots.parents]
+        there = next((path for path in made if path.exists()), Path())
+        _check_folder("--plots", there, "a folder, or a new one in a folder")
+    if wanted.html is not None:
+        if wanted.html.is_dir():
+            _cannot_write("--html", wanted.html, "it is a folder", "a file in it")
+        _check_folder("--html", wanted.html.parent, "a file in a folder")
+
+
+def _check_folder(option: str, folder: Path, expected: str) -> None:
+    if not folder.is_dir():
+        why = "it is not a folder" if folder.exists() else "there is no such folder"
+        _cannot_write(option, folder, why, f"{expected} that is there")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        _cannot_write(option, folder, "permission denied", f"{expected} that you may write to")
+
+
+def _cannot_write(option: str, path: Path, why: str, expected: str) -> NoReturn:
+    text = f"cannot write what {option} asks for: {why} ({show_path(path)})."
+    raise ours(ValueError(f"{text} What to do: name {expected}."), "bad_option")
+
+
 def fitted(
     command: str,
     runs: "Sequence[Run]",
@@ -83,6 +120,7 @@ def fitted(
     from gristmill.analysis.scale.fitting import fit_runs
     from gristmill.analysis.scale.sample import CannotFitError
 
+    check_targets(wanted)
     try:
         found = fit_runs(
             runs,
@@ -129,9 +167,6 @@ def _loss(runs: "Sequence[Run]") -> "Cause | None":
 def _draw(fit: "Fit", runs: "Sequence[Run]", causes: "Causes | None", wanted: Wanted) -> None:
     if wanted.plots is None and wanted.html is None:
         return
-    from gristmill.analysis.scale.needs import require
-
-    require("matplotlib")
     from gristmill.analysis.scale.page import page
     from gristmill.analysis.scale.plots import figures, save
 
