@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from gristmill.cli.scale.shared import Wanted, check_targets
+
 from .harness import end, names, report, run, start
 
 RUNS = """p,seconds
@@ -169,39 +171,25 @@ def test_runs_are_continued_by_more_rounds_and_values(tmp_path: Path) -> None:
     assert "it is of another measurement (rows '1k')" in other
 
 
-def test_a_line_that_a_kill_cut_short_is_measured_again(tmp_path: Path) -> None:
-    words = ("scale", "run", "--dir", tmp_path, "--warm-up", "0", "--repeat", "1", "--workers")
-    path = tmp_path / "runs.jsonl"
-    run(*words, "1,2", "--", "true", "{p}")
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-20])
-    assert "1 run of 2 are in" in run(*words, "1,2", "--", "true", "{p}").stderr
-    assert {one["p"] for one in lines_of(tmp_path)[1:]} == {1, 2}
-    path.write_bytes(whole[:-1])  # all of it but the end of its line
-    assert "2 runs of 3 are in" in run(*words, "1,2,3", "--", "true", "{p}").stderr
-    assert path.read_bytes().startswith(whole)
-    assert len(lines_of(tmp_path)) == 4
-    path.write_bytes(whole[:30])
-    run(*words, "1", "--", "true", "{p}")
-    assert [one.get("p") for one in lines_of(tmp_path)] == [None, 1]
-    path.write_text("my notes")
-    assert "line 1 is not a JSON object" in failure(*words[1:], "1", "--", "true", "{p}")
-    assert path.read_text() == "my notes"
-
-
-def test_places_for_pictures_are_checked_before_anything_runs(runs: Path, tmp_path: Path) -> None:
-    (tmp_path / "folder").mkdir()
+def test_places_for_pictures_are_checked_before_anything_runs(tmp_path: Path) -> None:
     words = ("run", "--dir", tmp_path / "kept", "--workers", "1,2")
-    for option, place, says in (
-        ("--html", tmp_path / "none/page.html", "there is no such folder"),
-        ("--html", tmp_path / "folder", "it is a folder"),
-        ("--html", runs / "page.html", "it is not a folder"),
-        ("--plots", runs / "pictures", "it is not a folder"),
+    said = failure(*words, "--html", tmp_path / "none/page.html", "--", "true", "{p}")
+    assert said.startswith("cannot write what --html asks for: there is no such folder")
+    assert not (tmp_path / "kept").exists()
+
+
+def test_places_for_pictures_that_are_none(runs: Path, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    for wanted, says in (
+        (Wanted(html=tmp_path / "none/page.html"), "there is no such folder"),
+        (Wanted(html=tmp_path / "folder"), "it is a folder"),
+        (Wanted(html=runs / "page.html"), "it is not a folder"),
+        (Wanted(plots=runs / "pictures"), "it is not a folder"),
     ):
-        said = failure(*words, option, place, "--", "true", "{p}")
-        assert said.startswith(f"cannot write what {option} asks for: {says} ({tmp_path}")
-        assert not (tmp_path / "kept").exists()
-    assert "there is no such folder" in failure("fit", runs, "--html", tmp_path / "none/page.html")
+        with pytest.raises(ValueError, match=f"asks for: {says} .*What to do: name a "):
+            check_targets(wanted)
+    check_targets(Wanted(html=tmp_path / "page.html", plots=tmp_path / "new/pictures"))
+    check_targets(Wanted())
 
 
 def test_a_job_file_and_a_command(tmp_path: Path) -> None:
