@@ -277,7 +277,7 @@ def test_kept_data_are_used_again(tmp_path: Path) -> None:
         (("--workers", "0,1"), "is not a list of whole numbers above 0"),
         (("--workers", "1,1"), "has a number twice"),
         (("--workers", "1,2", "--", "cat", "x"), "no word of it has {p}"),
-        (("--workers", "1,2", "--", "grep", "be", "x"), "'grep' is no job of gristmill (sort, "),
+        (("--workers", "1,2", "--", "grep", "be", "x"), "'grep' is not a job of gristmill (sort, "),
         (("--workers", "1,2", "--weak", "--", "sort", "x"), "--weak makes the data"),
     ],
 )

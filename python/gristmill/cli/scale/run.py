@@ -71,7 +71,7 @@ def _run(
     )
     if measuring.is_program and not any("{p}" in word for word in words):
         raise Refused(
-            f"{words[0]!r} is no job of gristmill ({', '.join(job_commands())}), so it is a"
+            f"{words[0]!r} is not a job of gristmill ({', '.join(job_commands())}), so it is a"
             " program, and no word of it has {p}",
             "write {p} where the program takes the number of its workers, such as: -- gristmill"
             " grep the books/ --workers {p}",
