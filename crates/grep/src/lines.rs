@@ -89,3 +89,39 @@ fn each_line(
 pub fn line_feeds(bytes: &[u8]) -> u64 {
     memchr_iter(b'\n', bytes).count() as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pattern::PatternOptions;
+
+    /// With `crlf` no pattern sees the carriage return at the end of a line.
+    #[test]
+    fn a_carriage_return_is_no_part_of_a_line() {
+        let block = b"a\r\nab\r\n\r\nba\n a\rc\r\na";
+        let cases: [(&str, &[&[u8]]); 9] = [
+            (r"\r", &[b" a\rc\r\n"]),
+            (r"a\s", &[b" a\rc\r\n"]),
+            ("a[^b]", &[b" a\rc\r\n"]),
+            ("a$", &[b"a\r\n", b"ba\n", b"a"]),
+            ("^$", &[b"\r\n"]),
+            ("^.?$", &[b"a\r\n", b"\r\n", b"a"]),
+            ("a.c$", &[b" a\rc\r\n"]),
+            ("b$", &[b"ab\r\n"]),
+            ("b", &[b"ab\r\n", b"ba\n"]),
+        ];
+        for (text, wanted) in cases {
+            let options = PatternOptions {
+                crlf: true,
+                ..PatternOptions::default()
+            };
+            let pattern = Pattern::new(&[text], options).unwrap();
+            let mut found = Vec::new();
+            selected(&pattern, false, block, |line| {
+                found.push(&block[line]);
+                true
+            });
+            assert_eq!(found, wanted, "{text}");
+        }
+    }
+}

@@ -79,9 +79,6 @@ impl Pattern {
             .case_insensitive(options.ignore_case)
             .word(options.word)
             .whole_line(options.whole_line);
-        if options.crlf {
-            builder.crlf(true);
-        }
         builder.line_terminator(Some(b'\n'));
         let matcher = (!patterns.is_empty())
             .then(|| builder.build_many(&texts))
@@ -92,7 +89,8 @@ impl Pattern {
             .as_ref()
             .and_then(|matcher| matcher.line_terminator());
         Ok(Pattern {
-            in_lines: ends.is_some_and(|ends| ends == line_feed || ends.is_crlf()),
+            // In a block a pattern would see the carriage returns that are no part of lines.
+            in_lines: !options.crlf && ends == Some(line_feed),
             matcher,
             crlf: options.crlf,
         })
