@@ -10,7 +10,7 @@ use crate::pattern::Pattern;
 use crate::print::{Options, Show};
 
 /// A file whose first bytes, so many, have a NUL is binary: GNU grep's first buffer.
-const BINARY_BYTES: usize = 32 << 10;
+const BINARY_BYTES: usize = 96 << 10;
 
 /// What was found in a block.
 #[derive(Debug, Default)]
