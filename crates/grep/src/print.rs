@@ -66,7 +66,7 @@ impl Options {
 /// What is said of a file, beside its lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Note {
-    /// It cannot be read: its name, and why.
+    /// It cannot be read: its name, and a message that names it, too.
     Trouble(Vec<u8>, String),
     /// It is binary, and has a selected line.
     Binary(Vec<u8>),
@@ -166,6 +166,12 @@ impl<W: Write, N: FnMut(Note)> Printer<W, N> {
         self.out.flush()?; // what was found before stands before it
         (self.note)(Note::Trouble(self.name.clone(), message));
         Ok(())
+    }
+
+    /// As [`Self::fail`], with the file's name before what is wrong.
+    pub fn fail_as(&mut self, what: &str) -> io::Result<()> {
+        let name = String::from_utf8_lossy(&self.name).into_owned();
+        self.fail(format!("{name}: {what}"))
     }
 
     /// Writes what was found in the next block of the file.

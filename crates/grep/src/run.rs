@@ -216,7 +216,7 @@ fn written<W: Write, N: FnMut(Note)>(
             match printer.block(&block.bytes.memory(buffer)[range], &found) {
                 // What lies in memory is the file's no more.
                 Err(error) if error.raw_os_error() == Some(BAD_ADDRESS) => {
-                    printer.fail("the file became shorter while it was searched".to_owned())?;
+                    printer.fail_as("the file became shorter while it was searched")?;
                     Next::File
                 }
                 next => next?,

@@ -208,7 +208,6 @@ def _number(*names: str, metavar: str, help: str) -> Callable[[Any], Any]:  # no
     "-r",
     "-R",
     "--recursive",
-    "--dereference-recursive",
     "recursive",
     help="Without IN search the current folder. Folders are always searched.",
 )

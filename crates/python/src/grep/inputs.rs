@@ -15,7 +15,7 @@ use gristmill_engine::storage::{FileKind, Stat};
 use gristmill_engine::{Error, Result};
 use gristmill_grep::{Data, Input};
 
-use super::open;
+use super::open::{self, Identity};
 
 /// The name of standard input.
 const STANDARD_INPUT: &[u8] = b"(standard input)";
@@ -44,7 +44,8 @@ impl Globs {
                 format!("**/{glob}")
             };
             let built = GlobBuilder::new(&glob).literal_separator(true).build();
-            let built = built.map_err(|error| format!("--glob {text}: {}", error.kind()))?;
+            let built =
+                built.map_err(|error| format!("cannot read --glob {text}: {}", error.kind()))?;
             Ok((built.compile_matcher(), passes))
         });
         Ok(Globs {
@@ -76,6 +77,8 @@ pub struct Inputs {
     open: Vec<Entry>,
     /// Whether files have names before their lines.
     are_named: bool,
+    /// The file that is written.
+    output: Option<Identity>,
 }
 
 /// Something in a folder, or named.
@@ -89,7 +92,12 @@ struct Entry {
 }
 
 impl Inputs {
-    pub fn new(stores: Arc<Stores>, named: Vec<PathBuf>, globs: Globs) -> Self {
+    pub fn new(
+        stores: Arc<Stores>,
+        named: Vec<PathBuf>,
+        globs: Globs,
+        output: Option<Identity>,
+    ) -> Self {
         let are_named = match &named[..] {
             [one] => one.as_os_str() != "-" && is_several(&stores, one),
             _ => true,
@@ -100,6 +108,7 @@ impl Inputs {
             named: named.into(),
             open: Vec::new(),
             are_named,
+            output,
         }
     }
 
@@ -179,11 +188,12 @@ impl Inputs {
     }
 
     fn input(&self, entry: Entry) -> Input {
-        let stores = Arc::clone(&self.stores);
+        let (stores, output) = (Arc::clone(&self.stores), self.output);
         Input {
             name: entry.name.as_os_str().as_bytes().to_vec(),
             open: Box::new(move || {
-                open::at(&stores, &entry.path, entry.stat).map_err(|error| error.to_string())
+                open::at(&stores, &entry.path, entry.stat, output)
+                    .map_err(|error| error.to_string())
             }),
         }
     }
@@ -214,7 +224,10 @@ impl Iterator for Inputs {
                     .is_some_and(|name| name.as_os_str() == "-")
             {
                 self.named.pop_front();
-                return Some(failing_or(STANDARD_INPUT.into(), open::standard_input()));
+                return Some(failing_or(
+                    STANDARD_INPUT.into(),
+                    open::standard_input(self.output),
+                ));
             }
             let entry = match self.next_entry()? {
                 Ok(entry) => entry,

@@ -21,6 +21,7 @@ use pyo3::types::PyBytes;
 use serde::Deserialize;
 
 use self::inputs::{Globs, Inputs};
+use self::open::Identity;
 use crate::error::to_python;
 use crate::stores::stores_of_job;
 
@@ -72,6 +73,16 @@ impl Given {
         }
     }
 
+    /// The file that lines are written to while inputs are read, which must not be one of them.
+    fn output(&self) -> Option<Identity> {
+        let writes = matches!(self.show, Shown::Lines | Shown::Matches);
+        let goes_on = self.max.is_none_or(|max| max > 1);
+        if !(writes && goes_on) {
+            return None;
+        }
+        standard_output().ok().as_ref().and_then(open::identity)
+    }
+
     fn options(&self, names: bool) -> Options {
         let context = (self.before.is_some() || self.after.is_some())
             .then(|| (self.before.unwrap_or(0), self.after.unwrap_or(0)));
@@ -113,7 +124,8 @@ pub fn grep(
 ) -> PyResult<(u64, u64, u64, u64)> {
     let given: Given = serde_json::from_str(options)
         .map_err(|error| to_python(&Error::bug("read the options", error.to_string())))?;
-    let pattern = Pattern::new(&patterns, given.pattern()).map_err(PyValueError::new_err)?;
+    let pattern = Pattern::new(&patterns, given.pattern())
+        .map_err(|error| PyValueError::new_err(format!("cannot read the pattern: {error}")))?;
     let globs = Globs::new(&given.globs, given.hidden).map_err(PyValueError::new_err)?;
     let stores = stores_of_job().map_err(|error| to_python(&error))?;
     let stop = Arc::new(AtomicBool::new(false));
@@ -123,7 +135,7 @@ pub fn grep(
         let (stores, stop) = (Arc::clone(&stores), Arc::clone(&stop));
         move || {
             let send_note = send.clone();
-            let inputs = Inputs::new(stores, inputs, globs);
+            let inputs = Inputs::new(stores, inputs, globs, given.output());
             let names = inputs.are_named();
             let run = Run {
                 workers: given.workers,

@@ -1,8 +1,10 @@
 //! Inputs of a search, opened: in ranges where they are plain files, as streams where they are compressed, or are pipes.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::AsFd as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gristmill_engine::codec::{Codec, Coding, SNIFF_BYTES, detect, open_file};
@@ -17,13 +19,14 @@ use gristmill_grep::{Data, Ranges};
 
 /// A file of a store, as the search reads it: mapped where that can be, as its bytes are looked at once.
 struct Plain {
+    path: PathBuf,
     file: Box<dyn ReadFile>,
     mapped: Option<Arena>,
     bytes: u64,
 }
 
 impl Plain {
-    fn new(file: Box<dyn ReadFile>, bytes: u64) -> Result<Self> {
+    fn new(path: &Location, file: Box<dyn ReadFile>, bytes: u64) -> Result<Self> {
         let mut mapped = None;
         if let Some(descriptor) = file.descriptor() {
             let mut arena = Arena::reserve(&[bytes])?;
@@ -33,6 +36,7 @@ impl Plain {
         }
         let file = in_any_order(file);
         Ok(Plain {
+            path: path.as_typed().to_owned(),
             file,
             mapped,
             bytes,
@@ -51,27 +55,74 @@ impl Ranges for Plain {
 
     fn check(&self) -> io::Result<()> {
         match self.mapped.as_ref().and_then(Arena::lost_at) {
-            Some(_) => Err(io::Error::other(
-                "the file became shorter while it was searched",
-            )),
+            Some(_) => Err(io::Error::other(became_shorter(&self.path))),
             None => Ok(()),
         }
     }
 }
 
-/// Standard input.
-pub fn standard_input() -> Result<Data> {
-    let path = "standard input".as_ref();
-    let file = io::stdin().as_fd().try_clone_to_owned();
-    let file = file.map_err(|error| Error::from_io("read the input", path, &error))?;
-    Ok(Data::Stream(Box::new(File::from(file))))
+fn became_shorter(path: &Path) -> Error {
+    let what = "the file became shorter while it was searched";
+    Error::new(Kind::BadInput, "read the input", what).with_path(path)
 }
 
-/// What is at a location; `stat` is what was seen of it already.
-pub fn at(stores: &Stores, path: &Location, stat: Option<Stat>) -> Result<Data> {
+/// A stream whose errors name it.
+struct Stream {
+    path: PathBuf,
+    file: File,
+}
+
+impl Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.file.read(buffer).map_err(|error| match error.kind() {
+            io::ErrorKind::Interrupted => error,
+            _ => io::Error::other(Error::from_io("read the input", &self.path, &error)),
+        })
+    }
+}
+
+fn stream(path: &Path, file: File) -> Data {
+    let path = path.to_owned();
+    Data::Stream(Box::new(Stream { path, file }))
+}
+
+/// Equal for two names of the same file: device and inode.
+pub type Identity = (u64, u64);
+
+/// What an open file is, if it is a regular one.
+pub fn identity(file: &File) -> Option<Identity> {
+    let seen = file.metadata().ok()?;
+    seen.is_file().then(|| (seen.dev(), seen.ino()))
+}
+
+/// Standard input; `output` is the file that is written.
+pub fn standard_input(output: Option<Identity>) -> Result<Data> {
+    let path = "standard input".as_ref();
+    let file = io::stdin().as_fd().try_clone_to_owned();
+    let file = File::from(file.map_err(|error| Error::from_io("read the input", path, &error))?);
+    if output.is_some() && identity(&file) == output {
+        return Err(is_output(path));
+    }
+    Ok(stream(path, file))
+}
+
+/// A search that reads what it writes may never end.
+fn is_output(path: &Path) -> Error {
+    let what = "the input file is also the output";
+    Error::new(Kind::BadInput, "search the input", what).with_path(path)
+}
+
+/// What is at a location; `stat` is what was seen of it already, `output` the file that is written.
+pub fn at(
+    stores: &Stores,
+    path: &Location,
+    stat: Option<Stat>,
+    output: Option<Identity>,
+) -> Result<Data> {
     let found = stat.map_or_else(|| stores.stat(path), |stat| Ok(Some(stat)))?;
     let stat = found.ok_or_else(|| not_there("read the input", path.as_typed()))?;
     match (stat.kind, path.local()) {
+        (FileKind::File, Some(local)) if Some(stat.identity) == output => Err(is_output(local)),
         (FileKind::DanglingLink, _) => Err(not_there("read the input", path.as_typed())),
         (FileKind::Directory, _) => {
             Err(
@@ -85,13 +136,13 @@ pub fn at(stores: &Stores, path: &Location, stat: Option<Stat>) -> Result<Data> 
         {
             let file = File::open(local);
             let file = file.map_err(|error| Error::from_io("read the input", local, &error))?;
-            Ok(Data::Stream(Box::new(file)))
+            Ok(stream(local, file))
         }
         _ => {
             let file = stores.open(path, Caching::Cached)?;
             match codec_of(&*file, path)? {
                 None => Ok(Data::Ranges(
-                    Arc::new(Plain::new(file, stat.bytes)?),
+                    Arc::new(Plain::new(path, file, stat.bytes)?),
                     stat.bytes,
                 )),
                 Some(codec) => {
