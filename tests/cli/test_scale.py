@@ -299,7 +299,7 @@ def test_an_interruption_keeps_the_runs_and_the_data(signum: int, tmp_path: Path
         *("scale", "run", "--workers", "1,2", "--repeat", "1", "--warm-up", "0", "--rows", "1k"),
         *("--dir", tmp_path, "--", sys.executable, "-c", code, "{out}", "{p}", "{data}"),
     )
-    deadline_s = time.monotonic() + 40
+    deadline_s = time.monotonic() + 90
     made = tmp_path / "gristmill-scale"
     while not (made / "out").exists() and time.monotonic() < deadline_s:
         time.sleep(0.05)
