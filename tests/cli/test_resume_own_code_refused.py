@@ -120,7 +120,7 @@ def test_a_side_file_is_known_by_its_content(bench: Bench, home: Path, tmp_path:
     ("harm", "words"),
     [
         ("missing", "its folder beside the output is gone"),
-        ("changed", "has changed since it began"),
+        ("changed", "has changed since the job began"),
         ("open to others", "others may read the file"),
         ("a link", "symbolic link"),
         ("of nobody", "not one of the user's"),
@@ -170,7 +170,7 @@ def test_the_definition_of_another_job_is_never_run(
             event["definition"] = hash_of_one
 
     rewrite(home, change)
-    refused(tmp_path, "that of another job")
+    refused(tmp_path, "belongs to another job")
 
 
 @pytest.mark.parametrize(
