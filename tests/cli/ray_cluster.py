@@ -32,6 +32,12 @@ _TEMPORARY = "/tmp"
 CONNECT = "import sys, ray\nray.init(logging_level='ERROR', log_to_driver=False)\n"
 """What a program begins with that asks the cluster of RAY_ADDRESS."""
 
+_OF_NODES = {
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "1",
+    "RAY_raylet_start_wait_time_s": str(int(_START_S) - 5),  # other tests keep the machine busy
+}
+"""What is in the environment of each node."""
+
 _LOG = "started.log"
 """In the folder of the cluster: what its processes say."""
 
@@ -269,7 +275,7 @@ def _begin(
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            env=os.environ | {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "1"} | dict(more or {}),
+            env=os.environ | _OF_NODES | dict(more or {}),
         )
 
 

@@ -57,7 +57,8 @@ def folder(tmp_path: Path) -> Path:
         ("teragen 5 -", 2, "the output is a directory, not standard output (-)"),
         ("wordcount data -", 2, "the output is a directory, not standard output (-)"),
         # what is not there
-        ("sort --memroy 1G in.txt", 2, "Did you mean '--memory'? What to do: see gristmill sort"),
+        ("sort --memroy 1G in.txt", 2, "Did you mean '--memory' or "),
+        ("sort --memroy 1G in.txt", 2, "What to do: see gristmill sort --help."),
         ("explain -x", 2, "no such option '-x'"),
         ("explain teragen 5 x", 2, "no such command 'teragen'. What to do: see"),
         ("explain run job.py", 2, "What to do: gristmill run FILE --explain says"),
