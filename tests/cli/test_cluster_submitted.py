@@ -84,7 +84,7 @@ def broken(number):
     raise KeyError(f"no {number}")
 
 
-job = gm.Job(gm.items([1, 2]), map=broken, output=gm.tsv("broken"))
+job = gm.Job(gm.items([1]), map=broken, output=gm.tsv("broken"))
 """
 
 

@@ -123,8 +123,8 @@ def test_a_side_file_is_known_by_its_content(bench: Bench, home: Path, tmp_path:
         ("changed", "has changed since the job began"),
         ("open to others", "others may read the file"),
         ("a link", "symbolic link"),
-        ("of nobody", "not one of the user's"),
-        ("folder of nobody", "not one of the user's"),
+        ("of nobody", "does not belong to this user"),
+        ("folder of nobody", "does not belong to this user"),
     ],
 )
 def test_a_definition_that_is_not_ours_is_never_run(
@@ -232,7 +232,7 @@ def test_a_job_that_had_not_begun_is_refused(bench: Bench, home: Path, tmp_path:
 
     (history,) = home.glob("jobs/*/events.jsonl")
     history.write_text(until(events_of(home), lambda event: event["event"] == "job_began"))
-    refused(tmp_path, "before it had begun")
+    refused(tmp_path, "before it began")
 
 
 def test_a_failure_of_ones_own_code_is_told_with_its_place(
