@@ -124,7 +124,7 @@ def test_what_cannot_be_read_is_refused_with_what_to_do(files: Files) -> None:
     assert "no such file" in failure("sort", files.url("good", "nothing"), "-o", "no")
     assert "no answer" in failure("sort", "http://127.0.0.1:1/a", "-o", "no")
     error = failure("sort", "http://me:hush@127.0.0.1:1/a", "-o", "no", status=2)
-    assert "has a user in it" in error
+    assert "holds a user name" in error
     assert not Path("no").exists()
 
 

@@ -34,7 +34,7 @@ def test_jobs_drawn_by_chance_stay_within_their_budgets(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "budget", "killed_after_s"),
     [
-        ("sort", 15, 0),
+        ("sort", 16, 0),
         ("terasort", 15, 0),
         ("sort", 64, 0),
         ("wordcount", 24, 0),
