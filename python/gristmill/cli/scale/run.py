@@ -121,7 +121,7 @@ def _say_data(measuring: "Measuring") -> None:
     if left is not None:
         console.note(
             f"the generated data stay in {show_path(left)} for the next time; remove that folder if"
-            " there is none"
+            " you do not measure again"
         )
 
 
