@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from gristmill.names import as_name, show_text, to_json
 
-__all__ = ["describe", "encoded", "of_bug"]
+__all__ = ["describe", "encoded", "may_pass", "of_bug"]
 
 _KINDS = frozenset({"user_code", "bad_input", "memory", "io", "disk_full", "bug"})
 _OURS = str(Path(__file__).parent) + os.sep
@@ -50,6 +50,22 @@ def of_bug(message: str) -> dict[str, Any]:
     return {"kind": "bug", "message": message, "fingerprint": message, "retryable": False}
 
 
+def may_pass(error: BaseException | None) -> bool:
+    """Whether the next attempt may succeed at the same record: a time-out or a lost connection.
+
+    Libraries have exceptions of their own for it, raised while one of the language's was handled.
+
+    Example:
+        >>> may_pass(TimeoutError("no answer in 3 s")), may_pass(ValueError("no number"))
+        (True, False)
+    """
+    while error is not None:
+        if isinstance(error, (TimeoutError, ConnectionError)):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
 def encoded(failure: dict[str, Any]) -> bytes:
     r"""Return a failure as the driver wants it: JSON with text and names only.
 
@@ -76,7 +92,9 @@ def _described(error: BaseException, doing: str) -> dict[str, Any]:
         "where": where,
         "record": _short(record, _RECORD_MAX),
         # Without the text of the exception, which may have an address or a time in it.
-        "fingerprint": _short(f"{type(error).__qualname__}|{last}|{where}|{record}", _MESSAGE_MAX),
+        "fingerprint": ""
+        if may_pass(error)
+        else _short(f"{type(error).__qualname__}|{last}|{where}|{record}", _MESSAGE_MAX),
         "retryable": not loading and kind in ("user_code", "memory", "io"),
     }
 

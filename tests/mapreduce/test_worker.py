@@ -92,6 +92,20 @@ def test_an_exception_comes_with_the_users_frames(worker: Worker) -> None:
     assert failure["fingerprint"] == worker.failure()["fingerprint"]
 
 
+def test_what_may_pass_is_never_called_the_same_failure(worker: Worker) -> None:
+    def function(name: str) -> None:
+        if name == "wrapped":
+            try:
+                raise TimeoutError("timed out")
+            except TimeoutError as error:
+                raise RuntimeError("no answer") from error
+        raise ConnectionResetError("reset")
+
+    worker.define(Runner(function))
+    prints = [worker.failure(json.dumps(name))["fingerprint"] for name in ("wrapped", "reset")]
+    assert prints == ["", ""]
+
+
 def test_causes_are_told_without_our_frames(worker: Worker) -> None:
     def function(_: object) -> None:
         try:

@@ -3,7 +3,8 @@
     exception, where the reader stood ──▶ Failure: kind, a paragraph, the user's frames, fingerprint
 
 The same exception at the same record has the same fingerprint: the driver then gives up at once in
-the place of trying the rest of its attempts.
+the place of trying the rest of its attempts. What may pass by itself (a time-out, a connection) has
+none, and is tried as often as `--attempts` says.
 """
 
 import errno
@@ -22,6 +23,7 @@ from gristmill.mapreduce.formats import BadRecord, Where
 from gristmill.mapreduce.functions import ContractError
 from gristmill.mapreduce.kinds import is_dict, is_list, is_tuple
 from gristmill.mapreduce.table_writer import is_batch
+from gristmill.worker_failure import may_pass
 
 __all__ = ["Failure", "TaskFailure", "describe", "renamed", "shown", "text_of", "user_frames"]
 
@@ -136,7 +138,9 @@ def describe(
         context=context,
         advice=told["advice"] if told else _advice(error),
         own_work=told is not None and told["own_work"],
-        fingerprint=f"{type(error).__qualname__}|{what[:200]}|{place}|{about}|{line}",
+        fingerprint=""
+        if may_pass(error)
+        else f"{type(error).__qualname__}|{what[:200]}|{place}|{about}|{line}",
         retryable=kind in ("user_code", "io", "memory") and not isinstance(error, ContractError),
     )
 
