@@ -37,7 +37,7 @@ RESULTS = Path(__file__).parent / "results"
 WORKERS = (1, 2, 4)
 RECORDS = 24
 GROUP = Path("/sys/fs/cgroup/blkio/gristmill-causes")
-LEAST_RIGHT = 0.9
+RIGHT_MIN = 0.9
 
 JOB = """
 import time
@@ -277,7 +277,7 @@ def main() -> int:
             json.dumps({**told, "cases": [asdict(one) for one in cases]}, indent=1) + "\n"
         )
         print(path)
-    return 0 if right >= LEAST_RIGHT * len(cases) else 1
+    return 0 if right >= RIGHT_MIN * len(cases) else 1
 
 
 if __name__ == "__main__":

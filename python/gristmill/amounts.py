@@ -13,7 +13,7 @@ _FACTORS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12} | {
     "gi": 2**30,
     "ti": 2**40,
 }
-_MOST = 1 << 60
+_AMOUNT_MAX = 1 << 60
 
 
 def parse_bytes(amount: int | str, name: str) -> int:
@@ -30,7 +30,7 @@ def parse_bytes(amount: int | str, name: str) -> int:
     size = _written(amount) if isinstance(amount, str) else whole_number(amount)
     if size is None:
         raise TypeError(_refusal(name, amount, "which is not a size"))
-    if not 1 <= size <= _MOST:
+    if not 1 <= size <= _AMOUNT_MAX:
         raise ValueError(_refusal(name, amount, "which is not a size from 1 byte on"))
     return size
 
@@ -53,7 +53,7 @@ def whole_number(value: Any) -> int | None:  # noqa: ANN401 - what was given
 def _written(amount: str) -> int:
     found = _AMOUNT.fullmatch(amount.strip())
     size = float(found[1]) * _FACTORS[found[2].lower()] if found else 0.0
-    return int(min(size, 2.0 * _MOST))
+    return int(min(size, 2.0 * _AMOUNT_MAX))
 
 
 def _refusal(name: str, amount: object, what: str) -> str:

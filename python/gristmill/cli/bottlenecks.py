@@ -17,27 +17,27 @@ __all__ = ["bottleneck_lines", "limit_lines"]
 _PROBE_BYTES = 128_000_000
 #: Of the budget, for each stream of the try: its buffer, beside the process and what it imports.
 _STREAM_NEEDS_BYTES = 24_000_000
-_LEAST_JOB_S = 2.0
-_LEAST_PHASE_S = 0.1
+_JOB_MIN_S = 2.0
+_PHASE_MIN_S = 0.1
 
 
 def bottleneck_lines(report: JobReport, folder: Path) -> list[str]:
     """Return what to say of a sort that took a while; nothing of a short one."""
-    if report.wall_s < _LEAST_JOB_S:
+    if report.wall_s < _JOB_MIN_S:
         return []
     return [*_floor(report, folder), *limit_lines(report)]
 
 
 def limit_lines(report: JobReport) -> list[str]:
     """Return what held each phase of a job back that took a while; nothing of a short job."""
-    if report.wall_s < _LEAST_JOB_S:
+    if report.wall_s < _JOB_MIN_S:
         return []
     limits = [
         f"{use.name} {show_seconds(use.seconds)}: held back by {use.told}"
         if use.cause != "not_clear"
         else f"{use.name} {show_seconds(use.seconds)}: what held it back is {use.told}"
         for use in map(use_of, report.phases)
-        if use.seconds >= _LEAST_PHASE_S
+        if use.seconds >= _PHASE_MIN_S
     ]
     return ["; ".join(limits)] if limits else []
 

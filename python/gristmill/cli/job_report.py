@@ -17,7 +17,7 @@ from gristmill.terminal import console
 
 __all__ = ["report"]
 
-_LEAST_LOST = 0.01
+_LOST_MIN = 0.01
 """Of the longer job: less is not shown."""
 
 
@@ -76,6 +76,6 @@ def _lost(a: JobHistory, b: JobHistory) -> list[tuple[str, float, float]]:
     if not (a.report and b.report):
         return []
     of_a, of_b = losses(a), losses(b)
-    least = _LEAST_LOST * max(a.wall_s, b.wall_s)
+    least = _LOST_MIN * max(a.wall_s, b.wall_s)
     names = [name for name in of_a if max(of_a[name], of_b[name]) >= least]
     return [(WORDS[name], of_a[name], of_b[name]) for name in names]

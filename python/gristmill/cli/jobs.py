@@ -42,7 +42,7 @@ __all__ = ["failing", "jobs"]
 _STATES = ("running", "succeeded", "failed", "cancelled", "dead")
 _EVERY_S = 0.5
 _DAY_S = 86_400
-_MOST_INPUTS = 5
+_INPUTS_MAX = 5
 
 JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 ID = click.argument("job_id", metavar="ID", shell_complete=job_ids)
@@ -399,7 +399,7 @@ def _what_it_was(history: JobHistory) -> list[str]:
         "name": history.name,
         "command": " ".join(map(quote, history.argv)),
         "directory": f"{history.cwd}{host}" if history.cwd else "",
-        "inputs": _few(history.inputs, _MOST_INPUTS),
+        "inputs": _few(history.inputs, _INPUTS_MAX),
         "output": history.output,
         "options": ", ".join(
             name if value is True else f"{name} {_option(value)}"

@@ -13,7 +13,7 @@ from gristmill.units import show_bytes, show_count, show_seconds
 
 __all__ = ["node_lines"]
 
-_MOST_IN_TABLE = 8
+_IN_TABLE_MAX = 8
 """Nodes between which a table fits on a terminal."""
 
 _HEAD = [
@@ -34,7 +34,7 @@ def node_lines(history: JobHistory) -> list[str]:
         return []
     lines = ["", "nodes:", *_table([_HEAD, *map(_row, totals)])]
     names = [total.used.node for total in totals]
-    reads = reads_between(history, names) if len(names) <= _MOST_IN_TABLE else []
+    reads = reads_between(history, names) if len(names) <= _IN_TABLE_MAX else []
     if reads:
         cells = [[name, *map(show_bytes, row)] for name, row in zip(names, reads, strict=True)]
         lines += ["", "bytes of runs, read by (down) and kept by (across):"]

@@ -49,16 +49,16 @@ _WORDS: Mapping[Cause, str] = {
 _COMPUTING: tuple[Cause, ...] = ("user_code_computing", "processor")
 """What is work; every other cause keeps processors from it."""
 
-_LEAST_S = 0.1
+_TIME_MIN_S = 0.1
 _MOSTLY = 0.5
-_LEAST_SHARE = 0.25
+_SHARE_MIN = 0.25
 """What explains less of a phase is not its cause, whatever the rest was."""
 _NEARLY = 0.05
 _SATURATED = 0.9
 """Share of the machine's processors from which on processes wait for each other."""
 _RUNNABLE = 0.1
 """Who gets less of a saturated machine does not ask for more."""
-_LEAST_DEVICE_RATE = 100_000.0
+_DEVICE_RATE_MIN = 100_000.0
 """Bytes for each second of waiting: the random reads of a hard disk are more."""
 
 
@@ -139,14 +139,14 @@ class PhaseUse:
     @property
     def cause(self) -> Cause:
         """What held the phase back."""
-        if self.seconds < _LEAST_S:
+        if self.seconds < _TIME_MIN_S:
             return "too_short"
         shares = self.shares
         work: dict[Cause, float] = {one: shares.pop(one) for one in _COMPUTING if one in shares}
         worked, kept_idle = sum(work.values()), max(shares.values())
         if worked >= _MOSTLY and worked > kept_idle + _NEARLY:
             return _largest(work)
-        if kept_idle < max(_MOSTLY * (1.0 - self.busy), _LEAST_SHARE):
+        if kept_idle < max(_MOSTLY * (1.0 - self.busy), _SHARE_MIN):
             return "not_clear"
         return _largest(shares)
 
@@ -182,7 +182,7 @@ class PhaseUse:
         """Of processors that were idle while a device worked, at least for this job."""
         waited_s = min(self.machine.get("iowait_s", 0.0), self._processor_s * (1 - self.busy))
         moved = max(self.read_bytes, self.write_bytes)
-        if moved < waited_s * _LEAST_DEVICE_RATE:
+        if moved < waited_s * _DEVICE_RATE_MIN:
             return 0.0  # somebody else's device
         return _share(waited_s, self._processor_s)
 

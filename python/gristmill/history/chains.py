@@ -18,7 +18,7 @@ __all__ = ["kept_for_chain"]
 
 _KEPT = re.compile(r"\.(?P<output>.+)\.job_(?P<begun>\d{14})_(?P<pid>\d+)(?:_\d+)?-\d+", re.DOTALL)
 _JOB = re.compile(r"job_(?P<begun>\d{14})_(?P<pid>\d+)(?:_\d+)?")
-_MOST_SUCCESS_BYTES = 64_000_000
+_SUCCESS_MAX_BYTES = 64_000_000
 
 
 def kept_for_chain(history: JobHistory) -> list[Path]:
@@ -47,7 +47,7 @@ def _is_of(path: Path, kept: re.Match[str], job: re.Match[str]) -> bool:
         return False
     try:
         with (path / "_SUCCESS").open("rb") as file:
-            maker = _JOB.fullmatch(json.loads(file.read(_MOST_SUCCESS_BYTES))["job_id"])
+            maker = _JOB.fullmatch(json.loads(file.read(_SUCCESS_MAX_BYTES))["job_id"])
     except (OSError, ValueError, KeyError, TypeError):
         return False
     return maker is not None and maker["pid"] == job["pid"] and maker["begun"] <= job["begun"]

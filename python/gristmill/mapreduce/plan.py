@@ -17,9 +17,9 @@ NO_MAX = 2**62
 """The most bytes of a split where the job does not say: more than there are."""
 
 # As in the engine (split/text.rs): some seconds of Python a task, and enough tasks to share evenly.
-_GOOD_SPLITS = 32
-_GOOD_SPLIT_MIN = 4 << 20
-_GOOD_SPLIT_MAX = 64 << 20
+_SPLITS_WANTED = 32
+_SPLIT_MIN_BYTES = 4 << 20
+_SPLIT_MAX_BYTES = 64 << 20
 
 _COUNTED_SPLITS = 128
 """Splits of an input whose records are what costs. A task takes about 0.5 ms, so that the cheapest
@@ -61,7 +61,7 @@ def split_bytes(input_bytes: int, split_min: int, split_max: int) -> int:
         >>> split_bytes(1 << 30, 0, NO_MAX) == 32 << 20, split_bytes(1 << 40, 0, 1000)
         (True, 1000)
     """
-    good = min(max(input_bytes // _GOOD_SPLITS, _GOOD_SPLIT_MIN), _GOOD_SPLIT_MAX)
+    good = min(max(input_bytes // _SPLITS_WANTED, _SPLIT_MIN_BYTES), _SPLIT_MAX_BYTES)
     return max(split_min, min(split_max, good), 1)
 
 

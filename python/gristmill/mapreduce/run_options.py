@@ -36,8 +36,8 @@ RUN = (*_OF_ENGINE, *_OF_WORKERS, HISTORY)
 """The options of a job of user code that is run."""
 
 _KINDS = {option.name: option for option in RUN}
-_MOST = {"nodes": 100_000, "workers": 1024, "attempts": 1000}
-_LEAST_SECONDS, _MOST_SECONDS = 0.001, 1e9
+_COUNT_MAX = {"nodes": 100_000, "workers": 1024, "attempts": 1000}
+_TIME_MIN_S, _TIME_MAX_S = 0.001, 1e9
 
 Spell = Callable[[str], str]
 
@@ -121,7 +121,7 @@ def _checked(name: str, value: Any, spell: Spell) -> Any:  # noqa: ANN401 - what
         case "flag":
             return _flag(value, spell(name))
         case "count":
-            return _count(value, spell(name), _MOST.get(name))
+            return _count(value, spell(name), _COUNT_MAX.get(name))
         case "bytes":
             if option in _OF_WORKERS or not isinstance(value, str):  # text the engine reads
                 parse_bytes(value, spell(name))
@@ -160,7 +160,7 @@ def _seconds(value: Any, name: str) -> float:  # noqa: ANN401 - what was given
         seconds = math.inf
     except TypeError:
         _refuse(name, value, advice, wrong_type=True)
-    if not _LEAST_SECONDS <= seconds <= _MOST_SECONDS:  # nor is it, where it is not a number
+    if not _TIME_MIN_S <= seconds <= _TIME_MAX_S:  # nor is it, where it is not a number
         _refuse(name, value, advice, wrong_type=False)
     return seconds
 

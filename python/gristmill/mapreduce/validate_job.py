@@ -20,10 +20,10 @@ _FUNCTIONS = ("map", "map_batches", "setup", "teardown", "combine", "reduce_batc
 _KEY_FUNCTIONS = ("sort_by", "group_by")
 _NAME = re.compile(r"[A-Za-z0-9]+")
 
-_MOST_PARTS = 100_000
+_PARTS_MAX = 100_000
 """As the engine's PARTITIONS_MAX."""
 
-_MOST_BAD = 2**63 - 1
+_BAD_MAX = 2**63 - 1
 
 
 def check_job(job: Spec) -> None:
@@ -40,7 +40,7 @@ def check_job(job: Spec) -> None:
     _check_shuffle(job)
     _check_outputs(job)
     job.split_sizes()
-    _whole(job.skip_bad, "skip_bad", 0, _MOST_BAD, "give how many records may be left out")
+    _whole(job.skip_bad, "skip_bad", 0, _BAD_MAX, "give how many records may be left out")
     if job.skip_bad and (job.map_batches is not None or job.reduce_batches is not None):
         raise _wrong(
             "skip_bad leaves out records, and functions of batches see none",
@@ -123,7 +123,7 @@ def _check_shuffle(job: Spec) -> None:
         return
     _check_order(job)
     if job.parts is not None:
-        _whole(job.parts, "parts", 1, _MOST_PARTS, f"give a number from 1 to {_MOST_PARTS}")
+        _whole(job.parts, "parts", 1, _PARTS_MAX, f"give a number from 1 to {_PARTS_MAX}")
     if isinstance(job.partition_by, Ranges):
         _check_cuts(job.partition_by.cuts)
         needed = len(job.partition_by.cuts) + 1

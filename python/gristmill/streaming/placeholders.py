@@ -17,7 +17,7 @@ from pathlib import Path
 
 __all__ = ["DepthError", "substituted"]
 
-_MOST = 20
+_ROUNDS_MAX = 20
 _PLACEHOLDER = re.compile(r"\$\{([^}$ ]+)\}")
 _SYSTEM: dict[str, Callable[[], str]] = {
     "user.name": getpass.getuser,
@@ -45,7 +45,7 @@ def substituted(text: str, property_of: Callable[[str], str | None]) -> str:
         'a-12-${c}'
     """
     made = text
-    for _ in range(_MOST):
+    for _ in range(_ROUNDS_MAX):
         found = _PLACEHOLDER.search(made)
         value = _value(found[1], property_of) if found else None
         if found is None or value is None:
@@ -54,8 +54,8 @@ def substituted(text: str, property_of: Callable[[str], str | None]) -> str:
             return text  # it stands for itself
         made = made[: found.start()] + value + made[found.end() :]
     raise DepthError(
-        f"`{text}` has {_MOST} placeholders or more, or they stand for each other; Hadoop takes"
-        f" {_MOST - 1}"
+        f"`{text}` has {_ROUNDS_MAX} placeholders or more, or they stand for each other;"
+        f" Hadoop takes {_ROUNDS_MAX - 1}"
     )
 
 

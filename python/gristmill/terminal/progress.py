@@ -40,7 +40,7 @@ _NOTEBOOK = "ipykernel.iostream"
 _COLUMNS = 80
 """The width of a terminal that does not say."""
 
-_LEAST_BAR = 5
+_BAR_MIN = 5
 """Columns below which a bar is left out."""
 
 
@@ -170,7 +170,7 @@ class Stage:
         rest = f"  {100 * done_bytes // bytes_in_all:3d} %  {amounts}{speed}{left}{more}"
         room = columns - 1 - len(f"{self.name:<8}  ") - len(rest)
         filled = room * done_bytes // bytes_in_all
-        bar = _DONE * filled + _LEFT * (room - filled) if room >= _LEAST_BAR else ""
+        bar = _DONE * filled + _LEFT * (room - filled) if room >= _BAR_MIN else ""
         return f"{self.name:<8}  {bar}{rest}"[: columns - 1]
 
 

@@ -36,11 +36,11 @@ const BUFFER_BYTES_MAX: u64 = 4 << 20;
 
 /// Buffers of a run that is merged: below the first devices become slow, beyond the second they gain nothing. Where
 /// memory is little, half of the first has to do: a pass more costs more than slow reads.
-const GOOD_SOURCE_BYTES: u64 = 256 << 10;
+const SOURCE_MAX_BYTES: u64 = 256 << 10;
 const SOURCE_BYTES_MAX: u64 = 8 << 20;
 
 /// The part of a worker's memory that one good buffer may be.
-const GOOD_SOURCE_SHARE: u64 = 8;
+const SOURCE_SHARE: u64 = 8;
 
 /// What a merge holds for a run beside its buffers.
 const SOURCE_STATE_BYTES: u64 = 8 << 10;
@@ -260,8 +260,8 @@ impl MemoryLayout {
     /// What it takes to merge a run with such a longest record, beside others.
     fn source_cost(&self, longest: u64) -> u64 {
         let block = sorted_run::BLOCK_BYTES as u64;
-        let share = self.merge_bytes / GOOD_SOURCE_SHARE / block * block;
-        let buffer = share.clamp(GOOD_SOURCE_BYTES / 2, GOOD_SOURCE_BYTES);
+        let share = self.merge_bytes / SOURCE_SHARE / block * block;
+        let buffer = share.clamp(SOURCE_MAX_BYTES / 2, SOURCE_MAX_BYTES);
         2 * buffer + SOURCE_STATE_BYTES + carry_bytes(longest)
     }
 }

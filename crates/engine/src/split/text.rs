@@ -38,9 +38,9 @@ pub struct TextSplits {
 }
 
 /// Splits of an input: about so many, each within the bounds below.
-const GOOD_SPLITS: u64 = 32;
-const GOOD_SPLIT_MIN: u64 = 4 << 20;
-const GOOD_SPLIT_MAX: u64 = 64 << 20;
+const SPLITS_WANTED: u64 = 32;
+const SPLIT_MIN_BYTES: u64 = 4 << 20;
+const SPLIT_MAX_BYTES: u64 = 64 << 20;
 
 /// What a reader of lines looks at before its range, for a delimiter that lies across.
 const BEFORE_BYTES: u64 = 4 << 10;
@@ -56,7 +56,7 @@ const BEFORE_BYTES: u64 = 4 << 10;
 /// assert_eq!(split_bytes(1 << 20, 1 << 30, 1000), 1 << 30);
 /// ```
 pub fn split_bytes(input_bytes: u64, split_min: u64, split_max: u64) -> u64 {
-    let good = (input_bytes / GOOD_SPLITS).clamp(GOOD_SPLIT_MIN, GOOD_SPLIT_MAX);
+    let good = (input_bytes / SPLITS_WANTED).clamp(SPLIT_MIN_BYTES, SPLIT_MAX_BYTES);
     split_min.max(split_max.min(good)).max(1)
 }
 

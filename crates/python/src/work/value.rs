@@ -270,15 +270,15 @@ fn no_key(key: &Bound<'_, PyAny>) -> PyErr {
 
 /// An object as Python shows it, in short.
 pub fn shown(object: &Bound<'_, PyAny>) -> String {
-    const MOST: usize = 200;
+    const CHARS_MAX: usize = 200;
     let shown = object
         .repr()
         .map(|repr| repr.to_string_lossy().into_owned());
     let shown = shown.unwrap_or_else(|_| "an object that cannot be shown".to_owned());
-    if shown.chars().count() <= MOST {
+    if shown.chars().count() <= CHARS_MAX {
         return shown;
     }
-    shown.chars().take(MOST).chain("...".chars()).collect()
+    shown.chars().take(CHARS_MAX).chain("...".chars()).collect()
 }
 
 /// Reads all of `bytes` as one value.

@@ -23,7 +23,7 @@ Cache = Literal["warm", "cold", "dropped"]
 """Where a step's input lies when it begins."""
 
 _FACTORS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
-_MOST_ROWS = 10**15
+_ROWS_MAX = 10**15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +133,7 @@ def parse_rows(text: str) -> int:
     factor = _FACTORS.get(text[-1:].lower() if not text[-1:].isdigit() else "")
     digits = text if text[-1:].isdigit() else text[:-1]
     rows = int(digits) * factor if factor and digits.isascii() and digits.isdigit() else 0
-    if not 1 <= rows <= _MOST_ROWS:
+    if not 1 <= rows <= _ROWS_MAX:
         raise WrongOptionError(
             f"cannot read the options: --rows is {text!r}, which is not a number of rows from 1 on."
             " What to do: write for example 10m; k, m, b and t stand for 10^3, 10^6, 10^9, 10^12."

@@ -23,7 +23,7 @@ _PARTS = ("wall_s", "user_s", "sys_s", "own_s")
 
 OUTSIDE = "outside of phases"
 
-_LEAST_S = 1e-3
+_TIME_MIN_S = 1e-3
 """Of a kind of work: less is an error of rounding."""
 _TB_PER_MIN = 60 / 1e12
 
@@ -174,7 +174,7 @@ def _phases(runs: Sequence[Measured]) -> list[PhaseFigures]:
                 kinds={
                     kind: one
                     for kind, values in kinds.items()
-                    if max(values) >= _LEAST_S and (one := _per_gb(values, sizes)) is not None
+                    if max(values) >= _TIME_MIN_S and (one := _per_gb(values, sizes)) is not None
                 },
             )
         )

@@ -18,7 +18,7 @@ __all__ = ["SAME", "Cpu", "cpu_times", "device_of", "machine", "probe_bytes", "v
 SAME = ("processor", "processors", "memory_bytes", "file_system")
 """What must be the same of two machines whose figures are compared."""
 
-_LEAST_PROBE_BYTES, _MOST_PROBE_BYTES = 4 << 20, 128_000_000
+_PROBE_MIN_BYTES, _PROBE_MAX_BYTES = 4 << 20, 128_000_000
 _PAGE_BYTES = 4096
 _STREAMS = 2
 
@@ -86,8 +86,8 @@ def probe_bytes(data_bytes: int | None) -> int:
         (4194304, 9998336, 128000000, 128000000)
     """
     if data_bytes is None:
-        return _MOST_PROBE_BYTES
-    within = min(_MOST_PROBE_BYTES, max(_LEAST_PROBE_BYTES, data_bytes))
+        return _PROBE_MAX_BYTES
+    within = min(_PROBE_MAX_BYTES, max(_PROBE_MIN_BYTES, data_bytes))
     return within - within % _PAGE_BYTES
 
 

@@ -18,7 +18,7 @@ __all__ = ["Prices", "read_prices"]
 
 _HOUR_S = 3600
 _TB = 1e12
-_MOST = 1e15
+_USD_MAX = 1e15
 _KNOWN = ("usd_per_hour", "machines")
 
 
@@ -60,7 +60,7 @@ def read_prices(path: Path) -> Prices:
             raise _wrong(path, f"{name!r} is not known")
         if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
             raise _wrong(path, f"{name} is {value!r}, which is not a number above 0")
-        if value > _MOST:
+        if value > _USD_MAX:
             raise _wrong(path, f"{name} is too large")
     return Prices(**fields)
 

@@ -13,7 +13,7 @@ from gristmill.analysis.runs import Run
 
 __all__ = ["Cause", "cause_of"]
 
-_LEAST_SHARE = 0.15
+_SHARE_MIN = 0.15
 """Of the cost of a run: what changes less is no cause that a fit could see."""
 
 _OF_OTHERS = frozenset({"machine"})
@@ -60,7 +60,7 @@ def cause_of(runs: Sequence[Run]) -> Cause:
     ps = sorted({run.p for run in runs})
     names = list(dict.fromkeys(name for run in runs for name in run.wastes))
     found = [_change(name, runs, ps) for name in names]
-    found = [one for one in found if one.share >= _LEAST_SHARE]
+    found = [one for one in found if one.share >= _SHARE_MIN]
     own = [one for one in found if one.name not in _OF_OTHERS]
     if not (own or found):
         return Cause(name="none", sentence="No loss changes much with p.")

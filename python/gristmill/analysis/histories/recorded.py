@@ -24,10 +24,10 @@ from gristmill.units import show_count
 
 __all__ = ["runs_of"]
 
-_MOST_LINES = 10
+_LINES_MAX = 10
 """Of jobs that are left out, so many are told one by one."""
 
-_MOST_WASTE = 0.99
+_WASTE_MAX = 0.99
 """Of a run's time: some of it was work."""
 
 
@@ -147,7 +147,7 @@ def _tidy(runs: list[Run]) -> list[Run]:
     had = {name for run in runs for name, seconds in run.wastes.items() if seconds > 0}
     tidied: list[Run] = []
     for run in runs:
-        left = run.seconds * _MOST_WASTE
+        left = run.seconds * _WASTE_MAX
         wastes: dict[str, float] = {}
         for name, seconds in run.wastes.items():
             if name in had:
@@ -179,10 +179,10 @@ def _refuse_named(chosen: list[Read], command: str | None) -> None:
 
 
 def _say_left_out(left: list[Read], say: Callable[[str], None]) -> None:
-    for one in left[:_MOST_LINES]:
+    for one in left[:_LINES_MAX]:
         say(f"left out: {one.found.job}: {one.problem}")
-    if len(left) > _MOST_LINES:
-        say(f"left out: {len(left) - _MOST_LINES:,} more")
+    if len(left) > _LINES_MAX:
+        say(f"left out: {len(left) - _LINES_MAX:,} more")
 
 
 def _kind(read: Read) -> str:

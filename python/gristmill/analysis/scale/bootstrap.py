@@ -17,7 +17,7 @@ from gristmill.analysis.scale.solving import MISFIT, Solved
 
 __all__ = ["bootstrapped"]
 
-_LEAST = 0.05
+_MEAN_SHARE_MIN = 0.05
 """Of the fitted value: what a drawn mean has at least, for a time is never 0."""
 
 
@@ -40,7 +40,7 @@ def bootstrapped(
     means = _means(sample, spread, solved, count, np.random.default_rng(seed))
     scored = score(
         sample.p,
-        np.maximum(means, _LEAST * solved.fitted),
+        np.maximum(means, _MEAN_SHARE_MIN * solved.fitted),
         sample.counts * spread**-2,
         rates=sample.rates,
         absolute=sample.absolute,

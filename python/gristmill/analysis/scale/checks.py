@@ -32,7 +32,7 @@ _OWN_WEIGHTS = 8
 """Repeats from which the spread at a p is known well enough (to a quarter) to weigh with it."""
 _NOTHING = 1e-9
 """Residuals below it are those of rounding."""
-_GOOD_DESIGN = 6
+_DESIGN_POINTS_WANTED = 6
 
 
 def spread_of(sample: Sample) -> Floats:
@@ -240,8 +240,10 @@ def _bound(free: Solved) -> Iterator[Check]:
 
 def _design(sample: Sample, law: Law) -> Iterator[Check]:
     wants: list[str] = []
-    if len(sample.p) < _GOOD_DESIGN:
-        wants.append(f"{len(sample.p)} different p, where {_GOOD_DESIGN} or more make a good fit")
+    if len(sample.p) < _DESIGN_POINTS_WANTED:
+        wants.append(
+            f"{len(sample.p)} different p, where {_DESIGN_POINTS_WANTED} or more make a good fit"
+        )
     if sample.p[0] > 1:
         wants.append(f"the least p is {sample.p[0]:g}: what one alone would do is extrapolated")
     if sample.counts.min() < 2:

@@ -7,8 +7,8 @@ import math
 
 __all__ = ["beyond", "longer", "shortened"]
 
-_LEAST, _MOST = 1e-50, 1e50
-_MOST_P = 1e12
+_NUMBER_MIN, _NUMBER_MAX = 1e-50, 1e50
+_P_MAX = 1e12
 _SHOWN = 40
 
 
@@ -19,11 +19,11 @@ def beyond(name: str, number: float) -> str | None:
     >>> beyond("p", 1e300)
     'p is 1e+300, and cannot be above 1e+12'
     """
-    most = _MOST_P if name == "p" else _MOST
+    most = _P_MAX if name == "p" else _NUMBER_MAX
     if number > most or math.isinf(number):
         return f"{name} is {number:g}, and cannot be above {most:g}"
-    if 0 < number < _LEAST:
-        return f"{name} is {number:g}, and cannot be below {_LEAST:g}"
+    if 0 < number < _NUMBER_MIN:
+        return f"{name} is {number:g}, and cannot be below {_NUMBER_MIN:g}"
     return None
 
 

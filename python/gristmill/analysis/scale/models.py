@@ -22,7 +22,7 @@ __all__ = ["held_out", "models_of", "simplest"]
 
 _NAMES = {1: "linear", 2: "amdahl", 3: "usl"}
 _AS_GOOD = 2.0
-_LEAST_SQUARES = 1e-24
+_SQUARES_MIN = 1e-24
 """For each run: data without any error have residuals of rounding alone."""
 
 
@@ -64,7 +64,7 @@ def _aicc(sample: Sample, solved: Solved, parameters: int) -> float | None:
     runs = sample.runs
     if runs - parameters - 1 <= 0:
         return None
-    variance = max(solved.squares / runs, _LEAST_SQUARES)
+    variance = max(solved.squares / runs, _SQUARES_MIN)
     sizes = np.log(solved.fitted**2 / solved.weights)  # what a run's error is in proportion to
     likelihood = -0.5 * (
         runs * (math.log(2 * math.pi * variance) + 1) + float(np.sum(sample.counts * sizes))

@@ -29,7 +29,7 @@ _ENOUGH_RUNS = 5
 """Runs of one p that a correlation needs to have an interval worth having."""
 _WORTH = 0.01
 """Of the wall time: less is not a waste that a curve would show."""
-_MOST = 0.5
+_SHARE_MIN = 0.5
 """Of what all wastes do to sigma: what a waste does alone, to be a cause."""
 
 
@@ -216,7 +216,7 @@ def _causes(
         for name in ordered
         if all_of_it > 0
         and moved[name] > 0
-        and (moved[name] >= _MOST * all_of_it or not _is_superlinear(alone[name]))
+        and (moved[name] >= _SHARE_MIN * all_of_it or not _is_superlinear(alone[name]))
         and shares[name][0][1] > max(shares[name][-1][1], _WORTH)
     ]
 
@@ -266,10 +266,12 @@ def _sentences(
     assert none is not None
     if outcome == "explained":
         return [*says, f"Without the wastes they are not: sigma is {_shown(none.sigma)}."]
+    certain = none.sigma.high is not None and none.sigma.high < 0
+    by = "" if certain else ", as measured"
     return [
         *says,
-        f"Without the wastes they still are: sigma is {_shown(none.sigma)}. Something else makes"
-        " large configurations faster, too.",
+        f"Without the wastes they still are{by}: sigma is {_shown(none.sigma)}. Something else"
+        " makes large configurations faster, too.",
     ]
 
 

@@ -24,7 +24,7 @@ Bools = NDArray[np.bool_]
 
 _STEPS = 40
 _ENOUGH = 1e-10
-_LEAST = 1e-3
+_FITTED_SHARE_MIN = 1e-3
 """Of the measured seconds: what a curve on its way may have at least, anywhere."""
 
 
@@ -103,7 +103,7 @@ def score(
         change = _solved(information, target)
         coefficients = coefficients + change
         # A curve on its way may cross zero: it is kept above it, so that the next step turns back.
-        fitted = np.maximum(coefficients @ design.T, _LEAST * seconds)
+        fitted = np.maximum(coefficients @ design.T, _FITTED_SHARE_MIN * seconds)
         moved = np.abs(change @ design.T) / fitted
         if step and moved.max(initial=0.0) < _ENOUGH:
             break

@@ -86,7 +86,7 @@ def _size(text: str) -> int:
         size = parse_bytes(text, "--size")
     except ValueError as error:
         raise WrongOptionError(str(error)) from error
-    if not _LEAST_BYTES <= size <= _MOST_BYTES:
+    if not _SIZE_MIN_BYTES <= size <= _SIZE_MAX_BYTES:
         raise WrongOptionError(
             f"cannot read the options: --size is {text!r}, which is not from 4k to 10G."
             " What to do: write for example --size 4k,1M,64M."
@@ -94,7 +94,7 @@ def _size(text: str) -> int:
     return size
 
 
-_LEAST_BYTES, _MOST_BYTES = 4000, 10 << 30
+_SIZE_MIN_BYTES, _SIZE_MAX_BYTES = 4000, 10 << 30
 
 _LISTED = "; ".join(f"{name}: {about}" for name, about in SUITES.items())
 

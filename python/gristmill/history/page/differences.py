@@ -20,8 +20,8 @@ __all__ = ["Differences", "differences"]
 _ALIKE = 0.05
 """Times of single runs that are nearer than this are told as alike."""
 
-_MOST_PHASES = 3
-_LEAST_PART = 0.1
+_PHASES_MAX = 3
+_PART_MIN = 0.1
 """Of the difference: a phase with less is not told in words."""
 
 _UNKNOWN = frozenset({"", "not clear", "too short to tell"})
@@ -118,13 +118,13 @@ def _work(a: JobHistory, b: JobHistory) -> list[str]:
 def _where(phases: list[list[Any]], apart_s: float) -> list[str]:
     """Which phases make the difference, the largest first; and those that only one job has."""
     both = [(row[0], row[2] - row[1]) for row in phases if None not in row[1:3]]
-    changes = [one for one in both if abs(one[1]) >= max(_LEAST_PART * abs(apart_s), 0.01)]
+    changes = [one for one in both if abs(one[1]) >= max(_PART_MIN * abs(apart_s), 0.01)]
     changes.sort(key=lambda one: -abs(one[1]))
     said: list[str] = []
     if changes:
         told = ", ".join(
             f"{name} {show_seconds(abs(change))} {'longer' if change > 0 else 'shorter'}"
-            for name, change in changes[:_MOST_PHASES]
+            for name, change in changes[:_PHASES_MAX]
         )
         said.append(f"Phases of B against those of A: {told}.")
     for name, of, other in (("A", 1, 2), ("B", 2, 1)):
@@ -190,7 +190,7 @@ def _cpu(a: JobHistory, b: JobHistory) -> list[str]:
     of_a, of_b = (
         float(one.report.get("user_s", 0)) + float(one.report.get("sys_s", 0)) for one in (a, b)
     )
-    if abs(of_a - of_b) <= _LEAST_PART * max(of_a, of_b):
+    if abs(of_a - of_b) <= _PART_MIN * max(of_a, of_b):
         return []
     return [f"CPU seconds: {show_seconds(of_a)} in A, {show_seconds(of_b)} in B."]
 

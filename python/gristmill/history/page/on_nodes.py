@@ -9,13 +9,13 @@ from gristmill.history.reader import JobHistory
 
 __all__ = ["on_nodes"]
 
-_MOST_CHARTS = 16
+_CHARTS_MAX = 16
 """Nodes that have charts of their own: those that moved most."""
 
-_MOST_IN_TABLE = 64
+_IN_TABLE_MAX = 64
 """Nodes between which a table of bytes can be read."""
 
-_LEAST_APART_MS = 200
+_APART_MIN_MS = 200
 """Agents count their CPU time no more often."""
 
 
@@ -29,7 +29,7 @@ def on_nodes(history: JobHistory) -> dict[str, Any]:
         "node": [numbers.get(attempt.node, -1) for attempt in history.attempts] if names else [],
         "node_totals": [_row(total) for total in totals],
         "node_rates": _rates(history, _busiest(totals)),
-        "reads": reads_between(history, names) if len(names) <= _MOST_IN_TABLE else [],
+        "reads": reads_between(history, names) if len(names) <= _IN_TABLE_MAX else [],
     }
 
 
@@ -58,7 +58,7 @@ def _busiest(totals: list[NodeTotal]) -> list[str]:
         used = total.used
         return used.disk_read_bytes + used.disk_write_bytes + used.sent_bytes + used.received_bytes
 
-    chosen = {id(total) for total in sorted(totals, key=moved, reverse=True)[:_MOST_CHARTS]}
+    chosen = {id(total) for total in sorted(totals, key=moved, reverse=True)[:_CHARTS_MAX]}
     return [total.used.node for total in totals if id(total) in chosen]
 
 
@@ -73,7 +73,7 @@ def _rates(history: JobHistory, names: list[str]) -> list[list[Any]]:
         for node in sample.nodes:
             of_node = seen.get(node.node)
             if of_node is not None and (
-                not of_node or sample.t_ms - of_node[-1][0] >= _LEAST_APART_MS
+                not of_node or sample.t_ms - of_node[-1][0] >= _APART_MIN_MS
             ):
                 of_node.append((sample.t_ms, node))
     return [[name, [_between(*two) for two in pairwise(seen[name])]] for name in names]

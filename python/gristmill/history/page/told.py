@@ -20,8 +20,8 @@ __all__ = [
 ]
 
 _OUTCOMES = {None: 0, "succeeded": 1, "failed": 2, "killed": 3}
-_LEAST_APART_MS = 50
-_MOST_INPUTS = 20
+_APART_MIN_MS = 50
+_INPUTS_MAX = 20
 
 
 def numbered(names: Iterable[str]) -> dict[str, int]:
@@ -55,9 +55,9 @@ def head_and_tail(text: str) -> tuple[str, str]:
 
 def facts_of(history: JobHistory) -> list[tuple[str, str]]:
     """What the user asked for, and where: what is not known is left out."""
-    inputs = history.inputs[:_MOST_INPUTS]
-    if len(history.inputs) > _MOST_INPUTS:
-        inputs.append(f"and {len(history.inputs) - _MOST_INPUTS:,} more")
+    inputs = history.inputs[:_INPUTS_MAX]
+    if len(history.inputs) > _INPUTS_MAX:
+        inputs.append(f"and {len(history.inputs) - _INPUTS_MAX:,} more")
     facts = [
         ("Command line", " ".join(map(quote, history.argv))),
         ("Directory", history.cwd),
@@ -108,7 +108,7 @@ def sample_rates(samples: list[Sample]) -> list[list[float]]:
     """
     rows: list[list[float]] = []
     apart = samples[:1]
-    apart += [now for before, now in pairwise(samples) if now.t_ms - before.t_ms >= _LEAST_APART_MS]
+    apart += [now for before, now in pairwise(samples) if now.t_ms - before.t_ms >= _APART_MIN_MS]
     for before, now in pairwise(apart):
         between = max(now.t_ms - before.t_ms, 1) / 1000
 

@@ -20,7 +20,7 @@ SIZES = (4_000, 1_000_000, 64_000_000)
 """Of files, if none was asked for."""
 
 _NOT_THERE = "no such words"
-_MOST_FILES = 1000
+_FILES_MAX = 1000
 _RECORD_BYTES = 100
 
 
@@ -31,7 +31,7 @@ def _vary(asked: Asked) -> Mapping[str, tuple[str, ...]]:
 def _files(asked: Asked, config: Config) -> tuple[str, str]:
     """Rows and files."""
     size = int(config["size"])
-    files = max(1, min(_MOST_FILES, asked.rows * _RECORD_BYTES // size))
+    files = max(1, min(_FILES_MAX, asked.rows * _RECORD_BYTES // size))
     return str(max(files * size // _RECORD_BYTES, files)), str(files)
 
 
