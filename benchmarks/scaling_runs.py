@@ -31,7 +31,7 @@ MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 RUN_LIMIT_S = 90
 ATTEMPTS = 30
 """A block may time out so often; a job gives up after four by default."""
-WIDER = 128
+WIDER = 1024
 MACHINES: dict[str, float | None] = {"plain": None, "throttled": 1.0, "widened": 1.0 / WIDER}
 """How long the disk of each takes, as a part of `Work.slow_s`; of none, nothing is on disk."""
 LEFT_OUT = ("processors", "machine")

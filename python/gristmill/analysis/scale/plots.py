@@ -155,7 +155,7 @@ def _speedup(axes: Axes, fit: Fit) -> None:
     if law.peak_p is not None and law.peak_speedup is not None and law.peak_p <= p[-1]:
         label = f"peak {law.peak_speedup:.3g} at p = {law.peak_p:.3g}"
         axes.plot(law.peak_p, law.peak_speedup, "^", color=_DARK, markersize=10, label=label)
-    crossover = law.crossover_p
+    crossover = law.crossover_p if fit.superlinear else None  # else there is nothing to pay back
     if crossover is not None and crossover < p[-1]:
         label = f"crossover at p = {crossover:.3g}"
         axes.axvline(crossover, linestyle="-.", color=_MIDDLE, linewidth=1.2, label=label)
