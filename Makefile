@@ -35,7 +35,7 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build demo test test-nfs test-servers soak check format check-rust check-python check-deps reference docs dist bench bench-all bench-floor bench-external audit figures lock clean
+.PHONY: help build demo test test-nfs test-servers soak check format check-rust check-python check-deps reference docs pictures dist bench bench-all bench-floor bench-external audit figures lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -98,6 +98,9 @@ reference: build ## make docs/reference from the tables of options, errors, coun
 
 docs: $(VENV)/.develop ## build the documentation site into target/site: open target/site/index.html
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+pictures: $(VENV)/.develop ## make the pictures of docs/ anew (needs Chromium)
+	UPDATE_PICTURES=1 $(BIN)/python -m pytest -q tests/history/test_screenshots.py
 
 dist: $(VENV)/.build ## build a wheel and a source distribution into dist/, install both, run the demo (10 to 20 minutes)
 	rm -rf dist

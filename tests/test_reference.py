@@ -13,7 +13,7 @@ import gristmill
 TOP = Path(__file__).parents[1]
 
 sys.path.insert(0, str(TOP / "tools"))
-from reference import FOLDER, made  # noqa: E402 - a tool
+from reference import FOLDER, json_measured, made  # noqa: E402 - a tool
 from reference.counters import COUNTERS, in_source  # noqa: E402
 from reference.errors import kinds  # noqa: E402
 from reference.json_output import (  # noqa: E402
@@ -146,3 +146,38 @@ def test_a_check(home: Path) -> None:
 
 def test_a_build(home: Path) -> None:
     assert list(printed(home, "--version")) == list(BUILD)
+
+
+def test_a_summary_of_grep(home: Path) -> None:
+    done = run("grep", "be", "in.txt", "--json", cwd=home)
+    assert list(json.loads(done.stderr)) == list(json_measured.GREP)
+
+
+def test_figures_of_a_benchmark(home: Path) -> None:
+    often = ["--rows", "1k", "--repeat", "2", "--warm-up", "0", "-o", "results"]
+    found = printed(home, "bench", "run", "sort", *often)
+    assert list(found) == list(json_measured.BENCH)
+    for figures in found["figures"]:
+        assert set(json_measured.FIGURES) <= set(figures)
+        others = set(figures) - set(json_measured.FIGURES)
+        text = PAGES["json.md"]
+        assert all(f"`{name}`" in text for name in others)
+        for name in ("seconds", *others):
+            assert list(figures[name]) == list(json_measured.SUMMARY)
+    reported = printed(home, "bench", "report", "results")
+    assert list(reported) == [*json_measured.BENCH, "rules"]
+    assert all(list(rule) == list(json_measured.RULE) for rule in reported["rules"])
+    compared = printed(home, "bench", "compare", "results", "results")
+    assert list(compared) == list(json_measured.COMPARE)
+    assert all(list(one) == list(json_measured.COMPARISON) for one in compared["comparisons"])
+
+
+def test_a_fit(home: Path) -> None:
+    rows = [(p, 10 / p + p / 100 + 0.3 * (p == 1), 0.3 * (p == 1)) for p in (1, 2, 4, 8, 16)] * 2
+    lines = [f"{p},{seconds + n / 1000},{waste}" for n, (p, seconds, waste) in enumerate(rows)]
+    text = "\n".join(["p,seconds,waste:retries", *lines])
+    (home / "runs.csv").write_text(text + "\n")
+    found = printed(home, "scale", "fit", "runs.csv", "--bootstraps", "50")
+    assert list(found) == [*json_measured.FIT, "cause", "loss"]
+    assert list(found["sigma"]) == list(json_measured.ESTIMATE)
+    assert list(found["cause"]) == list(json_measured.CAUSE)

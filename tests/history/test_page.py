@@ -1,6 +1,5 @@
 """The report of a job, in a real browser."""
 
-import os
 import random
 from pathlib import Path
 
@@ -235,19 +234,6 @@ def test_a_part_of_the_time_is_shown_by_all_charts(browser: Browser, tmp_path: P
     assert dragged[0] == pytest.approx([2, 4], abs=0.1)
     assert wider[0] == pytest.approx([1, 5], abs=0.1)
     assert whole[0] == [0, 10]
-
-
-def test_the_picture_is_no_blank(browser: Browser, tmp_path: Path) -> None:
-    """`UPDATE_PICTURES=1 pytest -k picture` makes the one in docs/, of a job of a gigabyte."""
-    update = bool(os.environ.get("UPDATE_PICTURES"))
-    where = {"GRISTMILL_HOME": str(tmp_path / "home")}
-    rows, memory = ("10m", "400M") if update else ("100k", "20M")
-    run("teragen", rows, "in", cwd=tmp_path, **where)
-    run("terasort", "in", "out", "--memory", memory, "--history", cwd=tmp_path, **where)
-    run("report", "last", "-o", tmp_path / "page.html", **where)
-    picture = DOCS / "report.png" if update else tmp_path / "page.png"
-    browser.picture(tmp_path / "page.html", picture, width=1000, height=1720)
-    assert picture.stat().st_size > 30_000
 
 
 def test_hostile_names_are_text(browser: Browser, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """json.md: what `--json` prints, command by command, from the classes that are printed."""
 
+from reference import json_measured as measured
 from reference.markdown import code, document, plain, table
 from reference.sources import python_fields, rust_fields
 
@@ -116,6 +117,31 @@ def page() -> str:
         "## gristmill doctor",
         "A list of:",
         _fields(_NODE),
+        "## gristmill grep",
+        "With `--json` the summary goes to standard error, since matches go to standard output:",
+        _fields(measured.GREP.items()),
+        "## gristmill bench run, gristmill bench report",
+        "`bench report` adds `rules`.",
+        _fields(measured.BENCH.items()),
+        "### An entry of `figures`",
+        "Beside these it has each figure that its step has: `gb_per_s`, `tb_per_min`, "
+        "`cpu_s_per_gb`, `user_s_per_gb`, `sys_s_per_gb`, `floor_share`, `usd_per_tb`, `joules`. "
+        "`seconds` and these are summaries.",
+        _fields(measured.FIGURES.items()),
+        "### A summary",
+        _fields(measured.SUMMARY.items()),
+        "### An entry of `rules`",
+        _fields(measured.RULE.items()),
+        "## gristmill bench compare",
+        _fields(measured.COMPARE.items()),
+        "### An entry of `comparisons`",
+        _fields(measured.COMPARISON.items()),
+        "## gristmill scale fit, gristmill scale run",
+        _fields(measured.FIT.items()),
+        "### A figure, such as `sigma`",
+        _fields(measured.ESTIMATE.items()),
+        "### `cause`",
+        _fields(measured.CAUSE.items()),
         "## gristmill --version",
         _fields(BUILD.items()),
     )

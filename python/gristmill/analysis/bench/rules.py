@@ -22,7 +22,7 @@ _TB = 10**12
 _GRAY_BYTES = 100 * _TB
 _MINUTE_S = 60.0
 _JOULE_RECORDS = (10**8, 10**9, 10**10, 10**12)
-_SKEW_MOST = 2.0
+_SKEW_MAX = 2.0
 _IN_MEMORY = ("tmpfs", "ramfs")
 
 
@@ -186,7 +186,7 @@ def _daytona(_found: Results, best: Figures, sorts: Sequence[Figures]) -> list[R
     if not skewed or best.config.get("skew", "off") == "on":
         return [Rule(text, False, "not measured: run with --vary skew=off,on")]
     times = skewed[0].seconds.mean / best.seconds.mean
-    return [Rule(text, times <= _SKEW_MOST, f"{times:.2f} times")]
+    return [Rule(text, times <= _SKEW_MAX, f"{times:.2f} times")]
 
 
 def _without_skew(config: Config) -> dict[str, str]:
