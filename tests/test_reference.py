@@ -155,6 +155,7 @@ def test_a_summary_of_grep(home: Path) -> None:
 
 def test_figures_of_a_benchmark(home: Path) -> None:
     often = ["--rows", "1k", "--repeat", "2", "--warm-up", "0", "-o", "results"]
+    often += ["--vary", "workers=1,2"]
     found = printed(home, "bench", "run", "sort", *often)
     assert list(found) == list(json_measured.BENCH)
     for figures in found["figures"]:
@@ -167,7 +168,7 @@ def test_figures_of_a_benchmark(home: Path) -> None:
     reported = printed(home, "bench", "report", "results")
     assert list(reported) == [*json_measured.BENCH, "rules"]
     assert all(list(rule) == list(json_measured.RULE) for rule in reported["rules"])
-    compared = printed(home, "bench", "compare", "results", "results")
+    compared = printed(home, "bench", "compare", "results:workers=1", "results:workers=2")
     assert list(compared) == list(json_measured.COMPARE)
     assert all(list(one) == list(json_measured.COMPARISON) for one in compared["comparisons"])
 
