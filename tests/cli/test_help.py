@@ -52,6 +52,11 @@ def page(command: str) -> str:
     return run(*command.split(), "--help", COLUMNS="80").stdout
 
 
+@pytest.mark.parametrize("command", ["", "sort", "jobs show"])
+def test_help_is_a_word_too(command: str) -> None:
+    assert run("help", *command.split(), COLUMNS="80").stdout == page(command)
+
+
 def test_every_command_has_a_page() -> None:
     assert set(PROGRAM.list_commands(CONTEXT)) <= set(PAGES)
     for of in ("explain", "jobs", "bench", "scale"):

@@ -162,6 +162,40 @@ def test_what_a_dead_job_left_goes_with_its_history(
     assert sorted(path.name for path in tmp_path.iterdir()) == [other.name, "home", "in", "runs"]
 
 
+def test_what_cannot_be_resumed_is_not_kept_for_it(home: Path, tmp_path: Path) -> None:
+    """A sort of a pipe was killed: what it left goes at once, its history when it is old."""
+    where = {"GRISTMILL_HOME": str(home)}
+    reading, writing = os.pipe()
+    command = [GRISTMILL, "sort", "--memory", "16M", "--history", "-o", "out/sorted.txt"]
+    (tmp_path / "out").mkdir()
+    environment = clean_environment(**where)
+    with subprocess.Popen(command, stdin=reading, env=environment, cwd=tmp_path) as job:
+        os.close(reading)
+        for _ in range(30):
+            os.write(writing, b"a line of thirty-two characters\n" * 32_768)
+        while not list(home.glob("jobs/*/events.jsonl")) or not hidden(tmp_path):
+            time.sleep(0.02)
+        pruned = json.loads(run("jobs", "prune", "--json", **where).stdout)
+        assert pruned["folders"] == []
+        job.send_signal(signal.SIGKILL)
+    os.close(writing)
+    left = hidden(tmp_path)
+    assert left
+    (tmp_path / "out" / "sorted.txt").write_text("of another job\n")
+    tried = json.loads(run("jobs", "prune", "--json", "--dry-run", **where).stdout)
+    assert (tried["removed"], sorted(tried["folders"])) == ([], left)
+    assert hidden(tmp_path) == left
+    pruned = json.loads(run("jobs", "prune", "--json", **where).stdout)
+    assert (pruned["removed"], sorted(pruned["folders"])) == ([], left)
+    assert hidden(tmp_path) == []
+    assert len(list(home.glob("jobs/*"))) == 1
+
+
+def hidden(folder: Path) -> list[str]:
+    """What jobs keep beside outputs and where they spill."""
+    return sorted(str(path) for path in folder.rglob(".*") if "gristmill" in path.name)
+
+
 def test_what_a_dead_chain_kept_goes_too(home: Path, tmp_path: Path) -> None:
     """Killed in its third job; what looks like it and is of another process stays."""
     (tmp_path / "in").write_text("a b\n" * 100)

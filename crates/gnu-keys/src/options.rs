@@ -355,10 +355,11 @@ impl Reader {
         let separator = match value {
             [] => return Err(Error::new("-t: the separator is empty; give one byte")),
             b"\\0" => 0,
+            b"\\t" => b'\t', // GNU sort refuses it
             [byte] => *byte,
             _ => {
                 let what = format!(
-                    "-t {}: more than one byte; give one, or \\0 for NUL",
+                    "-t {}: more than one byte; give one, or \\t for a tab, \\0 for NUL",
                     shown(value)
                 );
                 return Err(Error::new(what));

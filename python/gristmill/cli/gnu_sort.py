@@ -18,6 +18,7 @@ from pathlib import Path
 import click
 
 from gristmill.cli.failures import QUIET, Refused
+from gristmill.terminal import console
 
 __all__ = [
     "ALIASES",
@@ -179,6 +180,9 @@ def complete(ctx: click.Context) -> None:
         raise Refused("a key is empty", "give F[.C][OPTS][,F[.C][OPTS]]", ctx)
     path = ctx.meta.get(_FILES)
     if path is None:
+        if not ctx.params["inputs"] and console.is_terminal(sys.stdin):
+            console.note("gristmill sort: reading lines from the terminal; Ctrl-D ends them")
+            console.note("For help: gristmill sort --help")
         return
     if ctx.params["inputs"]:
         raise Refused("--files0-from and inputs exclude each other", "give one of them", ctx)

@@ -20,7 +20,7 @@ from typing import Any
 
 import click
 
-from gristmill import _core
+from gristmill import __version__, _core
 from gristmill.cli.failures import DONE, FAILED, fail
 from gristmill.cli.generated import count, job_ids
 from gristmill.cli.groups import CommandGroup
@@ -184,21 +184,21 @@ def watch(job_id: str) -> int:
 def prune(days: float, dry_run: bool, as_json: bool) -> int:
     """Remove the histories of jobs that are over, and what dead jobs left.
 
-    A dead job leaves hidden folders beside its output and in its spill directories. They are
-    removed with its history: without the history, the job cannot be resumed.
+    A dead job leaves hidden folders beside its output and in its spill directories. If it can be
+    resumed, they are removed with its history; if it cannot, they are removed whatever its age.
     """
     gone: list[str] = []
     left: list[str] = []
     for folder in job_folders():
-        if time.time() - (folder / EVENTS).stat().st_mtime >= days * _DAY_S:
-            try:
-                of_job = _remove(folder, dry_run=dry_run)
-            except (OSError, ValueError) as error:
-                console.note(f"gristmill jobs prune: {folder.name} stays: {error}")
-                continue
-            if of_job is not None:
-                gone.append(folder.name)
-                left += of_job
+        old = time.time() - (folder / EVENTS).stat().st_mtime >= days * _DAY_S
+        try:
+            of_job = _remove(folder, dry_run=dry_run, history=old)
+        except (OSError, ValueError) as error:
+            console.note(f"gristmill jobs prune: {folder.name} stays: {error}")
+            continue
+        if of_job is not None:
+            gone += [folder.name] if old else []
+            left += of_job
     for folder in without_history():
         if time.time() - folder.stat().st_mtime >= days * _DAY_S:
             if not dry_run:
@@ -214,11 +214,13 @@ def prune(days: float, dry_run: bool, as_json: bool) -> int:
     return DONE
 
 
-def _remove(folder: Path, *, dry_run: bool) -> list[str] | None:
-    """Remove a job's history and what the job left, unless it is alive; links are not followed.
+def _remove(folder: Path, *, dry_run: bool, history: bool) -> list[str] | None:
+    """Remove what a job left, and its history if that is wanted; links are not followed.
+
+    Without its history, only of a job that died and cannot be resumed.
 
     Returns:
-        The hidden folders that it had left; None if all stays.
+        The hidden folders that it had left; None if all stays, since the job is alive.
     """
     if folder.is_symlink():
         return None
@@ -227,19 +229,28 @@ def _remove(folder: Path, *, dry_run: bool) -> list[str] | None:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return None
-        left = _left_by(folder, dry_run=dry_run)
-        if not dry_run:
+        left = _left_by(folder, dry_run=dry_run, resumable=history)
+        if history and not dry_run:
             shutil.rmtree(folder)
     return left
 
 
-def _left_by(folder: Path, *, dry_run: bool) -> list[str]:
-    """The hidden folders of a job that died, whose history the caller has locked."""
+def _left_by(folder: Path, *, dry_run: bool, resumable: bool) -> list[str]:
+    """Remove what a job left that died; its history is locked by the caller.
+
+    Args:
+        folder: The folder of its history.
+        dry_run: Whether nothing is removed.
+        resumable: Whether that goes, too, from which the job could be resumed.
+    """
     try:
         history = load_brief(folder, live=False)
     except ValueError:
-        return _core.clear_left(folder, dry_run=dry_run)
+        return _core.clear_left(folder, dry_run=dry_run) if resumable else []
     if history.state != "dead":
+        return []
+    other = history.program != __version__  # that version may be able to resume it
+    if not resumable and (other or history.resumable):
         return []
     left = _core.clear_left(folder, dry_run=dry_run)
     for kept in kept_for_chain(history):

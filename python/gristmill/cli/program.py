@@ -99,6 +99,8 @@ def run(arguments: Sequence[str]) -> int:
     Not `Program.main`, which has its own ideas of how a program ends.
     """
     program = the_program()
+    if arguments[:1] == ["help"]:  # as of git: `gristmill help sort`
+        arguments = [*arguments[1:], "--help"]
     there = _submitted(arguments)
     if there is not None:
         from gristmill.cli.submitted import run_there

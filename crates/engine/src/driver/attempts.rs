@@ -20,10 +20,23 @@ use crate::task::{AttemptId, TaskReport};
 pub struct RetryPolicy {
     /// Tries after the first.
     pub retries: u32,
-    /// Wait before the first retry; doubled for each further one.
+    /// Wait before the first retry; doubled for each further one, up to [`WAIT_MAX_MS`].
     pub first_wait_ms: u64,
     /// How often the plan may begin again since a task that was done again gave something else.
     pub rounds: u32,
+}
+
+/// The longest wait before a retry: with many attempts the last ones come no later than needed.
+pub const WAIT_MAX_MS: u64 = 10_000;
+
+impl RetryPolicy {
+    /// How long a task waits that has failed so often; at least once.
+    fn wait_ms(&self, failures: u32) -> u64 {
+        let doubled = 1_u64
+            .checked_shl(failures.saturating_sub(1))
+            .unwrap_or(u64::MAX);
+        self.first_wait_ms.saturating_mul(doubled).min(WAIT_MAX_MS)
+    }
 }
 
 impl Default for RetryPolicy {
@@ -90,7 +103,7 @@ impl Driver {
             };
             self.given_up(id.task, error, actions);
         } else if !self.runs(id.task) {
-            let at_ms = at_ms + (self.policy.first_wait_ms << (tries - 1));
+            let at_ms = at_ms + self.policy.wait_ms(tries);
             self.waiting.insert((at_ms, id.task));
             actions.push(Action::WakeAt { at_ms });
         }
@@ -189,4 +202,31 @@ impl Driver {
 fn attempts_of(task: u32) -> RangeInclusive<AttemptId> {
     let id = |attempt| AttemptId { task, attempt };
     id(0)..=id(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_up_to_a_bound() {
+        let policy = RetryPolicy::default();
+        let waits: Vec<u64> = [1, 2, 3, 8, 9, 64, 65, 1000, u32::MAX]
+            .map(|n| policy.wait_ms(n))
+            .into();
+        assert_eq!(
+            waits,
+            [
+                50,
+                100,
+                200,
+                6400,
+                WAIT_MAX_MS,
+                WAIT_MAX_MS,
+                WAIT_MAX_MS,
+                WAIT_MAX_MS,
+                WAIT_MAX_MS
+            ]
+        );
+    }
 }

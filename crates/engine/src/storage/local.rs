@@ -44,6 +44,8 @@ impl Store for Local {
                     Err(_) => Ok(None),
                 }
             }
+            // A file has the place of a directory on the way: nothing can be below it.
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(None),
             Err(error) => Err(Error::from_io("look at a file", path, &error)),
         }
     }
