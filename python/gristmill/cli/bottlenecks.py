@@ -32,14 +32,13 @@ def limit_lines(report: JobReport) -> list[str]:
     """Return what held each phase of a job back that took a while; nothing of a short job."""
     if report.wall_s < _JOB_MIN_S:
         return []
-    limits = [
+    return [
         f"{use.name} {show_seconds(use.seconds)}: held back by {use.told}"
         if use.cause != "not_clear"
         else f"{use.name} {show_seconds(use.seconds)}: what held it back is {use.told}"
         for use in map(use_of, report.phases)
         if use.seconds >= _PHASE_MIN_S
     ]
-    return ["; ".join(limits)] if limits else []
 
 
 def _floor(report: JobReport, folder: Path) -> list[str]:

@@ -378,7 +378,7 @@ def _shown(history: JobHistory) -> list[str]:
     lines += ["", "phases, and what held each back:"]
     lines += [
         f"  {use.name:<12} {show_seconds(use.seconds):>8}  {use.limit}"
-        f" (processors {use.busy:.0%} busy,".replace("%", " %")
+        f" ({use.busy:.0%} of the processors,".replace("%", " %")
         + f" reads {show_rate(use.read_rate, 1)}, writes {show_rate(use.write_rate, 1)})"
         for use in uses(history)
     ]

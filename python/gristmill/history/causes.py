@@ -71,7 +71,7 @@ class PhaseUse:
         >>> use = PhaseUse(name="merge", seconds=4.0, cpu_s=0.2, own_s=0.2, processors=2,
         ...     slots=2, running_s=8.0, read_bytes=10**9, machine=machine)
         >>> use.cause, use.told
-        ('device_reads', 'the device: reads (processors 2 % busy)')
+        ('device_reads', 'the device: reads (the job used 2 % of the processors)')
     """
 
     name: str
@@ -158,7 +158,7 @@ class PhaseUse:
     @property
     def told(self) -> str:
         """What held it back, with the share of its processors that was busy."""
-        return f"{self.limit} (processors {self.busy:.0%} busy)".replace("%", " %")
+        return f"{self.limit} (the job used {self.busy:.0%} of the processors)".replace("%", " %")
 
     def fields(self) -> dict[str, Any]:
         """Return all of it, for JSON."""
@@ -221,7 +221,7 @@ def use_of(phase: Phase) -> PhaseUse:
         >>> phase = Phase(name="map", tasks=9, wall_s=4.0, user_s=7.0, sys_s=0.8, own_s=0.2,
         ...     slots=2, processors=2, running_s=7.9, user_code=True)
         >>> use_of(phase).told
-        'user code, computing (processors 98 % busy)'
+        'user code, computing (the job used 98 % of the processors)'
     """
     return PhaseUse(
         name=phase.name,
