@@ -106,7 +106,7 @@ class JobReport:
     records: int = 0
     """Records of the output (of the input, where there is no output)."""
     duplicate_keys: int = 0
-    """Records whose key equals the key before, over the whole output."""
+    """Records that the order cannot tell from the one before: of a sort by `-k`, equal lines."""
     checksum: str = "0"
     """The sum of the records' CRC-32s, in hexadecimal."""
     parts: int = 0

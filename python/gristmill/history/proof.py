@@ -24,8 +24,11 @@ def proved(command: str, report: Mapping[str, Any]) -> str:
             return f"checksum of the records {checksum}"
         case "terasort":
             return f"in order, checksum of input and output {checksum}, {duplicates}"
-        case "sort" | "teravalidate":
+        case "teravalidate":
             return f"in order, checksum {checksum}, {duplicates}"
+        case "sort":
+            equal = show_count(int(report.get("duplicate_keys") or 0), "record")
+            return f"in order, checksum {checksum}, {equal} equal to the one before"
         case _:
             return _of_maps(report.get("counters") or {})
 
