@@ -19,9 +19,9 @@ _INTRODUCTION = """\
 <!-- Made by `python -m gristmill.streaming.page`; a test checks that it is up to date. -->
 
 `gristmill streaming` takes the command line of `hadoop jar hadoop-streaming.jar` and runs the
-same scripts, on all cores of one machine, with nothing installed. Records fall into the same part
-files, in the same order, as with Hadoop 3.4.2: the tests run the same jobs through Hadoop's own
-jar and compare bytes, counters and exit codes.
+same scripts. It uses all cores of one machine, or a Ray cluster with `--on ray`. It needs neither
+Hadoop nor Java. Records fall into the same part files, in the same order, as with Hadoop 3.4.2:
+the tests run the same jobs through Hadoop's own jar and compare bytes, counters and exit codes.
 
     gristmill streaming -files mapper.py,reducer.py -input logs -output counts \\
         -mapper mapper.py -reducer reducer.py -numReduceTasks 4
@@ -83,7 +83,7 @@ def help_text() -> str:
         for option in options:
             lines.append(f"  {option.shown}")
             lines += _wrapped(option.what.replace("`", ""))
-    lines += ["", "The lists of properties and classes are in docs/streaming.md."]
+    lines += ["", "For the lists of properties and classes: python -m gristmill.streaming.page"]
     return "\n".join(lines)
 
 

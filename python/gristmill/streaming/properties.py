@@ -353,7 +353,7 @@ PROPERTIES = (
         "mapreduce.map.speculative",
         ("mapred.map.tasks.speculative.execution",),
         "true",
-        "Without effect: all tasks run on one machine.",
+        "Without effect: a slow task gets no second attempt.",
         NOTED,
         effect=False,
     ),

@@ -75,7 +75,7 @@ def fit_lines(fit: Fit) -> Iterator[str]:
     yield ""
     yield "Checks"
     for check in fit.checks:
-        mark = "ok    " if check.ok else "mind  "
+        mark = "ok    " if check.ok else "warn  "
         first_line, *rest = wrapped(f"{check.name}: {check.says}", " " * 8)
         yield f"  {mark}{first_line[8:]}"
         yield from rest
