@@ -14,8 +14,9 @@ _PAGES = """\
 - [Stores](stores.md): where data can be, and what each place guarantees
 - [Glossary](glossary.md): what words mean
 
-Formats on disk are in [internals](../internals/success.md). The guide says how things are used; the
-reference says what there is."""
+Formats on disk: [_SUCCESS](../internals/success.md), [run files](../internals/run-file.md),
+[key/value files](../internals/kv-file.md), [histories](../internals/history.md). The guide says how
+things are used; the reference says what there is."""
 
 
 def page() -> str:

@@ -225,7 +225,10 @@ def with_options(options: Sequence[Option]) -> Callable[[_Callback], _Callback]:
 
 def _argument_metavar(option: Option) -> str:
     name = option.name.upper()
-    return f"{name.removesuffix('S')}..." if option.kind == "paths" else name
+    if option.kind != "paths":
+        return name
+    one = name.removesuffix("S")
+    return f"[{one}]..." if option.default else f"{one}..."
 
 
 def _type_of(option: Option) -> Any:  # noqa: ANN401 - click's types got parameters only in 8.2

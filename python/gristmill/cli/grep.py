@@ -168,7 +168,7 @@ def _number(*names: str, metavar: str, help: str) -> Callable[[Any], Any]:  # no
     context_settings={"help_option_names": ["--help"]},
     short_help="Print the lines of files that match a pattern",
 )
-@click.argument("words", nargs=-1, metavar="PATTERN IN...")
+@click.argument("words", nargs=-1, metavar="[PATTERN] [IN]...")
 @click.option(
     "-e", "--regexp", "patterns", multiple=True, metavar="PATTERN", help="A pattern; repeatable."
 )
@@ -181,7 +181,7 @@ def _number(*names: str, metavar: str, help: str) -> Callable[[Any], Any]:  # no
     help="A file with a pattern on each line; repeatable.",
 )
 @_flag("-F", "--fixed-strings", "fixed", help="Patterns are text, not regular expressions.")
-@_flag("-E", "--extended-regexp", "extended", help="As without it: for habit's sake.")
+@_flag("-E", "--extended-regexp", "extended", help="Accepted without effect, as in scripts for GNU grep.")
 @_flag("-i", "-y", "--ignore-case", help="Upper and lower case are the same.")
 @_flag("-v", "--invert-match", "invert", help="Select the lines that do not match.")
 @_flag("-w", "--word-regexp", "word", help="A match must be a whole word.")
@@ -191,12 +191,12 @@ def _number(*names: str, metavar: str, help: str) -> Callable[[Any], Any]:  # no
 @_flag("-o", "--only-matching", "matches", help="Print only the matches, each on its line.")
 @_one_of("listed", "names", "-l", "--files-with-matches", help="Print names of files with a match.")
 @_one_of(
-    "listed", "names_without", "-L", "--files-without-match", help="Print names of the others."
+    "listed", "names_without", "-L", "--files-without-match", help="Print names of files without a match."
 )
 @_flag("-q", "--quiet", "--silent", "quiet", help="Print nothing, and stop at the first match.")
 @_number("-m", "--max-count", "most", metavar="N", help="Stop in a file after N selected lines.")
-@_flag("-n", "--line-number", "numbers", help="Print the number of the line before it.")
-@_flag("-b", "--byte-offset", "offsets", help="Print the offset in the file before the line.")
+@_flag("-n", "--line-number", "numbers", help="Print each line's number in front of it.")
+@_flag("-b", "--byte-offset", "offsets", help="Print each line's offset in the file in front of it.")
 @_one_of("named", "yes", "-H", "--with-filename", help="Print the file's name before each line.")
 @_one_of("named", "no", "-h", "--no-filename", help="Do not print names of files before lines.")
 @_number("-A", "--after-context", "after", metavar="N", help="Print N lines after each, too.")
@@ -209,9 +209,10 @@ def _number(*names: str, metavar: str, help: str) -> Callable[[Any], Any]:  # no
     "-R",
     "--recursive",
     "recursive",
-    help="Without IN search the current folder. Folders are always searched.",
+    help="Search the current folder if IN is missing. Folders in IN are searched with or"
+    " without -r.",
 )
-@_flag("-U", "--binary", "--line-buffered", "habit", help="Without effect: for habit's sake.")
+@_flag("-U", "--binary", "--line-buffered", "habit", help="Accepted without effect, as in scripts for GNU grep.")
 @click.option(
     "-g",
     "--glob",
@@ -233,9 +234,9 @@ def _number(*names: str, metavar: str, help: str) -> Callable[[Any], Any]:  # no
 def grep(words: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - click's own values
     """Print the lines of files that match PATTERN, as grep does, searched on all cores.
 
-    IN is a file, a folder, whose files and folders are searched in the order of their names, a
-    location in a store, or `-` for standard input, as without IN. Compressed files are decoded.
-    Patterns are those of Rust's regex crate, as in ripgrep.
+    IN is a file, a folder, a location in a store, or `-`. Folders are searched in the order of
+    names. Without IN, standard input is searched. Compressed files are decoded. With -e or -f
+    there is no PATTERN. Patterns are those of Rust's regex crate, as in ripgrep.
     """
     patterns = _patterns(given["patterns"], given["pattern_files"])
     if patterns is None:

@@ -88,7 +88,10 @@ def jobs(
     limit: int | None,
     as_json: bool,
 ) -> int:
-    """List the jobs that took a second or longer, or ran with --history.
+    """List the jobs whose histories are kept.
+
+    A job's history is kept if it took a second or more, failed in user code, printed something
+    there, or ran with --history. A job is `dead` if its process was killed before its end.
 
     ID is a job's name, a part of it that no other job has, or `last`.
     """

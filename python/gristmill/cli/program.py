@@ -23,7 +23,7 @@ __all__ = ["Program", "run", "the_program"]
 
 _ABOUT = "Sort, group and count data that is bigger than memory."
 _OPTIONS = """\
-For more: gristmill COMMAND --help.   What was built: gristmill --version --json
+More: gristmill COMMAND --help; man gristmill. Build: gristmill --version --json
 """
 _WITH_VERSION = "With --version: print one JSON object."
 _ANY_LENGTH = 1000

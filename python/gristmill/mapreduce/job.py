@@ -38,7 +38,8 @@ class Job(Spec):
         map_batches: In place of `map`: called with each `pyarrow.RecordBatch`; yields pairs,
             or tables with two columns, keys and values.
         setup: Called with the `Context` before the first record of each task, of map and reduce.
-        teardown: Called with it after the last; may yield what the task's function may.
+        teardown: Called with the `Context` after the last record of each task; may yield
+            records, as `map` or `reduce` does.
         combine: Called with a key and an iterator of some of its values, between map and reduce,
             any number of times; yields values that stand for them.
         reduce: Called with a key and an iterator of its values; yields records of the output.
@@ -62,7 +63,7 @@ class Job(Spec):
             not what the format says); they are put into files `_bad-*` of the output.
         split_min: The least bytes of input for a map task, such as `"1M"`.
         split_max: The most; by default a 32nd of the input, within 4 and 64 MiB. Small files are
-            combined up to it. Of items and whole files a task has at most a 128th of them.
+            combined up to it. Items and whole files are cut into up to 128 tasks.
         name: What the job is called where jobs are listed; by default as its functions.
 
     Raises:

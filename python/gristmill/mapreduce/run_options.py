@@ -21,7 +21,13 @@ from gristmill.signatures import typed_dict
 
 __all__ = ["RUN", "Options", "typed_module"]
 
-_ATTEMPTS = Option("attempts", "count", "4", "How often a task is tried before the job fails.")
+_ATTEMPTS = Option(
+    "attempts",
+    "count",
+    "4",
+    "How often a task is tried before the job fails. An exception that comes twice at the same record"
+    " ends the job at once.",
+)
 
 _OF_WORKERS = (
     Option("timeout_s", "seconds", "600", "Stop a worker if one record takes longer than this."),

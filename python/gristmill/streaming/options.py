@@ -305,7 +305,8 @@ OWN = (
         "explain",
         0,
         "",
-        "Prints how each option was understood, and runs nothing.",
+        "Prints how each option was understood, on a cluster also its workers and memory, and"
+        " runs nothing.",
         "yes",
         "test_command.py::test_explain_says_what_each_option_means",
     ),

@@ -35,7 +35,7 @@ options! {
         word_regexp: bool = option("off", "A match must be a whole word.").short("w"),
         line_regexp: bool = option("off", "A match must be a whole line.").short("x"),
         top: Option<usize> = option("all of them", "Only the N matches that occur most often."),
-        min: Option<usize> = option("1", "Only matches that occur so often, or more."),
+        min: Option<usize> = option("1", "Leave out matches that occur fewer than N times."),
     }
 }
 

@@ -32,7 +32,7 @@ options! {
         output: Location = argument("The directory to make."),
         parts: Option<usize> = option(
             "one for each 256 MB of input",
-            "How many part files. The hash of a word says which one it is in, as in Hadoop.",
+            "How many part files. The hash of a word decides its part, as in Hadoop.",
         ),
         ignore_case: bool = option("off", "Count The and the as one word, the. Only ASCII letters have a case here."),
         fold_case: bool = option("off", "The same for all letters that have a lower case in Unicode: ÉTÉ and été are one word."),
@@ -44,7 +44,7 @@ options! {
             "all of them, in byte order",
             "Only the N words that occur most often, the most frequent first, in one part.",
         ),
-        min: Option<usize> = option("1", "Only words that occur so often, or more."),
+        min: Option<usize> = option("1", "Leave out words that occur fewer than N times."),
     }
 }
 

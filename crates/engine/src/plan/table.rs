@@ -306,8 +306,8 @@ options! {
         ),
         on: On = option(
             "local",
-            "Where the job runs: on this machine, or on a Ray cluster (the one of RAY_ADDRESS, or of this machine). On the \
-             command line http://HOST:8265, the address of a dashboard, runs the command on the head of its cluster. The \
+            "Where the job runs: on this machine, or on a Ray cluster (the one of RAY_ADDRESS, or of this machine). A \
+             command also takes http://HOST:8265, the address of a Ray dashboard, and is submitted to that cluster. The \
              output does not depend on it.",
         ),
         nodes: Option<usize> = option(
@@ -320,7 +320,8 @@ options! {
         ),
         spill_dir: Vec<PathBuf> = option(
             "beside the output, or where the job is begun if the output is not on a disk of this machine",
-            "Where sorted runs go when the input is larger than memory; repeatable: the first with room is used.",
+            "A directory for sorted runs, which are written when the input is larger than memory. Repeatable: Gristmill \
+             uses the first with enough room.",
         ),
         compress_runs: RunCompression = option(
             "none",
@@ -336,7 +337,10 @@ options! {
             "How S3 is reached; repeatable: endpoint, region, profile, addressing_style (path or virtual), \
              connect_timeout and request_timeout (seconds), max_concurrent_requests.",
         ),
-        overwrite: bool = option("off", "Replace the output if it exists, in one step."),
+        overwrite: bool = option(
+            "off",
+            "Replace the output if it exists: on a local disk in one step; elsewhere readers may see a moment without an output.",
+        ),
         no_sync: bool = option(
             "off",
             "Do not wait until the output is durable. Faster; a power failure can lose it.",

@@ -28,8 +28,8 @@ class _Bench(CommandGroup):
 
 bench = _Bench(
     name="bench",
-    help="Measure jobs again and again, with errors; compare what was measured, and draw it. Needs"
+    help="Time jobs again and again, with confidence intervals; compare and draw the results. Needs"
     ' pip install "gristmill[analysis]".',
-    short_help="Measure jobs with errors, compare results, and draw them",
+    short_help="Time jobs, with confidence intervals; compare and draw the results",
     context_settings={"help_option_names": ["-h", "--help"]},
 )

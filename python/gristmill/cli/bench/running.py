@@ -38,7 +38,7 @@ def _run(**given: Any) -> int:  # noqa: ANN401 - click's own values
         with suppress(OSError):  # of stderr: the exit code says it, too
             console.note(
                 f"gristmill bench run: interrupted; the runs that are over are in {folder}."
-                " What to do: run the same command again, which goes on from there."
+                " What to do: run the same command again, which continues from there."
             )
         raise
     figures = figures_of(found, prices)
@@ -100,17 +100,17 @@ _LISTED = "; ".join(f"{name}: {about}" for name, about in SUITES.items())
 
 run = JobCommand(
     name="run",
-    help="Run a suite of jobs, or a job file, several times, and say what it took, with errors."
-    " Each run is a process of its own. Configurations that --vary names take turns. Run it again"
-    " to resume what was broken off, or with a greater --repeat to add to it.",
-    short_help="Run a suite of jobs several times, and say what it took",
+    help="Run a suite of jobs, or a job file, several times. Print the times with their errors."
+    " Each run is a process of its own. Configurations that --vary names take turns. Run the same"
+    " command again to finish an interrupted series. A greater --repeat adds rounds.",
+    short_help="Run a suite of jobs several times, and print the times",
     params=[
         click.Argument(["suite"], metavar="SUITE"),
         click.Option(
             ["--rows"],
             metavar="ROWS",
-            help="How many records the data have; lines, of wordcount."
-            "  [default: 10m; 2.56m of io; 1m of wordcount and shuffle]",
+            help="How many records to make; for wordcount, how many lines."
+            "  [default: 10m; for io 2.56m; for wordcount and shuffle 1m]",
         ),
         click.Option(
             ["--size"],
@@ -130,7 +130,7 @@ run = JobCommand(
             default=1,
             metavar="N",
             type=click.IntRange(0, 1000),
-            help="How many rounds run before, and do not count.  [default: 1]",
+            help="How many rounds run first, to warm up; they do not count.  [default: 1]",
         ),
         click.Option(
             ["--vary"],

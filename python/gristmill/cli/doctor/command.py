@@ -89,8 +89,8 @@ doctor = JobCommand(
             ["--spill-dir", "spill_dir"],
             multiple=True,
             metavar="PATH",
-            help="A directory for sorted runs, as for jobs; repeatable.  [default: on nodes, their"
-            " temporary directory]",
+            help="A directory for sorted runs, as for jobs; repeatable.  [default: the"
+            " temporary directory of each node; on this machine, none]",
         ),
         click.Option(["--json", "as_json"], is_flag=True, help="Print the checks as a JSON list."),
     ],

@@ -51,8 +51,8 @@ def check(
 
     Runs the job several times: with other splits, with random groups of values combined, with
     values in another order, with attempts that are killed. If the outputs differ, prints which
-    function is to blame, where it shows, and what to look for. Writes nothing. The input must fit
-    in memory: name a small part of it with --input.
+    function is to blame, where it shows, and what to look for. Publishes no output. The input must
+    fit in memory: name a small part of it with --input.
     """
     try:
         verdict = check_output(job, rounds=rounds, seed=seed, engine=not no_workers)

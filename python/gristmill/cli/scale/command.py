@@ -23,7 +23,7 @@ class _Scale(CommandGroup):
 
 scale = _Scale(
     name="scale",
-    help="Measure how speed goes with the number of workers or nodes, and fit the Universal"
-    " Scalability Law to it: contention, coherency, the peak, and what they are known with.",
-    short_help="Measure and fit how speed goes with the number of workers",
+    help="Measure how speed depends on the number of workers or nodes. Fit the Universal"
+    " Scalability Law: contention, coherency and the peak, each with its error.",
+    short_help="Measure and fit how speed depends on the number of workers",
 )

@@ -95,8 +95,8 @@ fit = JobCommand(
     " kappa and gamma with their errors, the peak, the crossover, the ceiling, and a verdict. It"
     " refuses data that cannot carry the law, and says why. The runs are lines of a CSV file with"
     " the columns p and seconds, or p and throughput; other columns of numbers are seconds of"
-    " phases, and those named waste:NAME are seconds lost to NAME. Or they are jobs: their"
-    " histories say all of that. Needs gristmill[analysis].",
+    " phases, and those named waste:NAME are seconds lost to NAME. Or name jobs:"
+    " Gristmill reads the same figures from their histories. Needs gristmill[analysis].",
     short_help="Fit the Universal Scalability Law to runs, of a CSV file or of histories",
     params=[
         click.Argument(["names"], nargs=-1, required=False, metavar="[FILE|JOB]...", type=str),

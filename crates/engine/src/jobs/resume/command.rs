@@ -17,7 +17,7 @@ options! {
 impl Described for Resume {
     const COMMAND: CommandSpec = CommandSpec {
         name: "resume",
-        help: "Resume a job whose process was killed: what it had done is kept, and the output is the same.",
+        help: "Resume a job whose process was killed: finished tasks are kept, and the output has the bytes that the job would have written.",
         details: "The job is that of the history in `$GRISTMILL_HOME`, with the options that it was begun with, in the directory that it was begun in; if it runs user code, with that code as it was.",
         example: "gristmill resume last",
         python: r#"

@@ -54,7 +54,7 @@ const STDOUT: &str = "standard output";
 options! {
     /// Options of `sort`, as given.
     pub(in crate::jobs) struct SortSpec {
-        inputs: Vec<Location> = argument("Files, or directories whose files are read; - is standard input.")
+        inputs: Vec<Location> = argument("Files, or directories whose files are read; - is standard input, which is also read without INPUT.")
             .or("standard input"),
         output: Option<Location> = option(
             "standard output",
@@ -76,7 +76,7 @@ options! {
              are letters of the order below, for this key alone. Repeatable: later keys decide where earlier ones are equal.",
         ).short("k"),
         field_separator: Option<String> = option(
-            "from a blank behind a field to the next one",
+            "a blank, where the one before it is not a blank",
             "The byte between fields; \\0 is NUL.",
         ).short("t"),
         numeric_sort: bool = option("off", "Compare numbers: -1.5, 2, 10.").short("n"),
@@ -88,15 +88,15 @@ options! {
         version_sort: bool = option("off", "Compare names with versions in them: a-1.9, a-1.10.").short("V"),
         month_sort: bool = option("off", "Compare names of months: JAN, Feb, dec.").short("M"),
         ignore_case: bool = option("off", "Take a to z as A to Z.").short("f"),
-        dictionary_order: bool = option("off", "Let only letters, digits and blanks count.").short("d"),
-        ignore_nonprinting: bool = option("off", "Let only what ASCII prints count.").short("i"),
+        dictionary_order: bool = option("off", "Compare letters, digits and blanks only.").short("d"),
+        ignore_nonprinting: bool = option("off", "Compare printable ASCII characters only.").short("i"),
         ignore_leading_blanks: bool = option("off", "Skip blanks at the beginning of keys.").short("b"),
         sort: Option<String> = option(
             "text",
             "The order as a word: general-numeric, human-numeric, month, numeric or version.",
         ),
         zero_terminated: bool = option("off", "Lines end with NUL, in the input and in the output.").short("z"),
-        merge: bool = option("off", "Inputs are sorted already. The output is the same, and so is the work.").short("m"),
+        merge: bool = option("off", "Accepted, as in GNU sort; the inputs are sorted again.").short("m"),
         check: bool = option(
             "off",
             "Sort nothing: exit with 0 if the input is in order, with 1 if it is not.",

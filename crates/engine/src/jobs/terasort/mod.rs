@@ -49,7 +49,7 @@ options! {
         output: Location = argument("The directory to make."),
         partitions: Option<usize> = option(
             "one for each 256 MB",
-            "How many part files the output is cut into.",
+            "How many part files the output is cut into, each with a range of the keys.",
         ),
     }
 }
