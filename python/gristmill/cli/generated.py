@@ -46,6 +46,9 @@ _METAVARS = {
     "seconds": "SECONDS",
 }
 
+_ON = "[local|ray|URL]"
+"""Also the address of a dashboard: program.py submits the command before click reads this."""
+
 JSON = click.Option(
     ["--json", "as_json"], is_flag=True, help="Print the job's report as one JSON object."
 )
@@ -176,7 +179,7 @@ def _named(option: Option) -> tuple[list[str], dict[str, Any]]:
         "is_flag": option.kind == "flag" or None,  # False would mean that the value may be left out
         "multiple": option.kind in ("path_list", "pairs", "text_list"),
         "type": _type_of(option),
-        "metavar": _METAVARS.get(option.kind),
+        "metavar": _ON if option.name == "on" else _METAVARS.get(option.kind),
         "envvar": option.environment or None,
         "help": f"{option.help}  [default: {option.default}]{environment}",
         "shell_complete": _completer_of(option),

@@ -181,7 +181,7 @@ def _number(*names: str, metavar: str, help: str) -> Callable[[Any], Any]:  # no
     help="A file with a pattern on each line; repeatable.",
 )
 @_flag("-F", "--fixed-strings", "fixed", help="Patterns are text, not regular expressions.")
-@_flag("-E", "--extended-regexp", "extended", help="Accepted without effect, as in scripts for GNU grep.")
+@_flag("-E", "--extended-regexp", "extended", help="Accepted without effect.")
 @_flag("-i", "-y", "--ignore-case", help="Upper and lower case are the same.")
 @_flag("-v", "--invert-match", "invert", help="Select the lines that do not match.")
 @_flag("-w", "--word-regexp", "word", help="A match must be a whole word.")
@@ -212,7 +212,7 @@ def _number(*names: str, metavar: str, help: str) -> Callable[[Any], Any]:  # no
     help="Search the current folder if IN is missing. Folders in IN are searched with or"
     " without -r.",
 )
-@_flag("-U", "--binary", "--line-buffered", "habit", help="Accepted without effect, as in scripts for GNU grep.")
+@_flag("-U", "--binary", "--line-buffered", "habit", help="Accepted without effect.")
 @click.option(
     "-g",
     "--glob",

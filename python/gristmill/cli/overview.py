@@ -32,7 +32,7 @@ ROWS = (
     Row("Files", ("grep",), "print or count the lines that match"),
     Row("Files", ("wordcount", "matchcount"), "count words; count matches"),
     Row("Your code", ("run",), "run MapReduce of your own functions"),
-    Row("Your code", ("check",), "check that its output depends on its input alone"),
+    Row("Your code", ("check",), "check that a job's output depends on its input alone"),
     Row("Your code", ("retry",), "run a failed task again, with its input"),
     Row("Hadoop", ("streaming",), "run Hadoop Streaming scripts unchanged"),
     Row("Hadoop", ("hadoop",), "stand in for the hadoop program: for mrjob"),
@@ -41,7 +41,7 @@ ROWS = (
     Row("Jobs", ("jobs",), "list jobs, show one, watch one, remove old ones"),
     Row("Jobs", ("resume",), "resume a job that was killed"),
     Row("Jobs", ("report",), "draw a job as one HTML page"),
-    Row("Measure", ("bench", "scale"), "time jobs, with intervals; fit how they scale"),
+    Row("Measure", ("bench", "scale"), "time jobs, with confidence intervals; fit how they scale"),
     Row("Shell", ("completion",), "complete commands and options with Tab"),
 )
 """The lines of the overview; commands that are not there yet are left out."""

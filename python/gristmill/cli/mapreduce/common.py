@@ -30,7 +30,7 @@ def job_options(command: Command) -> Command:
             help="Pass VALUE to the parameter NAME of the function that makes the job; repeatable.",
         ),
         click.option(
-            "--output", metavar="PATH", help="Write to this directory instead of the job's own."
+            "--output", metavar="PATH", help="The output directory, instead of the job's own."
         ),
         click.option(
             "--input",
