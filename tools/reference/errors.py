@@ -11,11 +11,13 @@ _EXIT_CODES = [
     ["0", "The job did what it was asked. (`sort -c`: the input is in order.)"],
     [
         "1",
-        "The job failed, or a check found something: the error says what. (`grep`: no line was selected.)",
+        "The job failed, or a check found something: the error says what."
+        " (`grep`: no line was selected.)",
     ],
     [
         "2",
-        "The command line is wrong; nothing was done. (`grep`: also where a file could not be read.)",
+        "The command line is wrong; nothing was done."
+        " (`grep`: also where a file could not be read.)",
     ],
     ["5", "`gristmill streaming`: the output exists, or the input does not, as in Hadoop."],
     ["130, 143", "Ctrl-C or a signal ended the job; it leaves nothing behind that looks whole."],

@@ -191,12 +191,18 @@ def _number(*names: str, metavar: str, help: str) -> Callable[[Any], Any]:  # no
 @_flag("-o", "--only-matching", "matches", help="Print only the matches, each on its line.")
 @_one_of("listed", "names", "-l", "--files-with-matches", help="Print names of files with a match.")
 @_one_of(
-    "listed", "names_without", "-L", "--files-without-match", help="Print names of files without a match."
+    "listed",
+    "names_without",
+    "-L",
+    "--files-without-match",
+    help="Print names of files without a match.",
 )
 @_flag("-q", "--quiet", "--silent", "quiet", help="Print nothing, and stop at the first match.")
 @_number("-m", "--max-count", "most", metavar="N", help="Stop in a file after N selected lines.")
 @_flag("-n", "--line-number", "numbers", help="Print each line's number in front of it.")
-@_flag("-b", "--byte-offset", "offsets", help="Print each line's offset in the file in front of it.")
+@_flag(
+    "-b", "--byte-offset", "offsets", help="Print each line's offset in the file in front of it."
+)
 @_one_of("named", "yes", "-H", "--with-filename", help="Print the file's name before each line.")
 @_one_of("named", "no", "-h", "--no-filename", help="Do not print names of files before lines.")
 @_number("-A", "--after-context", "after", metavar="N", help="Print N lines after each, too.")

@@ -25,8 +25,8 @@ _ATTEMPTS = Option(
     "attempts",
     "count",
     "4",
-    "How often a task is tried before the job fails. An exception that comes twice at the same record"
-    " ends the job at once.",
+    "How often a task is tried before the job fails. An exception that comes twice at the same"
+    " record ends the job at once.",
 )
 
 _OF_WORKERS = (
