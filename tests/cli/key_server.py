@@ -1,11 +1,15 @@
 """A stub of S3 that has any number of keys: its listings are made as they are asked for.
 
 No server keeps a million objects for a test. What is asked of this one is a page of ListObjectsV2,
-whose continuation token is the number of the page, or a range of an object.
+whose continuation token is the number of its first key, or a range of an object.
 """
 
-from collections.abc import Generator
+import time
+from bisect import bisect_right
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Lock
 from urllib.parse import parse_qs, urlsplit
 
 from . import stub_server
@@ -18,11 +22,48 @@ _OBJECT = (
     "<Contents><Key>in/part-PAGEZ-{number:05}.tbl</Key><LastModified>2026-01-02T03:04:05.000Z"
     '</LastModified><ETag>"{number:032x}"</ETag><Size>100</Size></Contents>'
 )
-_OBJECTS = "".join(_OBJECT.format(number=number) for number in range(PAGE))
+_OBJECTS = [_OBJECT.format(number=number) for number in range(PAGE)]
+
+
+@dataclass
+class Asked:
+    """What was asked of a server."""
+
+    pages: int = 0
+    at_once: int = 0
+    """The most pages that were asked for at once."""
+    _now: int = 0
+    _lock: Lock = field(default_factory=Lock)
+
+    @contextmanager
+    def page(self) -> Generator[None]:
+        """Count a page that is made meanwhile."""
+        with self._lock:
+            self.pages += 1
+            self._now += 1
+            self.at_once = max(self.at_once, self._now)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._now -= 1
+
+
+def key(number: int) -> str:
+    """The name of a key."""
+    return f"in/part-{number // PAGE:06}-{number % PAGE:05}.tbl"
+
+
+def _contents(numbers: range) -> Iterable[str]:
+    for page in range(numbers.start // PAGE, -(-numbers.stop // PAGE)):
+        first, end = (min(max(at - page * PAGE, 0), PAGE) for at in (numbers.start, numbers.stop))
+        yield "".join(_OBJECTS[first:end]).replace("PAGEZ", f"{page:06}")
 
 
 class _Handler(Stub):
-    pages: int
+    keys: int
+    asked: Asked
+    latency_s: float
 
     def _send_range(self, number: int) -> None:
         first, _, last = self.headers["Range"].removeprefix("bytes=").partition("-")
@@ -36,21 +77,29 @@ class _Handler(Stub):
 
     def do_GET(self) -> None:
         url = urlsplit(self.path)
-        asked = parse_qs(url.query)
+        query = parse_qs(url.query)
         if url.path.endswith(".tbl"):
             return self._send_range(int(url.path[-9:-4]))
-        if asked.get("prefix") != ["in/"]:
+        if query.get("prefix") != ["in/"]:
             return self.end(200, "<ListBucketResult/>")
-        page = int(asked.get("continuation-token", ["0"])[0])
-        last = page + 1 >= self.pages
-        following = "" if last else f"<NextContinuationToken>{page + 1}</NextContinuationToken>"
-        objects = _OBJECTS.replace("PAGEZ", f"{page:06}")
-        more = f"<IsTruncated>{'false' if last else 'true'}</IsTruncated>{following}"
-        return self.end(200, f"<ListBucketResult>{objects}{more}</ListBucketResult>")
+        with self.asked.page():
+            time.sleep(self.latency_s)
+            first = int(query.get("continuation-token", ["0"])[0])
+            for name in query.get("start-after", []):
+                first = bisect_right(range(self.keys), name, key=key)
+            end = min(first + PAGE, self.keys)
+            last = end == self.keys
+            following = "" if last else f"<NextContinuationToken>{end}</NextContinuationToken>"
+            objects = "".join(_contents(range(first, end)))
+            more = f"<IsTruncated>{'false' if last else 'true'}</IsTruncated>{following}"
+            return self.end(200, f"<ListBucketResult>{objects}{more}</ListBucketResult>")
 
 
 @contextmanager
-def serving(keys: int) -> Generator[dict[str, str]]:
+def serving(
+    keys: int, asked: Asked | None = None, latency_s: float = 0.0
+) -> Generator[dict[str, str]]:
     """Start a server of so many keys below `s3://bucket/in`; what programs are told of it."""
-    with stub_server.serving(_Handler, pages=keys // PAGE) as endpoint:
+    given = {"keys": keys, "asked": asked or Asked(), "latency_s": latency_s}
+    with stub_server.serving(_Handler, **given) as endpoint:
         yield as_s3(endpoint)

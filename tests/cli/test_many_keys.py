@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from .harness import GRISTMILL, clean_environment
-from .key_server import serving
+from .key_server import PAGE, Asked, key, serving
 from .s3_server import Server
 
 KEYS = 100_000
@@ -45,6 +45,24 @@ def test_a_listing_takes_no_memory_for_its_keys(tmp_path: Path) -> None:
     assert lines[-1].endswith("s3://bucket/in/part-000099-00999.tbl")
     assert "2026-01-02" in lines[0]
     assert 20_000_000 < peak < 80_000_000
+
+
+def test_pages_of_one_listing_are_asked_for_at_once(tmp_path: Path) -> None:
+    out, asked = tmp_path / "listed", Asked()
+    with serving(KEYS, asked, latency_s=0.02) as environment:
+        peak_bytes("hadoop", "fs", "-ls", "s3://bucket/in", out=out, **environment)
+    names = [line.split()[-1] for line in out.read_text().splitlines()]
+    assert names == [f"s3://bucket/{key(number)}" for number in range(KEYS)]
+    assert asked.pages <= 1.5 * KEYS / PAGE + 4
+    assert 6 <= asked.at_once <= 16
+
+
+def test_a_listing_of_two_pages_is_two_requests(tmp_path: Path) -> None:
+    out, asked = tmp_path / "listed", Asked()
+    with serving(2 * PAGE, asked) as environment:
+        peak_bytes("hadoop", "fs", "-ls", "s3://bucket/in", out=out, **environment)
+    assert len(out.read_text().splitlines()) == 2 * PAGE
+    assert (asked.pages, asked.at_once) == (3, 1)  # and one that says that it is a directory
 
 
 @pytest.mark.timeout(300)

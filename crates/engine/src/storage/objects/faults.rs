@@ -122,6 +122,21 @@ impl<O: Objects> Unreliable<O> {
     }
 }
 
+impl<O: Objects> Unreliable<O> {
+    /// Takes from a listing what is too new to be in it.
+    fn keep_back(&self, page: &mut Page) {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let now_ns = now.unwrap_or_default().as_nanos() as i128;
+        let late_ns = self.faults.late.as_nanos() as i128;
+        if late_ns > 0 {
+            let is_new = |object: Object| object.modified_ns + late_ns > now_ns;
+            let head = |path: &Path| self.inner.head(path).ok().flatten();
+            page.found
+                .retain(|found| !head(&found.path).is_some_and(is_new));
+        }
+    }
+}
+
 impl<O: Objects> Objects for Unreliable<O> {
     fn head(&self, path: &Path) -> Result<Option<Object>> {
         self.request("look at a file", || self.inner.head(path))
@@ -130,15 +145,15 @@ impl<O: Objects> Objects for Unreliable<O> {
     fn list(&self, directory: &Path, from: Option<&str>) -> Result<Page> {
         self.request("list a directory", || {
             let mut page = self.inner.list(directory, from)?;
-            let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-            let now_ns = now.unwrap_or_default().as_nanos() as i128;
-            let late_ns = self.faults.late.as_nanos() as i128;
-            if late_ns > 0 {
-                let is_new = |object: Object| object.modified_ns + late_ns > now_ns;
-                let head = |path: &Path| self.inner.head(path).ok().flatten();
-                page.found
-                    .retain(|found| !head(&found.path).is_some_and(is_new));
-            }
+            self.keep_back(&mut page);
+            Ok(page)
+        })
+    }
+
+    fn list_after(&self, directory: &Path, name: &str) -> Result<Option<Page>> {
+        self.request("list a directory", || {
+            let mut page = self.inner.list_after(directory, name)?;
+            page.iter_mut().for_each(|page| self.keep_back(page));
             Ok(page)
         })
     }

@@ -13,6 +13,7 @@
 
 pub mod directory;
 pub mod faults;
+mod listing;
 pub mod retry;
 pub mod s3;
 pub mod sending;
@@ -34,6 +35,7 @@ use super::{
     Caching, Caps, Far, FileKind, Listed, Output, Publisher, ReadFile, Stat, Store, WriteFile,
 };
 use crate::error::Result;
+use listing::Guessing;
 use writer::UploadWriter;
 
 /// Stores refuse smaller parts, but for the last one (S3: 5 MiB).
@@ -191,6 +193,12 @@ pub trait Objects: Send + Sync + std::fmt::Debug {
     /// page, the first one or the one that begins at `from`. What was written a moment ago may be missing.
     fn list(&self, directory: &Path, from: Option<&str>) -> Result<Page>;
 
+    /// The same, of what comes behind a name in the order of the keys, whether or not the name is there; a directory's key
+    /// ends with a slash, and a page is in that order. Nothing where the store has no such request.
+    fn list_after(&self, _directory: &Path, _name: &str) -> Result<Option<Page>> {
+        Ok(None)
+    }
+
     /// Reads a range of this version of an object; less only where it ends. Fails where the object is another one by now.
     fn get(&self, path: &Path, version: &Version, buffer: &mut [u8], offset: u64) -> Result<usize>;
 
@@ -221,6 +229,7 @@ pub trait Objects: Send + Sync + std::fmt::Debug {
 pub struct ObjectStore {
     objects: Arc<dyn Objects>,
     memory: Arc<WindowMemory>,
+    guessing: Arc<Guessing>,
 }
 
 impl Object {
@@ -264,6 +273,7 @@ impl ObjectStore {
         ObjectStore {
             objects,
             memory: Arc::default(),
+            guessing: Arc::default(),
         }
     }
 
@@ -294,22 +304,6 @@ impl ObjectStore {
             version,
         })
     }
-
-    /// Hands on the pages of a listing until one of them is enough.
-    fn pages(
-        &self,
-        directory: &Path,
-        mut is_enough: impl FnMut(Vec<Listed>) -> Result<bool>,
-    ) -> Result<()> {
-        let mut from = None;
-        loop {
-            let page = self.objects.list(directory, from.as_deref())?;
-            from = page.next;
-            if is_enough(page.found)? || from.is_none() {
-                return Ok(());
-            }
-        }
-    }
 }
 
 impl Store for ObjectStore {
@@ -317,12 +311,17 @@ impl Store for ObjectStore {
         if let Some(object) = self.objects.head(path)? {
             return Ok(Some(object.stat()));
         }
-        let mut is_prefix = false;
-        self.pages(path, |found| {
-            is_prefix = !found.is_empty();
-            Ok(is_prefix)
-        })?;
-        Ok(is_prefix.then_some(DIRECTORY))
+        let mut from = None;
+        loop {
+            let page = self.objects.list(path, from.as_deref())?;
+            from = page.next;
+            if !page.found.is_empty() {
+                return Ok(Some(DIRECTORY));
+            }
+            if from.is_none() {
+                return Ok(None);
+            }
+        }
     }
 
     fn list(&self, directory: &Path) -> Result<Vec<PathBuf>> {
@@ -341,10 +340,7 @@ impl Store for ObjectStore {
         directory: &Path,
         each: &mut dyn FnMut(Listed) -> Result<()>,
     ) -> Result<()> {
-        self.pages(directory, |found| {
-            found.into_iter().try_for_each(&mut *each)?;
-            Ok(false)
-        })
+        listing::list_each(&*self.objects, &self.guessing, directory, each)
     }
 
     fn open(&self, path: &Path, _caching: Caching) -> Result<Box<dyn ReadFile>> {

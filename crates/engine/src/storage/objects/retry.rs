@@ -242,6 +242,10 @@ impl<O: Objects> Objects for Retried<O> {
         self.retry(directory, || self.inner.list(directory, from))
     }
 
+    fn list_after(&self, directory: &Path, name: &str) -> Result<Option<Page>> {
+        self.retry(directory, || self.inner.list_after(directory, name))
+    }
+
     fn get(&self, path: &Path, version: &Version, buffer: &mut [u8], offset: u64) -> Result<usize> {
         self.retry(path, || self.inner.get(path, version, buffer, offset))
     }

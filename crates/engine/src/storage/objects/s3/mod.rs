@@ -74,6 +74,28 @@ impl S3 {
         }
     }
 
+    /// A page of what lies right below a directory, in the order of the keys.
+    fn page(&self, directory: &Path, call: Call<'_>) -> Result<Page> {
+        let prefix = call.prefix();
+        let call = call
+            .ask("list-type", "2")
+            .ask("delimiter", "/")
+            .ask("encoding-type", "url")
+            .ask("prefix", &prefix);
+        let page: Listing = replies::read(&call, &self.done(&call)?.body)?;
+        let mut found = Vec::new();
+        for (key, stat) in page.named() {
+            let name = key.strip_prefix(&prefix).unwrap_or_default();
+            let name = name.strip_suffix('/').unwrap_or(name);
+            if !name.is_empty() {
+                let path = directory.join(name);
+                found.push(Listed { path, stat });
+            }
+        }
+        let next = page.next_continuation_token.filter(|_| page.is_truncated);
+        Ok(Page { found, next })
+    }
+
     /// The reply; none where the store says that what is asked for is not there.
     fn found(&self, call: &Call<'_>) -> Result<Option<Reply>> {
         match self.done(call) {
@@ -113,27 +135,18 @@ impl Objects for S3 {
 
     fn list(&self, directory: &Path, from: Option<&str>) -> Result<Page> {
         let call = Call::of_bucket("list a directory", Method::GET, directory)?;
-        let prefix = call.prefix();
-        let mut call = call
-            .ask("list-type", "2")
-            .ask("delimiter", "/")
-            .ask("encoding-type", "url")
-            .ask("prefix", &prefix);
-        if let Some(token) = from {
-            call = call.ask("continuation-token", token);
-        }
-        let page: Listing = replies::read(&call, &self.done(&call)?.body)?;
-        let mut found = Vec::new();
-        for (key, stat) in page.named() {
-            let name = key.strip_prefix(&prefix).unwrap_or_default();
-            let name = name.strip_suffix('/').unwrap_or(name);
-            if !name.is_empty() {
-                let path = directory.join(name);
-                found.push(Listed { path, stat });
-            }
-        }
-        let next = page.next_continuation_token.filter(|_| page.is_truncated);
-        Ok(Page { found, next })
+        let call = match from {
+            Some(token) => call.ask("continuation-token", token),
+            None => call,
+        };
+        self.page(directory, call)
+    }
+
+    fn list_after(&self, directory: &Path, name: &str) -> Result<Option<Page>> {
+        let call = Call::of_bucket("list a directory", Method::GET, directory)?;
+        let key = call.prefix() + name;
+        let page = self.page(directory, call.ask("start-after", &key))?;
+        Ok(Some(page))
     }
 
     fn get(&self, path: &Path, version: &Version, buffer: &mut [u8], offset: u64) -> Result<usize> {

@@ -57,15 +57,21 @@ struct Prefix {
 }
 
 impl Listing {
-    /// The keys of objects with their states, then what stands for directories.
+    /// The keys of objects with their states, and what stands for directories, in the order of the keys: each kind is in
+    /// order as it comes, and a store that has another order is left as it is.
     pub fn named(&self) -> impl Iterator<Item = (String, Option<Stat>)> {
         let encoding = self.encoding_type.as_deref();
         let objects = self.contents.iter();
-        let objects = objects.map(|listed| (&*listed.key, listed.stat()));
+        let objects = objects.map(move |listed| (plain(&listed.key, encoding), listed.stat()));
         let prefixes = self.common_prefixes.iter();
-        let prefixes = prefixes.map(|prefix| (&*prefix.prefix, Some(DIRECTORY)));
-        let all = objects.chain(prefixes);
-        all.map(move |(key, stat)| (plain(key, encoding), stat))
+        let prefixes =
+            prefixes.map(move |prefix| (plain(&prefix.prefix, encoding), Some(DIRECTORY)));
+        let (mut objects, mut prefixes) = (objects.peekable(), prefixes.peekable());
+        std::iter::from_fn(move || match (objects.peek(), prefixes.peek()) {
+            (Some((object, _)), Some((prefix, _))) if prefix < object => prefixes.next(),
+            (Some(_), _) => objects.next(),
+            (None, _) => prefixes.next(),
+        })
     }
 }
 
@@ -230,11 +236,11 @@ mod tests {
             <NextContinuationToken>next</NextContinuationToken></ListBucketResult>"#;
         let found: Listing = from_reader(text.as_bytes()).unwrap();
         let (keys, stats): (Vec<String>, Vec<Option<Stat>>) = found.named().unzip();
-        assert_eq!(keys, ["a+b c", "e", "d/"]);
+        assert_eq!(keys, ["a+b c", "d/", "e"]);
         let whole = stats[0].unwrap();
         assert_eq!((whole.bytes, whole.modified_ns), (7, 2_000_000_000));
         assert_eq!(whole.identity, identity_of("x"));
-        assert_eq!(stats[1..], [None, Some(DIRECTORY)]);
+        assert_eq!(stats[1..], [Some(DIRECTORY), None]);
         assert!(found.is_truncated && found.next_continuation_token.as_deref() == Some("next"));
         let found: Listing = from_reader(&b"<ListBucketResult/>"[..]).unwrap();
         assert_eq!(found.named().count(), 0);
