@@ -157,6 +157,19 @@ def test_sort_python_and_word_count(there: str, tmp_path: Path) -> None:
     assert nothing_staged(there, f"{there}/{name}", f"{there}/words")
 
 
+def test_requests_are_counted(there: str) -> None:
+    """Calls to the name node, and a read of each block of 1 MB."""
+    requests: list[int] = []
+    for records in ("20k", "120k"):
+        data = f"{there}/{records}"
+        run("teragen", records, data, "--files", "1")
+        done = report("terasort", data, f"{there}/{records}-out", "--partitions", "1")
+        requests.append(done["counters"]["STORE_IO_REQUEST"])
+    few, many = requests
+    assert few >= 8
+    assert few + 10 <= many <= few + 60
+
+
 def test_blocks_of_the_output(there: str, cluster: Cluster, tmp_path: Path) -> None:
     def blocks(name: str) -> list[str]:
         return cluster.tell("blocks", f"/{there.rsplit('/', 1)[1]}/{name}")

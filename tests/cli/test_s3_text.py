@@ -124,8 +124,29 @@ def test_an_object_that_was_replaced_since_it_was_listed_is_noticed(
     assert not Path("out").exists()
 
 
+@pytest.mark.parametrize("kind", ["wordcount", "run"])
+def test_requests_of_all_processes_are_counted(kind: str, kept: Objects) -> None:
+    """Those of worker processes of Python, too: they read the objects."""
+    found = report(*command(kind, "s3://bucket/in", "out"))["counters"]
+    sent = sum(kept.asked.values())
+    assert sent - BESIDE <= found["STORE_IO_REQUEST"] <= sent, kept.asked
+    assert "STORE_IO_RETRY" not in found
+
+
+def test_throttled_requests_of_python_are_counted(
+    kept: Objects, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GRISTMILL_OBJECTS_FAULTS", "throttled=0.3,seed=3")
+    done = report(*command("run", "s3://bucket/in", "out"))
+    found = done["counters"]
+    # The driver alone sends some ten: a listing, and what tells a key from the beginning of others.
+    assert found["STORE_IO_REQUEST"] > FILES + 8
+    assert 8 <= found["STORE_IO_THROTTLED"] == found["STORE_IO_RETRY"]
+    assert "the store had too many requests" in " ".join(done["warnings"])
+
+
 def test_requests_are_counted(bucket: Bucket) -> None:
-    """Of a server that many use; those of processes of Python are not."""
+    """Of a server that many use."""
     for name, data in texts().items():
         Path(name).parent.mkdir(exist_ok=True)
         Path(name).write_bytes(data)

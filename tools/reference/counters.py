@@ -34,7 +34,10 @@ COUNTERS = {
         "FILE_BYTES_READ": "Bytes read from files.",
         "FILE_BYTES_WRITTEN": "Bytes written to files.",
         "DEVICE_BYTES_READ": "Bytes that devices read: not those of the page cache.",
-        "STORE_IO_REQUEST": "Requests to stores.",
+        "STORE_IO_REQUEST": (
+            "Requests to stores, of all processes of the job. In HDFS: calls to the name node, and"
+            " a read of each block."
+        ),
         "STORE_IO_RETRY": "Those of them that were sent again.",
         "STORE_IO_THROTTLED": "Those that the store answered by asking for patience.",
     },

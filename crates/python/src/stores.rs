@@ -21,6 +21,7 @@ use gristmill_engine::storage::shared::SharedOutputs;
 use gristmill_engine::storage::stores::Stores;
 use gristmill_engine::storage::window::in_any_order;
 use gristmill_engine::storage::{Caching, LocalDisk, ReadFile};
+use gristmill_engine::worker::Pulse;
 use gristmill_engine::{Error, Kind, Result};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -76,6 +77,11 @@ fn made() -> &'static (Arc<Stores>, Result<()>) {
             None => (local(), Ok(())),
         };
         let stores = Stores::with(disk, fail, settings, hdfs);
+        stores.requests().tell(|counts| {
+            if let Some(pulse) = Pulse::mine() {
+                pulse.count_requests(counts); // of a worker process: its driver counts them
+            }
+        });
         let shared = variable(SHARED).map(|_| SharedOutputs::seen_by_all(true));
         let stores = stores.with_shared_outputs(shared);
         let is_read = faults

@@ -1,11 +1,16 @@
 //! How many requests were sent to stores, how many of them again, and how many a store refused as too many.
 //!
-//! Each process counts its own; worker processes tell the job's process with each task that ends. Jobs that run at the same
-//! time in one process count each other's. What else they share is here, too: what ends them before they are answered
+//! ```text
+//!   S3, HTTP, HDFS ──▶ Requests of the process ──▶ the job's counters
+//!   a worker with user code ──▶ its own ── tell ──▶ the page that its driver looks at (worker/pulse.rs) ──▶ add
+//!   a worker, or an agent, with tasks ──▶ its own ──with each task that ends──▶ add
+//! ```
+//!
+//! Each process counts its own. Jobs that run at the same time in one process count each other's. What else they share is here, too: what ends them before they are answered
 //! ([`Stop`]), and the memory for what is read ahead ([`WindowMemory`]).
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +23,8 @@ pub struct Requests {
     sent: AtomicU64,
     retried: AtomicU64,
     throttled: AtomicU64,
+    /// Who hears of each, too.
+    told: OnceLock<fn(RequestCounts)>,
     /// When they are to end unanswered.
     pub stop: Stop,
     /// What readers may hold of answers that they do not want yet.
@@ -31,7 +38,7 @@ pub struct RequestCounts {
     pub sent: u64,
     /// Those among them that were sent again.
     pub retried: u64,
-    /// Those that were answered with 503 or 429: the store had too many to do.
+    /// Those that were answered with 503 or 429, or by a busy name node: the store had too many to do.
     pub throttled: u64,
 }
 
@@ -71,16 +78,49 @@ impl Requests {
         self.retried.fetch_add(counts.retried, Ordering::Relaxed);
         self.throttled
             .fetch_add(counts.throttled, Ordering::Relaxed);
-    }
-
-    pub(super) fn count(&self, is_again: bool) {
-        self.sent.fetch_add(1, Ordering::Relaxed);
-        if is_again {
-            self.retried.fetch_add(1, Ordering::Relaxed);
+        if let Some(tell) = self.told.get() {
+            tell(counts);
         }
     }
 
+    /// What was counted since it was last taken.
+    ///
+    /// ```
+    /// use gristmill_engine::storage::requests::{RequestCounts, Requests};
+    /// let requests = Requests::default();
+    /// requests.add(RequestCounts { sent: 3, ..RequestCounts::default() });
+    /// assert_eq!((requests.take().sent, requests.take().sent), (3, 0));
+    /// ```
+    pub fn take(&self) -> RequestCounts {
+        RequestCounts {
+            sent: self.sent.swap(0, Ordering::Relaxed),
+            retried: self.retried.swap(0, Ordering::Relaxed),
+            throttled: self.throttled.swap(0, Ordering::Relaxed),
+        }
+    }
+
+    /// Has `tell` hear of all that is counted from now on, too; the first one stays.
+    pub fn tell(&self, tell: fn(RequestCounts)) {
+        let _ = self.told.set(tell);
+    }
+
+    pub(super) fn count(&self, is_again: bool) {
+        self.count_all(1, is_again);
+    }
+
+    /// Counts requests that are sent together.
+    pub(super) fn count_all(&self, sent: u64, is_again: bool) {
+        self.add(RequestCounts {
+            sent,
+            retried: if is_again { sent } else { 0 },
+            throttled: 0,
+        });
+    }
+
     pub(super) fn count_throttled(&self) {
-        self.throttled.fetch_add(1, Ordering::Relaxed);
+        self.add(RequestCounts {
+            throttled: 1,
+            ..RequestCounts::default()
+        });
     }
 }

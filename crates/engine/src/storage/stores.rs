@@ -106,7 +106,7 @@ impl Stores {
         })
     }
 
-    /// The requests that object stores and HTTP servers were sent by this process, and what those share.
+    /// The requests that object stores, HDFS and HTTP servers were sent by this process, and what those share.
     pub fn requests(&self) -> &Requests {
         &self.requests
     }

@@ -133,6 +133,7 @@ impl TaskKind for UserTaskSpec {
             .reserve("user code", told.chunk_bytes as u64 + told.ahead_bytes)?;
         let _ahead = context.node.store.requests().memory.share(told.ahead_bytes);
         let ran = work.run(&told, attempt);
+        context.node.store.requests().add(work.take_requests());
         let mut report = ran.map_err(|error| match &context.job.failures {
             Some(failures) => {
                 let failed = work.failed_at(told.task).zip(work.spec());

@@ -11,6 +11,7 @@ use super::member::Worker;
 use super::pool::{Processes, Shared};
 use super::tail::Log;
 use super::{Definition, DefinitionKey, Limits, Printed};
+use crate::storage::requests::RequestCounts;
 use crate::sys::memory::Gauge;
 
 /// The most that is kept of what an attempt printed, and again of its stderr: some hundred lines.
@@ -51,6 +52,7 @@ pub struct Leased {
     worker: Option<Worker>,
     shared: Arc<Shared>,
     peak_bytes: u64,
+    requests: RequestCounts,
 }
 
 impl Processes {
@@ -64,6 +66,7 @@ impl Processes {
             worker: Some(self.take(command, definition)?),
             shared: Arc::clone(&self.shared),
             peak_bytes: 0,
+            requests: RequestCounts::default(),
         })
     }
 }
@@ -78,6 +81,11 @@ impl Leased {
     /// where that is not known.
     pub fn peak_bytes(&self) -> u64 {
         self.peak_bytes
+    }
+
+    /// The requests to stores that the worker has sent in the last run, also in one that ended with an error.
+    pub fn requests(&self) -> RequestCounts {
+        self.requests
     }
 
     /// What the last run has printed and written to stderr, the end of it; nothing after an error, which has it.
@@ -138,6 +146,7 @@ impl Leased {
         let mut attempt = Attempt::new(&mut worker, limits, stop, on_progress);
         let report = attempt.run(definition, task_json);
         self.peak_bytes = self.peak_bytes.max(attempt.peak_bytes);
+        self.requests = worker.take_requests();
         if report.is_ok() {
             worker.process.tail().settle();
             worker.process.printed().settle();

@@ -1,6 +1,7 @@
 //! A worker of the pool: its process, and what the driver knows of it.
 
 use std::io;
+use std::mem;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -13,6 +14,7 @@ use super::pulse::Pulse;
 use crate::names::show_path;
 use crate::storage::LocalDisk;
 use crate::storage::local::Local;
+use crate::storage::requests::RequestCounts;
 
 /// A process of the pool, with what the driver knows of it.
 #[derive(Debug)]
@@ -20,6 +22,8 @@ pub(super) struct Worker {
     pub(super) process: Process,
     pub(super) command: Command,
     pub(super) pulse: Pulse,
+    /// The requests of it that are known.
+    counted: RequestCounts,
     /// The file of the pulse, until it is removed.
     pulse_path: Option<PathBuf>,
     pub(super) decoder: Decoder,
@@ -44,6 +48,7 @@ impl Worker {
             process,
             command: command.clone(),
             pulse,
+            counted: RequestCounts::default(),
             pulse_path: Some(path),
             decoder: Decoder::default(),
             started: Some(Instant::now()),
@@ -63,6 +68,12 @@ impl Worker {
         let surplus = self.definitions.len().saturating_sub(REMEMBERED);
         self.definitions.drain(..surplus);
         known
+    }
+
+    /// The requests to stores that it has sent since this was asked last.
+    pub(super) fn take_requests(&mut self) -> RequestCounts {
+        let counts = self.pulse.requests();
+        counts.since(mem::replace(&mut self.counted, counts))
     }
 
     pub(super) fn remove_pulse_file(&mut self) {

@@ -1,17 +1,19 @@
 //! The pulse: a page shared by a worker and its driver, in which the worker keeps saying where it stands.
 //!
 //! ```text
-//!   a file of 4096 bytes, mapped by both; five u64 in the machine's byte order (little-endian on all we build for)
+//!   a file of 4096 bytes, mapped by both; eight u64 in the machine's byte order (little-endian on all we build for)
 //!     0  number of the record worked on, counted by this attempt
 //!     8  bytes of input done
 //!    16  offset of that record in its file
 //!    24  index of the file, among those of the split
 //!    32  beats: anything else that is progress
+//!    40  requests to stores that the worker has sent, 48 those of them that it sent again, 56 those that were too many
 //! ```
 //!
 //! One side writes with relaxed stores, a handful for a record; the other looks every 20 ms. The fields may be seen
 //! out of step by a record: what they are for bears that. The page survives the worker, which is the point: after a
-//! crash it names the record. The driver sets it to zero before each task, while the worker waits.
+//! crash it names the record. The driver sets the first five to zero before each task, while the worker waits. Requests grow as
+//! long as the worker lives, and are added to: children of user code send some, too.
 
 use std::fmt;
 use std::io;
@@ -20,6 +22,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
+use crate::storage::requests::RequestCounts;
 use crate::sys::mapping::{SHARED_BYTES, SharedWords};
 
 /// The size of the file.
@@ -30,7 +33,12 @@ const BYTES_DONE: usize = 1;
 const OFFSET: usize = 2;
 const FILE: usize = 3;
 const BEATS: usize = 4;
-const FIELDS: usize = 5;
+/// Those before are looked at.
+const LOOKED_AT: usize = 5;
+const SENT: usize = 5;
+const RETRIED: usize = 6;
+const THROTTLED: usize = 7;
+const FIELDS: usize = 8;
 
 /// Where a worker stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -59,9 +67,9 @@ pub struct RecordPosition {
 /// ```
 pub struct Pulse(SharedWords<FIELDS>);
 
-/// All fields at one look: equal if nothing was written in between.
+/// The fields that say of progress, at one look: equal if nothing was written in between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Look([u64; FIELDS]);
+pub(super) struct Look([u64; LOOKED_AT]);
 
 impl Look {
     pub(super) fn bytes_done(&self) -> u64 {
@@ -130,20 +138,40 @@ impl Pulse {
             file: fields[FILE],
             bytes_done: fields[BYTES_DONE],
         };
-        (fields != [0; FIELDS]).then_some(place)
+        (fields != [0; LOOKED_AT]).then_some(place)
+    }
+
+    /// Says that requests were sent.
+    pub fn count_requests(&self, counts: RequestCounts) {
+        let fields = self.fields();
+        for (field, count) in [
+            (SENT, counts.sent),
+            (RETRIED, counts.retried),
+            (THROTTLED, counts.throttled),
+        ] {
+            fields[field].fetch_add(count, Ordering::Relaxed);
+        }
+    }
+
+    /// The requests that the worker has sent since it began.
+    pub fn requests(&self) -> RequestCounts {
+        let of = |field: usize| self.fields()[field].load(Ordering::Relaxed);
+        RequestCounts {
+            sent: of(SENT),
+            retried: of(RETRIED),
+            throttled: of(THROTTLED),
+        }
     }
 
     pub(super) fn look(&self) -> Look {
-        Look(
-            self.fields()
-                .each_ref()
-                .map(|field| field.load(Ordering::Relaxed)),
-        )
+        Look(std::array::from_fn(|field| {
+            self.fields()[field].load(Ordering::Relaxed)
+        }))
     }
 
-    /// All fields zero, for the next task.
+    /// Nothing done, for the next task.
     pub(super) fn reset(&self) {
-        for field in self.fields() {
+        for field in self.fields().iter().take(LOOKED_AT) {
             field.store(0, Ordering::Relaxed);
         }
     }
@@ -197,8 +225,14 @@ mod tests {
         };
         worker.write(&place);
         assert_eq!(driver.place(), Some(place));
+        let counts = RequestCounts {
+            sent: 3,
+            retried: 2,
+            throttled: 1,
+        };
+        worker.count_requests(counts);
         driver.reset();
-        assert_eq!(worker.place(), None);
+        assert_eq!((worker.place(), driver.requests()), (None, counts));
         // The bytes are where the page above says.
         worker.write(&place);
         let bytes = std::fs::read(&path).unwrap();

@@ -148,7 +148,7 @@ impl<'a> Job<'a> {
         }
         if counts.throttled > 0 {
             self.report.warnings.push(format!(
-                "the store had too many requests: it refused {} of {} for a while (503 or 429), and they were sent again \
+                "the store had too many requests: it refused {} of {} for a while (503, 429, or a busy name node), and they were sent again \
                  later",
                 counts.throttled, counts.sent
             ));

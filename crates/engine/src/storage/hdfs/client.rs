@@ -224,7 +224,8 @@ impl There<'_> {
         self.requests
     }
 
-    /// Makes a request that may be repeated, until it is done, fails for good, or has failed too often.
+    /// Makes a request that may be repeated, until it is done, fails for good, or has failed too often. It counts as one, though
+    /// the client may ask the name node several times for it: for each thousand names of a listing, and for who is active.
     #[expect(
         clippy::needless_pass_by_value,
         reason = "a closure is given as it is written"
@@ -233,8 +234,9 @@ impl There<'_> {
         &self,
         request: impl AsyncFn(&Client, &str) -> Result<T, HdfsError>,
     ) -> Result<T> {
-        let mut was_silent = false;
+        let (mut was_silent, mut is_again) = (false, false);
         retry(self.requests, self.location.as_typed(), || {
+            self.requests.count(mem::replace(&mut is_again, true));
             let done = self.once(0, request(&self.client, &self.path));
             done.map_err(|error| match is_silence(&error) {
                 // The client has tried to connect for as long as is configured; once more, for a reply that was lost.
@@ -255,7 +257,16 @@ impl There<'_> {
         }
     }
 
-    /// Makes a request once. `bytes` are moved by it.
+    /// Makes a request once, and counts it.
+    pub fn count_once<T>(
+        &self,
+        request: impl Future<Output = Result<T, HdfsError>>,
+    ) -> Result<T> {
+        self.requests.count(false);
+        self.once(0, request)
+    }
+
+    /// Makes a request once. `bytes` are moved by it. Nobody counts it.
     pub fn once<T>(
         &self,
         bytes: usize,

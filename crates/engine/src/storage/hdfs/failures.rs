@@ -4,9 +4,11 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use hdfs_native::HdfsError;
+use http::HeaderMap;
 
 use crate::error::{Error, Kind};
 use crate::storage::location::Location;
+use crate::storage::objects::retry::throttled;
 
 /// The detail that says which exception of Java's it was.
 const EXCEPTION: &str = "hdfs_exception";
@@ -124,6 +126,12 @@ fn refusal(operation: &'static str, path: &Path, class: &str, text: &str) -> Err
         "StandbyException" => new(Kind::Io, "no name node is active")
             .advise("check the name nodes (hdfs haadmin -getAllServiceState), then run again")
             .retryable_error(),
+        // The name node has more calls than it can do (ipc.PORT.backoff.enable).
+        "RetriableException" if text.contains("too busy") => {
+            let busy = new(Kind::Io, "the name node has too many requests")
+                .advise("run again later, or with fewer --workers");
+            throttled(busy, &HeaderMap::new())
+        }
         "RetriableException" => new(Kind::Io, text).retryable_error(),
         // The data nodes are busy, and say late what they hold. Java's client asks again; ours has given the file up by then.
         "NotReplicatedYetException" => {
@@ -192,6 +200,7 @@ mod tests {
                 Kind::Io,
                 true,
             ),
+            ("org.apache.hadoop.ipc.RetriableException", Kind::Io, true),
             ("java.io.IOException", Kind::Io, false),
         ] {
             let error = of(class, "one line\n\tat org.apache.hadoop");

@@ -1,5 +1,9 @@
 //! Files of HDFS that are open: read in ranges of one version, written from front to back.
+//!
+//! A read counts as a request for each block that it touches: each is asked of a data node. Of a file that is written, the calls
+//! that create, sync and close it count; the client does not show when it begins a block.
 
+use std::mem;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
@@ -26,6 +30,8 @@ pub struct Reader {
     /// That it had when it was opened.
     version: String,
     bytes: u64,
+    /// Of each block; nothing where the name node does not say so.
+    block_bytes: Option<u64>,
     blocks: FileReader,
 }
 
@@ -41,9 +47,17 @@ impl Reader {
             path: path.to_owned(),
             version: version_of(status),
             bytes: status.length as u64,
+            block_bytes: status.blocksize.filter(|bytes| *bytes > 0),
             blocks,
             hdfs,
         })
+    }
+
+    /// How many blocks a range touches.
+    fn blocks_of(&self, offset: u64, bytes: usize) -> u64 {
+        let last = (offset + bytes as u64).saturating_sub(1);
+        self.block_bytes
+            .map_or(1, |block| last / block - offset / block + 1)
     }
 
     /// Whether the file is another one by now: then this is why its blocks are gone.
@@ -70,7 +84,10 @@ impl ReadFile for Reader {
             return Ok(0);
         }
         let there = self.hdfs.clients.there("read the input", &self.path)?;
+        let (blocks, mut is_again) = (self.blocks_of(offset, wanted), false);
         let read = retry(there.requests(), &self.path, || {
+            let requests = there.requests();
+            requests.count_all(blocks, mem::replace(&mut is_again, true));
             match there.once(wanted, fill(&self.blocks, buffer, offset as usize)) {
                 Err(_) if self.is_replaced() => Err(replaced(&self.path)),
                 done => done,
@@ -202,7 +219,7 @@ impl WriteFile for Writer {
     /// What was written is on the disks of the data nodes then.
     fn sync(&self) -> Result<()> {
         let mut written = self.state();
-        self.there()?.once(0, async {
+        self.there()?.count_once(async {
             let file = written.file.as_mut().ok_or_else(closed)?;
             file.hsync().await
         })
@@ -210,7 +227,7 @@ impl WriteFile for Writer {
 
     fn finish(&self) -> Result<Option<Upload>> {
         let mut written = self.state();
-        self.there()?.once(0, async {
+        self.there()?.count_once(async {
             let file = written.file.as_mut().ok_or_else(closed)?;
             file.close().await
         })?;

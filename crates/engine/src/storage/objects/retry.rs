@@ -89,8 +89,8 @@ impl<O: Objects> Retried<O> {
     }
 }
 
-/// Makes a request until it is done, fails for good, or has failed too often. Nobody counts: calls to HDFS are many requests
-/// each, or none.
+/// Makes a request until it is done, fails for good, or has failed too often. The request counts itself: one to HDFS may read
+/// several blocks.
 pub(in crate::storage) fn retry<T>(
     requests: &Arc<Requests>,
     path: &Path,

@@ -4,12 +4,18 @@ use super::executor_spec::ExecutorSpec;
 use super::failed::FailedAt;
 use super::spec::{UserAttemptSpec, UserTaskReport};
 use crate::error::Result;
+use crate::storage::requests::RequestCounts;
 use crate::task::attempt::Attempt;
 
 /// An executor of user code.
 pub trait UserTaskExecutor: Send + Sync + std::fmt::Debug {
     /// Does one attempt of a task. Blocks until it is over; ends soon after `attempt` is told to stop.
     fn run(&self, spec: &UserAttemptSpec, attempt: &Attempt<'_>) -> Result<UserTaskReport>;
+
+    /// The requests to stores of other processes that it has waited for, since this was asked last.
+    fn take_requests(&self) -> RequestCounts {
+        RequestCounts::default()
+    }
 
     /// What another process makes the same executor from, if it can.
     fn spec(&self) -> Option<ExecutorSpec> {

@@ -17,6 +17,7 @@ use super::failed::{FailedAt, file_of};
 use super::spec::{UserAttemptSpec, UserTaskKind, UserTaskReport};
 use crate::error::{Error, JobOption, Kind, MAKE_ROOM, Result, show_bytes};
 use crate::names::name_of;
+use crate::storage::requests::{RequestCounts, Requests};
 use crate::task::attempt::Attempt;
 use crate::worker::{
     Command, Definition, Failure, FailureKind, Limits, Processes, RecordPosition, WorkerError,
@@ -30,6 +31,8 @@ pub struct ProcessPoolExecutor {
     limits: Limits,
     /// Where each task failed the last time.
     failures: Mutex<BTreeMap<u32, Option<FailedAt>>>,
+    /// What the processes have asked stores for, until somebody takes it.
+    requests: Requests,
 }
 
 impl ProcessPoolExecutor {
@@ -40,6 +43,7 @@ impl ProcessPoolExecutor {
             definition,
             limits,
             failures: Mutex::default(),
+            requests: Requests::default(),
         }
     }
 
@@ -66,6 +70,10 @@ impl UserTaskExecutor for ProcessPoolExecutor {
         })
     }
 
+    fn take_requests(&self) -> RequestCounts {
+        self.requests.take()
+    }
+
     fn failed_at(&self, task: u32) -> Option<FailedAt> {
         let failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         failures.get(&task).cloned().flatten()
@@ -81,8 +89,9 @@ impl UserTaskExecutor for ProcessPoolExecutor {
             .lease(&self.command, &self.definition.key)
             .and_then(|mut worker| {
                 let (definition, stop) = (&self.definition, &attempt.stop);
-                let report = worker.run(definition, &json, self.limits, stop, &mut on_progress)?;
-                Ok((report, worker.printed()))
+                let ran = worker.run(definition, &json, self.limits, stop, &mut on_progress);
+                self.requests.add(worker.requests());
+                Ok((ran?, worker.printed()))
             })
             .map_err(|error| self.error(spec, error))?;
         let report: UserTaskReport = serde_json::from_slice(&report).map_err(|error| {
