@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use gristmill_engine::commit::send_file;
+use gristmill_engine::commit::send_file_again;
 use gristmill_engine::split::pattern::{self, Found};
 use gristmill_engine::storage::location::Location;
 use gristmill_engine::storage::objects::sending::{PARTS_AT_ONCE, Sending};
@@ -119,17 +119,14 @@ pub fn stat(py: Python<'_>, path: PathBuf) -> PyResult<Option<Known>> {
     Ok(found.map(known))
 }
 
-/// Writes a file, of this machine or of a store, to an object store or to HDFS.
+/// Writes a file, of this machine or of a store, to an object store or to HDFS; begun again as tasks are, where that may help.
 #[pyfunction]
 pub fn put_file(py: Python<'_>, source: PathBuf, target: PathBuf) -> PyResult<()> {
     let (source, target) = (Location::from(source), Location::from(target));
     attended(py, &stores(), |stores| {
         let objects = objects_of(stores, &target)?;
-        let upload = {
-            let sending = Sending::new(PARTS_AT_ONCE as usize);
-            let files = (&source, &target);
-            send_file(stores, files, Some(&sending), &|| Ok(()))?
-        };
+        let sending = || Some(Sending::new(PARTS_AT_ONCE as usize));
+        let upload = send_file_again(stores, (&source, &target), sending)?;
         let done = objects.complete(&upload);
         let is_made = || {
             Ok::<_, Error>(

@@ -33,7 +33,7 @@ pub use directory::Staging;
 pub use file::FileStaging;
 pub use folder::{ARCHIVES, SCRIPT_FOLDER, is_of_scripts};
 pub use places::{SpillDirs, check_directory, check_room, notice_of_runs};
-pub use send::send_file;
+pub use send::{send_file, send_file_again};
 pub use upload::{UploadCommitter, end_uploads_to, home_of};
 pub use within::{check_file_name, is_file_name, make_above};
 

@@ -1,6 +1,7 @@
 //! A file on its way to an object store, or to HDFS: one that a task left on the local disk, or one in another store.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::storage::Caching;
@@ -10,8 +11,15 @@ use crate::storage::location::Location;
 use crate::storage::objects::Upload;
 use crate::storage::objects::sending::Sending;
 use crate::storage::overlap::TRANSFER_BYTES;
+use crate::storage::stop::Stop;
 use crate::storage::stores::Stores;
 use crate::storage::window::in_order;
+
+/// How often a file is begun that no task sends: as often as a task is tried, where nobody says otherwise.
+const TRIES_MAX: u32 = 4;
+
+/// The wait before it is begun again; doubled for each further one. A data node that is busy is not free sooner.
+const FIRST_WAIT: Duration = Duration::from_millis(500);
 
 /// Uploads the file `from` to the object `to`, and gives what completes the upload. `alive` is asked before each read:
 /// its error ends the upload. Parts go beside others as `sending` has memory for them, or one after another without it.
@@ -64,4 +72,71 @@ pub fn send_file(
     upload.ok_or_else(|| {
         Error::bug("send a file", "its place takes no uploads").with_path(to.as_typed())
     })
+}
+
+/// The same, begun anew where the error says that it may help: as a task that fails so is tried again. HDFS gives up a file
+/// whose data nodes are busy; so does a store that has failed ten times at a request.
+///
+/// # Errors
+/// As of [`send_file`], of the last time.
+///
+/// ```
+/// use std::sync::Arc;
+/// use gristmill_engine::commit::send_file_again;
+/// use gristmill_engine::storage::{local::Local, location::Location, stores::Stores};
+/// let folder = tempfile::tempdir()?;
+/// let [from, to] = ["a", "b"].map(|name| Location::from(&*format!("objects://{}/{name}", folder.path().display())));
+/// std::fs::write(folder.path().join("a"), "hello")?;
+/// let upload = send_file_again(&Stores::new(Arc::new(Local)), (&from, &to), || None)?;
+/// assert_eq!(upload.bytes(), 5);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn send_file_again(
+    stores: &Stores,
+    files: (&Location, &Location),
+    sending: impl Fn() -> Option<Arc<Sending>>,
+) -> Result<Upload> {
+    again(&stores.requests().stop, FIRST_WAIT, || {
+        send_file(stores, files, sending().as_ref(), &|| Ok(()))
+    })
+}
+
+fn again<T>(stop: &Stop, mut wait: Duration, mut send: impl FnMut() -> Result<T>) -> Result<T> {
+    for _ in 1..TRIES_MAX {
+        match send() {
+            Err(error) if error.retryable() => {
+                if stop.sleep(wait) {
+                    return Err(error);
+                }
+                wait *= 2;
+            }
+            done => return done,
+        }
+    }
+    send()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Kind;
+
+    #[test]
+    fn a_file_is_begun_again_where_that_may_help() {
+        let busy = || Error::new(Kind::Io, "write the output", "the data nodes are busy");
+        for (fails, is_final, tries_wanted) in
+            [(0, false, 1), (3, false, 4), (9, false, 4), (9, true, 1)]
+        {
+            let mut tries = 0;
+            let done = again(&Stop::default(), Duration::from_millis(1), || {
+                tries += 1;
+                match tries > fails {
+                    true => Ok(tries),
+                    false if is_final => Err(busy()),
+                    false => Err(busy().retryable_error()),
+                }
+            });
+            assert_eq!((tries, done.is_ok()), (tries_wanted, fails < TRIES_MAX));
+        }
+    }
 }
