@@ -16,7 +16,7 @@ use crate::storage::stores::Stores;
 use crate::storage::window::in_order;
 
 /// How often a file is begun that no task sends: as often as a task is tried, where nobody says otherwise.
-const TRIES_MAX: u32 = 4;
+const TRIES_MAX: u32 = 5;
 
 /// The wait before it is begun again; doubled for each further one. A data node that is busy is not free sooner.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
@@ -125,7 +125,7 @@ mod tests {
     fn a_file_is_begun_again_where_that_may_help() {
         let busy = || Error::new(Kind::Io, "write the output", "the data nodes are busy");
         for (fails, is_final, tries_wanted) in
-            [(0, false, 1), (3, false, 4), (9, false, 4), (9, true, 1)]
+            [(0, false, 1), (4, false, 5), (9, false, 5), (9, true, 1)]
         {
             let mut tries = 0;
             let done = again(&Stop::default(), Duration::from_millis(1), || {
