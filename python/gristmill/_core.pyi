@@ -283,6 +283,12 @@ def remove_whole(path: str | PathLike[str]) -> None:
 def default_file_system() -> str | None:
     """Return the default file system of Hadoop's configuration, where it is one of HDFS."""
 
+def block_places(path: str | PathLike[str]) -> list[tuple[int, int, list[tuple[str, str]]]]:
+    """Return which nodes hold the blocks of a file in HDFS; nothing where nobody says so.
+
+    Of each block its first byte, the byte behind its last one, and its data nodes: address, name.
+    """
+
 def is_remote(path: str | PathLike[str]) -> bool:
     """Whether a location is `scheme://...`, not a path of this machine."""
 

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from gristmill import _core
+
 from .harness import GRISTMILL, clean_environment, failure, report, run
 from .hdfs_server import NOBODY, Cluster, file, files, is_there, local, nothing_staged, settings
 from .own_code import Bench
@@ -169,6 +171,21 @@ def test_requests_are_counted(there: str) -> None:
     few, many = requests
     assert few >= 5
     assert few + 10 <= many <= few + 30
+
+
+def test_the_places_of_blocks(there: str, cluster: Cluster) -> None:
+    """The name node says which data nodes hold them; the client of HDFS does not."""
+    run("teragen", "30k", f"{there}/data", "--files", "1")
+    found = _core.block_places(f"{there}/data/part-m-00000")
+    assert [(start, end) for start, end, _ in found] == [
+        (0, 1 << 20),
+        (1 << 20, 2 << 20),
+        (2 << 20, 3_000_000),
+    ]
+    for _, _, hosts in found:
+        assert [address for address, _ in hosts] == ["127.0.0.1"] * 2
+    assert _core.block_places(f"{there}/none") == []
+    assert _core.block_places("hdfs://127.0.0.1:1/a") == []
 
 
 def test_blocks_of_the_output(there: str, cluster: Cluster, tmp_path: Path) -> None:

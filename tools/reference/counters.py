@@ -53,6 +53,7 @@ COUNTERS = {
         "CPU_MILLISECONDS": "CPU time, user and system, of all processes of the job.",
     },
     "Clusters": {
+        "DATA_LOCAL_MAPS": "Attempts at maps on a node that holds their input, in HDFS.",
         "SHUFFLED_MAPS": "Segments of runs that tasks read; a run counts for each task.",
         "FAILED_SHUFFLE": "Times that a task began again, as it could not read a run.",
         "SHUFFLE_BYTES_SAME_NODE": "Bytes of segments read from runs of the same node.",

@@ -69,7 +69,8 @@ fn made() -> &'static (Arc<Stores>, Result<()>) {
     STORES.get_or_init(|| {
         let faults = Faults::parse(&variable(FAULTS).unwrap_or_default());
         let settings = Settings::from_variables(variable);
-        let hdfs = hdfs::Settings::of(hadoop_folder());
+        let user = variable("HADOOP_USER_NAME").filter(|name| !name.is_empty());
+        let hdfs = hdfs::Settings::of(hadoop_folder()).with_user(user);
         let fail = faults.clone().unwrap_or_default();
         let (disk, is_told) = match variable(AGENTS_VARIABLE).map(disk_of) {
             Some(Ok(disk)) => (disk, Ok(())),
@@ -164,6 +165,18 @@ pub fn is_remote(path: PathBuf) -> bool {
 #[pyfunction]
 pub fn default_file_system() -> Option<String> {
     stores().default_file_system().map(str::to_owned)
+}
+
+/// Which nodes hold the blocks of a file, where its store says so: of each its first byte, the byte behind its last one,
+/// and the addresses and names of its data nodes.
+#[pyfunction]
+pub fn block_places(py: Python<'_>, path: PathBuf) -> Vec<(u64, u64, Vec<[String; 2]>)> {
+    let stores = stores();
+    let found = py.detach(|| stores.block_places(&[path.into()]));
+    let blocks = found.into_iter().flatten();
+    blocks
+        .map(|block| (block.range.start, block.range.end, block.hosts))
+        .collect()
 }
 
 /// Says how much memory a worker process has for what its readers ask of stores before they want it.

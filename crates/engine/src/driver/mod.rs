@@ -36,7 +36,7 @@ mod plan;
 mod replay;
 mod rounds;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 pub use attempts::RetryPolicy;
@@ -99,6 +99,10 @@ pub struct Driver {
     undone: BTreeSet<u32>,
     /// Tasks to launch when there is room; those of earlier stages first, since others wait for them.
     ready: BTreeSet<u32>,
+    /// Tasks that are launched before others, if they are ready.
+    preferred: VecDeque<u32>,
+    /// How many of the tasks the runner was told of.
+    told_tasks: usize,
     /// Tasks that wait for another, by that one.
     blocked: BTreeMap<u32, BTreeSet<u32>>,
     /// Tasks that wait for another try, by the time of it.
@@ -154,6 +158,8 @@ impl Driver {
             first_open: 0,
             undone: BTreeSet::new(),
             ready: BTreeSet::new(),
+            preferred: VecDeque::new(),
+            told_tasks: 0,
             blocked: BTreeMap::new(),
             waiting: BTreeSet::new(),
             running: BTreeMap::new(),
@@ -185,6 +191,22 @@ impl Driver {
     /// The runs of those that have been begun with since this was last asked: where they are, without what lies in their buckets.
     pub fn take_kept_runs(&mut self) -> Vec<(u32, Vec<SpilledRun>)> {
         std::mem::take(&mut self.kept_runs)
+    }
+
+    /// The tasks that there are since this was last asked, those that are not done: for who looks where their input is.
+    pub fn take_added(&mut self) -> Vec<(u32, Arc<TaskSpec>)> {
+        let told = self.told_tasks.min(self.tasks.len());
+        self.told_tasks = self.tasks.len();
+        let added = self.tasks.iter().enumerate().skip(told);
+        let added = added.map(|(number, task)| (number as u32, &task.spec));
+        let undone = added.filter(|(number, _)| self.undone.contains(number));
+        undone.map(|(number, spec)| (number, Arc::clone(spec))).collect()
+    }
+
+    /// Has the next event launch these tasks before others, as far as they are ready and there is room: who runs them has
+    /// room where their input is.
+    pub fn prefer(&mut self, tasks: Vec<u32>) {
+        self.preferred = tasks.into();
     }
 
     /// Attempts that ended without a result.
@@ -226,6 +248,7 @@ impl Driver {
         }
         self.wake(at_ms);
         self.launch(&mut actions);
+        self.preferred.clear();
         self.complete_if_over(&mut actions);
         actions
     }
@@ -354,7 +377,7 @@ impl Driver {
 
     fn launch(&mut self, actions: &mut Vec<Action>) {
         while self.running.len() < self.slots {
-            let Some(number) = self.ready.pop_first() else {
+            let Some(number) = self.next_ready() else {
                 return;
             };
             if self.is_done(number) {
@@ -378,6 +401,15 @@ impl Driver {
                 spec: task.spec.clone(),
             });
         }
+    }
+
+    fn next_ready(&mut self) -> Option<u32> {
+        while let Some(task) = self.preferred.pop_front() {
+            if self.ready.remove(&task) {
+                return Some(task);
+            }
+        }
+        self.ready.pop_first()
     }
 
     /// Begins the end: what runs is told to stop, nothing is begun any more.

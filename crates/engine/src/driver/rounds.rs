@@ -91,6 +91,7 @@ impl Driver {
         let uses_up = self.tasks[id.task as usize].spec.uses_up();
         let counts = !uses_up && needs.all(|range| unchanged.has_all(range));
         let mut before = std::mem::take(&mut self.tasks);
+        self.told_tasks = 0;
         let later = std::mem::take(&mut self.before).into_iter();
         before.extend(later.skip(before.len())); // their attempts have numbers, too
         let mut forgotten = Vec::new();

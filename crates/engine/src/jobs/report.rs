@@ -143,6 +143,7 @@ impl JobReport {
         self.sys_s += first.sys_s;
         for name in [
             "CPU_MILLISECONDS",
+            "DATA_LOCAL_MAPS",
             "DEVICE_BYTES_READ",
             "FAILED_TASK_ATTEMPTS",
             "FAILED_SHUFFLE",

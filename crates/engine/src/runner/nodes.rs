@@ -22,6 +22,8 @@ pub struct ClusterCounts {
     pub shuffled: u64,
     /// Reads of runs that failed for good, so that the task had to be done again.
     pub failed_reads: u64,
+    /// Attempts at maps that ran on a node which holds their input; nothing where nobody knows where input is.
+    pub data_local: Option<u64>,
     /// Agents that were lost.
     pub lost_agents: u64,
     /// Attempts that were lost with them, or with a run that they read.
@@ -162,6 +164,8 @@ impl Nodes {
             ),
             ("SHUFFLE_BYTES_RECEIVED", received),
         ];
+        let local = counts.data_local;
+        counters.extend(local.map(|local| ("DATA_LOCAL_MAPS", local)));
         counters.extend(lost.into_iter().filter(|(_, amount)| *amount > 0));
         counters
     }
@@ -194,6 +198,9 @@ mod tests {
         assert_eq!(counters["SHUFFLE_BYTES_OTHER_NODES"], 27);
         assert_eq!(counters["LOST_TASK_ATTEMPT_BYTES"], 7);
         assert!(!counters.contains_key("LOST_AGENTS"));
+        assert!(!counters.contains_key("DATA_LOCAL_MAPS"));
+        nodes.count(|counts| counts.data_local = Some(0));
+        assert!(nodes.counters().contains(&("DATA_LOCAL_MAPS", 0)));
     }
 
     #[test]

@@ -37,6 +37,14 @@ pub(super) trait Place {
     /// Knows the runs of a task that was over when the driver began.
     fn kept(&mut self, _task: u32, _runs: &[SpilledRun]) {}
 
+    /// Knows tasks that will be launched.
+    fn planned(&mut self, _tasks: Vec<(u32, Arc<TaskSpec>)>) {}
+
+    /// Tasks that are best launched now, since there is room where their input is.
+    fn wishes(&mut self) -> Vec<u32> {
+        Vec::new()
+    }
+
     /// How many nodes they run on; 0 on one machine.
     fn nodes(&self) -> usize {
         0
@@ -131,6 +139,7 @@ impl Running<'_, '_> {
                 }
             }
             let event = self.wait(wake_ms.map(|at_ms| at_ms.saturating_sub(now_ms())));
+            self.driver.prefer(self.place.wishes());
             self.hooks.memory.look();
             let event = if self.hooks.control.is_cancelled() && !cancelled {
                 cancelled = true;
@@ -216,6 +225,9 @@ impl Running<'_, '_> {
     fn begin_stage(&mut self, (name, bytes): (&'static str, u64), tasks: usize, kept: usize) {
         for (task, runs) in self.driver.take_kept_runs() {
             self.place.kept(task, &runs);
+        }
+        if self.place.nodes() > 0 {
+            self.place.planned(self.driver.take_added());
         }
         self.hooks.clock.begin(name, tasks, self.place.slots());
         self.hooks.recorder.record(event::Event::PhaseStarted {

@@ -15,7 +15,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::hdfs::{self, Blocks, Hdfs};
+use super::at_once::at_once;
+use super::hdfs::{self, BlockPlace, Blocks, Hdfs};
 use super::http::{self, Http};
 use super::input::InputFile;
 use super::location::Location;
@@ -30,6 +31,10 @@ use super::shared::{SharedDisk, SharedOutputs};
 use super::wire::Wire;
 use super::{Caching, Caps, LocalDisk, Output, Publisher, ReadFile, Stat, WriteFile};
 use crate::error::{Error, Kind, Result};
+
+/// Files whose blocks are asked for by one connection to a name node, and such connections at once.
+const PLACES_ASKED: usize = 500;
+const ASKED_AT_ONCE: usize = 4;
 
 /// The stores.
 #[derive(Debug, Clone)]
@@ -205,6 +210,40 @@ impl Stores {
     /// Whether files of a location have blocks that a job may choose.
     pub fn has_blocks(&self, location: &Location) -> bool {
         location.scheme() == Some(hdfs::SCHEME)
+    }
+
+    /// Which nodes hold the blocks of files, where a store says so: nothing is known of any other file.
+    ///
+    /// ```
+    /// use gristmill_engine::storage::{local::Local, location::Location, stores::Stores};
+    /// let stores = Stores::new(std::sync::Arc::new(Local));
+    /// assert_eq!(stores.block_places(&["/a".into(), "s3://b/a".into()]), [[], []]);
+    /// ```
+    pub fn block_places(&self, files: &[Location]) -> Vec<Vec<BlockPlace>> {
+        let mut with_blocks: Vec<usize> = (0..files.len())
+            .filter(|at| files.get(*at).is_some_and(|file| self.has_blocks(file)))
+            .collect();
+        let authority = |at: &usize| files.get(*at).map(Location::authority);
+        with_blocks.sort_by(|a, b| authority(a).cmp(&authority(b)));
+        let of_one = with_blocks.chunk_by(|a, b| authority(a) == authority(b));
+        let asked: Vec<&[usize]> = of_one.flat_map(|all| all.chunks(PLACES_ASKED)).collect();
+        let found = at_once(&asked, ASKED_AT_ONCE, |numbers| {
+            let files: Vec<Location> = numbers
+                .iter()
+                .filter_map(|at| files.get(*at).cloned())
+                .collect();
+            // Tasks run without it, only elsewhere.
+            Ok(self.hdfs.block_places(&files).unwrap_or_default())
+        });
+        let mut places = vec![Vec::new(); files.len()];
+        for (numbers, found) in asked.into_iter().zip(found.unwrap_or_default()) {
+            for (at, found) in numbers.iter().zip(found) {
+                if let Some(place) = places.get_mut(*at) {
+                    *place = found;
+                }
+            }
+        }
+        places
     }
 
     /// Whether a finished output is durable there, where a job waits for that or does not: what S3 has answered is.

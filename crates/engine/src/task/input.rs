@@ -1,4 +1,4 @@
-//! Words for what a task works on, for people who read the job's history.
+//! What a task works on: words for people who read the job's history, and pieces of the input for who looks where they are.
 //!
 //! ```text
 //!   big.txt, bytes 0 to 4194304        part-r-00002, from byte 128000000        partition 3 of 8        20 runs
@@ -6,17 +6,49 @@
 //!
 //! The words are for people alone: no program reads them back.
 
+use std::ops::Range;
 use std::path::Path;
 
 use serde_json::Value;
 
-use super::context::TaskContext;
+use super::context::{JobShared, TaskContext};
 use super::ranges::RangeSpec;
+use super::user::split::SplitData;
 use crate::names::{self, show_path};
 use crate::storage::input::InputRange;
 use crate::storage::location::Location;
 
-/// Pieces of the input.
+/// A range of a file of the input.
+pub type InputPiece = (Location, Range<u64>);
+
+/// The pieces of a split.
+pub(super) fn input_pieces(split: &[InputRange], job: &JobShared) -> Vec<InputPiece> {
+    let piece = |range: &InputRange| {
+        let file = job.files.get(range.file)?;
+        Some((file.path.clone(), range.range()))
+    };
+    split.iter().filter_map(piece).collect()
+}
+
+/// The pieces that a split of text, of Python or of scripts names; none of a split that names no far file.
+pub(super) fn pieces_of_user_code(what: &SplitData) -> Vec<InputPiece> {
+    if !what.text().contains("://") {
+        return Vec::new();
+    }
+    let what = what.value();
+    let listed = what.get("pieces").and_then(Value::as_array);
+    let pieces = listed.map_or(std::slice::from_ref(&what), Vec::as_slice);
+    let piece = |piece: &Value| {
+        let path = names::name_of(piece.get("path")?.as_str()?.to_owned());
+        let number = |name: &str| piece.get(name).and_then(Value::as_u64);
+        let from = number("start").unwrap_or(0);
+        let bytes = number("bytes").unwrap_or(u64::MAX);
+        Some((Location::from(Path::new(&path)), from..from.saturating_add(bytes)))
+    };
+    pieces.iter().filter_map(piece).collect()
+}
+
+/// Pieces of the input, in words.
 pub(super) fn pieces(split: &[InputRange], context: &TaskContext) -> String {
     let Some(first) = split.first() else {
         return "nothing".to_owned();
@@ -80,6 +112,16 @@ pub(super) fn count(number: usize, of: &str) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn splits_of_user_code_have_pieces_where_they_name_far_files() {
+        let of = |what: Value| pieces_of_user_code(&SplitData::of(&what).unwrap());
+        let text = json!({"pieces": [{"path": "hdfs://h/a", "start": 3, "bytes": 7}]});
+        assert_eq!(of(text), [("hdfs://h/a".into(), 3..10)]);
+        let zipped = json!({"path": "hdfs://h/a.kv.gz", "start": null});
+        assert_eq!(of(zipped), [("hdfs://h/a.kv.gz".into(), 0..u64::MAX)]);
+        assert_eq!(of(json!({"path": "a", "start": 0, "bytes": 7})), []);
+    }
 
     #[test]
     fn splits_are_named_by_their_first_file() {

@@ -5,8 +5,9 @@ use std::fmt::{self, Debug, Write};
 
 use super::attempt::Attempt;
 use super::checkpoint::Checkpoint;
-use super::context::{Scratch, TaskContext};
+use super::context::{JobShared, Scratch, TaskContext};
 use super::fingerprint::Fingerprint;
+use super::input::InputPiece;
 use super::runs::MergeRun;
 use super::spent::Spent;
 use crate::error::Result;
@@ -76,6 +77,11 @@ pub trait TaskKind: Debug {
     /// The runs that it reads.
     fn reads(&self) -> &[MergeRun] {
         &[]
+    }
+
+    /// The pieces of the job's input that it reads, where it reads any.
+    fn input_pieces(&self, _job: &JobShared) -> Vec<InputPiece> {
+        Vec::new()
     }
 
     /// Whether the task uses up what other tasks made: to do it again, these have to be done again.

@@ -47,6 +47,7 @@ pub use checkpoint::{Checkpoint, WrittenRange};
 pub use context::{InMemory, InProcess, JobShared, Node, Scratch, TaskContext};
 pub use fingerprint::Fingerprint;
 pub use generate::{GENERATE_WORKER_BYTES, GenerateSpec};
+pub use input::InputPiece;
 pub use kind::{Counters, Side, TaskKind, With};
 pub use map::{MapReport, MapSpec};
 pub use merge::{MergeReport, MergeSpec, MergeTarget};

@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::attempt::Attempt;
 use super::checkpoint::Checkpoint;
-use super::context::{Scratch, TaskContext};
+use super::context::{JobShared, Scratch, TaskContext};
 use super::fingerprint::Fingerprint;
 use super::generate::GenerateSpec;
+use super::input::InputPiece;
 use super::kind::{Counters, Side, TaskKind};
 use super::map::MapSpec;
 use super::merge::MergeSpec;
@@ -96,6 +97,11 @@ macro_rules! kinds {
             /// The runs that it reads.
             pub fn reads(&self) -> &[MergeRun] {
                 match self { $(TaskSpec::$kind(task) => task.reads(),)* }
+            }
+
+            /// The pieces of the job's input that it reads.
+            pub fn input_pieces(&self, job: &JobShared) -> Vec<InputPiece> {
+                match self { $(TaskSpec::$kind(task) => task.input_pieces(job),)* }
             }
 
             /// Whether it uses up what other tasks made.

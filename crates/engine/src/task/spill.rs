@@ -8,7 +8,8 @@ use gristmill_gnu_keys::Keys;
 use serde::{Deserialize, Serialize};
 
 use super::checkpoint::names_of_runs;
-use super::input;
+use super::context::JobShared;
+use super::input::{self, InputPiece};
 use super::runs::not_read;
 use super::{
     Attempt, Checkpoint, Counters, Fingerprint, RunPlan, Scratch, Side, TaskContext, TaskKind, With,
@@ -65,6 +66,13 @@ impl TaskKind for SpillSpec {
         match &self.input {
             SpillInput::Ranges(split) => input::pieces(split, context),
             SpillInput::Stream(_) => "a stream".to_owned(),
+        }
+    }
+
+    fn input_pieces(&self, job: &JobShared) -> Vec<InputPiece> {
+        match &self.input {
+            SpillInput::Ranges(split) => input::input_pieces(split, job),
+            SpillInput::Stream(_) => Vec::new(),
         }
     }
 

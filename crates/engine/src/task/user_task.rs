@@ -16,7 +16,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::checkpoint::{name_of, names_of_runs};
-use super::input::of_files;
+use super::context::JobShared;
+use super::input::{InputPiece, of_files, pieces_of_user_code};
 use super::user::spec::{UserAttemptSpec, UserTaskKind, UserTaskReport};
 use super::{
     Attempt, AttemptId, Checkpoint, Counters, Fingerprint, MergeRun, Scratch, Side, TaskContext,
@@ -163,6 +164,13 @@ impl TaskKind for UserTaskSpec {
             UserTaskKind::Reduce { partition, .. } => {
                 format!("partition {partition} of {}", self.plan.partitions)
             }
+        }
+    }
+
+    fn input_pieces(&self, _job: &JobShared) -> Vec<InputPiece> {
+        match &self.work {
+            UserTaskKind::Map { what, .. } => pieces_of_user_code(what),
+            UserTaskKind::Reduce { .. } => Vec::new(),
         }
     }
 

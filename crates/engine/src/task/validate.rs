@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::input::pieces;
+use super::context::JobShared;
+use super::input::{InputPiece, input_pieces, pieces};
 use super::{Counters, Side, TaskContext, TaskKind, With};
 use crate::error::Result;
 use crate::order::check::OrderCheck;
@@ -48,6 +49,10 @@ const MOSTLY: f64 = 0.9;
 
 impl TaskKind for ValidateSpec {
     type Report = ValidateReport;
+
+    fn input_pieces(&self, job: &JobShared) -> Vec<InputPiece> {
+        input_pieces(&[self.piece], job)
+    }
 
     fn run(&self, (context, attempt, scratch): With<'_>) -> Result<Self::Report> {
         let piece = self.piece;

@@ -11,6 +11,7 @@ use super::agent::Hello;
 use super::choice::{Choice, Rank};
 use super::link::{Heard, Link, SILENCE};
 use super::messages::{AgentUse, Order, READS_MAX};
+use super::near::AgentsByHost;
 use crate::history::event::{NodeRead, NodeSample};
 use crate::runner::nodes::Nodes;
 use crate::storage::agents::{AgentPlace, ReadOf, way_to_agents};
@@ -93,7 +94,7 @@ fn node_name<'a>(before: impl Iterator<Item = &'a str>, address: &str) -> (Strin
 }
 
 /// The host of `HOST:PORT`.
-fn host_of(address: &str) -> &str {
+pub(super) fn host_of(address: &str) -> &str {
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
     host.trim_matches(['[', ']'])
 }
@@ -103,6 +104,8 @@ fn host_of(address: &str) -> &str {
 pub(super) struct Links {
     pub(super) agents: BTreeMap<u32, Agent>,
     pub(super) choice: Choice,
+    /// The agents on each host.
+    pub(super) by_host: AgentsByHost,
     /// Where all agents are, and were.
     pub(super) places: BTreeMap<u32, AgentPlace>,
     pub(super) token: String,
@@ -123,6 +126,7 @@ impl Links {
         let mut links = Links {
             agents: BTreeMap::new(),
             choice: Choice::default(),
+            by_host: AgentsByHost::new(),
             places: BTreeMap::new(),
             token: cluster.token.clone(),
             wire: Arc::new(Wire::with_limits(SILENCE, SILENCE, None)),
@@ -159,6 +163,8 @@ impl Links {
             told: 0,
             begun: 0,
         };
+        let host = host_of(&hello.place.address).to_owned();
+        self.by_host.entry(host).or_default().push(number);
         self.places.insert(number, hello.place.clone());
         self.agents.insert(number, agent);
         self.update(number, |_| ());

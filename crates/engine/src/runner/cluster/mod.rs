@@ -23,6 +23,7 @@ mod link;
 mod links;
 mod made;
 mod messages;
+mod near;
 mod place;
 mod secured;
 mod server;

@@ -21,9 +21,10 @@ use bytes::Bytes;
 use super::changes::Changes;
 use super::collector::Takes;
 use super::link::Heard;
-use super::links::{Agent, Links};
+use super::links::{Agent, Links, host_of};
 use super::made::{Made, Noted};
 use super::messages::{AttemptOver, Events, Order};
+use super::near::Near;
 use super::sight::Sign;
 use crate::error::{Error, Kind, Result};
 use crate::runner::attempts::Ended;
@@ -35,7 +36,7 @@ use crate::spill::SpilledRun;
 use crate::storage::agents::{RunName, run_of};
 use crate::storage::location::Location;
 use crate::task::wire::{self, Sender};
-use crate::task::{AttemptId, MergeRun, Spent, TaskContext, TaskReport, TaskSpec};
+use crate::task::{AttemptId, MergeRun, Side, Spent, TaskContext, TaskReport, TaskSpec};
 
 /// How many that read a run must say that it cannot be had before it is made again.
 const COMPLAINTS: u32 = 2;
@@ -82,6 +83,10 @@ pub(super) struct OnCluster<'a> {
     repeats: BTreeMap<u32, u32>,
     /// The agents that keep most of the runs that were looked for last, and which these were.
     near: ((usize, usize, u64), Vec<u32>),
+    /// Where the input of tasks is.
+    inputs: Near,
+    /// Agents on which an attempt has ended since the driver last launched some.
+    freed: Vec<u32>,
     pub(super) happened: VecDeque<Happened>,
 }
 
@@ -116,6 +121,8 @@ impl<'a> OnCluster<'a> {
             complaints: BTreeMap::new(),
             repeats: BTreeMap::new(),
             near: Default::default(),
+            inputs: Near::default(),
+            freed: Vec::new(),
             happened: VecDeque::new(),
         };
         let living = cluster
@@ -264,6 +271,7 @@ impl<'a> OnCluster<'a> {
         self.links.update(launched.agent, |agent| {
             agent.running = agent.running.saturating_sub(1);
         });
+        self.freed.push(launched.agent);
         let Launched { spec, bytes, .. } = launched;
         self.links.nodes.count(|counts| match &ended {
             Ended::Done(_) | Ended::Differs(_) => counts.shuffled += spec.segments_read() as u64,
@@ -413,11 +421,20 @@ impl Place for OnCluster<'_> {
         let failed_on = self.failed_on.get(&id.task).copied();
         self.look_for_runs(spec.reads());
         self.await_one();
-        let choice = self.links.choice.of(failed_on, &self.near.1);
+        let by_input = self.inputs.agents_of(id.task, &self.links.by_host);
+        let near = by_input.as_ref().unwrap_or(&self.near.1);
+        let choice = self.links.choice.of(failed_on, near);
         let drained = || self.links.living_numbers().next(); // there is no other
         let Some(number) = choice.or_else(drained) else {
             return Err(self.changes.none_left("it was lost before"));
         };
+        if let Some(near) = by_input.filter(|_| spec.side() == Some(Side::Map)) {
+            let is_local = u64::from(near.contains(&number));
+            self.links.nodes.count(|counts| {
+                *counts.data_local.get_or_insert(0) += is_local;
+            });
+        }
+        self.inputs.begin(id.task);
         if let Some(agent) = self.links.agents.get_mut(&number) {
             begins(&spec, &agent.node);
             let spec = Bytes::from(agent.sender.to_bytes(&*spec)?);
@@ -432,6 +449,19 @@ impl Place for OnCluster<'_> {
         };
         self.running.insert(id, launched);
         Ok(())
+    }
+
+    fn planned(&mut self, tasks: Vec<(u32, Arc<TaskSpec>)>) {
+        let known = (&*self.context.node.store, &self.context.job);
+        self.inputs.look(&tasks, known, &self.links.by_host);
+    }
+
+    fn wishes(&mut self) -> Vec<u32> {
+        let (agents, inputs) = (&self.links.agents, &mut self.inputs);
+        let freed = self.freed.drain(..).filter_map(|number| agents.get(&number));
+        let living = freed.filter(|agent| !agent.is_lost && !agent.is_drained);
+        let wish = |agent: &Agent| inputs.next_for(host_of(agent.link.address()));
+        living.filter_map(wish).collect()
     }
 
     fn kept(&mut self, task: u32, runs: &[SpilledRun]) {

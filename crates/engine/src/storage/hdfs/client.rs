@@ -23,7 +23,7 @@ use tokio::runtime::Runtime;
 
 use super::SCHEME;
 use super::failures::{failure, is_silence, silence};
-use super::settings::Settings;
+use super::settings::{PORT, Settings};
 use crate::error::{Error, Kind, Result};
 use crate::storage::location::Location;
 use crate::storage::objects::retry::retry;
@@ -40,9 +40,6 @@ const SLOWEST: usize = 256 << 10;
 
 /// Threads that drive connections; data are checked and copied there.
 const THREADS: usize = 2;
-
-/// The port of a name node where none is named.
-const PORT: u16 = 8020;
 
 /// How often the client asks a name node that does not answer. It waits longer each time, up to 15 s.
 const TRIES: &str = "dfs.client.failover.max.attempts";

@@ -5,6 +5,7 @@
 mod client;
 mod failures;
 mod files;
+mod places;
 mod settings;
 
 use std::ffi::OsString;
@@ -16,8 +17,10 @@ use hdfs_native::client::FileStatus;
 
 use self::client::{Clients, There};
 use self::files::{Reader, Writer};
+pub use self::places::BlockPlace;
 pub use self::settings::{Blocks, Settings};
 use super::local::not_there;
+use super::location::Location;
 use super::objects::Object;
 use super::objects::retry::replaced;
 use super::requests::Requests;
@@ -65,6 +68,34 @@ impl Hdfs {
     /// What is configured.
     pub fn settings(&self) -> &Settings {
         self.clients.settings()
+    }
+
+    /// Which nodes hold the blocks of some files of one file system; nothing is known where servers want a proof of who asks.
+    ///
+    /// # Errors
+    /// No name node says so.
+    pub fn block_places(&self, files: &[Location]) -> Result<Vec<Vec<BlockPlace>>> {
+        let (settings, Some(first)) = (self.settings(), files.first()) else {
+            return Ok(Vec::new());
+        };
+        let user = settings.user().filter(|_| !settings.wants_proof());
+        let Some(user) = user else {
+            return Ok(vec![Vec::new(); files.len()]);
+        };
+        let there = self.clients.there("look for blocks", first.as_typed())?;
+        let paths: Vec<_> = files.iter().map(|file| file.path().to_string_lossy()).collect();
+        let paths: Vec<&str> = paths.iter().map(|path| &**path).collect();
+        there.requests().count_all(paths.len() as u64, false);
+        there.once(0, async {
+            let mut failed = HdfsError::OperationFailed("no name node is configured".to_owned());
+            for name_node in settings.name_nodes(first.authority()) {
+                match places::block_places(&name_node, &user, &paths).await {
+                    Err(error) => failed = error, // it may be the one that stands by
+                    found => return found,
+                }
+            }
+            Err(failed)
+        })
     }
 
     fn status(&self, operation: &'static str, path: &Path) -> Result<Option<FileStatus>> {

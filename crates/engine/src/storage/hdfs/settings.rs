@@ -25,6 +25,9 @@ const BLOCK_BYTES: &str = "dfs.blocksize";
 /// Blocks have checksums of so many bytes.
 const OF_CHECKSUM: u64 = 512;
 
+/// The port of a name node where none is named.
+pub(super) const PORT: u16 = 8020;
+
 /// Names of one file system and another: `dfs.blocksize` takes what `K` and `m` are to Hadoop.
 const UNITS: [(char, u32); 6] = [
     ('k', 10),
@@ -73,6 +76,8 @@ impl Blocks {
 #[derive(Debug, Default)]
 pub struct Settings {
     folder: Option<PathBuf>,
+    /// Who asks, where the environment says so.
+    user: Option<String>,
     read: OnceLock<BTreeMap<String, String>>,
 }
 
@@ -81,7 +86,45 @@ impl Settings {
     pub fn of(folder: Option<PathBuf>) -> Self {
         Settings {
             folder,
+            user: None,
             read: OnceLock::new(),
+        }
+    }
+
+    /// The same, where this user asks, if the environment names one (`HADOOP_USER_NAME`).
+    #[must_use]
+    pub fn with_user(self, user: Option<String>) -> Self {
+        Settings { user, ..self }
+    }
+
+    /// Who asks: that user, or else the system's.
+    pub(super) fn user(&self) -> Option<String> {
+        self.user.clone().or_else(|| whoami::username().ok())
+    }
+
+    /// Whether servers want a proof of who asks.
+    pub(super) fn wants_proof(&self) -> bool {
+        let said = self.value("hadoop.security.authentication");
+        said.is_some_and(|how| how.eq_ignore_ascii_case("kerberos"))
+    }
+
+    /// The addresses of the name nodes of a file system, by what stands between `hdfs://` and the path.
+    pub(super) fn name_nodes(&self, authority: &str) -> Vec<String> {
+        let default = || self.default_file_system()?.strip_prefix("hdfs://");
+        let authority = match authority {
+            "" => default().unwrap_or_default().trim_end_matches('/'),
+            named => named,
+        };
+        if authority.is_empty() || authority.contains(':') {
+            return [authority].map(str::to_owned).into_iter().filter(|name| !name.is_empty()).collect();
+        }
+        let address = |id: &str| {
+            let name = format!("dfs.namenode.rpc-address.{authority}.{}", id.trim());
+            self.value(&name).map(str::to_owned)
+        };
+        match self.value(&format!("dfs.ha.namenodes.{authority}")) {
+            Some(ids) => ids.split(',').filter_map(address).collect(),
+            None => vec![format!("{authority}:{PORT}")],
         }
     }
 
@@ -218,6 +261,28 @@ mod tests {
             ..blocks
         };
         assert_eq!(settings.blocks(wanted), Ok(blocks));
+    }
+
+    #[test]
+    fn a_file_system_has_one_name_node_or_two() {
+        let core = property(DEFAULT_FILE_SYSTEM, "hdfs://both/");
+        let hdfs = [
+            property("dfs.ha.namenodes.both", "a, b"),
+            property("dfs.namenode.rpc-address.both.a", "h1:1"),
+            property("dfs.namenode.rpc-address.both.b", "h2:2"),
+        ];
+        let of = |text: &str| format!("<configuration>{text}</configuration>");
+        let (_folder, settings) = configured(&of(&core), &of(&hdfs.concat()));
+        for (authority, wanted) in [
+            ("", &["h1:1", "h2:2"][..]),
+            ("both", &["h1:1", "h2:2"]),
+            ("h:9", &["h:9"]),
+            ("h", &["h:8020"]),
+        ] {
+            assert_eq!(settings.name_nodes(authority), wanted, "{authority}");
+        }
+        assert_eq!(Settings::of(None).name_nodes(""), [""; 0]);
+        assert!(!settings.wants_proof());
     }
 
     #[test]
