@@ -200,7 +200,9 @@ impl Driver {
         let added = self.tasks.iter().enumerate().skip(told);
         let added = added.map(|(number, task)| (number as u32, &task.spec));
         let undone = added.filter(|(number, _)| self.undone.contains(number));
-        undone.map(|(number, spec)| (number, Arc::clone(spec))).collect()
+        undone
+            .map(|(number, spec)| (number, Arc::clone(spec)))
+            .collect()
     }
 
     /// Has the next event launch these tasks before others, as far as they are ready and there is room: who runs them has

@@ -84,14 +84,28 @@ fn tasks_that_are_preferred_are_launched_before_others() {
         id: AttemptId { task, attempt: 0 },
         report: report(u64::from(task)),
     };
-    assert_eq!(launched(driver.handle(0, Event::Started { slots: 2 })), [0, 1]);
+    assert_eq!(
+        launched(driver.handle(0, Event::Started { slots: 2 })),
+        [0, 1]
+    );
     let added = |driver: &mut Driver| -> Vec<u32> {
-        driver.take_added().into_iter().map(|(task, _)| task).collect()
+        driver
+            .take_added()
+            .into_iter()
+            .map(|(task, _)| task)
+            .collect()
     };
-    assert_eq!((added(&mut driver), added(&mut driver)), ((0..6).collect(), vec![]));
+    assert_eq!(
+        (added(&mut driver), added(&mut driver)),
+        ((0..6).collect(), vec![])
+    );
     driver.prefer(vec![0, 9, 4, 3]); // the first runs, the second is none
     assert_eq!(launched(driver.handle(1, done(0))), [4]);
-    assert_eq!(launched(driver.handle(2, done(1))), [2], "only the next event");
+    assert_eq!(
+        launched(driver.handle(2, done(1))),
+        [2],
+        "only the next event"
+    );
     for (task, next) in [(4, vec![3]), (2, vec![5]), (3, vec![]), (5, vec![6, 7])] {
         assert_eq!(launched(driver.handle(3, done(task))), next);
     }

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::context::{JobShared, TaskContext};
 use super::ranges::RangeSpec;
-use super::user::split::SplitData;
+use super::user::SplitData;
 use crate::names::{self, show_path};
 use crate::storage::input::InputRange;
 use crate::storage::location::Location;
@@ -43,7 +43,10 @@ pub(super) fn pieces_of_user_code(what: &SplitData) -> Vec<InputPiece> {
         let number = |name: &str| piece.get(name).and_then(Value::as_u64);
         let from = number("start").unwrap_or(0);
         let bytes = number("bytes").unwrap_or(u64::MAX);
-        Some((Location::from(Path::new(&path)), from..from.saturating_add(bytes)))
+        Some((
+            Location::from(Path::new(&path)),
+            from..from.saturating_add(bytes),
+        ))
     };
     pieces.iter().filter_map(piece).collect()
 }

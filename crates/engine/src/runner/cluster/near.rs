@@ -52,7 +52,11 @@ impl Near {
         }
         let has_blocks = |(file, _): &(Location, Range<u64>)| stores.has_blocks(file);
         let pieces = tasks.iter().filter_map(|(task, spec)| {
-            let pieces: Vec<_> = spec.input_pieces(job).into_iter().filter(has_blocks).collect();
+            let pieces: Vec<_> = spec
+                .input_pieces(job)
+                .into_iter()
+                .filter(has_blocks)
+                .collect();
             (!pieces.is_empty()).then_some((*task, pieces))
         });
         let pieces: Vec<_> = pieces.collect();
@@ -65,12 +69,16 @@ impl Near {
         let places = stores.block_places(&files);
         let places: BTreeMap<_, _> = files.iter().zip(&places).collect();
         for (task, pieces) in pieces {
-            let of_piece = |(file, range): &(Location, Range<u64>)| {
-                let blocks = places.get(file).map_or(&[][..], |blocks| blocks.as_slice());
-                blocks.iter().map(move |block| (block, overlap(&block.range, range)))
-            };
-            let blocks = pieces.iter().flat_map(of_piece).filter(|(_, bytes)| *bytes > 0);
-            self.plan(task, blocks, agents);
+            let mut blocks = Vec::new();
+            for (file, range) in &pieces {
+                let of_file = places
+                    .get(file)
+                    .into_iter()
+                    .flat_map(|blocks| blocks.iter());
+                blocks.extend(of_file.map(|block| (block, overlap(&block.range, range))));
+            }
+            blocks.retain(|(_, bytes)| *bytes > 0);
+            self.plan(task, blocks.into_iter(), agents);
         }
     }
 
@@ -90,7 +98,10 @@ impl Near {
                 *bytes_of.entry(host).or_default() += bytes;
             }
         }
-        let mut hosts: Vec<(u64, u32)> = bytes_of.into_iter().map(|(host, bytes)| (bytes, host)).collect();
+        let mut hosts: Vec<(u64, u32)> = bytes_of
+            .into_iter()
+            .map(|(host, bytes)| (bytes, host))
+            .collect();
         hosts.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
         let most = hosts.first().map_or(0, |(bytes, _)| *bytes);
         hosts.retain(|(bytes, _)| *bytes * 2 >= most);
@@ -103,7 +114,8 @@ impl Near {
                 waiting.push_back(task);
             }
         }
-        self.hosts.insert(task, hosts.into_iter().map(|(_, host)| host).collect());
+        self.hosts
+            .insert(task, hosts.into_iter().map(|(_, host)| host).collect());
     }
 
     fn number(&mut self, host: &str) -> u32 {
@@ -156,7 +168,9 @@ mod tests {
     use super::*;
 
     fn agents(count: u32) -> AgentsByHost {
-        (0..count).map(|agent| (format!("n{agent}"), vec![agent])).collect()
+        (0..count)
+            .map(|agent| (format!("n{agent}"), vec![agent]))
+            .collect()
     }
 
     fn block(range: Range<u64>, hosts: &[u64]) -> BlockPlace {
@@ -170,8 +184,16 @@ mod tests {
     #[test]
     fn hosts_with_most_of_a_tasks_input_come_first() {
         let (mut near, agents) = (Near::default(), agents(5));
-        let blocks = [block(0..100, &[3, 1]), block(100..160, &[3, 2]), block(160..170, &[4])];
-        let sized = || blocks.iter().map(|block| (block, block.range.end - block.range.start));
+        let blocks = [
+            block(0..100, &[3, 1]),
+            block(100..160, &[3, 2]),
+            block(160..170, &[4]),
+        ];
+        let sized = || {
+            blocks
+                .iter()
+                .map(|block| (block, block.range.end - block.range.start))
+        };
         near.plan(7, sized(), &agents);
         // n2 has 60 of 170 bytes, less than half of what n3 has, as n4.
         assert_eq!(near.agents_of(7, &agents), Some(vec![3, 1]));
@@ -203,7 +225,11 @@ mod tests {
         };
         for task in 0..TASKS {
             let first = u64::from(drawn(task, 0));
-            let hosts = [first % 10, (first / 10 + 1 + first) % 10, (first / 100 + 5) % 10];
+            let hosts = [
+                first % 10,
+                (first / 10 + 1 + first) % 10,
+                (first / 100 + 5) % 10,
+            ];
             near.plan(task, [(&block(0..1, &hosts), 1)].into_iter(), &agents);
         }
         let (mut choice, mut loads) = (Choice::default(), [0_usize; 10]);

@@ -458,7 +458,10 @@ impl Place for OnCluster<'_> {
 
     fn wishes(&mut self) -> Vec<u32> {
         let (agents, inputs) = (&self.links.agents, &mut self.inputs);
-        let freed = self.freed.drain(..).filter_map(|number| agents.get(&number));
+        let freed = self
+            .freed
+            .drain(..)
+            .filter_map(|number| agents.get(&number));
         let living = freed.filter(|agent| !agent.is_lost && !agent.is_drained);
         let wish = |agent: &Agent| inputs.next_for(host_of(agent.link.address()));
         living.filter_map(wish).collect()

@@ -255,10 +255,7 @@ impl There<'_> {
     }
 
     /// Makes a request once, and counts it.
-    pub fn count_once<T>(
-        &self,
-        request: impl Future<Output = Result<T, HdfsError>>,
-    ) -> Result<T> {
+    pub fn count_once<T>(&self, request: impl Future<Output = Result<T, HdfsError>>) -> Result<T> {
         self.requests.count(false);
         self.once(0, request)
     }

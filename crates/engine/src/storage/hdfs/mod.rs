@@ -83,7 +83,10 @@ impl Hdfs {
             return Ok(vec![Vec::new(); files.len()]);
         };
         let there = self.clients.there("look for blocks", first.as_typed())?;
-        let paths: Vec<_> = files.iter().map(|file| file.path().to_string_lossy()).collect();
+        let paths: Vec<_> = files
+            .iter()
+            .map(|file| file.path().to_string_lossy())
+            .collect();
         let paths: Vec<&str> = paths.iter().map(|path| &**path).collect();
         there.requests().count_all(paths.len() as u64, false);
         there.once(0, async {

@@ -160,7 +160,10 @@ pub async fn block_places(
         protocol: Some(PROTOCOL.to_owned()),
     };
     let mut begin = PREAMBLE.to_vec();
-    begin.extend(frame(&[delimited(&header(CONTEXT_CALL)), delimited(&context)]));
+    begin.extend(frame(&[
+        delimited(&header(CONTEXT_CALL)),
+        delimited(&context),
+    ]));
     connection.write_all(&begin).await?;
     let mut found = Vec::with_capacity(paths.len());
     for (call, path) in (0..).zip(paths) {
@@ -325,7 +328,9 @@ mod tests {
             let parts = match &*path {
                 "/a" => vec![delimited(&fine), delimited(&located)],
                 "/none" => vec![delimited(&refused("java.io.FileNotFoundException"))],
-                _ => vec![delimited(&refused("org.apache.hadoop.ipc.StandbyException"))],
+                _ => vec![delimited(&refused(
+                    "org.apache.hadoop.ipc.StandbyException",
+                ))],
             };
             connection.write_all(&frame(&parts)).unwrap();
             if path == "/standby" {
@@ -348,7 +353,9 @@ mod tests {
         });
         let ask = |paths: &[&str]| runtime.block_on(block_places(&address, "ann", paths));
         let error = ask(&["/standby"]).unwrap_err();
-        assert!(matches!(error, HdfsError::RPCError(class, _) if class.ends_with("StandbyException")));
+        assert!(
+            matches!(error, HdfsError::RPCError(class, _) if class.ends_with("StandbyException"))
+        );
         let host = |name: &str| ["10.0.0.7".to_owned(), name.to_owned()];
         let first = BlockPlace {
             range: 0..10,

@@ -116,7 +116,11 @@ impl Settings {
             named => named,
         };
         if authority.is_empty() || authority.contains(':') {
-            return [authority].map(str::to_owned).into_iter().filter(|name| !name.is_empty()).collect();
+            return [authority]
+                .map(str::to_owned)
+                .into_iter()
+                .filter(|name| !name.is_empty())
+                .collect();
         }
         let address = |id: &str| {
             let name = format!("dfs.namenode.rpc-address.{authority}.{}", id.trim());

@@ -161,9 +161,7 @@ impl Stretch {
         if self.next.is_none() || (other.last <= self.last && other.next.is_some()) {
             return;
         }
-        let known = other
-            .found
-            .partition_point(|entry| entry.name <= self.last);
+        let known = other.found.partition_point(|entry| entry.name <= self.last);
         let more = other.found.into_iter().skip(known).collect();
         self.push(more, other.next);
     }
@@ -235,9 +233,7 @@ impl<'d> Walk<'d> {
                 entries: found.len(),
             });
         }
-        found
-            .into_iter()
-            .try_for_each(|entry| each(entry.listed))
+        found.into_iter().try_for_each(|entry| each(entry.listed))
     }
 
     /// Entries that wait for those before them.
@@ -274,13 +270,22 @@ impl<'d> Walk<'d> {
             return asked;
         };
         let gap_ends = self.stretches.get(1).map(|behind| &*behind.after);
-        let ends = self.stretches.last().filter(|last| !are_kept && last.next.is_some());
+        let ends = self
+            .stretches
+            .last()
+            .filter(|last| !are_kept && last.next.is_some());
         let is_unknown = |name: &String| {
             gap_ends.is_none_or(|end| &**name < end) || ends.is_some_and(|end| *name > end.last)
         };
         let most = guesses.min(AT_ONCE.saturating_sub(asked.len()));
         let names = stride.guesses(&self.letters, self.page_entries, guesses + 2 * KEPT_MAX);
-        asked.extend(names.into_iter().filter(is_unknown).take(most).map(Ask::Behind));
+        asked.extend(
+            names
+                .into_iter()
+                .filter(is_unknown)
+                .take(most)
+                .map(Ask::Behind),
+        );
         asked
     }
 
@@ -305,7 +310,9 @@ impl<'d> Walk<'d> {
                 }
                 Ask::Behind(name) => {
                     // The guess lies in a directory: what comes before knows it.
-                    let around = found.iter().take_while(|entry| name.starts_with(&entry.name));
+                    let around = found
+                        .iter()
+                        .take_while(|entry| name.starts_with(&entry.name));
                     found.drain(..around.count());
                     self.is_plain |= !is_in_order(&name, &found);
                     let mut behind = Stretch {
@@ -347,7 +354,10 @@ fn entries(directory: &Path, found: Vec<Listed>) -> Vec<Entry> {
         let path = listed.path.as_os_str().as_bytes();
         let name = String::from_utf8_lossy(path.get(above..).unwrap_or_default());
         let mut name = name.trim_start_matches('/').to_owned();
-        if listed.stat.is_some_and(|stat| stat.kind == FileKind::Directory) {
+        if listed
+            .stat
+            .is_some_and(|stat| stat.kind == FileKind::Directory)
+        {
             name.push('/');
         }
         Entry { name, listed }

@@ -211,7 +211,10 @@ fn long_listings_take_few_rounds_and_few_requests_more() {
         let (rounds, kept) = named.rounds();
         assert!(rounds <= rounds_max, "{family}: {rounds} rounds");
         assert!(requests <= 155, "{family}: {requests} requests");
-        assert!(kept <= (KEPT_MAX + AT_ONCE) * named.page, "{family}: {kept}");
+        assert!(
+            kept <= (KEPT_MAX + AT_ONCE) * named.page,
+            "{family}: {kept}"
+        );
     }
 }
 
