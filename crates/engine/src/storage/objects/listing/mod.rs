@@ -40,7 +40,7 @@ const KEPT_MAX: usize = 2 * AT_ONCE;
 
 /// Wrong guesses that cost a listing nothing yet, and their share of all pages beyond that.
 const WRONG_MAX: usize = 4;
-const WRONG_SHARE: usize = 4;
+const WRONG_SHARE: usize = 3;
 
 /// What the listings of one store have in common.
 #[derive(Debug, Default)]
@@ -224,8 +224,10 @@ impl<'d> Walk<'d> {
         let found = mem::take(&mut front.found);
         self.handed_on += found.len();
         if front.next.is_some() && !self.is_plain && !found.is_empty() {
-            let latest = found.iter().rev().take(self.page_entries);
-            self.letters = Letters::of(latest.map(|entry| &*entry.name));
+            found
+                .iter()
+                .for_each(|entry| self.letters.learn(&entry.name));
+            self.letters.compare();
             let from = mem::replace(&mut self.from, front.last.clone());
             self.stride = (!from.is_empty()).then_some(Stride {
                 from,
@@ -247,12 +249,13 @@ impl<'d> Walk<'d> {
         let pages = (self.handed_on + self.kept()) / self.page_entries;
         let wrong = self.requests.saturating_sub(pages);
         let are_kept = self.kept() >= KEPT_MAX * self.page_entries;
-        if self.is_plain || wrong > WRONG_MAX + pages / WRONG_SHARE {
+        let left = (WRONG_MAX + pages / WRONG_SHARE).saturating_sub(wrong);
+        if self.is_plain {
             return 0;
         }
         // With many kept, what lies before them is all that is wanted; that is where the guesses are.
         let most = if are_kept { AT_ONCE / 2 } else { AT_ONCE };
-        (pages / 2).min(most - 1)
+        (pages / 2).min(most - 1).min(2 * left)
     }
 
     /// The requests of a round, with so many guesses at most: what follows each stretch, and guesses in the first gap and

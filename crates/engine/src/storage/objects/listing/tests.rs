@@ -168,7 +168,7 @@ fn families(count: u64) -> Vec<(&'static str, Vec<String>, usize)> {
         ("counted", of(&|n| format!("part-{n:05}")), 20),
         (
             "counted twice",
-            of(&|n| format!("part-{:06}-{:05}.tbl", n / 100, n % 100)),
+            of(&|n| format!("part-{:06}-{:05}.tbl", n / 1000, n % 1000)),
             20,
         ),
         (
@@ -203,8 +203,8 @@ fn families(count: u64) -> Vec<(&'static str, Vec<String>, usize)> {
 
 #[test]
 fn long_listings_take_few_rounds_and_few_requests_more() {
-    for (family, names, rounds_max) in families(10_000) {
-        let named = Named::new(names, 100, Manners::Good);
+    for (family, names, rounds_max) in families(100_000) {
+        let named = Named::new(names, 1000, Manners::Good);
         let wanted = named.naive();
         let (found, requests) = named.listed();
         assert!(found == wanted, "{family}");
