@@ -26,6 +26,7 @@ __all__ = [
     "as_location",
     "available_memory",
     "beat",
+    "block_places",
     "check_output",
     "clear_left",
     "command_names",

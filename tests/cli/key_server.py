@@ -100,6 +100,8 @@ def serving(
     keys: int, asked: Asked | None = None, latency_s: float = 0.0
 ) -> Generator[dict[str, str]]:
     """Start a server of so many keys below `s3://bucket/in`; what programs are told of it."""
-    given = {"keys": keys, "asked": asked or Asked(), "latency_s": latency_s}
-    with stub_server.serving(_Handler, **given) as endpoint:
+    asked = asked or Asked()
+    with stub_server.serving(
+        _Handler, None, keys=keys, asked=asked, latency_s=latency_s
+    ) as endpoint:
         yield as_s3(endpoint)

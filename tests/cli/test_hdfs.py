@@ -173,7 +173,7 @@ def test_requests_are_counted(there: str) -> None:
     assert few + 10 <= many <= few + 30
 
 
-def test_the_places_of_blocks(there: str, cluster: Cluster) -> None:
+def test_the_places_of_blocks(there: str) -> None:
     """The name node says which data nodes hold them; the client of HDFS does not."""
     run("teragen", "30k", f"{there}/data", "--files", "1")
     found = _core.block_places(f"{there}/data/part-m-00000")

@@ -133,9 +133,8 @@ def test_requests_of_all_processes_are_counted(kind: str, kept: Objects) -> None
     assert "STORE_IO_RETRY" not in found
 
 
-def test_throttled_requests_of_python_are_counted(
-    kept: Objects, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("kept")
+def test_throttled_requests_of_python_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GRISTMILL_OBJECTS_FAULTS", "throttled=0.3,seed=3")
     done = report(*command("run", "s3://bucket/in", "out"))
     found = done["counters"]
