@@ -8,6 +8,7 @@ its counters; of scripts, on stderr, as Hadoop does.
 
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -67,22 +68,49 @@ def _say_own_code(report: JobReport, values: Mapping[str, Value]) -> None:
         say_done(report, values["output"])
 
 
-def say_done(report: JobReport, output: object) -> None:
-    """Say what a job of Python functions did."""
-    console.say(
-        f"{show_count(report.records, 'record')}, {show_bytes(report.output_bytes)},"
-        f" in {show_count(report.parts, 'file')} of {output}",
-        *cost_lines(report),
-    )
+def say_done(
+    report: JobReport, output: object, left_out: Mapping[str, int] | None = None
+) -> None:
+    """Say what a job of Python functions did.
+
+    Args:
+        report: Its report.
+        output: Its output.
+        left_out: How many bad records it and those of its chain before it left out, by the
+            directories that keep them.
+    """
+    skipped = sum(report.counters.get(name, 0) for name in _LEFT_OUT)
+    places = left_out or ({str(output): skipped} if skipped else {})
+    console.say(f"{_written(report, output)}{_but(places)}", *cost_lines(report))
     from gristmill.cli.bottlenecks import limit_lines
 
     console.say(*limit_lines(report))
-    skipped = report.counters.get("MAP_SKIPPED_RECORDS", 0)
-    skipped += report.counters.get("REDUCE_SKIPPED_GROUPS", 0)
-    if skipped:
-        console.say(f"{show_count(skipped, 'bad record')} left out, kept in {output}/_bad-*")
+    for place, number in places.items():
+        kept = f"kept in {place}/_bad-*" if place else "kept nowhere"
+        console.say(f"{show_count(number, 'bad record')} left out, {kept}")
     for group, counters in report.user_counters.items():
         console.say(f"{group}: " + ", ".join(f"{name} {n:,}" for name, n in counters.items()))
+
+
+_LEFT_OUT = ("MAP_SKIPPED_RECORDS", "REDUCE_SKIPPED_GROUPS")
+
+
+def _written(report: JobReport, output: object) -> str:
+    """What a job wrote, without the bad records that it kept."""
+    from gristmill.mapreduce.result import parts_of
+
+    records, size, files = report.records, report.output_bytes, report.parts
+    if any(report.counters.get(name) for name in _LEFT_OUT):
+        with suppress(OSError, ValueError):  # the report says nearly as much
+            bad = [part for part in parts_of(str(output)) if part.is_bad]
+            size -= sum(part.bytes for part in bad)
+            files -= len(bad)
+    return f"{show_count(records, 'record')}, {show_bytes(size)}, in {show_count(files, 'file')} of {output}"
+
+
+def _but(places: Mapping[str, int]) -> str:
+    skipped = sum(places.values())
+    return f"; {skipped:,} left out" if skipped else ""
 
 
 def _limits(report: JobReport, values: Mapping[str, Value]) -> list[str]:

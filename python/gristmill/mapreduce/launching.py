@@ -22,6 +22,7 @@ from gristmill.locations import absolute, is_remote, workplace
 from gristmill.mapreduce.definition import pickled
 from gristmill.mapreduce.formats import Input, Output
 from gristmill.mapreduce.keyvalue import kv
+from gristmill.mapreduce.left_out import with_left_out
 from gristmill.mapreduce.partitioners import SampledRanges
 from gristmill.mapreduce.preparing import functions_of, prepare, side_files
 from gristmill.mapreduce.result import Result, parts_of
@@ -47,7 +48,7 @@ def run(job: Spec, options: Options, stop: Stop = lambda: False) -> Result:
 
 
 def _run(job: Spec, options: Options, stop: Stop) -> Result:
-    result: Result | None = None
+    results: list[Result] = []
     with ending_with_signals(), chained(job, options) as jobs:
         first = redirected(jobs[0])
         reads = bool(streams_of(first.input))
@@ -61,13 +62,12 @@ def _run(job: Spec, options: Options, stop: Stop) -> Result:
                     ours = _of_chain(options, number)
                     if number < len(jobs) - 1:
                         ours = _between(one, ours)
-                    result = run_one(one, ours, stop, once=once)
+                    results.append(run_one(one, ours, stop, once=once))
                 except Exception as error:
                     if number or reads:
                         _keep_record(error)
                     raise
-    assert result is not None
-    return result
+        return with_left_out(job, results)
 
 
 def _of_chain(options: Options, number: int) -> Options:

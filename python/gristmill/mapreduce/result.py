@@ -6,7 +6,7 @@ names its files, and a `Result` keeps these names, so that a file that is gone i
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,10 @@ from gristmill.names import from_json
 from gristmill.report import JobReport
 from gristmill.store_options import each_with, with_store_options
 
-__all__ = ["Part", "Result", "parts_of"]
+__all__ = ["LEFT_OUT", "Part", "Result", "parts_of"]
+
+LEFT_OUT = ("MAP_SKIPPED_RECORDS", "REDUCE_SKIPPED_GROUPS")
+"""The counters of what `skip_bad` left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,11 @@ class Part:
     """How many records it holds."""
     bytes: int
     """Its length."""
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether it keeps bad records, which are no part of the output."""
+        return self.name.startswith("_bad-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +68,9 @@ class Result:
     """All files of the output, those of named outputs too."""
     store_option: dict[str, str] | None = None
     """How its store is reached, where the job was told that."""
+    left_out: dict[str, int] = field(default_factory=dict[str, int])
+    """How many bad records `skip_bad` left out, of this job and those of its chain before it, by
+    the directory whose files `_bad-*` keep them."""
 
     def __iter__(self) -> Iterator[Any]:
         return self.read()
@@ -69,8 +80,14 @@ class Result:
 
     def __repr__(self) -> str:
         records, files = len(self), len(self._parts(None))
-        return (
-            f"<Result: {_counted(records, 'record')} in {_counted(files, 'file')} of {self.form}>"
+        written = f"{_counted(records, 'record')} in {_counted(files, 'file')} of {self.form}"
+        return f"<Result: {written}{f'; {self.skipped:,} left out' if self.skipped else ''}>"
+
+    @property
+    def skipped(self) -> int:
+        """How many bad records `skip_bad` left out, in the whole chain; groups count as one."""
+        return sum(self.left_out.values()) or sum(
+            self.report.counters.get(name, 0) for name in LEFT_OUT
         )
 
     @property

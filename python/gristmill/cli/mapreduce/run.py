@@ -85,7 +85,7 @@ def _run(job: Job, options: Options, as_json: bool) -> int:
     if as_json:
         console.put(json_of(result.report))
     else:
-        say_done(result.report, result.form.folder)
+        say_done(result.report, result.form.folder, result.left_out)
     return DONE
 
 
