@@ -79,12 +79,13 @@ def say_done(
         left_out: How many bad records it and those of its chain before it left out, by the
             directories that keep them.
     """
-    skipped = sum(report.counters.get(name, 0) for name in _LEFT_OUT)
-    places = left_out or ({str(output): skipped} if skipped else {})
-    console.say(f"{_written(report, output)}{_but(places)}", *cost_lines(report))
     from gristmill.cli.bottlenecks import limit_lines
+    from gristmill.mapreduce.result import LEFT_OUT
 
-    console.say(*limit_lines(report))
+    skipped = sum(report.counters.get(name, 0) for name in LEFT_OUT)
+    places = left_out or ({str(output): skipped} if skipped else {})
+    written = _written(report, output, with_bad=str(output) in places)
+    console.say(f"{written}{_but(places)}", *cost_lines(report), *limit_lines(report))
     for place, number in places.items():
         kept = f"kept in {place}/_bad-*" if place else "kept nowhere"
         console.say(f"{show_count(number, 'bad record')} left out, {kept}")
@@ -92,20 +93,18 @@ def say_done(
         console.say(f"{group}: " + ", ".join(f"{name} {n:,}" for name, n in counters.items()))
 
 
-_LEFT_OUT = ("MAP_SKIPPED_RECORDS", "REDUCE_SKIPPED_GROUPS")
-
-
-def _written(report: JobReport, output: object) -> str:
-    """What a job wrote, without the bad records that it kept."""
+def _written(report: JobReport, output: object, *, with_bad: bool) -> str:
+    """What a job wrote, without the bad records that it kept there."""
     from gristmill.mapreduce.result import parts_of
 
-    records, size, files = report.records, report.output_bytes, report.parts
-    if any(report.counters.get(name) for name in _LEFT_OUT):
+    size, files = report.output_bytes, report.parts
+    if with_bad:
         with suppress(OSError, ValueError):  # the report says nearly as much
             bad = [part for part in parts_of(str(output)) if part.is_bad]
             size -= sum(part.bytes for part in bad)
             files -= len(bad)
-    return f"{show_count(records, 'record')}, {show_bytes(size)}, in {show_count(files, 'file')} of {output}"
+    what = f"{show_count(report.records, 'record')}, {show_bytes(size)}"
+    return f"{what}, in {show_count(files, 'file')} of {output}"
 
 
 def _but(places: Mapping[str, int]) -> str:

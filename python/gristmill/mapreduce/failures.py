@@ -25,7 +25,16 @@ from gristmill.mapreduce.kinds import is_dict, is_list, is_tuple
 from gristmill.mapreduce.table_writer import is_batch
 from gristmill.worker_failure import may_pass
 
-__all__ = ["Failure", "TaskFailure", "describe", "renamed", "shown", "text_of", "user_frames"]
+__all__ = [
+    "Failure",
+    "TaskFailure",
+    "describe",
+    "renamed",
+    "sentence",
+    "shown",
+    "text_of",
+    "user_frames",
+]
 
 _PACKAGE = str(Path(__file__).parent.parent)
 _RECORD_CHARACTERS = 200
@@ -105,6 +114,7 @@ def describe(
     has_key: bool = False,
     more: str = "",
     kind: str = "",
+    advice: str = "",
 ) -> Failure:
     """Return the failure that an exception is.
 
@@ -117,6 +127,7 @@ def describe(
         has_key: Whether there was one, as `None` is a key too.
         more: What to say in the place of the exception.
         kind: What kind of thing it is, if that is known better than by the exception.
+        advice: What to do, if that is known better than by the exception.
     """
     frames = user_frames(error.__traceback__)
     told = _told(error)
@@ -124,7 +135,7 @@ def describe(
         "disk_full" if _is_full(error, told) else kind or _kind(error, of_engine=told is not None)
     )
     line = f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
-    what = more or (told["what"] if told else _sentence(error))
+    what = more or (told["what"] if told else sentence(error))
     where, context = _one_place(where, told["context"] if told else [])
     about = shown(key) if has_key else "" if where is None else shown(record)
     at_key = f", at the key {about}" if has_key else ""
@@ -136,7 +147,7 @@ def describe(
         where=None if where is None or place is None else _named(where),
         record=about,
         context=context,
-        advice=told["advice"] if told else _advice(error),
+        advice=told["advice"] if told else _advice(error, advice),
         own_work=told is not None and told["own_work"],
         fingerprint=""
         if may_pass(error)
@@ -163,11 +174,11 @@ def _one_place(
     return None, [("file", file), *((name, value) for name, value in context if name != "file")]
 
 
-def _advice(error: BaseException) -> dict[str, Any] | None:
+def _advice(error: BaseException, text: str) -> dict[str, Any] | None:
     """What a format advises, or who calls user code, in the engine's form."""
-    if isinstance(error, (BadRecord, ContractError)) and error.advice:
-        return {"text": error.advice, "options": []}
-    return None
+    if not text and isinstance(error, (BadRecord, ContractError)):
+        text = error.advice
+    return {"text": text, "options": []} if text else None
 
 
 def renamed(told: Any, names: Mapping[str, str]) -> Any:  # noqa: ANN401 - as JSON has it
@@ -252,7 +263,13 @@ def _printable(character: str) -> str:
     return character if character.isprintable() else repr(character)[1:-1]
 
 
-def _sentence(error: BaseException) -> str:
+def sentence(error: BaseException) -> str:
+    """Return what an exception says without advice; of a user's, its type too.
+
+    Example:
+        >>> sentence(BadRecord("the line is not JSON", "mend it")), sentence(ValueError("no"))
+        ('the line is not JSON', 'ValueError: no')
+    """
     advised = isinstance(error, (BadRecord, ContractError))
     text = text_of(ValueError(error.what) if advised else error)
     if kind_of(error) is not None:

@@ -83,6 +83,9 @@ class Writer(Protocol):
 class Input(ABC):
     """Where records come from."""
 
+    CAN_SKIP: ClassVar[bool] = False
+    """Whether a reader can go on with the next record after a bad one."""
+
     @abstractmethod
     def plan(self, split_min: int, split_max: int) -> Plan:
         """Cut the input into splits of `split_min` to `split_max` bytes, where it can be cut."""
@@ -113,6 +116,11 @@ class Input(ABC):
     def batched(self) -> bool:
         """Whether `map_batches` can read it."""
         return False
+
+    def can_skip(self, what: dict[str, Any]) -> bool:
+        """Return whether a tolerant reader of this split goes on after a bad record."""
+        del what
+        return self.CAN_SKIP
 
 
 class Output(ABC):

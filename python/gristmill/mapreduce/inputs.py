@@ -62,6 +62,10 @@ class Inputs(Input):
         """Return the tag of the input that a split is from."""
         return self._of(what).tag_of(what)
 
+    def can_skip(self, what: dict[str, Any]) -> bool:
+        """Return whether a reader of a split goes on after a bad record."""
+        return self._of(what).can_skip(what)
+
     def _of(self, what: dict[str, Any]) -> Input:
         number: int = what["input"]
         return self.sources[number]

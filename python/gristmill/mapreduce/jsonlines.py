@@ -31,6 +31,7 @@ class Jsonl(Format):
 
     NAME: ClassVar[str] = "jsonl"
     SUFFIX: ClassVar[str] = ".jsonl"
+    CAN_SKIP: ClassVar[bool] = True
 
     skip_blank: bool = False
 

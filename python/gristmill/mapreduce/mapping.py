@@ -6,6 +6,7 @@ wanted only sometimes, such as leaving out bad records, has a loop of its own.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from reprlib import repr as short
 from typing import Any
@@ -24,6 +25,7 @@ Consume = Callable[[Iterable[Any]], None]
 
 _PAIRS = "pairs of a key and a value"
 _RECORDS = "records"
+_SKIP = "leave such records out with skip_bad=N, or gristmill run --skip-bad N"
 
 
 def map_function(function: Callable[..., Any] | None, *, pairs: bool) -> Callable[..., Any] | None:
@@ -51,6 +53,8 @@ class Mapper:
     """What a failure of the reader says was done."""
     limit: int | None = None
     skipping: Skipping | None = None
+    can_skip: bool = False
+    """Whether the input lets bad records be left out."""
     keyed: bool = True
     """Whether what is consumed are pairs."""
     of_combiner: Callable[[BaseException, str], Failure | None] = lambda _error, _more: None
@@ -120,7 +124,7 @@ class Mapper:
                 if where[2] == number or not isinstance(error, (BadRecord, UnicodeError)):
                     raise TaskFailure(self._misread(error)) from error
                 number = where[2]
-                self._leave_out(skipping, self.reader.raw(), error)
+                self._leave_out(skipping, self.reader.raw(), error, misread=True)
                 continue
             number = self.reader.where()[2]
             try:
@@ -135,11 +139,14 @@ class Mapper:
             except Exception as error:
                 raise TaskFailure(self._failure(error, record)) from error
 
-    def _leave_out(self, skipping: Skipping, record: object, error: BaseException) -> None:
+    def _leave_out(
+        self, skipping: Skipping, record: object, error: BaseException, *, misread: bool = False
+    ) -> None:
         try:
             skipping.leave_out(self.reader.where(), record, error)
         except TooManyBad as many:
-            raise TaskFailure(self._failure(error, record, more=str(many))) from many
+            failure = self._misread if misread else partial(self._failure, record=record)
+            raise TaskFailure(failure(error, more=str(many))) from many
 
     def _failure(self, error: BaseException, record: object, more: str = "") -> Failure:
         failure = self.of_combiner(error, more)
@@ -148,10 +155,22 @@ class Mapper:
         where = self.reader.where()
         return describe(error, doing=self.doing, where=where, record=record, more=more)
 
-    def _misread(self, error: BaseException) -> Failure:
-        where, record = self.reader.where(), self.reader.raw()
-        kind = "io" if isinstance(error, OSError) else "bad_input"
-        return describe(error, doing=self.reading, where=where, record=record, kind=kind)
+    def _misread(self, error: BaseException, more: str = "") -> Failure:
+        return describe(
+            error,
+            doing=self.reading,
+            where=self.reader.where(),
+            record=self.reader.raw(),
+            kind="io" if isinstance(error, OSError) else "bad_input",
+            more=more,
+            advice=self._or_skip(error),
+        )
+
+    def _or_skip(self, error: BaseException) -> str:
+        """What to do about a record that cannot be read: what its format says, or to leave it out."""
+        if not self.can_skip or self.skipping is not None or not isinstance(error, BadRecord):
+            return ""
+        return f"{error.advice}, or {_SKIP}" if error.advice else _SKIP
 
 
 def _itself(record: object) -> tuple[object]:

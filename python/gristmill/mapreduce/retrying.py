@@ -37,6 +37,8 @@ __all__ = ["retry"]
 _LINES = 100
 """Records, values and results that are shown, of each call."""
 
+_GIVES = "  gives "
+
 
 def retry(failed: FailedTask, say: Say, *, whole_task: bool = False) -> Failure | None:
     """Run what failed again, in this process; what is called and what comes out is said.
@@ -204,7 +206,7 @@ def _told(functions: Functions, say: Say) -> Functions:
 def _telling(function: Callable[..., Any], say: Say) -> Callable[..., Any]:
     @wraps(function)
     def called(*given: Any, **context: Any) -> Any:  # noqa: ANN401 - the user's
-        return _each(function(*given, **context), say, "  gives ")
+        return _each(function(*given, **context), say, _GIVES)
 
     return called
 
@@ -213,7 +215,7 @@ def _telling_reduce(function: Callable[..., Any], say: Say) -> Callable[..., Any
     @wraps(function)
     def called(key: Any, values: Iterator[Any], **context: Any) -> Any:  # noqa: ANN401
         say(f"key {shown(key)}")
-        return _each(function(key, _each(values, say, "  value "), **context), say, "  gives ")
+        return _each(function(key, _each(values, say, "  value "), **context), say, _GIVES)
 
     return called
 
@@ -221,7 +223,7 @@ def _telling_reduce(function: Callable[..., Any], say: Say) -> Callable[..., Any
 def _telling_batches(function: Callable[..., Any], say: Say) -> Callable[..., Any]:
     @wraps(function)
     def called(batches: Iterator[Any], **context: Any) -> Any:  # noqa: ANN401 - the user's
-        return _each(function(_each(batches, say, ""), **context), say, "  gives ")
+        return _each(function(_each(batches, say, ""), **context), say, _GIVES)
 
     return called
 
@@ -232,15 +234,20 @@ def _each(found: Any, say: Say, title: str) -> Any:  # noqa: ANN401 - the user's
         return _taken(cast("Iterator[Any]", found), say, title)
     if isinstance(found, list):
         list(_taken(cast("list[Any]", found), say, title))
-    elif found is not None:
+    elif found is None:
+        say(f"{title}nothing")
+    else:
         say(f"{title}{shown(found)}")
     return cast("Any", found)
 
 
 def _taken(found: Iterable[Any], say: Say, title: str) -> Iterator[Any]:
+    number = -1
     for number, one in enumerate(found):
         if number < _LINES:
             say(f"{title}{shown(one)}")
         elif number == _LINES:
             say(f"{title}...")
         yield one
+    if number < 0 and title == _GIVES:
+        say(f"{title}nothing")

@@ -165,6 +165,7 @@ class Task:
             reading=f"read {self.definition.input}",
             limit=self.definition.record_limit,
             skipping=self.skipping,
+            can_skip=batches is None and self.definition.input.can_skip(self.work["what"]),
             keyed=pairs,
         )
 

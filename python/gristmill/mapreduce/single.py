@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gristmill.errors import ours
 from gristmill.mapreduce.context import Context
-from gristmill.mapreduce.formats import Input, Where
+from gristmill.mapreduce.failures import sentence
+from gristmill.mapreduce.formats import BadRecord, Input, Reader, Where
 from gristmill.mapreduce.functions import bound, records_of
 from gristmill.mapreduce.job import Job
 from gristmill.mapreduce.preparing import side_files, source_of
@@ -57,7 +59,7 @@ def map_single(job: Job, file: str, offset: int) -> Single:
     """Return the record of a job's input at a place, ready to be mapped.
 
     Raises:
-        ValueError: The input has no record there.
+        ValueError: The input has no record there, or it cannot be read.
     """
     first = saved_as(redirected(job.chain()[0]), file)
     where, record, tag = _find(source_of(first), first, file, offset)
@@ -95,25 +97,65 @@ def _mapped(job: Spec, record: object, context: Context) -> Iterator[Any]:
 
 def _find(source: Input, job: Spec, file: str, offset: int) -> tuple[Where, Any, str]:
     wanted = Path(file).absolute()
-    last: Where | None = None
+    near: list[int] = []
     for split in source.plan(*job.split_sizes()).splits:
         if not _may_hold(split.what, wanted, offset):
             continue
         batches = job.map_batches is not None
-        reader = source.open_batches(split.what) if batches else source.open(split.what)
-        for record in reader:
-            where = reader.where()
+        passes = not batches and source.can_skip(split.what)
+        if batches:
+            reader = source.open_batches(split.what)
+        else:
+            reader = source.open(split.what, tolerant=passes)
+        for where, record in _records(reader, passes=passes):
             if Path(where[0]).absolute() != wanted and where[0] != file:
                 continue
             if where[1] == offset:
+                if isinstance(record, _Unreadable):
+                    raise _no_record(record.error, offset, file)
                 return where, record, source.tag_of(split.what)
-            if where[1] > offset and last is not None and last[0] == where[0]:
+            near = [*near[-1:], where[1]]
+            if where[1] > offset:
                 break
-            last = where
     raise ValueError(
         f"cannot find the record: none of {source} begins at offset {offset} of {file}."
-        " What to do: take file and offset from the failure."
+        f" What to do: {_advice(near)}."
     )
+
+
+def _advice(near: list[int]) -> str:
+    """What to do about an offset at which no record begins, by the offsets around it."""
+    if not near:
+        return "name a file of the job's input, and take the offset from the failure"
+    return f"give the offset of a record's first byte, such as {' or '.join(map(str, near))}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Unreadable:
+    """In the place of a record that is not what its format says."""
+
+    error: Exception
+
+
+def _records(reader: Reader, *, passes: bool) -> Iterator[tuple[Where, Any]]:
+    """The records of a split with their places; bad ones too, where the reader passes over them."""
+    records = iter(reader)
+    while True:
+        try:
+            record: Any = next(records)
+        except StopIteration:
+            return
+        except (BadRecord, UnicodeError) as error:
+            if not passes:
+                raise
+            record = _Unreadable(error)
+        yield reader.where(), record
+
+
+def _no_record(error: Exception, offset: int, file: str) -> ValueError:
+    """What is wrong with the record itself."""
+    found = f"cannot read the record at offset {offset} of {file}: {sentence(error)}."
+    return ours(ValueError(f"{found} What to do: correct it, or leave it out."), "bad_input")
 
 
 def _may_hold(what: dict[str, Any], file: Path, offset: int) -> bool:

@@ -8,7 +8,7 @@ An attempt that comes again writes the same number again, for a task meets the s
 
 from pathlib import Path
 
-from gristmill.mapreduce.failures import text_of
+from gristmill.mapreduce.failures import sentence
 from gristmill.mapreduce.formats import Where
 from gristmill.mapreduce.task_files import TaskFiles
 
@@ -36,13 +36,14 @@ class Skipping:
             TooManyBad: It is one more than the job allows.
         """
         self.count += 1
-        said = f"{type(error).__name__}: {text_of(error)}"
+        said = sentence(error)
         if self._in_all() > self._allowed:
-            raise TooManyBad(
-                f"{said} (and skip_bad allows {self._allowed} bad"
-                " records, which are left out already)"
-            ) from error
+            raise TooManyBad(f"{said}{self._many()}") from error
         self._files.put_aside(where, record, said)
+
+    def _many(self) -> str:
+        allowed = self._allowed  # none where a record is tried again alone
+        return f", the {_ordinal(allowed + 1)} bad record; skip_bad allows {allowed}" * bool(allowed)
 
     def _in_all(self) -> int:
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -52,3 +53,14 @@ class Skipping:
         staged.replace(mine)
         others = (path for path in self._folder.iterdir() if path != mine and not path.suffix)
         return self.count + sum(int(path.read_text()) for path in others)
+
+
+def _ordinal(number: int) -> str:
+    """A number in its place.
+
+    Example:
+        >>> [_ordinal(number) for number in (1, 2, 3, 11, 12, 21, 112)]
+        ['1st', '2nd', '3rd', '11th', '12th', '21st', '112th']
+    """
+    last = 0 if number % 100 in (11, 12, 13) else number % 10
+    return f"{number:,}{('th', 'st', 'nd', 'rd')[last] if last < 4 else 'th'}"

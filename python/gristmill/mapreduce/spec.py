@@ -76,6 +76,16 @@ class Spec:
             raise TypeError("cannot name another output: the job has none, so no format either.")
         return replace(self, output=self.output.at(path))
 
+    def with_skip_bad(self, skip_bad: int) -> Self:
+        """Return the same job with another number of bad records that may be left out.
+
+        Those that it reads from get the same number.
+        """
+        source = self.input
+        if isinstance(source, Spec):
+            source = source.with_skip_bad(skip_bad)
+        return replace(self, input=source, skip_bad=skip_bad)
+
     def chain(self) -> list["Spec"]:
         """Return the jobs that must run, in order; the last is this one."""
         before = self.input.chain() if isinstance(self.input, Spec) else []

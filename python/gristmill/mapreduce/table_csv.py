@@ -36,6 +36,7 @@ class Csv(Format):
 
     NAME: ClassVar[str] = "csv"
     SUFFIX: ClassVar[str] = ".csv"
+    CAN_SKIP: ClassVar[bool] = True
 
     header: bool = True
     delimiter: str = ","

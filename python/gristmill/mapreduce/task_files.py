@@ -48,7 +48,7 @@ class TaskFiles:
     def put_aside(self, where: Where | None, record: object, error: str) -> None:
         """Keep a bad record."""
         file, offset, number, line = where or (None, None, None, None)
-        place = {"file": file, "offset": offset, "record": number, "line": line}
+        place = {"file": file, "offset": offset, "record": number, "line": line or None}
         try:
             data = record.decode() if isinstance(record, bytes) else record
             text = json.dumps({**place, "error": error, "data": data}, ensure_ascii=False)

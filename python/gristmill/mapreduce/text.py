@@ -24,6 +24,7 @@ class Text(Format):
 
     NAME: ClassVar[str] = "text"
     SUFFIX: ClassVar[str] = ".txt"
+    CAN_SKIP: ClassVar[bool] = True
 
     lines: int = 1
     whole: bool = False
@@ -112,6 +113,7 @@ class Delimited(Format):
 
     NAME: ClassVar[str] = "delimited"
     SUFFIX: ClassVar[str] = ".txt"
+    CAN_SKIP: ClassVar[bool] = True
 
     separator: str | bytes = "\t"
 
@@ -148,6 +150,7 @@ class Tsv(Format):
 
     NAME: ClassVar[str] = "tsv"
     SUFFIX: ClassVar[str] = ".tsv"
+    CAN_SKIP: ClassVar[bool] = True
 
     @property
     def keyed(self) -> bool:

@@ -13,7 +13,7 @@ import click
 
 from gristmill.cli.environment import environment_note
 from gristmill.cli.failures import DONE, FAILED, fail
-from gristmill.cli.generated import with_options
+from gristmill.cli.generated import count, with_options
 from gristmill.cli.groups import PlainCommand
 from gristmill.cli.mapreduce.common import job_options, on_job, said
 from gristmill.cli.summary import json_of, say_done
@@ -39,6 +39,13 @@ __all__ = ["run"]
     metavar="FILE:OFFSET",
     help="Map only the record at this byte of FILE, in this process, and print what the map gives.",
 )
+@click.option(
+    "--skip-bad",
+    type=count,
+    metavar="N",
+    help="How many bad records may be left out, in the place of the job's own number; in a chain,"
+    " of each job.",
+)
 @click.option("--explain", is_flag=True, help="Print the plan of the job and do nothing.")
 @with_options(RUN)
 @click.option("--json", "as_json", is_flag=True, help="Print the job's report as one JSON object.")
@@ -50,6 +57,7 @@ def run(
     file: Path,  # noqa: ARG001 - as on_job gives it
     source: Source | None,
     only: str | None,
+    skip_bad: int | None,
     explain: bool,
     as_json: bool,
     **options: Any,  # noqa: ANN401 - those of RUN
@@ -60,6 +68,8 @@ def run(
     """
     if only is not None:
         return _only(job, only)
+    if skip_bad is not None:
+        job = job.with_skip_bad(skip_bad)
     progress = False if as_json else None
     given = Options(given=options, progress=progress, command_line=True, source=source)
     if explain:
@@ -110,11 +120,16 @@ def _only(job: Job, place: str) -> int:
     single = map_single(job, path, offset)
     console.say(f"record {single.where[2]} of its split: {shown(single.record)}")
     try:
+        nothing = True
         for found in single.yielded():
             console.say(f"  {shown(found)}")
+            nothing = False
+        if nothing:
+            console.say("  it gives nothing")
     except (Exception, SystemExit) as error:  # noqa: BLE001 - user code, in this process
         frames = "".join(traceback.format_list(user_frames(error.__traceback__)))
-        fail("run", f"cannot map the record: {type(error).__name__}: {text_of(error)}.")
+        what = f"{type(error).__name__}: {text_of(error)}".rstrip(".: ")
+        fail("run", f"cannot map the record: {what} (file {path}, offset {offset}).")
         console.note("In your code:", *frames.splitlines())
         return FAILED
     for output, records in single.named.items():
