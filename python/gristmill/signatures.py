@@ -7,11 +7,20 @@ Option ──▶ inspect.Parameter, an item of "Args:"       at runtime: help(),
 import inspect
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from functools import wraps
+from typing import TypeVar, cast
 
 from gristmill.options import Option
 
-__all__ = ["item", "parameter", "takes", "type_of", "typed_dict"]
+__all__ = [
+    "item",
+    "known_options",
+    "parameter",
+    "refuse_unknown",
+    "takes",
+    "type_of",
+    "typed_dict",
+]
 
 _Function = TypeVar("_Function", bound=Callable[..., object])
 
@@ -91,6 +100,68 @@ def _with_items(doc: str, options: Sequence[Option]) -> str:
         else:
             lines.append(line)
     return "\n".join(lines)
+
+
+_ELSEWHERE = {
+    "combiner": "combine",
+    "inputs": "input",
+    "key": "group_by",
+    "mapper": "map",
+    "num_partitions": "parts",
+    "partitioner": "partition_by",
+    "partitions": "parts",
+    "reducer": "reduce",
+    "sep": "delimiter",
+}
+"""Options of other libraries, and what they are called here."""
+
+
+def refuse_unknown(function: str, given: Iterable[str], known: Sequence[str]) -> None:
+    """Refuse options that a function does not have, and name what was meant.
+
+    Raises:
+        TypeError: There is one.
+
+    Example:
+        >>> try:
+        ...     refuse_unknown("gm.Job", ["mapper"], ["map", "reduce"])
+        ... except TypeError as error:
+        ...     print(str(error).partition(": ")[2])
+        gm.Job has no option mapper. What to do: give map, if you mean that.
+    """
+    from difflib import get_close_matches
+
+    for name in given:
+        if name in known:
+            continue
+        near = [_ELSEWHERE.get(name, "")] if _ELSEWHERE.get(name) in known else []
+        near = near or get_close_matches(name, known, 1)
+        advice = f"give {near[0]}, if you mean that" if near else f"give some of {', '.join(known)}"
+        raise TypeError(
+            f"cannot read the options: {function} has no option {name}. What to do: {advice}."
+        )
+
+
+def known_options(function: _Function) -> _Function:
+    """Return a function of the package that refuses options which it does not have by their names.
+
+    Example:
+        >>> @known_options
+        ... def tsv(paths=(), *, codec=None): ...
+        >>> try:
+        ...     tsv("a", codecs="gzip")
+        ... except TypeError as error:
+        ...     print(str(error).partition(". ")[2])
+        What to do: give codec, if you mean that.
+    """
+    known = tuple(inspect.signature(function).parameters)
+
+    @wraps(function)
+    def called(*arguments: object, **options: object) -> object:
+        refuse_unknown(f"gm.{function.__name__}", options, known)
+        return function(*arguments, **options)
+
+    return cast("_Function", called)
 
 
 def typed_dict(name: str, doc: str, options: Iterable[Option]) -> str:

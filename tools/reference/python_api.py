@@ -18,7 +18,7 @@ GROUPS = {
     ),
     "Reductions": (
         *("sum", "count", "min", "max", "mean", "first", "last", "top", "distinct"),
-        *("approx_distinct", "collect", "quantiles"),
+        *("count_distinct", "approx_distinct", "collect", "quantiles"),
     ),
     "Keys and partitions": ("desc", "ranges", "sampled_ranges"),
     "More jobs at once, and errors": ("run_all", "report_of"),

@@ -68,9 +68,7 @@ def _say_own_code(report: JobReport, values: Mapping[str, Value]) -> None:
         say_done(report, values["output"])
 
 
-def say_done(
-    report: JobReport, output: object, left_out: Mapping[str, int] | None = None
-) -> None:
+def say_done(report: JobReport, output: object, left_out: Mapping[str, int] | None = None) -> None:
     """Say what a job of Python functions did.
 
     Args:

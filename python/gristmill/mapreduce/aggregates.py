@@ -1,7 +1,8 @@
 """Reductions that the engine does itself, on both sides of the shuffle.
 
     gm.sum()  gm.count()  gm.min()  gm.max()  gm.mean()  gm.first()  gm.last()
-    gm.top(n)  gm.distinct()  gm.approx_distinct()  gm.collect()  gm.quantiles([0.5, 0.99])
+    gm.top(n)  gm.distinct()  gm.count_distinct()  gm.approx_distinct()  gm.collect()
+    gm.quantiles([0.5, 0.99])
 
 A worker keeps one state for each key while it maps, so that a key that comes a million times
 crosses the shuffle once for each task. No result depends on how the input was cut: sums of floats
@@ -15,13 +16,19 @@ a value like others: the least of all, and nothing that can be added up.
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from reprlib import repr as short
+from typing import Any
+
+from gristmill import _core
 
 __all__ = [
     "Aggregate",
     "approx_distinct",
+    "check_value",
     "collect",
     "count",
+    "count_distinct",
     "distinct",
     "first",
     "last",
@@ -44,6 +51,8 @@ class Aggregate:
     """What the engine calls it; JSON."""
     skip_none: bool = False
     """Whether `None` does not count as a value."""
+    counts: bool = False
+    """Whether the output has how many values the engine's result has, in the place of them."""
 
     def __repr__(self) -> str:
         return f"gm.{self.name}({'skip_none=True' if self.skip_none else ''})"
@@ -139,6 +148,25 @@ def distinct(*, skip_none: bool = False) -> Aggregate:
     return _made("distinct", "distinct", skip_none)
 
 
+def count_distinct(*, skip_none: bool = False) -> Aggregate:
+    """Count the different values of a key, exactly: 1, 1.0 and True are three.
+
+    Memory holds the different values of a key; `approx_distinct` takes 16 kB.
+
+    Example:
+        >>> import tempfile, gristmill as gm
+        >>> visits = [("/", "ann"), ("/", "bob"), ("/", "ann"), ("/cart", "bob")]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     job = gm.Job(
+        ...         gm.items(visits), reduce=gm.count_distinct(), output=gm.kv(f"{folder}/visitors")
+        ...     )
+        ...     list(job.run(workers=1))
+        [('/', 2), ('/cart', 1)]
+    """
+    made = _made("count_distinct", "distinct", skip_none)
+    return replace(made, counts=True)
+
+
 def approx_distinct(*, skip_none: bool = False) -> Aggregate:
     """Count the different values of a key to about one per cent, in 16 kB at most (HyperLogLog)."""
     return _made("approx_distinct", "approx_distinct", skip_none)
@@ -178,3 +206,31 @@ def quantiles(ranks: Iterable[float], *, skip_none: bool = False) -> Aggregate:
             " least. What to do: give for example [0.5, 0.99]."
         )
     return _made("quantiles", {"quantiles": wanted}, skip_none)
+
+
+_ADDS = frozenset({"sum", "mean"})
+_COMPARES = frozenset({"min", "max", "top", "quantiles"})
+
+
+def check_value(aggregate: Aggregate | None, value: Any) -> None:  # noqa: ANN401 - any value
+    """Refuse a value that a reduction would refuse.
+
+    Raises:
+        TypeError: It is not one that can be added up, or compared.
+        ValueError: It has no encoding.
+
+    Example:
+        >>> check_value(sum(), 1.5)
+        >>> try:
+        ...     check_value(sum(), "n/a")
+        ... except TypeError as error:
+        ...     print(error)
+        gm.sum() takes numbers, not 'n/a'
+    """
+    if aggregate is None or aggregate.name not in _ADDS | _COMPARES:
+        return
+    if value is None and aggregate.skip_none:
+        return
+    plain = _core.decode(_core.encode_key(value))  # a number of numpy is one of Python's
+    if aggregate.name in _ADDS and not isinstance(plain, (int, float)):
+        raise TypeError(f"{aggregate!r} takes numbers, not {short(value)}")

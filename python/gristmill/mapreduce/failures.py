@@ -138,14 +138,15 @@ def describe(
     what = more or (told["what"] if told else sentence(error))
     where, context = _one_place(where, told["context"] if told else [])
     about = shown(key) if has_key else "" if where is None else shown(record)
-    at_key = f", at the key {about}" if has_key else ""
+    if has_key:
+        context = [("key", about), *context]
     place = where[:2] if where is not None and where[0] else None
     return Failure(
         kind=kind,
-        message=f"{doing}: {what}{line}{at_key}",
+        message=f"{doing}: {what}{line}",
         traceback="".join(traceback.format_list(frames[-_FRAMES:])),
         where=None if where is None or place is None else _named(where),
-        record=about,
+        record="" if has_key else about,
         context=context,
         advice=told["advice"] if told else _advice(error, advice),
         own_work=told is not None and told["own_work"],
@@ -205,7 +206,7 @@ def user_frames(trace: TracebackType | None) -> list[traceback.FrameSummary]:
     Methods that dataclasses generate for our own classes count as ours.
     """
     frames = traceback.extract_tb(trace)
-    beside = [*frames[1:], None]
+    beside = [*frames[1:], None][: len(frames)]
     return [
         frame
         for frame, inner in zip(frames, beside, strict=True)

@@ -16,7 +16,10 @@ from typing import Any
 from gristmill.mapreduce.context import Context
 from gristmill.mapreduce.table_writer import is_batch
 
-__all__ = ["ContractError", "bound", "name_of", "records_of", "takes_context"]
+__all__ = ["PAIRS", "ContractError", "bound", "name_of", "records_of", "takes_context"]
+
+PAIRS = "pairs of a key and a value"
+"""What a map gives whose pairs are reduced."""
 
 _SINGLE = (str, bytes, bytearray, dict, tuple)
 """What can be iterated over, but is one value to a user."""
@@ -78,13 +81,13 @@ def records_of(
         expected: What it should give, in words.
 
     Example:
-        >>> records_of(lambda line: None, "map", "pairs")("a")
+        >>> records_of(lambda line: None, "map", PAIRS)("a")
         ()
         >>> try:
-        ...     records_of(lambda line: (line, 1), "map", "pairs")("a")
+        ...     records_of(lambda line: (line, 1), "map", PAIRS)("a")
         ... except ContractError as error:
-        ...     print(str(error)[:40])
-        map <lambda> returned ('a', 1), a tuple:
+        ...     print(error.what)
+        map <lambda> returned one pair, ('a', 1)
     """
     if inspect.isgeneratorfunction(function):
         return function
@@ -95,6 +98,11 @@ def records_of(
             return ()
         if is_batch(found):
             return (found,)
+        if role == "map" and _is_pair_of(found, expected):
+            raise ContractError(
+                f"map {name_of(function)} returned one pair, {_short(found)}",
+                f"return [{_short(found)}], or yield it",
+            )
         if isinstance(found, _SINGLE) or not isinstance(found, Iterable):
             raise ContractError(
                 f"{role} {name_of(function)} returned {_short(found)}, a"  # pyright: ignore[reportUnknownArgumentType]
@@ -109,6 +117,11 @@ def records_of(
 def _is_nothing(found: object) -> bool:
     """Whether there are no records, asked so that arrays and frames do not compare themselves."""
     return found is None or (isinstance(found, tuple) and not found)
+
+
+def _is_pair_of(found: object, expected: str) -> bool:
+    """Whether it is one pair, in the place of a list of them."""
+    return expected == PAIRS and isinstance(found, tuple) and len(found) == 2  # pyright: ignore[reportUnknownArgumentType]
 
 
 def _short(value: object) -> str:

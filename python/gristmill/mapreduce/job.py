@@ -8,19 +8,24 @@
 A job that makes no sense is refused when it is made, not when it has run for an hour.
 """
 
-from typing import TYPE_CHECKING, Any, Unpack
+import inspect
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from gristmill.amounts import whole_number
+from gristmill.mapreduce.defining import refuse_to_run
 from gristmill.mapreduce.run_options import RUN, Options
 from gristmill.mapreduce.spec import Spec
 from gristmill.mapreduce.typed import RunOptions
 from gristmill.mapreduce.validate_job import check_job
-from gristmill.signatures import takes
+from gristmill.signatures import refuse_unknown, takes
 
 if TYPE_CHECKING:
     from gristmill.mapreduce.result import Result
 
 __all__ = ["Job"]
+
+_OPTIONS = tuple(one.name for one in fields(Spec))
 
 
 class Job(Spec):
@@ -80,6 +85,11 @@ class Job(Spec):
         <Job words, gm.sum(): gm.text('books/*.txt') to gm.tsv('out/')>
     """
 
+    def __new__(cls, *_input: object, **options: object) -> Self:
+        """Refuse options that there are not, before Python does in words of its own."""
+        refuse_unknown("gm.Job", options, _OPTIONS)
+        return super().__new__(cls)
+
     def __post_init__(self) -> None:
         super().__post_init__()
         check_job(self)
@@ -136,11 +146,13 @@ class Job(Spec):
         from gristmill.mapreduce.launching import run
         from gristmill.mapreduce.tracebacks import without_our_frames
 
-        given = Options(given=options, progress=progress)
+        refuse_to_run()
+        given = Options(given=options, progress=progress, function="Job.run")
         try:
             result = run(self, given)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is raised again
-            raise without_our_frames(error)  # noqa: B904 - it is the same one
+        except BaseException as error:
+            without_our_frames(error)
+            raise
         if progress is not False:
             tell_warnings(result.report)
         return result
@@ -161,9 +173,10 @@ class Job(Spec):
         from gristmill.mapreduce.tracebacks import without_our_frames
 
         try:
-            return explain(self, Options(given=options))
-        except Exception as error:  # noqa: BLE001 - as above
-            raise without_our_frames(error)  # noqa: B904
+            return explain(self, Options(given=options, function="Job.explain"))
+        except BaseException as error:
+            without_our_frames(error)
+            raise
 
     def then(self, **options: Any) -> "Job":  # noqa: ANN401 - those of Job
         """Return a job that reads what this one writes; `run` runs both.
@@ -178,3 +191,6 @@ class Job(Spec):
             <Job <lambda>: <lambda>, gm.sum() to gm.tsv('by-count/')>
         """
         return Job(self, **options)
+
+
+Job.__signature__ = inspect.signature(Spec)  # pyright: ignore[reportAttributeAccessIssue] - PEP 362

@@ -16,6 +16,7 @@ from gristmill.mapreduce.kinds import is_pair
 from gristmill.mapreduce.lines import Lines, NativeReader, lines_of, plan_lines
 from gristmill.mapreduce.paths import StrPath, as_paths
 from gristmill.mapreduce.plan import Plan
+from gristmill.signatures import known_options
 
 __all__ = ["Jsonl", "jsonl"]
 
@@ -50,6 +51,7 @@ class Jsonl(Format):
         return _core.LineWriter(path, self.codec, line_of=_line)
 
 
+@known_options
 def jsonl(
     paths: StrPath | Iterable[StrPath] = (),
     *,

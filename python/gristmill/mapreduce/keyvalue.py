@@ -25,6 +25,7 @@ from gristmill.mapreduce.kinds import is_pair
 from gristmill.mapreduce.paths import StrPath, as_paths
 from gristmill.mapreduce.plan import Plan, Split, split_bytes
 from gristmill.names import show_path
+from gristmill.signatures import known_options
 
 __all__ = ["KeyValues", "kv"]
 
@@ -79,6 +80,7 @@ class KeyValues(Format):
         return _PairWriter(path, self.codec)
 
 
+@known_options
 def kv(
     paths: StrPath | Iterable[StrPath] = (), *, codec: str | None = None, tag: str = ""
 ) -> KeyValues:

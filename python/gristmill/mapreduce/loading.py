@@ -17,10 +17,12 @@ from types import ModuleType
 from typing import Any
 
 from gristmill.links import why_missing
+from gristmill.mapreduce.defining import RunsItself, defining
 from gristmill.mapreduce.definition import JOB_FILE
 from gristmill.mapreduce.failures import shown, text_of, user_frames
 from gristmill.mapreduce.job import Job
 from gristmill.mapreduce.pickling import by_value
+from gristmill.names import quote
 
 __all__ = ["load_job"]
 
@@ -149,7 +151,10 @@ def _module(path: Path) -> ModuleType:
     module = module_from_spec(spec)
     sys.modules[name] = module  # as dataclasses and pickle expect
     try:
-        spec.loader.exec_module(module)
+        with defining():
+            spec.loader.exec_module(module)
+    except RunsItself as error:
+        raise _runs_itself(path, error) from error
     except (Exception, SystemExit) as error:
         raise _unloadable(path, error) from error
     by_value(module)
@@ -178,6 +183,16 @@ def _check_file(path: Path) -> None:
         )
     raise FileNotFoundError(
         f"cannot run {path}: it {why_missing(path)}. What to do: check the name."
+    )
+
+
+def _runs_itself(path: Path, error: BaseException) -> ValueError:
+    frames = user_frames(error.__traceback__)
+    line = next((frame.lineno for frame in frames if Path(frame.filename) == path.absolute()), None)
+    place = "" if line is None else f" (line {line})"
+    return ValueError(
+        f"cannot run {path}: it runs its job itself{place}. What to do: put job.run() under"
+        f' `if __name__ == "__main__":`, or start it with python {quote(str(path))}.'
     )
 
 

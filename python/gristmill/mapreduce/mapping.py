@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from reprlib import repr as short
+from types import GeneratorType
 from typing import Any
 
 from gristmill import _core
+from gristmill.mapreduce.aggregates import Aggregate, check_value
 from gristmill.mapreduce.failures import Failure, TaskFailure, describe
 from gristmill.mapreduce.formats import BadRecord, Reader
-from gristmill.mapreduce.functions import ContractError, records_of
+from gristmill.mapreduce.functions import PAIRS, ContractError, records_of
 from gristmill.mapreduce.kinds import is_pair
 from gristmill.mapreduce.pickling import as_it_is
 from gristmill.mapreduce.skipping import Skipping, TooManyBad
@@ -23,8 +25,10 @@ __all__ = ["Mapper", "batch_function", "map_function"]
 
 Consume = Callable[[Iterable[Any]], None]
 
-_PAIRS = "pairs of a key and a value"
 _RECORDS = "records"
+_NO_PAIRS = "the map must give pairs"
+"""How the engine's collector refuses what is no pair (crates/python/src/work/pairs.rs)."""
+_YIELD = "yield a tuple of two, (key, value)"
 _SKIP = "leave such records out with skip_bad=N, or gristmill run --skip-bad N"
 
 
@@ -32,7 +36,7 @@ def map_function(function: Callable[..., Any] | None, *, pairs: bool) -> Callabl
     """Return the map as the loop calls it; `None` for a job without, whose records go on."""
     if function is None:
         return None
-    return records_of(function, "map", _PAIRS if pairs else _RECORDS)
+    return records_of(function, "map", PAIRS if pairs else _RECORDS)
 
 
 def batch_function(function: Callable[..., Any], *, pairs: bool) -> Callable[..., Any]:
@@ -57,6 +61,8 @@ class Mapper:
     """Whether the input lets bad records be left out."""
     keyed: bool = True
     """Whether what is consumed are pairs."""
+    aggregate: Aggregate | None = None
+    """The engine's reduction of their values, if it is one."""
     of_combiner: Callable[[BaseException, str], Failure | None] = lambda _error, _more: None
     """The failure, if it was the combiner that raised: of what it got no record is to blame."""
 
@@ -78,14 +84,16 @@ class Mapper:
 
     def _each(self, records: Iterator[Any], function: Callable[..., Any]) -> None:
         consume = self.consume
+        given = None
         try:
             for record in records:
                 try:
-                    consume(function(record))
+                    given = function(record)
+                    consume(given)
                 except (
                     BaseException
                 ) as error:  # SystemExit, and what asyncio raises when it is cancelled
-                    raise TaskFailure(self._failure(error, record)) from error
+                    raise TaskFailure(self._unlike_pairs(error, record, given)) from error
         except TaskFailure:
             raise
         except Exception as error:
@@ -130,7 +138,7 @@ class Mapper:
             try:
                 pairs = list(map(as_it_is, function(record)))
                 if self.keyed:
-                    _check_pairs(pairs)
+                    _check_pairs(pairs, self.aggregate)
             except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's code
                 self._leave_out(skipping, self.reader.raw(), error)
                 continue
@@ -147,6 +155,16 @@ class Mapper:
         except TooManyBad as many:
             failure = self._misread if misread else partial(self._failure, record=record)
             raise TaskFailure(failure(error, more=str(many))) from many
+
+    def _unlike_pairs(self, error: BaseException, record: object, given: object) -> Failure:
+        """The failure; of what is no pair, with the line that yielded it, and what to do."""
+        no_pair = isinstance(error, TypeError) and str(error).startswith(_NO_PAIRS)
+        if not no_pair or error.__traceback__ is None or error.__traceback__.tb_next is not None:
+            return self._failure(error, record)
+        frame = given.gi_frame if isinstance(given, GeneratorType) else None
+        line = "" if frame is None else f" ({frame.f_code.co_filename}, line {frame.f_lineno})"
+        said = str(error).replace(f"it gave {record!r}", "it gave the record itself")
+        return self._failure(ContractError(said, _YIELD), record, more=f"{said}{line}")
 
     def _failure(self, error: BaseException, record: object, more: str = "") -> Failure:
         failure = self.of_combiner(error, more)
@@ -167,19 +185,19 @@ class Mapper:
         )
 
     def _or_skip(self, error: BaseException) -> str:
-        """What to do about a record that cannot be read: what its format says, or to leave it out."""
-        if not self.can_skip or self.skipping is not None or not isinstance(error, BadRecord):
-            return ""
-        return f"{error.advice}, or {_SKIP}" if error.advice else _SKIP
+        """What to do about a record that cannot be read, if its format does not say it."""
+        skips = self.can_skip and self.skipping is None
+        return _SKIP if skips and isinstance(error, BadRecord) and not error.advice else ""
 
 
 def _itself(record: object) -> tuple[object]:
     return (record,)
 
 
-def _check_pairs(pairs: list[Any]) -> None:
+def _check_pairs(pairs: list[Any], aggregate: Aggregate | None) -> None:
     """Refuse what the collector would refuse, before any of it is collected."""
     for pair in pairs:
         if not is_pair(pair):
-            raise ContractError(f"a map yields {_PAIRS}, and {short(pair)} is not one")
+            raise ContractError(f"a map yields {PAIRS}, and {short(pair)} is not one", _YIELD)
         _core.encode_key(pair[0])
+        check_value(aggregate, pair[1])

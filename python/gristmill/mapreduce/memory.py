@@ -16,6 +16,7 @@ from gristmill import _core
 from gristmill.mapreduce.formats import Input, Reader, Where
 from gristmill.mapreduce.pickling import dumps
 from gristmill.mapreduce.plan import Plan, Split, split_records
+from gristmill.signatures import known_options
 
 __all__ = ["Items", "items"]
 
@@ -82,6 +83,7 @@ class Items(Input):
         return _ItemReader(what["first"], what["chunks"])
 
 
+@known_options
 def items(data: Iterable[Any], *, tag: str = "") -> Items:
     """Objects that the program has in memory; each is a record.
 

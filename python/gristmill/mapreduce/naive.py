@@ -279,8 +279,9 @@ class _Run:
     def _records(self, groups: Iterator[tuple[Any, Iterable[Any]]], context: Context) -> Any:  # noqa: ANN401
         functions = self.functions
         if functions.aggregate is not None:
-            spec = functions.aggregate.spec
-            return ((key, aggregated(spec, list(values))) for key, values in groups)
+            spec, counts = functions.aggregate.spec, functions.aggregate.counts
+            made = ((key, aggregated(spec, list(values))) for key, values in groups)
+            return ((key, len(found)) for key, found in made) if counts else made
         if functions.reduce_batches is not None:
             function = bound(functions.reduce_batches, context)
             return records_of(function, "reduce_batches", "records")(batches_of(groups))

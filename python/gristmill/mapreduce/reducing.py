@@ -16,7 +16,9 @@ from gristmill.mapreduce.functions import name_of, records_of
 from gristmill.mapreduce.pickling import as_it_is
 from gristmill.mapreduce.skipping import Skipping, TooManyBad
 
-__all__ = ["Reducer", "batches_of"]
+__all__ = ["Reducer", "batches_of", "of_pairs"]
+
+_NO_PAIRS = "let combine yield values, not pairs of a key and a value"
 
 Group = tuple[Any, Iterable[Any]]
 
@@ -34,11 +36,16 @@ class Reducer:
     groups: _core.Groups
     consume: Callable[[Iterable[Any]], None]
     """Writes all records of an iterable."""
+    combined: bool = False
+    """Whether the job has a combiner, so that values may be what that gave."""
 
-    def aggregated(self, take: Callable[[_core.Groups], None]) -> None:
-        """Write what the engine has made of each key."""
+    def aggregated(self, take: Callable[[_core.Groups], None], *, counts: bool = False) -> None:
+        """Write what the engine has made of each key, or, if that is asked, of how many values."""
         try:
-            take(self.groups)
+            if counts:
+                self.consume((key, len(values)) for key, values in self.groups)
+            else:
+                take(self.groups)
         except (Exception, SystemExit) as error:
             raise TaskFailure(describe(error, doing="write the output")) from error
 
@@ -55,7 +62,9 @@ class Reducer:
             for key, values in self.groups:
                 consume(reduce(key, values))
         except (Exception, SystemExit) as error:
-            raise TaskFailure(describe(error, doing=doing, key=key, has_key=True)) from error
+            advice = of_pairs(error) if self.combined else ""
+            failure = describe(error, doing=doing, key=key, has_key=True, advice=advice)
+            raise TaskFailure(failure) from error
 
     def batches(self, function: Callable[..., Any]) -> None:
         """Reduce all groups of the partition, in batches."""
@@ -79,6 +88,16 @@ class Reducer:
                     raise TaskFailure(failure) from many
                 continue
             self.consume(records)
+
+
+def of_pairs(error: BaseException) -> str:
+    """Return what to do about values that may be pairs, since a combiner gave them.
+
+    Example:
+        >>> of_pairs(TypeError("unsupported operand type(s) for +: 'int' and 'tuple'"))
+        'let combine yield values, not pairs of a key and a value'
+    """
+    return _NO_PAIRS if isinstance(error, TypeError) and "'tuple'" in str(error) else ""
 
 
 def batches_of(groups: Iterator[Group], begin: Callable[[], None] = lambda: None) -> Iterator[Any]:

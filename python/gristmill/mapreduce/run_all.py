@@ -17,6 +17,7 @@ from typing import Any, Unpack
 from gristmill import _core
 from gristmill.amounts import parse_bytes
 from gristmill.ending import ending_with_signals
+from gristmill.mapreduce.defining import refuse_to_run
 from gristmill.mapreduce.exception_notes import tell_warnings
 from gristmill.mapreduce.formats import Input
 from gristmill.mapreduce.job import Job
@@ -53,9 +54,10 @@ def run_all(jobs: Iterable[Job], **options: Unpack[RunOptions]) -> list[Result]:
         >>> run_all([])
         []
     """
+    refuse_to_run()
     given = _listed(jobs)
     _check(given)
-    asked = Options(given=options, progress=False)
+    asked = Options(given=options, progress=False, function="gm.run_all")
     check_outputs(_writing(given), asked)
     check_streams({id(job.chain()[0]): job.chain()[0] for job in given}.values())
     if not given:
@@ -64,8 +66,9 @@ def run_all(jobs: Iterable[Job], **options: Unpack[RunOptions]) -> list[Result]:
     try:
         with ending_with_signals():
             results = _Crowd(given, share, at_once).results()
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is raised again
-        raise without_our_frames(error)  # noqa: B904 - it is the same one
+    except BaseException as error:
+        without_our_frames(error)
+        raise
     for result in results:
         tell_warnings(result.report)
     return results

@@ -17,7 +17,7 @@ from gristmill.amounts import parse_bytes, whole_number
 from gristmill.mapreduce.paths import StrPath, as_paths
 from gristmill.mapreduce.source import Source
 from gristmill.options import HISTORY, Option, user_code
-from gristmill.signatures import typed_dict
+from gristmill.signatures import refuse_unknown, typed_dict
 
 __all__ = ["RUN", "Options", "typed_module"]
 
@@ -63,10 +63,13 @@ class Options:
     """Whether errors name options as the command line does."""
     source: Source | None = None
     """The file that defines the job, where that is not the script that runs."""
+    function: str = "Job.run"
+    """The function that was given them."""
 
     def __post_init__(self) -> None:
         if self.progress is not None:
             _flag(self.progress, "progress")
+        refuse_unknown(self.function, self.given, ("progress", *_KINDS))
         checked = {name: _checked(name, value, self.spell) for name, value in self.given.items()}
         given = {name: value for name, value in checked.items() if not _is_left_out(value)}
         object.__setattr__(self, "given", given)
@@ -118,9 +121,7 @@ def _checked(name: str, value: Any, spell: Spell) -> Any:  # noqa: ANN401 - what
         TypeError: It is of a wrong type.
         ValueError: It makes no sense.
     """
-    option = _KINDS.get(name)
-    if option is None:
-        raise TypeError(f"got an unexpected keyword argument {name!r}")
+    option = _KINDS[name]
     if value is None:
         return None
     match option.kind:

@@ -19,7 +19,7 @@ from gristmill.mapreduce.definition import Definition, Functions
 from gristmill.mapreduce.failures import Failure, TaskFailure, describe
 from gristmill.mapreduce.functions import ContractError, bound, name_of, records_of
 from gristmill.mapreduce.mapping import Consume, Mapper, batch_function, map_function
-from gristmill.mapreduce.reducing import Reducer
+from gristmill.mapreduce.reducing import Reducer, of_pairs
 from gristmill.mapreduce.skipping import Skipping
 from gristmill.mapreduce.task_files import TaskFiles
 from gristmill.names import from_json, to_json
@@ -137,7 +137,10 @@ class Task:
         if not emitter.combining():
             return None
         doing = f"combine {name_of(self.functions.combine)}"
-        return describe(error, doing=doing, key=self._combined, has_key=True, more=more)
+        advice = of_pairs(error)
+        return describe(
+            error, doing=doing, key=self._combined, has_key=True, more=more, advice=advice
+        )
 
     def _tables_too(self, emitter: "_core.Emitter | None") -> Consume | None:
         """What takes pairs and tables of them, for a map that may give both."""
@@ -167,6 +170,7 @@ class Task:
             skipping=self.skipping,
             can_skip=batches is None and self.definition.input.can_skip(self.work["what"]),
             keyed=pairs,
+            aggregate=functions.aggregate,
         )
 
     def _emitter(self) -> "_core.Emitter":
@@ -202,10 +206,10 @@ class Task:
             ranked=functions.cuts is not None,
         )
         main = self.files.main()
-        reducer = Reducer(groups, main.consume)
+        reducer = Reducer(groups, main.consume, functions.combine is not None)
         self._hook("setup", functions.setup, None)
         if aggregate is not None:
-            reducer.aggregated(main.take)
+            reducer.aggregated(main.take, counts=aggregate.counts)
         elif functions.reduce_batches is not None:
             reducer.batches(bound(functions.reduce_batches, self.context))
         elif callable(functions.reduce):

@@ -14,7 +14,7 @@ from gristmill.errors import ours
 from gristmill.mapreduce.context import Context
 from gristmill.mapreduce.failures import sentence
 from gristmill.mapreduce.formats import BadRecord, Input, Reader, Where
-from gristmill.mapreduce.functions import bound, records_of
+from gristmill.mapreduce.functions import PAIRS, bound, records_of
 from gristmill.mapreduce.job import Job
 from gristmill.mapreduce.preparing import side_files, source_of
 from gristmill.mapreduce.spec import Spec
@@ -92,7 +92,8 @@ def _mapped(job: Spec, record: object, context: Context) -> Iterator[Any]:
     if function is None:
         yield record
     else:
-        yield from records_of(bound(function, context), "map", "pairs")(record)
+        expected = PAIRS if job.reduces else "records"
+        yield from records_of(bound(function, context), "map", expected)(record)
 
 
 def _find(source: Input, job: Spec, file: str, offset: int) -> tuple[Where, Any, str]:

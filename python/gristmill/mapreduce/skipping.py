@@ -42,8 +42,9 @@ class Skipping:
         self._files.put_aside(where, record, said)
 
     def _many(self) -> str:
-        allowed = self._allowed  # none where a record is tried again alone
-        return f", the {_ordinal(allowed + 1)} bad record; skip_bad allows {allowed}" * bool(allowed)
+        if not self._allowed:  # a record is tried again alone
+            return ""
+        return f", the {_ordinal(self._allowed + 1)} bad record; skip_bad allows {self._allowed}"
 
     def _in_all(self) -> int:
         self._folder.mkdir(parents=True, exist_ok=True)

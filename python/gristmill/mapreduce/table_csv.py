@@ -21,6 +21,7 @@ from gristmill.mapreduce.kinds import is_dict, is_list, is_pair
 from gristmill.mapreduce.lines import decoder, lines_of, plan_lines
 from gristmill.mapreduce.paths import StrPath, as_paths
 from gristmill.mapreduce.plan import Plan, Split, split_bytes
+from gristmill.signatures import known_options
 
 __all__ = ["Csv", "csv"]
 
@@ -94,6 +95,7 @@ class Csv(Format):
         return _RowWriter(path, self)
 
 
+@known_options
 def csv(
     paths: StrPath | Iterable[StrPath] = (),
     *,

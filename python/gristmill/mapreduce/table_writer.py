@@ -13,6 +13,7 @@ from typing import Any
 
 from gristmill.mapreduce.column_names import check_has
 from gristmill.mapreduce.extras import pyarrow
+from gristmill.mapreduce.fields import fields_of
 from gristmill.mapreduce.formats import BadRecord
 from gristmill.mapreduce.keys import without_order
 from gristmill.mapreduce.kinds import is_dict, is_pair, is_tuple, settled
@@ -61,8 +62,11 @@ class TableWriter:
         names = self._columns
         if names is None:
             return to_rows(record)
-        if is_tuple(record) and len(record) == len(names):
-            return {name: _value(value) for name, value in zip(names, record, strict=True)}
+        if is_tuple(record):
+            # A key that is a tuple is columns of its own, as in csv, if all have names.
+            values = record if len(record) == len(names) else tuple(fields_of(record))
+            if len(values) == len(names):
+                return {name: _value(value) for name, value in zip(names, values, strict=True)}
         if not is_dict(record) or not record.keys() >= set(names):
             raise BadRecord(
                 f"the record {short(record)} has not the columns {', '.join(names)},"

@@ -22,6 +22,7 @@ from gristmill.mapreduce.paths import StrPath, as_paths
 from gristmill.mapreduce.plan import Plan, Split, split_bytes
 from gristmill.mapreduce.table_writer import TableWriter
 from gristmill.names import show_path
+from gristmill.signatures import known_options
 
 __all__ = ["Arrow", "Parquet", "arrow", "parquet"]
 
@@ -195,6 +196,7 @@ class Arrow(Format):
         return TableWriter(path, begin, self.schema)
 
 
+@known_options
 def parquet(
     paths: StrPath | Iterable[StrPath] = (),
     *,
@@ -224,6 +226,7 @@ def parquet(
     return Parquet(as_paths(paths), codec, as_columns(columns), schema, tag=tag)
 
 
+@known_options
 def arrow(
     paths: StrPath | Iterable[StrPath] = (),
     *,

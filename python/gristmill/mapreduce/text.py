@@ -12,6 +12,7 @@ from gristmill.mapreduce.formats import Format, Reader, Writer
 from gristmill.mapreduce.lines import NativeReader, decoder, lines_of, plan_lines, plan_whole
 from gristmill.mapreduce.paths import StrPath, as_paths
 from gristmill.mapreduce.plan import Plan
+from gristmill.signatures import known_options
 
 __all__ = ["Delimited", "Fixed", "Text", "Tsv", "delimited", "fixed", "text", "tsv"]
 
@@ -172,6 +173,7 @@ class Tsv(Format):
         return _core.LineWriter(path, self.codec, tsv=True)
 
 
+@known_options
 def text(
     paths: Paths = (),
     *,
@@ -209,6 +211,7 @@ def text(
     return Text(as_paths(paths), codec, lines, whole, encoding, errors, strip_cr, tag=tag)
 
 
+@known_options
 def fixed(paths: Paths, length: int, *, tag: str = "") -> Fixed:
     """Records of `length` bytes each, as `bytes`.
 
@@ -227,6 +230,7 @@ def fixed(paths: Paths, length: int, *, tag: str = "") -> Fixed:
     return Fixed(as_paths(paths), None, length, tag=tag)
 
 
+@known_options
 def delimited(paths: Paths, separator: str | bytes = "\t", *, tag: str = "") -> Delimited:
     r"""Lines that are a key and a value: a record is a tuple, cut at the first separator.
 
@@ -246,6 +250,7 @@ def delimited(paths: Paths, separator: str | bytes = "\t", *, tag: str = "") -> 
     return Delimited(as_paths(paths), None, separator, tag=tag)
 
 
+@known_options
 def tsv(paths: Paths = (), *, codec: str | None = None, tag: str = "") -> Tsv:
     r"""Lines of fields with tabs in between.
 

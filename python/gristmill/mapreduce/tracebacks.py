@@ -1,12 +1,13 @@
-"""Tracebacks as a user reads them: the user's frames, and one of ours at the call that failed.
+"""Tracebacks as a user reads them: the user's frames, and none of ours.
 
-A paragraph that begins with "cannot" says all there is to say; the frames in which Gristmill found
-that out say nothing more. Anything else keeps all of its frames, for it may be a defect of ours.
+An interruption, and a paragraph that begins with "cannot", say all there is to say; the frames in
+which Gristmill found that out say nothing more. Anything else keeps all of its frames, for it may
+be a defect of ours. A plain `raise` must follow in the function that the user called, since it
+adds no frame.
 """
 
 from pathlib import Path
 from types import TracebackType
-from typing import TypeVar
 
 __all__ = ["without_our_frames"]
 
@@ -14,11 +15,9 @@ _OURS = str(Path(__file__).parents[1])
 _BETWEEN = ("/cloudpickle/", "/concurrent/futures/")
 """Code of others that Gristmill calls, and that calls user code or Gristmill."""
 
-Raised = TypeVar("Raised", bound=BaseException)
 
-
-def without_our_frames(error: Raised) -> Raised:
-    """Return an exception without the frames of Gristmill, if it explains itself.
+def without_our_frames(error: BaseException) -> None:
+    """Take the frames of Gristmill from an exception, if it explains itself.
 
     Example:
         >>> import gristmill as gm
@@ -26,18 +25,18 @@ def without_our_frames(error: Raised) -> Raised:
         ...     gm.Job(gm.text("no such file"), map=len, output=gm.kv("out")).run()
         ... except FileNotFoundError as error:
         ...     frames = error.__traceback__
-        >>> frames.tb_next.tb_frame.f_code.co_name, frames.tb_next.tb_next
-        ('run', None)
+        >>> frames.tb_next is None
+        True
     """
-    explained = str(error).startswith("cannot ")
+    explained = isinstance(error, KeyboardInterrupt) or str(error).startswith("cannot ")
     frames = _users(error.__traceback__)
     if not explained and frames is None:
-        return error
+        return
     if explained:
         cause = error.__cause__ or error.__context__
         if cause is not None and _users(cause.__traceback__) is None:
             error.__cause__, error.__suppress_context__ = None, True
-    return error.with_traceback(frames)
+    error.__traceback__ = frames
 
 
 def _users(trace: TracebackType | None) -> TracebackType | None:

@@ -8,6 +8,7 @@ from typing import Any
 from gristmill import _core
 from gristmill.amounts import whole_number
 from gristmill.mapreduce.aggregates import Aggregate
+from gristmill.mapreduce.check_calls import check_calls
 from gristmill.mapreduce.formats import Input, Output
 from gristmill.mapreduce.keyvalue import kv
 from gristmill.mapreduce.partitioners import Ranges, SampledRanges
@@ -19,6 +20,17 @@ __all__ = ["check_job"]
 _FUNCTIONS = ("map", "map_batches", "setup", "teardown", "combine", "reduce_batches")
 _KEY_FUNCTIONS = ("sort_by", "group_by")
 _NAME = re.compile(r"[A-Za-z0-9]+")
+
+_BUILTINS: dict[Any, str] = {
+    sum: "gm.sum()",
+    len: "gm.count()",
+    min: "gm.min()",
+    max: "gm.max()",
+    list: "gm.collect()",
+    tuple: "gm.collect()",
+    set: "gm.distinct()",
+}
+"""Functions of Python that people give as a reduction, and what does it here."""
 
 _PARTS_MAX = 100_000
 """As the engine's PARTITIONS_MAX."""
@@ -34,6 +46,7 @@ def check_job(job: Spec) -> None:
         TypeError: One is not what it should be.
     """
     _check_types(job)
+    check_calls(job)
     _one_of(job.map, job.map_batches, "map= and map_batches=")
     _one_of(job.reduce, job.reduce_batches, "reduce= and reduce_batches=")
     _check_map(job)
@@ -62,6 +75,10 @@ def _check_types(job: Spec) -> None:
     if callable(reduce) and reduce.__module__ == Aggregate.__module__:
         called = f"gm.{getattr(reduce, '__name__', '')}"
         raise TypeError(_refusal(f"reduce is {called} itself", f"call it: {called}()"))
+    for builtin, ours in _BUILTINS.items():
+        if reduce is builtin:
+            what = f"reduce is Python's {builtin.__name__}, which takes no key"
+            raise TypeError(_refusal(what, f"give {ours}"))
     if (
         job.reduce is not None
         and not isinstance(job.reduce, Aggregate)

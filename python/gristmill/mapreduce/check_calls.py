@@ -1,0 +1,72 @@
+"""Whether functions can be called as tasks call them, found out when the job is made.
+
+    map=lambda a, b: ...   ─signature─▶ "map gets one argument, the record (and context)"
+
+A function that does not say what it takes, as some builtins, passes.
+"""
+
+import inspect
+from typing import Any
+
+from gristmill.mapreduce.functions import name_of
+from gristmill.mapreduce.spec import Spec
+
+__all__ = ["check_calls"]
+
+_GETS = {
+    "map": (1, "one argument, the record"),
+    "map_batches": (1, "one argument, the batch"),
+    "setup": (1, "one argument, the context"),
+    "teardown": (1, "one argument, the context"),
+    "combine": (2, "two arguments, a key and an iterator of its values"),
+    "reduce": (2, "two arguments, a key and an iterator of its values"),
+    "reduce_batches": (1, "one argument, an iterator of batches"),
+    "sort_by": (2, "two arguments, a key and a value"),
+    "group_by": (1, "one argument, a key"),
+    "partition_by": (2, "two arguments, a key and the number of partitions"),
+}
+"""What functions get, besides the context."""
+
+_WITH_CONTEXT = ("map", "map_batches", "combine", "reduce", "reduce_batches")
+"""Functions that get the context too, if they have a parameter of its name."""
+
+
+def check_calls(job: Spec) -> None:
+    """Refuse functions that take another number of arguments than they get.
+
+    Raises:
+        TypeError: There is one.
+    """
+    for role, (count, words) in _GETS.items():
+        function: object = getattr(job, role)
+        if not callable(function):
+            continue
+        signature = _signature(function)
+        if signature is None or _can_be_called(signature, count, role in _WITH_CONTEXT):
+            continue
+        more = " (and context)" if role in _WITH_CONTEXT else ""
+        raise TypeError(
+            f"cannot make the job: {role} {name_of(function)} takes {_shown(signature)}, and {role}"
+            f" gets {words}{more}. What to do: change its parameters."
+        )
+
+
+def _signature(function: Any) -> inspect.Signature | None:  # noqa: ANN401 - whatever can be called
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):  # it does not say
+        return None
+
+
+def _can_be_called(signature: inspect.Signature, count: int, with_context: bool) -> bool:
+    named = {"context": None} if with_context and "context" in signature.parameters else {}
+    try:
+        signature.bind(*[None] * count, **named)
+    except TypeError:
+        return False
+    return True
+
+
+def _shown(signature: inspect.Signature) -> str:
+    """The names of the parameters."""
+    return f"({', '.join(signature.parameters)})"
