@@ -37,8 +37,11 @@ pub(super) fn read(folder: &Path, events: &[Timed]) -> Result<(JobSpec, Value, R
     });
     if let Some(status) = over {
         let message = format!("it is over: {status}");
-        return Err(Error::new(Kind::BadInput, OPERATION, message)
-            .advise("see `gristmill jobs show`; what is over can only be run again"));
+        return Err(
+            Error::new(Kind::BadInput, OPERATION, message).advise(format!(
+                "run it again: `gristmill jobs show {job_id}` has its command"
+            )),
+        );
     }
     let spec = JobSpec::from_json(&options.to_string())?;
     let Some(cwd) = cwd.as_deref().filter(|cwd| cwd.is_absolute()) else {
