@@ -234,7 +234,7 @@ def _each(found: Any, say: Say, title: str) -> Any:  # noqa: ANN401 - the user's
         return _taken(cast("Iterator[Any]", found), say, title)
     if isinstance(found, list):
         list(_taken(cast("list[Any]", found), say, title))
-    elif found is None:
+    elif found is None or (isinstance(found, tuple) and not found):
         say(f"{title}nothing")
     else:
         say(f"{title}{shown(found)}")
