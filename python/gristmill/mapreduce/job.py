@@ -147,9 +147,8 @@ class Job(Spec):
         from gristmill.mapreduce.tracebacks import without_our_frames
 
         refuse_to_run()
-        given = Options(given=options, progress=progress, function="Job.run")
         try:
-            result = run(self, given)
+            result = run(self, Options(given=options, progress=progress, function="Job.run"))
         except BaseException as error:
             without_our_frames(error)
             raise

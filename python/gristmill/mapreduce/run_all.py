@@ -8,7 +8,7 @@ once.
 """
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
@@ -55,6 +55,17 @@ def run_all(jobs: Iterable[Job], **options: Unpack[RunOptions]) -> list[Result]:
         []
     """
     refuse_to_run()
+    try:
+        results = _results(jobs, options)
+    except BaseException as error:
+        without_our_frames(error)
+        raise
+    for result in results:
+        tell_warnings(result.report)
+    return results
+
+
+def _results(jobs: Iterable[Job], options: Mapping[str, Any]) -> list[Result]:
     given = _listed(jobs)
     _check(given)
     asked = Options(given=options, progress=False, function="gm.run_all")
@@ -63,15 +74,8 @@ def run_all(jobs: Iterable[Job], **options: Unpack[RunOptions]) -> list[Result]:
     if not given:
         return []
     share, at_once = _shares(asked, len(given))
-    try:
-        with ending_with_signals():
-            results = _Crowd(given, share, at_once).results()
-    except BaseException as error:
-        without_our_frames(error)
-        raise
-    for result in results:
-        tell_warnings(result.report)
-    return results
+    with ending_with_signals():
+        return _Crowd(given, share, at_once).results()
 
 
 def _shares(asked: Options, jobs: int) -> tuple[Options, int]:

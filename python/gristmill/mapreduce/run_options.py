@@ -69,7 +69,8 @@ class Options:
     def __post_init__(self) -> None:
         if self.progress is not None:
             _flag(self.progress, "progress")
-        refuse_unknown(self.function, self.given, ("progress", *_KINDS))
+        beside = ("progress",) if self.function == "Job.run" else ()
+        refuse_unknown(self.function, self.given, (*beside, *_KINDS))
         checked = {name: _checked(name, value, self.spell) for name, value in self.given.items()}
         given = {name: value for name, value in checked.items() if not _is_left_out(value)}
         object.__setattr__(self, "given", given)

@@ -43,8 +43,8 @@ __all__ = ["run"]
     "--skip-bad",
     type=count,
     metavar="N",
-    help="How many bad records may be left out, in the place of the job's own number; in a chain,"
-    " of each job.",
+    help="How many bad records may be left out, instead of the job's own number; in a chain, of"
+    " each job.",
 )
 @click.option("--explain", is_flag=True, help="Print the plan of the job and do nothing.")
 @with_options(RUN)
