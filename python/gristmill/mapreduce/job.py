@@ -64,8 +64,9 @@ class Job(Spec):
         outputs: More outputs, by names: `{"errors": gm.jsonl()}` are the files `errors-*` in the
             output, written to by `context.output("errors").write(record)`.
         files: Side files, which `context.file(name)` finds by their last names.
-        skip_bad: How many records may be left out because a function fails at them (or they are
-            not what the format says); they are put into files `_bad-*` of the output.
+        skip_bad: How many records may be left out: because a function fails at them, because they
+            are not what the format says, or because the job cannot take a key or a value of
+            theirs. They are put into files `_bad-*` of the output; `Result.skipped` counts them.
         split_min: The least bytes of input for a map task, such as `"1M"`.
         split_max: The most; by default a 32nd of the input, within 4 and 64 MiB. Small files are
             combined up to it. Items and whole files are cut into up to 128 tasks.

@@ -213,7 +213,7 @@ def parquet(
     Args:
         paths: As an input files, directories, patterns; as an output a directory.
         columns: The columns to read, or to write, in this order; by default all. Each must be
-            there.
+            there. Of a key that is a tuple, each element is a column, if all have names.
         codec: How pages of the output are compressed: `snappy` (the default), `zstd`, `gzip`,
             `lz4`.
         schema: The `pyarrow.Schema` of the output; by default as the first records have it.
