@@ -90,6 +90,7 @@ class Mapper:
                 try:
                     given = function(record)
                     consume(given)
+                    given = None  # a long list must not stay while the next one is made
                 except (
                     BaseException
                 ) as error:  # SystemExit, and what asyncio raises when it is cancelled
