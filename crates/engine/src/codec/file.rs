@@ -133,6 +133,11 @@ impl Reader {
         }
     }
 
+    /// The number that [`Reader::fetched`] gives, for those who ask while another reads.
+    pub(crate) fn fetched_counter(&self) -> Arc<AtomicU64> {
+        self.fetched.clone()
+    }
+
     /// Bytes of the file that were read from the store so far; ahead of [`Reader::consumed`] by a block or two.
     pub fn fetched(&self) -> u64 {
         self.fetched.load(Ordering::Relaxed)

@@ -17,6 +17,8 @@
 use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::codec::error_of;
 use crate::error::{Error, Kind, Result};
@@ -75,6 +77,8 @@ pub struct LineReader {
     given: u64,
     /// Offsets are those of decoded bytes.
     pub(super) is_decoded: bool,
+    /// Bytes of a compressed file that were read from the store.
+    pub(super) fetched: Arc<AtomicU64>,
 }
 
 impl LineReader {
@@ -177,6 +181,7 @@ impl LineReader {
             consumed: 0,
             given: 0,
             is_decoded: false,
+            fetched: Arc::default(),
         }
     }
 
@@ -212,6 +217,11 @@ impl LineReader {
     /// Whether the file is compressed: what is consumed is not counted in its bytes then.
     pub fn is_decoded(&self) -> bool {
         self.is_decoded
+    }
+
+    /// Bytes of a compressed file that were read so far, ahead of the lines by a block or two; 0 of any other file.
+    pub fn fetched(&self) -> u64 {
+        self.fetched.load(Ordering::Relaxed)
     }
 
     /// Lines given so far.

@@ -167,9 +167,9 @@ pub fn open_lines(stores: &Stores, piece: &FileRange, options: &LineOptions) -> 
         }
         coding => {
             let reader = codec::open_file(file, path, coding)?;
-            let is_decoded = reader.codec().is_some();
+            let (is_decoded, fetched) = (reader.codec().is_some(), reader.fetched_counter());
             let mut lines = LineReader::of_stream(reader, path, options)?;
-            lines.is_decoded = is_decoded;
+            (lines.is_decoded, lines.fetched) = (is_decoded, fetched);
             Ok(lines)
         }
     }

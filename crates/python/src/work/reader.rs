@@ -53,7 +53,7 @@ pub struct LineReader {
 
 /// What reads a piece.
 enum Source {
-    /// And the bytes of the file, if it is compressed: they are consumed when it is at its end.
+    /// And the bytes of the file, if it is compressed: those that were read are consumed, all of them at its end.
     Lines(Box<Lines>, Option<u64>),
     Bytes(Box<codec::Reader>, u64),
     Range(Range),
@@ -442,7 +442,7 @@ impl Source {
     fn consumed(&self) -> u64 {
         match self {
             Source::Lines(lines, None) => lines.consumed(),
-            Source::Lines(..) => 0,
+            Source::Lines(lines, Some(bytes)) => lines.fetched().min(*bytes),
             Source::Bytes(reader, _) => reader.consumed(),
             Source::Range(range) => range.done,
         }
