@@ -168,6 +168,22 @@ def test_what_is_no_pair_is_told_once_with_the_line_that_yields_it(tmp_path: Pat
     assert "and it gave 'a'" in said
 
 
+def test_retry_says_what_to_do_too(tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("a\n")
+    (tmp_path / "job.py").write_text(
+        "import gristmill as gm\n"
+        "def lines(line):\n"
+        "    yield line\n"
+        "job = gm.Job(gm.text('in.txt'), map=lines, reduce=gm.sum(), output=gm.tsv('out'))\n"
+    )
+    home = {"GRISTMILL_HOME": str(tmp_path / "home")}
+    gristmill("run", "job.py", cwd=tmp_path, status=1, **home)
+    said = gristmill("retry", "last", cwd=tmp_path, status=1, **home).stderr
+    assert said.endswith(
+        "it gave the record itself. What to do: yield a tuple of two, (key, value).\n"
+    )
+
+
 def test_one_pair_that_is_returned_is_told_how_to_be_a_list(tmp_path: Path) -> None:
     said = failure(made(tmp_path, map=returns_a_pair, reduce=gm.sum()))
     assert "map returns_a_pair returned one pair, ('a', 1) (" in said

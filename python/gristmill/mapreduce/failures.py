@@ -15,7 +15,7 @@ import traceback
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import TracebackType
+from types import GeneratorType, TracebackType
 from typing import Any
 
 from gristmill.errors import kind_of
@@ -29,6 +29,7 @@ __all__ = [
     "Failure",
     "TaskFailure",
     "describe",
+    "line_of",
     "renamed",
     "sentence",
     "shown",
@@ -213,6 +214,19 @@ def user_frames(trace: TracebackType | None) -> list[traceback.FrameSummary]:
         if not _is_ours(frame)
         and not (frame.filename == "<string>" and inner is not None and _is_ours(inner))
     ]
+
+
+def line_of(given: object) -> str:
+    """Return where a generator of the user's stands, for the end of a sentence.
+
+    Example:
+        >>> line_of([1]), line_of(iter(()))
+        ('', '')
+    """
+    frame = given.gi_frame if isinstance(given, GeneratorType) else None
+    if frame is None or frame.f_code.co_filename.startswith(_PACKAGE):
+        return ""
+    return f" ({frame.f_code.co_filename}, line {frame.f_lineno})"
 
 
 def _is_ours(frame: traceback.FrameSummary) -> bool:

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from reprlib import repr as short
-from types import GeneratorType
 from typing import Any
 
 from gristmill import _core
 from gristmill.mapreduce.aggregates import Aggregate, check_value
-from gristmill.mapreduce.failures import Failure, TaskFailure, describe
+from gristmill.mapreduce.failures import Failure, TaskFailure, describe, line_of, shown
 from gristmill.mapreduce.formats import BadRecord, Reader
 from gristmill.mapreduce.functions import PAIRS, ContractError, records_of
 from gristmill.mapreduce.kinds import is_pair
@@ -162,10 +161,8 @@ class Mapper:
         no_pair = isinstance(error, TypeError) and str(error).startswith(_NO_PAIRS)
         if not no_pair or error.__traceback__ is None or error.__traceback__.tb_next is not None:
             return self._failure(error, record)
-        frame = given.gi_frame if isinstance(given, GeneratorType) else None
-        line = "" if frame is None else f" ({frame.f_code.co_filename}, line {frame.f_lineno})"
-        said = str(error).replace(f"it gave {record!r}", "it gave the record itself")
-        return self._failure(ContractError(said, _YIELD), record, more=f"{said}{line}")
+        said = str(error).replace(f"it gave {shown(record)}", "it gave the record itself")
+        return self._failure(ContractError(said, _YIELD), record, more=f"{said}{line_of(given)}")
 
     def _failure(self, error: BaseException, record: object, more: str = "") -> Failure:
         failure = self.of_combiner(error, more)

@@ -43,7 +43,9 @@ def retry(job_id: str, *, whole_task: bool) -> int:
     if found is None:
         console.note(_passed(failed, job_id, whole_task))
         return DONE
-    fail("retry", f"cannot {found.message}.")
+    advice = found.advice if found.advice and not found.advice["options"] else {"text": ""}
+    what_to_do = f" What to do: {advice['text']}." if advice["text"] else ""
+    fail("retry", f"cannot {found.message}.{what_to_do}")
     if found.traceback:
         console.note("In your code:", *found.traceback.splitlines())
     return FAILED
