@@ -268,6 +268,7 @@ PYTHON_ALLOWED: dict[str, frozenset[str]] = {
     "worker": PYTHON_BASE,
     "terminal": PYTHON_BASE,
     "history": PYTHON_BASE,
+    "search": PYTHON_BASE,
     "cluster": PYTHON_BASE,
     "job": PYTHON_BASE | {"history", "cluster"},
     "functions": PYTHON_BASE | {"job"},
@@ -275,7 +276,8 @@ PYTHON_ALLOWED: dict[str, frozenset[str]] = {
     "streaming": PYTHON_BASE | {"history", "mapreduce"},
     "analysis": PYTHON_BASE | {"terminal", "history", "job", "mapreduce"},
     "cli": PYTHON_BASE
-    | {"terminal", "history", "job", "functions", "mapreduce", "streaming", "cluster", "analysis"},
+    | {"terminal", "history", "job", "functions", "mapreduce", "streaming", "cluster", "analysis"}
+    | {"search"},
     "__main__": frozenset({"cli"}),
 }
 

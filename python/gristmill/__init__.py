@@ -49,11 +49,14 @@ if TYPE_CHECKING:
     from gristmill.mapreduce.tables import arrow, parquet
     from gristmill.mapreduce.text import delimited, fixed, text, tsv
     from gristmill.report import Failure, JobReport, Phase
+    from gristmill.search import Grep, GrepLine, grep
 
 __all__ = [
     "Aggregate",
     "Context",
     "Failure",
+    "Grep",
+    "GrepLine",
     "Job",
     "JobReport",
     "Phase",
@@ -70,6 +73,7 @@ __all__ = [
     "distinct",
     "first",
     "fixed",
+    "grep",
     "items",
     "jsonl",
     "kv",
@@ -109,6 +113,8 @@ if not TYPE_CHECKING:  # a checker knows the names from the imports above, and r
         "Aggregate": "mapreduce.aggregates",
         "Context": "mapreduce.context",
         "Failure": "report",
+        "Grep": "search",
+        "GrepLine": "search",
         "Job": "mapreduce.job",
         "JobReport": "report",
         "Phase": "report",
@@ -124,6 +130,7 @@ if not TYPE_CHECKING:  # a checker knows the names from the imports above, and r
         "distinct": "mapreduce.aggregates",
         "first": "mapreduce.aggregates",
         "fixed": "mapreduce.text",
+        "grep": "search",
         "items": "mapreduce.memory",
         "jsonl": "mapreduce.jsonlines",
         "kv": "mapreduce.keyvalue",

@@ -22,12 +22,14 @@ __all__ = [
     "LineWriter",
     "Listing",
     "RangeReader",
+    "Search",
     "Values",
     "as_location",
     "available_memory",
     "beat",
     "block_places",
     "check_output",
+    "check_search",
     "clear_left",
     "command_names",
     "commands",
@@ -361,7 +363,7 @@ def grep(
     Args:
         patterns: A line that matches one of them is selected.
         inputs: Files and folders of any store; `-` for standard input.
-        options: JSON, as `gristmill.cli.grep` makes it.
+        options: JSON, as `gristmill.search.engine_options` makes it.
         note: Is given "trouble" with a message, or "binary" with the name of a file.
 
     Returns:
@@ -372,6 +374,39 @@ def grep(
         BrokenPipeError: Nobody reads the output.
         OSError: The output cannot be written.
     """
+
+def check_search(patterns: list[bytes], options: str) -> None:
+    """Check patterns and options of a search that is not begun.
+
+    Raises:
+        ValueError: A pattern is wrong; the message shows where.
+    """
+
+@final
+class Search:
+    """A search that runs, a little ahead of whoever takes what it finds."""
+
+    def __new__(cls, patterns: list[bytes], inputs: list[str], options: str) -> Self:
+        """Begin a search: arguments as of `grep`.
+
+        Raises:
+            ValueError: A pattern is wrong; the message shows where.
+        """
+
+    def take(self) -> list[tuple[Any, ...]] | None:
+        """Return what was found next, in order; `None` at the end.
+
+        `("file", name)` begins a file, `("line", is_selected, number, offset, spans, line)` is a
+        line of it, `("end", lines)` ends it. `("binary", name)` and
+        `("trouble", name, kind, message)` are what is to be said of it.
+        """
+
+    @property
+    def summary(self) -> tuple[int, int, int, int] | None:
+        """What `grep` returns; `None` before the end."""
+
+    def close(self) -> None:
+        """End the search."""
 
 def command_names() -> list[str]:
     """Return the names of the engine's commands."""

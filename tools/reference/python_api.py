@@ -22,6 +22,7 @@ GROUPS = {
     ),
     "Keys and partitions": ("desc", "ranges", "sampled_ranges"),
     "More jobs at once, and errors": ("run_all", "report_of"),
+    "Search": ("grep",),
 }
 """The functions that are not commands, by what they are for."""
 
@@ -30,6 +31,9 @@ _CLASSES = {
     "Context": ("mapreduce/context.py", ""),
     "Result": ("mapreduce/result.py", ""),
 }
+
+_RETURNED = {"Search": (("Grep", "search.py"), ("GrepLine", "search.py"))}
+"""Classes that only functions make, by the groups of these."""
 
 _INTRODUCTION = """\
 `import gristmill as gm` gives all of this. Each command is a function with the options of the
@@ -48,6 +52,7 @@ def page() -> str:
     for title, names in GROUPS.items():
         parts.append(f"## {title}")
         parts += [_function(_found(name)) for name in names]
+        parts += [_class(name, path) for name, path in _RETURNED.get(title, ())]
     parts += ["## The law of scaling", "### gm.scale", _function(_fit(), level=4)]
     parts.append("## Commands")
     stubs = functions("functions.pyi")

@@ -7,7 +7,7 @@
 //!   a stream                  read up to the last line feed; what is behind it begins the next block
 //! ```
 //!
-//! A stream is read by the worker that takes the block, while the others search; a range by its worker alone.
+//! A line ends at a line feed, or at a NUL where that was asked for. A stream is read by the worker that takes the block, while the others search; a range by its worker alone.
 
 use std::io::{self, Read};
 use std::mem;
@@ -54,12 +54,30 @@ pub enum Data {
     Stream(Box<dyn Read + Send>),
 }
 
+/// Why an input cannot be read: a message for people, and its kind for programs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Trouble {
+    /// `NotFound`, `PermissionDenied`, or any other; `None` of what is no error of the system.
+    pub kind: Option<io::ErrorKind>,
+    /// The message, which names the input.
+    pub message: String,
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Self {
+        Trouble {
+            kind: Some(error.kind()),
+            message: error.to_string(),
+        }
+    }
+}
+
 /// An input: its name, as it stands before lines, and what opens it when it is its turn.
 pub struct Input {
     /// The name.
     pub name: Vec<u8>,
-    /// Opens it; the error is a message.
-    pub open: Box<dyn FnOnce() -> Result<Data, String> + Send>,
+    /// Opens it.
+    pub open: Box<dyn FnOnce() -> Result<Data, Trouble> + Send>,
 }
 
 /// A block, as a worker takes it.
@@ -83,7 +101,7 @@ pub enum Bytes {
     /// In a file, from this offset to that; the file ends at the third.
     There(Arc<dyn Ranges>, u64, u64, u64),
     /// Nowhere: the file cannot be opened, or read on.
-    Failed(String),
+    Failed(Trouble),
 }
 
 impl Bytes {
@@ -99,6 +117,8 @@ impl Bytes {
 /// All inputs, as blocks.
 pub struct Blocks<I> {
     inputs: I,
+    /// The byte that ends lines.
+    end: u8,
     current: Option<Current>,
     sequence: u64,
     file: u64,
@@ -113,13 +133,14 @@ enum Open {
     Ranges(Arc<dyn Ranges>, u64, u64),
     /// The stream, what was read of the next block, and how much is asked for at once.
     Stream(Box<dyn Read + Send>, Vec<u8>, usize),
-    Failed(String),
+    Failed(Trouble),
 }
 
 impl<I: Iterator<Item = Input>> Blocks<I> {
-    pub fn new(inputs: I) -> Self {
+    pub fn new(inputs: I, end: u8) -> Self {
         Blocks {
             inputs,
+            end,
             current: None,
             sequence: 0,
             file: 0,
@@ -136,7 +157,7 @@ impl<I: Iterator<Item = Input>> Blocks<I> {
             buffer.clear();
             (Bytes::Here, true)
         } else {
-            current.data.take_block(buffer)
+            current.data.take_block(buffer, self.end)
         };
         let block = Block {
             sequence: self.sequence,
@@ -159,7 +180,7 @@ impl<I: Iterator<Item = Input>> Blocks<I> {
         let data = match (input.open)() {
             Ok(Data::Ranges(file, bytes)) => Open::Ranges(file, 0, bytes),
             Ok(Data::Stream(stream)) => Open::Stream(stream, Vec::new(), FURTHER_BYTES),
-            Err(message) => Open::Failed(message),
+            Err(trouble) => Open::Failed(trouble),
         };
         Some(Current {
             name: Some(input.name),
@@ -170,7 +191,7 @@ impl<I: Iterator<Item = Input>> Blocks<I> {
 
 impl Open {
     /// The next block, and whether it is the last.
-    fn take_block(&mut self, buffer: &mut Vec<u8>) -> (Bytes, bool) {
+    fn take_block(&mut self, buffer: &mut Vec<u8>, end: u8) -> (Bytes, bool) {
         match self {
             Open::Ranges(file, at, bytes) => {
                 let (from, to) = (*at, (*at + BLOCK_BYTES as u64).min(*bytes));
@@ -183,25 +204,30 @@ impl Open {
             Open::Stream(stream, ahead, room) => {
                 mem::swap(buffer, ahead);
                 ahead.clear();
-                match fill(stream, buffer, room) {
+                match fill(stream, buffer, room, end) {
                     Ok(is_end) => {
                         if !is_end {
-                            let cut = memrchr(b'\n', buffer).map_or(0, |at| at + 1);
+                            let cut = memrchr(end, buffer).map_or(0, |at| at + 1);
                             ahead.extend_from_slice(&buffer[cut..]);
                             buffer.truncate(cut);
                         }
                         (Bytes::Here, is_end)
                     }
-                    Err(error) => (Bytes::Failed(error.to_string()), true),
+                    Err(error) => (Bytes::Failed(error.into()), true),
                 }
             }
-            Open::Failed(message) => (Bytes::Failed(mem::take(message)), true),
+            Open::Failed(trouble) => (Bytes::Failed(mem::take(trouble)), true),
         }
     }
 }
 
 /// Reads until there is a line; whether the stream is at its end. A slow stream gives a line at a time, a fast one blocks.
-fn fill(stream: &mut impl Read, buffer: &mut Vec<u8>, room: &mut usize) -> io::Result<bool> {
+fn fill(
+    stream: &mut impl Read,
+    buffer: &mut Vec<u8>,
+    room: &mut usize,
+    end: u8,
+) -> io::Result<bool> {
     loop {
         let length = buffer.len();
         buffer.resize(length + (*room).max(length), 0); // a long line doubles it
@@ -219,7 +245,7 @@ fn fill(stream: &mut impl Read, buffer: &mut Vec<u8>, room: &mut usize) -> io::R
         if read? == 0 {
             return Ok(true);
         }
-        if memchr(b'\n', &buffer[length..]).is_some() {
+        if memchr(end, &buffer[length..]).is_some() {
             return Ok(false);
         }
     }
@@ -231,24 +257,25 @@ pub fn load(
     file: &dyn Ranges,
     (from, to, bytes): (u64, u64, u64),
     buffer: &mut Vec<u8>,
+    end: u8,
 ) -> io::Result<Range<usize>> {
     match file.mapped() {
-        Some(mapped) => Ok(lines_of(mapped, from as usize, to as usize)),
-        None => read_lines(file, (from, to, bytes), buffer),
+        Some(mapped) => Ok(lines_of(mapped, from as usize, to as usize, end)),
+        None => read_lines(file, (from, to, bytes), buffer, end),
     }
 }
 
 /// The lines that begin in a range of a file in memory.
-fn lines_of(mapped: &[u8], from: usize, to: usize) -> Range<usize> {
+fn lines_of(mapped: &[u8], from: usize, to: usize, end: u8) -> Range<usize> {
     let start = match from {
         0 => 0,
         // A line begins where a line feed is before it.
-        _ => memchr(b'\n', &mapped[from - 1..to]).map_or(to, |at| from + at),
+        _ => memchr(end, &mapped[from - 1..to]).map_or(to, |at| from + at),
     };
     if start >= to {
         0..0
     } else {
-        start..line_end(mapped, to - 1)
+        start..line_end(end, mapped, to - 1)
     }
 }
 
@@ -257,23 +284,24 @@ fn read_lines(
     file: &dyn Ranges,
     (from, to, bytes): (u64, u64, u64),
     buffer: &mut Vec<u8>,
+    end: u8,
 ) -> io::Result<Range<usize>> {
     let begin = from.saturating_sub(1); // a line begins where a line feed is before it
     let mut length = read_on(file, begin, 0, (to - begin) as usize, buffer)?;
     let start = match from {
         0 => 0,
-        _ => memchr(b'\n', &buffer[..length]).map_or(length, |at| at + 1),
+        _ => memchr(end, &buffer[..length]).map_or(length, |at| at + 1),
     };
     if start == length {
         return Ok(0..0);
     }
     let mut further = FURTHER_BYTES;
-    while buffer[length - 1] != b'\n' {
+    while buffer[length - 1] != end {
         let at = begin + length as u64;
         let wanted = bytes.saturating_sub(at).min(further as u64) as usize;
         let read = read_on(file, at, length, wanted, buffer)?;
-        let end = memchr(b'\n', &buffer[length..length + read]);
-        length += end.map_or(read, |at| at + 1);
+        let found = memchr(end, &buffer[length..length + read]);
+        length += found.map_or(read, |at| at + 1);
         if read == 0 {
             break;
         }
@@ -346,13 +374,13 @@ mod tests {
                     unreachable!()
                 };
                 let mut buffer = vec![b'x'; 3];
-                let found = load(&**ranges, (from, to, bytes), &mut buffer).unwrap();
+                let found = load(&**ranges, (from, to, bytes), &mut buffer, b'\n').unwrap();
                 let mine: Vec<&usize> = starts
                     .iter()
                     .filter(|&&at| (from..to).contains(&(at as u64)))
                     .collect();
                 let wanted = match (mine.first(), mine.last()) {
-                    (Some(&&first), Some(&&last)) => &text[first..line_end(text, last)],
+                    (Some(&&first), Some(&&last)) => &text[first..line_end(b'\n', text, last)],
                     _ => b"",
                 };
                 assert_eq!(

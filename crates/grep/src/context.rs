@@ -5,7 +5,8 @@
 //!                                     at: all before it is written, or passed over
 //! ```
 //!
-//! Between groups of lines that do not touch stands a line `--`, as in GNU grep.
+//! Between groups of lines that do not touch stands a line `--`, as in GNU grep. A block costs its own bytes, and not those
+//! of the tail: a slow stream gives blocks of one line.
 
 use std::io::{self, Write};
 
@@ -19,8 +20,9 @@ use crate::print::{Head, Out};
 pub struct Context {
     before: usize,
     after: usize,
-    /// The last lines before the block that are not written: as many as may be wanted.
-    tail: Vec<u8>,
+    /// The byte that ends lines.
+    end: u8,
+    tail: Tail,
     /// Lines still to be written behind the last selected one.
     after_left: usize,
     /// Lines were passed over since the last that was written.
@@ -30,11 +32,12 @@ pub struct Context {
 }
 
 impl Context {
-    pub fn new((before, after): (usize, usize)) -> Self {
+    pub fn new((before, after): (usize, usize), end: u8) -> Self {
         Context {
             before,
             after,
-            tail: Vec::new(),
+            end,
+            tail: Tail::default(),
             after_left: 0,
             skipped: false,
             written: false,
@@ -72,8 +75,8 @@ impl Context {
                 span.range.start,
             )?;
             self.write_before(out, head, block, at, (span.range.start, span.line_feeds))?;
-            head.write(out, b':', span.line_feeds as i64, span.range.start as i64);
-            out.line(&block[span.range.clone()])?;
+            let place = (span.line_feeds as i64, span.range.start as i64);
+            head.line(out, b':', place, &block[span.range.clone()])?;
             (at, line_feeds) = (span.range.end, span.line_feeds + 1);
             self.after_left = self.after;
             (self.skipped, self.written) = (false, true);
@@ -104,12 +107,12 @@ impl Context {
         end: usize,
     ) -> io::Result<()> {
         while self.after_left > 0 && **at < end {
-            let line = **at..line_end(block, **at);
-            head.write(out, b'-', **line_feeds as i64, line.start as i64);
+            let line = **at..line_end(self.end, block, **at);
+            let place = (**line_feeds as i64, line.start as i64);
             **at = line.end;
             **line_feeds += 1;
             self.after_left -= 1;
-            out.line(&block[line])?;
+            head.line(out, b'-', place, &block[line])?;
         }
         Ok(())
     }
@@ -123,32 +126,33 @@ impl Context {
         at: usize,
         (start, line_feeds): (usize, u64),
     ) -> io::Result<()> {
-        let here = last_lines(&block[..start], at, self.before);
+        let here = last_lines(self.end, &block[..start], at, self.before);
         let wanted = self.before - here.count;
+        let tail = self.tail.bytes();
         let there = match at {
-            0 if here.start == 0 => last_lines(&self.tail, 0, wanted),
+            0 if here.start == 0 => last_lines(self.end, tail, 0, wanted),
             _ => Last {
-                start: self.tail.len(),
+                start: tail.len(),
                 count: 0,
             },
         };
         self.skipped |= here.start > at || (at == 0 && there.start > 0);
         if self.skipped && self.written {
-            out.line(b"--")?;
+            head.separate(out)?;
         }
         let mut number = line_feeds as i64 - (here.count + there.count) as i64;
-        let before_block = self.tail.len() as i64;
+        let before_block = tail.len() as i64;
         for (bytes, range, before) in [
-            (&self.tail[..], there.start..self.tail.len(), before_block),
+            (tail, there.start..tail.len(), before_block),
             (block, here.start..start, 0),
         ] {
             let mut from = range.start;
             while from < range.end {
-                let line = from..line_end(bytes, from);
-                head.write(out, b'-', number, from as i64 - before);
+                let line = from..line_end(self.end, bytes, from);
+                let place = (number, from as i64 - before);
                 from = line.end;
                 number += 1;
-                out.line(&bytes[line])?;
+                head.line(out, b'-', place, &bytes[line])?;
             }
         }
         Ok(())
@@ -156,17 +160,52 @@ impl Context {
 
     /// Keeps the last lines of what was passed over.
     fn keep(&mut self, rest: &[u8]) {
-        let last = last_lines(rest, 0, self.before);
+        let last = last_lines(self.end, rest, 0, self.before);
         if last.start > 0 {
             self.tail.clear();
             self.skipped = true;
         }
-        self.tail.extend_from_slice(&rest[last.start..]);
-        let last = last_lines(&self.tail, 0, self.before);
-        if last.start > 0 {
-            self.tail.drain(..last.start);
-            self.skipped = true;
+        self.tail.push(&rest[last.start..], last.count);
+        self.skipped |= self.tail.shorten(self.end, self.before);
+    }
+}
+
+/// The last lines before the block that are not written: as many as may be wanted.
+#[derive(Debug, Default)]
+struct Tail {
+    kept: Vec<u8>,
+    /// Where the lines begin in what is kept.
+    start: usize,
+    lines: usize,
+}
+
+impl Tail {
+    fn bytes(&self) -> &[u8] {
+        &self.kept[self.start..]
+    }
+
+    fn clear(&mut self) {
+        self.kept.clear();
+        (self.start, self.lines) = (0, 0);
+    }
+
+    fn push(&mut self, lines: &[u8], count: usize) {
+        self.kept.extend_from_slice(lines);
+        self.lines += count;
+    }
+
+    /// Leaves `most` lines; whether there were more. What is left is moved when it is the smaller half: each byte once.
+    fn shorten(&mut self, end: u8, most: usize) -> bool {
+        let is_long = self.lines > most;
+        while self.lines > most {
+            self.start = line_end(end, &self.kept, self.start);
+            self.lines -= 1;
         }
+        if self.start > self.kept.len() / 2 {
+            self.kept.drain(..self.start);
+            self.start = 0;
+        }
+        is_long
     }
 }
 
@@ -177,15 +216,57 @@ struct Last {
 }
 
 /// The last lines of `bytes`, `most` at most, that begin at `from` or behind it. `bytes` end with a line.
-fn last_lines(bytes: &[u8], from: usize, most: usize) -> Last {
+fn last_lines(end: u8, bytes: &[u8], from: usize, most: usize) -> Last {
     let mut last = Last {
         start: bytes.len(),
         count: 0,
     };
     while last.count < most && last.start > from {
         let inner = &bytes[from..last.start - 1];
-        last.start = memrchr(b'\n', inner).map_or(from, |at| from + at + 1);
+        last.start = memrchr(end, inner).map_or(from, |at| from + at + 1);
         last.count += 1;
     }
     last
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    fn kept(context: &Context) -> Vec<u8> {
+        context.tail.bytes().to_vec()
+    }
+
+    #[test]
+    fn the_tail_is_the_last_lines_of_what_was_passed_over() {
+        for before in 0..5 {
+            let mut context = Context::new((before, 0), b'\n');
+            let mut lines: Vec<Vec<u8>> = Vec::new();
+            for number in 0..200 {
+                let count = number % 4;
+                let block: Vec<Vec<u8>> = (0..count)
+                    .map(|at| format!("{}\n", "x".repeat(number * 7 % 5 + at)).into_bytes())
+                    .collect();
+                context.keep(&block.concat());
+                lines.extend(block);
+                let wanted = lines[lines.len().saturating_sub(before)..].concat();
+                assert_eq!(kept(&context), wanted, "{before} of {number}");
+                assert_eq!(context.skipped, lines.len() > before);
+            }
+        }
+    }
+
+    /// With a tail of half a million lines, 400,000 blocks of a line each would be 10^11 lines to look at.
+    #[test]
+    fn a_block_of_a_slow_stream_costs_its_own_bytes() {
+        let begun = Instant::now();
+        let mut context = Context::new((200_000, 0), b'\n');
+        for _ in 0..400_000 {
+            context.keep(b"a line\n");
+            assert!(begun.elapsed() < Duration::from_secs(20), "quadratic");
+        }
+        assert_eq!(kept(&context).len(), 200_000 * 7);
+    }
 }

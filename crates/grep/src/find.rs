@@ -23,7 +23,7 @@ pub struct Found {
     pub binary: bool,
     /// Whether a selected line behind the spans has a NUL.
     pub nul: bool,
-    /// Line feeds in the block, where they are counted.
+    /// Ends of lines in the block, where they are counted.
     pub line_feeds: u64,
 }
 
@@ -32,7 +32,7 @@ pub struct Found {
 pub struct Span {
     /// Its bytes.
     pub range: Range<usize>,
-    /// Line feeds before it, where they are counted.
+    /// Ends of lines before it, where they are counted.
     pub line_feeds: u64,
 }
 
@@ -42,6 +42,9 @@ pub fn find(pattern: &Pattern, options: &Options, block: &[u8], first: bool) -> 
         binary: first && !options.text && has_nul(&block[..block.len().min(BINARY_BYTES)]),
         ..Found::default()
     };
+    if found.binary && options.skip_binary {
+        return found;
+    }
     match options.show {
         Show::Count => selected(pattern, options.invert, block, |_| {
             found.lines += 1;
@@ -74,7 +77,7 @@ fn collect(pattern: &Pattern, options: &Options, block: &[u8], found: &mut Found
         }
         found.lines += 1;
         if counts {
-            line_feeds_before += line_feeds(&block[counted..line.start]);
+            line_feeds_before += line_feeds(pattern.end(), &block[counted..line.start]);
             counted = line.start;
         }
         let mut push = |range: Range<usize>| match found.spans.last_mut() {
@@ -96,6 +99,6 @@ fn collect(pattern: &Pattern, options: &Options, block: &[u8], found: &mut Found
         found.lines < most
     });
     if counts {
-        found.line_feeds = line_feeds_before + line_feeds(&block[counted..]);
+        found.line_feeds = line_feeds_before + line_feeds(pattern.end(), &block[counted..]);
     }
 }

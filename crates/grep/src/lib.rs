@@ -16,7 +16,7 @@ mod pattern;
 mod print;
 mod run;
 
-pub use blocks::{Data, Input, Ranges};
+pub use blocks::{Data, Input, Ranges, Trouble};
 pub use pattern::{Pattern, PatternOptions};
-pub use print::{Note, Options, Show, Summary};
+pub use print::{Note, Options, Show, Style, Summary};
 pub use run::{Run, search};

@@ -1,4 +1,4 @@
-//! The lines of a block that are selected.
+//! The lines of a block that are selected. A line ends at a line feed, or at a NUL where the pattern says so.
 //!
 //! Where a match cannot span lines, the whole block is searched at once, and lines are looked at only around what was
 //! found: most of the bytes go by at the speed of the pattern's literals.
@@ -16,25 +16,27 @@ pub fn selected(
     block: &[u8],
     mut each: impl FnMut(Range<usize>) -> bool,
 ) {
+    let end = pattern.end();
     if !invert {
         matching(pattern, block, each);
         return;
     }
     let (mut from, mut more) = (0, true);
     matching(pattern, block, |line| {
-        more = each_line(block, from..line.start, &mut each);
+        more = each_line(end, block, from..line.start, &mut each);
         from = line.end;
         more
     });
     if more {
-        each_line(block, from..block.len(), each);
+        each_line(end, block, from..block.len(), each);
     }
 }
 
 /// Hands on each line that matches.
 fn matching(pattern: &Pattern, block: &[u8], mut each: impl FnMut(Range<usize>) -> bool) {
+    let end = pattern.end();
     if !pattern.is_in_lines() {
-        each_line(block, 0..block.len(), |line| {
+        each_line(end, block, 0..block.len(), |line| {
             !pattern.is_match(&block[line.clone()]) || each(line)
         });
         return;
@@ -46,10 +48,10 @@ fn matching(pattern: &Pattern, block: &[u8], mut each: impl FnMut(Range<usize>) 
             Some(Candidate::Sure(offset)) => (at + offset, true),
             Some(Candidate::Maybe(offset)) => (at + offset, false),
         };
-        if offset == block.len() && block.ends_with(b"\n") {
+        if offset == block.len() && block.ends_with(&[end]) {
             return; // behind the last line is none
         }
-        let line = around(block, at, offset);
+        let line = around(end, block, at, offset);
         at = line.end;
         if (sure || pattern.is_match(&block[line.clone()])) && !each(line) {
             return;
@@ -58,36 +60,37 @@ fn matching(pattern: &Pattern, block: &[u8], mut each: impl FnMut(Range<usize>) 
 }
 
 /// The line around an offset, which does not begin before `from`.
-fn around(block: &[u8], from: usize, offset: usize) -> Range<usize> {
-    let start = memrchr(b'\n', &block[from..offset]).map_or(from, |at| from + at + 1);
-    start..line_end(block, offset)
+fn around(end: u8, block: &[u8], from: usize, offset: usize) -> Range<usize> {
+    let start = memrchr(end, &block[from..offset]).map_or(from, |at| from + at + 1);
+    start..line_end(end, block, offset)
 }
 
-/// Where the line around an offset ends, behind its line feed.
-pub fn line_end(block: &[u8], offset: usize) -> usize {
-    memchr(b'\n', &block[offset..]).map_or(block.len(), |at| offset + at + 1)
+/// Where the line around an offset ends, behind the byte that ends it.
+pub fn line_end(end: u8, block: &[u8], offset: usize) -> usize {
+    memchr(end, &block[offset..]).map_or(block.len(), |at| offset + at + 1)
 }
 
 /// Hands on each line of a range that begins and ends with a line; whether it was all.
 fn each_line(
+    end: u8,
     block: &[u8],
     range: Range<usize>,
     mut each: impl FnMut(Range<usize>) -> bool,
 ) -> bool {
     let mut at = range.start;
     while at < range.end {
-        let end = line_end(block, at);
-        if !each(at..end) {
+        let to = line_end(end, block, at);
+        if !each(at..to) {
             return false;
         }
-        at = end;
+        at = to;
     }
     true
 }
 
-/// How many line feeds there are.
-pub fn line_feeds(bytes: &[u8]) -> u64 {
-    memchr_iter(b'\n', bytes).count() as u64
+/// How many bytes there are that end lines.
+pub fn line_feeds(end: u8, bytes: &[u8]) -> u64 {
+    memchr_iter(end, bytes).count() as u64
 }
 
 #[cfg(test)]

@@ -22,6 +22,8 @@ pub struct PatternOptions {
     pub whole_line: bool,
     /// A carriage return before the line feed is no part of the line.
     pub crlf: bool,
+    /// A line ends at a NUL; a line feed is a byte like others, which `.` matches.
+    pub null_data: bool,
 }
 
 /// Compiled patterns.
@@ -40,6 +42,8 @@ pub struct Pattern {
     /// Whether a match cannot contain the end of a line, so that many lines may be searched at once.
     in_lines: bool,
     crlf: bool,
+    /// The byte that ends lines.
+    end: u8,
 }
 
 /// Where a line may match.
@@ -61,12 +65,23 @@ impl Pattern {
             .iter()
             .flat_map(|pattern| pattern.as_ref().split(|&byte| byte == b'\n'));
         let is_text = lines.clone().all(|line| str::from_utf8(line).is_ok());
-        let literal = options.fixed && is_text;
+        // A whole line is told by the ends of the text there, not by line feeds.
+        let wrapped = options.null_data && options.whole_line;
+        let literal = options.fixed && is_text && !wrapped;
         let mut texts: Vec<String> = lines
             .map(|line| text_of(line, options.fixed && !literal))
             .collect();
         if !literal {
             texts.iter().try_for_each(|text| check(text))?;
+        }
+        let mut in_lines = !options.crlf;
+        if options.null_data {
+            in_lines &= literal || !texts.iter().any(|text| has_anchor(text)) && !wrapped;
+        }
+        if wrapped {
+            for text in &mut texts {
+                *text = format!("^(?:{text})$");
+            }
         }
         if options.fixed {
             // The first alternative that matches wins: the longest stands first, which is POSIX's choice.
@@ -74,26 +89,34 @@ impl Pattern {
         }
         let mut builder = RegexMatcherBuilder::new();
         builder
-            .multi_line(true)
+            .multi_line(!options.null_data)
+            .dot_matches_new_line(options.null_data)
             .fixed_strings(literal)
             .case_insensitive(options.ignore_case)
             .word(options.word)
-            .whole_line(options.whole_line);
-        builder.line_terminator(Some(b'\n'));
+            .whole_line(options.whole_line && !wrapped);
+        let end = if options.null_data { 0 } else { b'\n' };
+        builder.line_terminator(Some(end));
         let matcher = (!patterns.is_empty())
             .then(|| builder.build_many(&texts))
             .transpose()
             .map_err(|error| explained(&error))?;
-        let line_feed = LineTerminator::byte(b'\n');
+        let terminator = LineTerminator::byte(end);
         let ends = matcher
             .as_ref()
             .and_then(|matcher| matcher.line_terminator());
         Ok(Pattern {
             // In a block a pattern would see the carriage returns that are no part of lines.
-            in_lines: !options.crlf && ends == Some(line_feed),
+            in_lines: in_lines && ends == Some(terminator),
             matcher,
             crlf: options.crlf,
+            end,
         })
+    }
+
+    /// The byte that ends lines.
+    pub fn end(&self) -> u8 {
+        self.end
     }
 
     /// Whether lines can be looked for by [`Pattern::candidate`]; if not, each is asked alone.
@@ -151,7 +174,7 @@ impl Pattern {
 
     /// A line without its end.
     fn inner<'l>(&self, line: &'l [u8]) -> &'l [u8] {
-        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        let line = line.strip_suffix(&[self.end]).unwrap_or(line);
         match line.strip_suffix(b"\r") {
             Some(inner) if self.crlf => inner,
             _ => line,
@@ -188,6 +211,12 @@ fn check(text: &str) -> Result<(), String> {
     };
     let column = at.column;
     Err(format!("{what}, at character {column} of {text}"))
+}
+
+/// Whether a pattern asks for the beginning or the end of a line: `^`, `$`, `\A`, `\z`.
+fn has_anchor(text: &str) -> bool {
+    let parsed = ParserBuilder::new().utf8(false).build().parse(text);
+    parsed.is_ok_and(|parsed| parsed.properties().look_set().contains_anchor())
 }
 
 /// What is wrong with a pattern.

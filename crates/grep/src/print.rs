@@ -1,10 +1,23 @@
 //! What is written of the blocks, in their order: lines or matches with what stands before them, counts, names.
+//!
+//! For people it is text as of GNU grep, with its colours. For programs it is framed, each number in eight bytes, the
+//! lowest first; behind a length stand so many bytes:
+//!
+//! ```text
+//!   F length name                                           a file begins
+//!   : or - number offset matches (from to)... length line   a line of it: selected, or around one; without its end
+//!   E lines                                                 it ended, and so many lines were selected
+//! ```
 
+use std::convert::Infallible;
 use std::io::{self, Write};
 use std::mem;
+use std::sync::Arc;
 
+use crate::blocks::Trouble;
 use crate::context::Context;
 use crate::find::Found;
+use crate::pattern::Pattern;
 
 /// What is written of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -43,6 +56,45 @@ pub struct Options {
     pub max: Option<u64>,
     /// Files with NUL bytes are text, too.
     pub text: bool,
+    /// Of binary files no line is selected.
+    pub skip_binary: bool,
+    /// How it is written.
+    pub style: Style,
+}
+
+/// How lines and names are written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Style {
+    /// Matches, names, numbers and what stands between are coloured, as by GNU grep.
+    pub colour: bool,
+    /// A NUL stands behind names, in place of a colon or a line feed.
+    pub null_names: bool,
+    /// A tab stands before lines with something before them.
+    pub tab: bool,
+    /// The line between groups of lines that do not touch.
+    pub separator: Option<Vec<u8>>,
+    /// It is for programs.
+    pub framed: bool,
+}
+
+impl Default for Style {
+    fn default() -> Self {
+        Style {
+            colour: false,
+            null_names: false,
+            tab: false,
+            separator: Some(b"--".to_vec()),
+            framed: false,
+        }
+    }
+}
+
+/// What GNU grep's colours are by default, as codes of a terminal.
+mod colour {
+    pub const MATCH: &[u8] = b"01;31";
+    pub const NAME: &[u8] = b"35";
+    pub const NUMBER: &[u8] = b"32";
+    pub const MARK: &[u8] = b"36";
 }
 
 impl Options {
@@ -54,6 +106,8 @@ impl Options {
     /// Whether lines that follow each other are written as one.
     pub(crate) fn joins_lines(&self) -> bool {
         let prefixed = self.numbers || self.offsets || self.names;
+        let styled = self.style.colour || self.style.framed;
+        let prefixed = prefixed || styled;
         self.show == Show::Lines && !prefixed && self.max.is_none() && self.context.is_none()
     }
 
@@ -66,8 +120,8 @@ impl Options {
 /// What is said of a file, beside its lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Note {
-    /// It cannot be read: its name, and a message that names it, too.
-    Trouble(Vec<u8>, String),
+    /// It cannot be read: its name, and why.
+    Trouble(Vec<u8>, Trouble),
     /// It is binary, and has a selected line.
     Binary(Vec<u8>),
 }
@@ -91,6 +145,8 @@ pub struct Printer<W, N> {
     options: Options,
     note: N,
     context: Option<Context>,
+    /// Finds matches in lines that are written with them.
+    marker: Option<Arc<Pattern>>,
     /// The file's name.
     name: Vec<u8>,
     place: Place,
@@ -123,15 +179,19 @@ pub enum Next {
 }
 
 impl<W: Write, N: FnMut(Note)> Printer<W, N> {
-    pub fn new(out: W, options: Options, note: N) -> Self {
+    pub fn new(out: W, pattern: &Pattern, options: Options, note: N) -> Self {
         let wants_context = options.show == Show::Lines;
         let context = options.context.filter(|_| wants_context);
+        let marks = wants_context && (options.style.colour || options.style.framed);
         Printer {
             out: Out {
                 sink: out,
                 buffer: Vec::new(),
+                end: pattern.end(),
+                colour: options.style.colour,
             },
-            context: context.map(Context::new),
+            context: context.map(|lines| Context::new(lines, pattern.end())),
+            marker: marks.then(|| Arc::new(pattern.clone())),
             options,
             note,
             name: Vec::new(),
@@ -155,23 +215,30 @@ impl<W: Write, N: FnMut(Note)> Printer<W, N> {
         if let Some(context) = &mut self.context {
             context.begin();
         }
+        if self.options.style.framed {
+            self.out.buffer.push(b'F');
+            self.out.framed(&self.name);
+        }
     }
 
     /// Says that the file cannot be read on.
-    pub fn fail(&mut self, message: String) -> io::Result<()> {
+    pub fn fail(&mut self, trouble: Trouble) -> io::Result<()> {
         if mem::replace(&mut self.failed, true) || self.done {
             return Ok(());
         }
         self.summary.troubles += 1;
         self.out.flush()?; // what was found before stands before it
-        (self.note)(Note::Trouble(self.name.clone(), message));
+        (self.note)(Note::Trouble(self.name.clone(), trouble));
         Ok(())
     }
 
     /// As [`Self::fail`], with the file's name before what is wrong.
     pub fn fail_as(&mut self, what: &str) -> io::Result<()> {
         let name = String::from_utf8_lossy(&self.name).into_owned();
-        self.fail(format!("{name}: {what}"))
+        self.fail(Trouble {
+            kind: None,
+            message: format!("{name}: {what}"),
+        })
     }
 
     /// Writes what was found in the next block of the file.
@@ -192,6 +259,10 @@ impl<W: Write, N: FnMut(Note)> Printer<W, N> {
 
     fn found(&mut self, block: &[u8], found: &Found) -> io::Result<()> {
         let writes = matches!(self.options.show, Show::Lines | Show::Matches);
+        if self.binary && self.options.skip_binary {
+            self.done = true;
+            return Ok(());
+        }
         if !writes || self.binary {
             self.lines += found.lines;
             let is_binary = writes && (found.lines > 0 || found.nul);
@@ -229,13 +300,8 @@ impl<W: Write, N: FnMut(Note)> Printer<W, N> {
                 left -= 1;
                 line = self.options.counts_lines().then_some(span.line_feeds);
             }
-            head.write(
-                &mut self.out,
-                b':',
-                span.line_feeds as i64,
-                span.range.start as i64,
-            );
-            self.out.line(&block[span.range.clone()])?;
+            let place = (span.line_feeds as i64, span.range.start as i64);
+            head.line(&mut self.out, b':', place, &block[span.range.clone()])?;
         }
         self.lines = self.lines.saturating_add(found.lines).min(max);
         self.done = self.lines == max;
@@ -243,8 +309,11 @@ impl<W: Write, N: FnMut(Note)> Printer<W, N> {
     }
 
     fn is_binary(&mut self) -> io::Result<()> {
-        self.lines = self.lines.max(1);
         self.done = true;
+        if self.options.skip_binary {
+            return Ok(());
+        }
+        self.lines = self.lines.max(1);
         self.out.flush()?;
         (self.note)(Note::Binary(self.name.clone()));
         Ok(())
@@ -257,18 +326,42 @@ impl<W: Write, N: FnMut(Note)> Printer<W, N> {
         self.summary.lines += lines;
         match self.options.show {
             _ if self.failed => {}
+            _ if self.options.style.framed => {
+                self.out.buffer.push(b'E');
+                self.out.number(lines);
+            }
             Show::Count => {
                 if self.options.names {
-                    self.out.buffer.extend_from_slice(&self.name);
-                    self.out.buffer.push(b':');
+                    self.out.coloured(colour::NAME, &self.name);
+                    self.behind_name(b':');
                 }
-                self.out.line(lines.to_string().as_bytes())?;
+                self.out.sentence(lines.to_string().as_bytes())?;
             }
-            Show::Names if lines > 0 => self.out.line(&mem::take(&mut self.name))?,
-            Show::NamesWithout if lines == 0 => self.out.line(&mem::take(&mut self.name))?,
+            Show::Names if lines > 0 => self.named(),
+            Show::NamesWithout if lines == 0 => self.named(),
             _ => {}
         }
-        Ok(())
+        self.out.flush_full()
+    }
+
+    /// Writes the file's name as all that is said of it.
+    fn named(&mut self) {
+        self.out.coloured(colour::NAME, &self.name);
+        let behind = if self.options.style.null_names {
+            0
+        } else {
+            b'\n'
+        };
+        self.out.buffer.push(behind);
+    }
+
+    /// Writes what stands behind a name.
+    fn behind_name(&mut self, mark: u8) {
+        if self.options.style.null_names {
+            self.out.buffer.push(0);
+        } else {
+            self.out.coloured(colour::MARK, &[mark]);
+        }
     }
 
     /// Hands on all that was written.
@@ -277,12 +370,19 @@ impl<W: Write, N: FnMut(Note)> Printer<W, N> {
     }
 }
 
-/// What stands before a line.
+/// A line with what stands before it, as it is written.
 pub struct Head {
     name: Option<Vec<u8>>,
     numbers: bool,
     offsets: bool,
     place: Place,
+    style: Style,
+    /// Finds the matches in lines where they are told.
+    marker: Option<Arc<Pattern>>,
+    /// What is selected has no match, and so what is around it may have some.
+    inverted: bool,
+    /// A match is written, not a line.
+    is_match: bool,
 }
 
 impl Head {
@@ -293,27 +393,108 @@ impl Head {
             numbers: options.numbers,
             offsets: options.offsets,
             place: printer.place,
+            style: options.style.clone(),
+            marker: printer.marker.clone(),
+            inverted: options.invert,
+            is_match: options.show == Show::Matches,
         }
     }
 
-    /// Writes it; `mark` is `:`, or `-` of a line that is not selected. Line feeds and bytes before the line are
+    /// Writes a line; `mark` is `:`, or `-` of a line that is not selected. Ends of lines and bytes before the line are
     /// counted from the beginning of the block: of lines of the blocks before they are negative.
-    pub fn write<W>(&self, out: &mut Out<W>, mark: u8, line_feeds: i64, bytes: i64) {
+    pub fn line<W: Write>(
+        &self,
+        out: &mut Out<W>,
+        mark: u8,
+        (line_feeds, bytes): (i64, i64),
+        line: &[u8],
+    ) -> io::Result<()> {
+        let number = self.place.line_feeds.wrapping_add_signed(line_feeds + 1);
+        let offset = self.place.bytes.wrapping_add_signed(bytes);
+        if self.style.framed {
+            return self.frame(out, mark, (number, offset), line);
+        }
         if let Some(name) = &self.name {
-            out.buffer.extend_from_slice(name);
-            out.buffer.push(mark);
+            out.coloured(colour::NAME, name);
+            if self.style.null_names {
+                out.buffer.push(0);
+            } else {
+                out.coloured(colour::MARK, &[mark]);
+            }
         }
-        let numbers = [
-            (
-                self.numbers,
-                self.place.line_feeds.wrapping_add_signed(line_feeds + 1),
-            ),
-            (self.offsets, self.place.bytes.wrapping_add_signed(bytes)),
-        ];
-        for (_, number) in numbers.into_iter().filter(|(shown, _)| *shown) {
-            let _ = write!(out.buffer, "{number}"); // memory takes all
-            out.buffer.push(mark);
+        for (shown, number) in [(self.numbers, number), (self.offsets, offset)] {
+            if shown {
+                out.coloured_number(number);
+                out.coloured(colour::MARK, &[mark]);
+            }
         }
+        let prefixed = self.name.is_some() || self.numbers || self.offsets;
+        if self.style.tab && prefixed && line != [out.end] {
+            out.buffer.push(b'\t');
+        }
+        if out.colour {
+            self.coloured(out, mark, line)
+        } else {
+            out.line(line)
+        }
+    }
+
+    /// Writes what stands between groups of lines.
+    pub fn separate<W: Write>(&self, out: &mut Out<W>) -> io::Result<()> {
+        match &self.style.separator {
+            Some(line) if !self.style.framed => out.separator(line),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes a line whose matches are coloured.
+    fn coloured<W: Write>(&self, out: &mut Out<W>, mark: u8, line: &[u8]) -> io::Result<()> {
+        if self.is_match {
+            out.coloured(colour::MATCH, line);
+            return out.line(b"");
+        }
+        let mut at = 0;
+        for (from, to) in self.matches(mark, line) {
+            out.buffer.extend_from_slice(&line[at..from]);
+            out.coloured(colour::MATCH, &line[from..to]);
+            at = to;
+        }
+        out.line(&line[at..])
+    }
+
+    /// The matches in a line, where it can have some.
+    fn matches(&self, mark: u8, line: &[u8]) -> Vec<(usize, usize)> {
+        let mut found = Vec::new();
+        if let Some(pattern) = &self.marker
+            && (mark == b':') != self.inverted
+        {
+            let _ = pattern.try_matches(line, |range| {
+                found.push((range.start, range.end));
+                Ok::<_, Infallible>(())
+            });
+        }
+        found
+    }
+
+    /// Writes a line as programs read it.
+    fn frame<W: Write>(
+        &self,
+        out: &mut Out<W>,
+        mark: u8,
+        (number, offset): (u64, u64),
+        line: &[u8],
+    ) -> io::Result<()> {
+        let matches = self.matches(mark, line);
+        out.buffer.push(mark);
+        for number in [number, offset, matches.len() as u64] {
+            out.number(number);
+        }
+        for (from, to) in matches {
+            out.number(from as u64);
+            out.number(to as u64);
+        }
+        out.framed(line.strip_suffix(&[out.end]).unwrap_or(line));
+        out.flush_full()
     }
 }
 
@@ -321,6 +502,10 @@ impl Head {
 pub struct Out<W> {
     sink: W,
     pub buffer: Vec<u8>,
+    /// The byte that ends lines.
+    end: u8,
+    /// Whether names and matches are coloured.
+    colour: bool,
 }
 
 /// Bytes that go out at once, and that are not worth a copy.
@@ -337,8 +522,29 @@ impl<W: Write> Out<W> {
         } else {
             self.buffer.extend_from_slice(line);
         }
-        if !line.ends_with(b"\n") {
-            self.buffer.push(b'\n');
+        if !line.ends_with(&[self.end]) {
+            self.buffer.push(self.end);
+        }
+        Ok(())
+    }
+
+    /// Writes a line that is none of the file: it ends at a line feed.
+    pub fn sentence(&mut self, line: &[u8]) -> io::Result<()> {
+        self.buffer.extend_from_slice(line);
+        self.buffer.push(b'\n');
+        self.flush_full()
+    }
+
+    /// Writes the line between groups of lines.
+    pub fn separator(&mut self, line: &[u8]) -> io::Result<()> {
+        self.coloured(colour::MARK, line);
+        self.sentence(b"")
+    }
+
+    /// Hands on what was written, if it is much.
+    fn flush_full(&mut self) -> io::Result<()> {
+        if self.buffer.len() > OUT_BYTES {
+            self.flush()?;
         }
         Ok(())
     }
@@ -347,5 +553,38 @@ impl<W: Write> Out<W> {
         self.sink.write_all(&self.buffer)?;
         self.buffer.clear();
         self.sink.flush()
+    }
+}
+
+impl<W> Out<W> {
+    /// Writes bytes in a colour, where there are colours; each clears the line behind it, as those of GNU grep do.
+    fn coloured(&mut self, code: &[u8], bytes: &[u8]) {
+        if self.colour {
+            for part in [b"\x1b[".as_slice(), code, b"m\x1b[K", bytes, b"\x1b[m\x1b[K"] {
+                self.buffer.extend_from_slice(part);
+            }
+        } else {
+            self.buffer.extend_from_slice(bytes);
+        }
+    }
+
+    /// Writes a number before a line.
+    fn coloured_number(&mut self, number: u64) {
+        if self.colour {
+            self.coloured(colour::NUMBER, number.to_string().as_bytes());
+        } else {
+            let _ = write!(self.buffer, "{number}"); // memory takes all
+        }
+    }
+
+    /// Writes a number for a program.
+    fn number(&mut self, number: u64) {
+        self.buffer.extend_from_slice(&number.to_le_bytes());
+    }
+
+    /// Writes bytes for a program.
+    fn framed(&mut self, bytes: &[u8]) {
+        self.number(bytes.len() as u64);
+        self.buffer.extend_from_slice(bytes);
     }
 }

@@ -15,7 +15,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use crate::blocks::{Block, Blocks, Bytes, Input, load};
+use crate::blocks::{Block, Blocks, Bytes, Input, Trouble, load};
 use crate::find::{Found, find};
 use crate::pattern::Pattern;
 use crate::print::{Next, Note, Options, Printer, Summary};
@@ -63,12 +63,12 @@ pub fn search<W: Write + Send + 'static>(
 ) -> io::Result<Summary> {
     let workers = run.workers.max(1);
     let shared = Arc::new(Shared {
-        blocks: Mutex::new(Blocks::new(inputs)),
+        blocks: Mutex::new(Blocks::new(inputs, pattern.end())),
         turn: Mutex::new(Turn {
             next: 0,
             working: workers,
             ended: None,
-            printer: Printer::new(out, options.clone(), note),
+            printer: Printer::new(out, &pattern, options.clone(), note),
         }),
         changed: Condvar::new(),
         enough: AtomicU64::new(0),
@@ -151,20 +151,20 @@ where
         block: &Block,
         buffer: &mut Vec<u8>,
         enough: u64,
-    ) -> Result<(Range<usize>, Found), String> {
+    ) -> Result<(Range<usize>, Found), Trouble> {
         let range = match &block.bytes {
             Bytes::Here => 0..buffer.len(),
             _ if block.file < enough => 0..0,
             Bytes::There(file, from, to, bytes) => {
-                load(&**file, (*from, *to, *bytes), buffer).map_err(|error| error.to_string())?
+                load(&**file, (*from, *to, *bytes), buffer, self.pattern.end())?
             }
-            Bytes::Failed(message) => return Err(message.clone()),
+            Bytes::Failed(trouble) => return Err(trouble.clone()),
         };
         let first = block.name.is_some();
         let bytes = &block.bytes.memory(buffer)[range.clone()];
         let found = find(&self.pattern, &self.options, bytes, first);
         if let Bytes::There(file, ..) = &block.bytes {
-            file.check().map_err(|error| error.to_string())?;
+            file.check()?;
         }
         Ok((range, found))
     }
@@ -173,7 +173,7 @@ where
     fn write(
         &self,
         block: Block,
-        searched: Result<(Range<usize>, Found), String>,
+        searched: Result<(Range<usize>, Found), Trouble>,
         buffer: &[u8],
     ) -> bool {
         let mut turn = lock(&self.turn);
@@ -204,7 +204,7 @@ where
 fn written<W: Write, N: FnMut(Note)>(
     printer: &mut Printer<W, N>,
     mut block: Block,
-    searched: Result<(Range<usize>, Found), String>,
+    searched: Result<(Range<usize>, Found), Trouble>,
     buffer: &[u8],
 ) -> io::Result<(Next, u64)> {
     let is_whole = block.name.is_some() && block.last;
@@ -222,8 +222,8 @@ fn written<W: Write, N: FnMut(Note)>(
                 next => next?,
             }
         }
-        Err(message) => {
-            printer.fail(message)?;
+        Err(trouble) => {
+            printer.fail(trouble)?;
             Next::File
         }
     };

@@ -30,7 +30,7 @@ mod _core {
         remove_whole, rename, stat,
     };
     #[pymodule_export]
-    use crate::grep::grep;
+    use crate::grep::{Search, check_search, grep};
     #[pymodule_export]
     use crate::history::{History, clear_left};
     #[pymodule_export]

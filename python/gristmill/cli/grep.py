@@ -20,6 +20,7 @@ import click
 from gristmill import _core
 from gristmill.cli.failures import DONE, FAILED, WRONG, Refused, conclude, fail
 from gristmill.cli.groups import PlainCommand
+from gristmill.search import STANDARD_INPUT, engine_options
 from gristmill.terminal import console, signals
 
 __all__ = ["grep"]
@@ -30,23 +31,10 @@ _HERE = ""
 _MOST_WORKERS = 1024
 """As of jobs."""
 
-_HUGE = 2**63 - 1
-"""A count of lines that no file has: the engine takes no larger one."""
-
 _EXAMPLE = "gristmill grep -n 'time(d )?out' logs/ s3://bucket/logs/"
 
-_INSTEAD = {
-    "--include": "write --glob GLOB",
-    "--exclude": "write --glob '!GLOB'",
-    "--exclude-dir": "write --glob '!**/NAME/**'",
-    **dict.fromkeys(("-P", "--perl-regexp"), "leave it out: \\d, \\w and \\b are known without it"),
-    **dict.fromkeys(("-G", "--basic-regexp"), "write the pattern as for grep -E"),
-    **dict.fromkeys(("-z", "--null-data"), "search lines that end at LF"),
-    **dict.fromkeys(("-Z", "--null"), "leave it out: a colon or LF stands behind a name"),
-    **dict.fromkeys(("--color", "--colour"), "leave it out: matches are not coloured"),
-    **dict.fromkeys(("-I", "--binary-files"), "pass files over with --glob '!GLOB'"),
-}
-"""What to do without options of GNU grep."""
+_FILES = "gristmill.grep_files"
+"""Where click's context has the patterns of --include and --exclude."""
 
 _COUNTS_HELP = "Count matches, and do not print lines."
 
@@ -72,6 +60,9 @@ class _Grep(PlainCommand):
 
     def _words(self, args: list[str]) -> Iterator[int]:
         """Where words before `--` stand that are not values of options."""
+        from gristmill.cli.gnu_grep import spelled
+
+        names = [name for option in self.params for name in option.opts]
         takes = {
             name
             for option in self.params
@@ -83,20 +74,40 @@ class _Grep(PlainCommand):
             if args[at] == "--":
                 return
             yield at
-            if _awaits_value(args[at], takes):
+            if _awaits_value(spelled([args[at]], names)[0], takes):
                 next(places, None)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Take the command line apart; of GNU grep's options that are not here say what to do."""
-        plain = {at for at in self._words(args) if args[at] in ("--color=never", "--colour=never")}
+        """Take the command line apart; of others' options that are not here say what to do."""
+        words = self._spelled(args)
+        ctx.meta[_FILES] = list(self._files(words))
         try:
-            return super().parse_args(ctx, [arg for at, arg in enumerate(args) if at not in plain])
+            return super().parse_args(ctx, words)
         except click.NoSuchOption as error:
+            from gristmill.cli.gnu_grep import INSTEAD
+
             name = error.option_name
-            advice = "write -C NUM" if name[1:].isdigit() else _INSTEAD.get(name)
+            advice = "write -C NUM" if name[1:].isdigit() else INSTEAD.get(name)
             if advice is None:
                 raise
             raise Refused(f"{name} is not here", advice, ctx) from None
+
+    def _spelled(self, args: list[str]) -> list[str]:
+        """The command line with GNU grep's spellings as click takes them."""
+        from gristmill.cli.gnu_grep import spelled
+
+        names = [name for option in self.params for name in option.opts]
+        at = list(self._words(args))
+        changed = dict(zip(at, spelled([args[place] for place in at], names), strict=True))
+        return [changed.get(place, word) for place, word in enumerate(args)]
+
+    def _files(self, words: list[str]) -> Iterator[tuple[str, bool]]:
+        """The patterns of --include and --exclude in their order, which decides."""
+        for at in self._words(words):
+            name, equals, glob = words[at].partition("=")
+            if name in ("--include", "--exclude"):
+                following = words[at + 1] if at + 1 < len(words) else ""
+                yield glob if equals else following, name == "--exclude"
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - click's own values
         """Search; what fails in an unforeseen way must not look as if no line was selected."""
@@ -123,25 +134,48 @@ def _awaits_value(word: str, takes: set[str]) -> bool:
 
 def _job() -> click.Command:
     """The command `matchcount` as an option of this one: its output is an option, too."""
-    from gristmill.cli.generated import command_of, files
+    from gristmill.cli.generated import JobCommand, command_of, files
     from gristmill.options import commands
 
+    class Counts(JobCommand):
+        """The job: its patterns may be options, as those of a search are."""
+
+        def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+            rest = super().parse_args(ctx, args)
+            words: tuple[str, ...] = ctx.params.pop("words")
+            given, named = ctx.params.pop("patterns"), ctx.params.pop("pattern_files")
+            if not ctx.resilient_parsing:
+                patterns, inputs = _patterns_and_inputs(words, given, named, ctx)
+                if not inputs:
+                    raise Refused("there is no INPUT", "name a file or a directory", ctx)
+                ctx.params |= {"pattern": os.fsdecode(b"\n".join(patterns)), "inputs": inputs}
+            return rest
+
     job = command_of(commands()["matchcount"])
-    job.params = [
-        click.Option(["--counts"], is_flag=True, expose_value=False, help=_COUNTS_HELP),
-        click.Option(
-            ["-o", "--output", "output"],
-            metavar="OUT",
-            callback=_output,
-            shell_complete=files,
-            help="The directory to make.",
-        ),
-        *(one for one in job.params if one.name != "output"),
-    ]
-    job.options_metavar = "--counts -o OUT [OPTIONS]"
-    job.example = "gristmill grep --counts 'ERROR [A-Z]+' logs/ -o counts/"
-    job.arguments = job.arguments[:-1]
-    return job
+    ours = [one for one in grep.params if one.name in ("patterns", "pattern_files")]
+    return Counts(
+        name=job.name,
+        help=job.help,
+        short_help=job.short_help,
+        params=[
+            click.Argument(["words"], nargs=-1, metavar="PATTERN INPUT...", shell_complete=files),
+            click.Option(["--counts"], is_flag=True, expose_value=False, help=_COUNTS_HELP),
+            click.Option(
+                ["-o", "--output", "output"],
+                metavar="OUT",
+                callback=_output,
+                shell_complete=files,
+                help="The directory to make.",
+            ),
+            *ours,
+            *(one for one in job.params if one.name not in ("pattern", "inputs", "output")),
+        ],
+        context_settings=job.context_settings,
+        callback=job.callback,
+        options_metavar="--counts -o OUT [OPTIONS]",
+        example="gristmill grep --counts 'ERROR [A-Z]+' logs/ -o counts/",
+        arguments=job.arguments[:-1],
+    )
 
 
 def _output(ctx: click.Context, _: click.Parameter, value: str | None) -> str | None:
@@ -157,6 +191,11 @@ def _flag(*names: str, help: str) -> Callable[[Any], Any]:  # noqa: A002 - click
 def _one_of(name: str, value: str, *names: str, help: str) -> Callable[[Any], Any]:  # noqa: A002
     """A flag that contradicts the others of its name: the last one counts."""
     return click.option(*names, name, flag_value=value, help=help)
+
+
+def _directories(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
+    if value not in (None, "recurse"):
+        raise Refused("-d takes recurse alone", "name files, not folders", ctx)
 
 
 def _number(*names: str, metavar: str, help: str) -> Callable[[Any], Any]:  # noqa: A002
@@ -182,7 +221,8 @@ def _number(*names: str, metavar: str, help: str) -> Callable[[Any], Any]:  # no
 )
 @_flag("-F", "--fixed-strings", "fixed", help="Patterns are text, not regular expressions.")
 @_flag("-E", "--extended-regexp", "extended", help="Accepted without effect.")
-@_flag("-i", "-y", "--ignore-case", help="Upper and lower case are the same.")
+@_one_of("cased", "no", "-i", "-y", "--ignore-case", help="Upper and lower case are the same.")
+@_one_of("cased", "yes", "--no-ignore-case", help="Case matters, also after -i.")
 @_flag("-v", "--invert-match", "invert", help="Select the lines that do not match.")
 @_flag("-w", "--word-regexp", "word", help="A match must be a whole word.")
 @_flag("-x", "--line-regexp", "whole_line", help="A match must be a whole line.")
@@ -197,6 +237,7 @@ def _number(*names: str, metavar: str, help: str) -> Callable[[Any], Any]:  # no
     "--files-without-match",
     help="Print names of files without a match.",
 )
+@_flag("-Z", "--null", "null_names", help="Print a NUL after names of files, for xargs -0.")
 @_flag("-q", "--quiet", "--silent", "quiet", help="Print nothing, and stop at the first match.")
 @_number("-m", "--max-count", "most", metavar="N", help="Stop in a file after N selected lines.")
 @_flag("-n", "--line-number", "numbers", help="Print each line's number in front of it.")
@@ -208,12 +249,47 @@ def _number(*names: str, metavar: str, help: str) -> Callable[[Any], Any]:  # no
 @_number("-A", "--after-context", "after", metavar="N", help="Print N lines after each, too.")
 @_number("-B", "--before-context", "before", metavar="N", help="Print N lines before each, too.")
 @_number("-C", "--context", "around", metavar="N", help="Print N lines before and after, too.")
-@_flag("-a", "--text", help="Search binary files as if they were text.")
+@click.option(
+    "--group-separator",
+    "separator",
+    default="--",
+    metavar="SEP",
+    help="Print SEP between groups of lines.  [default: --]",
+)
+@_flag("--no-group-separator", "no_separator", help="Print nothing between groups of lines.")
+@_flag("-T", "--initial-tab", "tab", help="Print a tab before lines with something before them.")
+@click.option(
+    "--color",
+    "--colour",
+    "colour",
+    type=click.Choice(["auto", "always", "never"]),
+    default="auto",
+    metavar="[=WHEN]",
+    help="Colour matches, names and numbers: auto, which is on a terminal without NO_COLOR, always"
+    " or never.  [default: auto]",
+)
+@_one_of("binary", "text", "-a", "--text", help="Search binary files as if they were text.")
+@_one_of("binary", "without-match", "-I", help="Select no line of binary files.")
+@click.option(
+    "--binary-files",
+    "binary",
+    type=click.Choice(["binary", "text", "without-match"]),
+    metavar="TYPE",
+    help="Take binary files for binary, as by default, for text (-a), or without-match (-I).",
+)
+@_flag("-z", "--null-data", "null_data", help="Lines end at a NUL, in files and in the output.")
+@click.option(
+    "--label",
+    default=STANDARD_INPUT,
+    metavar="NAME",
+    help="Call standard input NAME.  [default: (standard input)]",
+)
 @_flag("-s", "--no-messages", "silent", help="Do not say which files cannot be read.")
 @_flag(
     "-r",
     "-R",
     "--recursive",
+    "--dereference-recursive",
     "recursive",
     help="Search the current folder if IN is missing. Folders in IN are searched with or"
     " without -r.",
@@ -227,6 +303,29 @@ def _number(*names: str, metavar: str, help: str) -> Callable[[Any], Any]:  # no
     metavar="GLOB",
     help="In folders, search only files whose names match; `!GLOB` passes them over. Repeatable.",
 )
+@click.option(
+    "--include",
+    "included",
+    multiple=True,
+    metavar="GLOB",
+    help="Search only files whose names match. Of these and --exclude the last that matches counts;"
+    " repeatable.",
+)
+@click.option(
+    "--exclude",
+    "excluded",
+    multiple=True,
+    metavar="GLOB",
+    help="Pass over files whose names match; repeatable.",
+)
+@click.option(
+    "--exclude-dir",
+    "folders",
+    multiple=True,
+    metavar="GLOB",
+    help="Pass over folders whose names match; repeatable.",
+)
+@click.option("-d", "--directories", callback=_directories, expose_value=False, hidden=True)
 @_flag("--hidden", help="In folders, search also files whose names begin with . or _.")
 @click.option(
     "--workers",
@@ -244,17 +343,14 @@ def grep(words: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - click's
     names. Without IN, standard input is searched. Compressed files are decoded. With -e or -f
     there is no PATTERN. Patterns are those of Rust's regex crate, as in ripgrep.
     """
-    patterns = _patterns(given["patterns"], given["pattern_files"])
-    if patterns is None:
-        if not words:
-            raise Refused("there is no PATTERN", "name one, and the files to search")
-        patterns, words = [os.fsencode(words[0])], words[1:]
+    patterns, words = _patterns_and_inputs(words, given["patterns"], given["pattern_files"])
     if "" in words:
         raise Refused("a path of IN is empty", "name a file or a directory")
     inputs = list(words) or ([_HERE] if given["recursive"] else ["-"])
+    options = _options(given, click.get_current_context().meta[_FILES])
     began = time.monotonic()
     try:
-        files, size, lines, troubles = _core.grep(patterns, inputs, _options(given), _noting(given))
+        files, size, lines, troubles = _core.grep(patterns, inputs, options, _noting(given))
     except BrokenPipeError:
         return signals.exit_code(signal.SIGPIPE)  # quietly, as others do that write to a pipe
     except (ValueError, OSError) as error:
@@ -267,6 +363,21 @@ def grep(words: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - click's
     if troubles and not (given["quiet"] and lines):
         return WRONG
     return DONE if lines else FAILED
+
+
+def _patterns_and_inputs(
+    words: tuple[str, ...],
+    given: tuple[str, ...],
+    files: tuple[str, ...],
+    ctx: click.Context | None = None,
+) -> tuple[list[bytes], tuple[str, ...]]:
+    """The patterns of -e and -f, or the first word; and what is left."""
+    patterns = _patterns(given, files)
+    if patterns is not None:
+        return patterns, words
+    if not words:
+        raise Refused("there is no PATTERN", "name one, and the files to search", ctx)
+    return [os.fsencode(words[0])], words[1:]
 
 
 def _patterns(given: tuple[str, ...], files: tuple[str, ...]) -> list[bytes] | None:
@@ -293,29 +404,43 @@ def _read(name: str) -> bytes:
 
 _NAMED = {None: None, "yes": True, "no": False}
 
-_AS_GIVEN = ("fixed", "ignore_case", "word", "whole_line", "crlf", "invert", "numbers", "offsets")
+_AS_GIVEN = (
+    *("fixed", "word", "whole_line", "crlf", "invert", "numbers", "offsets"),
+    *("null_data", "null_names", "tab", "hidden"),
+)
 
-_COUNTS = ("around", "before", "after", "most")
 
-
-def _options(given: dict[str, Any]) -> str:
+def _options(given: dict[str, Any], files: list[tuple[str, bool]]) -> str:
     """The options as the engine takes them."""
-    lines = {name: None if given[name] is None else min(given[name], _HUGE) for name in _COUNTS}
-    around = lines["around"]
-    return json.dumps(
-        {
-            **{name: given[name] for name in _AS_GIVEN},
-            "show": _shown(given),
-            "names": _NAMED[given["named"]],
-            "before": around if lines["before"] is None else lines["before"],
-            "after": around if lines["after"] is None else lines["after"],
-            "max": lines["most"],
-            "text": given["text"],
-            "globs": [_glob(glob) for glob in given["globs"]],
-            "hidden": given["hidden"],
-            "workers": given["workers"] or _core.default_workers(),
-        }
+    around = given["around"]
+    return engine_options(
+        **{name: given[name] for name in _AS_GIVEN},
+        ignore_case=given["cased"] == "no",
+        show=_shown(given),
+        names=_NAMED[given["named"]],
+        before=around if given["before"] is None else given["before"],
+        after=around if given["after"] is None else given["after"],
+        max=given["most"],
+        text=given["binary"] == "text",
+        skip_binary=given["binary"] == "without-match",
+        colour=_is_coloured(given["colour"]),
+        separator=None if given["no_separator"] else _plain("--group-separator", given["separator"]),
+        label=_plain("--label", given["label"]),
+        globs=[_plain("--glob", glob) for glob in given["globs"]],
+        files=[
+            (_plain("--exclude" if passes else "--include", glob), passes) for glob, passes in files
+        ],
+        folders=[_plain("--exclude-dir", glob.rstrip("/") or glob) for glob in given["folders"]],
+        workers=given["workers"],
     )
+
+
+def _is_coloured(when: str) -> bool:
+    """Whether there are colours; a dumb terminal has none, and NO_COLOR forbids them."""
+    if when != "auto":
+        return when == "always"
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") in (None, "", "dumb")
+    return not plain and console.is_terminal(sys.stdout)
 
 
 def _shown(given: dict[str, Any]) -> str:
@@ -327,12 +452,12 @@ def _shown(given: dict[str, Any]) -> str:
     return next((name for name in ("count", "matches") if given[name]), "lines")
 
 
-def _glob(glob: str) -> str:
-    """A pattern of names; the engine's are of Unicode letters."""
-    if any("\udc80" <= letter <= "\udcff" for letter in glob):
-        shown = console.printable(glob)
-        raise Refused(f"--glob {shown} is not UTF-8", "write ? for a letter or * for several")
-    return glob
+def _plain(option: str, text: str) -> str:
+    """A value for the engine, whose text is Unicode."""
+    if any("\udc80" <= letter <= "\udcff" for letter in text):
+        shown = console.printable(text)
+        raise Refused(f"{option} {shown} is not UTF-8", "write ? for a letter or * for several")
+    return text
 
 
 def _noting(given: dict[str, Any]) -> Callable[[str, bytes], None]:

@@ -31,6 +31,7 @@ def run_command(command: str, *, as_json: bool, history: bool = False, **values:
     output had its name already has succeeded.
     """
     check_paths(command, values)
+    name = click.get_current_context().info_name or command  # `grep` of `grep --counts`
     to_stdout = command == "sort" and not values["check"] and values["output"] in (None, "-")
     if to_stdout and as_json:
         fail(command, "cannot read the options: --json and the records both want standard output.")
@@ -55,7 +56,7 @@ def run_command(command: str, *, as_json: bool, history: bool = False, **values:
     kind = report.error.kind
     if kind == "disorder" and click.get_current_context().meta.get(QUIET):
         return FAILED
-    fail(command, report.error.message + environment_note(kind, report.error.details.get("option")))
+    fail(name, report.error.message + environment_note(kind, report.error.details.get("option")))
     if report.status == "cancelled" and pending.signum is not None:
         return signals.exit_code(pending.signum)
     if command == "sort" and values["check"] and kind != "disorder":

@@ -88,7 +88,7 @@ impl MatchcountSpec {
             ignore_case: self.ignore_case,
             word: self.word_regexp,
             whole_line: self.line_regexp,
-            crlf: false,
+            ..PatternOptions::default()
         };
         let text = name_of(self.pattern.clone());
         let pattern = Pattern::new(&[text.as_bytes()], options).map_err(|what| {

@@ -2,6 +2,7 @@
 //! order of their names. A folder is listed when it is its turn.
 
 use std::collections::VecDeque;
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,19 +13,32 @@ use gristmill_engine::split::pattern;
 use gristmill_engine::storage::location::Location;
 use gristmill_engine::storage::stores::Stores;
 use gristmill_engine::storage::{FileKind, Stat};
-use gristmill_engine::{Error, Result};
-use gristmill_grep::{Data, Input};
+use gristmill_engine::{Error, Kind, Result};
+use gristmill_grep::{Data, Input, Trouble};
 
 use super::open::{self, Identity};
-
-/// The name of standard input.
-const STANDARD_INPUT: &[u8] = b"(standard input)";
 
 /// Which files in folders are searched.
 pub struct Globs {
     /// Patterns, with whether they pass files over; the last that matches decides.
     globs: Vec<(GlobMatcher, bool)>,
+    /// Patterns as of GNU grep's --include and --exclude, likewise: files that are named are asked, too.
+    files: Vec<(GlobMatcher, bool)>,
+    /// Patterns of folders that are passed over.
+    folders: Vec<GlobMatcher>,
     hidden: bool,
+}
+
+/// Patterns as they are given.
+pub struct GlobsGiven<'g> {
+    /// Of names in folders; `!` before one passes files over.
+    pub globs: &'g [String],
+    /// Of files, each with whether it passes them over.
+    pub files: &'g [(String, bool)],
+    /// Of folders that are passed over.
+    pub folders: &'g [String],
+    /// Names that begin with `.` or `_` are searched, too.
+    pub hidden: bool,
 }
 
 impl Globs {
@@ -32,26 +46,43 @@ impl Globs {
     ///
     /// # Errors
     /// A pattern is wrong; the message says where.
-    pub fn new(globs: &[String], hidden: bool) -> Result<Self, String> {
-        let globs = globs.iter().map(|text| {
-            let (glob, passes) = match text.strip_prefix('!') {
-                Some(rest) => (rest, true),
-                None => (text.as_str(), false),
-            };
-            let glob = if glob.contains('/') {
-                glob.trim_start_matches('/').to_owned()
+    pub fn new(given: &GlobsGiven<'_>) -> Result<Self, String> {
+        let signed = |text: &String| match text.strip_prefix('!') {
+            Some(rest) => (rest.to_owned(), true),
+            None => (text.clone(), false),
+        };
+        let globs = given.globs.iter().map(|text| {
+            let (glob, passes) = signed(text);
+            let is_path = glob.contains('/');
+            let name = if is_path {
+                glob.trim_start_matches('/')
             } else {
-                format!("**/{glob}")
+                &glob
             };
-            let built = GlobBuilder::new(&glob).literal_separator(true).build();
-            let built =
-                built.map_err(|error| format!("cannot read --glob {text}: {}", error.kind()))?;
-            Ok((built.compile_matcher(), passes))
+            Ok((built("--glob", text, name, !is_path)?, passes))
         });
+        let files = given.files.iter().map(|(glob, passes)| {
+            let option = if *passes { "--exclude" } else { "--include" };
+            Ok((built(option, glob, glob, true)?, *passes))
+        });
+        let folders = given.folders.iter();
+        let folders = folders.map(|glob| built("--exclude-dir", glob, glob, true));
         Ok(Globs {
             globs: globs.collect::<Result<_, String>>()?,
-            hidden,
+            files: files.collect::<Result<_, String>>()?,
+            folders: folders.collect::<Result<_, String>>()?,
+            hidden: given.hidden,
         })
+    }
+
+    /// Whether a file is searched that was named.
+    fn take_named(&self, name: &Path) -> bool {
+        taken(&self.files, name)
+    }
+
+    /// Whether a folder is searched; of one in another only the name counts.
+    fn take_folder(&self, name: &Path) -> bool {
+        !self.folders.iter().any(|glob| glob.is_match(name))
     }
 
     fn take_file(&self, below: &Path) -> bool {
@@ -60,10 +91,27 @@ impl Globs {
             .iter()
             .rev()
             .find(|(glob, _)| glob.is_match(below));
-        match matching {
+        let is_taken = match matching {
             Some((_, passes)) => !passes,
             None => self.globs.iter().all(|(_, passes)| *passes),
-        }
+        };
+        is_taken && below.file_name().is_none_or(|name| taken(&self.files, name.as_ref()))
+    }
+}
+
+/// A pattern; `anywhere`, the folders before it do not count.
+fn built(option: &str, text: &str, glob: &str, anywhere: bool) -> Result<GlobMatcher, String> {
+    let glob = format!("{}{glob}", if anywhere { "**/" } else { "" });
+    let built = GlobBuilder::new(&glob).literal_separator(true).build();
+    let built = built.map_err(|error| format!("cannot read {option} {text}: {}", error.kind()))?;
+    Ok(built.compile_matcher())
+}
+
+/// GNU grep's rule: the last pattern that matches decides, and where none does, the opposite of the first.
+fn taken(globs: &[(GlobMatcher, bool)], name: &Path) -> bool {
+    match globs.iter().rev().find(|(glob, _)| glob.is_match(name)) {
+        Some((_, passes)) => !passes,
+        None => globs.first().is_none_or(|(_, passes)| *passes),
     }
 }
 
@@ -79,6 +127,8 @@ pub struct Inputs {
     are_named: bool,
     /// The file that is written.
     output: Option<Identity>,
+    /// The name of standard input.
+    label: Vec<u8>,
 }
 
 /// Something in a folder, or named.
@@ -97,6 +147,7 @@ impl Inputs {
         named: Vec<PathBuf>,
         globs: Globs,
         output: Option<Identity>,
+        label: Vec<u8>,
     ) -> Self {
         let are_named = match &named[..] {
             [one] => one.as_os_str() != "-" && is_several(&stores, one),
@@ -109,6 +160,7 @@ impl Inputs {
             open: Vec::new(),
             are_named,
             output,
+            label,
         }
     }
 
@@ -193,7 +245,7 @@ impl Inputs {
             name: entry.name.as_os_str().as_bytes().to_vec(),
             open: Box::new(move || {
                 open::at(&stores, &entry.path, entry.stat, output)
-                    .map_err(|error| error.to_string())
+                    .map_err(|error| trouble(&error))
             }),
         }
     }
@@ -225,7 +277,7 @@ impl Iterator for Inputs {
             {
                 self.named.pop_front();
                 return Some(failing_or(
-                    STANDARD_INPUT.into(),
+                    self.label.clone(),
                     open::standard_input(self.output),
                 ));
             }
@@ -233,12 +285,27 @@ impl Iterator for Inputs {
                 Ok(entry) => entry,
                 Err((name, error)) => return Some(failing_or(bytes_of(&name), Err(error))),
             };
+            let is_named = entry.below.as_os_str().is_empty();
             let listed = match self.kind(&entry) {
-                Ok(Some(FileKind::Directory)) => self.list(&entry),
+                Ok(Some(FileKind::Directory)) => {
+                    let name = match entry.below.file_name() {
+                        Some(name) => name.as_ref(),
+                        None => entry.name.as_path(),
+                    };
+                    if self.globs.take_folder(name) {
+                        self.list(&entry)
+                    } else {
+                        continue;
+                    }
+                }
                 Ok(None) => continue,
                 Ok(Some(_)) => {
-                    let is_named = entry.below.as_os_str().is_empty();
-                    if is_named || self.globs.take_file(&entry.below) {
+                    let is_taken = if is_named {
+                        self.globs.take_named(&entry.name)
+                    } else {
+                        self.globs.take_file(&entry.below)
+                    };
+                    if is_taken {
                         return Some(self.input(entry));
                     }
                     continue;
@@ -267,9 +334,22 @@ fn bytes_of(name: &Path) -> Vec<u8> {
 
 /// An input that is open, or says what is wrong with it.
 fn failing_or(name: Vec<u8>, data: Result<Data>) -> Input {
-    let data = data.map_err(|error| error.to_string());
+    let data = data.map_err(|error| trouble(&error));
     Input {
         name,
         open: Box::new(move || data),
+    }
+}
+
+/// What is wrong with an input, for the search.
+fn trouble(error: &Error) -> Trouble {
+    let kind = match error.kind() {
+        Kind::NotFound => Some(io::ErrorKind::NotFound),
+        Kind::Permission => Some(io::ErrorKind::PermissionDenied),
+        _ => None,
+    };
+    Trouble {
+        kind,
+        message: error.to_string(),
     }
 }

@@ -1,7 +1,10 @@
 //! The search of `gristmill grep`: options as the command line gives them, files of all stores, lines to standard output.
 
+mod found;
 mod inputs;
 mod open;
+
+pub use self::found::{Search, check_search};
 
 use std::fs::File;
 use std::io;
@@ -14,13 +17,14 @@ use std::thread;
 use std::time::Duration;
 
 use gristmill_engine::Error;
-use gristmill_grep::{Note, Options, Pattern, PatternOptions, Run, Show, Summary, search};
+use gristmill_engine::storage::stores::Stores;
+use gristmill_grep::{Note, Options, Pattern, PatternOptions, Run, Show, Style, Summary, search};
 use pyo3::exceptions::{PyBrokenPipeError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::Deserialize;
 
-use self::inputs::{Globs, Inputs};
+use self::inputs::{Globs, GlobsGiven, Inputs};
 use self::open::Identity;
 use crate::error::to_python;
 use crate::stores::stores_of_job;
@@ -46,7 +50,16 @@ struct Given {
     after: Option<usize>,
     max: Option<u64>,
     text: bool,
+    skip_binary: bool,
+    null_data: bool,
+    colour: bool,
+    null_names: bool,
+    tab: bool,
+    separator: Option<String>,
+    label: String,
     globs: Vec<String>,
+    files: Vec<(String, bool)>,
+    folders: Vec<String>,
     hidden: bool,
     workers: usize,
 }
@@ -70,6 +83,7 @@ impl Given {
             word: self.word,
             whole_line: self.whole_line,
             crlf: self.crlf,
+            null_data: self.null_data,
         }
     }
 
@@ -81,6 +95,15 @@ impl Given {
             return None;
         }
         standard_output().ok().as_ref().and_then(open::identity)
+    }
+
+    fn globs(&self) -> Result<Globs, String> {
+        Globs::new(&GlobsGiven {
+            globs: &self.globs,
+            files: &self.files,
+            folders: &self.folders,
+            hidden: self.hidden,
+        })
     }
 
     fn options(&self, names: bool) -> Options {
@@ -101,7 +124,15 @@ impl Given {
             names: self.names.unwrap_or(names),
             context,
             max: self.max,
-            text: self.text,
+            text: self.text || self.null_data, // a NUL that ends lines does not make a file binary
+            skip_binary: self.skip_binary,
+            style: Style {
+                colour: self.colour,
+                null_names: self.null_names,
+                tab: self.tab,
+                separator: self.separator.as_ref().map(|line| line.clone().into_bytes()),
+                framed: false,
+            },
         }
     }
 }
@@ -110,6 +141,54 @@ impl Given {
 enum Said {
     Note(Note),
     Done(io::Result<Summary>),
+}
+
+/// A search that is understood, and not begun.
+struct Asked {
+    given: Given,
+    pattern: Pattern,
+    globs: Globs,
+    inputs: Vec<PathBuf>,
+    stores: Arc<Stores>,
+}
+
+impl Asked {
+    fn new(patterns: &[Vec<u8>], inputs: Vec<PathBuf>, options: &str) -> PyResult<Self> {
+        let given: Given = serde_json::from_str(options)
+            .map_err(|error| to_python(&Error::bug("read the options", error.to_string())))?;
+        let pattern = Pattern::new(patterns, given.pattern())
+            .map_err(|error| PyValueError::new_err(format!("cannot read the pattern: {error}")))?;
+        let globs = given.globs().map_err(PyValueError::new_err)?;
+        Ok(Asked {
+            given,
+            pattern,
+            globs,
+            inputs,
+            stores: stores_of_job().map_err(|error| to_python(&error))?,
+        })
+    }
+
+    /// Searches, until the end or until somebody sets `stop`. `output` is the file that is written.
+    fn search<W: io::Write + Send + 'static>(
+        self,
+        output: Option<Identity>,
+        framed: bool,
+        stop: Arc<AtomicBool>,
+        out: W,
+        note: impl FnMut(Note) + Send + 'static,
+    ) -> io::Result<Summary> {
+        let _stopping = self.stores.requests().stop.by(Arc::clone(&stop));
+        let label = self.given.label.clone().into_bytes();
+        let stores = Arc::clone(&self.stores);
+        let inputs = Inputs::new(stores, self.inputs, self.globs, output, label);
+        let mut options = self.given.options(inputs.are_named());
+        options.style.framed = framed;
+        let run = Run {
+            workers: self.given.workers,
+            stop,
+        };
+        search(inputs, self.pattern, options, &run, out, note)
+    }
 }
 
 /// Searches files, and writes what is found to standard output. Returns files, bytes, lines and files that could not be read.
@@ -122,30 +201,16 @@ pub fn grep(
     options: &str,
     note: &Bound<'_, PyAny>,
 ) -> PyResult<(u64, u64, u64, u64)> {
-    let given: Given = serde_json::from_str(options)
-        .map_err(|error| to_python(&Error::bug("read the options", error.to_string())))?;
-    let pattern = Pattern::new(&patterns, given.pattern())
-        .map_err(|error| PyValueError::new_err(format!("cannot read the pattern: {error}")))?;
-    let globs = Globs::new(&given.globs, given.hidden).map_err(PyValueError::new_err)?;
-    let stores = stores_of_job().map_err(|error| to_python(&error))?;
+    let asked = Asked::new(&patterns, inputs, options)?;
+    let output = asked.given.output();
     let stop = Arc::new(AtomicBool::new(false));
-    let _stopping = stores.requests().stop.by(Arc::clone(&stop));
     let (send, said) = channel();
-    let begin = {
-        let (stores, stop) = (Arc::clone(&stores), Arc::clone(&stop));
-        move || {
-            let send_note = send.clone();
-            let inputs = Inputs::new(stores, inputs, globs, given.output());
-            let names = inputs.are_named();
-            let run = Run {
-                workers: given.workers,
-                stop,
-            };
-            let note = move |note| drop(send_note.send(Said::Note(note)));
-            let done = standard_output()
-                .and_then(|out| search(inputs, pattern, given.options(names), &run, out, note));
-            let _ = send.send(Said::Done(done)); // a signal ended the wait
-        }
+    let flag = Arc::clone(&stop);
+    let begin = move || {
+        let send_note = send.clone();
+        let note = move |note| drop(send_note.send(Said::Note(note)));
+        let done = standard_output().and_then(|out| asked.search(output, false, flag, out, note));
+        let _ = send.send(Said::Done(done)); // a signal ended the wait
     };
     let begun = thread::Builder::new().spawn(begin);
     begun.map_err(|error| to_python(&Error::from_io("search", "".as_ref(), &error)))?;
@@ -155,7 +220,7 @@ pub fn grep(
         match py.detach(move || waiting.recv_timeout(LOOK)) {
             Ok(Said::Note(found)) => {
                 let (kind, text) = match &found {
-                    Note::Trouble(_, message) => ("trouble", message.as_bytes()),
+                    Note::Trouble(_, trouble) => ("trouble", trouble.message.as_bytes()),
                     Note::Binary(name) => ("binary", &name[..]),
                 };
                 note.call1((kind, PyBytes::new(py, text)))?;

@@ -1,0 +1,286 @@
+"""`gm.grep`: the lines of files that match, for Python; the options of a search as the engine takes them.
+
+    gm.grep(...) ──▶ Grep ──iterate──▶ _core.Search ──▶ GrepLine, GrepLine, ...   as they are found
+                          ├─ counts() ──────────────▶ {file: lines}
+                          └─ files(), any() ────────▶ what is known from the first line of a file
+
+The search runs in the engine's threads, a little ahead of its reader. Who takes no more ends it.
+"""
+
+import json
+import os
+from collections.abc import Generator, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from gristmill import _core
+from gristmill.errors import ours
+from gristmill.names import StrPath, as_name
+
+__all__ = ["STANDARD_INPUT", "Grep", "GrepLine", "engine_options", "grep"]
+
+STANDARD_INPUT = "(standard input)"
+"""The name of standard input, as GNU grep has it."""
+
+_HUGE = 2**63 - 1
+"""A count of lines that no file has: the engine takes no larger one."""
+
+_DEFAULTS: dict[str, Any] = {
+    **dict.fromkeys(("fixed", "ignore_case", "word", "whole_line", "crlf", "invert"), False),
+    **dict.fromkeys(("numbers", "offsets", "text", "skip_binary", "null_data", "hidden"), False),
+    **dict.fromkeys(("colour", "null_names", "tab"), False),
+    **dict.fromkeys(("names", "before", "after", "max"), None),
+    **dict.fromkeys(("globs", "files", "folders"), ()),
+    "show": "lines",
+    "separator": "--",
+    "label": STANDARD_INPUT,
+}
+
+
+def engine_options(workers: int | None = None, **given: Any) -> str:  # noqa: ANN401 - JSON's values
+    """Return the options of a search as the engine takes them.
+
+    Args:
+        workers: How many threads search; by default one for each core.
+        given: Options that are not as by default.
+
+    Example:
+        >>> '"ignore_case": true' in engine_options(ignore_case=True)
+        True
+    """
+    unknown = given.keys() - _DEFAULTS.keys()
+    assert not unknown, unknown
+    numbers = {
+        name: min(given[name], _HUGE)
+        for name in ("before", "after", "max")
+        if given.get(name) is not None
+    }
+    threads = workers or _core.default_workers()
+    return json.dumps({**_DEFAULTS, **given, **numbers, "workers": threads})
+
+
+@dataclass(frozen=True, slots=True)
+class GrepLine:
+    """A line that `gm.grep` found."""
+
+    file: str
+    """The name of its file, as the input was named."""
+    number: int
+    """Its number in the file, from 1."""
+    offset: int
+    """Where it begins in the file, in bytes; of a compressed file, in what it holds."""
+    line: bytes
+    """Its bytes, without the line feed."""
+    spans: tuple[tuple[int, int], ...] = ()
+    """Where the matches in it begin and end; none with `invert_match`."""
+    is_context: bool = False
+    """Whether it is not selected, but stands before or after a line that is."""
+
+    @property
+    def text(self) -> str:
+        r"""The line as text; bytes that are not UTF-8 are shown as `\xff`."""
+        return self.line.decode("utf-8", "backslashreplace")
+
+    @property
+    def matches(self) -> tuple[bytes, ...]:
+        """What matched in the line."""
+        return tuple(self.line[begin:end] for begin, end in self.spans)
+
+
+@dataclass(slots=True)
+class Grep:
+    """A search for lines. Iterate over it: each iteration searches anew, and gives `GrepLine`s.
+
+    Example:
+        >>> import tempfile, gristmill as gm
+        >>> from pathlib import Path
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> _ = Path(folder.name, "a").write_text("one fish\\ntwo fish\\n")
+        >>> found = gm.grep("fish", folder.name)
+        >>> [line.number for line in found], sum(found.counts().values()), found.any()
+        ([1, 2], 2, True)
+        >>> folder.cleanup()
+    """
+
+    _patterns: list[bytes]
+    _inputs: list[str]
+    _options: dict[str, Any]
+    _skips: bool
+    unreadable: dict[str, str] = field(default_factory=dict[str, str])
+    """Files that could not be read, each with why, where `skip_unreadable` passes them over."""
+    binary: list[str] = field(default_factory=list[str])
+    """Binary files with a selected line, whose lines are not given (see `text`)."""
+
+    def __iter__(self) -> Iterator[GrepLine]:
+        """Search, and yield the lines in the order of the files and of their lines."""
+        file = ""
+        for item in self._found("lines", numbers=True, offsets=True):
+            if item[0] == "file":
+                file = os.fsdecode(item[1])
+            elif item[0] == "line":
+                _, is_selected, number, offset, spans, line = item
+                yield GrepLine(file, number, offset, line, spans, not is_selected)
+
+    def counts(self) -> dict[str, int]:
+        """Search, and return how many lines of each file are selected; 0 of a file without one."""
+        counts: dict[str, int] = {}
+        for file, lines in self._ends("count"):
+            counts[file] = counts.get(file, 0) + lines
+        return counts
+
+    def files(self) -> Iterator[str]:
+        """Search, and yield the names of files with a selected line: the first one decides."""
+        return (file for file, lines in self._ends("names") if lines)
+
+    def files_without_match(self) -> Iterator[str]:
+        """Search, and yield the names of files without a selected line."""
+        return (file for file, lines in self._ends("names_without") if not lines)
+
+    def any(self) -> bool:
+        """Search up to the first selected line, and return whether there is one."""
+        return any(lines for _, lines in self._ends("quiet"))
+
+    def _ends(self, show: str) -> Generator[tuple[str, int]]:
+        """Each file with its count."""
+        file = ""
+        for item in self._found(show):
+            if item[0] == "file":
+                file = os.fsdecode(item[1])
+            elif item[0] == "end":
+                yield file, item[1]
+
+    def _found(self, show: str, **more: bool) -> Generator[tuple[Any, ...]]:
+        """What the engine finds, but for its notes."""
+        self.unreadable.clear()
+        self.binary.clear()
+        options = engine_options(**{**self._options, **more, "show": show})
+        search = _core.Search(self._patterns, self._inputs, options)
+        try:
+            while (items := search.take()) is not None:
+                for item in items:
+                    if item[0] == "binary":
+                        self.binary.append(os.fsdecode(item[1]))
+                    elif item[0] == "trouble":
+                        self._take_trouble(*item[1:])
+                    else:
+                        yield item
+        finally:
+            search.close()
+
+    def _take_trouble(self, name: bytes, kind: str, message: str) -> None:
+        if not self._skips:
+            raise _raised(kind, message)
+        self.unreadable[os.fsdecode(name)] = message
+
+
+def _raised(kind: str, message: str) -> OSError:
+    """The exception for a file that cannot be read."""
+    of = {"not_found": FileNotFoundError, "permission": PermissionError}.get(kind, OSError)
+    return ours(of(message), kind)
+
+
+def grep(
+    pattern: str | bytes | Iterable[str | bytes],
+    inputs: StrPath | Iterable[StrPath],
+    *,
+    fixed_strings: bool = False,
+    ignore_case: bool = False,
+    invert_match: bool = False,
+    word_regexp: bool = False,
+    line_regexp: bool = False,
+    max_count: int | None = None,
+    before_context: int = 0,
+    after_context: int = 0,
+    text: bool = False,
+    crlf: bool = False,
+    null_data: bool = False,
+    glob: str | Iterable[str] = (),
+    hidden: bool = False,
+    skip_unreadable: bool = False,
+    workers: int | None = None,
+) -> Grep:
+    """Search lines that match a pattern, as `gristmill grep` does, on all cores.
+
+    The search begins when the result is iterated over, and goes only as far as it is asked.
+
+    Args:
+        pattern: A regular expression as of Rust's regex crate, or several: a line that matches one
+            of them is selected.
+        inputs: Files, folders, whose files are searched in the order of their names, and locations
+            in stores; one or several. Compressed files are decoded; `"-"` is standard input.
+        fixed_strings: Patterns are text, not regular expressions.
+        ignore_case: Upper and lower case are the same.
+        invert_match: Select the lines that do not match.
+        word_regexp: A match must be a whole word.
+        line_regexp: A match must be a whole line.
+        max_count: Stop in a file after so many selected lines. By default at its end.
+        before_context: How many lines before each selected one are given, too.
+        after_context: How many lines after each selected one are given, too.
+        text: Search binary files, those with NUL bytes, as if they were text.
+        crlf: A CR before the LF is not part of the line.
+        null_data: Lines end at a NUL, not at LF.
+        glob: In folders, search only files whose names match; `!GLOB` passes them over.
+        hidden: In folders, search also files whose names begin with `.` or `_`.
+        skip_unreadable: Pass over files that cannot be read: they are in `unreadable`. By default
+            the first one raises an exception.
+        workers: How many threads search. By default one for each core.
+
+    Returns:
+        A `Grep`, to iterate over; its methods `counts`, `files` and `any` search, too.
+
+    Raises:
+        ValueError: A pattern is wrong, which the message shows, or an option makes no sense.
+        FileNotFoundError: While iterating: an input does not exist.
+        OSError: While iterating: an input cannot be read.
+
+    Example:
+        >>> import tempfile, gristmill as gm
+        >>> from pathlib import Path
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> book = Path(folder.name, "book.txt")
+        >>> _ = book.write_text("one fish\\nblue whale\\nred fish, blue fish\\n")
+        >>> for line in gm.grep("[a-z]+ fish", book):
+        ...     print(line.number, line.offset, line.text, line.matches)
+        1 0 one fish (b'one fish',)
+        3 20 red fish, blue fish (b'red fish', b'blue fish')
+        >>> list(gm.grep("whale", folder.name).counts().values())
+        [1]
+        >>> folder.cleanup()
+    """
+    numbers = {"max_count": max_count, "before_context": before_context}
+    for name, number in {**numbers, "after_context": after_context, "workers": workers}.items():
+        if number is not None and number < (name == "workers"):
+            raise ValueError(f"cannot read the options: {name}: {number} is too small.")
+    options = {
+        "fixed": fixed_strings,
+        "ignore_case": ignore_case,
+        "invert": invert_match,
+        "word": word_regexp,
+        "whole_line": line_regexp,
+        "max": max_count,
+        "before": before_context or None,
+        "after": after_context or None,
+        "text": text,
+        "crlf": crlf,
+        "null_data": null_data,
+        "globs": [glob] if isinstance(glob, str) else list(glob),
+        "hidden": hidden,
+        "workers": workers,
+    }
+    several = [pattern] if isinstance(pattern, (str, bytes)) else list(pattern)
+    patterns = [one if isinstance(one, bytes) else os.fsencode(one) for one in several]
+    _core.check_search(patterns, engine_options(**options))
+    return Grep(patterns, _named(inputs), options, skip_unreadable)
+
+
+def _named(inputs: StrPath | Iterable[StrPath]) -> list[str]:
+    """The inputs as the engine takes them."""
+    is_one = isinstance(inputs, (str, bytes, os.PathLike))
+    several = [cast("StrPath", inputs)] if is_one else list(cast("Iterable[StrPath]", inputs))
+    names = [as_name(one) for one in several]
+    if not names or "" in names:
+        raise ValueError(
+            "cannot read the options: inputs: a path is empty, or there is none."
+            " What to do: name a file or a directory."
+        )
+    return names
