@@ -35,7 +35,7 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build demo test test-nfs test-servers soak check format check-rust check-python check-deps reference docs pictures dist bench bench-all bench-floor bench-external audit figures lock clean
+.PHONY: help build demo test test-nfs test-servers soak fuzz check format check-rust check-python check-deps reference docs pictures dist bench bench-all bench-floor bench-external audit figures lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,6 +56,14 @@ soak: build $(VENV)/.develop ## kill nodes of a Ray cluster at random moments, 2
 	KILLS=$(KILLS) $(BIN)/python -m pytest -o addopts="$(PYTEST_OPTIONS)" -r fER --capture no tests/soak
 
 KILLS := 20
+
+fuzz: build $(VENV)/.develop ## compare sort and grep with GNU's and ripgrep's for an hour, cases at random (MINUTES=10: less)
+	@seed=$(or $(SEED),$$($(BIN)/python -c 'import random; print(random.SystemRandom().randrange(1, 1 << 32))')); \
+	echo "SEED=$$seed draws these cases again"; \
+	GNU_KEYS_SETS=10000 GNU_KEYS_SEED=$$seed cargo test --locked --release --package gristmill-gnu-keys --test differential && \
+	FUZZ_MINUTES=$(MINUTES) FUZZ_SEED=$$seed $(BIN)/python -m pytest -o addopts="$(PYTEST_OPTIONS)" -o timeout=0 -r fER tests/fuzz
+
+MINUTES := 60
 
 # Tests of clusters and of killed jobs wait most of their time, so there are more processes than cores.
 # Which tests stay together: tests/conftest.py.

@@ -1,6 +1,6 @@
 //! Keys against the installed GNU sort, locale C: the same lines out, for generated options and hostile lines.
 //!
-//! `GNU_KEYS_SETS=10000 cargo test` draws more sets of options. Where the program is missing, or another sort than GNU's,
+//! `GNU_KEYS_SETS=10000 cargo test` draws more sets of options, and GNU_KEYS_SEED others. Where the program is missing, or another sort than GNU's,
 //! the tests say so and pass; they fail where CI=true.
 //!
 //! Not compared: equal NaNs, which 9.1 compares by bytes of memory that nothing has set. And, since versions of GNU sort differ: units R and Q of `-h`
@@ -153,8 +153,9 @@ fn sets_of_options_drawn_at_random() {
     if is_missing() {
         return;
     }
-    let sets = std::env::var("GNU_KEYS_SETS").map_or(3000, |sets| sets.parse().unwrap());
-    for seed in 0..sets {
+    let sets = std::env::var("GNU_KEYS_SETS").map_or(3000, |sets| sets.parse::<u64>().unwrap());
+    let first = std::env::var("GNU_KEYS_SEED").map_or(0, |seed| seed.parse().unwrap());
+    for seed in first..first + sets {
         let mut random = Random(seed);
         let options = options(&mut random);
         let end = if options.iter().any(|word| word == "-z") {

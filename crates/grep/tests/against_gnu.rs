@@ -11,7 +11,7 @@ use std::io::{self, Read, Write as _};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
-use gristmill_grep::{Data, Input, Options, Pattern, PatternOptions, Run, Show, search};
+use gristmill_grep::{Data, Input, Options, Pattern, PatternOptions, Run, Show, Style, search};
 
 /// Numbers that are the same in each run.
 struct Random(u64);
@@ -78,6 +78,7 @@ impl Case {
             word: !whole_line && random.chance(5), // GNU grep 3.8 writes empty lines for -wxo '^a'
             whole_line,
             crlf: false,
+            null_data: random.chance(5),
         };
         let pattern = if patterns.fixed {
             random
@@ -112,6 +113,18 @@ impl Case {
                 .then(|| (random.below(4), random.below(4))),
             max: random.chance(4).then(|| 1 + random.below(4) as u64),
             text: true,
+            skip_binary: false,
+            style: Style {
+                colour: random.chance(4),
+                null_names: random.chance(6),
+                tab: random.chance(8),
+                separator: match random.below(6) {
+                    0 => None,
+                    1 => Some(b"==".to_vec()),
+                    _ => Some(b"--".to_vec()),
+                },
+                framed: false,
+            },
         };
         // With -v and a pattern that is empty GNU grep ends before it has written that it counts none.
         let pattern = if options.invert && pattern.is_empty() {
@@ -119,7 +132,8 @@ impl Case {
         } else {
             pattern
         };
-        let texts = (0..1 + random.below(3)).map(|_| text(random)).collect();
+        let end = if patterns.null_data { 0 } else { b'\n' };
+        let texts = (0..1 + random.below(3)).map(|_| text(random, end)).collect();
         Case {
             pattern,
             patterns,
@@ -147,6 +161,10 @@ impl Case {
             ("-L", of.show == Show::NamesWithout),
             ("-o", of.show == Show::Matches),
             ("-a", true),
+            ("-z", how.null_data),
+            ("-Z", of.style.null_names),
+            ("-T", of.style.tab),
+            ("--color=always", of.style.colour),
         ];
         let given = flags.iter().filter(|(_, given)| *given);
         let mut words: Vec<String> = given.map(|(flag, _)| (*flag).to_owned()).collect();
@@ -154,6 +172,10 @@ impl Case {
             words.extend([format!("-B{before}"), format!("-A{after}")]);
         }
         words.extend(of.max.map(|max| format!("-m{max}")));
+        words.push(match &of.style.separator {
+            Some(line) => format!("--group-separator={}", String::from_utf8_lossy(line)),
+            None => "--no-group-separator".to_owned(),
+        });
         words.extend(["-e".to_owned(), self.pattern.clone()]);
         words
     }
@@ -193,7 +215,7 @@ impl Case {
 }
 
 /// Lines of few letters; at times without a last line feed, with CR, NUL, what is no UTF-8.
-fn text(random: &mut Random) -> Vec<u8> {
+fn text(random: &mut Random, end: u8) -> Vec<u8> {
     let mut text = Vec::new();
     for _ in 0..random.below(30) {
         for _ in 0..random.below(6) {
@@ -202,7 +224,7 @@ fn text(random: &mut Random) -> Vec<u8> {
         if random.chance(20) {
             text.extend_from_slice(random.one(&[&b"\r"[..], b"\t"]));
         }
-        text.push(b'\n');
+        text.push(end);
     }
     if random.chance(4) {
         text.pop();
@@ -214,7 +236,7 @@ fn text(random: &mut Random) -> Vec<u8> {
 fn it_writes_what_gnu_grep_writes() {
     let mut random = Random(5);
     let folder = tempfile::tempdir().unwrap();
-    for number in 0..1000 {
+    for number in 0..1500 {
         let case = Case::drawn(&mut random);
         for (name, text) in case.texts.iter().enumerate() {
             std::fs::File::create(folder.path().join(name.to_string()))

@@ -1,0 +1,227 @@
+"""A campaign: cases drawn from a seed, each run by Gristmill and by the program that it stands for.
+
+    seed, number ──▶ Case ──▶ ours, theirs ──▶ the same bytes, the same exit code: the next one
+                                          └──▶ target/fuzz/NAME-SEED-NUMBER/reproduce.sh, and an error
+
+A case is a function of seed and number alone. FUZZ_MINUTES is the time of all campaigns together, a
+minute each where it is not set; FUZZ_SEED is a number, or `new`; FUZZ_CASE runs one case alone.
+"""
+
+import json
+import os
+import random
+import select
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.cli.harness import clean_environment
+
+from gristmill.names import quote
+
+ROOT = Path(__file__).parents[2]
+FAILED = ROOT / "target/fuzz"
+SEED = 18
+HANGS_S = 60.0
+
+
+@dataclass(frozen=True)
+class Case:
+    """Two command lines that do the same, and what they read."""
+
+    ours: list[str]
+    theirs: list[str]
+    files: dict[str, bytes]
+    stdin: bytes = b""
+    pieces: list[int] = field(default_factory=list[int])
+    """Standard input is a pipe that gives so many bytes at a time; a file where there are none."""
+    output: str = ""
+    """A file that both write, beside standard output."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command did."""
+
+    status: int
+    stdout: bytes
+    output: bytes | None
+    said: str
+
+    def agrees(self, theirs: "Outcome") -> bool:
+        """Whether both did the same; where both refuse, what they wrote before does not count."""
+        if self.status >= 2 or theirs.status >= 2:
+            return self.status == theirs.status
+        return (self.status, self.stdout, self.output) == (
+            theirs.status,
+            theirs.stdout,
+            theirs.output,
+        )
+
+
+Draw = Callable[[random.Random], Case]
+
+
+class Program:
+    """The program, in a process that forks for each run."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._process = subprocess.Popen(
+            [sys.executable, Path(__file__).with_name("server.py")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment(),
+            start_new_session=True,
+        )
+
+    def run(self, case: Case) -> Outcome:
+        asked = {
+            "words": case.ours,
+            "folder": str(self._folder),
+            "stdin": str(self._folder / "stdin"),
+            "pieces": case.pieces,
+            "stdout": str(self._folder / "ours"),
+            "stderr": str(self._folder / "said"),
+        }
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(asked).encode() + b"\n")
+        self._process.stdin.flush()
+        if not select.select([self._process.stdout], [], [], HANGS_S)[0]:
+            return Outcome(-1, b"", None, f"it did not end within {HANGS_S:.0f} s")
+        status = int(self._process.stdout.readline() or b"-2")
+        said = (self._folder / "said").read_text(errors="backslashreplace")
+        if "Traceback" in said or "panicked" in said or "a defect of" in said:
+            status = -3
+        stdout = (self._folder / "ours").read_bytes()
+        return Outcome(status, stdout, output_of(case, self._folder), said)
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+
+def environment() -> dict[str, str]:
+    return clean_environment(LC_ALL="C", TERM="xterm")
+
+
+def theirs(case: Case, folder: Path) -> Outcome:
+    with (folder / "stdin").open("rb") as stdin:
+        done = subprocess.run(
+            case.theirs,
+            stdin=stdin,
+            capture_output=True,
+            cwd=folder,
+            env=environment(),
+            timeout=HANGS_S,
+            check=False,
+        )
+    said = done.stderr.decode(errors="backslashreplace")
+    return Outcome(done.returncode, done.stdout, output_of(case, folder), said)
+
+
+def output_of(case: Case, folder: Path) -> bytes | None:
+    path = folder / case.output
+    return path.read_bytes() if case.output and path.is_file() else None
+
+
+def seed() -> int:
+    """The seed of this run."""
+    given = os.environ.get("FUZZ_SEED", str(SEED))
+    return random.SystemRandom().randrange(1, 1 << 32) if given == "new" else int(given)
+
+
+def seconds(share: int = 2) -> float:
+    """How long a campaign takes, of so many that share the time."""
+    minutes = os.environ.get("FUZZ_MINUTES", "")
+    return 60 * float(minutes) / share if minutes else 60.0
+
+
+@contextmanager
+def program(folder: Path) -> Generator[Program]:
+    """The program, whose runs take place in a folder."""
+    running = Program(folder)
+    try:
+        yield running
+    finally:
+        running.close()
+
+
+def drawn(name: str, draw: Draw, of_seed: int, number: int) -> Case:
+    """A case."""
+    return draw(random.Random(f"{name} {of_seed} {number}"))
+
+
+def campaign(name: str, draw: Draw, folder: Path, *, for_s: float, of_seed: int) -> int:
+    """Run cases until the time is over; returns how many. The first that differs is an error."""
+    only = os.environ.get("FUZZ_CASE", "")
+    until_s = time.monotonic() + for_s
+    number = int(only) if only else 0
+    place = folder / "case"
+    place.mkdir()
+    with program(place) as running:
+        while time.monotonic() < until_s:
+            case = drawn(name, draw, of_seed, number)
+            compare(name, case, running, place, (of_seed, number))
+            number += 1
+            if only:
+                break
+    return number
+
+
+def compare(
+    name: str, case: Case, running: Program, place: Path, numbered: tuple[int, int]
+) -> None:
+    """Run a case by both; a difference becomes a folder with a script, and an error."""
+    shutil.rmtree(place)
+    put(case, place)
+    of_theirs = theirs(case, place)
+    if case.output:
+        (place / case.output).unlink(missing_ok=True)
+    of_ours = running.run(case)
+    if not of_ours.agrees(of_theirs):
+        script = kept(name, case, numbered)
+        raise AssertionError(
+            f"{name}, seed {numbered[0]}, case {numbered[1]}: exit code {of_ours.status}, theirs"
+            f" {of_theirs.status}; {len(of_ours.stdout)} bytes, theirs {len(of_theirs.stdout)}."
+            f"\n{of_ours.said}{of_theirs.said}\nTo reproduce it: bash {script}"
+        )
+
+
+def put(case: Case, folder: Path) -> None:
+    """Write the files of a case to a folder, which is made."""
+    for path, data in {**case.files, "stdin": case.stdin}.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(data)
+
+
+def kept(name: str, case: Case, numbered: tuple[int, int]) -> Path:
+    """Keep a case as a folder; returns the script that runs it."""
+    folder = FAILED / f"{name.replace(' ', '-')}-{numbered[0]}-{numbered[1]}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    put(case, folder)
+    given = "cat stdin | " if case.pieces else ""
+    stdin = "" if case.pieces else " < stdin"
+    ours, others = (" ".join(map(quote, words)) for words in (case.ours, case.theirs))
+    moved = [f"mv {quote(case.output)} their-output"] if case.output else []
+    compared = [f"cmp {quote(case.output)} their-output"] if case.output else []
+    lines = [
+        "#!/usr/bin/env bash",
+        f"# {name}: FUZZ_SEED={numbered[0]} FUZZ_CASE={numbered[1]} pytest tests/fuzz",
+        'cd "$(dirname "$0")" || exit',
+        "export LC_ALL=C",
+        f'{others} < stdin > theirs; echo "theirs: exit code $?"',
+        *moved,
+        f'{given}"${{GRISTMILL:-gristmill}}" {ours}{stdin} > ours; echo "ours: exit code $?"',
+        *compared,
+        "cmp ours theirs && echo the same output",
+    ]
+    (folder / "reproduce.sh").write_text("\n".join(lines) + "\n", errors="surrogateescape")
+    return folder / "reproduce.sh"
