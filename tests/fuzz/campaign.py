@@ -164,7 +164,6 @@ def campaign(name: str, draw: Draw, folder: Path, *, for_s: float, of_seed: int)
     until_s = time.monotonic() + for_s
     number = int(only) if only else 0
     place = folder / "case"
-    place.mkdir()
     with program(place) as running:
         while time.monotonic() < until_s:
             case = drawn(name, draw, of_seed, number)
@@ -179,11 +178,10 @@ def compare(
     name: str, case: Case, running: Program, place: Path, numbered: tuple[int, int]
 ) -> None:
     """Run a case by both; a difference becomes a folder with a script, and an error."""
-    shutil.rmtree(place)
     put(case, place)
     of_theirs = theirs(case, place)
     if case.output:
-        (place / case.output).unlink(missing_ok=True)
+        put(case, place)  # the output may be an input
     of_ours = running.run(case)
     if not of_ours.agrees(of_theirs):
         script = kept(name, case, numbered)
@@ -195,7 +193,8 @@ def compare(
 
 
 def put(case: Case, folder: Path) -> None:
-    """Write the files of a case to a folder, which is made."""
+    """Write the files of a case to a folder, which is made anew."""
+    shutil.rmtree(folder, ignore_errors=True)
     for path, data in {**case.files, "stdin": case.stdin}.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(data)
@@ -205,23 +204,25 @@ def kept(name: str, case: Case, numbered: tuple[int, int]) -> Path:
     """Keep a case as a folder; returns the script that runs it."""
     folder = FAILED / f"{name.replace(' ', '-')}-{numbered[0]}-{numbered[1]}"
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    put(case, folder)
-    given = "cat stdin | " if case.pieces else ""
-    stdin = "" if case.pieces else " < stdin"
+    put(case, folder / "data")
+    given, stdin = ("cat stdin | ", "") if case.pieces else ("", " < stdin")
     ours, others = (" ".join(map(quote, words)) for words in (case.ours, case.theirs))
-    moved = [f"mv {quote(case.output)} their-output"] if case.output else []
-    compared = [f"cmp {quote(case.output)} their-output"] if case.output else []
+    written = f"cmp ours/{quote(case.output)} theirs/{quote(case.output)} || differs=1"
     lines = [
         "#!/usr/bin/env bash",
-        f"# {name}: FUZZ_SEED={numbered[0]} FUZZ_CASE={numbered[1]} pytest tests/fuzz",
+        f"# {name}: FUZZ_SEED={numbered[0]} FUZZ_CASE={numbered[1]} python -m pytest tests/fuzz",
         'cd "$(dirname "$0")" || exit',
-        "export LC_ALL=C",
-        f'{others} < stdin > theirs; echo "theirs: exit code $?"',
-        *moved,
-        f'{given}"${{GRISTMILL:-gristmill}}" {ours}{stdin} > ours; echo "ours: exit code $?"',
-        *compared,
-        "cmp ours theirs && echo the same output",
+        "export LC_ALL=C TERM=xterm",
+        "rm -rf ours theirs && cp -r data ours && cp -r data theirs",
+        f"(cd theirs && {others} < stdin > ../theirs.out)",
+        'theirs=$?; echo "theirs: exit code $theirs"',
+        f'(cd ours && {given}"${{GRISTMILL:-gristmill}}" {ours}{stdin} > ../ours.out)',
+        'ours=$?; echo "ours: exit code $ours"',
+        "differs=0; [ $ours = $theirs ] || differs=1",
+        *([written] if case.output else []),
+        "cmp ours.out theirs.out || differs=1",
+        "exit $differs",
     ]
-    (folder / "reproduce.sh").write_text("\n".join(lines) + "\n", errors="surrogateescape")
-    return folder / "reproduce.sh"
+    script = folder / "reproduce.sh"
+    script.write_text("\n".join(lines) + "\n", errors="surrogateescape")
+    return script

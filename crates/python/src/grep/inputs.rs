@@ -290,7 +290,7 @@ impl Iterator for Inputs {
                 Ok(Some(FileKind::Directory)) => {
                     let name = match entry.below.file_name() {
                         Some(name) => name.as_ref(),
-                        None => entry.name.as_path(),
+                        None => entry.name.components().as_path(), // without a slash at its end
                     };
                     if self.globs.take_folder(name) {
                         self.list(&entry)
