@@ -28,7 +28,7 @@ _HUGE = 2**63 - 1
 _DEFAULTS: dict[str, Any] = {
     **dict.fromkeys(("fixed", "ignore_case", "word", "whole_line", "crlf", "invert"), False),
     **dict.fromkeys(("numbers", "offsets", "text", "skip_binary", "null_data", "hidden"), False),
-    **dict.fromkeys(("colour", "null_names", "tab"), False),
+    **dict.fromkeys(("colour", "null_names"), False),
     **dict.fromkeys(("names", "before", "after", "max"), None),
     **dict.fromkeys(("globs", "files", "folders"), ()),
     "show": "lines",

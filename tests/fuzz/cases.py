@@ -133,7 +133,7 @@ def grep_modes(chosen: random.Random) -> list[str]:
         options += chosen.choice(
             [[f"-A{chosen.randrange(4)}"], [f"-B{chosen.randrange(4)}"], ["-C2"], ["-1"], ["-B9"]]
         )
-    chances = {"-n": 3, "-b": 6, "-H": 5, "-h": 6, "-Z": 9, "-T": 9, "-s": 9}
+    chances = {"-n": 3, "-b": 6, "-H": 5, "-h": 6, "-Z": 9, "-s": 9}
     options += [option for option, times in chances.items() if one_in(chosen, times)]
     options += [f"-m{1 + chosen.randrange(4)}"] if one_in(chosen, 4) else []
     options += chosen.choice(

@@ -69,8 +69,6 @@ pub struct Style {
     pub colour: bool,
     /// A NUL stands behind names, in place of a colon or a line feed.
     pub null_names: bool,
-    /// A tab stands before lines with something before them.
-    pub tab: bool,
     /// The line between groups of lines that do not touch.
     pub separator: Option<Vec<u8>>,
     /// It is for programs.
@@ -82,7 +80,6 @@ impl Default for Style {
         Style {
             colour: false,
             null_names: false,
-            tab: false,
             separator: Some(b"--".to_vec()),
             framed: false,
         }
@@ -427,10 +424,6 @@ impl Head {
                 out.coloured_number(number);
                 out.coloured(colour::MARK, &[mark]);
             }
-        }
-        let prefixed = self.name.is_some() || self.numbers || self.offsets;
-        if self.style.tab && prefixed && line != [out.end] {
-            out.buffer.push(b'\t');
         }
         if out.colour {
             self.coloured(out, mark, line)

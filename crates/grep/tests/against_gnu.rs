@@ -117,7 +117,6 @@ impl Case {
             style: Style {
                 colour: random.chance(4),
                 null_names: random.chance(6),
-                tab: random.chance(8),
                 separator: match random.below(6) {
                     0 => None,
                     1 => Some(b"==".to_vec()),
@@ -163,7 +162,6 @@ impl Case {
             ("-a", true),
             ("-z", how.null_data),
             ("-Z", of.style.null_names),
-            ("-T", of.style.tab),
             ("--color=always", of.style.colour),
         ];
         let given = flags.iter().filter(|(_, given)| *given);

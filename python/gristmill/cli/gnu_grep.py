@@ -35,6 +35,7 @@ INSTEAD = {
     "--exclude-from": "write --exclude GLOB for each line of the file",
     **dict.fromkeys(("-D", "--devices"), "name the files: in folders no devices are read"),
     **dict.fromkeys(("-u", "--unix-byte-offsets"), _LEAVE_OUT),
+    **dict.fromkeys(("-T", "--initial-tab"), "align the lines with column -t"),
     "-X": "choose patterns with -F or -E",
     # ripgrep
     **dict.fromkeys(("-S", "--smart-case"), "write -i, or leave it out"),

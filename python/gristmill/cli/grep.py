@@ -257,7 +257,6 @@ def _number(*names: str, metavar: str, help: str) -> Callable[[Any], Any]:  # no
     help="Print SEP between groups of lines.  [default: --]",
 )
 @_flag("--no-group-separator", "no_separator", help="Print nothing between groups of lines.")
-@_flag("-T", "--initial-tab", "tab", help="Print a tab before lines with something before them.")
 @click.option(
     "--color",
     "--colour",
@@ -406,7 +405,7 @@ _NAMED = {None: None, "yes": True, "no": False}
 
 _AS_GIVEN = (
     *("fixed", "word", "whole_line", "crlf", "invert", "numbers", "offsets"),
-    *("null_data", "null_names", "tab", "hidden"),
+    *("null_data", "null_names", "hidden"),
 )
 
 

@@ -54,7 +54,6 @@ struct Given {
     null_data: bool,
     colour: bool,
     null_names: bool,
-    tab: bool,
     separator: Option<String>,
     label: String,
     globs: Vec<String>,
@@ -129,7 +128,6 @@ impl Given {
             style: Style {
                 colour: self.colour,
                 null_names: self.null_names,
-                tab: self.tab,
                 separator: self.separator.as_ref().map(|line| line.clone().into_bytes()),
                 framed: false,
             },
