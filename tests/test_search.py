@@ -51,7 +51,9 @@ def shown(line: GrepLine) -> bytes:
         (["-v", "-B1", "--no-group-separator"], {"before_context": 1, "invert_match": True}),
     ],
 )
-def test_lines_are_those_of_gnu_grep(words: list[str], options: dict[str, int], folder: Path) -> None:
+def test_lines_are_those_of_gnu_grep(
+    words: list[str], options: dict[str, int], folder: Path
+) -> None:
     for pattern in ("fish", "f.sh|whale", "^$", "nothing"):
         found = [shown(line) for line in gm.grep(pattern, folder / "a", **options)]  # pyright: ignore
         assert found == gnu("-nb", *words, pattern, "a", folder=folder), pattern

@@ -1,4 +1,4 @@
-"""`gm.grep`: the lines of files that match, for Python; the options of a search as the engine takes them.
+"""`gm.grep`: the lines of files that match, for Python; options as the engine takes them.
 
     gm.grep(...) ──▶ Grep ──iterate──▶ _core.Search ──▶ GrepLine, GrepLine, ...   as they are found
                           ├─ counts() ──────────────▶ {file: lines}
@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 from gristmill import _core
 from gristmill.errors import ours
@@ -89,13 +89,13 @@ class GrepLine:
 
 @dataclass(slots=True)
 class Grep:
-    """A search for lines. Iterate over it: each iteration searches anew, and gives `GrepLine`s.
+    r"""A search for lines. Iterate over it: each iteration searches anew, and gives `GrepLine`s.
 
     Example:
         >>> import tempfile, gristmill as gm
         >>> from pathlib import Path
         >>> folder = tempfile.TemporaryDirectory()
-        >>> _ = Path(folder.name, "a").write_text("one fish\\ntwo fish\\n")
+        >>> _ = Path(folder.name, "a").write_text("one fish\ntwo fish\n")
         >>> found = gm.grep("fish", folder.name)
         >>> [line.number for line in found], sum(found.counts().values()), found.any()
         ([1, 2], 2, True)
@@ -153,8 +153,8 @@ class Grep:
         """What the engine finds, but for its notes."""
         self.unreadable.clear()
         self.binary.clear()
-        options = engine_options(**{**self._options, **more, "show": show})
-        search = _core.Search(self._patterns, self._inputs, options)
+        options: dict[str, Any] = {**self._options, **more, "show": show}
+        search = _core.Search(self._patterns, self._inputs, engine_options(**options))
         try:
             while (items := search.take()) is not None:
                 for item in items:
@@ -199,7 +199,7 @@ def grep(
     skip_unreadable: bool = False,
     workers: int | None = None,
 ) -> Grep:
-    """Search lines that match a pattern, as `gristmill grep` does, on all cores.
+    r"""Search lines that match a pattern, as `gristmill grep` does, on all cores.
 
     The search begins when the result is iterated over, and goes only as far as it is asked.
 
@@ -238,7 +238,7 @@ def grep(
         >>> from pathlib import Path
         >>> folder = tempfile.TemporaryDirectory()
         >>> book = Path(folder.name, "book.txt")
-        >>> _ = book.write_text("one fish\\nblue whale\\nred fish, blue fish\\n")
+        >>> _ = book.write_text("one fish\nblue whale\nred fish, blue fish\n")
         >>> for line in gm.grep("[a-z]+ fish", book):
         ...     print(line.number, line.offset, line.text, line.matches)
         1 0 one fish (b'one fish',)
@@ -251,7 +251,7 @@ def grep(
     for name, number in {**numbers, "after_context": after_context, "workers": workers}.items():
         if number is not None and number < (name == "workers"):
             raise ValueError(f"cannot read the options: {name}: {number} is too small.")
-    options = {
+    options: dict[str, Any] = {
         "fixed": fixed_strings,
         "ignore_case": ignore_case,
         "invert": invert_match,
@@ -275,8 +275,7 @@ def grep(
 
 def _named(inputs: StrPath | Iterable[StrPath]) -> list[str]:
     """The inputs as the engine takes them."""
-    is_one = isinstance(inputs, (str, bytes, os.PathLike))
-    several = [cast("StrPath", inputs)] if is_one else list(cast("Iterable[StrPath]", inputs))
+    several = [inputs] if isinstance(inputs, (str, bytes, os.PathLike)) else list(inputs)
     names = [as_name(one) for one in several]
     if not names or "" in names:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""docs/guide/gnu-options.md: each option of `sort` and `grep` has a row, which names a test that is there."""
+"""docs/guide/gnu-options.md: each option of `sort` and `grep` has a row, which names a test."""
 
 import re
 from functools import cache
@@ -72,9 +72,7 @@ def test_what_is_not_here_is_what_is_refused() -> None:
     of_grep = {name: cells[1] for cells in tables("grep")[1] for name in named(cells[0])}
     assert of_grep == INSTEAD
     of_sort = {name: cells[1] for cells in tables("sort")[1] for name in named(cells[0])}
-    assert of_sort == {
-        name: one.advice for one in GNU_OPTIONS if one.advice for name in one.names
-    }
+    assert of_sort == {name: one.advice for one in GNU_OPTIONS if one.advice for name in one.names}
 
 
 def test_the_rows_of_sort_are_those_of_the_program() -> None:

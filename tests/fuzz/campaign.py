@@ -1,7 +1,7 @@
 """A campaign: cases drawn from a seed, each run by Gristmill and by the program that it stands for.
 
     seed, number ──▶ Case ──▶ ours, theirs ──▶ the same bytes, the same exit code: the next one
-                                          └──▶ target/fuzz/NAME-SEED-NUMBER/reproduce.sh, and an error
+                                          └──▶ target/fuzz/NAME-SEED-NUMBER/reproduce.sh; an error
 
 A case is a function of seed and number alone. FUZZ_MINUTES is the time of all campaigns together, a
 minute each where it is not set; FUZZ_SEED is a number, or `new`; FUZZ_CASE runs one case alone.

@@ -67,7 +67,7 @@ def position(chosen: random.Random, first_char: int) -> str:
 
 
 def sort_options(chosen: random.Random) -> list[str]:
-    """Options of GNU sort, now and then ones that it refuses: as crates/gnu-keys/tests draws them."""
+    """Options of GNU sort, now and then refused ones: as crates/gnu-keys/tests draws them."""
     options: list[str] = []
     for _ in range(chosen.randrange(4)):
         end = "" if one_in(chosen, 3) else f",{position(chosen, 0)}"

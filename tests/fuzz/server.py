@@ -18,8 +18,6 @@ import gristmill.cli.gnu_sort
 import gristmill.cli.grep
 import gristmill.cli.program
 import gristmill.cli.runner
-import gristmill.cli.summary
-import gristmill.job
 from gristmill.cli.main import main
 from gristmill.options import commands
 

@@ -1,4 +1,4 @@
-"""Campaigns: `gristmill sort` and `gristmill grep` against GNU's and ripgrep, on cases drawn at random.
+"""Campaigns: `sort` and `grep` against GNU's and ripgrep, on cases drawn at random.
 
 A minute each in `make test`, from the same seed; `make fuzz` takes an hour and a new seed.
 """

@@ -553,7 +553,13 @@ impl<W> Out<W> {
     /// Writes bytes in a colour, where there are colours; each clears the line behind it, as those of GNU grep do.
     fn coloured(&mut self, code: &[u8], bytes: &[u8]) {
         if self.colour {
-            for part in [b"\x1b[".as_slice(), code, b"m\x1b[K", bytes, b"\x1b[m\x1b[K"] {
+            for part in [
+                b"\x1b[".as_slice(),
+                code,
+                b"m\x1b[K",
+                bytes,
+                b"\x1b[m\x1b[K",
+            ] {
                 self.buffer.extend_from_slice(part);
             }
         } else {

@@ -132,7 +132,9 @@ impl Case {
             pattern
         };
         let end = if patterns.null_data { 0 } else { b'\n' };
-        let texts = (0..1 + random.below(3)).map(|_| text(random, end)).collect();
+        let texts = (0..1 + random.below(3))
+            .map(|_| text(random, end))
+            .collect();
         Case {
             pattern,
             patterns,

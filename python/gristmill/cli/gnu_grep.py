@@ -1,4 +1,4 @@
-"""Options of GNU grep and ripgrep in `gristmill grep`: how they are spelled there, and what to do without some.
+"""Options of GNU grep and ripgrep in `gristmill grep`: spellings, and what to do without some.
 
     --colour        ──▶ --color=auto
     -2              ──▶ -C 2
@@ -58,7 +58,9 @@ INSTEAD = {
     "--passthru": "write -e PATTERN -e '' --color=always",
     "--trim": "pipe the lines through sed 's/^ *//'",
     **dict.fromkeys(("-M", "--max-columns"), "pipe the lines through cut -c -N"),
-    **dict.fromkeys(("--multiline", "--multiline-dotall"), "write -z: `.` then matches a line feed"),
+    **dict.fromkeys(
+        ("--multiline", "--multiline-dotall"), "write -z: `.` then matches a line feed"
+    ),
     **dict.fromkeys(("--pcre2", "--engine", "--auto-hybrid-regex"), _LEAVE_OUT),
     **dict.fromkeys(("--max-depth", "--maxdepth"), "write --glob '!*/*/**'"),
     "--max-filesize": "choose the files with find -size",

@@ -423,7 +423,9 @@ def _options(given: dict[str, Any], files: list[tuple[str, bool]]) -> str:
         text=given["binary"] == "text",
         skip_binary=given["binary"] == "without-match",
         colour=_is_coloured(given["colour"]),
-        separator=None if given["no_separator"] else _plain("--group-separator", given["separator"]),
+        separator=None
+        if given["no_separator"]
+        else _plain("--group-separator", given["separator"]),
         label=_plain("--label", given["label"]),
         globs=[_plain("--glob", glob) for glob in given["globs"]],
         files=[

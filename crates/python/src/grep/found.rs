@@ -104,7 +104,10 @@ impl Search {
                 let next = said.recv_timeout(LOOK);
                 (said, next)
             });
-            if !matches!(next, Ok(Said::Done(_)) | Err(RecvTimeoutError::Disconnected)) {
+            if !matches!(
+                next,
+                Ok(Said::Done(_)) | Err(RecvTimeoutError::Disconnected)
+            ) {
                 self.state().said = Some(said);
             }
             match next {
@@ -153,7 +156,13 @@ fn noted<'py>(py: Python<'py>, note: &Note) -> PyResult<Bound<'py, PyTuple>> {
                 Some(io::ErrorKind::PermissionDenied) => "permission",
                 _ => "io",
             };
-            ("trouble", PyBytes::new(py, name), kind, trouble.message.as_str()).into_pyobject(py)
+            (
+                "trouble",
+                PyBytes::new(py, name),
+                kind,
+                trouble.message.as_str(),
+            )
+                .into_pyobject(py)
         }
         Note::Binary(name) => ("binary", PyBytes::new(py, name)).into_pyobject(py),
     }

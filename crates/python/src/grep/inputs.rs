@@ -95,7 +95,10 @@ impl Globs {
             Some((_, passes)) => !passes,
             None => self.globs.iter().all(|(_, passes)| *passes),
         };
-        is_taken && below.file_name().is_none_or(|name| taken(&self.files, name.as_ref()))
+        is_taken
+            && below
+                .file_name()
+                .is_none_or(|name| taken(&self.files, name.as_ref()))
     }
 }
 
@@ -244,8 +247,7 @@ impl Inputs {
         Input {
             name: entry.name.as_os_str().as_bytes().to_vec(),
             open: Box::new(move || {
-                open::at(&stores, &entry.path, entry.stat, output)
-                    .map_err(|error| trouble(&error))
+                open::at(&stores, &entry.path, entry.stat, output).map_err(|error| trouble(&error))
             }),
         }
     }

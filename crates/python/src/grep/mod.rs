@@ -128,7 +128,10 @@ impl Given {
             style: Style {
                 colour: self.colour,
                 null_names: self.null_names,
-                separator: self.separator.as_ref().map(|line| line.clone().into_bytes()),
+                separator: self
+                    .separator
+                    .as_ref()
+                    .map(|line| line.clone().into_bytes()),
                 framed: false,
             },
         }
