@@ -17,7 +17,6 @@ import gristmill.cli.gnu_grep
 import gristmill.cli.gnu_sort
 import gristmill.cli.grep
 import gristmill.cli.program
-import gristmill.cli.runner
 from gristmill.cli.main import main
 from gristmill.options import commands
 
