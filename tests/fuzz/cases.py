@@ -214,7 +214,8 @@ def ripgrep_case(chosen: random.Random) -> Case:
     options += chosen.choice([[], [], [], ["-w"], ["-x"]])
     if mode == [] and one_in(chosen, 3):
         options += chosen.choice([["-A2"], ["-B2"], ["-C1"]])
-    pattern = grep_pattern(chosen, plain="-F" in options)
+    # ripgrep writes a line for each match that is empty.
+    pattern = grep_pattern(chosen, plain="-F" in options or "-o" in options)
     names = ["a", "b"][: 1 + chosen.randrange(2)]
     words = [*options, "-e", pattern, *names]
     only = ["--no-config", "--no-heading", "--color=never", "--include-zero", "-j1"]

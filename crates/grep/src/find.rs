@@ -87,7 +87,7 @@ fn collect(pattern: &Pattern, options: &Options, block: &[u8], found: &mut Found
                 line_feeds: line_feeds_before,
             }),
         };
-        if options.show == Show::Lines {
+        if options.finds_lines() {
             push(line);
         } else if !options.invert {
             let start = line.start;

@@ -100,6 +100,11 @@ impl Options {
         self.numbers || (self.max.is_some() && self.show == Show::Matches)
     }
 
+    /// Whether lines are looked for, not the matches in them: those around a line are of lines.
+    pub(crate) fn finds_lines(&self) -> bool {
+        self.show == Show::Lines || (self.show == Show::Matches && self.context.is_some())
+    }
+
     /// Whether lines that follow each other are written as one.
     pub(crate) fn joins_lines(&self) -> bool {
         let prefixed = self.numbers || self.offsets || self.names;
@@ -177,9 +182,9 @@ pub enum Next {
 
 impl<W: Write, N: FnMut(Note)> Printer<W, N> {
     pub fn new(out: W, pattern: &Pattern, options: Options, note: N) -> Self {
-        let wants_context = options.show == Show::Lines;
-        let context = options.context.filter(|_| wants_context);
-        let marks = wants_context && (options.style.colour || options.style.framed);
+        let context = options.context.filter(|_| options.finds_lines());
+        let told = options.show == Show::Matches || options.style.colour || options.style.framed;
+        let marks = options.finds_lines() && told;
         Printer {
             out: Out {
                 sink: out,
@@ -378,7 +383,9 @@ pub struct Head {
     marker: Option<Arc<Pattern>>,
     /// What is selected has no match, and so what is around it may have some.
     inverted: bool,
-    /// A match is written, not a line.
+    /// Of a line only the matches are written.
+    only_matches: bool,
+    /// What is found is a match, not a line.
     is_match: bool,
 }
 
@@ -393,6 +400,7 @@ impl Head {
             style: options.style.clone(),
             marker: printer.marker.clone(),
             inverted: options.invert,
+            only_matches: options.show == Show::Matches && options.finds_lines(),
             is_match: options.show == Show::Matches,
         }
     }
@@ -411,6 +419,23 @@ impl Head {
         if self.style.framed {
             return self.frame(out, mark, (number, offset), line);
         }
+        if !self.only_matches {
+            return self.written(out, mark, (number, offset), line);
+        }
+        for (from, to) in self.matches(mark, line) {
+            self.written(out, mark, (number, offset + from as u64), &line[from..to])?;
+        }
+        Ok(())
+    }
+
+    /// Writes a line, or a match, with what stands before it.
+    fn written<W: Write>(
+        &self,
+        out: &mut Out<W>,
+        mark: u8,
+        (number, offset): (u64, u64),
+        line: &[u8],
+    ) -> io::Result<()> {
         if let Some(name) = &self.name {
             out.coloured(colour::NAME, name);
             if self.style.null_names {

@@ -109,7 +109,7 @@ impl Case {
             numbers,
             offsets: random.chance(6),
             names: random.chance(3),
-            context: (show == Show::Lines && random.chance(2))
+            context: (matches!(show, Show::Lines | Show::Matches) && random.chance(2))
                 .then(|| (random.below(4), random.below(4))),
             max: random.chance(4).then(|| 1 + random.below(4) as u64),
             text: true,

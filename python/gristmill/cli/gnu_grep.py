@@ -107,7 +107,7 @@ def _spelled(word: str, known: set[str]) -> str:
     if not word.startswith("--"):
         return word
     name, equals, value = word.partition("=")
-    if name not in known and name[2:] not in GNU_WORDS:
+    if name not in known and name not in INSTEAD and name[2:] not in GNU_WORDS:
         begun = [full for full in GNU_WORDS if full.startswith(name[2:])]
         if len({"color" if full == "colour" else full for full in begun}) == 1:
             name = f"--{begun[0]}"
