@@ -279,7 +279,7 @@ def _named(inputs: StrPath | Iterable[StrPath]) -> list[str]:
     names = [as_name(one) for one in several]
     if not names or "" in names:
         raise ValueError(
-            "cannot read the options: inputs: a path is empty, or there is none."
+            "cannot read the options: inputs: there is no path, or an empty one."
             " What to do: name a file or a directory."
         )
     return names
