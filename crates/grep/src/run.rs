@@ -61,6 +61,11 @@ pub fn search<W: Write + Send + 'static>(
     out: W,
     note: impl FnMut(Note) + Send + 'static,
 ) -> io::Result<Summary> {
+    // One kind of search, whatever it writes to: with two the compiler does not inline the search for bytes any more, and
+    // `grep -c` took 20 % more.
+    let inputs: Box<dyn Iterator<Item = Input> + Send> = Box::new(inputs);
+    let out: Box<dyn Write + Send> = Box::new(out);
+    let note: Box<dyn FnMut(Note) + Send> = Box::new(note);
     let workers = run.workers.max(1);
     let shared = Arc::new(Shared {
         blocks: Mutex::new(Blocks::new(inputs, pattern.end())),
