@@ -30,11 +30,14 @@ def one_in(chosen: random.Random, times: int) -> bool:
     return chosen.randrange(times) == 0
 
 
-def shared(chosen: random.Random, lines: list[bytes], end: bytes) -> bytes:
+def shared(
+    chosen: random.Random, lines: list[bytes], end: bytes, *, plain_text: bool = False
+) -> bytes:
     """Lines as a file: at times with CR LF, with a long line, without its last end."""
     if lines and one_in(chosen, 12):
         at = chosen.randrange(len(lines))
-        lines[at] += chosen.choice([b"x", b"ab ", b"\xff1"]) * chosen.randrange(LONG // 3)
+        long = [b"x", b"ab ", b"a1" if plain_text else b"\xff1"]
+        lines[at] += chosen.choice(long) * chosen.randrange(LONG // 3)
     if one_in(chosen, 10):
         lines = [line + b"\r" for line in lines]
     data = b"".join(line + end for line in lines)
@@ -152,7 +155,7 @@ def grep_case(chosen: random.Random) -> Case:
         b"".join(chosen.choices(alphabet, k=chosen.randrange(6)))
         for _ in range(chosen.choice([0, 1, 3, 30, 30, 300]))
     ]
-    data = shared(chosen, lines, end)
+    data = shared(chosen, lines, end, plain_text=not plain)
     fixed = plain and one_in(chosen, 2)
     options = ["-F" if fixed else "-E", *grep_modes(chosen), "-a", *(["-z"] * null_data)]
     whole = one_in(chosen, 8)
