@@ -10,18 +10,20 @@ imports; what a command does is in the fork alone.
 import json
 import os
 import sys
+from importlib import import_module
 from typing import Any
 
-import gristmill.cli.generated
-import gristmill.cli.gnu_grep
-import gristmill.cli.gnu_sort
-import gristmill.cli.grep
-import gristmill.cli.program
 from gristmill.cli.main import main
 from gristmill.options import commands
 
 
+IMPORTED = ("generated", "gnu_grep", "gnu_sort", "grep", "program", "runner", "summary")
+"""Modules of gristmill.cli that a command imports when it runs."""
+
+
 def serve() -> None:
+    for name in IMPORTED:
+        import_module(f"gristmill.cli.{name}")
     commands()
     for line in sys.stdin:
         print(json.dumps(ran(json.loads(line))), flush=True)
