@@ -16,7 +16,6 @@ from typing import Any
 from gristmill.cli.main import main
 from gristmill.options import commands
 
-
 IMPORTED = ("generated", "gnu_grep", "gnu_sort", "grep", "program", "runner", "summary")
 """Modules of gristmill.cli that a command imports when it runs."""
 
