@@ -82,6 +82,11 @@ def _texts(folder: Path, made: random.Random) -> None:
 def _tables(folder: Path, made: random.Random) -> None:
     users = "".join(f"{user},name {user}\n" for user in range(40))
     (folder / "users.csv").write_text("id,name\n" + users)
+    (folder / "notes").mkdir()
+    notes = [f'{number},"to be\n{made.choice(WORDS)}, ""or""",{number % 7}\n' for number in range(500)]
+    text = "id,note,of\n" + "".join(notes)
+    (folder / "notes/0.csv").write_text(text)
+    (folder / "notes/1.csv.gz").write_bytes(gzip.compress(f"{text}bad\n".encode()))
     sales = [(made.randrange(40), made.randrange(100)) for _ in range(500)]
     (folder / "sales.jsonl").write_text(
         "".join(f'{{"user": {user}, "amount": {amount}}}\n' for user, amount in sales)

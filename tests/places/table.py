@@ -140,6 +140,13 @@ SORTED = (
     case("sort-to-stdout", "sort -u {in}/lines", json=False),
     case("sort-check", "sort -c {in}/in-order", json=False),
     case("sort-check-disorder", "sort -c {in}/lines", status=1, says="order", json=False),
+    case("sort-table", "sort --csv --key name:desc,id:num {in}/users.csv -o {out}"),
+    case("sort-table-packed", "sort --csv --key note,id:num {in}/notes -o {out} --skip-bad 1"),
+    case("sort-table-bad", "sort --csv {in}/notes -o {out}", status=1, says="the row has 1 field"),
+    case("sort-packed", "sort {in}/packed -o {out}"),
+    case("sort-parts", "sort {in}/lines {in}/packed -o {out} --parts 3"),
+    case("sort-parts-packed", "sort -u {in}/lines -o {out} --parts 2 --compress zstd"),
+    case("sort-to-packed", "sort -k1,1n {in}/lines -o {out} --compress gzip"),
     case("sort-cut-record", "sort {in}/lines -o {out} --format fixed:7", status=1, says="7"),
 )
 

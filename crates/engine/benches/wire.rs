@@ -136,6 +136,7 @@ fn spills(tasks: u32) -> Vec<TaskSpec> {
             chunk_bytes: 1 << 28,
             typical_bytes: 100,
             keys: Vec::new(),
+            table: None,
         })
     };
     (0..tasks).map(spec).collect()

@@ -108,6 +108,9 @@ ALIASES = {
 }
 """GNU sort's names of options that have another name here."""
 
+_OURS = ("--version", "--help", "--json", "--compress")
+"""Names that are whole, and no short ones of GNU sort's options."""
+
 _FILES = "gristmill.files0_from"
 
 _CHECKS = {"quiet": "-C", "silent": "-C", "diagnose-first": "-c"}
@@ -153,15 +156,15 @@ def translated(arguments: list[str]) -> list[str]:
     Example:
         >>> translated(["--check=quiet", "--num", "-k2", "x"])
         ['-C', '--numeric-sort', '-k2', 'x']
-        >>> translated(["--check=sil", "--ch=diag"])
-        ['-C', '-c']
+        >>> translated(["--check=sil", "--ch=diag", "--compress", "gzip"])
+        ['-C', '-c', '--compress', 'gzip']
     """
     words: list[str] = []
     for number, word in enumerate(arguments):
         if word == "--":
             return [*words, *arguments[number:]]
         name, equals, value = word.partition("=")
-        if word.startswith("--") and name not in ("--version", "--help", "--json"):
+        if word.startswith("--") and name not in _OURS:
             found = _find(name)
             name = found.word if found is not None else name
         letters = {letter for mode, letter in _CHECKS.items() if value and mode.startswith(value)}
@@ -177,7 +180,9 @@ def complete(ctx: click.Context) -> None:
     if ctx.meta.get(QUIET):
         ctx.params["check"] = True
     if "" in ctx.params["key"]:
-        raise Refused("a key is empty", "give F[.C][OPTS][,F[.C][OPTS]]", ctx)
+        table = ctx.params["csv"] or ctx.params["tsv"]
+        advice = "give columns, as in price:num,name" if table else "give F[.C][OPTS][,F[.C][OPTS]]"
+        raise Refused("a key is empty", advice, ctx)
     path = ctx.meta.get(_FILES)
     if path is None:
         if not ctx.params["inputs"] and console.is_terminal(sys.stdin):

@@ -27,6 +27,7 @@ mod member;
 mod steps;
 #[cfg(test)]
 mod tests;
+pub mod written;
 
 use std::fmt;
 use std::ops::RangeInclusive;

@@ -34,17 +34,20 @@ pub enum JobOption {
     Timeout,
     /// Most memory of a process with user code.
     WorkerMemory,
+    /// How many rows may be left out that cannot be read.
+    SkipBad,
 }
 
 impl JobOption {
     /// All of them.
-    pub const ALL: [JobOption; 6] = [
+    pub const ALL: [JobOption; 7] = [
         JobOption::Memory,
         JobOption::Workers,
         JobOption::SpillDir,
         JobOption::Overwrite,
         JobOption::Timeout,
         JobOption::WorkerMemory,
+        JobOption::SkipBad,
     ];
 
     /// Its name: that of the keyword argument.
@@ -56,6 +59,7 @@ impl JobOption {
             JobOption::Overwrite => "overwrite",
             JobOption::Timeout => "timeout_s",
             JobOption::WorkerMemory => "worker_memory",
+            JobOption::SkipBad => "skip_bad",
         }
     }
 

@@ -15,7 +15,8 @@ use crate::error::{Error, Kind, Result};
 use crate::merge::output::MergeProof;
 use crate::order::borders::Border;
 use crate::record::shape::Shape;
-use crate::spill::SpilledRun;
+use crate::record::table_keys::TableKeys;
+use crate::spill::{LeftOut, SpilledRun};
 use crate::storage::layered::MEMORY_PLACE;
 use crate::task::{MergeSpec, MergeTarget, SpillInput, SpillSpec, TaskReport, TaskSpec};
 
@@ -28,6 +29,8 @@ pub(super) struct RunOutcome {
     pub(super) bytes_read: u64,
     /// The sum of their CRCs.
     pub(super) checksum_read: u128,
+    /// What was read and is not to be written.
+    pub(super) left_out: LeftOut,
     /// Records in the runs of the first generation.
     pub(super) first_records: u64,
     /// Their bytes.
@@ -64,6 +67,8 @@ pub(super) struct RunSort {
     pub(super) inputs: Vec<SpillInput>,
     /// GNU sort's options for keys; none where lines have none.
     pub(super) keys: Vec<String>,
+    /// How rows are keyed, where the input is a table.
+    pub(super) table: Option<TableKeys>,
     pub(super) targets: Targets,
     pub(super) outcome: Arc<Mutex<RunOutcome>>,
     pub(super) step: Step,
@@ -90,10 +95,11 @@ impl RunSort {
         let Passes { plan, numbers, .. } = &mut self.passes;
         Arc::make_mut(plan).borders = (self.borders)(reports)?;
         self.step = Step::Spill;
-        let keys = &self.keys;
+        let (keys, table) = (&self.keys, &self.table);
         let task = |input: &SpillInput| {
             TaskSpec::Spill(SpillSpec {
                 keys: keys.clone(),
+                table: table.clone(),
                 input: input.clone(),
                 runs: Arc::clone(plan),
                 chunk_bytes: numbers.chunk_bytes,
@@ -128,6 +134,7 @@ impl RunSort {
                 outcome.first_disk_bytes += on_disk(run);
                 outcome.bytes_read += run.bytes_read;
                 outcome.checksum_read += run.checksum_read;
+                outcome.left_out += run.left_out;
                 outcome.count_spilled(run);
             }
         }

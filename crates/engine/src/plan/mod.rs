@@ -4,6 +4,7 @@
 //! options alone. Memory and workers decide only whether and how fast.
 
 pub mod amount;
+pub mod compression;
 pub mod explain;
 pub mod format;
 pub mod mapreduce;

@@ -14,6 +14,7 @@ use serde::de::{Deserialize, Deserializer};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 use super::amount::{Bytes, Rows};
+use super::compression::OutputCompression;
 use super::format::Format;
 use crate::names;
 use crate::record::layout::Layout;
@@ -147,6 +148,7 @@ values! { Deserialize::deserialize:
     RunnerKind: ValueKind::Choice(RunnerKind::NAMES);
     On: ValueKind::Choice(On::NAMES);
     RunCompression: ValueKind::Choice(RunCompression::NAMES);
+    OutputCompression: ValueKind::Choice(OutputCompression::NAMES);
     Format: ValueKind::Text;
     StoreOptions: ValueKind::Pairs;
     String: ValueKind::Text;

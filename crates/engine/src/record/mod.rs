@@ -1,5 +1,6 @@
 //! Records as bytes: the sort benchmark's layouts and their random generator, the checksum over records, the
-//! shapes that tell where a record ends and what its key is, and the arena in which records lie while a job runs.
+//! shapes that tell where a record ends and what its key is, rows of tables and their keys, and the arena in which records lie
+//! while a job runs.
 
 pub mod arena;
 pub mod checksum;
@@ -8,6 +9,8 @@ pub mod layout;
 pub mod random;
 pub mod shape;
 pub mod sum;
+pub mod table;
+pub mod table_keys;
 
 /// Bytes of a sort-benchmark record.
 pub const RECORD_BYTES: usize = 100;

@@ -10,14 +10,14 @@
 
 use gristmill_gnu_keys::Keys;
 
+use super::appended::{AppendedRuns, RAW_SHARE};
+use super::in_order::{InOrder, read_records};
 use super::source::{Progress, Stream, UnreadRanges};
-use super::{SpillPlan, SpillScratch, SpilledRun, Written};
-use crate::error::{Error, JobOption, Kind, Result};
+use super::{SpillPlan, SpillScratch, SpilledRun};
+use crate::error::Result;
 use crate::record::shape::{Ended, Keyed, Pairs, Shape};
 use crate::storage::LocalDisk;
-
-/// The part of a worker's memory that holds lines as they were read: one in so many.
-const RAW_SHARE: usize = 4;
+use crate::storage::stores::Stores;
 
 /// Runs of a stream carry the number of what was read at once, and below it their own.
 const RUNS_OF_A_READ: u64 = 1 << 32;
@@ -64,7 +64,7 @@ pub fn spill_pieces(
         pieces.fill(plan.lines(), raw, &plan.spill.needed, progress)?;
         Ok(0)
     })? {}
-    runs.finish(progress)
+    runs.runs.finish(progress)
 }
 
 /// Spills what a stream still has, beside other workers, as [`spill_stream`](super::spill_stream) does.
@@ -81,21 +81,37 @@ pub fn spill_stream(
         let number = stream.fill(plan.lines(), raw, progress)?;
         Ok(number * RUNS_OF_A_READ)
     })? {
-        runs.spill(progress)?; // others read what follows
+        runs.runs.spill(progress)?; // others read what follows
     }
+    runs.runs.finish(progress)
+}
+
+/// Spills all of a source that one task reads, as [`spill_in_order`](super::in_order::spill_in_order) does.
+pub fn spill_in_order(
+    plan: &KeyedPlan<'_>,
+    (disk, store): (&dyn LocalDisk, &Stores),
+    source: InOrder<'_>,
+    name: &str,
+    scratch: &mut SpillScratch,
+    progress: Progress<'_>,
+) -> Result<Vec<SpilledRun>> {
+    let mut runs = AppendedRuns::new(&plan.spill, disk, name, scratch)?;
+    let (lines, mut code) = (plan.lines(), Vec::new());
+    let mut take = |runs: &mut AppendedRuns<'_, Keyed>, line: &[u8]| {
+        code.clear();
+        plan.keys.encode(lines.key(line), &mut code);
+        let header = Pairs::header(code.len(), line.len());
+        runs.take(&[&header, &code[..], line], line.len(), progress)
+    };
+    read_records(lines, source, store, &mut runs, progress, &mut take)?;
     runs.finish(progress)
 }
 
-/// The runs of an attempt, and the memory that becomes the next one.
+/// The runs of an attempt.
 struct Runs<'a> {
     plan: &'a KeyedPlan<'a>,
-    written: Written<'a>,
-    scratch: &'a mut SpillScratch,
+    runs: AppendedRuns<'a, Keyed>,
     code: Vec<u8>,
-    /// Bytes of the lines in the chunk.
-    line_bytes: u64,
-    /// Of the next run.
-    number: u64,
 }
 
 impl<'a> Runs<'a> {
@@ -105,27 +121,11 @@ impl<'a> Runs<'a> {
         name: &'a str,
         scratch: &'a mut SpillScratch,
     ) -> Result<Self> {
-        let mut runs = Runs {
+        Ok(Runs {
             plan,
-            written: Written::new(store, name),
-            scratch,
+            runs: AppendedRuns::new(&plan.spill, store, name, scratch)?,
             code: Vec::new(),
-            line_bytes: 0,
-            number: 0,
-        };
-        runs.reserve()?;
-        Ok(runs)
-    }
-
-    fn reserve(&mut self) -> Result<()> {
-        let SpillPlan {
-            shape,
-            chunk_bytes,
-            typical_bytes,
-            ..
-        } = self.plan.spill;
-        let bytes = chunk_bytes - chunk_bytes / RAW_SHARE;
-        self.scratch.chunk.reserve(shape, bytes, typical_bytes)
+        })
     }
 
     /// Reads lines by `fill`, which says from which number on their runs are to be counted, and takes them in; false where
@@ -141,73 +141,22 @@ impl<'a> Runs<'a> {
             ..
         } = self.plan.spill;
         let lines = self.plan.lines();
-        let mut raw = std::mem::take(&mut self.scratch.raw);
+        let mut raw = std::mem::take(&mut self.runs.scratch.raw);
         raw.reserve(lines, chunk_bytes / RAW_SHARE, typical_bytes)?;
         raw.be_part(RAW_SHARE);
-        self.number = self.number.max(fill(&mut raw)?);
+        self.runs.number = self.runs.number.max(fill(&mut raw)?);
         let any = !raw.is_empty();
         raw.in_order(lines, |line| self.take(line, progress))?;
-        self.scratch.raw = raw;
+        self.runs.scratch.raw = raw;
         Ok(any)
     }
 
     fn take(&mut self, line: &[u8], progress: Progress<'_>) -> Result<()> {
+        let (keys, lines) = (self.plan.keys, self.plan.lines());
         self.code.clear();
-        self.plan
-            .keys
-            .encode(self.plan.lines().key(line), &mut self.code);
-        if self.code.len().max(line.len()) > u32::MAX as usize {
-            return Err(self.too_long(line));
-        }
-        if !self.append(line) {
-            self.spill(progress)?;
-            if !self.append(line) {
-                return Err(self.too_long(line));
-            }
-        }
-        self.line_bytes += line.len() as u64;
-        Ok(())
-    }
-
-    fn append(&mut self, line: &[u8]) -> bool {
+        keys.encode(lines.key(line), &mut self.code);
         let header = Pairs::header(self.code.len(), line.len());
-        let chunk = &mut self.scratch.chunk;
-        chunk.append(self.plan.spill.shape, &[&header, &self.code, line])
-    }
-
-    fn spill(&mut self, progress: Progress<'_>) -> Result<()> {
-        if self.scratch.chunk.is_empty() {
-            return Ok(());
-        }
-        self.written
-            .write(&self.plan.spill, self.scratch, self.number, progress)?;
-        if let Some(run) = self.written.runs.last_mut() {
-            run.bytes_read = std::mem::take(&mut self.line_bytes);
-        }
-        self.number += 1;
-        self.reserve()
-    }
-
-    fn finish(mut self, progress: Progress<'_>) -> Result<Vec<SpilledRun>> {
-        self.spill(progress)?;
-        Ok(self.written.keep())
-    }
-
-    fn too_long(&self, line: &[u8]) -> Error {
-        let bytes = self.code.len() + line.len();
-        let message = format!(
-            "a line with its keys has {bytes} bytes, and a worker has room for {}",
-            self.scratch.chunk.memory_bytes()
-        );
-        // Beside raw lines the chunk has this part of the memory; the model has room for two of them, to be merged.
-        let longest = bytes as u64 * RAW_SHARE as u64 / (RAW_SHARE as u64 - 1);
-        let needed = self.plan.spill.needed.bytes(longest);
-        Error::new(Kind::Memory, "read the input", message).advise_options(
-            "give {} or more, or fewer {}",
-            [
-                JobOption::Memory.at_least(needed),
-                JobOption::Workers.named(),
-            ],
-        )
+        let parts = [&header, &self.code[..], line];
+        self.runs.take(&parts, line.len(), progress)
     }
 }

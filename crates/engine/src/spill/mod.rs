@@ -11,9 +11,13 @@
 //!
 //! Decision: docs/decisions/spill-task.md.
 
+mod appended;
 mod chunk;
 pub mod collect;
+mod feed;
+pub mod in_order;
 pub mod keyed;
+pub mod rows;
 mod sizes;
 mod source;
 pub mod table;
@@ -23,6 +27,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::appended::LeftOut;
 use self::chunk::{Chunk, Sorted};
 pub use self::sizes::{BucketSizes, WrittenSizes};
 pub use self::source::{MemoryModel, Progress, Stream, UnreadRanges};
@@ -87,6 +92,9 @@ pub struct SpilledRun {
     /// The sum of the CRCs of the records read.
     #[serde(with = "crate::record::checksum::hex")]
     pub checksum_read: u128,
+    /// Input that was read for it and is in no run.
+    #[serde(default)]
+    pub left_out: LeftOut,
     /// The CRC of its index, by which it is known again.
     pub index_crc: u32,
     /// What lies in each bucket. A history leaves it out: the index of the run says the same.

@@ -346,6 +346,43 @@ impl Stream {
         }
     }
 
+    /// What errors call it.
+    pub(super) fn name(&self) -> String {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.name.clone()
+    }
+
+    /// The same stream, whose first bytes were read already.
+    #[must_use]
+    pub fn behind(self, first: Vec<u8>) -> Self {
+        let mut state = self
+            .state
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        state.bytes = first.len() as u64;
+        state.pending = first;
+        Stream {
+            state: Mutex::new(state),
+        }
+    }
+
+    /// Reads what there is, 0 bytes at the end; `None` where nothing came in time.
+    pub(super) fn read(&self, memory: &mut [u8]) -> Result<Option<usize>> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.pending.is_empty() {
+            let read = state.read(memory)?;
+            state.bytes += read.unwrap_or(0) as u64;
+            return Ok(read);
+        }
+        let bytes = state.pending.len().min(memory.len());
+        let first = state.pending.drain(..bytes);
+        memory
+            .iter_mut()
+            .zip(first)
+            .for_each(|(to, byte)| *to = byte);
+        Ok(Some(bytes))
+    }
+
     /// Fills the chunk as far as it goes; returns its number in the stream. Leaves it empty where nothing is left.
     pub(super) fn fill<S: Shape>(
         &self,

@@ -65,6 +65,12 @@ pub(super) fn pieces(split: &[InputRange], context: &TaskContext) -> String {
     with_more(range, split.len())
 }
 
+/// All of an input file.
+pub(super) fn whole(file: usize, context: &TaskContext) -> String {
+    let path = context.job.files.get(file).map(|file| file.path.as_typed());
+    range(path, None, None)
+}
+
 /// Ranges of the output.
 pub(super) fn ranges(of: &[RangeSpec]) -> String {
     let Some(first) = of.first() else {

@@ -12,6 +12,8 @@ use super::{
     Checkpoint, Counters, Fingerprint, MergeRun, RangeSpec, RunPlan, Scratch, Side, Spent,
     TaskContext, TaskKind, With, WrittenRange,
 };
+use crate::codec::Codec;
+use crate::codec::written::CompressedFile;
 use crate::error::{Error, Result};
 use crate::merge::output::{MergeProof, ProvenWriter};
 use crate::record::shape::{Shape, ShapeKind};
@@ -25,10 +27,21 @@ use crate::storage::{Caching, WriteFile};
 pub enum MergeTarget {
     /// Ranges of output files, whose sizes are known.
     Ranges(Vec<RangeSpec>),
-    /// All buckets to a file whose size is known when all is written.
-    File(Location),
-    /// All buckets to the job's output stream.
-    Stream,
+    /// Buckets to a file whose size is known when all is written.
+    File(WholeFile),
+    /// All buckets to the job's output stream, compressed or not.
+    Stream(Option<Codec>),
+}
+
+/// A file that one task writes from its beginning to its end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WholeFile {
+    /// Where it is written.
+    pub path: Location,
+    /// The buckets whose records it holds.
+    pub buckets: Range<usize>,
+    /// How it is compressed.
+    pub codec: Option<Codec>,
 }
 
 /// What to merge, and to where.
@@ -67,7 +80,7 @@ impl TaskKind for MergeSpec {
         };
         match self.target {
             // What is written cannot be taken back: another attempt would begin anew.
-            MergeTarget::Stream => merged.map_err(Error::final_error),
+            MergeTarget::Stream(_) => merged.map_err(Error::final_error),
             _ => merged,
         }
     }
@@ -75,7 +88,7 @@ impl TaskKind for MergeSpec {
     fn input(&self, _context: &TaskContext) -> String {
         match &self.target {
             MergeTarget::Ranges(of) => input::ranges(of),
-            MergeTarget::File(_) | MergeTarget::Stream => input::count(self.runs.len(), "run"),
+            MergeTarget::File(_) | MergeTarget::Stream(_) => input::count(self.runs.len(), "run"),
         }
     }
 
@@ -97,7 +110,7 @@ impl TaskKind for MergeSpec {
     }
 
     fn stays_here(&self) -> bool {
-        self.target == MergeTarget::Stream
+        matches!(self.target, MergeTarget::Stream(_))
     }
 
     fn writes_apart(&self) -> bool {
@@ -121,18 +134,18 @@ impl TaskKind for MergeSpec {
         report.spent.iter().filter_map(part).collect()
     }
 
-    /// Nothing of what went to a stream, or was sorted by codes that the output does not hold.
+    /// Nothing of what went to a stream, or was compressed, or was sorted by codes that the output does not hold.
     fn checkpoint(&self, report: &MergeReport) -> Option<Checkpoint> {
-        if matches!(self.plan.shape, ShapeKind::Keyed(_)) {
+        if matches!(self.plan.shape, ShapeKind::Keyed(_)) || self.target.codec().is_some() {
             return None;
         }
         let places: Vec<_> = match &self.target {
             MergeTarget::Ranges(ranges) => ranges.iter().map(RangeSpec::place).collect(),
-            MergeTarget::File(path) => {
+            MergeTarget::File(file) => {
                 let file_bytes = report.proofs.iter().map(|proof| proof.bytes).sum();
-                vec![(path, file_bytes, 0)]
+                vec![(&file.path, file_bytes, 0)]
             }
-            MergeTarget::Stream => return None,
+            MergeTarget::Stream(_) => return None,
         };
         let written = |(place, proof): (_, &MergeProof)| {
             let counts = (proof.bytes, proof.records, proof.duplicates);
@@ -145,8 +158,11 @@ impl TaskKind for MergeSpec {
     fn fingerprint(&self, print: &mut Fingerprint) -> fmt::Result {
         match &self.target {
             MergeTarget::Ranges(ranges) => print.ranges("merge", ranges)?,
-            MergeTarget::File(path) => print.name(path.as_typed())?,
-            MergeTarget::Stream => print.write_str("stream")?,
+            MergeTarget::File(file) => {
+                print.name(file.path.as_typed())?;
+                write!(print, "{:?} {:?} ", file.buckets, file.codec)?;
+            }
+            MergeTarget::Stream(codec) => write!(print, "stream {codec:?}")?,
         }
         print.plan(&self.plan)
     }
@@ -155,6 +171,24 @@ impl TaskKind for MergeSpec {
         let proofs = report.proofs.iter();
         proofs.flat_map(|proof| &proof.upload).collect()
     }
+}
+
+impl MergeTarget {
+    /// How it is compressed.
+    fn codec(&self) -> Option<Codec> {
+        match self {
+            MergeTarget::Ranges(_) => None,
+            MergeTarget::File(file) => file.codec,
+            MergeTarget::Stream(codec) => *codec,
+        }
+    }
+}
+
+fn compressed(file: Arc<dyn WriteFile>, codec: Option<Codec>) -> Result<Arc<dyn WriteFile>> {
+    Ok(match codec {
+        Some(codec) => Arc::new(CompressedFile::new(file, codec)?),
+        None => file,
+    })
 }
 
 fn merge<S: Shape>(
@@ -178,12 +212,13 @@ fn merge<S: Shape>(
                 Ok((Arc::from(file), range.offset, range.buckets.clone()))
             })
             .collect::<Result<Vec<(Arc<dyn WriteFile>, _, _)>>>()?,
-        MergeTarget::File(path) => {
-            let file = context.node.store.create(path, 0, Caching::Direct)?;
-            vec![(Arc::from(file), 0, all)]
+        MergeTarget::File(whole) => {
+            let file = context.node.store.create(&whole.path, 0, Caching::Direct)?;
+            let file = compressed(Arc::from(file), whole.codec)?;
+            vec![(file, 0, whole.buckets.clone())]
         }
-        MergeTarget::Stream => {
-            vec![(context.sink()?, 0, all)]
+        MergeTarget::Stream(codec) => {
+            vec![(compressed(context.sink()?, *codec)?, 0, all)]
         }
     };
     let (path, longest) = match &spec.target {
@@ -193,8 +228,8 @@ fn merge<S: Shape>(
                 (Some(&range.file.path), range.file.bytes)
             })
         }
-        MergeTarget::File(path) => (Some(path), 0),
-        MergeTarget::Stream => (None, 0),
+        MergeTarget::File(file) => (Some(&file.path), 0),
+        MergeTarget::Stream(_) => (None, 0),
     };
     let sending = path.and_then(|path| context.sending(path, longest));
     if let Some(sending) = &sending {
@@ -221,8 +256,9 @@ fn merge<S: Shape>(
             file.sync()?;
         }
         proof.upload = file.finish()?;
-        // Of an upload nothing can be read before it is completed: a job that is resumed merges again.
-        if proof.upload.is_none() {
+        // Of an upload nothing can be read before it is completed, and what is compressed is not proved again: a job that is
+        // resumed merges again.
+        if proof.upload.is_none() && spec.target.codec().is_none() {
             opened.spent(buckets.clone(), &mut spent)?;
         }
     }
@@ -256,7 +292,7 @@ mod tests {
             plan: Arc::new(plan),
             runs: Arc::new(vec![run("a"), run("b")]),
             source_bytes: 0,
-            target: MergeTarget::Stream,
+            target: MergeTarget::Stream(None),
         });
         let report = TaskReport::Merge(MergeReport {
             proofs: Vec::new(),

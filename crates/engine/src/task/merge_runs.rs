@@ -155,6 +155,7 @@ fn merge_runs<S: Shape>(
         records_read: records,
         bytes_read: bytes,
         checksum_read: checksum,
+        left_out: Default::default(),
         index_crc: index.crc(),
         buckets: if shape.is_stripped() {
             sizes.buckets(&ends)

@@ -1,14 +1,18 @@
 //! The task that samples keys of any length: the record at or behind each of some places of the input.
 
+use gristmill_gnu_keys::Keys;
 use serde::{Deserialize, Serialize};
 
 use super::input::count;
 use super::runs::not_read;
 use super::spill::parse_keys;
 use super::{Attempt, Counters, TaskContext, TaskKind, With};
+use super::{sample_decoded, sample_rows};
+use crate::codec::Codec;
 use crate::error::Result;
 use crate::order::borders::{Border, KEY_BYTES_MAX};
 use crate::record::shape::{Keyed, Shape, ShapeKind};
+use crate::record::table_keys::TableKeys;
 use crate::spill::keyed::lines_of;
 use crate::split::records::record_start;
 use crate::storage::at_once::{SHORT_AT_ONCE, at_once};
@@ -19,27 +23,30 @@ use crate::storage::{Caching, ReadFile};
 pub struct SampleKeysSpec {
     /// File and offset of each place, ascending.
     pub places: Vec<(usize, u64)>,
+    /// Compressed files, of which the beginnings are read: nothing else of them can be.
+    #[serde(default)]
+    pub decoded: Vec<(usize, Codec)>,
     /// What the records are.
     pub shape: ShapeKind,
     /// GNU sort's options for keys; none where lines have none.
     #[serde(default)]
     pub keys: Vec<String>,
+    /// How rows are keyed, where the input is a table.
+    #[serde(default)]
+    pub table: Option<TableKeys>,
 }
 
 impl TaskKind for SampleKeysSpec {
     type Report = Vec<Border>;
 
     fn run(&self, (context, attempt, _): With<'_>) -> Result<Self::Report> {
-        match self.shape {
-            ShapeKind::Fixed(shape) => sample(shape, self, context, attempt, &bytes_of_key),
-            ShapeKind::Lines(shape) => sample(shape, self, context, attempt, &bytes_of_key),
-            ShapeKind::Pairs(_) => Err(not_read()),
-            ShapeKind::Keyed(keyed) => sample_keyed(keyed, self, context, attempt),
-        }
+        let mut keys = self.at_places(context, attempt)?;
+        keys.extend(sample_decoded::sample(self, context, attempt)?);
+        Ok(keys)
     }
 
     fn input(&self, _context: &TaskContext) -> String {
-        count(self.places.len(), "place")
+        count(self.places.len() + self.decoded.len(), "place")
     }
 
     fn counters(&self, keys: &Self::Report) -> Counters {
@@ -47,10 +54,24 @@ impl TaskKind for SampleKeysSpec {
     }
 }
 
+impl SampleKeysSpec {
+    fn at_places(&self, context: &TaskContext, attempt: &Attempt<'_>) -> Result<Vec<Border>> {
+        match self.shape {
+            ShapeKind::Fixed(shape) => sample(shape, self, context, attempt, &bytes_of_key),
+            ShapeKind::Lines(shape) => sample(shape, self, context, attempt, &bytes_of_key),
+            ShapeKind::Pairs(_) => Err(not_read()),
+            ShapeKind::Keyed(keyed) => match &self.table {
+                Some(table) => sample_rows::sample(table, &self.places, context, attempt),
+                None => sample_keyed(keyed, self, context, attempt),
+            },
+        }
+    }
+}
+
 /// What is kept of the key of a line or record.
 type KeyOf<'a> = &'a (dyn Fn(&[u8]) -> Vec<u8> + Sync);
 
-fn bytes_of_key(key: &[u8]) -> Vec<u8> {
+pub(super) fn bytes_of_key(key: &[u8]) -> Vec<u8> {
     key[..key.len().min(KEY_BYTES_MAX)].to_vec()
 }
 
@@ -62,18 +83,21 @@ fn sample_keyed(
     attempt: &Attempt<'_>,
 ) -> Result<Vec<Border>> {
     let keys = parse_keys(&spec.keys)?;
-    let code = |line: &[u8]| {
-        let mut code = Vec::new();
-        keys.encode(line, &mut code);
-        if keyed.whole_lines {
-            code.extend_from_slice(line);
-        }
-        code.truncate(KEY_BYTES_MAX);
-        code
-    };
+    let code = |line: &[u8]| code_of(keyed, &keys, line);
     let mut borders = sample(lines_of(&keys), spec, context, attempt, &code)?;
     borders.iter_mut().for_each(|border| border.position = 0);
     Ok(borders)
+}
+
+/// What a line is compared by, or its beginning.
+pub(super) fn code_of(keyed: Keyed, keys: &Keys, line: &[u8]) -> Vec<u8> {
+    let mut code = Vec::new();
+    keys.encode(line, &mut code);
+    if keyed.whole_lines {
+        code.extend_from_slice(line);
+    }
+    code.truncate(KEY_BYTES_MAX);
+    code
 }
 
 /// The keys at all places. A far store is asked for many at once.

@@ -14,20 +14,31 @@ use super::runs::not_read;
 use super::{
     Attempt, Checkpoint, Counters, Fingerprint, RunPlan, Scratch, Side, TaskContext, TaskKind, With,
 };
+use crate::codec::Codec;
 use crate::error::{Error, Kind, Result};
 use crate::names;
 use crate::record::shape::{Keyed, Shape, ShapeKind};
+use crate::record::table_keys::{TableKeys, TableSource};
+use crate::spill::in_order::{InOrder, spill_in_order};
 use crate::spill::keyed::{self, KeyedPlan};
+use crate::spill::rows::{self, First, RowsPlan};
 use crate::spill::{SpillPlan, SpilledRun, UnreadRanges, spill_bytes, spill_pieces, spill_stream};
-use crate::storage::input::InputRange;
+use crate::storage::input::{InputFile, InputRange};
 
 /// What a spill task reads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SpillInput {
     /// Ranges of files.
     Ranges(Vec<InputRange>),
-    /// What one of the job's streams still has, beside other tasks.
+    /// What one of the job's streams still has, beside other tasks; of a table, all of it.
     Stream(usize),
+    /// All of a compressed file.
+    Decoded {
+        /// Its number.
+        file: usize,
+        /// How it is compressed.
+        codec: Codec,
+    },
 }
 
 /// What to spill, and how.
@@ -45,6 +56,9 @@ pub struct SpillSpec {
     /// GNU sort's options for keys; none where lines have none.
     #[serde(default)]
     pub keys: Vec<String>,
+    /// How rows are keyed, where the input is a table.
+    #[serde(default)]
+    pub table: Option<TableKeys>,
 }
 
 impl TaskKind for SpillSpec {
@@ -58,7 +72,10 @@ impl TaskKind for SpillSpec {
             ShapeKind::Fixed(shape) => run_shape(shape, self, context, attempt, scratch),
             ShapeKind::Lines(shape) => run_shape(shape, self, context, attempt, scratch),
             ShapeKind::Pairs(_) => Err(not_read()),
-            ShapeKind::Keyed(shape) => run_keyed(shape, self, context, attempt, scratch),
+            ShapeKind::Keyed(shape) => match &self.table {
+                Some(table) => run_rows((shape, table), self, context, attempt, scratch),
+                None => run_keyed(shape, self, context, attempt, scratch),
+            },
         }
     }
 
@@ -66,6 +83,7 @@ impl TaskKind for SpillSpec {
         match &self.input {
             SpillInput::Ranges(split) => input::pieces(split, context),
             SpillInput::Stream(_) => "a stream".to_owned(),
+            SpillInput::Decoded { file, .. } => input::whole(*file, context),
         }
     }
 
@@ -114,6 +132,9 @@ impl TaskKind for SpillSpec {
         if !self.keys.is_empty() {
             write!(print, "{:?} ", self.keys)?;
         }
+        if let Some(table) = &self.table {
+            write!(print, "{table:?} ")?;
+        }
         print.plan(&self.runs)
     }
 
@@ -148,6 +169,11 @@ fn run_shape<S: Shape>(
             // What this attempt has read is lost with it: another one would go on behind that.
             spill_stream(&plan, runs, stream, &name, scratch, &progress).map_err(Error::final_error)
         }
+        SpillInput::Decoded { file, codec } => {
+            let source = InOrder::Decoded(file_of(context, *file)?, *codec);
+            let places = (runs, &*context.node.store);
+            spill_in_order(&plan, places, source, &name, scratch, &progress)
+        }
     };
     spilled.map(|mut runs| {
         context.node.name_runs(&mut runs);
@@ -181,9 +207,66 @@ fn run_keyed(
             keyed::spill_stream(&plan, runs, stream, &name, scratch, &progress)
                 .map_err(Error::final_error)
         }
+        SpillInput::Decoded { file, codec } => {
+            let source = InOrder::Decoded(file_of(context, *file)?, *codec);
+            let places = (runs, &*context.node.store);
+            keyed::spill_in_order(&plan, places, source, &name, scratch, &progress)
+        }
     }?;
     context.node.name_runs(&mut spilled);
     Ok(spilled)
+}
+
+fn run_rows(
+    (shape, table): (Keyed, &TableKeys),
+    spec: &SpillSpec,
+    context: &TaskContext,
+    attempt: &Attempt<'_>,
+    scratch: &mut Scratch,
+) -> Result<Vec<SpilledRun>> {
+    let plan = RowsPlan {
+        spill: plan_of(shape, spec, context),
+        table,
+    };
+    let progress = |bytes| attempt.progress(bytes);
+    let first = |source: TableSource, begins: bool| match (begins, table.header == Some(source)) {
+        (false, _) => First::Row,
+        (true, true) => First::Header,
+        (true, false) => First::LeftOut,
+    };
+    let mut sources = Vec::new();
+    match &spec.input {
+        SpillInput::Ranges(pieces) => {
+            for piece in pieces {
+                let first = first(TableSource::File(piece.file), piece.offset == 0);
+                let file = file_of(context, piece.file)?;
+                sources.push((InOrder::Range(file, *piece), first));
+            }
+        }
+        SpillInput::Stream(number) => {
+            let first = first(TableSource::Stream(*number), true);
+            sources.push((InOrder::Stream(context.stream(*number)?), first));
+        }
+        SpillInput::Decoded { file, codec } => {
+            let first = first(TableSource::File(*file), true);
+            let source = InOrder::Decoded(file_of(context, *file)?, *codec);
+            sources.push((source, first));
+        }
+    }
+    let places = (&*context.node.runs, &*context.node.store);
+    let (name, scratch) = (name_of(attempt), &mut scratch.spill);
+    let spilled = rows::spill_rows(&plan, places, &sources, &name, scratch, &progress);
+    let mut spilled = match &spec.input {
+        SpillInput::Stream(_) => spilled.map_err(Error::final_error),
+        _ => spilled,
+    }?;
+    context.node.name_runs(&mut spilled);
+    Ok(spilled)
+}
+
+fn file_of(context: &TaskContext, number: usize) -> Result<&InputFile> {
+    let file = context.job.files.get(number);
+    file.ok_or_else(|| Error::bug("run a task", format!("there is no input file {number}")))
 }
 
 /// Reads GNU sort's options for keys, whose bytes are spelled as those of names are.

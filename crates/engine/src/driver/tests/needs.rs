@@ -152,7 +152,7 @@ fn the_first_attempt_counts_and_what_others_made_is_given_back() {
 
 #[test]
 fn a_task_that_shares_a_file_has_one_attempt_at_once() {
-    let target = crate::task::MergeTarget::Stream;
+    let target = crate::task::MergeTarget::Stream(None);
     let TaskSpec::MergeRuns(MergeRunsSpec { plan, .. }) = merge(&[]) else {
         panic!("no merge");
     };

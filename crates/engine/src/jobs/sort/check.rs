@@ -1,17 +1,17 @@
 //! `sort --check`: whether an input is in order; where it is not, the first record that is not.
 
-use std::path::Path;
-
 use super::Input;
 use super::SortSpec;
+use super::check_table;
 use super::keys::SortKeys;
+use crate::codec::Codec;
 use crate::error::{Error, Kind, Result};
 use crate::jobs::steps::Job;
 use crate::record::shape::Shape;
-use crate::storage::Caching;
+use crate::spill::Stream;
+use crate::spill::in_order::InOrder;
+use crate::storage::input::{InputFile, InputRange};
 use crate::storage::overlap::TRANSFER_BYTES;
-use crate::storage::read_ahead::read_through;
-use crate::storage::stream::{File, read_some};
 
 /// Bytes of a disordered record that are shown.
 const SHOWN_BYTES: usize = 200;
@@ -27,6 +27,9 @@ pub(super) fn run<S: Shape>(
         let message = "a check takes one input and no output";
         return Err(Error::new(Kind::BadOption, "read the options", message));
     }
+    if input.table.is_some() {
+        return check_table::run(job, spec, input);
+    }
     if let Some(keys) = SortKeys::of(spec)? {
         let mut check = Check::new(keys.lines(), spec.unique);
         check.keys = Some(keys);
@@ -36,20 +39,16 @@ pub(super) fn run<S: Shape>(
 }
 
 fn run_check<S: Shape>(job: &mut Job<'_>, mut check: Check<S>, input: Input) -> Result<()> {
-    if let Some((_, name, file)) = input.streams.into_iter().next() {
-        check.name = name;
-        stream(job, &mut check, file)?;
+    let codec = input.codecs.first().copied().flatten();
+    let stop = || job.check_cancelled();
+    if let Some(stream) = input.streams.into_iter().next() {
+        check.name.clone_from(&stream.name);
+        let stream = Stream::new(stream.name, stream.file);
+        blocks(job, InOrder::Stream(&stream), &stop, &mut check)?;
     } else if let Some(file) = input.files.first() {
         check.name = file.path.to_string();
-        let opened = job.store().open(&file.path, Caching::Direct)?;
-        let (control, bytes) = (job.control, file.stat.bytes);
-        let buffers = &mut Vec::new();
-        read_through(&*opened, 0..bytes, (TRANSFER_BYTES, 2), buffers, |block| {
-            if control.is_cancelled() {
-                return Err(Error::cancelled());
-            }
-            check.block(block)
-        })?;
+        let source = source_of(file, codec);
+        blocks(job, source, &stop, &mut check)?;
     }
     check.end()?;
     job.report.records = check.records;
@@ -57,21 +56,29 @@ fn run_check<S: Shape>(job: &mut Job<'_>, mut check: Check<S>, input: Input) -> 
     Ok(())
 }
 
-fn stream<S: Shape>(job: &Job<'_>, check: &mut Check<S>, mut file: File) -> Result<()> {
-    let mut buffer = vec![0; 1 << 20];
-    loop {
-        job.check_cancelled()?;
-        match read_some(&mut file, &mut buffer) {
-            Ok(None) => {}
-            Ok(Some(0)) => return Ok(()),
-            Ok(Some(bytes)) => check.block(&buffer[..bytes])?,
-            Err(error) => {
-                return Err(Error::from_io(
-                    "read the input",
-                    Path::new(&check.name),
-                    &error,
-                ));
-            }
+fn blocks<S: Shape>(
+    job: &Job<'_>,
+    source: InOrder<'_>,
+    stop: &dyn Fn() -> Result<()>,
+    check: &mut Check<S>,
+) -> Result<()> {
+    let progress = |_| stop();
+    source.read(job.store(), 2 * TRANSFER_BYTES, &progress, &mut |block| {
+        check.block(block)
+    })
+}
+
+/// A file, from its beginning to its end.
+pub(super) fn source_of(file: &InputFile, codec: Option<Codec>) -> InOrder<'_> {
+    match codec {
+        Some(codec) => InOrder::Decoded(file, codec),
+        None => {
+            let range = InputRange {
+                file: 0,
+                offset: 0,
+                bytes: file.stat.bytes,
+            };
+            InOrder::Range(file, range)
         }
     }
 }
@@ -177,15 +184,20 @@ impl<S: Shape> Check<S> {
             return Ok(());
         }
         let key = self.shape.key(record);
-        let shown = String::from_utf8_lossy(&key[..key.len().min(SHOWN_BYTES)]).into_owned();
-        let what = if order.is_eq() {
-            "is equal to the one before it"
-        } else {
-            "is out of order"
-        };
-        let message = format!("{}:{}: {shown:?} {what}", self.name, self.records + 1);
-        Err(Error::new(Kind::Disorder, "call the input sorted", message))
+        Err(disorder((&self.name, self.records + 1), key, order.is_eq()))
     }
+}
+
+/// The error of a record that follows one that it should not: at this line, with this text.
+pub(super) fn disorder((name, line): (&str, u64), text: &[u8], is_equal: bool) -> Error {
+    let shown = String::from_utf8_lossy(&text[..text.len().min(SHOWN_BYTES)]).into_owned();
+    let what = if is_equal {
+        "is equal to the one before it"
+    } else {
+        "is out of order"
+    };
+    let message = format!("{name}:{line}: {shown:?} {what}");
+    Error::new(Kind::Disorder, "call the input sorted", message)
 }
 
 #[cfg(test)]

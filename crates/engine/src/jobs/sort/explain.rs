@@ -20,12 +20,12 @@ pub(super) fn of_plan<S: Shape>(
     tasks: u64,
 ) -> Result<Explanation> {
     let (spec, numbers) = (sort.spec, &sort.numbers);
-    let has_stream = !streams.is_empty() || !spec.writes_file();
+    let reason = sort_reason(job, sort, !streams.is_empty());
     let mut explained = Explanation {
         streams,
-        parts: 1,
+        parts: spec.parts.unwrap_or(1),
         buckets: sort.buckets,
-        reason: sort_reason(job, sort, has_stream),
+        reason,
         ..job.explanation(files, bytes)
     };
     by_runs(&mut explained, numbers, tasks, sort.grown);
@@ -54,17 +54,22 @@ pub(super) fn of_plan<S: Shape>(
 }
 
 /// Why a sort goes the way it does.
-fn sort_reason<S: Shape>(job: &Job<'_>, sort: &Sort<'_, S>, has_stream: bool) -> String {
+fn sort_reason<S: Shape>(job: &Job<'_>, sort: &Sort<'_, S>, reads_stream: bool) -> String {
     if sort.fits {
         return "all runs have room in the budget".to_owned();
     }
     if !job.runner.shares_memory() {
+        let has_stream = reads_stream || !sort.spec.writes_file();
         let here = if has_stream { STREAMS_HERE } else { "" };
         return format!("{}{here}", job.why_nothing_shared());
     }
     if sort.memory_runs > 0 {
-        return "the length of a stream is not known: runs go to memory first, then to disk"
-            .to_owned();
+        let what = if reads_stream {
+            "the length of a stream is not known"
+        } else {
+            "how much compressed files hold is not known"
+        };
+        return format!("{what}: runs go to memory first, then to disk");
     }
     "the runs have no room in the budget".to_owned()
 }

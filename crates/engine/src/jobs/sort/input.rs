@@ -5,9 +5,12 @@ use std::path::Path;
 
 use super::DASH;
 use super::SortSpec;
+use super::table::Table;
+use crate::codec::Codec;
 use crate::error::Result;
 use crate::names::show_path;
 use crate::record::shape::Shape;
+use crate::split::text::codec_of_whole;
 use crate::split::{Named, files_of, not_a_file};
 use crate::storage::Caching;
 use crate::storage::input::InputFile;
@@ -19,15 +22,32 @@ use crate::storage::stream::{File, is_special, open_to_read, standard};
 #[derive(Debug)]
 pub(super) struct Input {
     pub(super) files: Vec<InputFile>,
-    /// Each with the number of files before it, and its name.
-    pub(super) streams: Vec<(usize, String, File)>,
+    /// How each file is compressed.
+    pub(super) codecs: Vec<Option<Codec>>,
+    pub(super) streams: Vec<InputStream>,
+    /// What its rows are, where it is a table.
+    pub(super) table: Option<Table>,
+}
+
+/// A stream.
+#[derive(Debug)]
+pub(super) struct InputStream {
+    /// How many files stand before it.
+    pub(super) place: usize,
+    /// What errors call it.
+    pub(super) name: String,
+    pub(super) file: File,
+    /// What was read of it already.
+    pub(super) begun: Vec<u8>,
 }
 
 impl Input {
     pub(super) fn find(store: &Stores, spec: &SortSpec) -> Result<Self> {
         let mut input = Input {
             files: Vec::new(),
+            codecs: Vec::new(),
             streams: Vec::new(),
+            table: None,
         };
         let dash = [Location::from(DASH)];
         let names = if spec.inputs.is_empty() {
@@ -70,8 +90,29 @@ impl Input {
         {
             return self.open_stream(file.path.as_typed());
         }
+        self.codecs.push(codec_of_whole(store, &file)?);
         self.files.push(file);
         Ok(())
+    }
+
+    /// The files alone, to be read again.
+    pub(super) fn files_again(&self) -> Self {
+        Input {
+            files: self.files.clone(),
+            codecs: self.codecs.clone(),
+            streams: Vec::new(),
+            table: self.table.clone(),
+        }
+    }
+
+    /// Whether nobody knows how many bytes there are: of streams, and of compressed files.
+    pub(super) fn has_unknown_bytes(&self) -> bool {
+        !self.streams.is_empty() || self.has_compressed()
+    }
+
+    /// Whether there are compressed files.
+    pub(super) fn has_compressed(&self) -> bool {
+        self.codecs.iter().any(Option::is_some)
     }
 
     fn open_stream(&mut self, path: &Path) -> Result<()> {
@@ -81,14 +122,19 @@ impl Input {
     }
 
     fn add_stream(&mut self, name: String, file: File) {
-        self.streams.push((self.files.len(), name, file));
+        self.streams.push(InputStream {
+            place: self.files.len(),
+            name,
+            file,
+            begun: Vec::new(),
+        });
     }
 
     /// The names of the streams.
     pub(super) fn stream_names(&self) -> Vec<String> {
         self.streams
             .iter()
-            .map(|(_, name, _)| name.clone())
+            .map(|stream| stream.name.clone())
             .collect()
     }
 
@@ -137,11 +183,12 @@ impl Input {
         Ok(found)
     }
 
-    /// Places in the files, `step` bytes apart over all of them: the file's number and the offset in it.
+    /// Places in the files, `step` bytes apart over all of them that are not compressed: the file's number and the offset in it.
     pub(super) fn even_places(&self, step: u64) -> Vec<(usize, u64)> {
         let (mut places, mut next, mut before) = (Vec::new(), 0, 0);
         for (number, file) in self.files.iter().enumerate() {
-            let end = before + file.stat.bytes;
+            let is_plain = self.codecs.get(number) == Some(&None);
+            let end = before + if is_plain { file.stat.bytes } else { 0 };
             while next < end {
                 places.push((number, next - before));
                 next += step.max(1);

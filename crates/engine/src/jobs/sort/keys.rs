@@ -33,6 +33,30 @@ impl Growth {
         planned: 1.0,
         seen: 1.0,
     };
+
+    /// That of lines of which the bytes are known, those of the code, and whether they were seen to their end. What is seen of a
+    /// line that goes on is a line for disks alone: where lines are long, few that are short say little.
+    pub(super) fn of(lines: impl Iterator<Item = (usize, usize, bool)>) -> Self {
+        let (mut whole, mut all) = ((0, 0), (0, 0));
+        for (line, code, ended) in lines {
+            let add = |sums: &mut (usize, usize)| {
+                sums.0 += line;
+                sums.1 += HEADER_BYTES + code;
+            };
+            add(&mut all);
+            if ended {
+                add(&mut whole);
+            }
+        }
+        let share = |(lines, codes): (usize, usize)| codes as f64 / lines.max(1) as f64;
+        Growth {
+            planned: match whole {
+                (0, _) => UNKNOWN_GROWTH,
+                whole => 1.0 + 1.1 * share(whole),
+            },
+            seen: 1.0 + share(all),
+        }
+    }
 }
 
 /// The keys.
@@ -84,31 +108,15 @@ impl SortKeys {
         code
     }
 
-    /// How much longer lines become, as far as a few of them tell. What is seen of a line that goes on is a line for disks
-    /// alone: where lines are long, few that are short say little.
+    /// How much longer lines become, as far as a few of them tell.
     pub(super) fn growth(&self, store: &Stores, input: &Input) -> Result<Growth> {
-        let (mut whole, mut all) = ((0, 0), (0, 0));
+        let looked = input.look(store, self.lines())?;
         let mut code = Vec::new();
-        for line in input.look(store, self.lines())? {
+        Ok(Growth::of(looked.iter().map(|line| {
             code.clear();
-            self.keys.encode(self.lines().key(&line), &mut code);
-            let add = |sums: &mut (usize, usize)| {
-                sums.0 += line.len();
-                sums.1 += HEADER_BYTES + code.len();
-            };
-            add(&mut all);
-            if line.ends_with(&[self.lines().end]) {
-                add(&mut whole);
-            }
-        }
-        let share = |(lines, codes): (usize, usize)| codes as f64 / lines.max(1) as f64;
-        Ok(Growth {
-            planned: match whole {
-                (0, _) => UNKNOWN_GROWTH,
-                whole => 1.0 + 1.1 * share(whole),
-            },
-            seen: 1.0 + share(all),
-        })
+            self.keys.encode(self.lines().key(line), &mut code);
+            (line.len(), code.len(), line.ends_with(&[self.lines().end]))
+        })))
     }
 }
 

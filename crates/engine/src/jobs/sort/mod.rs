@@ -1,4 +1,4 @@
-//! `sort`: lines or records of one length, from files and streams, to one file or a stream.
+//! `sort`: lines, rows of tables or records of one length, from files and streams, to a file, parts or a stream.
 //!
 //! ```text
 //!   [sample keys ──borders──▶] spill ──runs, in memory as far as it goes──▶ merge ──proof──▶ commit
@@ -8,140 +8,56 @@
 //! that of `LC_ALL=C sort` with the same options, for any memory and any number of workers.
 
 mod check;
+mod check_table;
 mod explain;
 mod input;
 mod keys;
+mod options;
+mod output;
 mod plan;
+mod shares;
+mod table;
 
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use self::input::Input;
 use self::keys::SortKeys;
-use self::plan::{Sort, ranges};
-use super::kind::{Described, JobKind};
+pub(in crate::jobs) use self::options::SortSpec;
+use self::output::{Output, Written};
+use self::plan::Sort;
+use self::table::Table;
+use super::kind::JobKind;
 use super::passes::Passes;
-use super::runs::{RunOutcome, RunSort, Step, Targets, count_runs};
+use super::runs::{RunOutcome, RunSort, Step, count_runs};
 use super::steps::far::far_inputs;
 use super::steps::refusal::{FROM_STREAM, TO_STREAM};
-use super::steps::{self, Job, OutputLocations, lock, refusal};
-use crate::commit::{Committer, Made, SpillDirs};
-use crate::error::{Error, Kind, Result};
+use super::steps::{self, Job, lock, refusal};
+use crate::commit::SpillDirs;
+use crate::error::{Error, JobOption, Kind, Result};
 use crate::plan::explain::Explanation;
 use crate::plan::format::Format;
-use crate::plan::table::{CommandSpec, argument, option, options};
 use crate::record::checksum::Hex;
 use crate::record::shape::{Fixed, Lines, Shape, ShapeKind};
-use crate::sorted_run::RunCompression;
 use crate::spill::Stream;
 use crate::split::check_whole_records;
+use crate::storage::LocalDisk;
 use crate::storage::agents::AGENT_PLACE;
 use crate::storage::layered::{Layered, MEMORY_PLACE};
-use crate::storage::location::{Location, parent_of};
+use crate::storage::location::Location;
 use crate::storage::objects::Upload;
-use crate::storage::stores::Stores;
-use crate::storage::stream::{File, Sink, is_special, open_to_write, standard};
-use crate::storage::{Caps, LocalDisk};
-use crate::task::{InProcess, MergeTarget, Node, TaskContext};
+use crate::task::{InProcess, Node, TaskContext};
 
 /// Standard input or output, as a name.
 pub(super) const DASH: &str = "-";
 
-/// What standard output is called in errors.
-const STDOUT: &str = "standard output";
-
-options! {
-    /// Options of `sort`, as given.
-    pub(in crate::jobs) struct SortSpec {
-        inputs: Vec<Location> = argument("Files, or directories whose files are read; - is standard input, which is also read without INPUT.")
-            .or("standard input"),
-        output: Option<Location> = option(
-            "standard output",
-            "The file to write; replaced at once if it exists, also if it is an input.",
-        ).short("o"),
-        format: Format = option(
-            "lines",
-            "What a record is: lines, fixed:LEN or fixed:LEN:KEYLEN (bytes).",
-        ),
-        reverse: bool = option("off", "Larger keys first.").short("r"),
-        unique: bool = option("off", "Write only the first of records with equal keys.").short("u"),
-        stable: bool = option(
-            "off",
-            "Keep records with equal keys in input order; without it, all their bytes decide.",
-        ).short("s"),
-        key: Vec<String> = option(
-            "the whole line",
-            "A key, as F[.C][OPTS][,F[.C][OPTS]]: from field F, character C, to the end of the line or of another field; OPTS \
-             are letters of the order below, for this key alone. Repeatable: later keys decide where earlier ones are equal.",
-        ).short("k"),
-        field_separator: Option<String> = option(
-            "a blank, where the one before it is not a blank",
-            "The byte between fields; \\0 is NUL.",
-        ).short("t"),
-        numeric_sort: bool = option("off", "Compare numbers: -1.5, 2, 10.").short("n"),
-        general_numeric_sort: bool = option(
-            "off",
-            "Compare numbers as C reads them: 1e3, 0x10, inf.",
-        ).short("g"),
-        human_numeric_sort: bool = option("off", "Compare numbers with units: 2K, 1G.").short("h"),
-        version_sort: bool = option("off", "Compare names with versions in them: a-1.9, a-1.10.").short("V"),
-        month_sort: bool = option("off", "Compare names of months: JAN, Feb, dec.").short("M"),
-        ignore_case: bool = option("off", "Take a to z as A to Z.").short("f"),
-        dictionary_order: bool = option("off", "Compare letters, digits and blanks only.").short("d"),
-        ignore_nonprinting: bool = option("off", "Compare printable ASCII characters only.").short("i"),
-        ignore_leading_blanks: bool = option("off", "Skip blanks at the beginning of keys.").short("b"),
-        sort: Option<String> = option(
-            "text",
-            "The order as a word: general-numeric, human-numeric, month, numeric or version.",
-        ),
-        zero_terminated: bool = option("off", "Lines end with NUL, in the input and in the output.").short("z"),
-        merge: bool = option("off", "Accepted, as in GNU sort; the inputs are sorted again.").short("m"),
-        check: bool = option(
-            "off",
-            "Sort nothing: exit with 0 if the input is in order, with 1 if it is not.",
-        ).short("c"),
-    }
-}
-
-impl Described for SortSpec {
-    const COMMAND: CommandSpec = CommandSpec {
-        name: "sort",
-        help: "Sort lines, or records of one length, as LC_ALL=C sort does; files of any size.",
-        details: "",
-        example: "gristmill sort big.txt -o sorted.txt --memory 4G",
-        python: r#"
->>> import tempfile, gristmill
->>> from pathlib import Path
->>> with tempfile.TemporaryDirectory() as folder:
-...     path = Path(folder, "words")
-...     _ = path.write_text("pear\nfig\napple\nfig\n")
-...     report = gristmill.sort(path, output=path, unique=True)
-...     path.read_text().split(), report.records, report.duplicate_keys
-(['apple', 'fig', 'pear'], 3, 1)
-"#,
-        explained: true,
-        own: Self::OPTIONS,
-        common: &[
-            "memory",
-            "workers",
-            "runner",
-            "on",
-            "nodes",
-            "collect",
-            "spill_dir",
-            "compress_runs",
-            "store_option",
-            "no_sync",
-            "replication",
-            "block_size",
-        ],
-    };
-}
-
 impl JobKind for SortSpec {
     fn output(&self) -> Option<steps::Output<'_>> {
-        self.output.as_ref().map(steps::Output::File)
+        let output = self.output.as_ref()?;
+        Some(match self.parts {
+            Some(_) => steps::Output::Directory(output),
+            None => steps::Output::File(output),
+        })
     }
 
     fn resumable(&self) -> Result<()> {
@@ -176,28 +92,12 @@ impl JobKind for SortSpec {
     }
 }
 
-impl SortSpec {
-    /// What is written, where that is not standard output.
-    fn target(&self) -> Option<&Location> {
-        let given = self.output.as_ref();
-        given.filter(|given| given.as_typed() != Path::new(DASH))
-    }
-
-    /// The stream that is written, where that is neither standard output nor a file.
-    fn stream(&self) -> Option<&Path> {
-        let path = self.target().and_then(Location::local);
-        path.filter(|path| is_special(path))
-    }
-
-    /// Whether the output is a file, and not a stream.
-    fn writes_file(&self) -> bool {
-        self.target().is_some() && self.stream().is_none()
-    }
-}
-
 /// What a record is and what its key: without `--stable` all bytes of a record break ties, as in GNU sort.
 fn shape_of(spec: &SortSpec) -> Result<ShapeKind> {
     let descending = spec.reverse;
+    if spec.is_table() {
+        return Ok(Table::shape().kind());
+    }
     if let Some(keys) = SortKeys::of(spec)? {
         return Ok(keys.shape().kind());
     }
@@ -219,11 +119,7 @@ fn shape_of(spec: &SortSpec) -> Result<ShapeKind> {
 }
 
 fn run_shape<S: Shape>(job: &mut Job<'_>, spec: &SortSpec, shape: S) -> Result<()> {
-    let store = Arc::clone(&job.environment.store);
-    let input = Input::find(&store, spec)?;
-    if let ShapeKind::Fixed(fixed) = shape.kind() {
-        check_whole_records(&input.files, fixed.record_bytes)?;
-    }
+    let input = input_of(job, spec, shape, true)?;
     if spec.check {
         return check::run(job, shape, spec, input);
     }
@@ -237,29 +133,29 @@ fn run_shape<S: Shape>(job: &mut Job<'_>, spec: &SortSpec, shape: S) -> Result<(
         return Err(job.refusal(why));
     }
     job.take_inputs(&input.files, None)?;
-    let output = match (spec.target(), spec.stream()) {
-        (_, Some(path)) => {
-            let opened = open_to_write(path, &job.control.flag())?;
-            Output::Stream(opened, path.to_owned())
-        }
-        (Some(target), None) => Output::File(job.committer(steps::Output::File(target), (&[], 0))?),
-        (None, None) => {
-            let stdout = standard(std::io::stdout().as_fd(), STDOUT, true)?;
-            Output::Stream(stdout, STDOUT.into())
-        }
-    };
+    let output = Output::begin(job, spec, &input)?;
     let sorted = sort(job, spec, shape, input, &output)?;
     fill_report(job, &sorted);
-    let Output::File(committer) = output else {
-        return Ok(());
-    };
-    job.begin_commit()?;
-    let made = Made {
-        names: &[],
-        uploads: &sorted.uploads,
-        success: b"",
-    };
-    job.publish(committer, &made)
+    output.publish(job, &sorted)
+}
+
+/// What is read; of a table, with its keys. What explains a job reads no stream.
+fn input_of<S: Shape>(job: &Job<'_>, spec: &SortSpec, shape: S, runs: bool) -> Result<Input> {
+    spec.check_parts()?;
+    let mut input = Input::find(job.store(), spec)?;
+    input.table = Table::find(job, spec, &mut input, runs)?;
+    if let ShapeKind::Fixed(fixed) = shape.kind() {
+        let plain = input.files.iter().zip(&input.codecs);
+        let plain = plain.filter(|(_, codec)| codec.is_none());
+        let plain: Vec<_> = plain.map(|(file, _)| file.clone()).collect();
+        check_whole_records(&plain, fixed.record_bytes)?;
+    }
+    if spec.parts.is_some_and(|parts| parts > 1) && !input.streams.is_empty() {
+        let message = "parts are cut by a sample of the input, and a stream can be read only once";
+        return Err(Error::new(Kind::BadOption, "sort the input", message)
+            .advise("sort files, or write one file"));
+    }
+    Ok(input)
 }
 
 /// Sorts with runs in memory where they have room; should a record be too long for what that leaves, without.
@@ -274,10 +170,7 @@ fn sort<S: Shape>(
     if !sort.fits {
         return sort.run(job, input, output, &mut false);
     }
-    let again = Input {
-        files: input.files.clone(),
-        streams: Vec::new(),
-    };
+    let again = input.files_again();
     let mut merging = false;
     match sort.run(job, input, output, &mut merging) {
         Err(error) if error.kind() == Kind::Memory && !merging => {
@@ -287,90 +180,14 @@ fn sort<S: Shape>(
     }
 }
 
-/// Where the records go.
-enum Output<'a> {
-    File(Box<dyn Committer + 'a>),
-    /// With what it is called.
-    Stream(File, PathBuf),
-}
-
-impl Output<'_> {
-    /// The tasks that write it.
-    fn targets(&self, stores: &Stores, unique: bool, input_bytes: u64) -> Targets {
-        match self {
-            Output::File(committer) => {
-                let path = committer.path_of("".as_ref());
-                let share = match stores.caps(&path) {
-                    Caps::Ranges => (input_bytes / 16).clamp(4 << 20, 128 << 20),
-                    Caps::Whole => u64::MAX,
-                };
-                Box::new(move |sizes| {
-                    Ok(if unique {
-                        vec![MergeTarget::File(path.clone())]
-                    } else {
-                        ranges(&path, sizes, share)
-                    })
-                })
-            }
-            Output::Stream(..) => Box::new(|_| Ok(vec![MergeTarget::Stream])),
-        }
-    }
-
-    /// Where runs go that do not fit in memory, where the user has not said.
-    fn spill_place(&self) -> Result<PathBuf> {
-        match self {
-            Output::File(committer) => committer.spill_place(),
-            Output::Stream(..) => Ok(PathBuf::from(".")),
-        }
-    }
-
-    /// Where what is made can be found again.
-    fn places(
-        &self,
-        runs: Vec<PathBuf>,
-        (shape, unique): (ShapeKind, bool),
-        compression: RunCompression,
-    ) -> OutputLocations {
-        let (output, names, uploads) = match self {
-            Output::File(committer) => {
-                let path = committer.staged();
-                let names = vec![path.file_name().unwrap_or_default().into()];
-                let uploads = vec![committer.path_of("".as_ref())];
-                (parent_of(&path).to_owned(), names, uploads)
-            }
-            Output::Stream(..) => Default::default(),
-        };
-        OutputLocations {
-            runs,
-            output,
-            names,
-            uploads,
-            shape,
-            unique,
-            compression,
-            attempts: None,
-        }
-    }
-
-    fn sink(&self, job: &Job<'_>) -> Result<Option<Arc<Sink>>> {
-        let Output::Stream(file, name) = self else {
-            return Ok(None);
-        };
-        let again = file.try_clone();
-        let file = again.map_err(|error| Error::from_io("use a stream", name, &error))?;
-        let sink = Sink::new(file, name.clone(), job.control.flag());
-        Ok(Some(Arc::new(sink)))
-    }
-}
-
 fn no_pairs() -> Error {
     Error::bug("sort the input", "no format of sort's holds pairs")
 }
 
 fn explain_shape<S: Shape>(job: &Job<'_>, spec: &SortSpec, shape: S) -> Result<Explanation> {
-    let input = Input::find(job.store(), spec)?;
+    let input = input_of(job, spec, shape, false)?;
     let sort = Sort::new(job, spec, shape, &input, true)?;
-    let tasks = sort.inputs(job.store(), &input, job.workers)?.len() as u64;
+    let tasks = sort.tasks(job, &input)?;
     let files = input.files.len();
     let explained = explain::of_plan(
         job,
@@ -392,6 +209,10 @@ struct Sorted {
     checksum: u128,
     /// The output, where it was uploaded.
     uploads: Vec<Upload>,
+    /// The files of the output.
+    files: Vec<Written>,
+    /// Whether proofs may show keys: they are bytes of records.
+    shows_keys: bool,
 }
 
 impl<S: Shape> Sort<'_, S> {
@@ -408,8 +229,9 @@ impl<S: Shape> Sort<'_, S> {
         if !self.fits {
             job.tell_of_runs(spill.folders());
         }
-        let inputs = self.inputs(&store, &input, job.workers)?;
+        let inputs = self.inputs(job, &input)?;
         let (input_bytes, streams) = (input.bytes(), input.stream_names());
+        let compressed = input.has_compressed();
         let (files, tasks) = (input.files.len(), inputs.len() as u64);
         job.watched
             .planned(|| explain::of_plan(job, &self, files, input_bytes, streams, tasks));
@@ -419,7 +241,7 @@ impl<S: Shape> Sort<'_, S> {
         let streams = input
             .streams
             .into_iter()
-            .map(|(_, name, file)| Stream::new(name, file));
+            .map(|stream| Stream::new(stream.name, stream.file).behind(stream.begun));
         let process = InProcess::Streams {
             inputs: streams.collect(),
             output: output.sink(job)?.map(|sink| sink as _),
@@ -439,6 +261,7 @@ impl<S: Shape> Sort<'_, S> {
                 .as_ref()
                 .map(|keys| keys.words.clone())
                 .unwrap_or_default(),
+            table: self.table.as_ref().map(|table| table.keys.clone()),
             input_bytes,
             sample,
             borders: self.borders(),
@@ -452,9 +275,10 @@ impl<S: Shape> Sort<'_, S> {
         *merging = lock(&outcome).merging;
         ended?;
         let outcome = lock(&outcome);
-        self.prove(&context, &outcome)?;
+        self.prove(&context, &outcome, compressed)?;
         count_runs(job, outcome.bytes_read, &outcome);
-        Ok(sorted(&outcome, self.spec.unique))
+        self.tell_of_bad_rows(job, outcome.left_out.bad_rows)?;
+        Ok(self.sorted(&outcome))
     }
 
     /// Where runs may go: memory, then the disks. Dropping the first value gives back what was made there.
@@ -482,47 +306,81 @@ impl<S: Shape> Sort<'_, S> {
         };
         places.extend_from_slice(spill.folders());
         if !self.fits {
-            let beside = match output {
-                Output::File(committer) => Some(committer.folder()),
-                Output::Stream(..) => None,
-            };
-            job.check_room(store, spill.folders(), (self.grown, beside))?;
+            job.check_room(store, spill.folders(), (self.grown, output.folder()))?;
         }
         Ok((spill, places))
     }
 
-    /// Every byte consumed, as many records out as in, the same checksum, ranges in order.
-    fn prove(&self, context: &TaskContext, outcome: &RunOutcome) -> Result<()> {
+    /// Every byte consumed, as many records out as in, the same checksum, ranges in order. How many bytes there are in compressed
+    /// files, nobody says; that they were read to their ends, decoders prove.
+    fn prove(&self, context: &TaskContext, outcome: &RunOutcome, compressed: bool) -> Result<()> {
         let files: u64 = context.job.files.iter().map(|file| file.stat.bytes).sum();
+        let ending = self
+            .table
+            .as_ref()
+            .map_or(1, |table| table.keys.ending.len());
         let added = match self.shape.kind() {
             ShapeKind::Fixed(_) | ShapeKind::Pairs(_) => 0,
-            ShapeKind::Lines(_) | ShapeKind::Keyed(_) => context.job.files.len() as u64, // newlines behind last lines
+            // Newlines behind last lines.
+            ShapeKind::Lines(_) | ShapeKind::Keyed(_) => context.job.files.len() * ending,
         };
-        let exact = !context.reads_streams();
-        if exact && !(files..=files + added).contains(&outcome.bytes_read) {
-            let message = format!("{} of {files} bytes were consumed", outcome.bytes_read);
+        let exact = !context.reads_streams() && !compressed;
+        let read = outcome.bytes_read + outcome.left_out.bytes;
+        if exact && !(files..=files + added as u64).contains(&read) {
+            let message = format!("{read} of {files} bytes were consumed");
             return Err(Error::new(Kind::Proof, "prove the input", message));
         }
         outcome.check_order(self.shape)?;
         outcome.check(self.spec.unique)
     }
-}
 
-fn sorted(outcome: &RunOutcome, unique: bool) -> Sorted {
-    let proofs = || outcome.merged.iter().flat_map(|(_, proofs)| proofs);
-    let records = proofs().map(|proof| proof.records).sum();
-    let duplicates = proofs().map(|proof| proof.duplicates).sum();
-    Sorted {
-        input_bytes: outcome.bytes_read,
-        records,
-        bytes: proofs().map(|proof| proof.bytes).sum(),
-        duplicates: if unique {
-            outcome.records_read - records // also those that no run held any more
+    /// Tells of rows that were left out, and fails if they are too many: each task has counted its own.
+    fn tell_of_bad_rows(&self, job: &mut Job<'_>, bad_rows: u64) -> Result<()> {
+        let Some(table) = self.table.as_ref().filter(|_| bad_rows > 0) else {
+            return Ok(());
+        };
+        if bad_rows > table.keys.skip_bad {
+            let message = format!("{bad_rows} rows have more fields than the header, or fewer");
+            let most = JobOption::SkipBad.count(bad_rows);
+            return Err(
+                Error::new(Kind::BadInput, "read the input", message).advise_options(
+                    "correct the rows, or leave all of them out: give {}",
+                    [most],
+                ),
+            );
+        }
+        job.report.count("SKIPPED_RECORDS", bad_rows);
+        let rows = if bad_rows == 1 {
+            "row was"
         } else {
-            duplicates
-        },
-        checksum: proofs().map(|proof| proof.checksum).sum(),
-        uploads: proofs().filter_map(|proof| proof.upload.clone()).collect(),
+            "rows were"
+        };
+        let notice = format!("{bad_rows} {rows} left out: more fields than the header, or fewer");
+        job.control.notice(notice.clone());
+        job.report.notices.push(notice);
+        Ok(())
+    }
+
+    fn sorted(&self, outcome: &RunOutcome) -> Sorted {
+        let proofs = || outcome.merged.iter().flat_map(|(_, proofs)| proofs);
+        let records: u64 = proofs().map(|proof| proof.records).sum();
+        let duplicates = proofs().map(|proof| proof.duplicates).sum();
+        // A header is no record.
+        let header = self.table.as_ref().and_then(|table| table.keys.header);
+        Sorted {
+            input_bytes: outcome.bytes_read + outcome.left_out.bytes,
+            records: records - u64::from(header.is_some()),
+            bytes: proofs().map(|proof| proof.bytes).sum(),
+            duplicates: if self.spec.unique {
+                outcome.records_read - records // also those that no run held any more
+            } else {
+                duplicates
+            },
+            checksum: proofs().map(|proof| proof.checksum).sum(),
+            uploads: proofs().filter_map(|proof| proof.upload.clone()).collect(),
+            files: Sorted::files_of(outcome),
+            shows_keys: !matches!(self.shape.kind(), ShapeKind::Keyed(_)),
+        }
     }
 }
 

@@ -1,23 +1,22 @@
 //! How `sort` goes about it: what memory is for, what each task reads, where the output is cut.
 
+use std::ops::Range;
+
 use super::SortSpec;
 use super::input::Input;
 use super::keys::{Growth, SortKeys};
+use super::table::Table;
 use crate::budget::Room;
+use crate::codec::Codec;
 use crate::driver::Stage;
 use crate::error::Result;
 use crate::jobs::runs::Borders;
 use crate::jobs::steps::{Job, wrong_report};
-use crate::order::borders::borders_from_sample;
+use crate::order::borders::{Border, borders_from_sample};
 use crate::plan::spill::MemoryLayout;
 use crate::record::shape::Shape;
-use crate::split::records::at_records;
-use crate::split::{splits, stride};
 use crate::storage::location::Location;
-use crate::storage::stores::Stores;
-use crate::task::{
-    MergeTarget, OutputFile, RangeSpec, SampleKeysSpec, SpillInput, TaskReport, TaskSpec,
-};
+use crate::task::{MergeTarget, OutputFile, RangeSpec, SampleKeysSpec, TaskReport, TaskSpec};
 
 /// Input below which one merge writes the output: cutting it would cost more than it saves.
 const CUT_BYTES_MIN: u64 = 32 << 20;
@@ -25,6 +24,9 @@ const CUT_BYTES_MIN: u64 = 32 << 20;
 /// Bytes of a bucket of runs.
 const BUCKET_BYTES: u64 = 8 << 20;
 const BUCKETS_MAX: u64 = 1024;
+
+/// Buckets of a part, at least: parts begin where buckets do.
+const BUCKETS_PER_PART: u64 = 4;
 
 /// Keys sampled for each bucket.
 const SAMPLES_PER_BUCKET: u64 = 32;
@@ -42,6 +44,8 @@ pub(super) struct Sort<'a, S> {
     pub(super) shape: S,
     /// The keys of lines, where they have other ones than themselves.
     pub(super) keys: Option<SortKeys>,
+    /// What rows are, where the input is a table.
+    pub(super) table: Option<Table>,
     pub(super) numbers: MemoryLayout,
     /// Bytes of the files' records in runs, which codes make longer.
     pub(super) grown: u64,
@@ -50,8 +54,11 @@ pub(super) struct Sort<'a, S> {
     /// Whether that is all of them.
     pub(super) fits: bool,
     /// What a spill task reads of files.
-    share_bytes: u64,
+    pub(super) share_bytes: u64,
     pub(super) buckets: usize,
+    /// Whether all records with equal keys lie in one bucket: where only one of them stays, and of compressed files, whose
+    /// records have no positions.
+    together: bool,
 }
 
 impl<'a, S: Shape> Sort<'a, S> {
@@ -67,10 +74,14 @@ impl<'a, S: Shape> Sort<'a, S> {
             Some(bytes) => (bytes as u64, bytes as u64),
             None => (input.typical_line(job.store())?, 0),
         };
-        let keys = SortKeys::of(spec)?;
-        let growth = match &keys {
-            Some(keys) => keys.growth(job.store(), input)?,
-            None => Growth::NONE,
+        let keys = match &input.table {
+            Some(_) => None,
+            None => SortKeys::of(spec)?,
+        };
+        let growth = match (&input.table, &keys) {
+            (Some(table), _) => table.growth(job.store(), input)?,
+            (None, Some(keys)) => keys.growth(job.store(), input)?,
+            (None, None) => Growth::NONE,
         };
         let typical = (typical as f64 * growth.planned) as u64;
         let (room, workers, known) = (job.room_for(&input.files), job.workers, input.bytes());
@@ -78,7 +89,7 @@ impl<'a, S: Shape> Sort<'a, S> {
         let runs_bytes =
             planned_bytes + planned_bytes / 1000 + (input.files.len() as u64 + 64) * 16_384;
         let plan = |room: Room| MemoryLayout::new(room, workers, typical, longest);
-        let streams = !input.streams.is_empty();
+        let streams = input.has_unknown_bytes();
         // Memory that is reserved and not touched costs nothing: long lines have room, and tasks are small.
         let share_of = |numbers: &MemoryLayout| {
             numbers
@@ -108,62 +119,32 @@ impl<'a, S: Shape> Sort<'a, S> {
         };
         // Of the lines that codes are put in front of, fewer fill the memory.
         let share_bytes = (share_bytes as f64 / growth.planned) as u64;
-        let cut = known >= CUT_BYTES_MIN && !streams && !spec.unique && spec.output.is_some();
-        let buckets = if cut {
-            (known / BUCKET_BYTES).clamp(1, BUCKETS_MAX)
-        } else {
-            1
+        let whole = spec.unique || spec.compress.codec().is_some();
+        let cut = known >= CUT_BYTES_MIN && !streams && !whole && spec.output.is_some();
+        let parts = spec.parts.unwrap_or(1) as u64;
+        let buckets = match (cut, parts) {
+            (false, 1) => 1,
+            // So many that parts can be even.
+            (false, parts) => parts * BUCKETS_PER_PART,
+            (true, 1) => (known / BUCKET_BYTES).clamp(1, BUCKETS_MAX),
+            (true, parts) => {
+                let natural = (known / BUCKET_BYTES).clamp(1, BUCKETS_MAX);
+                natural.max(parts * BUCKETS_PER_PART)
+            }
         };
         Ok(Sort {
             spec,
             shape,
             keys,
+            table: input.table.clone(),
             numbers,
             grown: (known as f64 * growth.seen) as u64,
             memory_runs,
             fits,
             share_bytes,
             buckets: buckets as usize,
+            together: spec.unique || input.has_compressed(),
         })
-    }
-
-    /// What the spill tasks read: shares of the files, and the streams between them, in input order.
-    pub(super) fn inputs(
-        &self,
-        store: &Stores,
-        input: &Input,
-        workers: usize,
-    ) -> Result<Vec<SpillInput>> {
-        let record_bytes = self.shape.kind().record_bytes().unwrap_or(1) as u64;
-        let usable = self.share_bytes;
-        let mut inputs = Vec::new();
-        let mut first = 0;
-        let ends = input.streams.iter().map(|(place, ..)| *place);
-        for (stream, end) in ends.chain([input.files.len()]).enumerate() {
-            let between = first..end;
-            let size = |(number, file): (usize, &crate::storage::input::InputFile)| {
-                if between.contains(&number) {
-                    file.stat.bytes
-                } else {
-                    0
-                }
-            };
-            let sizes: Vec<u64> = input.files.iter().enumerate().map(size).collect();
-            let bytes: u64 = sizes.iter().sum();
-            let tasks = spill_tasks(bytes, usable, workers).max(1);
-            let target = bytes.div_ceil(tasks).clamp(usable.min(1 << 20), usable);
-            let cut = splits(&sizes, target, stride(record_bytes));
-            let cut = match &self.keys {
-                Some(keys) => at_records(keys.lines(), store, &input.files, cut)?,
-                None => at_records(self.shape, store, &input.files, cut)?,
-            };
-            inputs.extend(cut.into_iter().map(SpillInput::Ranges));
-            if stream < input.streams.len() {
-                inputs.extend((0..workers).map(|_| SpillInput::Stream(stream)));
-            }
-            first = end;
-        }
-        Ok(inputs)
     }
 
     /// The stage that samples keys at even places, where the output is cut.
@@ -179,20 +160,32 @@ impl<'a, S: Shape> Sort<'a, S> {
             .as_ref()
             .map(|keys| keys.words.clone())
             .unwrap_or_default();
-        let task = |places: &[(usize, u64)]| {
+        let table = self.table.as_ref().map(|table| table.keys.clone());
+        let task = |places: &[(usize, u64)], decoded: &[(usize, Codec)]| {
             TaskSpec::SampleKeys(SampleKeysSpec {
                 places: places.to_vec(),
+                decoded: decoded.to_vec(),
                 shape,
                 keys: keys.clone(),
+                table: table.clone(),
             })
         };
-        let tasks = places.chunks(1024).map(task).collect();
-        Some(Stage::new("sample", 0, tasks))
+        let codecs = input.codecs.iter().enumerate();
+        let decoded: Vec<_> = codecs
+            .filter_map(|(file, codec)| codec.map(|codec| (file, codec)))
+            .collect();
+        let mut tasks: Vec<_> = places
+            .chunks(1024)
+            .map(|places| task(places, &[]))
+            .collect();
+        tasks.extend(decoded.chunks(16).map(|decoded| task(&[], decoded)));
+        (!tasks.is_empty()).then(|| Stage::new("sample", 0, tasks))
     }
 
     /// Where runs are cut, from the reports of the sample tasks.
     pub(super) fn borders(&self) -> Borders {
         let (shape, buckets) = (self.shape, self.buckets);
+        let together = self.together;
         Box::new(move |reports| {
             let mut sample = Vec::new();
             for report in reports {
@@ -201,28 +194,45 @@ impl<'a, S: Shape> Sort<'a, S> {
                     _ => return Err(wrong_report()),
                 }
             }
-            Ok(borders_from_sample(shape, sample, buckets))
+            let mut borders = borders_from_sample(shape, sample, buckets);
+            if together {
+                borders.iter_mut().for_each(|border| border.position = 0);
+            }
+            // Of an input without records there is no sample, and parts there are all the same.
+            let last = borders.last().cloned();
+            let last = last.unwrap_or(Border {
+                key: Vec::new(),
+                position: 0,
+            });
+            borders.resize(buckets - 1, last);
+            Ok(borders)
         })
     }
 }
 
 /// How many tasks spill so many bytes, a share each.
-fn spill_tasks(bytes: u64, share_bytes: u64, workers: usize) -> u64 {
+pub(super) fn spill_tasks(bytes: u64, share_bytes: u64, workers: usize) -> u64 {
     bytes
         .div_ceil(share_bytes.max(1))
         .next_multiple_of(workers as u64)
 }
 
-/// Merge tasks of ranges of one file, of about `share` bytes each.
-pub(super) fn ranges(path: &Location, sizes: &[(u64, u64)], share: u64) -> Vec<MergeTarget> {
+/// Merge tasks of ranges of one file, which holds `buckets`, of about `share` bytes each.
+pub(super) fn ranges(
+    path: &Location,
+    sizes: &[(u64, u64)],
+    buckets: Range<usize>,
+    share: u64,
+) -> Vec<MergeTarget> {
+    let in_file = sizes.get(buckets.clone()).unwrap_or_default();
     let file = OutputFile {
         path: path.clone(),
-        bytes: sizes.iter().map(|(bytes, _)| bytes).sum(),
+        bytes: in_file.iter().map(|(bytes, _)| bytes).sum(),
     };
-    let (mut targets, mut start, mut offset, mut bytes) = (Vec::new(), 0, 0, 0);
-    for (bucket, size) in sizes.iter().enumerate() {
+    let (mut targets, mut start, mut offset, mut bytes) = (Vec::new(), buckets.start, 0, 0);
+    for (bucket, size) in (buckets.start..).zip(in_file) {
         bytes += size.0;
-        let last = bucket + 1 == sizes.len();
+        let last = bucket + 1 == buckets.end;
         if bytes >= share || last {
             targets.push(MergeTarget::Ranges(vec![RangeSpec {
                 file: file.clone(),

@@ -351,6 +351,7 @@ mod tests {
             records_read: 1,
             bytes_read: 1,
             checksum_read: 1,
+            left_out: Default::default(),
             index_crc: 0,
             buckets: BucketSizes::default(),
         }

@@ -179,6 +179,7 @@ fn sort_by_runs(
     let splits = plan.spill_splits(numbers.task_bytes(), job.workers);
     let run_sort = RunSort {
         keys: Vec::new(),
+        table: None,
         input_bytes: plan.input_bytes(),
         sample: Some(sample_stage(plan)),
         borders: borders_of(plan.clone()),

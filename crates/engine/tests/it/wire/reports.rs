@@ -6,7 +6,7 @@ use gristmill_engine::error::JobOption;
 use gristmill_engine::merge::output::MergeProof;
 use gristmill_engine::order::check::{Misorder, OrderCheck};
 use gristmill_engine::reduce::RangeProof;
-use gristmill_engine::spill::{BucketSizes, SpilledRun};
+use gristmill_engine::spill::{BucketSizes, LeftOut, SpilledRun};
 use gristmill_engine::storage::agents::ReadOf;
 use gristmill_engine::storage::objects::{Upload, UploadPart};
 use gristmill_engine::task::{
@@ -102,6 +102,10 @@ fn run() -> impl Strategy<Value = SpilledRun> {
                 records_read,
                 bytes_read,
                 checksum_read: sum,
+                left_out: LeftOut {
+                    bad_rows: records,
+                    bytes,
+                },
                 index_crc: crc,
                 buckets: BucketSizes::of(&[(bytes, records)]),
             }

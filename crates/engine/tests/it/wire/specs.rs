@@ -6,17 +6,19 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use gristmill_engine::codec::Codec;
 use gristmill_engine::order::borders::Border;
 use gristmill_engine::order::{CutPoints, Entry};
 use gristmill_engine::record::layout::Layout;
 use gristmill_engine::record::shape::{Fixed, Keyed, Lines, Pairs, ShapeKind};
+use gristmill_engine::record::table_keys::{ColumnKey, TableKeys, TableSource};
 use gristmill_engine::sorted_run::RunCompression;
 use gristmill_engine::spill::MemoryModel;
 use gristmill_engine::storage::input::InputRange;
 use gristmill_engine::task::{
     AttemptId, GenerateSpec, MapSpec, MergeRun, MergeRunsSpec, MergeSpec, MergeTarget, OutputFile,
     RangeSpec, ReduceSpec, RunPlan, SampleKeysSpec, SampleSpec, SpillInput, SpillSpec, SplitData,
-    TaskSpec, UserTaskKind, UserTaskPlan, UserTaskSpec, ValidateSpec,
+    TaskSpec, UserTaskKind, UserTaskPlan, UserTaskSpec, ValidateSpec, WholeFile,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
@@ -217,22 +219,50 @@ fn scattered() -> impl Strategy<Value = TaskSpec> {
             let keys = vec!["-k2,2n".to_owned()];
             TaskSpec::SampleKeys(SampleKeysSpec {
                 places,
+                decoded: vec![(3, Codec::Bzip2)],
                 shape,
                 keys,
+                table: Some(table_keys()),
             })
         }),
     ]
+}
+
+fn table_keys() -> TableKeys {
+    let keys = [(1, "gr"), (0, "")];
+    let key = |(column, letters): (usize, &str)| ColumnKey {
+        column,
+        letters: letters.to_owned(),
+    };
+    TableKeys {
+        delimiter: b',',
+        columns: 2,
+        keys: keys.into_iter().map(key).collect(),
+        skip_bad: 3,
+        ending: "\r\n".to_owned(),
+        header: Some(TableSource::File(7)),
+    }
 }
 
 fn by_runs() -> impl Strategy<Value = TaskSpec> {
     let input = prop_oneof![
         vec(piece(), 0..4).prop_map(SpillInput::Ranges),
         any::<usize>().prop_map(SpillInput::Stream),
+        any::<usize>().prop_map(|file| SpillInput::Decoded {
+            file,
+            codec: Codec::Zstd,
+        }),
     ];
     let target = prop_oneof![
         ranges().prop_map(MergeTarget::Ranges),
-        path().prop_map(|path| MergeTarget::File(path.into())),
-        Just(MergeTarget::Stream),
+        (path(), any::<Range<usize>>()).prop_map(|(path, buckets)| {
+            MergeTarget::File(WholeFile {
+                path: path.into(),
+                buckets,
+                codec: Some(Codec::Gzip),
+            })
+        }),
+        Just(MergeTarget::Stream(Some(Codec::Zstd))),
     ];
     prop_oneof![
         (input, run_plan(), any::<(usize, usize)>()).prop_map(
@@ -243,6 +273,7 @@ fn by_runs() -> impl Strategy<Value = TaskSpec> {
                     chunk_bytes,
                     typical_bytes,
                     keys: vec!["-t,".to_owned(), "-k2".to_owned()],
+                    table: Some(table_keys()),
                 })
             }
         ),

@@ -1,0 +1,87 @@
+//! `sort --check` of a table: whether its rows are in order; where they are not, the first line that is not.
+
+use super::SortSpec;
+use super::check::{disorder, source_of};
+use super::input::Input;
+use crate::error::{Error, Result};
+use crate::jobs::steps::Job;
+use crate::record::table::without_end;
+use crate::spill::in_order::InOrder;
+use crate::spill::rows::{First, RowReader, RowSink};
+use crate::spill::{Progress, Stream};
+use crate::storage::overlap::TRANSFER_BYTES;
+
+/// Checks the one source of the input.
+pub(super) fn run(job: &mut Job<'_>, spec: &SortSpec, input: Input) -> Result<()> {
+    let Some(table) = &input.table else {
+        return Ok(());
+    };
+    let mut reader = RowReader::new(&table.keys)?;
+    let progress = |_| job.check_cancelled();
+    let mut check = CheckRows {
+        name: String::new(),
+        unique: spec.unique,
+        last: None,
+        records: 0,
+        bytes: 0,
+        progress: &progress,
+    };
+    if let Some(stream) = input.streams.into_iter().next() {
+        check.name.clone_from(&stream.name);
+        let stream = Stream::new(stream.name, stream.file).behind(stream.begun);
+        let source = InOrder::Stream(&stream);
+        reader.read(job.store(), source, First::Header, &mut check)?;
+    } else if let Some(file) = input.files.first() {
+        check.name = file.path.to_string();
+        let source = source_of(file, input.codecs.first().copied().flatten());
+        reader.read(job.store(), source, First::Header, &mut check)?;
+    }
+    let (records, bytes) = (check.records, check.bytes + reader.left_out.bytes);
+    (job.report.records, job.report.input_bytes) = (records, bytes);
+    Ok(())
+}
+
+/// How far the check is.
+struct CheckRows<'p> {
+    name: String,
+    unique: bool,
+    /// The code of the row before; of a header there is none.
+    last: Option<Vec<u8>>,
+    records: u64,
+    bytes: u64,
+    progress: Progress<'p>,
+}
+
+impl<'p> RowSink<'p> for CheckRows<'p> {
+    fn row(&mut self, row: &[u8], code: &[u8], line: u64) -> Result<()> {
+        self.bytes += row.len() as u64;
+        if code.is_empty() {
+            return Ok(()); // the header
+        }
+        self.records += 1;
+        let last = self.last.get_or_insert_default();
+        let order = (**last).cmp(code);
+        if order.is_gt() || self.unique && order.is_eq() {
+            let place = (&*self.name, line);
+            return Err(disorder(place, without_end(row), order.is_eq()));
+        }
+        last.clear();
+        last.extend_from_slice(code);
+        Ok(())
+    }
+
+    fn progress(&self) -> Progress<'p> {
+        self.progress
+    }
+
+    fn room(&self) -> (usize, usize) {
+        (2 * TRANSFER_BYTES, usize::MAX)
+    }
+
+    fn too_long(&self, bytes: usize) -> Error {
+        Error::bug(
+            "check the input",
+            format!("a row of {bytes} bytes is too long"),
+        )
+    }
+}

@@ -1,0 +1,375 @@
+//! Where a sort writes: a file, a stream, or a directory of parts; and the tasks that write it.
+//!
+//! ```text
+//!   buckets      | 0 | 1 | 2 | 3 | 4 | 5 | 6 |
+//!   one file     |  range    |  range        |        tasks write at offsets that the runs tell
+//!   two parts    | part-r-00000  |  part-r-00001 |    as even as buckets are
+//!   compressed   | a member for each file: a task writes it from its beginning to its end
+//! ```
+
+use std::ops::Range;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::input::Input;
+use super::plan::ranges;
+use super::{SortSpec, Sorted};
+use crate::codec::Codec;
+use crate::commit::{Committer, Made};
+use crate::error::{Error, Kind, Result};
+use crate::jobs::runs::{RunOutcome, Targets};
+use crate::jobs::steps::{self, Job, OutputLocations};
+use crate::jobs::success::{PartProof, Success, success_bytes};
+use crate::plan::sort::part_name;
+use crate::record::checksum::Hex;
+use crate::record::shape::ShapeKind;
+use crate::sorted_run::RunCompression;
+use crate::storage::Caps;
+use crate::storage::location::{Location, parent_of};
+use crate::storage::stores::Stores;
+use crate::storage::stream::{File, Sink, open_to_write, standard};
+use crate::task::{MergeTarget, WholeFile};
+
+/// What standard output is called in errors.
+const STDOUT: &str = "standard output";
+
+/// Most parts of an output.
+const PARTS_MAX: usize = 10_000;
+
+/// The longest key that the proof of a part names.
+const SHOWN_KEY_BYTES: usize = 256;
+
+/// Where the records go.
+pub(super) struct Output<'a> {
+    place: Place<'a>,
+    codec: Option<Codec>,
+}
+
+enum Place<'a> {
+    File(Box<dyn Committer + 'a>),
+    /// With the names of the parts.
+    Parts(Box<dyn Committer + 'a>, Vec<PathBuf>),
+    /// With what it is called.
+    Stream(File, PathBuf),
+}
+
+impl<'a> Output<'a> {
+    /// Begins the output of a job.
+    pub(super) fn begin(job: &Job<'a>, spec: &SortSpec, input: &Input) -> Result<Self> {
+        let codec = spec.compress.codec();
+        let place = match (spec.target(), spec.stream(), spec.parts) {
+            (Some(target), None, Some(parts)) => {
+                check_apart(spec, target)?;
+                let suffix = codec.and_then(|codec| codec.suffixes().first());
+                let name = |part| format!("{}{}", part_name('r', part), suffix.unwrap_or(&""));
+                let names: Vec<PathBuf> = (0..parts).map(|part| name(part).into()).collect();
+                let output = steps::Output::Directory(target);
+                let committer = job.committer(output, (&names, input.bytes()))?;
+                Place::Parts(committer, names)
+            }
+            (_, Some(path), _) => {
+                let opened = open_to_write(path, &job.control.flag())?;
+                Place::Stream(opened, path.to_owned())
+            }
+            (Some(target), None, None) => {
+                Place::File(job.committer(steps::Output::File(target), (&[], 0))?)
+            }
+            (None, None, _) => {
+                let stdout = standard(std::io::stdout().as_fd(), STDOUT, true)?;
+                Place::Stream(stdout, STDOUT.into())
+            }
+        };
+        Ok(Output { place, codec })
+    }
+
+    /// The tasks that write it.
+    pub(super) fn targets(&self, stores: &Stores, unique: bool, input_bytes: u64) -> Targets {
+        let codec = self.codec;
+        let (committer, names) = match &self.place {
+            Place::Stream(..) => {
+                return Box::new(move |_| Ok(vec![MergeTarget::Stream(codec)]));
+            }
+            Place::File(committer) => (committer, vec![PathBuf::new()]),
+            Place::Parts(committer, names) => (committer, names.clone()),
+        };
+        let paths: Vec<_> = names.iter().map(|name| committer.path_of(name)).collect();
+        let share = match paths.first().map(|path| stores.caps(path)) {
+            Some(Caps::Ranges) => (input_bytes / 16).clamp(4 << 20, 128 << 20),
+            Some(Caps::Whole) | None => u64::MAX,
+        };
+        let whole = unique || codec.is_some();
+        Box::new(move |sizes| {
+            let mut targets = Vec::new();
+            for (path, buckets) in paths.iter().zip(cut(sizes, paths.len())) {
+                if whole {
+                    targets.push(MergeTarget::File(WholeFile {
+                        path: path.clone(),
+                        buckets,
+                        codec,
+                    }));
+                } else {
+                    targets.extend(ranges(path, sizes, buckets, share));
+                }
+            }
+            Ok(targets)
+        })
+    }
+
+    /// Where runs go that do not fit in memory, where the user has not said.
+    pub(super) fn spill_place(&self) -> Result<PathBuf> {
+        match self.committer() {
+            Some(committer) => committer.spill_place(),
+            None => Ok(PathBuf::from(".")),
+        }
+    }
+
+    /// The folder of a job that writes files.
+    pub(super) fn folder(&self) -> Option<&Path> {
+        self.committer().map(Committer::folder)
+    }
+
+    fn committer(&self) -> Option<&(dyn Committer + 'a)> {
+        match &self.place {
+            Place::File(committer) | Place::Parts(committer, _) => Some(&**committer),
+            Place::Stream(..) => None,
+        }
+    }
+
+    /// Where what is made can be found again.
+    pub(super) fn places(
+        &self,
+        runs: Vec<PathBuf>,
+        (shape, unique): (ShapeKind, bool),
+        compression: RunCompression,
+    ) -> OutputLocations {
+        let (output, names, uploads) = match &self.place {
+            Place::File(committer) => {
+                let path = committer.staged();
+                let names = vec![path.file_name().unwrap_or_default().into()];
+                let uploads = vec![committer.path_of("".as_ref())];
+                (parent_of(&path).to_owned(), names, uploads)
+            }
+            Place::Parts(committer, names) => {
+                let uploads = names.iter().map(|name| committer.path_of(name)).collect();
+                (committer.staged(), names.clone(), uploads)
+            }
+            Place::Stream(..) => Default::default(),
+        };
+        OutputLocations {
+            runs,
+            output,
+            names,
+            uploads,
+            shape,
+            unique,
+            compression,
+            attempts: None,
+        }
+    }
+
+    pub(super) fn sink(&self, job: &Job<'_>) -> Result<Option<Arc<Sink>>> {
+        let Place::Stream(file, name) = &self.place else {
+            return Ok(None);
+        };
+        let again = file.try_clone();
+        let file = again.map_err(|error| Error::from_io("use a stream", name, &error))?;
+        let sink = Sink::new(file, name.clone(), job.control.flag());
+        Ok(Some(Arc::new(sink)))
+    }
+
+    /// Gives the output its name, where it is no stream.
+    pub(super) fn publish(self, job: &mut Job<'_>, sorted: &Sorted) -> Result<()> {
+        let (committer, names, success) = match self.place {
+            Place::Stream(..) => return Ok(()),
+            Place::File(committer) => (committer, Vec::new(), Vec::new()),
+            Place::Parts(committer, names) => {
+                let proof = success(job, &*committer, &names, sorted)?;
+                job.report.parts = names.len();
+                (committer, names, success_bytes(&proof)?)
+            }
+        };
+        job.begin_commit()?;
+        let made = Made {
+            names: &names,
+            uploads: &sorted.uploads,
+            success: &success,
+        };
+        job.publish(committer, &made)
+    }
+}
+
+impl SortSpec {
+    /// Refuses parts that cannot be.
+    pub(super) fn check_parts(&self) -> Result<()> {
+        let wrong = |message: String, advice: &str| {
+            Err(Error::new(Kind::BadOption, "read the options", message).advise(advice))
+        };
+        match self.parts {
+            Some(parts) if parts > PARTS_MAX => wrong(
+                format!("parts is {parts}, and at most {PARTS_MAX} are made"),
+                "give a smaller number",
+            ),
+            Some(_) if !self.writes_file() => wrong(
+                "parts go to a directory, and the output is a stream".to_owned(),
+                "name a directory that is not there yet: -o DIR",
+            ),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What `_SUCCESS` says of the parts.
+fn success(
+    job: &Job<'_>,
+    committer: &dyn Committer,
+    names: &[PathBuf],
+    sorted: &Sorted,
+) -> Result<Success> {
+    let shown = |key: &Vec<u8>| {
+        let hex: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
+        Some(hex).filter(|_| key.len() <= SHOWN_KEY_BYTES)
+    };
+    let mut parts = Vec::with_capacity(names.len());
+    for name in names {
+        let path = committer.path_of(name);
+        let of_part = sorted.files.iter().filter(|file| file.path == path);
+        let mut part = PartProof {
+            name: crate::names::spell(name),
+            bytes: 0,
+            records: 0,
+            checksum: String::new(),
+            first_key: None,
+            last_key: None,
+        };
+        let mut checksum = 0;
+        for file in of_part {
+            let proof = &file.proof;
+            part.bytes += match (file.is_compressed, &proof.upload) {
+                (false, _) => proof.bytes,
+                (true, Some(upload)) => upload.bytes(),
+                (true, None) => job.store().stat(&path)?.map_or(0, |stat| stat.bytes),
+            };
+            part.records += proof.records;
+            checksum += proof.checksum;
+            if let Some((first, last)) = proof.ends.as_ref().filter(|_| sorted.shows_keys) {
+                part.first_key = part.first_key.or_else(|| shown(first));
+                part.last_key = shown(last);
+            }
+        }
+        part.checksum = Hex(checksum).to_string();
+        parts.push(part);
+    }
+    Ok(Success {
+        format: 1,
+        gristmill: crate::VERSION.to_owned(),
+        job_id: job.environment.job_id.clone(),
+        command: "sort".to_owned(),
+        records: parts.iter().map(|part| part.records).sum(),
+        bytes: parts.iter().map(|part| part.bytes).sum(),
+        checksum: Hex(sorted.checksum).to_string(),
+        sorted: true,
+        duplicate_keys: sorted.duplicates,
+        parts,
+    })
+}
+
+/// The buckets of each part, about as many bytes each; there are at least as many buckets as parts.
+fn cut(sizes: &[(u64, u64)], parts: usize) -> Vec<Range<usize>> {
+    let total: u64 = sizes.iter().map(|size| size.0).sum();
+    let (mut cuts, mut start, mut sum) = (Vec::with_capacity(parts), 0, 0);
+    for part in 0..parts {
+        let goal = (u128::from(total) * (part as u128 + 1) / parts as u128) as u64;
+        let most = sizes.len().saturating_sub(parts - part - 1).max(start);
+        let mut end = start;
+        while let Some(size) = sizes.get(end).filter(|_| end < most) {
+            // A bucket belongs where most of it lies; each part has one.
+            if end > start && part + 1 < parts && sum + size.0 / 2 > goal {
+                break;
+            }
+            sum += size.0;
+            end += 1;
+        }
+        cuts.push(start..end);
+        start = end;
+    }
+    cuts
+}
+
+/// A directory that replaces an input would lose it; one inside an input would become input of the next sort.
+fn check_apart(spec: &SortSpec, output: &Location) -> Result<()> {
+    let together = |input: &&Location| input.lies_in(output) || output.lies_in(input);
+    match spec.inputs.iter().find(together) {
+        Some(input) => Err(Error::new(
+            Kind::BadOption,
+            "sort the input",
+            "the output is the same as the input, or one holds the other",
+        )
+        .with("input", input)
+        .with("output", output)
+        .advise("name another output")),
+        None => Ok(()),
+    }
+}
+
+impl Sorted {
+    /// The files that were written, with their proofs.
+    pub(super) fn files_of(outcome: &RunOutcome) -> Vec<Written> {
+        let written = |target: &MergeTarget| match target {
+            MergeTarget::Ranges(ranges) => {
+                let path = |range: &crate::task::RangeSpec| (range.file.path.clone(), false);
+                ranges.iter().map(path).collect()
+            }
+            MergeTarget::File(file) => vec![(file.path.clone(), file.codec.is_some())],
+            MergeTarget::Stream(_) => Vec::new(),
+        };
+        let files = outcome.merged.iter().flat_map(|(target, proofs)| {
+            let files = written(target).into_iter().zip(proofs);
+            files.map(|((path, is_compressed), proof)| Written {
+                path,
+                is_compressed,
+                proof: proof.clone(),
+            })
+        });
+        files.collect()
+    }
+}
+
+/// What was written of a file.
+pub(super) struct Written {
+    path: Location,
+    is_compressed: bool,
+    proof: crate::merge::output::MergeProof,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn parts_tile_the_buckets(
+            sizes in proptest::collection::vec(0_u64..1000, 1..60),
+            parts in 1_usize..9,
+        ) {
+            let sizes: Vec<_> = sizes.into_iter().map(|bytes| (bytes, 1)).collect();
+            let parts = parts.min(sizes.len());
+            let cuts = cut(&sizes, parts);
+            prop_assert_eq!(cuts.len(), parts);
+            let mut next = 0;
+            for part in &cuts {
+                prop_assert_eq!(part.start, next);
+                prop_assert!(part.end > part.start);
+                next = part.end;
+            }
+            prop_assert_eq!(next, sizes.len());
+        }
+    }
+
+    #[test]
+    fn parts_of_even_buckets_are_even() {
+        let sizes = [(10, 1); 8];
+        assert_eq!(cut(&sizes, 4), [0..2, 2..4, 4..6, 6..8]);
+    }
+}

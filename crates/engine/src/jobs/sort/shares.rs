@@ -1,0 +1,88 @@
+//! What the spill tasks of a sort read: shares of files, whole compressed files, and streams between them, in input order.
+//!
+//! ```text
+//!   a.txt      b.txt.gz    -           c.txt
+//!   [··][··]   [······]    stream      [··][··][··]
+//! ```
+
+use std::ops::Range;
+
+use super::input::Input;
+use super::plan::{Sort, spill_tasks};
+use crate::error::Result;
+use crate::jobs::steps::Job;
+use crate::record::shape::Shape;
+use crate::split::records::at_records;
+use crate::split::{Split, splits, stride};
+use crate::task::SpillInput;
+
+impl<S: Shape> Sort<'_, S> {
+    /// What the tasks read.
+    pub(super) fn inputs(&self, job: &Job<'_>, input: &Input) -> Result<Vec<SpillInput>> {
+        self.shares(job, input, true)
+    }
+
+    /// About how many tasks there are: where rows begin in tables, nobody has looked yet.
+    pub(super) fn tasks(&self, job: &Job<'_>, input: &Input) -> Result<u64> {
+        Ok(self.shares(job, input, self.table.is_none())?.len() as u64)
+    }
+
+    fn shares(&self, job: &Job<'_>, input: &Input, exactly: bool) -> Result<Vec<SpillInput>> {
+        // Rows of a stream are told by one reader alone.
+        let readers = self.table.as_ref().map_or(job.workers, |_| 1);
+        let mut streams = input.streams.iter().enumerate().peekable();
+        let (mut inputs, mut first) = (Vec::new(), 0);
+        for number in 0..=input.files.len() {
+            let codec = input.codecs.get(number).copied().flatten();
+            let mut here = Vec::new();
+            while let Some((stream, _)) = streams.next_if(|(_, stream)| stream.place == number) {
+                here.extend((0..readers).map(|_| SpillInput::Stream(stream)));
+            }
+            let is_last = number == input.files.len();
+            if !here.is_empty() || codec.is_some() || is_last {
+                inputs.extend(self.between(job, input, first..number, exactly)?);
+                inputs.append(&mut here);
+                first = number;
+            }
+            if let Some(codec) = codec {
+                let file = number;
+                inputs.push(SpillInput::Decoded { file, codec });
+                first = number + 1;
+            }
+        }
+        Ok(inputs)
+    }
+
+    /// Shares of the files with these numbers.
+    fn between(
+        &self,
+        job: &Job<'_>,
+        input: &Input,
+        numbers: Range<usize>,
+        exactly: bool,
+    ) -> Result<Vec<SpillInput>> {
+        if numbers.is_empty() {
+            return Ok(Vec::new());
+        }
+        let record_bytes = self.shape.kind().record_bytes().unwrap_or(1) as u64;
+        let usable = self.share_bytes;
+        let files = input.files.iter().enumerate();
+        let sizes: Vec<u64> = files
+            .map(|(number, file)| match numbers.contains(&number) {
+                true => file.stat.bytes,
+                false => 0,
+            })
+            .collect();
+        let bytes: u64 = sizes.iter().sum();
+        let tasks = spill_tasks(bytes, usable, job.workers).max(1);
+        let target = bytes.div_ceil(tasks).clamp(usable.min(1 << 20), usable);
+        let cut = splits(&sizes, target, stride(record_bytes));
+        let cut: Vec<Split> = match (&self.table, &self.keys) {
+            _ if !exactly => cut,
+            (Some(table), _) => table.at_rows(job, &input.files, cut)?,
+            (None, Some(keys)) => at_records(keys.lines(), job.store(), &input.files, cut)?,
+            (None, None) => at_records(self.shape, job.store(), &input.files, cut)?,
+        };
+        Ok(cut.into_iter().map(SpillInput::Ranges).collect())
+    }
+}

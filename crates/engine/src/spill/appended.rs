@@ -1,0 +1,143 @@
+//! Runs of records that come one by one: each is appended to the chunk, which is spilled when it is full.
+
+use super::{SpillPlan, SpillScratch, SpilledRun, Written};
+use crate::error::{Error, JobOption, Kind, Result};
+use crate::record::shape::Shape;
+use crate::spill::Progress;
+use crate::storage::LocalDisk;
+
+/// The part of a worker's memory that holds what was read: one in so many. The rest is for the chunk.
+pub(super) const RAW_SHARE: usize = 4;
+
+/// Input that is in no run as it is not to be written: headers but the first, and rows that cannot be read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct LeftOut {
+    /// Rows that cannot be read.
+    pub bad_rows: u64,
+    /// Bytes of them and of headers.
+    pub bytes: u64,
+}
+
+impl std::ops::AddAssign for LeftOut {
+    fn add_assign(&mut self, other: Self) {
+        self.bad_rows += other.bad_rows;
+        self.bytes += other.bytes;
+    }
+}
+
+/// The runs of an attempt, and the memory that becomes the next one.
+pub(super) struct AppendedRuns<'a, S> {
+    plan: &'a SpillPlan<'a, S>,
+    written: Written<'a>,
+    pub(super) scratch: &'a mut SpillScratch,
+    /// Bytes of input in the chunk: fewer than lie there, where codes were put in front.
+    bytes_read: u64,
+    pub(super) left_out: LeftOut,
+    /// Of the next run.
+    pub(super) number: u64,
+}
+
+impl<'a, S: Shape> AppendedRuns<'a, S> {
+    pub(super) fn new(
+        plan: &'a SpillPlan<'a, S>,
+        store: &'a dyn LocalDisk,
+        name: &'a str,
+        scratch: &'a mut SpillScratch,
+    ) -> Result<Self> {
+        let mut runs = AppendedRuns {
+            plan,
+            written: Written::new(store, name),
+            scratch,
+            bytes_read: 0,
+            left_out: LeftOut::default(),
+            number: 0,
+        };
+        runs.reserve()?;
+        Ok(runs)
+    }
+
+    fn reserve(&mut self) -> Result<()> {
+        let SpillPlan {
+            shape,
+            chunk_bytes,
+            typical_bytes,
+            ..
+        } = *self.plan;
+        let bytes = chunk_bytes - chunk_bytes / RAW_SHARE;
+        self.scratch.chunk.reserve(shape, bytes, typical_bytes)
+    }
+
+    /// Takes a record that is made of `parts`, of which `bytes_read` bytes were read.
+    pub(super) fn take(
+        &mut self,
+        parts: &[&[u8]],
+        bytes_read: usize,
+        progress: Progress<'_>,
+    ) -> Result<()> {
+        let shape = self.plan.shape;
+        let bytes: usize = parts.iter().map(|part| part.len()).sum();
+        if parts.iter().any(|part| part.len() > u32::MAX as usize) {
+            return Err(self.too_long(bytes));
+        }
+        if !self.scratch.chunk.append(shape, parts) {
+            self.spill(progress)?;
+            if !self.scratch.chunk.append(shape, parts) {
+                return Err(self.too_long(bytes));
+            }
+        }
+        self.bytes_read += bytes_read as u64;
+        Ok(())
+    }
+
+    /// Writes the chunk as a run, if there is anything to tell of it.
+    pub(super) fn spill(&mut self, progress: Progress<'_>) -> Result<()> {
+        if self.scratch.chunk.is_empty() && self.left_out == LeftOut::default() {
+            return Ok(());
+        }
+        self.written
+            .write(self.plan, self.scratch, self.number, progress)?;
+        if let Some(run) = self.written.runs.last_mut() {
+            run.bytes_read = std::mem::take(&mut self.bytes_read);
+            run.left_out = std::mem::take(&mut self.left_out);
+        }
+        self.number += 1;
+        self.reserve()
+    }
+
+    pub(super) fn finish(mut self, progress: Progress<'_>) -> Result<Vec<SpilledRun>> {
+        self.spill(progress)?;
+        Ok(self.written.keep())
+    }
+
+    /// Bytes of a worker's memory for records and their entries, and for what was read.
+    pub(super) fn chunk_bytes(&self) -> usize {
+        self.plan.chunk_bytes
+    }
+
+    /// Bytes that a record may have while it is read.
+    pub(super) fn longest(&self) -> usize {
+        self.plan.chunk_bytes / RAW_SHARE
+    }
+
+    pub(super) fn too_long(&self, bytes: usize) -> Error {
+        let what = if self.plan.shape.is_stripped() {
+            "a line with its keys"
+        } else {
+            "a record"
+        };
+        let message = format!(
+            "{what} has {bytes} bytes, and a worker has room for {}",
+            self.scratch.chunk.memory_bytes()
+        );
+        // Beside what was read the chunk has this part of the memory; the model has room for two of them, to be merged.
+        let longest = bytes as u64 * RAW_SHARE as u64 / (RAW_SHARE as u64 - 1);
+        let needed = self.plan.needed.bytes(longest);
+        Error::new(Kind::Memory, "read the input", message).advise_options(
+            "give {} or more, or fewer {}",
+            [
+                JobOption::Memory.at_least(needed),
+                JobOption::Workers.named(),
+            ],
+        )
+    }
+}

@@ -1,0 +1,303 @@
+//! Rows of tables behind codes of their keys: read in order, encoded once, and spilled as sorted runs.
+//!
+//! ```text
+//!   | header | row | row | ...     of the first source: the header gets no code, and sorts before all rows
+//!   | header | row | row | ...     of all others: the header is left out
+//! ```
+//!
+//! A source is read from where a row begins: rows cannot be told from the middle of a file ([`crate::record::table`]).
+
+use super::appended::{AppendedRuns, LeftOut};
+use super::feed::Feed;
+use super::in_order::{InOrder, block_bytes};
+use super::{Progress, SpillPlan, SpillScratch, SpilledRun};
+use crate::error::{Error, JobOption, Kind, Result};
+use crate::record::shape::{Keyed, Pairs};
+use crate::record::table::{RowEnds, open_quote};
+use crate::record::table_keys::{BadRow, RowCodes, TableKeys};
+use crate::storage::input::InputFile;
+use crate::storage::overlap::TRANSFER_BYTES;
+use crate::storage::read_ahead::read_through;
+use crate::storage::stores::Stores;
+use crate::storage::{Caching, LocalDisk};
+
+/// How rows are keyed.
+#[derive(Debug)]
+pub struct RowsPlan<'a> {
+    /// How their runs are made.
+    pub spill: SpillPlan<'a, Keyed>,
+    /// What the keys are.
+    pub table: &'a TableKeys,
+}
+
+/// What becomes of the row at the beginning of a source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum First {
+    /// It is a row like all others.
+    Row,
+    /// It is the header of the output.
+    Header,
+    /// It is a header that is there already.
+    LeftOut,
+}
+
+/// Spills all rows of `sources`, as [`spill_in_order`](super::in_order::spill_in_order) does.
+///
+/// # Errors
+/// Besides, a row has not the fields of the header, and no more such may be left out; or a quote is open at the end.
+pub fn spill_rows(
+    plan: &RowsPlan<'_>,
+    (disk, store): (&dyn LocalDisk, &Stores),
+    sources: &[(InOrder<'_>, First)],
+    name: &str,
+    scratch: &mut SpillScratch,
+    progress: Progress<'_>,
+) -> Result<Vec<SpilledRun>> {
+    let mut reader = RowReader::new(plan.table)?;
+    let mut runs = AppendedRuns::new(&plan.spill, disk, name, scratch)?;
+    for (source, first) in sources {
+        let mut spilling = Spilling {
+            runs: &mut runs,
+            progress,
+        };
+        reader.read(store, *source, *first, &mut spilling)?;
+        runs.left_out += std::mem::take(&mut reader.left_out);
+    }
+    runs.finish(progress)
+}
+
+/// Takes rows with their codes.
+pub trait RowSink<'p> {
+    /// Takes a row, with its end, and its code, which is empty of the header; `line` is the number of its first line in the
+    /// source, from 1 on.
+    fn row(&mut self, row: &[u8], code: &[u8], line: u64) -> Result<()>;
+
+    /// What is told how many bytes were read.
+    fn progress(&self) -> Progress<'p>;
+
+    /// Bytes of a block to read at once, and of the longest row.
+    fn room(&self) -> (usize, usize);
+
+    /// The error of a row of so many bytes, which is too long.
+    fn too_long(&self, bytes: usize) -> Error;
+}
+
+struct Spilling<'s, 'r, 'p> {
+    runs: &'s mut AppendedRuns<'r, Keyed>,
+    progress: Progress<'p>,
+}
+
+impl<'p> RowSink<'p> for Spilling<'_, '_, 'p> {
+    fn row(&mut self, row: &[u8], code: &[u8], _line: u64) -> Result<()> {
+        let header = Pairs::header(code.len(), row.len());
+        self.runs
+            .take(&[&header, code, row], row.len(), self.progress)
+    }
+
+    fn progress(&self) -> Progress<'p> {
+        self.progress
+    }
+
+    fn room(&self) -> (usize, usize) {
+        (block_bytes(self.runs.chunk_bytes()), self.runs.longest())
+    }
+
+    fn too_long(&self, bytes: usize) -> Error {
+        self.runs.too_long(bytes)
+    }
+}
+
+/// Reads rows of sources, one after the other.
+#[derive(Debug)]
+pub struct RowReader<'t> {
+    table: &'t TableKeys,
+    codes: RowCodes,
+    code: Vec<u8>,
+    bad_rows: u64,
+    /// What was read and went to no sink.
+    pub left_out: LeftOut,
+}
+
+/// Where in a source a row is.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    offset: u64,
+    /// Lines before it, in the source.
+    lines: u64,
+    first: First,
+}
+
+impl<'t> RowReader<'t> {
+    /// For rows of this table.
+    ///
+    /// # Errors
+    /// Its keys cannot be.
+    pub fn new(table: &'t TableKeys) -> Result<Self> {
+        Ok(RowReader {
+            table,
+            codes: RowCodes::new(table)?,
+            code: Vec::new(),
+            bad_rows: 0,
+            left_out: LeftOut::default(),
+        })
+    }
+
+    /// Hands all rows of `source` to `sink`; a last one without an end gets one.
+    ///
+    /// # Errors
+    /// A row has not the fields of the header, and no more such may be left out; or a quote is open at the end.
+    pub fn read(
+        &mut self,
+        store: &Stores,
+        source: InOrder<'_>,
+        first: First,
+        sink: &mut dyn RowSink<'_>,
+    ) -> Result<()> {
+        let delimiter = self.table.delimiter;
+        let mut ends = match source.start() {
+            0 => RowEnds::of_file(delimiter),
+            _ => RowEnds::new(delimiter),
+        };
+        let mut place = Place {
+            offset: source.start(),
+            lines: 0,
+            first,
+        };
+        let (block, longest) = sink.room();
+        let mut feed = Feed::new(longest);
+        let progress = sink.progress();
+        source.read(store, block, progress, &mut |block| {
+            let mut cut = |_, more: &[u8]| ends.rest(more);
+            let mut take = |row: &[u8]| self.take(row, &mut place, (source, store), sink);
+            if feed.block(block, &mut cut, &mut take)? {
+                return Ok(());
+            }
+            let length = feed.rest().len();
+            Err(at(sink.too_long(length), place, (source, store)))
+        })?;
+        let rest = feed.rest();
+        if ends.is_quoted() {
+            let (error, before) = never_closes(rest, delimiter);
+            place.pass(rest.get(..before).unwrap_or_default());
+            return Err(at(error, place, (source, store)));
+        }
+        if rest.is_empty() {
+            return Ok(());
+        }
+        rest.extend_from_slice(self.table.ending.as_bytes());
+        self.take(rest, &mut place, (source, store), sink)
+    }
+
+    fn take(
+        &mut self,
+        row: &[u8],
+        place: &mut Place,
+        from: (InOrder<'_>, &Stores),
+        sink: &mut dyn RowSink<'_>,
+    ) -> Result<()> {
+        self.code.clear();
+        let first = std::mem::replace(&mut place.first, First::Row);
+        let encoded = match first {
+            First::Row => self.codes.encode(row, &mut self.code),
+            First::Header => Ok(()),
+            First::LeftOut => {
+                self.left_out.bytes += row.len() as u64;
+                place.pass(row);
+                return Ok(());
+            }
+        };
+        match encoded {
+            Ok(()) => sink.row(row, &self.code, place.lines + 1)?,
+            Err(bad) => self.leave_out(row, bad, *place, from)?,
+        }
+        place.pass(row);
+        Ok(())
+    }
+
+    /// Leaves out a row that is no row of this table, if it may be.
+    fn leave_out(
+        &mut self,
+        row: &[u8],
+        bad: BadRow,
+        place: Place,
+        from: (InOrder<'_>, &Stores),
+    ) -> Result<()> {
+        self.bad_rows += 1;
+        if self.bad_rows > self.table.skip_bad {
+            let skipped = self.table.skip_bad;
+            return Err(at(bad_row(bad, skipped), place, from));
+        }
+        self.left_out.bad_rows += 1;
+        self.left_out.bytes += row.len() as u64;
+        Ok(())
+    }
+}
+
+impl Place {
+    /// Goes on behind `row`.
+    fn pass(&mut self, row: &[u8]) {
+        self.offset += row.len() as u64;
+        self.lines += memchr::memchr_iter(b'\n', row).count() as u64;
+    }
+}
+
+/// The error of a row that cannot be read.
+///
+/// ```
+/// use gristmill_engine::record::table_keys::BadRow;
+/// use gristmill_engine::spill::rows::bad_row;
+/// let error = bad_row(BadRow { found: 1, columns: 2 }, 0).to_string();
+/// assert!(error.contains("the row has 1 field, and the header has 2 fields"), "{error}");
+/// ```
+pub fn bad_row(bad: BadRow, skipped: u64) -> Error {
+    let mut message = bad.to_string();
+    if skipped > 0 {
+        message = format!("{message}, and so many are left out already: {skipped}");
+    }
+    let again = skipped.saturating_add(1).max(10);
+    Error::new(Kind::BadInput, "read the input", message).advise_options(
+        "correct the row, or leave such rows out: give {}",
+        [JobOption::SkipBad.count(again)],
+    )
+}
+
+/// The error of a table that ends in a field, and how many bytes of its last row, `rest`, stand before that.
+///
+/// ```
+/// use gristmill_engine::spill::rows::never_closes;
+/// let (error, before) = never_closes(b"1,\"two\n3,4\n", b',');
+/// assert!(error.to_string().contains("a quote is open at the end"));
+/// assert_eq!(before, 2);
+/// ```
+pub fn never_closes(rest: &[u8], delimiter: u8) -> (Error, usize) {
+    let message = "a quote is open at the end of the input: its field begins here";
+    let error = Error::new(Kind::BadInput, "read the input", message)
+        .advise("close the quotes, or double a quote that is part of the field");
+    (error, open_quote(rest, delimiter))
+}
+
+/// Says where in the input it is, with the number of the line.
+fn at(error: Error, place: Place, (source, store): (InOrder<'_>, &Stores)) -> Error {
+    let before = match source {
+        InOrder::Range(file, range) => lines_before(store, file, range.offset),
+        InOrder::Decoded(..) | InOrder::Stream(_) => Ok(0),
+    };
+    let error = error.with("file", source.name());
+    let error = match before {
+        Ok(before) => error.with("line", before + place.lines + 1),
+        Err(_) => error, // the file is gone by now
+    };
+    error.with("offset", place.offset)
+}
+
+/// Newlines in the first bytes of a file. Nobody counts them before somebody wants to know.
+fn lines_before(store: &Stores, file: &InputFile, bytes: u64) -> Result<u64> {
+    let opened = store.open_input(file, Caching::Cached)?;
+    let (mut lines, mut buffers) = (0, Vec::new());
+    let blocks = (TRANSFER_BYTES, 2);
+    read_through(&*opened, 0..bytes, blocks, &mut buffers, |block| {
+        lines += memchr::memchr_iter(b'\n', block).count() as u64;
+        Ok(())
+    })?;
+    Ok(lines)
+}
