@@ -16,7 +16,16 @@ from pathlib import Path
 import pytest
 
 from .harness import report, run
-from .sorting import gnu_sort, naive_fixed, noise, nothing_of_ours_stays, refusal, same, sort, try_sort
+from .sorting import (
+    gnu_sort,
+    naive_fixed,
+    noise,
+    nothing_of_ours_stays,
+    refusal,
+    same,
+    sort,
+    try_sort,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -107,7 +116,7 @@ def test_damaged_compressed_files_are_refused() -> None:
 
 
 def test_compressed_tables() -> None:
-    data = b"a,b\n2,x\n1,\"y\nz\"\n"
+    data = b'a,b\n2,x\n1,"y\nz"\n'
     Path("in.csv.gz").write_bytes(gzip.compress(data))
     Path("more.csv").write_bytes(b"a,b\n0,w\n")
     want = b'a,b\n0,w\n1,"y\nz"\n2,x\n'
@@ -245,6 +254,8 @@ def test_parts_that_cannot_be() -> None:
     Path("in").write_bytes(b"b\na\n")
     assert "name a directory" in refusal("in", "--parts", "2", status=2)
     assert "name a directory" in refusal("in", "-o", "-", "--parts", "2", status=2)
-    assert "one holds the other" in refusal("in", "-o", "in", "--parts", "2", "--overwrite", status=2)
+    assert "one holds the other" in refusal(
+        "in", "-o", "in", "--parts", "2", "--overwrite", status=2
+    )
     said = refusal("-", "-o", "out", "--parts", "2", stdin=b"a\n", status=2)
     assert "sort files" in said

@@ -1,7 +1,7 @@
 """`gristmill sort --csv`: rows as Python's `csv` module reads them, in the order of `sorted`.
 
-The oracle reads rows by `csv.reader`, from a reader of lines that remembers their bytes: so it knows
-which bytes a row had, and what comes out is compared byte for byte.
+The oracle reads rows by `csv.reader`, from a reader of lines that remembers their bytes: so it
+knows which bytes a row had, and what comes out is compared byte for byte.
 """
 
 import csv
@@ -18,7 +18,26 @@ from .sorting import nothing_of_ours_stays, refusal, same, sort, try_sort
 Order = tuple[str, Callable[[str], object], bool]
 """A column, what a field of it is compared by, and whether the largest comes first."""
 
-VALUES = ["", "a", "B", "b", "ab", "a b", "é", "10", "9", "2.5", "-3", "1e2", "x,y", 'q"q', '"', "l\nm", "\n", "r\r\ns"]
+VALUES = [
+    "",
+    "a",
+    "B",
+    "b",
+    "ab",
+    "a b",
+    "é",
+    "10",
+    "9",
+    "2.5",
+    "-3",
+    "1e2",
+    "x,y",
+    'q"q',
+    '"',
+    "l\nm",
+    "\n",
+    "r\r\ns",
+]
 NUMBERS = ["1", "10", "9", "-3", "2.5", "1e3", "0", "-0.5", "123456789", "0.001"]
 
 
@@ -74,7 +93,9 @@ def table(seed: int, rows: int, delimiter: str = ",", *, ended: bool = True) -> 
 
     lines = [["id", "name", "price", "long name"]]
     for number in range(rows):
-        lines.append([str(number), drawn.choice(VALUES), drawn.choice(NUMBERS), drawn.choice(VALUES)])
+        lines.append(
+            [str(number), drawn.choice(VALUES), drawn.choice(NUMBERS), drawn.choice(VALUES)]
+        )
     joined = [delimiter.join(map(field, line)) for line in lines]
     return (end.join(joined) + (end if ended else "")).encode()
 
@@ -110,7 +131,8 @@ def test_without_keys_all_columns_decide() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "delimiter"), [(["--tsv"], "\t"), (["--csv", "-t", ";"], ";"), (["--csv", "-t|"], "|")]
+    ("options", "delimiter"),
+    [(["--tsv"], "\t"), (["--csv", "-t", ";"], ";"), (["--csv", "-t|"], "|")],
 )
 def test_other_separators(options: list[str], delimiter: str) -> None:
     data = table(6, 100, delimiter)
@@ -144,7 +166,9 @@ def test_several_files_have_one_header() -> None:
     data = table(8, 300)
     header, *rows = [row for _, row in rows_of(data, ",")]
     for number in range(3):
-        Path(f"{number}.csv").write_bytes(b"".join([header, *rows[number * 100 : number * 100 + 100]]))
+        Path(f"{number}.csv").write_bytes(
+            b"".join([header, *rows[number * 100 : number * 100 + 100]])
+        )
     Path("empty.csv").write_bytes(b"")
     Path("header.csv").write_bytes(header.rstrip(b"\r\n"))
     want = expected(data, [("name", text, False)])
@@ -152,14 +176,19 @@ def test_several_files_have_one_header() -> None:
     same(sort("--csv", "--key", "name", *files), want)
     rest = Path("1.csv").read_bytes()
     same(sort("--csv", "--key", "name", "0.csv", "-", "2.csv", stdin=rest), want)
-    same(sort("--csv", "--key", "name", "-", "1.csv", "2.csv", stdin=Path("0.csv").read_bytes()), want)
+    same(
+        sort("--csv", "--key", "name", "-", "1.csv", "2.csv", stdin=Path("0.csv").read_bytes()),
+        want,
+    )
 
 
 @pytest.mark.parametrize("memory", ["24M", "500M"])
 def test_large_tables_are_cut_where_rows_begin(memory: str) -> None:
     drawn = random.Random(9)
     notes = ["plain", '"two\nlines"', '"a,b"', '5" nails', '"""\n""\n"', "x" * 300]
-    rows = [f"{number},{drawn.randrange(10**6)},{drawn.choice(notes)}\n" for number in range(400_000)]
+    rows = [
+        f"{number},{drawn.randrange(10**6)},{drawn.choice(notes)}\n" for number in range(400_000)
+    ]
     data = "".join(["n,value,note\n", *rows]).encode()
     Path("in.csv").write_bytes(data)
     options = ["--csv", "--key", "value:num:desc", "--memory", memory]

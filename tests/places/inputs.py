@@ -83,7 +83,9 @@ def _tables(folder: Path, made: random.Random) -> None:
     users = "".join(f"{user},name {user}\n" for user in range(40))
     (folder / "users.csv").write_text("id,name\n" + users)
     (folder / "notes").mkdir()
-    notes = [f'{number},"to be\n{made.choice(WORDS)}, ""or""",{number % 7}\n' for number in range(500)]
+    notes = [
+        f'{number},"to be\n{made.choice(WORDS)}, ""or""",{number % 7}\n' for number in range(500)
+    ]
     text = "id,note,of\n" + "".join(notes)
     (folder / "notes/0.csv").write_text(text)
     (folder / "notes/1.csv.gz").write_bytes(gzip.compress(f"{text}bad\n".encode()))

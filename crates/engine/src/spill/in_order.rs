@@ -188,8 +188,8 @@ mod tests {
     use crate::record::shape::{Fixed, Lines};
     use crate::sorted_run::{RunCompression, RunFile};
     use crate::spill::MemoryModel;
-    use crate::split::input_files;
     use crate::storage::Output as _;
+    use crate::storage::location::Location;
     use crate::storage::memory::Memory;
 
     /// Spills `text`, compressed, with so much memory; the runs' records in their order.
@@ -201,7 +201,9 @@ mod tests {
         let file = memory.create("/in.zst".as_ref(), packed.len() as u64, Caching::Cached)?;
         file.write_at(&packed, 0)?;
         let stores = Stores::new(Arc::clone(&memory) as Arc<dyn LocalDisk>);
-        let files = input_files(&stores, &["/in.zst".into()])?;
+        let path = Location::from("/in.zst");
+        let stat = stores.stat(&path)?.unwrap();
+        let input = InputFile { path, stat };
         let plan = SpillPlan {
             shape,
             borders: &[],
@@ -217,7 +219,7 @@ mod tests {
             job_id: "job",
             places: &["/runs".into()],
         };
-        let source = InOrder::Decoded(&files[0], Codec::Zstd);
+        let source = InOrder::Decoded(&input, Codec::Zstd);
         let scratch = &mut SpillScratch::default();
         let runs = spill_in_order(
             &plan,

@@ -35,6 +35,7 @@ mod sample;
 mod sample_decoded;
 mod sample_keys;
 mod sample_rows;
+mod sampled;
 mod spec;
 mod spent;
 mod spill;

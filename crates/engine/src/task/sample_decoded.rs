@@ -2,7 +2,7 @@
 //!
 //! So parts of files that are sorted already are less even than those of others.
 
-use super::sample_keys::{SampleKeysSpec, bytes_of_key, code_of};
+use super::sampled::{Sampled, bytes_of_key, code_of};
 use super::spill::parse_keys;
 use super::{Attempt, TaskContext};
 use crate::codec::{Codec, Coding, open_file};
@@ -27,15 +27,16 @@ type Next<'n> = &'n mut dyn FnMut(&[u8]) -> Option<(usize, Option<Vec<u8>>)>;
 
 /// The keys of the records at the beginnings of files.
 pub(super) fn sample(
-    spec: &SampleKeysSpec,
+    decoded: &[(usize, Codec)],
+    of: Sampled<'_>,
     context: &TaskContext,
     attempt: &Attempt<'_>,
 ) -> Result<Vec<Border>> {
     let mut borders = Vec::new();
-    for (file, codec) in &spec.decoded {
+    for (file, codec) in decoded {
         attempt.progress(0)?;
         let beginning = beginning(context, *file, *codec)?;
-        let keys = keys_in(spec, &beginning)?;
+        let keys = keys_in(of, &beginning)?;
         borders.extend(keys.into_iter().map(|key| Border { key, position: 0 }));
     }
     Ok(borders)
@@ -53,8 +54,8 @@ fn beginning(context: &TaskContext, file: usize, codec: Codec) -> Result<Vec<u8>
     Ok(beginning)
 }
 
-fn keys_in(spec: &SampleKeysSpec, bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
-    Ok(match (spec.shape, &spec.table) {
+fn keys_in(of: Sampled<'_>, bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
+    Ok(match (of.shape, of.table) {
         (ShapeKind::Fixed(shape), _) => keys(bytes, &mut |rest| plain(shape, rest)),
         (ShapeKind::Lines(shape), _) => keys(bytes, &mut |rest| plain(shape, rest)),
         (ShapeKind::Pairs(_), _) => Vec::new(),
@@ -72,7 +73,7 @@ fn keys_in(spec: &SampleKeysSpec, bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
             })
         }
         (ShapeKind::Keyed(keyed), None) => {
-            let gnu = parse_keys(&spec.keys)?;
+            let gnu = parse_keys(of.keys)?;
             let lines = lines_of(&gnu);
             keys(bytes, &mut |rest| {
                 let length = lines.length(rest)?;

@@ -1,10 +1,10 @@
 //! The task that samples keys of any length: the record at or behind each of some places of the input.
 
-use gristmill_gnu_keys::Keys;
 use serde::{Deserialize, Serialize};
 
 use super::input::count;
 use super::runs::not_read;
+use super::sampled::{Sampled, bytes_of_key, code_of};
 use super::spill::parse_keys;
 use super::{Attempt, Counters, TaskContext, TaskKind, With};
 use super::{sample_decoded, sample_rows};
@@ -41,7 +41,12 @@ impl TaskKind for SampleKeysSpec {
 
     fn run(&self, (context, attempt, _): With<'_>) -> Result<Self::Report> {
         let mut keys = self.at_places(context, attempt)?;
-        keys.extend(sample_decoded::sample(self, context, attempt)?);
+        let of = Sampled {
+            shape: self.shape,
+            keys: &self.keys,
+            table: self.table.as_ref(),
+        };
+        keys.extend(sample_decoded::sample(&self.decoded, of, context, attempt)?);
         Ok(keys)
     }
 
@@ -71,10 +76,6 @@ impl SampleKeysSpec {
 /// What is kept of the key of a line or record.
 type KeyOf<'a> = &'a (dyn Fn(&[u8]) -> Vec<u8> + Sync);
 
-pub(super) fn bytes_of_key(key: &[u8]) -> Vec<u8> {
-    key[..key.len().min(KEY_BYTES_MAX)].to_vec()
-}
-
 /// Codes of lines. Equal ones stay together wherever they come from: the place of a line is not in its code.
 fn sample_keyed(
     keyed: Keyed,
@@ -87,17 +88,6 @@ fn sample_keyed(
     let mut borders = sample(lines_of(&keys), spec, context, attempt, &code)?;
     borders.iter_mut().for_each(|border| border.position = 0);
     Ok(borders)
-}
-
-/// What a line is compared by, or its beginning.
-pub(super) fn code_of(keyed: Keyed, keys: &Keys, line: &[u8]) -> Vec<u8> {
-    let mut code = Vec::new();
-    keys.encode(line, &mut code);
-    if keyed.whole_lines {
-        code.extend_from_slice(line);
-    }
-    code.truncate(KEY_BYTES_MAX);
-    code
 }
 
 /// The keys at all places. A far store is asked for many at once.

@@ -2,7 +2,6 @@
 
 use super::Input;
 use super::SortSpec;
-use super::check_table;
 use super::keys::SortKeys;
 use crate::codec::Codec;
 use crate::error::{Error, Kind, Result};
@@ -16,20 +15,24 @@ use crate::storage::overlap::TRANSFER_BYTES;
 /// Bytes of a disordered record that are shown.
 const SHOWN_BYTES: usize = 200;
 
+/// Begins a check, of one input.
+pub(super) fn begin(job: &mut Job<'_>, spec: &SortSpec, input: &Input) -> Result<()> {
+    job.begin_phase("check");
+    if input.files.len() + input.streams.len() != 1 || spec.output.is_some() {
+        let message = "a check takes one input and no output";
+        return Err(Error::new(Kind::BadOption, "read the options", message));
+    }
+    Ok(())
+}
+
+/// Checks lines or records.
 pub(super) fn run<S: Shape>(
     job: &mut Job<'_>,
     shape: S,
     spec: &SortSpec,
     input: Input,
 ) -> Result<()> {
-    job.begin_phase("check");
-    if input.files.len() + input.streams.len() != 1 || spec.output.is_some() {
-        let message = "a check takes one input and no output";
-        return Err(Error::new(Kind::BadOption, "read the options", message));
-    }
-    if input.table.is_some() {
-        return check_table::run(job, spec, input);
-    }
+    begin(job, spec, &input)?;
     if let Some(keys) = SortKeys::of(spec)? {
         let mut check = Check::new(keys.lines(), spec.unique);
         check.keys = Some(keys);

@@ -1,7 +1,7 @@
 //! `sort --check` of a table: whether its rows are in order; where they are not, the first line that is not.
 
 use super::SortSpec;
-use super::check::{disorder, source_of};
+use super::check::{begin, disorder, source_of};
 use super::input::Input;
 use crate::error::{Error, Result};
 use crate::jobs::steps::Job;
@@ -13,6 +13,7 @@ use crate::storage::overlap::TRANSFER_BYTES;
 
 /// Checks the one source of the input.
 pub(super) fn run(job: &mut Job<'_>, spec: &SortSpec, input: Input) -> Result<()> {
+    begin(job, spec, &input)?;
     let Some(table) = &input.table else {
         return Ok(());
     };

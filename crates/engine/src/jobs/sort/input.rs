@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::DASH;
 use super::SortSpec;
-use super::table::Table;
+use super::columns::Table;
 use crate::codec::Codec;
 use crate::error::Result;
 use crate::names::show_path;

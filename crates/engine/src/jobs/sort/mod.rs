@@ -9,6 +9,8 @@
 
 mod check;
 mod check_table;
+mod columns;
+mod cuts;
 mod explain;
 mod input;
 mod keys;
@@ -21,12 +23,12 @@ mod table;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use self::columns::Table;
 use self::input::Input;
 use self::keys::SortKeys;
 pub(in crate::jobs) use self::options::SortSpec;
 use self::output::{Output, Written};
 use self::plan::Sort;
-use self::table::Table;
 use super::kind::JobKind;
 use super::passes::Passes;
 use super::runs::{RunOutcome, RunSort, Step, count_runs};
@@ -120,8 +122,10 @@ fn shape_of(spec: &SortSpec) -> Result<ShapeKind> {
 
 fn run_shape<S: Shape>(job: &mut Job<'_>, spec: &SortSpec, shape: S) -> Result<()> {
     let input = input_of(job, spec, shape, true)?;
-    if spec.check {
-        return check::run(job, shape, spec, input);
+    match (spec.check, &input.table) {
+        (true, Some(_)) => return check_table::run(job, spec, input),
+        (true, None) => return check::run(job, shape, spec, input),
+        (false, _) => {}
     }
     let writes_file = spec.writes_file();
     let gone = match (input.streams.is_empty(), writes_file) {
@@ -143,7 +147,7 @@ fn run_shape<S: Shape>(job: &mut Job<'_>, spec: &SortSpec, shape: S) -> Result<(
 fn input_of<S: Shape>(job: &Job<'_>, spec: &SortSpec, shape: S, runs: bool) -> Result<Input> {
     spec.check_parts()?;
     let mut input = Input::find(job.store(), spec)?;
-    input.table = Table::find(job, spec, &mut input, runs)?;
+    input.table = table::find(job, spec, &mut input, runs)?;
     if let ShapeKind::Fixed(fixed) = shape.kind() {
         let plain = input.files.iter().zip(&input.codecs);
         let plain = plain.filter(|(_, codec)| codec.is_none());

@@ -3,9 +3,10 @@
 use std::ops::Range;
 
 use super::SortSpec;
+use super::columns::Table;
 use super::input::Input;
 use super::keys::{Growth, SortKeys};
-use super::table::Table;
+use super::table;
 use crate::budget::Room;
 use crate::codec::Codec;
 use crate::driver::Stage;
@@ -79,7 +80,7 @@ impl<'a, S: Shape> Sort<'a, S> {
             None => SortKeys::of(spec)?,
         };
         let growth = match (&input.table, &keys) {
-            (Some(table), _) => table.growth(job.store(), input)?,
+            (Some(table), _) => table::growth(table, job.store(), input)?,
             (None, Some(keys)) => keys.growth(job.store(), input)?,
             (None, None) => Growth::NONE,
         };
@@ -119,19 +120,6 @@ impl<'a, S: Shape> Sort<'a, S> {
         };
         // Of the lines that codes are put in front of, fewer fill the memory.
         let share_bytes = (share_bytes as f64 / growth.planned) as u64;
-        let whole = spec.unique || spec.compress.codec().is_some();
-        let cut = known >= CUT_BYTES_MIN && !streams && !whole && spec.output.is_some();
-        let parts = spec.parts.unwrap_or(1) as u64;
-        let buckets = match (cut, parts) {
-            (false, 1) => 1,
-            // So many that parts can be even.
-            (false, parts) => parts * BUCKETS_PER_PART,
-            (true, 1) => (known / BUCKET_BYTES).clamp(1, BUCKETS_MAX),
-            (true, parts) => {
-                let natural = (known / BUCKET_BYTES).clamp(1, BUCKETS_MAX);
-                natural.max(parts * BUCKETS_PER_PART)
-            }
-        };
         Ok(Sort {
             spec,
             shape,
@@ -142,7 +130,7 @@ impl<'a, S: Shape> Sort<'a, S> {
             memory_runs,
             fits,
             share_bytes,
-            buckets: buckets as usize,
+            buckets: buckets_of(spec, (!streams).then_some(known)),
             together: spec.unique || input.has_compressed(),
         })
     }
@@ -208,6 +196,23 @@ impl<'a, S: Shape> Sort<'a, S> {
             Ok(borders)
         })
     }
+}
+
+/// Buckets of an output: several where several tasks write it. How much is read may not be known.
+fn buckets_of(spec: &SortSpec, known: Option<u64>) -> usize {
+    let parts = spec.parts.unwrap_or(1) as u64;
+    // So many that parts can be even.
+    let least = if parts > 1 {
+        parts * BUCKETS_PER_PART
+    } else {
+        1
+    };
+    let whole = spec.unique || spec.compress.codec().is_some();
+    let is_cut = |known: &u64| *known >= CUT_BYTES_MIN && !whole && spec.output.is_some();
+    let natural = known
+        .filter(is_cut)
+        .map_or(1, |known| (known / BUCKET_BYTES).clamp(1, BUCKETS_MAX));
+    natural.max(least) as usize
 }
 
 /// How many tasks spill so many bytes, a share each.

@@ -7,6 +7,7 @@
 
 use std::ops::Range;
 
+use super::cuts::at_rows;
 use super::input::Input;
 use super::plan::{Sort, spill_tasks};
 use crate::error::Result;
@@ -79,7 +80,7 @@ impl<S: Shape> Sort<'_, S> {
         let cut = splits(&sizes, target, stride(record_bytes));
         let cut: Vec<Split> = match (&self.table, &self.keys) {
             _ if !exactly => cut,
-            (Some(table), _) => table.at_rows(job, &input.files, cut)?,
+            (Some(table), _) => at_rows(table, job, &input.files, cut)?,
             (None, Some(keys)) => at_records(keys.lines(), job.store(), &input.files, cut)?,
             (None, None) => at_records(self.shape, job.store(), &input.files, cut)?,
         };

@@ -1,0 +1,321 @@
+//! The columns of a table: what the options ask for, and which columns of the header they are.
+//!
+//! ```text
+//!   --csv --key price:num:desc,name ──▶ keys as asked for ──header──▶ columns 2, 0
+//! ```
+
+use std::os::unix::ffi::OsStrExt;
+
+use super::SortSpec;
+use crate::error::{Error, Kind, Result};
+use crate::names;
+use crate::plan::format::Format;
+use crate::record::shape::Keyed;
+use crate::record::table::{fields_of, names_in, value_of};
+use crate::record::table_keys::{ColumnKey, RowCodes, TableKeys, TableSource};
+
+/// Columns that an error names, at most.
+const COLUMNS_SHOWN: usize = 50;
+
+/// Words behind a column, and GNU sort's letters for them.
+const ORDERS: [(&str, &str); 8] = [
+    ("asc", ""),
+    ("desc", "r"),
+    ("num", "g"),
+    ("text", ""),
+    ("nocase", "f"),
+    ("version", "V"),
+    ("human", "h"),
+    ("month", "M"),
+];
+
+/// What all rows of the input have in common.
+#[derive(Debug, Clone)]
+pub(super) struct Table {
+    pub(super) keys: TableKeys,
+    /// The names of the columns.
+    names: Vec<Vec<u8>>,
+    /// Where the header was found first.
+    of: String,
+}
+
+/// A key as it was asked for.
+#[derive(Debug, PartialEq, Eq)]
+struct Asked {
+    name: Vec<u8>,
+    letters: String,
+}
+
+impl Table {
+    /// A table of which no header is known yet; `None` where the input is none.
+    ///
+    /// # Errors
+    /// Options exclude each other.
+    pub(super) fn of(spec: &SortSpec) -> Result<Option<Self>> {
+        let Some(delimiter) = delimiter_of(spec)? else {
+            return Ok(None);
+        };
+        Ok(Some(Table {
+            keys: TableKeys {
+                delimiter,
+                columns: 0,
+                keys: Vec::new(),
+                skip_bad: spec.skip_bad.unwrap_or(0) as u64,
+                ending: "\n".to_owned(),
+                header: None,
+            },
+            names: Vec::new(),
+            of: String::new(),
+        }))
+    }
+
+    /// Finds the columns that the options ask for, once the headers are known.
+    ///
+    /// # Errors
+    /// There is no such column, or its order cannot be.
+    pub(super) fn find_columns(&mut self, spec: &SortSpec) -> Result<()> {
+        self.keys.keys = self.columns_of(asked_of(spec)?)?;
+        RowCodes::new(&self.keys).map(drop)
+    }
+
+    /// What a row is in runs: equal keys leave rows in the order of the input.
+    pub(super) fn shape() -> Keyed {
+        Keyed { whole_lines: false }
+    }
+
+    /// Takes the header of the next source.
+    ///
+    /// # Errors
+    /// It is another one than the first.
+    pub(super) fn take(
+        &mut self,
+        header: Option<&[u8]>,
+        source: TableSource,
+        name: &str,
+    ) -> Result<()> {
+        let Some(header) = header.filter(|header| !header.is_empty()) else {
+            return Ok(()); // an empty file has nothing, not even a header
+        };
+        let names = names_in(header, self.keys.delimiter);
+        if self.keys.header.is_none() {
+            self.keys.header = Some(source);
+            self.keys.columns = names.len();
+            if header.ends_with(b"\r\n") {
+                "\r\n".clone_into(&mut self.keys.ending);
+            }
+            (self.names, self.of) = (names, name.to_owned());
+        } else if self.names != names {
+            let message = format!("its header is not that of {}", self.of);
+            return Err(Error::new(Kind::BadInput, "read the input", message)
+                .with("file", name)
+                .with("header", shown(&names))
+                .with("the other one", shown(&self.names))
+                .advise("give files with the same header, or sort them one by one"));
+        }
+        Ok(())
+    }
+
+    /// The columns of keys; all columns in their order, where none is asked for.
+    fn columns_of(&self, asked: Vec<Asked>) -> Result<Vec<ColumnKey>> {
+        let all = asked.len() == 1 && asked.iter().any(|key| key.name.is_empty());
+        if self.keys.header.is_none() {
+            return Ok(Vec::new()); // there are no rows
+        }
+        if all {
+            let letters = asked.into_iter().map(|key| key.letters).collect::<String>();
+            let key = |column| ColumnKey {
+                column,
+                letters: letters.clone(),
+            };
+            return Ok((0..self.keys.columns).map(key).collect());
+        }
+        let column = |key: Asked| {
+            Ok(ColumnKey {
+                column: self.column(&key.name)?,
+                letters: key.letters,
+            })
+        };
+        asked.into_iter().map(column).collect()
+    }
+
+    /// The column of this name, or of this number, from 1 on.
+    fn column(&self, name: &[u8]) -> Result<usize> {
+        let mut named = (0..self.names.len()).filter(|column| self.names[*column] == name);
+        let text = String::from_utf8_lossy(name);
+        match (named.next(), named.next()) {
+            (Some(column), None) => return Ok(column),
+            (Some(first), Some(second)) => {
+                let message = format!("the header has several columns {text:?}");
+                return Err(wrong(message).with("file", &self.of).advise(format!(
+                    "give a number: {} or {}",
+                    first + 1,
+                    second + 1
+                )));
+            }
+            _ => {}
+        }
+        let number: Option<usize> = text.parse().ok();
+        if let Some(number) = number.filter(|number| (1..=self.names.len()).contains(number)) {
+            return Ok(number - 1);
+        }
+        let words: Vec<_> = ORDERS.iter().map(|(word, _)| *word).collect();
+        Err(wrong(format!("there is no column {text:?}"))
+            .with("file", &self.of)
+            .with("columns", shown(&self.names))
+            .advise(format!(
+                "give one of these columns, or its number from 1 on; behind it may stand :{}",
+                words.join(", :")
+            )))
+    }
+}
+
+/// The byte between fields; `None` where the input is no table.
+fn delimiter_of(spec: &SortSpec) -> Result<Option<u8>> {
+    if !spec.is_table() {
+        return match spec.skip_bad {
+            None => Ok(None),
+            Some(_) => Err(wrong("skip_bad is for tables: lines are never bad")
+                .advise("leave it out, or say that the input is csv or tsv")),
+        };
+    }
+    let excluded = [
+        (spec.csv && spec.tsv, "csv and tsv exclude each other"),
+        (
+            spec.format != Format::Lines,
+            "a table has lines, and no records of one length",
+        ),
+        (spec.zero_terminated, "rows of a table do not end with NUL"),
+    ];
+    if let Some((_, why)) = excluded.iter().find(|(is_given, _)| *is_given) {
+        return Err(wrong(*why).advise("give one of them"));
+    }
+    let usual = if spec.tsv { b'\t' } else { b',' };
+    let Some(given) = &spec.field_separator else {
+        return Ok(Some(usual));
+    };
+    match names::name_of(given.clone()).as_bytes() {
+        b"\\t" => Ok(Some(b'\t')),
+        [byte] if !b"\"\r\n".contains(byte) => Ok(Some(*byte)),
+        _ => Err(
+            wrong(format!("{given:?} does not separate the fields of a table"))
+                .advise("give one byte, which is neither a quote nor the end of a line: -t ';'"),
+        ),
+    }
+}
+
+/// The keys that the options ask for: at least one, without a name where it is for all columns.
+fn asked_of(spec: &SortSpec) -> Result<Vec<Asked>> {
+    let letters = letters_of(spec)?;
+    if spec.key.is_empty() {
+        let name = Vec::new();
+        return Ok(vec![Asked { name, letters }]);
+    }
+    let mut asked = Vec::new();
+    for given in &spec.key {
+        let given = names::name_of(given.clone());
+        let mut fields = Vec::new();
+        fields_of(given.as_bytes(), b',', &mut fields);
+        for field in fields {
+            let field = given.as_bytes().get(field).unwrap_or_default();
+            asked.push(asked_in(field, &letters)?);
+        }
+    }
+    Ok(asked)
+}
+
+/// A column with what stands behind it.
+fn asked_in(field: &[u8], otherwise: &str) -> Result<Asked> {
+    let mut words = Vec::new();
+    let mut name = field;
+    while let Some(colon) = memchr::memrchr(b':', name) {
+        let (before, word) = name.split_at(colon);
+        let order = ORDERS
+            .iter()
+            .find(|(known, _)| known.as_bytes() == &word[1..]);
+        let Some((_, letters)) = order else { break };
+        words.push(*letters);
+        name = before;
+    }
+    let letters = match words.len() {
+        0 => otherwise.to_owned(),
+        _ => words.concat(),
+    };
+    let mut room = Vec::new();
+    let name = value_of(name, &mut room).to_vec();
+    if name.is_empty() {
+        return Err(wrong("a key names no column")
+            .advise("give columns with commas between them: price:num:desc,name"));
+    }
+    Ok(Asked { name, letters })
+}
+
+/// What the options say of keys that say nothing of themselves.
+fn letters_of(spec: &SortSpec) -> Result<String> {
+    let flags = [
+        (spec.numeric_sort, 'n'),
+        (spec.general_numeric_sort, 'g'),
+        (spec.human_numeric_sort, 'h'),
+        (spec.version_sort, 'V'),
+        (spec.month_sort, 'M'),
+        (spec.ignore_case, 'f'),
+        (spec.dictionary_order, 'd'),
+        (spec.ignore_nonprinting, 'i'),
+        (spec.ignore_leading_blanks, 'b'),
+        (spec.reverse, 'r'),
+    ];
+    let given = flags.iter().filter(|(is_given, _)| *is_given);
+    let mut letters: String = given.map(|(_, letter)| *letter).collect();
+    if let Some(word) = &spec.sort {
+        const WORDS: [(&str, char); 5] = [
+            ("general-numeric", 'g'),
+            ("human-numeric", 'h'),
+            ("month", 'M'),
+            ("numeric", 'n'),
+            ("version", 'V'),
+        ];
+        let known = WORDS.iter().find(|(known, _)| known == word);
+        let Some((_, letter)) = known else {
+            let words: Vec<_> = WORDS.iter().map(|(known, _)| *known).collect();
+            return Err(wrong(format!("{word:?} is not an order"))
+                .advise(format!("give one of {}", words.join(", "))));
+        };
+        letters.push(*letter);
+    }
+    Ok(letters)
+}
+
+/// Names of columns, for people.
+fn shown(names: &[Vec<u8>]) -> String {
+    let name = |name: &Vec<u8>| String::from_utf8_lossy(name).into_owned();
+    let mut all: Vec<String> = names.iter().take(COLUMNS_SHOWN).map(name).collect();
+    if names.len() > COLUMNS_SHOWN {
+        all.push(format!("and {} more", names.len() - COLUMNS_SHOWN));
+    }
+    all.join(", ")
+}
+
+fn wrong(message: impl Into<String>) -> Error {
+    Error::new(Kind::BadOption, "read the options", message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(field: &str) -> (String, String) {
+        let asked = asked_in(field.as_bytes(), "n").unwrap();
+        (String::from_utf8(asked.name).unwrap(), asked.letters)
+    }
+
+    #[test]
+    fn words_behind_a_column_are_its_order() {
+        let pair = |name: &str, letters: &str| (name.to_owned(), letters.to_owned());
+        assert_eq!(asked("price:num:desc"), pair("price", "rg"));
+        assert_eq!(asked("price"), pair("price", "n"));
+        assert_eq!(asked("price:asc"), pair("price", ""));
+        assert_eq!(asked("at:10:desc"), pair("at:10", "r"));
+        assert_eq!(asked("price:dsc"), pair("price:dsc", "n"));
+        assert_eq!(asked("\"a,b:num\":nocase"), pair("a,b:num", "f"));
+        assert!(asked_in(b":desc", "").is_err());
+    }
+}

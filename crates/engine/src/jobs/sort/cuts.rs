@@ -1,0 +1,208 @@
+//! Where files of a table are cut into tasks: where rows begin, which is known only from the beginning of a file on.
+//!
+//! ```text
+//!   offset asked for          ▼
+//!   a,b LF "x LF y",1 LF "z LF LF LF",2 LF c,d LF
+//!                        └── quotes ───┘   ▲ the first row that begins behind it
+//! ```
+//!
+//! Most blocks have no quotes: one look at them is enough. All bytes before the last offset are read here, once.
+
+use super::columns::Table;
+use crate::error::Result;
+use crate::jobs::steps::Job;
+use crate::record::table::RowEnds;
+use crate::split::Split;
+use crate::storage::input::{InputFile, InputRange};
+use crate::storage::stores::Stores;
+use crate::storage::window::in_order;
+use crate::storage::{Caching, ReadFile};
+
+/// Bytes that are read at once.
+const SCAN_BYTES: usize = 4 << 20;
+
+/// Moves the borders of splits to where rows begin, which takes a look at all bytes before them.
+pub(super) fn at_rows(
+    table: &Table,
+    job: &Job<'_>,
+    files: &[InputFile],
+    splits: Vec<Split>,
+) -> Result<Vec<Split>> {
+    let mut starts = Starts::default();
+    let mut cut = Vec::with_capacity(splits.len());
+    for split in splits {
+        let mut moved = Split::new();
+        for piece in split {
+            let file = &files[piece.file];
+            let start = starts.of(job, (piece.file, file), piece.offset, table)?;
+            let end = starts.of(job, (piece.file, file), piece.offset + piece.bytes, table)?;
+            if start < end {
+                moved.push(InputRange {
+                    file: piece.file,
+                    offset: start,
+                    bytes: end - start,
+                });
+            }
+        }
+        if !moved.is_empty() {
+            cut.push(moved);
+        }
+    }
+    Ok(cut)
+}
+
+/// Where the first row begins at or behind offsets of files, which are asked for in their order.
+#[derive(Default)]
+struct Starts {
+    scan: Option<(usize, Scan)>,
+}
+
+impl Starts {
+    fn of(
+        &mut self,
+        job: &Job<'_>,
+        (number, input): (usize, &InputFile),
+        offset: u64,
+        table: &Table,
+    ) -> Result<u64> {
+        if offset == 0 || offset >= input.stat.bytes {
+            return Ok(offset);
+        }
+        let scan = match self.scan.take() {
+            Some((of, scan)) if of == number => scan,
+            _ => Scan::begin(job.store(), input, table.keys.delimiter)?,
+        };
+        let (_, scan) = self.scan.insert((number, scan));
+        scan.row_start(offset, input.stat.bytes, || job.check_cancelled())
+    }
+}
+
+/// How far a file was looked at.
+struct Scan {
+    file: Box<dyn ReadFile>,
+    ends: RowEnds,
+    block: Vec<u8>,
+    /// Where in the file the block begins, and how much of it is there.
+    at: u64,
+    filled: usize,
+    /// How much of it was looked at.
+    looked: usize,
+    /// Where the row began that was found last.
+    found: u64,
+}
+
+impl Scan {
+    fn begin(store: &Stores, input: &InputFile, delimiter: u8) -> Result<Self> {
+        let opened = store.open_input(input, Caching::Cached)?;
+        Ok(Scan {
+            file: in_order(opened, 0..input.stat.bytes),
+            ends: RowEnds::of_file(delimiter),
+            block: vec![0; SCAN_BYTES],
+            at: 0,
+            filled: 0,
+            looked: 0,
+            found: 0,
+        })
+    }
+
+    /// Where the first row begins at or behind `offset`, or the file's end. Offsets ascend.
+    fn row_start(
+        &mut self,
+        offset: u64,
+        file_bytes: u64,
+        mut stop: impl FnMut() -> Result<()>,
+    ) -> Result<u64> {
+        while self.found < offset {
+            let rest = self.block.get(self.looked..self.filled).unwrap_or_default();
+            // Before the offset, no row's beginning is of interest.
+            let wanted = offset.saturating_sub(self.at) as usize;
+            let before = wanted.min(self.filled).saturating_sub(self.looked);
+            let before = rest.get(..before).unwrap_or_default();
+            let passed = self.ends.pass_over(before);
+            if passed > 0 {
+                let ended = before.get(passed - 1) == Some(&b'\n');
+                self.looked += passed;
+                if ended {
+                    self.found = self.at + self.looked as u64;
+                }
+                continue;
+            }
+            if let Some(length) = self.ends.rest(rest) {
+                self.looked += length;
+                self.found = self.at + self.looked as u64;
+                continue;
+            }
+            self.at += self.filled as u64;
+            stop()?;
+            self.filled = self.file.read_at(&mut self.block, self.at)?;
+            self.looked = 0;
+            if self.filled == 0 {
+                self.found = file_bytes;
+            }
+        }
+        Ok(self.found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::split::input_files;
+    use crate::storage::Output as _;
+    use crate::storage::memory::Memory;
+    use proptest::prelude::*;
+
+    fn text() -> impl Strategy<Value = Vec<u8>> {
+        let piece = prop_oneof![
+            4 => Just("a,b\n".to_owned()),
+            2 => Just("\"x\ny\",\"\"\"\"\r\n".to_owned()),
+            1 => Just("5\" nail,\n".to_owned()),
+            1 => (1_usize..5000).prop_map(|length| format!("{},\n", "z".repeat(length))),
+            1 => (1_usize..5000).prop_map(|length| format!("\"{}\",1\n", "\n".repeat(length))),
+        ];
+        (proptest::collection::vec(piece, 1..30), any::<bool>()).prop_map(|(pieces, ended)| {
+            let mut text = pieces.concat().into_bytes();
+            if !ended {
+                text.pop();
+            }
+            text
+        })
+    }
+
+    /// Where rows begin, row by row; and the end.
+    fn starts(text: &[u8]) -> Vec<u64> {
+        let (mut starts, mut ends, mut at) = (vec![0], RowEnds::of_file(b','), 0);
+        while let Some(length) = ends.rest(&text[at..]) {
+            at += length;
+            starts.push(at as u64);
+        }
+        starts.push(text.len() as u64);
+        starts
+    }
+
+    proptest! {
+        #[test]
+        fn rows_begin_where_a_reader_from_the_start_finds_them(
+            text in text(),
+            step in 1_u64..3000,
+            block in 1_usize..700,
+        ) {
+            let memory = Memory::with_room_for(1 << 30);
+            let bytes = text.len() as u64;
+            let file = memory.create("/t".as_ref(), bytes, Caching::Cached).unwrap();
+            file.write_at(&text, 0).unwrap();
+            let stores = Stores::new(Arc::new(memory));
+            let files = input_files(&stores, &["/t".into()]).unwrap();
+            let mut scan = Scan::begin(&stores, &files[0], b',').unwrap();
+            scan.block = vec![0; block];
+            let all = starts(&text);
+            for offset in (1..bytes).step_by(step as usize) {
+                let want = all.iter().copied().find(|start| *start >= offset);
+                let found = scan.row_start(offset, bytes, || Ok(())).unwrap();
+                prop_assert_eq!(Some(found), want, "{}", offset);
+            }
+        }
+    }
+}
