@@ -89,7 +89,7 @@ def test_plain_and_compressed_files_and_streams_together() -> None:
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_compressed_input_in_less_memory_than_it_has(workers: str) -> None:
-    data = noise(40_000_000, b"abcdefgh", 0.02, seed=5)
+    data = noise(30_000_000, b"abcdefgh", 0.02, seed=5)
     Path("in.gz").write_bytes(gzip.compress(data, 1))
     options = ["in.gz", "-o", "out", "--memory", "24M", "--workers", workers]
     done = report("sort", *options)
@@ -201,7 +201,7 @@ def test_parts_are_about_as_long_as_each_other() -> None:
 
 @pytest.mark.parametrize("memory", ["24M", "500M"])
 def test_parts_of_a_large_input(memory: str) -> None:
-    data = noise(60_000_000, b"abcdefgh", 0.02, seed=12)
+    data = noise(36_000_000, b"abcdefgh", 0.02, seed=12)
     Path("in").write_bytes(data)
     sort("in", "-o", "out", "--parts", "3", "--memory", memory)
     parts = part_files(Path("out"))

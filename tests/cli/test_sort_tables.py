@@ -193,7 +193,7 @@ def test_large_tables_are_cut_where_rows_begin(memory: str) -> None:
     Path("in.csv").write_bytes(data)
     options = ["--csv", "--key", "value:num:desc", "--memory", memory]
     done = report("sort", *options, "in.csv", "-o", "out.csv")
-    assert (done["counters"]["SPILLED_RUNS"] > 2, done["records"]) == (True, 400_000)
+    assert (done["counters"]["SPILLED_RUNS"] > 1, done["records"]) == (True, 400_000)
     want = sorted(rows, key=lambda row: -int(row.split(",")[1]))
     same(Path("out.csv"), "".join(["n,value,note\n", *want]).encode())
     sort(*options, "in.csv", "-o", "parts", "--parts", "3")

@@ -19,6 +19,9 @@ use crate::storage::read_ahead::read_through;
 use crate::storage::stores::Stores;
 use crate::storage::{BLOCK_BYTES, Caching, LocalDisk};
 
+/// Ranges up to this are read at once: a thread that reads ahead would cost more than their bytes.
+const SMALL_BYTES: u64 = 64 << 10;
+
 /// What is read.
 #[derive(Debug, Clone, Copy)]
 pub enum InOrder<'a> {
@@ -59,6 +62,17 @@ impl InOrder<'_> {
         work: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
         match self {
+            InOrder::Range(file, range) if range.bytes <= SMALL_BYTES => {
+                let opened = store.open_input(file, Caching::Cached)?;
+                let (mut memory, end) = (vec![0; range.bytes as usize], range.offset + range.bytes);
+                let read = opened.read_at(&mut memory, range.offset)?;
+                if read < memory.len() {
+                    let found = range.offset + read as u64;
+                    return Err(ended_early(file.path.as_typed(), end, found));
+                }
+                progress(range.bytes)?;
+                work(&memory)
+            }
             InOrder::Range(file, range) => {
                 let opened = store.open_input(file, Caching::Direct)?;
                 let end = range.offset + range.bytes;

@@ -6,7 +6,7 @@ use super::SortSpec;
 use super::columns::Table;
 use super::input::Input;
 use super::keys::Growth;
-use crate::codec::{Coding, open_file};
+use crate::codec::{Codec, Coding, open_file};
 use crate::error::{Error, Kind, Result};
 use crate::jobs::steps::Job;
 use crate::record::shape::Ended;
@@ -14,6 +14,7 @@ use crate::record::table::RowEnds;
 use crate::record::table_keys::{RowCodes, TableSource};
 use crate::spill::rows::never_closes;
 use crate::storage::Caching;
+use crate::storage::input::InputFile;
 use crate::storage::stores::Stores;
 use crate::storage::stream::{File, read_some};
 
@@ -59,10 +60,7 @@ pub(super) fn find(
         }
         if let Some(file) = input.files.get(number) {
             let name = file.path.to_string();
-            let coding = input.codecs[number].map_or(Coding::Plain, Coding::Coded);
-            let opened = job.store().open_input(file, Caching::Cached)?;
-            let mut reader = open_file(opened, file.path.as_typed(), coding)?;
-            let begins = beginning(|memory| reader.fill(memory), delimiter, &name)?;
+            let begins = beginning_of_file(job.store(), (file, input.codecs[number]), delimiter)?;
             let header = begins.bytes.get(..begins.header);
             table.take(header, TableSource::File(number), &name)?;
         }
@@ -80,6 +78,29 @@ pub(super) fn growth(table: &Table, store: &Stores, input: &Input) -> Result<Gro
         codes.encode(line, &mut code).ok()?;
         Some((line.len(), code.len(), line.ends_with(b"\n")))
     })))
+}
+
+fn beginning_of_file(
+    store: &Stores,
+    (file, codec): (&InputFile, Option<Codec>),
+    delimiter: u8,
+) -> Result<Beginning> {
+    let (name, opened) = (
+        file.path.to_string(),
+        store.open_input(file, Caching::Cached)?,
+    );
+    if let Some(codec) = codec {
+        let coding = Coding::Coded(codec);
+        let mut reader = open_file(opened, file.path.as_typed(), coding)?;
+        return beginning(|memory| reader.fill(memory), delimiter, &name);
+    }
+    let mut at = 0;
+    let fill = |memory: &mut [u8]| {
+        let read = opened.read_at(memory, at)?;
+        at += read as u64;
+        Ok(read)
+    };
+    beginning(fill, delimiter, &name)
 }
 
 /// Reads up to the end of the first row.
