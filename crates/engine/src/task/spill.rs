@@ -91,6 +91,13 @@ impl TaskKind for SpillSpec {
         match &self.input {
             SpillInput::Ranges(split) => input::input_pieces(split, job),
             SpillInput::Stream(_) => Vec::new(),
+            SpillInput::Decoded { file, .. } => {
+                let found = job.files.get(*file);
+                found
+                    .map(|file| (file.path.clone(), 0..file.bytes))
+                    .into_iter()
+                    .collect()
+            }
         }
     }
 
