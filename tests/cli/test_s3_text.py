@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .harness import failure, report, run
+from .harness import failure, only_object, report, run
 from .object_server import Objects, serving
 from .s3_server import Bucket
 
@@ -134,9 +134,9 @@ def test_requests_of_all_processes_are_counted(kind: str, kept: Objects) -> None
 
 
 @pytest.mark.usefixtures("kept")
-def test_throttled_requests_of_python_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GRISTMILL_OBJECTS_FAULTS", "throttled=0.3,seed=3")
-    done = report(*command("run", "s3://bucket/in", "out"))
+def test_throttled_requests_of_python_are_counted() -> None:
+    job = [*command("run", "s3://bucket/in", "out"), "--json"]
+    done = only_object(run(*job, GRISTMILL_OBJECTS_FAULTS="throttled=0.3,seed=3").stdout)
     found = done["counters"]
     # The driver alone sends some ten: a listing, and what tells a key from the beginning of others.
     assert found["STORE_IO_REQUEST"] > FILES + 8

@@ -165,18 +165,18 @@ fn mixed(number: u64) -> u64 {
 fn families(count: u64) -> Vec<(&'static str, Vec<String>, usize)> {
     let of = |name: &dyn Fn(u64) -> String| (0..count).map(name).collect::<Vec<_>>();
     vec![
-        ("counted", of(&|n| format!("part-{n:05}")), 20),
+        ("counted", of(&|n| format!("part-{n:05}")), 35),
         (
             "counted twice",
             of(&|n| format!("part-{:06}-{:05}.tbl", n / 1000, n % 1000)),
-            20,
+            35,
         ),
         (
             "spark",
             of(&|n| format!("part-{n:05}-3f0c9a-c000.snappy.parquet")),
-            20,
+            35,
         ),
-        ("hashes", of(&|n| format!("{:016x}.json", mixed(n))), 24),
+        ("hashes", of(&|n| format!("{:016x}.json", mixed(n))), 35),
         (
             "times",
             of(&|n| {
@@ -190,13 +190,13 @@ fn families(count: u64) -> Vec<(&'static str, Vec<String>, usize)> {
                     minutes % 60
                 )
             }),
-            40,
+            45,
         ),
         ("not padded", of(&|n| format!("file{n}.txt")), 60),
         (
             "directories",
             of(&|n| format!("day={:05}{}", n, if n % 3 == 0 { "/" } else { "" })),
-            20,
+            35,
         ),
     ]
 }
