@@ -4,6 +4,7 @@
     python benchmarks/cluster.py small --pairs 5
     python benchmarks/cluster.py two --rows 10m --pairs 3
     python benchmarks/cluster.py link --rows 20m --pairs 3
+    python benchmarks/cluster.py tasks --rows 30k --pairs 5
 
 Both nodes are raylets on this machine, with its cores; the output is in a directory that they
 share. Seconds are those of the job (`wall_s`): Ray's start, connecting and the start of agents are
@@ -13,7 +14,9 @@ apart, and stand beside them as `command_s`.
 with runs of the other node read as files, and once over HTTP. `small` sorts 1 MB. `two` runs two
 jobs at once, and one after the other. `link` puts the nodes into network namespaces with links of 1
 Gbit/s (root): how fast the runs cross them, while they do (`ratio`) and over the whole phase of
-merges (`phase_ratio`), is compared with what iperf3 reaches there. Raw results go to
+merges (`phase_ratio`), is compared with what iperf3 reaches there; without iperf3, with what plain
+sockets reach. `tasks` validates as many files as it is given rows, each of one record: tasks a
+second, of tasks with nothing to do, on the cluster and in threads. Raw results go to
 benchmarks/results/.
 """
 
@@ -70,6 +73,43 @@ class Bench:
         subprocess.run([GRISTMILL, "teragen", rows, self.folder / "in"], check=True)
         (self.folder / "spill").mkdir()
 
+    def generate_files(self, rows: str) -> None:
+        """Make a file for each row, in order."""
+        (self.folder / "in").mkdir()
+        (self.folder / "spill").mkdir()
+        for number in range(amount(rows)):
+            record = f"{number:010}".encode().ljust(98, b".") + b"\r\n"
+            (self.folder / "in" / f"part-{number:07}").write_bytes(record)
+
+    def validate(self, on: str) -> Figures:
+        """Check that all files are in order: how many there were, and seconds of the phase."""
+        report = self._run(["teravalidate", self.folder / "in"], on)
+        seconds = {phase["name"]: phase["wall_s"] for phase in report["phases"]}["validate"]
+        return {
+            "tasks": report["parts"],
+            "seconds": seconds,
+            "tasks_per_s": report["parts"] / seconds,
+            "cpu_s": report["user_s"] + report["sys_s"],
+        }
+
+    def _run(
+        self,
+        command: list[str | Path],
+        on: str,
+        environment: dict[str, str] | None = None,
+    ) -> Figures:
+        """What the report of a command says, and how long the command took."""
+        began = time.monotonic()
+        done = subprocess.run(
+            [str(word) for word in (GRISTMILL, *command, "--json", "--on", on)],
+            env={**os.environ, **self.cluster.environment, **(environment or {})},
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        command_s = time.monotonic() - began
+        return {**json.loads(done.stdout), "command_s": command_s}
+
     def sort(
         self,
         *more: str,
@@ -79,26 +119,17 @@ class Bench:
     ) -> Figures:
         """Sort; what the job's report says, and how long the command took."""
         out = self.folder / name
-        command = [GRISTMILL, "terasort", self.folder / "in", out, "--json", "--on", on, *more]
         spill = self.spill if on == "ray" else self.folder
         options = ["--memory", self.memory, "--spill-dir", spill]
-        began = time.monotonic()
-        done = subprocess.run(
-            [str(word) for word in (*command, *options)],
-            env={**os.environ, **self.cluster.environment, **(environment or {})},
-            check=True,
-            capture_output=True,
-            text=True,
-        )
-        command_s = time.monotonic() - began
+        command = ["terasort", self.folder / "in", out, *more, *options]
+        report = self._run(command, on, environment)
         shutil.rmtree(out)
         os.sync()
-        report = json.loads(done.stdout)
         phases = {phase["name"]: phase["wall_s"] for phase in report["phases"]}
         runs_bytes = report["counters"].get("MAP_OUTPUT_MATERIALIZED_BYTES", 0)
         return {
             "wall_s": report["wall_s"],
-            "command_s": command_s,
+            "command_s": report["command_s"],
             "cpu_s": report["user_s"] + report["sys_s"],
             "runs_bytes": runs_bytes,
             "phases": phases,
@@ -149,8 +180,58 @@ def two(bench: Bench, number: int) -> Figures:
     return {**found, "ratio": found["at_once"] / found["in_turn"]}
 
 
+def tasks(bench: Bench, number: int) -> Figures:
+    """Tasks with nothing to do, on the cluster and in threads."""
+    order = ["ray", "local"] if number % 2 == 0 else ["local", "ray"]
+    found: Figures = {on: bench.validate(on) for on in order}
+    return {**found, "tasks_per_s": found["ray"]["tasks_per_s"]}
+
+
+SENDS = """
+import socket, sys, threading, time
+here, there, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
+listener = socket.create_server((here, 7103))
+def send():
+    while True:
+        try:
+            link = socket.create_connection((there, 7103))
+            break
+        except OSError:
+            time.sleep(0.05)
+    end, block = time.monotonic() + seconds, bytes(1 << 18)
+    while time.monotonic() < end:
+        link.sendall(block)
+    link.close()
+sender = threading.Thread(target=send)
+sender.start()
+link = listener.accept()[0]
+began, got, buffer = time.monotonic(), 0, bytearray(1 << 20)
+while count := link.recv_into(buffer):
+    got += count
+print(got / (time.monotonic() - began))
+sender.join()
+"""
+"""Sends to another machine as long as that is said, and tells what came from it."""
+
+
+def reached_bytes_per_s(machines: Network) -> float:
+    """What is sent from each of two machines to the other at once, a direction's mean."""
+    if shutil.which("iperf3") is not None:
+        return iperf_bytes_per_s(machines)
+    one, other = (machine.host for machine in machines.machines)
+    ends = [
+        subprocess.Popen(
+            [*here.before, sys.executable, "-c", SENDS, here.address, there.address, "4"],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for here, there in ((one, other), (other, one))
+    ]
+    return statistics.mean(float(end.communicate()[0]) for end in ends)
+
+
 def iperf_bytes_per_s(machines: Network) -> float:
-    """What iperf3 sends from each of two machines to the other at once, a direction's mean."""
+    """The same of iperf3."""
     one, other = (machine.host for machine in machines.machines)
     server = subprocess.Popen([*one.before, "iperf3", "-s", "-1"], stdout=subprocess.DEVNULL)
     time.sleep(0.5)
@@ -200,7 +281,7 @@ def moving(samples: list[Sample]) -> tuple[float, float]:
 def link(bench: Bench, _: int) -> Figures:
     """A sort whose runs cross slow links: how fast, while they do, and over the whole merge."""
     assert bench.network is not None
-    reached = iperf_bytes_per_s(bench.network)
+    reached = reached_bytes_per_s(bench.network)
     with watched(bench.network) as samples:
         found = bench.sort()
     crossed = [of_one[-1][1] - of_one[0][1] for of_one in samples]
@@ -208,7 +289,8 @@ def link(bench: Bench, _: int) -> Figures:
     return {
         **found,
         "crossed_bytes": crossed,
-        "iperf_bytes_per_s": reached,
+        "reached_bytes_per_s": reached,
+        "reached_by": "iperf3" if shutil.which("iperf3") else "sockets",
         "moving_bytes_per_s": [rate for rate, _ in rates],
         "moving_s": [seconds for _, seconds in rates],
         "ratio": statistics.mean(rate for rate, _ in rates) / reached,
@@ -216,11 +298,23 @@ def link(bench: Bench, _: int) -> Figures:
     }
 
 
+def amount(text: str) -> int:
+    """Return a number of rows that is given as `10k` or `20m`.
+
+    Example:
+        >>> amount("30k"), amount("7")
+        (30000, 7)
+    """
+    factors = {"k": 1_000, "m": 1_000_000}
+    return int(text.rstrip("km")) * factors.get(text[-1], 1)
+
+
 KINDS: dict[str, Callable[[Bench, int], Figures]] = {
     "sort": sort_pair,
     "small": small,
     "two": two,
     "link": link,
+    "tasks": tasks,
 }
 
 
@@ -236,8 +330,13 @@ def main() -> None:
     runs: list[Figures] = []
 
     def measure(bench: Bench) -> None:
-        bench.generate(rows)
-        bench.sort()  # Gristmill goes to the nodes with the first job
+        # Gristmill goes to the nodes with the first job.
+        if options.kind == "tasks":
+            bench.generate_files(rows)
+            bench.validate("ray")
+        else:
+            bench.generate(rows)
+            bench.sort()
         for number in range(options.pairs):
             runs.append(KINDS[options.kind](bench, number))
             print(json.dumps(runs[-1]), flush=True)
@@ -249,7 +348,7 @@ def main() -> None:
         else:
             with serving() as cluster:
                 measure(Bench(Path(made), options.memory, cluster))
-    ratios = ("ratio", "http_ratio", "phase_ratio")
+    ratios = ("ratio", "http_ratio", "phase_ratio", "tasks_per_s")
     medians = {
         name: statistics.median(run[name] for run in runs) for name in ratios if name in runs[0]
     }

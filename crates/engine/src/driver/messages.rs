@@ -55,6 +55,11 @@ pub enum Event {
         /// How many attempts may run at once.
         slots: usize,
     },
+    /// Tasks of this stage are so short that so many attempts more may begin, which wait where others run.
+    Ahead {
+        /// How many more than there are slots. None when the next stage begins.
+        attempts: usize,
+    },
     /// A time that was asked for has come.
     Woken,
     /// The user wants the job to end.

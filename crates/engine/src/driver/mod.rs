@@ -10,7 +10,7 @@
 //!   Finished, Failed ─▶│ plan ▸ stages ▸       │ ─────▶ Launch, Abort
 //!   Lost, OutputLost ─▶│ tasks ▸ attempts      │ ─────▶ GiveBack, Forget
 //!   Differs, Slots ───▶│                       │ ─────▶ WakeAt
-//!   Straggles ────────▶│                       │
+//!   Ahead, Straggles ─▶│                       │
 //!   Woken, Cancel ────▶└───────────────────────┘ ─────▶ Complete
 //! ```
 //!
@@ -88,6 +88,8 @@ pub struct Driver {
     plan: Box<dyn Plan>,
     policy: RetryPolicy,
     slots: usize,
+    /// How many attempts more than slots may run, until the next stage begins.
+    ahead: usize,
     stages: Vec<Begun>,
     /// How many of them the runner was told of.
     told_stages: usize,
@@ -152,6 +154,7 @@ impl Driver {
             plan,
             policy,
             slots: 0,
+            ahead: 0,
             stages: Vec::new(),
             told_stages: 0,
             tasks: Vec::new(),
@@ -245,6 +248,7 @@ impl Driver {
             Event::OutputLost { task } => self.output_lost(task),
             Event::Straggles { task } => self.straggles(task),
             Event::Slots { slots } => self.slots = slots.max(1),
+            Event::Ahead { attempts } => self.ahead = attempts,
             Event::Woken => {}
             Event::Cancel => self.end(Ending::Badly(Error::cancelled()), &mut actions),
         }
@@ -344,6 +348,7 @@ impl Driver {
                 tasks: stage.tasks,
                 kept: stage.kept,
             });
+            self.ahead = 0;
         }
         self.told_stages = self.told_stages.max(count);
     }
@@ -378,7 +383,7 @@ impl Driver {
     }
 
     fn launch(&mut self, actions: &mut Vec<Action>) {
-        while self.running.len() < self.slots {
+        while self.running.len() < self.slots + self.ahead {
             let Some(number) = self.next_ready() else {
                 return;
             };

@@ -10,7 +10,7 @@
 //!
 //! Decision: docs/decisions/key-prefix-buckets.md.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -267,9 +267,11 @@ impl Partition {
         number: usize,
         prefix_bytes: usize,
     ) -> Result<Self> {
-        let open = |run: &FeedRun| Ok((RunFile::open(store, &run.path)?, run.longest));
+        let paths: Vec<&Path> = runs.iter().map(|run| &*run.path).collect();
+        let opened = RunFile::open_all(store, &paths)?.into_iter();
+        let longest = runs.iter().map(|run| run.longest);
         Ok(Partition {
-            runs: runs.iter().map(open).collect::<Result<Vec<_>>>()?,
+            runs: opened.zip(longest).collect(),
             number,
             prefix_bytes,
         })

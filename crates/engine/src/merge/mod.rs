@@ -13,14 +13,15 @@
 pub mod feed;
 pub mod groups;
 pub mod output;
+mod readers;
 mod sources;
 pub mod tree;
 
 use std::ops::Range;
-use std::sync::mpsc::channel;
 use std::thread;
 
-use self::sources::{BUFFERS, CARRY_BYTES, Channels, Sources, fill_all};
+use self::readers::{BUFFERS, Cut};
+use self::sources::{CARRY_BYTES, Sources};
 use self::tree::{Heads, LoserTree};
 use crate::budget::Budget;
 use crate::error::{Error, Result};
@@ -76,8 +77,8 @@ fn whole_blocks(bytes: usize) -> usize {
     (bytes / BLOCK_BYTES).max(1) * BLOCK_BYTES
 }
 
-/// Merges segments and hands every record to `emit`, which may stop it with an error. Each source has two buffers
-/// of `buffer_bytes` bytes, taken from `buffers` and left there for the next merge. The caller has reserved
+/// Merges segments and hands every record to `emit`, which may stop it with an error. Each source has the memory of two
+/// buffers of `buffer_bytes` bytes, taken from `buffers` and left there for the next merge. The caller has reserved
 /// [`merge_bytes`]; `budget` is asked only where a record of more than 4096 bytes lies in two buffers.
 ///
 /// ```
@@ -121,13 +122,12 @@ pub fn merge_segments<S: Shape>(
     emit: impl FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
     check(shape, segments)?;
-    let buffer_bytes = whole_blocks(buffer_bytes);
-    let (requests, asked) = channel();
-    let (give, filled) = channel();
+    let cut = Cut::new(segments, whole_blocks(buffer_bytes));
+    let (lines, desk, give) = readers::lines();
     thread::scope(|scope| {
-        scope.spawn(move || fill_all(segments, &asked, &give));
-        let channels = Channels { requests, filled };
-        let mut sources = Sources::begin(shape, segments, buffer_bytes, budget, channels, buffers)?;
+        readers::begin(scope, (segments, cut), &desk, &give);
+        drop(give);
+        let mut sources = Sources::begin(shape, segments, cut, budget, lines, buffers)?;
         merge_all(shape, segments.len(), &mut sources, emit)?;
         sources.finish(buffers)
     })

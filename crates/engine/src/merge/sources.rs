@@ -1,9 +1,9 @@
-//! The sources of a merge: each segment's records one after another, read ahead by one thread for all.
+//! The sources of a merge: each segment's records one after another, read ahead by other threads.
 //!
 //! ```text
 //!               ┌──────── emptied, with the range to read next ─────────────┐
 //!               │                                                           ▼
-//!   source 0   [buffer in use] [buffer filled]                     thread: read whole blocks,
+//!   source 0   [buffer in use] [buffer filled]                     readers: read whole blocks,
 //!   source 1   [buffer in use] [buffer on its way] ◀──── filled ──── verify their CRCs
 //!   ...
 //!
@@ -11,91 +11,49 @@
 //!                                                     └──▶ carry ◀──┘
 //! ```
 //!
-//! Two buffers to a source, filled in the order in which they were emptied. A record that lies in two buffers is
-//! put together in the source's carry, the one memory here that depends on the data: beyond [`CARRY_BYTES`] it is
-//! asked of the budget. Dropping one end of a channel ends the other side, so that no error leaves a thread behind.
+//! Two buffers to a source, or more and smaller ones (`readers.rs`), used in the order in which they were asked for. A
+//! record that lies in two buffers is put together in the source's carry, the one memory here that depends on the data:
+//! beyond [`CARRY_BYTES`] it is asked of the budget.
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::mpsc::{Receiver, Sender};
 
 use super::Segment;
+use super::readers::{Cut, Filled, Lines, Request};
 use super::tree::Heads;
 use crate::budget::{Budget, Reservation};
 use crate::error::{Error, JobOption, Kind, Result};
 use crate::record::shape::Shape;
-use crate::sorted_run::{BLOCK_BYTES, BlockDecoder, RunFile};
+use crate::sorted_run::{BLOCK_BYTES, RunFile};
 use crate::storage::overlap::Buffers;
 use crate::sys::pages::{self, Pages};
 
-/// Buffers of a source: one being merged, one being filled.
-pub(super) const BUFFERS: usize = 2;
-
 /// Memory of a carry that needs no further reservation: enough for records of common lengths.
 pub(super) const CARRY_BYTES: usize = 4096;
-
-/// A buffer on its way to the thread, and what to fill it with.
-pub(super) struct Request {
-    source: usize,
-    bytes: Range<u64>,
-    buffer: Pages<u8>,
-}
-
-/// A buffer on its way back, and where in it the bytes are.
-pub(super) struct Filled {
-    source: usize,
-    buffer: Pages<u8>,
-    range: Range<usize>,
-}
-
-/// The ends of the channels that the merge holds.
-pub(super) struct Channels {
-    pub(super) requests: Sender<Request>,
-    pub(super) filled: Receiver<Result<Filled>>,
-}
-
-/// The thread's work: fills buffers until nobody asks any more.
-pub(super) fn fill_all(
-    segments: &[Segment<'_>],
-    requests: &Receiver<Request>,
-    filled: &Sender<Result<Filled>>,
-) {
-    let mut decoder = BlockDecoder::default();
-    for mut request in requests {
-        let run = segments[request.source].run;
-        let read = run.read_blocks(request.bytes, &mut request.buffer, &mut decoder);
-        let failed = read.is_err();
-        let done = read.map(|range| Filled {
-            source: request.source,
-            buffer: request.buffer,
-            range,
-        });
-        if filled.send(done).is_err() || failed {
-            return;
-        }
-    }
-}
 
 /// All sources of a merge.
 pub(super) struct Sources<'a, S> {
     shape: S,
     segments: &'a [Segment<'a>],
-    channels: Channels,
+    cut: Cut,
+    lines: Lines,
     sources: Vec<Source>,
+    /// Buffers of which there is no further use in this merge.
+    spares: Buffers,
 }
 
 impl<'a, S: Shape> Sources<'a, S> {
-    /// Asks for the first buffers of all sources, and waits until each has its first record. Buffers have
-    /// `buffer_bytes` bytes, a multiple of [`BLOCK_BYTES`].
+    /// Asks for the first buffers of all sources, and waits until each has its first record. How many buffers a source
+    /// has, and how large they are, is what `cut` says.
     pub(super) fn begin(
         shape: S,
         segments: &'a [Segment<'a>],
-        buffer_bytes: usize,
+        cut: Cut,
         budget: &Budget,
-        channels: Channels,
+        lines: Lines,
         buffers: &mut Buffers,
     ) -> Result<Self> {
-        buffers.retain(|buffer| buffer.len() == buffer_bytes);
+        cut.keep(segments, buffers);
         let sources = segments
             .iter()
             .map(|segment| Source::new(segment, budget))
@@ -103,16 +61,21 @@ impl<'a, S: Shape> Sources<'a, S> {
         let mut all = Sources {
             shape,
             segments,
-            channels,
+            cut,
+            lines,
             sources,
+            spares: Buffers::new(),
         };
-        for _ in 0..BUFFERS {
-            for source in 0..segments.len() {
-                if all.sources[source].unasked.is_empty() {
+        // All have their first buffer before one has its second.
+        for round in 0..cut.most() {
+            for (source, segment) in segments.iter().enumerate() {
+                let (count, bytes) = cut.of(segment);
+                if round >= count || all.sources[source].unasked.is_empty() {
                     continue;
                 }
-                let spare = buffers.pop();
-                let buffer = spare.map_or_else(|| Pages::zeroed(buffer_bytes), Ok)?;
+                let spare = buffers.iter().position(|spare| spare.len() == bytes);
+                let spare = spare.map(|spare| buffers.swap_remove(spare));
+                let buffer = spare.map_or_else(|| Pages::zeroed(bytes), Ok)?;
                 all.ask(source, buffer)?;
             }
         }
@@ -179,11 +142,11 @@ impl<'a, S: Shape> Sources<'a, S> {
             return Ok(false);
         }
         let filled = loop {
-            if let Some(filled) = self.sources[source].filled.pop_front() {
+            if let Some(filled) = self.sources[source].next_filled() {
                 break filled;
             }
-            let filled = self.channels.filled.recv().map_err(ended_early)??;
-            self.sources[filled.source].filled.push_back(filled);
+            let filled = self.lines.next()?;
+            self.sources[filled.source].keep(filled);
         };
         let here = &mut self.sources[source];
         here.asked -= 1;
@@ -194,7 +157,7 @@ impl<'a, S: Shape> Sources<'a, S> {
             return Ok(true); // there was none before the first
         }
         if here.unasked.is_empty() {
-            here.spare = used;
+            self.spares.push(used);
             return Ok(true);
         }
         self.ask(source, used)?;
@@ -211,14 +174,13 @@ impl<'a, S: Shape> Sources<'a, S> {
         here.asked += 1;
         let request = Request {
             source,
+            number: here.requests,
             bytes: start..end,
             buffer,
         };
-        self.channels.requests.send(request).map_err(|gone| {
-            // The thread has ended with an error, which is among what it sent.
-            let failed = self.channels.filled.iter().find_map(Result::err);
-            failed.unwrap_or_else(|| ended_early(gone))
-        })
+        here.requests += 1;
+        let is_apart = self.cut.is_apart(self.segments[source].run);
+        self.lines.ask(is_apart, request)
     }
 
     /// Shows that every segment gave what it has; gives the buffers back.
@@ -232,9 +194,11 @@ impl<'a, S: Shape> Sources<'a, S> {
                 );
                 return Err(proof(message, segment.run));
             }
-            let spares = [here.buffer, here.spare].into_iter();
-            buffers.extend(spares.filter(|buffer| !buffer.is_empty()));
+            if !here.buffer.is_empty() {
+                buffers.push(here.buffer);
+            }
         }
+        buffers.extend(self.spares);
         Ok(())
     }
 }
@@ -290,13 +254,14 @@ struct Source {
     bytes: u64,
     carried: bool,
     carry: Carry,
-    /// Filled buffers behind the one in use, and how many were asked for in all.
+    /// Filled buffers behind the one in use, by number, which may have come in another order; and how many are still to
+    /// be used, filled or not.
     filled: VecDeque<Filled>,
     asked: usize,
+    /// How many were asked for so far: the number of the next one.
+    requests: usize,
     /// What nobody has been asked to read yet.
     unasked: Range<u64>,
-    /// The second buffer, when there is nothing left to read.
-    spare: Pages<u8>,
 }
 
 impl Source {
@@ -312,11 +277,25 @@ impl Source {
             records: 0,
             bytes: 0,
             carry: Carry::new(segment_bytes.min(segment.longest), budget),
-            filled: VecDeque::with_capacity(BUFFERS),
+            filled: VecDeque::new(),
             asked: 0,
+            requests: 0,
             unasked: segment.bytes.clone(),
-            spare: Pages::default(),
         }
+    }
+
+    /// Takes in a buffer that has come, perhaps before an earlier one.
+    fn keep(&mut self, filled: Filled) {
+        let before = |other: &Filled| other.number < filled.number;
+        let at = self.filled.partition_point(before);
+        self.filled.insert(at, filled);
+    }
+
+    /// The buffer behind the one in use, if it has come.
+    fn next_filled(&mut self) -> Option<Filled> {
+        let next = self.requests - self.asked;
+        let is_next = self.filled.front().is_some_and(|first| first.number == next);
+        if is_next { self.filled.pop_front() } else { None }
     }
 
     /// The record in the carry has been taken: the next one begins in the buffer.
@@ -420,9 +399,4 @@ fn proof(message: String, run: &RunFile) -> Error {
     Error::new(Kind::Proof, "merge runs", message)
         .with_path(run.path())
         .with("run", run.header().number)
-}
-
-/// The other end of a channel is gone, though its thread lives as long as this side does.
-fn ended_early<E: std::fmt::Display>(error: E) -> Error {
-    Error::bug("merge runs", error.to_string())
 }

@@ -1,4 +1,7 @@
-//! A merge of runs against a stable sort of their records; what it makes of damage, faults and little memory.
+//! A merge of runs against a stable sort of their records, wherever they are; what it makes of damage, faults and little
+//! memory.
+
+mod far;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,6 +9,7 @@ use std::sync::Arc;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+use self::far::Elsewhere;
 use super::{Segment, carry_bytes, merge_bytes, merge_segments};
 use crate::budget::Budget;
 use crate::error::{Error, Kind, Result};
@@ -97,11 +101,21 @@ fn whole(runs: &[RunFile]) -> Vec<Segment<'_>> {
 }
 
 fn merge(shape: impl Shape, segments: &[Segment<'_>], budget: &Budget) -> Result<Vec<Record>> {
+    merge_by(shape, segments, 1, budget)
+}
+
+fn merge_by(
+    shape: impl Shape,
+    segments: &[Segment<'_>],
+    buffer_bytes: usize,
+    budget: &Budget,
+) -> Result<Vec<Record>> {
     let mut merged = Vec::new();
-    merge_segments(shape, segments, 1, &mut Vec::new(), budget, |record| {
+    let take = |record: &[u8]| {
         merged.push(record.to_vec());
         Ok(())
-    })?;
+    };
+    merge_segments(shape, segments, buffer_bytes, &mut Vec::new(), budget, take)?;
     Ok(merged)
 }
 
@@ -135,18 +149,25 @@ fn equals_the_sort(shape: impl Shape, mut records: Vec<Vec<Record>>, cuts: &[(f6
         .zip(&records)
         .map(|(number, run)| write(&store, number, shape, run).unwrap())
         .collect();
+    let elsewhere = Elsewhere::of(&store).opened(&runs);
     let mut want = Vec::new();
-    let mut segments = Vec::new();
-    for ((run, records), cut) in runs.iter().zip(&records).zip(cuts) {
+    let [mut segments, mut apart] = [Vec::new(), Vec::new()];
+    for ((run, records), cut) in records.iter().enumerate().zip(cuts) {
         let mut range = [cut.0, cut.1].map(|at| (at * (records.len() + 1) as f64) as usize);
         range.sort_unstable();
         let range = range[0]..range[1];
         want.extend_from_slice(&records[range.clone()]);
-        segments.push(segment(run, range));
+        segments.push(segment(&runs[run], range.clone()));
+        // Some here, and most on other machines.
+        let place = if run % 3 == 1 { &runs } else { &elsewhere };
+        apart.push(segment(&place[run], range));
     }
     want.sort_by(|a, b| shape.compare(a, b));
     let budget = Budget::new(16 << 20);
     assert!(merge(shape, &segments, &budget).unwrap() == want);
+    for buffer_bytes in [1, 1 << 20] {
+        assert!(merge_by(shape, &apart, buffer_bytes, &budget).unwrap() == want);
+    }
     assert_eq!(budget.used_bytes(), 0);
 }
 
@@ -226,11 +247,15 @@ fn nothing_merges_to_nothing() {
 
 /// Three runs of five buffers each, in lines of 1000 bytes.
 fn lines_of_1000(store: &dyn LocalDisk) -> Result<Vec<RunFile>> {
+    runs_of_1000(store, [0, 1, 2])
+}
+
+/// The same, of these numbers.
+fn runs_of_1000(store: &dyn LocalDisk, numbers: [usize; 3]) -> Result<Vec<RunFile>> {
     let record = |i: usize| [vec![b'a' + (i / 16) as u8; 999], vec![b'\n']].concat();
     let records: Vec<Record> = (0..320).map(record).collect();
-    (0..3)
-        .map(|number| write(store, number, LINES, &records))
-        .collect()
+    let write = |number| write(store, number, LINES, &records);
+    numbers.into_iter().map(write).collect()
 }
 
 /// From disk, past the page cache where it can be, and with space given back behind the merge.

@@ -29,6 +29,9 @@ use crate::task::{AttemptId, Spent, TaskContext, TaskSpec};
 /// How often the loop looks at the cancel flag and at memory when nothing happens.
 const TICK: Duration = Duration::from_millis(20);
 
+/// Looks at memory are so far apart at least: one costs more than the end of a short attempt.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
+
 /// Where the attempts of a job run.
 pub(super) trait Place {
     /// How many run at once.
@@ -64,6 +67,9 @@ pub(super) trait Place {
     /// Gives space back, when what was recorded is in the history for good.
     fn give_back(&mut self, spent: Vec<Spent>) -> Result<()>;
 
+    /// A stage begins: nobody knows how long its tasks take.
+    fn begins_stage(&mut self) {}
+
     /// What these tasks made is of no use any more, and their numbers may be those of others.
     fn forget(&mut self, _tasks: Vec<u32>) -> Result<()> {
         Ok(())
@@ -82,6 +88,8 @@ pub(super) enum Happened {
     OutputLost { task: u32 },
     /// There is room for so many attempts at once from now on.
     Slots { slots: usize },
+    /// So many attempts more may wait beside those that run, until the next stage begins.
+    Ahead { attempts: usize },
 }
 
 /// An attempt that is over, with the bytes that it noted as done.
@@ -100,11 +108,13 @@ pub(super) fn run_in(
     context: &TaskContext,
     hooks: RunnerHooks<'_, '_>,
 ) -> Result<()> {
+    let slots = place.slots();
     let mut job = Running {
         driver,
         context,
         place,
         hooks,
+        slots,
         running: BTreeSet::new(),
         failures: BTreeMap::new(),
     };
@@ -117,6 +127,8 @@ struct Running<'a, 'c> {
     context: &'a TaskContext,
     place: &'a mut dyn Place,
     hooks: RunnerHooks<'a, 'c>,
+    slots: usize,
+    /// What runs, or waits for a slot.
     running: BTreeSet<AttemptId>,
     /// What is equal if a task fails again as it did the last time.
     failures: BTreeMap<u32, String>,
@@ -126,9 +138,10 @@ impl Running<'_, '_> {
     fn run(&mut self) -> Result<()> {
         let began = Instant::now();
         let now_ms = || began.elapsed().as_millis() as u64;
-        let slots = self.place.slots();
+        let slots = self.slots;
         let mut actions = self.driver.handle(now_ms(), Event::Started { slots });
         let mut cancelled = false;
+        let mut looked: Option<Instant> = None;
         loop {
             let mut wake_ms = None;
             for action in actions {
@@ -140,7 +153,10 @@ impl Running<'_, '_> {
             }
             let event = self.wait(wake_ms.map(|at_ms| at_ms.saturating_sub(now_ms())));
             self.driver.prefer(self.place.wishes());
-            self.hooks.memory.look();
+            if looked.is_none_or(|looked| looked.elapsed() >= LOOK_EVERY) {
+                self.hooks.memory.look();
+                looked = Some(Instant::now());
+            }
             let event = if self.hooks.control.is_cancelled() && !cancelled {
                 cancelled = true;
                 actions = self.driver.handle(now_ms(), Event::Cancel);
@@ -162,20 +178,29 @@ impl Running<'_, '_> {
         let event = happened.map(|happened| match happened {
             Happened::Over(over) => self.over(*over),
             Happened::OutputLost { task } => Event::OutputLost { task },
-            Happened::Slots { slots } => Event::Slots { slots },
+            Happened::Slots { slots } => {
+                self.slots = slots;
+                Event::Slots { slots }
+            }
+            Happened::Ahead { attempts } => Event::Ahead { attempts },
         });
         let mut progress = self.hooks.control.progress();
         progress.done_bytes = self.context.done_bytes.load(Ordering::Relaxed);
-        (progress.nodes, progress.running) = (self.place.nodes(), self.running.len());
+        (progress.nodes, progress.running) = (self.place.nodes(), self.in_slots());
         self.hooks.control.set_progress(progress);
         event
+    }
+
+    /// How many attempts run, and do not wait.
+    fn in_slots(&self) -> usize {
+        self.running.len().min(self.slots)
     }
 
     /// Records how an attempt ended.
     fn over(&mut self, mut over: Over) -> Event {
         self.judge(&mut over);
         self.running.remove(&over.id);
-        self.hooks.clock.running(self.running.len());
+        self.hooks.clock.running(self.in_slots());
         let told = (over.bytes, self.driver.awaits(over.id));
         record_end(
             self.hooks.recorder,
@@ -229,6 +254,7 @@ impl Running<'_, '_> {
         if self.place.nodes() > 0 {
             self.place.planned(self.driver.take_added());
         }
+        self.place.begins_stage();
         self.hooks.clock.begin(name, tasks, self.place.slots());
         self.hooks.recorder.record(event::Event::PhaseStarted {
             name: name.to_owned(),
@@ -252,7 +278,7 @@ impl Running<'_, '_> {
     fn launch(&mut self, id: AttemptId, spec: Arc<TaskSpec>) -> Result<()> {
         let phase = self.hooks.control.progress().name;
         self.running.insert(id);
-        self.hooks.clock.running(self.running.len());
+        self.hooks.clock.running(self.in_slots());
         if spec.runs_user_code() {
             self.hooks.clock.runs_user_code();
         }

@@ -46,6 +46,9 @@ pub(super) const STAGING_BYTES: usize = 512 << 10;
 const LZ4_BYTES: usize = 20 << 10;
 const ZSTD_BYTES: usize = 1 << 20;
 
+/// What one more reader of compressed blocks holds: stored bytes, and the library's tables to decompress.
+pub const DECODER_BYTES: usize = STAGING_BYTES + (256 << 10);
+
 impl RunCompression {
     /// Their names, as options have them.
     pub const NAMES: &'static [&'static str] = &["none", "lz4", "zstd"];

@@ -20,7 +20,7 @@ mod header;
 mod reader;
 mod writer;
 
-pub use compression::{BLOCK_BYTES, BlockDecoder, RunCompression};
+pub use compression::{BLOCK_BYTES, BlockDecoder, DECODER_BYTES, RunCompression};
 pub use format::{RunIndex, file_bytes, file_bytes_max};
 pub use header::RunHeader;
 pub use reader::RunFile;

@@ -18,11 +18,15 @@ use super::fields::damaged;
 use super::format::{FOOTER_BYTES, Footer, RunIndex};
 use super::header::{HEADER_BYTES, RunHeader};
 use crate::error::{Error, Result};
+use crate::storage::at_once::at_once;
 use crate::storage::local::not_there;
 use crate::storage::{self, Caching, ReadFile, Store};
 use crate::sys::pages::Pages;
 
 const BLOCK: u64 = BLOCK_BYTES as u64;
+
+/// Far runs that are opened at once: each is a few requests that wait for one another, and its index.
+const OPENED_AT_ONCE: usize = 16;
 
 /// A run file, open and verified but for its data.
 #[derive(Debug)]
@@ -50,9 +54,31 @@ impl RunFile {
         })
     }
 
+    /// Opens runs, several at once where what is read of one is asked for over a network. Of several errors it is the
+    /// first, in the order of the runs.
+    ///
+    /// ```
+    /// use gristmill_engine::sorted_run::RunFile;
+    /// use gristmill_engine::storage::memory::Memory;
+    /// let store = Memory::with_room_for(0);
+    /// assert!(RunFile::open_all(&store, &[])?.is_empty());
+    /// assert!(RunFile::open_all(&store, &["/a".as_ref()]).is_err());
+    /// # Ok::<(), gristmill_engine::Error>(())
+    /// ```
+    pub fn open_all(store: &dyn Store, paths: &[&Path]) -> Result<Vec<RunFile>> {
+        let is_far = paths.iter().any(|path| store.is_far(path));
+        let most = if is_far { OPENED_AT_ONCE } else { 1 };
+        at_once(paths, most, |path| RunFile::open(store, path))
+    }
+
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether it is on another machine: what is read of it is asked for over a network.
+    pub fn is_far(&self) -> bool {
+        self.file.is_far()
     }
 
     /// What it says of itself.

@@ -64,6 +64,10 @@ impl Store for Layered {
         self.of(path).open(path, caching)
     }
 
+    fn is_far(&self, path: &Path) -> bool {
+        self.of(path).is_far(path)
+    }
+
     fn check_readable(&self, path: &Path) -> Result<()> {
         self.of(path).check_readable(path)
     }

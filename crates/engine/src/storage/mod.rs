@@ -156,6 +156,11 @@ pub trait Store: Send + Sync + Debug {
         false
     }
 
+    /// Whether the run at `path` is on another machine of a cluster: then what is read of it is asked for over a network.
+    fn is_far(&self, _path: &Path) -> bool {
+        false
+    }
+
     /// Fails as [`Store::open`] would; stores that know more cheaply do not open the file.
     ///
     /// ```

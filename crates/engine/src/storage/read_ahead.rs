@@ -105,6 +105,9 @@ pub fn read_through(
     buffers: &mut Buffers,
     mut work: impl FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
+    if range.end.saturating_sub(range.start) <= block as u64 {
+        return read_at_once(file, range, block, buffers, work);
+    }
     let (send, filled) = channel();
     let (give_back, empty) = channel();
     for _ in 0..count {
@@ -145,6 +148,36 @@ pub fn read_through(
     worked
 }
 
+/// What one buffer holds: there is nothing to read ahead, for which a thread would cost more than the bytes of a small file.
+fn read_at_once(
+    file: &dyn ReadFile,
+    range: Range<u64>,
+    block: usize,
+    buffers: &mut Buffers,
+    mut work: impl FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    if range.is_empty() {
+        return Ok(());
+    }
+    let bytes = (range.end - range.start) as usize;
+    let spare = buffers.pop().filter(|buffer| buffer.len() >= block);
+    let mut buffer = spare.map_or_else(|| Pages::zeroed(block), Ok)?;
+    let whole = whole_bytes(file, bytes, buffer.len());
+    let read = file.read_at(&mut buffer[..whole], range.start)?;
+    work(&buffer[..read.min(bytes)])?;
+    buffers.push(buffer);
+    Ok(())
+}
+
+/// How much is read for so many bytes: of a disk whole blocks, as far as there is memory.
+fn whole_bytes(file: &dyn ReadFile, bytes: usize, most: usize) -> usize {
+    if file.is_far() {
+        bytes
+    } else {
+        bytes.next_multiple_of(BLOCK_BYTES).min(most)
+    }
+}
+
 /// What is still to be read, and where to.
 struct Ahead {
     empty: Receiver<Pages<u8>>,
@@ -183,8 +216,7 @@ fn read_ahead(file: &dyn ReadFile, ahead: &Mutex<Ahead>, filled: &Sender<(usize,
         ahead.next()
     };
     while let Some((mut buffer, number, at, bytes)) = next() {
-        let whole = bytes.next_multiple_of(BLOCK_BYTES).min(buffer.len());
-        let whole = if file.is_far() { bytes } else { whole };
+        let whole = whole_bytes(file, bytes, buffer.len());
         let read = file.read_at(&mut buffer[..whole], at);
         let read = read.map(|read| Block {
             buffer,
@@ -201,6 +233,7 @@ fn read_ahead(file: &dyn ReadFile, ahead: &Mutex<Ahead>, filled: &Sender<(usize,
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::storage::faulty::{Fault, Faulty, Plan};
     use crate::storage::memory::Memory;
     use crate::storage::{Caching, Output, Store};
 
@@ -235,5 +268,31 @@ mod tests {
         })
         .unwrap();
         assert!(through == want[500..]);
+    }
+
+    #[test]
+    fn what_one_buffer_holds_is_read_by_one_call() {
+        let nothing = Plan {
+            fault: Fault::Short,
+            from: u64::MAX,
+            to: u64::MAX,
+        };
+        let store = Faulty::new(Memory::with_room_for(u64::MAX), nothing);
+        let want = bytes(10_000);
+        let created = store.create("/in".as_ref(), 0, Caching::Cached).unwrap();
+        created.write_at(&want, 0).unwrap();
+        let file = store.open("/in".as_ref(), Caching::Cached).unwrap();
+        let mut buffers = Vec::new();
+        for range in [0..8192, 500..8692, 9000..10_000, 9000..12_000, 7..7] {
+            let (before, mut got) = (store.calls(), Vec::new());
+            read_through(&*file, range.clone(), (8192, 2), &mut buffers, |block| {
+                got.extend_from_slice(block);
+                Ok(())
+            })
+            .unwrap();
+            let end = range.end.min(10_000) as usize;
+            assert!(got == want[range.start as usize..end], "{range:?}");
+            assert!(store.calls() - before <= 1 && buffers.len() == 1, "{range:?}");
+        }
     }
 }

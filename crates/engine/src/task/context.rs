@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use super::attempt::AttemptId;
+use super::opened::KeptRuns;
 use super::runs::AgentFolders;
 use super::user::executor::UserTaskExecutor;
 use super::user::failed::Failures;
@@ -265,6 +266,7 @@ pub struct Scratch {
     pub(super) spill: SpillScratch,
     pub(super) merge: Buffers,
     pub(super) buffers: Buffers,
+    pub(super) runs: KeptRuns,
 }
 
 impl Scratch {
@@ -279,13 +281,11 @@ impl Scratch {
 
     /// Gives back what merging has no use for.
     pub(super) fn keep_for_merge(&mut self) {
-        let (merge, buffers) = (
-            std::mem::take(&mut self.merge),
-            std::mem::take(&mut self.buffers),
-        );
+        let before = std::mem::take(self);
         *self = Scratch {
-            merge,
-            buffers,
+            merge: before.merge,
+            buffers: before.buffers,
+            runs: before.runs,
             ..Scratch::default()
         };
     }

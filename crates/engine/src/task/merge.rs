@@ -197,8 +197,9 @@ fn merge<S: Shape>(
     (context, attempt, scratch): With<'_>,
 ) -> Result<MergeReport> {
     let plan = &spec.plan;
-    let opened = Opened::new(context, plan, &spec.runs, spec.source_bytes)?;
     scratch.keep_for_merge();
+    let runs = (&spec.runs, &mut scratch.runs);
+    let opened = Opened::keeping(context, plan, runs, spec.source_bytes)?;
     let all = 0..plan.borders.len() + 1;
     let targets = match &spec.target {
         MergeTarget::Ranges(ranges) => ranges

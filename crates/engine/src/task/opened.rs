@@ -1,6 +1,8 @@
 //! Runs, opened to be merged by a task.
 
 use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
 
 use super::attempt::Attempt;
 use super::context::TaskContext;
@@ -17,9 +19,19 @@ const STOP_RECORDS: u64 = 1 << 12;
 
 /// Runs, opened, with the memory to merge them; what their indexes take is counted in the plan.
 pub(super) struct Opened {
-    pub(super) runs: Vec<(RunFile, u64)>,
+    pub(super) runs: Vec<(Arc<RunFile>, u64)>,
     source_bytes: usize,
     _memory: Reservation,
+}
+
+/// Far runs that a worker has open from task to task. To open one takes some requests that wait for one another, and their
+/// replies wait for the segments of other tasks that fill the link. Such a run is looked for anew with every read; one of this
+/// machine is a file, which may by now be another one.
+#[derive(Debug, Default)]
+pub(super) struct KeptRuns {
+    of: Option<Arc<Vec<MergeRun>>>,
+    /// In the order of the runs; nothing in the place of one of this machine.
+    far: Vec<Option<Arc<RunFile>>>,
 }
 
 impl Opened {
@@ -29,12 +41,47 @@ impl Opened {
         runs: &[MergeRun],
         source_bytes: usize,
     ) -> Result<Self> {
+        Opened::with(context, plan, (runs, &[]), source_bytes)
+    }
+
+    /// The same for runs that many tasks merge: the far ones are kept open.
+    pub(super) fn keeping(
+        context: &TaskContext,
+        plan: &RunPlan,
+        (runs, kept): (&Arc<Vec<MergeRun>>, &mut KeptRuns),
+        source_bytes: usize,
+    ) -> Result<Self> {
+        if kept.of.as_ref().is_none_or(|of| !Arc::ptr_eq(of, runs)) {
+            *kept = KeptRuns::default();
+        }
+        let opened = Opened::with(context, plan, (runs, &kept.far), source_bytes)?;
+        let far = |(run, _): &(Arc<RunFile>, u64)| run.is_far().then(|| Arc::clone(run));
+        *kept = KeptRuns {
+            of: Some(Arc::clone(runs)),
+            far: opened.runs.iter().map(far).collect(),
+        };
+        Ok(opened)
+    }
+
+    /// Some of the runs may be open already.
+    fn with(
+        context: &TaskContext,
+        plan: &RunPlan,
+        (runs, open): (&[MergeRun], &[Option<Arc<RunFile>>]),
+        source_bytes: usize,
+    ) -> Result<Self> {
         let bytes = merge_bytes(runs.len(), source_bytes) + writer_bytes(plan.buffer_bytes);
         let memory = context.node.budget.reserve("merge buffers", bytes)?;
-        let open =
-            |run: &MergeRun| Ok((RunFile::open(&*context.node.runs, &run.path)?, run.longest));
+        let open = |number: usize| open.get(number).and_then(Option::as_ref);
+        let numbered = runs.iter().enumerate();
+        let closed = numbered.filter(|(number, _)| open(*number).is_none());
+        let paths: Vec<&Path> = closed.map(|(_, run)| &*run.path).collect();
+        let mut opened = RunFile::open_all(&*context.node.runs, &paths)?.into_iter();
+        let mut next = |number| open(number).cloned().or_else(|| opened.next().map(Arc::new));
+        let numbered = runs.iter().enumerate();
+        let runs = numbered.filter_map(|(number, run)| Some((next(number)?, run.longest)));
         Ok(Opened {
-            runs: runs.iter().map(open).collect::<Result<_>>()?,
+            runs: runs.collect(),
             source_bytes,
             _memory: memory,
         })

@@ -119,6 +119,8 @@ struct Cluster {
     made: BTreeMap<AttemptId, usize>,
     late: u32,
     changed: u32,
+    /// Attempts that were launched while all slots were taken.
+    waited: u32,
     begun_again: u32,
     /// One attempt in so many fails; a crash every so many milliseconds.
     failing: u64,
@@ -128,6 +130,9 @@ struct Cluster {
     fickle: u64,
     /// Whether tasks that take long may have another attempt.
     impatient: bool,
+    /// How many attempts wait beside those that run, at most; and how many may, in a stage of short tasks.
+    ahead: usize,
+    ahead_most: usize,
     // What the naive model knows.
     model: Model,
     running: BTreeSet<AttemptId>,
@@ -151,6 +156,7 @@ struct Seen {
     drivers_killed: u32,
     tasks_kept: u32,
     workers_changed: u32,
+    attempts_waited: u32,
     begun_again: u32,
     gave_up_on_versions: u32,
 }
@@ -159,6 +165,7 @@ struct Seen {
 fn simulate(seed: u64, bug: Option<Bug>) -> Result<Seen, String> {
     let (mut cluster, driver, reports) = begin(seed, bug);
     cluster.fickle = [0, 0, 2, 20][(seed % 4) as usize];
+    cluster.ahead_most = [0, 0, 1, 7][(seed / 4 % 4) as usize];
     cluster.finish(driver, reports)
 }
 
@@ -188,12 +195,15 @@ fn begin(seed: u64, bug: Option<Bug>) -> (Cluster, Driver, Reports) {
         made: BTreeMap::new(),
         late: 0,
         changed: 0,
+        waited: 0,
         begun_again: 0,
         failing: [0, 0, 4, 20][numbers.below(4) as usize],
         crash_ms: [0, 0, 3_000, 20_000][numbers.below(4) as usize],
         stalls: numbers.below(3) == 0,
         fickle: 0,
         impatient: numbers.below(2) == 0,
+        ahead: 0,
+        ahead_most: 0,
         model: Model {
             job,
             may_wait: bug == Some(Bug::LaunchesTooEarly),
@@ -263,6 +273,7 @@ impl Cluster {
     fn record(&mut self, driver: &Driver, event: &Event) -> Result<(), String> {
         match event {
             Event::OutputLost { task } => self.model.loses(*task),
+            Event::Ahead { attempts } => self.ahead = *attempts,
             Event::Finished { id, .. } | Event::Differs { id, .. } => {
                 if !driver.awaits(*id) && self.bug != Some(Bug::TwoWinners) {
                     self.late += 1;
@@ -323,7 +334,7 @@ impl Cluster {
             Action::GiveBack { spent } => self.model.gives_back(&spent)?,
             Action::Forget { tasks } => self.forget_tasks(&tasks),
             Action::WakeAt { at_ms } => self.expect(at_ms, Happening::Wake),
-            Action::BeginStage { .. } => {}
+            Action::BeginStage { .. } => self.ahead = 0,
             Action::Complete { outcome } => {
                 if let Some(id) = self.running.first() {
                     return Err(format!("complete, while {id:?} runs"));
@@ -341,9 +352,10 @@ impl Cluster {
         }
         self.history.began(id);
         self.running.insert(id);
-        if self.running.len() > self.slots() {
+        if self.running.len() > self.slots() + self.ahead {
             return Err("more attempts than slots".into());
         }
+        self.waited += u32::from(self.running.len() > self.slots());
         self.queue.push_back(id);
         Ok(())
     }
@@ -398,7 +410,7 @@ fn no_cluster_makes_the_driver_do_wrong() {
     assert!(sum(|seen| seen.gave_up) > 20 && sum(|seen| seen.attempts_failed) > 5_000);
     assert!(sum(|seen| seen.attempts_lost) > 5_000 && sum(|seen| seen.tasks_done_again) > 2_000);
     assert!(sum(|seen| seen.attempts_beside) > 2_000 && sum(|seen| seen.reports_too_late) > 1_000);
-    assert!(sum(|seen| seen.workers_changed) > 5_000);
+    assert!(sum(|seen| seen.workers_changed) > 5_000 && sum(|seen| seen.attempts_waited) > 5_000);
     assert!(sum(|seen| seen.begun_again) > 500 && sum(|seen| seen.gave_up_on_versions) > 10);
 }
 

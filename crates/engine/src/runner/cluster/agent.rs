@@ -336,7 +336,9 @@ fn slot(desk: &Desk) {
             scratch = Scratch::default();
             before = Some(Arc::clone(&task.job));
         }
+        let began = Instant::now();
         let mut outcome = run(&task, &mut scratch);
+        let took = began.elapsed();
         if let Ok(TaskReport::User(report)) = &mut outcome {
             let reads = std::mem::take(&mut report.reads);
             desk.equipment.agents.reads().add(&reads);
@@ -344,7 +346,7 @@ fn slot(desk: &Desk) {
         if outcome.is_err() {
             scratch = Scratch::default(); // whatever state the attempt left it in
         }
-        desk.over(&task, outcome);
+        desk.over(&task, took, outcome);
     }
 }
 

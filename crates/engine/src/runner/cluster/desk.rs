@@ -233,7 +233,7 @@ impl Desk {
 
     /// Takes in how an attempt ended. One that fails while the agent ends was stopped by that: it is lost with the agent, and
     /// did not fail.
-    pub(super) fn over(&self, task: &Task, outcome: Result<TaskReport>) {
+    pub(super) fn over(&self, task: &Task, took: Duration, outcome: Result<TaskReport>) {
         let mut state = self.state();
         state.open.remove(&task.id);
         if state.ended && outcome.is_err() {
@@ -254,6 +254,7 @@ impl Desk {
         state.over.push_back(AttemptOver {
             id: task.id,
             bytes: task.flags.done_bytes.load(Ordering::Relaxed),
+            took_us: took.as_micros() as u64,
             reply: reply.map_or_else(|_| Bytes::new(), Bytes::from),
         });
         drop(state);
@@ -280,12 +281,13 @@ impl Desk {
         };
         let over = state.over.iter().take_while(fits).cloned().collect();
         let done = |(id, flags): (&AttemptId, &Arc<Flags>)| {
-            (*id, flags.done_bytes.load(Ordering::Relaxed))
+            let bytes = flags.done_bytes.load(Ordering::Relaxed);
+            (bytes > 0).then_some((*id, bytes))
         };
         let events = Events {
             first: state.first,
             over,
-            running: state.open.iter().map(done).collect(),
+            running: state.open.iter().filter_map(done).collect(),
             used: self.used(&mut state),
             reads: self.reads(),
             begun: state.begun,

@@ -88,6 +88,8 @@ impl OnCluster<'_> {
         if self.has_begun {
             let slots = self.links.slots();
             self.happened.push_back(Happened::Slots { slots });
+            let attempts = self.links.ahead() * slots;
+            self.happened.push_back(Happened::Ahead { attempts });
         }
     }
 }

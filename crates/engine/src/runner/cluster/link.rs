@@ -114,7 +114,17 @@ impl Link {
 
     /// Sends an order, soon.
     pub(super) fn order(&self, order: Order) {
+        self.keep(order);
+        self.send_kept();
+    }
+
+    /// Keeps an order until it is said to send what was kept: others may come with it.
+    pub(super) fn keep(&self, order: Order) {
         self.out().orders.push_back(order);
+    }
+
+    /// Sends what was kept.
+    pub(super) fn send_kept(&self) {
         self.changed.notify_all();
     }
 

@@ -33,6 +33,7 @@ pub(super) struct Agent {
     /// Whether it is the first agent on its host, which says what the machine uses.
     pub(super) is_first: bool,
     pub(super) workers: usize,
+    /// What runs there, or waits there.
     pub(super) running: usize,
     /// What it has been sent of what specs share.
     pub(super) sender: Sender,
@@ -72,11 +73,11 @@ impl Agent {
         !self.is_lost && !self.is_drained && self.begun == self.told
     }
 
-    /// How good a choice it is.
-    fn rank(&self) -> Rank {
+    /// How good a choice it is, where so many attempts may wait for each slot.
+    fn rank(&self, ahead: usize) -> Rank {
         let load = self.running * 1000 / self.workers;
         Rank {
-            is_full: load >= 1000,
+            is_full: self.running >= self.workers * (1 + ahead),
             is_last: self.failures >= FAILURES,
             load,
         }
@@ -106,6 +107,11 @@ pub(super) struct Links {
     pub(super) choice: Choice,
     /// The agents on each host.
     pub(super) by_host: AgentsByHost,
+    /// How many agents live, and the memory that they have together.
+    alive: usize,
+    anonymous_bytes: u64,
+    /// How many attempts wait for each slot beside what runs there.
+    ahead: usize,
     /// Where all agents are, and were.
     pub(super) places: BTreeMap<u32, AgentPlace>,
     pub(super) token: String,
@@ -127,6 +133,9 @@ impl Links {
             agents: BTreeMap::new(),
             choice: Choice::default(),
             by_host: AgentsByHost::new(),
+            alive: 0,
+            anonymous_bytes: 0,
+            ahead: 0,
             places: BTreeMap::new(),
             token: cluster.token.clone(),
             wire: Arc::new(Wire::with_limits(SILENCE, SILENCE, None)),
@@ -167,16 +176,35 @@ impl Links {
         self.by_host.entry(host).or_default().push(number);
         self.places.insert(number, hello.place.clone());
         self.agents.insert(number, agent);
+        self.alive += 1;
         self.update(number, |_| ());
     }
 
     /// Changes what is known of an agent, and so how good a choice it is.
     pub(super) fn update(&mut self, number: u32, change: impl FnOnce(&mut Agent)) {
         if let Some(agent) = self.agents.get_mut(&number) {
+            let was_lost = agent.is_lost;
             change(agent);
-            let rank = agent.takes().then(|| agent.rank());
+            if agent.is_lost && !was_lost {
+                self.alive -= 1;
+                self.anonymous_bytes -= agent.used.anonymous_bytes;
+            }
+            let rank = agent.takes().then(|| agent.rank(self.ahead));
             self.choice.note(number, rank);
         }
+    }
+
+    /// From now on so many attempts wait for each slot.
+    pub(super) fn set_ahead(&mut self, ahead: usize) {
+        if std::mem::replace(&mut self.ahead, ahead) != ahead {
+            let all: Vec<u32> = self.agents.keys().copied().collect();
+            all.into_iter().for_each(|number| self.update(number, |_| ()));
+        }
+    }
+
+    /// How many attempts wait for each slot.
+    pub(super) fn ahead(&self) -> usize {
+        self.ahead
     }
 
     /// How many attempts may run at once.
@@ -197,6 +225,11 @@ impl Links {
             agent.link.flush(FAREWELL.saturating_sub(began.elapsed()));
             agent.link.cut();
         }
+    }
+
+    /// How many live.
+    pub(super) fn alive(&self) -> usize {
+        self.alive
     }
 
     pub(super) fn living(&self) -> impl Iterator<Item = &Agent> {
@@ -224,6 +257,10 @@ impl Links {
 
     pub(super) fn note_use(&mut self, number: u32, used: AgentUse, reads: &[ReadOf]) {
         if let Some(agent) = self.agents.get_mut(&number) {
+            if !agent.is_lost {
+                self.anonymous_bytes -= agent.used.anonymous_bytes;
+                self.anonymous_bytes += used.anonymous_bytes;
+            }
             agent.used = used;
             self.nodes.note(number as usize, agent.sample());
         }
@@ -237,8 +274,7 @@ impl Links {
             let reads = reads.iter().map(read).collect();
             self.nodes.note_reads(number as usize, reads);
         }
-        let now = self.living().map(|agent| agent.used.anonymous_bytes).sum();
-        self.peak_bytes = self.peak_bytes.max(now);
+        self.peak_bytes = self.peak_bytes.max(self.anonymous_bytes);
     }
 
     /// What the node of an agent is called in the history.

@@ -66,6 +66,8 @@ pub(super) struct AttemptOver {
     pub(super) id: AttemptId,
     /// Bytes that it noted as done.
     pub(super) bytes: u64,
+    /// Microseconds from when it had a slot.
+    pub(super) took_us: u64,
     /// How it ended, as a reply of `runner::messages`.
     pub(super) reply: Bytes,
 }
@@ -100,7 +102,7 @@ pub(super) struct Events {
     /// The number of the first of `over`.
     pub(super) first: u64,
     pub(super) over: Vec<AttemptOver>,
-    /// What runs, and the bytes that it has noted.
+    /// What runs and has noted bytes, and how many.
     pub(super) running: Vec<(AttemptId, u64)>,
     pub(super) used: AgentUse,
     /// What it has read of runs so far, by the agent that keeps them; nothing where there are many agents.

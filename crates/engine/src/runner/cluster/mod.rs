@@ -24,6 +24,7 @@ mod links;
 mod made;
 mod messages;
 mod near;
+mod pace;
 mod place;
 mod secured;
 mod server;

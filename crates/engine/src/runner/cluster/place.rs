@@ -4,6 +4,7 @@
 //!   launch ──▶ an agent with room (choice.rs)
 //!   next   ◀── an attempt is over │ an agent is silent: what it kept is lost, then what it ran
 //!                                 │ a run cannot be had: after two that say so, what made it is done again
+//!                                 │ tasks are short: more may be launched, which wait there (pace.rs)
 //! ```
 //!
 //! The rule that must hold: the driver hears that an output is lost before it hears of attempts that are lost with it, so that none
@@ -25,6 +26,7 @@ use super::links::{Agent, Links, host_of};
 use super::made::{Made, Noted};
 use super::messages::{AttemptOver, Events, Order};
 use super::near::Near;
+use super::pace::Pace;
 use super::sight::Sign;
 use crate::error::{Error, Kind, Result};
 use crate::runner::attempts::Ended;
@@ -51,6 +53,10 @@ const TICK: Duration = Duration::from_millis(20);
 /// and a little more on a slow link.
 const NOT_WAITED: Duration = Duration::from_secs(3);
 
+/// Attempts that are launched after events that came together go to agents together, so many at most: the first is not to
+/// wait for the last.
+const LAUNCHED_TOGETHER: usize = 16;
+
 /// An attempt under way.
 struct Launched {
     agent: u32,
@@ -76,6 +82,10 @@ pub(super) struct OnCluster<'a> {
     /// What agents that join look for.
     pub(super) signs: BTreeMap<u32, Sign<'a>>,
     running: BTreeMap<AttemptId, Launched>,
+    /// Agents that are still to be sent what was launched there, and how many attempts that is.
+    unsent: (BTreeSet<u32>, usize),
+    /// How long the tasks of the stage take.
+    pace: Pace,
     made: Made,
     /// Where the last attempt at a task failed.
     failed_on: BTreeMap<u32, u32>,
@@ -116,6 +126,8 @@ impl<'a> OnCluster<'a> {
             has_begun: false,
             signs: BTreeMap::new(),
             running: BTreeMap::new(),
+            unsent: Default::default(),
+            pace: Pace::default(),
             made: Made::default(),
             failed_on: BTreeMap::new(),
             complaints: BTreeMap::new(),
@@ -231,6 +243,25 @@ impl<'a> OnCluster<'a> {
         for over in events.over {
             self.over(number, &over);
         }
+        self.tell_ahead();
+    }
+
+    /// Has agents sent what was launched there.
+    fn send_launched(&mut self) {
+        let (agents, _) = std::mem::take(&mut self.unsent);
+        for agent in agents.iter().filter_map(|number| self.links.agents.get(number)) {
+            agent.link.send_kept();
+        }
+    }
+
+    /// Tells the driver how many attempts may wait from now on, if that has changed.
+    fn tell_ahead(&mut self) {
+        let ahead = self.pace.ahead();
+        if ahead != self.links.ahead() {
+            self.links.set_ahead(ahead);
+            let attempts = ahead * self.links.slots();
+            self.happened.push_back(Happened::Ahead { attempts });
+        }
     }
 
     /// Takes in how many bytes an attempt has done.
@@ -251,6 +282,7 @@ impl<'a> OnCluster<'a> {
         if is_running.is_none_or(|launched| launched.agent != number) {
             return;
         }
+        self.pace.note(Duration::from_micros(over.took_us));
         let ended = match reply_of(&over.reply) {
             Ok((used, outcome)) => {
                 let node = &self.context.node;
@@ -409,7 +441,7 @@ impl Place for OnCluster<'_> {
     }
 
     fn nodes(&self) -> usize {
-        self.links.living().count()
+        self.links.alive()
     }
 
     fn launch(
@@ -438,7 +470,9 @@ impl Place for OnCluster<'_> {
         if let Some(agent) = self.links.agents.get_mut(&number) {
             begins(&spec, &agent.node);
             let spec = Bytes::from(agent.sender.to_bytes(&*spec)?);
-            agent.link.order(Order::Run { id, spec });
+            agent.link.keep(Order::Run { id, spec });
+            self.unsent.0.insert(number);
+            self.unsent.1 += 1;
         }
         self.links.update(number, |agent| agent.running += 1);
         let launched = Launched {
@@ -448,6 +482,9 @@ impl Place for OnCluster<'_> {
             stops: false,
         };
         self.running.insert(id, launched);
+        if self.unsent.1 >= LAUNCHED_TOGETHER {
+            self.send_launched();
+        }
         Ok(())
     }
 
@@ -465,6 +502,13 @@ impl Place for OnCluster<'_> {
         let living = freed.filter(|agent| !agent.is_lost && !agent.is_drained);
         let wish = |agent: &Agent| inputs.next_for(host_of(agent.link.address()));
         living.filter_map(wish).collect()
+    }
+
+    fn begins_stage(&mut self) {
+        self.pace = Pace::default();
+        self.links.set_ahead(0);
+        let of_stage = |happened: &Happened| matches!(happened, Happened::Ahead { .. });
+        self.happened.retain(|happened| !of_stage(happened));
     }
 
     fn kept(&mut self, task: u32, runs: &[SpilledRun]) {
@@ -519,6 +563,9 @@ impl Place for OnCluster<'_> {
 
     fn next(&mut self, longest: Duration) -> Option<Happened> {
         self.take_changes();
+        if self.happened.is_empty() {
+            self.send_launched();
+        }
         if self.happened.is_empty()
             && let Ok((number, heard)) = self.links.heard.recv_timeout(longest)
         {

@@ -22,6 +22,7 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
+use super::server::at_once;
 use crate::error::{Error, Kind, Result};
 use crate::storage::wire::take_ring;
 
@@ -105,7 +106,8 @@ async fn accept(
 ) {
     while !tell.is_closed() {
         match listener.accept().await {
-            Ok((stream, peer)) => {
+            Ok((mut stream, peer)) => {
+                at_once(&mut stream);
                 let (acceptor, tell) = (acceptor.clone(), tell.clone());
                 tokio::spawn(async move {
                     // One that speaks no TLS is closed.

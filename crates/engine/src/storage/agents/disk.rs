@@ -82,6 +82,11 @@ impl Store for AgentDisk {
         self.below.open_found(path, found, caching)
     }
 
+    fn is_far(&self, path: &Path) -> bool {
+        let found = RunName::of(path).map(|run| self.agents.find(&*self.below, &run));
+        matches!(found, Some(Ok(Found::Far(..))))
+    }
+
     fn pins_versions(&self) -> bool {
         self.below.pins_versions()
     }

@@ -134,20 +134,33 @@ impl Agents {
                 Ok(None) => Err(Failed::ForGood(lost_run(run, "it is gone"))),
                 found => found.map_err(|error| Failed::ForGood(of_run(error, run))),
             },
-            Found::Far(url, now) => {
-                let request = self.request(Method::HEAD, &url, &now, None)?;
-                let reply = self.send(request, &mut [], || self.has_lost(disk, now.agent))?;
-                check(&reply, StatusCode::OK, run)?;
-                let bytes = length_of(&reply.headers)
-                    .ok_or_else(|| Failed::Now("it does not say how long the run is".into()))?;
-                Ok(Some(Stat {
-                    kind: FileKind::File,
-                    bytes,
-                    modified_ns: 0,
-                    identity: (0, 0),
-                }))
-            }
+            Found::Far(url, now) => Ok(Some(Stat {
+                kind: FileKind::File,
+                bytes: self.length_of(disk, run, &url, &now)?,
+                modified_ns: 0,
+                identity: (0, 0),
+            })),
         })
+    }
+
+    /// How long a run is that is called `now` now. It is asked once: whoever opens it looks twice.
+    fn length_of(
+        &self,
+        disk: &dyn LocalDisk,
+        run: &RunName,
+        url: &str,
+        now: &RunName,
+    ) -> Result<u64, Failed> {
+        if let Some(bytes) = self.known().lengths.get(now) {
+            return Ok(*bytes);
+        }
+        let request = self.request(Method::HEAD, url, now, None)?;
+        let reply = self.send(request, &mut [], || self.has_lost(disk, now.agent))?;
+        check(&reply, StatusCode::OK, run)?;
+        let bytes = length_in(&reply.headers)
+            .ok_or_else(|| Failed::Now("it does not say how long the run is".into()))?;
+        self.known().lengths.insert(now.clone(), bytes);
+        Ok(bytes)
     }
 
     /// Opens a run.
@@ -233,7 +246,7 @@ fn check(reply: &Reply, wanted: StatusCode, run: &RunName) -> Result<(), Failed>
     }
 }
 
-fn length_of(headers: &HeaderMap) -> Option<u64> {
+fn length_in(headers: &HeaderMap) -> Option<u64> {
     header(headers, "content-length")?.parse().ok()
 }
 

@@ -181,6 +181,8 @@ struct Known {
     seen: BTreeMap<u32, bool>,
     /// The version of the file that this was read from.
     read: Option<(u64, i128)>,
+    /// How long runs of other agents are, once that was asked: the length of a run does not change.
+    lengths: BTreeMap<RunName, u64>,
 }
 
 impl Agents {

@@ -25,6 +25,7 @@ impl Cluster {
             drivers_killed: self.history.kills,
             tasks_kept: self.history.told,
             workers_changed: self.changed,
+            attempts_waited: self.waited,
             begun_again: self.begun_again,
             gave_up_on_versions: u32::from(kind == Some(Kind::Proof)),
         }

@@ -88,6 +88,7 @@ impl Cluster {
         self.queue.clear();
         self.waiting.clear();
         self.running.clear();
+        self.ahead = 0;
         for worker in &mut self.workers {
             worker.running = None;
         }

@@ -96,6 +96,10 @@ impl Cluster {
                 let salt = self.fickle_salt(id);
                 self.model.makes(id, salt);
                 events.push_back(self.finished(id));
+                if self.ahead_most > 0 {
+                    let attempts = self.known as usize % (self.ahead_most + 1);
+                    events.push_back(Event::Ahead { attempts });
+                }
             }
             _ => {
                 if !stopping {

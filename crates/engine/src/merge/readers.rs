@@ -1,0 +1,273 @@
+//! The threads that read for a merge, and how the memory of a source is cut for them.
+//!
+//! ```text
+//!               ┌─▶ near: one thread; a disk is busy with one read                      two large buffers a source
+//!   requests ───┤
+//!               └─▶ far: several; a reply comes late, and others in the time of one      more and smaller buffers
+//! ```
+//!
+//! A run of another machine ([`RunFile::is_far`]) comes over a link that carries bytes only
+//! while somebody has asked for some. So several requests are under way, reads of this machine's disk are not in between, and
+//! the merge begins when a small part of each segment has come: the rest comes while it works. The memory is that of two large
+//! buffers.
+//!
+//! The rules that must hold: a source gets its buffers back by their numbers, in whatever order they are filled; a merge that
+//! ends early ends its readers, but for the requests that are under way, so that no error leaves a thread behind.
+//!
+//! Decision: docs/decisions/segments-ahead.md.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, Scope};
+
+use super::Segment;
+use crate::error::{Error, Result};
+use crate::sorted_run::{BlockDecoder, DECODER_BYTES, RunCompression, RunFile};
+use crate::storage::overlap::Buffers;
+use crate::sys::pages::Pages;
+
+/// Buffers of a source of this machine: one being merged, one being filled.
+pub(super) const BUFFERS: usize = 2;
+
+/// Into so many buffers the memory of a far source is cut, and a segment at least, as far as requests stay long enough.
+const FAR_BUFFERS: u64 = 8;
+
+/// Requests below the first are dear beside what they bring; those beyond the second gain nothing.
+const FAR_BYTES_MIN: u64 = 256 << 10;
+const FAR_BYTES_MAX: u64 = 2 << 20;
+
+/// A merge has requests for so many bytes of far runs under way, in so many requests at least and at most.
+const FAR_AHEAD_BYTES: u64 = 4 << 20;
+const FAR_READERS_MIN: u64 = 4;
+const FAR_READERS_MAX: u64 = 16;
+
+/// A buffer on its way to a reader, and what to fill it with.
+pub(super) struct Request {
+    pub(super) source: usize,
+    /// Which one it is of those of its source.
+    pub(super) number: usize,
+    pub(super) bytes: Range<u64>,
+    pub(super) buffer: Pages<u8>,
+}
+
+/// A buffer on its way back, and where in it the bytes are.
+pub(super) struct Filled {
+    pub(super) source: usize,
+    pub(super) number: usize,
+    pub(super) buffer: Pages<u8>,
+    pub(super) range: Range<usize>,
+}
+
+/// How the memory of sources is cut into buffers, and how many read into those of far ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Cut {
+    near_bytes: usize,
+    far_bytes: usize,
+    far_count: usize,
+    far_readers: usize,
+}
+
+impl Cut {
+    /// Each source has the memory of two buffers of `buffer_bytes` bytes, which are whole blocks of a run.
+    pub(super) fn new(segments: &[Segment<'_>], buffer_bytes: usize) -> Self {
+        let far = || segments.iter().filter(|segment| segment.run.is_far());
+        let bytes_of = |segment: &Segment<'_>| segment.bytes.end - segment.bytes.start;
+        let memory = (BUFFERS * buffer_bytes) as u64;
+        let longest = far().map(bytes_of).max().unwrap_or(0);
+        let even = (memory.min(longest) / FAR_BUFFERS).max(1);
+        // A power of two: tasks whose segments are about as long use the same buffers.
+        let far_bytes = (1 << even.ilog2()).clamp(FAR_BYTES_MIN, FAR_BYTES_MAX);
+        let far_bytes = far_bytes.min(buffer_bytes as u64);
+        let far_count = (memory / far_bytes) as usize;
+        let requests = far().map(|segment| bytes_of(segment).div_ceil(far_bytes));
+        let requests: u64 = requests.sum();
+        let each_bytes = far().map(bytes_of).sum::<u64>() / requests.max(1);
+        let under_way = FAR_AHEAD_BYTES / each_bytes.max(1);
+        let under_way = under_way.clamp(FAR_READERS_MIN, FAR_READERS_MAX);
+        let far_readers = requests.min(under_way) as usize;
+        let cut = Cut {
+            near_bytes: buffer_bytes,
+            far_bytes: far_bytes as usize,
+            far_count,
+            far_readers,
+        };
+        let is_packed =
+            |segment: &Segment<'_>| segment.run.header().compression != RunCompression::None;
+        if far().any(is_packed) {
+            cut.decompressing(far().count())
+        } else {
+            cut
+        }
+    }
+
+    /// The reader of this machine's runs has the memory of the caller to decompress. That of others is a buffer less for
+    /// each far source; where each has only two, the one reads all.
+    fn decompressing(self, far: usize) -> Self {
+        let readers = self.far_readers.min(far * self.far_bytes / DECODER_BYTES);
+        let has_spare = self.far_count > BUFFERS && readers > 0;
+        Cut {
+            far_count: self.far_count - usize::from(has_spare),
+            far_readers: if has_spare { readers } else { 0 },
+            ..self
+        }
+    }
+
+    /// Whether a run has readers of its kind alone.
+    pub(super) fn is_apart(&self, run: &RunFile) -> bool {
+        self.far_readers > 0 && run.is_far()
+    }
+
+    /// How many buffers the source of a segment has at most, and their bytes.
+    pub(super) fn of(&self, segment: &Segment<'_>) -> (usize, usize) {
+        if segment.run.is_far() {
+            (self.far_count, self.far_bytes)
+        } else {
+            (BUFFERS, self.near_bytes)
+        }
+    }
+
+    /// The most buffers that a source has.
+    pub(super) fn most(&self) -> usize {
+        self.far_count.max(BUFFERS)
+    }
+
+    /// Keeps those of the buffers that sources of these segments can use: no more memory than theirs.
+    pub(super) fn keep(&self, segments: &[Segment<'_>], buffers: &mut Buffers) {
+        let mut wanted: Vec<(usize, usize)> = segments.iter().map(|segment| self.of(segment)).collect();
+        wanted.sort_unstable_by_key(|(_, bytes)| *bytes);
+        wanted.dedup_by(|(more, bytes), (count, same)| {
+            let is_same = bytes == same;
+            *count += if is_same { *more } else { 0 };
+            is_same
+        });
+        buffers.retain(|buffer| {
+            let place = wanted.iter_mut().find(|(count, bytes)| *bytes == buffer.len() && *count > 0);
+            place.map(|(count, _)| *count -= 1).is_some()
+        });
+    }
+}
+
+/// The ends of the channels that the merge holds.
+pub(super) struct Lines {
+    near: Sender<Request>,
+    far: Sender<Request>,
+    filled: Receiver<Result<Filled>>,
+    over: Arc<AtomicBool>,
+}
+
+impl Lines {
+    /// Has a buffer filled, by the readers of far runs or by the other one.
+    pub(super) fn ask(&self, is_far: bool, request: Request) -> Result<()> {
+        let line = if is_far { &self.far } else { &self.near };
+        line.send(request).map_err(ended_early)
+    }
+
+    /// Waits for the next buffer that is filled.
+    pub(super) fn next(&self) -> Result<Filled> {
+        self.filled.recv().map_err(ended_early)?
+    }
+}
+
+impl Drop for Lines {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The other ends, which the readers share.
+pub(super) struct Desk {
+    near: Mutex<Receiver<Request>>,
+    far: Mutex<Receiver<Request>>,
+    /// Nobody wants what was asked for any more.
+    over: Arc<AtomicBool>,
+}
+
+/// Both ends; and where readers send what they have filled.
+pub(super) fn lines() -> (Lines, Desk, Sender<Result<Filled>>) {
+    let (near, near_asked) = channel();
+    let (far, far_asked) = channel();
+    let (give, filled) = channel();
+    let over = Arc::new(AtomicBool::new(false));
+    let desk = Desk {
+        near: Mutex::new(near_asked),
+        far: Mutex::new(far_asked),
+        over: Arc::clone(&over),
+    };
+    let lines = Lines {
+        near,
+        far,
+        filled,
+        over,
+    };
+    (lines, desk, give)
+}
+
+/// Begins the readers of segments, which end when nobody asks any more.
+pub(super) fn begin<'s>(
+    scope: &'s Scope<'s, '_>,
+    (segments, cut): (&'s [Segment<'s>], Cut),
+    desk: &'s Desk,
+    give: &Sender<Result<Filled>>,
+) {
+    let read = |asked: &'s Mutex<Receiver<Request>>| {
+        let give = give.clone();
+        move || fill_all(segments, asked, &desk.over, &give)
+    };
+    if segments.iter().any(|segment| !cut.is_apart(segment.run)) {
+        scope.spawn(read(&desk.near));
+    }
+    if cut.far_readers > 0 {
+        scope.spawn(read(&desk.far));
+    }
+    for _ in 1..cut.far_readers {
+        // A system that gives no more threads makes it slower, and nothing else.
+        let _ = thread::Builder::new().spawn_scoped(scope, read(&desk.far));
+    }
+}
+
+/// A reader's work: fills buffers until nobody asks any more.
+fn fill_all(
+    segments: &[Segment<'_>],
+    asked: &Mutex<Receiver<Request>>,
+    over: &AtomicBool,
+    give: &Sender<Result<Filled>>,
+) {
+    let _told = Told(give);
+    let mut decoder = BlockDecoder::default();
+    let next = || asked.lock().unwrap_or_else(PoisonError::into_inner).recv();
+    while let Ok(mut request) = next() {
+        if over.load(Ordering::Relaxed) {
+            return;
+        }
+        let run = segments[request.source].run;
+        let read = run.read_blocks(request.bytes, &mut request.buffer, &mut decoder);
+        let failed = read.is_err();
+        let done = read.map(|range| Filled {
+            source: request.source,
+            number: request.number,
+            buffer: request.buffer,
+            range,
+        });
+        if give.send(done).is_err() || failed {
+            return;
+        }
+    }
+}
+
+/// Tells the merge of a panic, for which it would wait while other readers live.
+struct Told<'a>(&'a Sender<Result<Filled>>);
+
+impl Drop for Told<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let _ = self.0.send(Err(Error::bug("merge runs", "a reader panicked")));
+        }
+    }
+}
+
+/// The other end of a channel is gone, though its thread lives as long as this side does.
+fn ended_early<E: std::fmt::Display>(error: E) -> Error {
+    Error::bug("merge runs", error.to_string())
+}
