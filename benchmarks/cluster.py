@@ -324,6 +324,7 @@ def main() -> None:
     parser.add_argument("--rows", default="10m", help="records of 100 bytes")
     parser.add_argument("--memory", default="1G", help="of the job in all")
     parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--gbit", type=float, default=1, help="of links, in Gbit/s")
     parser.add_argument("--folder", type=Path, help="where all files are")
     options = parser.parse_args()
     rows = "10k" if options.kind == "small" else options.rows
@@ -343,7 +344,7 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory(dir=options.folder) as made:
         if options.kind == "link":
-            with network(2, gbit=1) as machines, in_network(machines) as cluster:
+            with network(2, gbit=options.gbit) as machines, in_network(machines) as cluster:
                 measure(Bench(Path(made), options.memory, cluster, machines))
         else:
             with serving() as cluster:
@@ -353,7 +354,7 @@ def main() -> None:
         name: statistics.median(run[name] for run in runs) for name in ratios if name in runs[0]
     }
     print(medians)
-    told = {"kind": options.kind, "rows": rows, "memory": options.memory}
+    told = {"kind": options.kind, "rows": rows, "memory": options.memory, "gbit": options.gbit}
     told |= {"runs": runs, "medians": medians}
     name = f"cluster-{options.kind}-{datetime.now(UTC):%Y-%m-%dT%H%M%S}.json"
     (RESULTS / name).write_text(json.dumps(told, indent=1) + "\n")

@@ -135,7 +135,8 @@ impl Cut {
 
     /// Keeps those of the buffers that sources of these segments can use: no more memory than theirs.
     pub(super) fn keep(&self, segments: &[Segment<'_>], buffers: &mut Buffers) {
-        let mut wanted: Vec<(usize, usize)> = segments.iter().map(|segment| self.of(segment)).collect();
+        let mut wanted: Vec<(usize, usize)> =
+            segments.iter().map(|segment| self.of(segment)).collect();
         wanted.sort_unstable_by_key(|(_, bytes)| *bytes);
         wanted.dedup_by(|(more, bytes), (count, same)| {
             let is_same = bytes == same;
@@ -143,7 +144,9 @@ impl Cut {
             is_same
         });
         buffers.retain(|buffer| {
-            let place = wanted.iter_mut().find(|(count, bytes)| *bytes == buffer.len() && *count > 0);
+            let place = wanted
+                .iter_mut()
+                .find(|(count, bytes)| *bytes == buffer.len() && *count > 0);
             place.map(|(count, _)| *count -= 1).is_some()
         });
     }
@@ -262,7 +265,9 @@ struct Told<'a>(&'a Sender<Result<Filled>>);
 impl Drop for Told<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
-            let _ = self.0.send(Err(Error::bug("merge runs", "a reader panicked")));
+            let _ = self
+                .0
+                .send(Err(Error::bug("merge runs", "a reader panicked")));
         }
     }
 }

@@ -294,8 +294,15 @@ impl Source {
     /// The buffer behind the one in use, if it has come.
     fn next_filled(&mut self) -> Option<Filled> {
         let next = self.requests - self.asked;
-        let is_next = self.filled.front().is_some_and(|first| first.number == next);
-        if is_next { self.filled.pop_front() } else { None }
+        let is_next = self
+            .filled
+            .front()
+            .is_some_and(|first| first.number == next);
+        if is_next {
+            self.filled.pop_front()
+        } else {
+            None
+        }
     }
 
     /// The record in the carry has been taken: the next one begins in the buffer.

@@ -292,7 +292,10 @@ mod tests {
             .unwrap();
             let end = range.end.min(10_000) as usize;
             assert!(got == want[range.start as usize..end], "{range:?}");
-            assert!(store.calls() - before <= 1 && buffers.len() == 1, "{range:?}");
+            assert!(
+                store.calls() - before <= 1 && buffers.len() == 1,
+                "{range:?}"
+            );
         }
     }
 }

@@ -77,7 +77,11 @@ impl Opened {
         let closed = numbered.filter(|(number, _)| open(*number).is_none());
         let paths: Vec<&Path> = closed.map(|(_, run)| &*run.path).collect();
         let mut opened = RunFile::open_all(&*context.node.runs, &paths)?.into_iter();
-        let mut next = |number| open(number).cloned().or_else(|| opened.next().map(Arc::new));
+        let mut next = |number| {
+            open(number)
+                .cloned()
+                .or_else(|| opened.next().map(Arc::new))
+        };
         let numbered = runs.iter().enumerate();
         let runs = numbered.filter_map(|(number, run)| Some((next(number)?, run.longest)));
         Ok(Opened {

@@ -160,7 +160,8 @@ fn far_segments_keep_nothing_of_this_machine_waiting() {
         Ok(())
     });
     let far = Elsewhere::waiting(&memory, true, move |_| read.reaches(2));
-    let here_and_far = [far, here].map(|place| place.opened(&runs_of_1000(&memory, [0, 3, 6]).unwrap()));
+    let here_and_far =
+        [far, here].map(|place| place.opened(&runs_of_1000(&memory, [0, 3, 6]).unwrap()));
     let [far, here] = here_and_far;
     let segments = [&far[0], &here[1], &far[2]].map(|run| segment(run, 0..320));
     let merged = merge(LINES, &segments, &Budget::new(0)).unwrap();
@@ -186,7 +187,15 @@ fn a_merge_begins_when_the_first_part_of_far_segments_has_come() {
         Ok(())
     };
     let segments = whole(&runs);
-    merge_segments(LINES, &segments, buffer_bytes, &mut Vec::new(), &budget, take).unwrap();
+    merge_segments(
+        LINES,
+        &segments,
+        buffer_bytes,
+        &mut Vec::new(),
+        &budget,
+        take,
+    )
+    .unwrap();
     assert_eq!(merged, 960);
 }
 
@@ -201,9 +210,20 @@ fn buffers_of_far_segments_take_no_more_memory() {
         let places = [[&far[0], &here[1], &far[2]], [&far[0], &far[1], &here[2]]];
         for segments in places.map(|runs| runs.map(|run| segment(run, 0..320))) {
             let budget = Budget::new(0);
-            merge_segments(LINES, &segments, buffer_bytes, &mut buffers, &budget, |_| Ok(())).unwrap();
+            merge_segments(
+                LINES,
+                &segments,
+                buffer_bytes,
+                &mut buffers,
+                &budget,
+                |_| Ok(()),
+            )
+            .unwrap();
             let held: usize = buffers.iter().map(|buffer| buffer.len()).sum();
-            assert!(held > 0 && held as u64 <= merge_bytes(3, buffer_bytes), "{held}");
+            assert!(
+                held > 0 && held as u64 <= merge_bytes(3, buffer_bytes),
+                "{held}"
+            );
         }
     }
 }

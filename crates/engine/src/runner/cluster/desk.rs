@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -35,6 +36,11 @@ use crate::task::{AttemptId, TaskContext, TaskReport, TaskSpec};
 
 /// How long a driver that asks is kept waiting when nothing happens.
 const NOTHING_NEW: Duration = Duration::from_secs(1);
+
+/// Where slots have so many attempts each that wait, a reply waits for the reports of others: a request for each short task
+/// would cost more than the task.
+const WAITING_MANY: usize = 16;
+const TOGETHER: Duration = Duration::from_millis(1);
 
 /// Reports of so many bytes go in one reply; the rest in the next.
 const REPLY_BYTES: usize = 8 << 20;
@@ -271,6 +277,11 @@ impl Desk {
         let quiet = |state: &mut State| state.over.is_empty() && state.begun == state.told;
         let waited = self.changed.wait_timeout_while(state, NOTHING_NEW, quiet);
         let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        if state.queue.len() >= WAITING_MANY * self.equipment.host.workers {
+            drop(state);
+            sleep(TOGETHER);
+            state = self.state();
+        }
         state.hear();
         state.told = state.begun;
         let mut bytes = 0;

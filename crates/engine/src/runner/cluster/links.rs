@@ -198,7 +198,8 @@ impl Links {
     pub(super) fn set_ahead(&mut self, ahead: usize) {
         if std::mem::replace(&mut self.ahead, ahead) != ahead {
             let all: Vec<u32> = self.agents.keys().copied().collect();
-            all.into_iter().for_each(|number| self.update(number, |_| ()));
+            all.into_iter()
+                .for_each(|number| self.update(number, |_| ()));
         }
     }
 

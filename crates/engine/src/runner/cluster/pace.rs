@@ -64,9 +64,20 @@ mod tests {
 
     #[test]
     fn as_much_waits_as_a_slot_does_soon() {
-        for (took_us, most) in [(0, 64), (50, 64), (1_000, 16), (9_000, 2), (20_001, 0), (1_000_000, 0)] {
+        for (took_us, most) in [
+            (0, 64),
+            (50, 64),
+            (1_000, 16),
+            (9_000, 2),
+            (20_001, 0),
+            (1_000_000, 0),
+        ] {
             let mut pace = Pace::default();
-            assert_eq!(ahead(&mut pace, took_us, LOOKED_AT - 1), 0, "nobody knows yet");
+            assert_eq!(
+                ahead(&mut pace, took_us, LOOKED_AT - 1),
+                0,
+                "nobody knows yet"
+            );
             assert_eq!(ahead(&mut pace, took_us, 1), most, "{took_us} us");
         }
     }

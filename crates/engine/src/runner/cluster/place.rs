@@ -249,7 +249,10 @@ impl<'a> OnCluster<'a> {
     /// Has agents sent what was launched there.
     fn send_launched(&mut self) {
         let (agents, _) = std::mem::take(&mut self.unsent);
-        for agent in agents.iter().filter_map(|number| self.links.agents.get(number)) {
+        for agent in agents
+            .iter()
+            .filter_map(|number| self.links.agents.get(number))
+        {
             agent.link.send_kept();
         }
     }
