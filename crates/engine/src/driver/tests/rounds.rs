@@ -158,3 +158,21 @@ fn there_may_be_more_room_or_less() {
     assert_eq!(done(&mut driver, 0, 0, 0), [] as [&str; 0], "two run");
     assert_eq!(done(&mut driver, 1, 0, 0), ["launch 3.0"]);
 }
+
+#[test]
+fn short_tasks_wait_beside_those_that_run_until_the_next_stage() {
+    let (mut driver, _) = again(0, &[samples(5), samples(3)]);
+    driver.handle(0, Event::Started { slots: 1 });
+    let mut ahead = |attempts| said(&driver.handle(0, Event::Ahead { attempts }));
+    assert_eq!(ahead(2), ["launch 1.0", "launch 2.0"]);
+    assert_eq!(ahead(0), [] as [&str; 0]);
+    assert_eq!(done(&mut driver, 0, 0, 0), [] as [&str; 0], "two run");
+    let mut ahead = |attempts| said(&driver.handle(0, Event::Ahead { attempts }));
+    assert_eq!(ahead(2), ["launch 3.0"]);
+    for task in 1..4 {
+        done(&mut driver, task, 0, 0);
+    }
+    let begun = done(&mut driver, 4, 0, 0);
+    let launches = begun.iter().filter(|action| action.starts_with("launch"));
+    assert_eq!(launches.collect::<Vec<_>>(), ["launch 5.0"], "{begun:?}");
+}

@@ -8,6 +8,8 @@
 //!
 //! The rule that must hold: what waits for one slot takes [`COVERED`] at most, as far as tasks take as long as those before; so
 //! much later is the end of a stage at most, if others have nothing to do meanwhile.
+//!
+//! Decision: docs/decisions/short-tasks.md.
 
 use std::time::Duration;
 
