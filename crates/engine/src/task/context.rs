@@ -17,8 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use super::attempt::AttemptId;
-use super::opened::KeptRuns;
-use super::runs::AgentFolders;
+use super::runs::{AgentFolders, KeptRuns};
 use super::user::executor::UserTaskExecutor;
 use super::user::failed::Failures;
 use crate::budget::Budget;

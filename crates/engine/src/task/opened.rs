@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::attempt::Attempt;
 use super::context::TaskContext;
-use super::runs::{MergeRun, RunPlan};
+use super::runs::{KeptRuns, MergeRun, RunPlan};
 use crate::budget::Reservation;
 use crate::error::Result;
 use crate::merge::{Segment, merge_bytes, merge_segments};
@@ -22,16 +22,6 @@ pub(super) struct Opened {
     pub(super) runs: Vec<(Arc<RunFile>, u64)>,
     source_bytes: usize,
     _memory: Reservation,
-}
-
-/// Far runs that a worker has open from task to task. To open one takes some requests that wait for one another, and their
-/// replies wait for the segments of other tasks that fill the link. Such a run is looked for anew with every read; one of this
-/// machine is a file, which may by now be another one.
-#[derive(Debug, Default)]
-pub(super) struct KeptRuns {
-    of: Option<Arc<Vec<MergeRun>>>,
-    /// In the order of the runs; nothing in the place of one of this machine.
-    far: Vec<Option<Arc<RunFile>>>,
 }
 
 impl Opened {

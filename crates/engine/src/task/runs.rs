@@ -1,13 +1,14 @@
 //! Sorted runs, as the specs of tasks name them: how they are made, where, and which are merged.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::order::borders::Border;
 use crate::record::shape::ShapeKind;
-use crate::sorted_run::RunCompression;
+use crate::sorted_run::{RunCompression, RunFile};
 use crate::spill::{MemoryModel, SpilledRun};
 use crate::storage::agents::RunName;
 
@@ -48,6 +49,16 @@ impl From<SpilledRun> for MergeRun {
             longest: run.longest,
         }
     }
+}
+
+/// Far runs that a worker has open from task to task. To open one takes some requests that wait for one another, and their
+/// replies wait for the segments of other tasks that fill the link. Such a run is looked for anew with every read; one of this
+/// machine is a file, which may by now be another one.
+#[derive(Debug, Default)]
+pub(super) struct KeptRuns {
+    pub(super) of: Option<Arc<Vec<MergeRun>>>,
+    /// In the order of the runs; nothing in the place of one of this machine.
+    pub(super) far: Vec<Option<Arc<RunFile>>>,
 }
 
 /// Where the tasks of an agent write on its machine.

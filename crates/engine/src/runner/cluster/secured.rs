@@ -22,7 +22,6 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use super::server::at_once;
 use crate::error::{Error, Kind, Result};
 use crate::storage::wire::take_ring;
 
@@ -97,6 +96,12 @@ impl Secured {
         tokio::spawn(accept(listener, TlsAcceptor::from(Arc::new(config)), tell));
         Ok(Secured { address, ready })
     }
+}
+
+/// Has the end of a reply sent without waiting for the acknowledgement of what is before it: that takes up to 40 ms, in
+/// which nothing of the next reply is under way.
+pub(super) fn at_once(stream: &mut TcpStream) {
+    let _ = stream.set_nodelay(true); // a connection that is gone shows soon
 }
 
 async fn accept(

@@ -16,13 +16,12 @@ use futures_util::StreamExt;
 use futures_util::stream;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
-use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 
 use super::desk::Desk;
 use super::messages::ORDERS_BYTES_MAX;
-use super::secured::{Secured, TlsFiles};
+use super::secured::{Secured, TlsFiles, at_once};
 use crate::error::{Error, Kind, Result};
 use crate::storage::{Caching, ReadFile};
 
@@ -114,12 +113,6 @@ pub(super) fn serve_app(
         }
     }
     Ok(runtime)
-}
-
-/// Has the end of a reply sent without waiting for the acknowledgement of what is before it: that takes up to 40 ms, in
-/// which nothing of the next reply is under way.
-pub(super) fn at_once(stream: &mut TcpStream) {
-    let _ = stream.set_nodelay(true); // a connection that is gone shows soon
 }
 
 /// What requests are answered from.
