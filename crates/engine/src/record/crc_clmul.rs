@@ -18,6 +18,8 @@
 //!
 //! Decision: docs/decisions/checksum-kernel.md.
 
+use std::sync::LazyLock;
+
 /// The kernel for one record length; exists only where the processor has what it needs.
 #[derive(Debug, Clone)]
 pub(super) struct CrcFixed {
@@ -86,6 +88,66 @@ impl CrcFixed {
     }
 }
 
+/// The CRC of one record of any length.
+///
+/// A line has tens of bytes, where `crc32fast` goes by tables: the multipliers of all lengths up to
+/// [`SHORT_BYTES_MAX`] fit in two kilobytes.
+#[inline]
+pub(super) fn crc_of(record: &[u8]) -> u32 {
+    match &*SHORT {
+        Some(kernel) if (8..=SHORT_BYTES_MAX).contains(&record.len()) => kernel.crc(record),
+        _ => crc32fast::hash(record),
+    }
+}
+
+/// The longest record that is taken by the words of all lengths.
+const SHORT_BYTES_MAX: usize = 256;
+
+const SHORT_WORDS: usize = SHORT_BYTES_MAX / 8;
+
+static SHORT: LazyLock<Option<CrcShort>> = LazyLock::new(CrcShort::new);
+
+/// The kernel for records of any length up to [`SHORT_BYTES_MAX`].
+struct CrcShort {
+    /// For each number of bytes behind the last whole word: the multipliers of words, those of the last ones last.
+    rows: [[u64; SHORT_WORDS]; 8],
+    /// The CRC of a record of zeros, by its length.
+    zeros: Vec<u32>,
+}
+
+impl CrcShort {
+    fn new() -> Option<Self> {
+        if !supported() {
+            return None;
+        }
+        let mut rows = [[0; SHORT_WORDS]; 8];
+        for (tail, row) in rows.iter_mut().enumerate() {
+            for (behind, multiplier) in row.iter_mut().rev().enumerate() {
+                *multiplier = power_of_x(8 * (tail + 8 * behind) + 31);
+            }
+        }
+        let zeros = [0; SHORT_BYTES_MAX];
+        let zeros = (0..=SHORT_BYTES_MAX).map(|length| crc32fast::hash(&zeros[..length]));
+        Some(CrcShort {
+            rows,
+            zeros: zeros.collect(),
+        })
+    }
+
+    /// The CRC of a record of 8 to [`SHORT_BYTES_MAX`] bytes.
+    #[inline]
+    fn crc(&self, record: &[u8]) -> u32 {
+        let words = record.len() / 8;
+        let row = &self.rows[record.len() % 8][SHORT_WORDS - words..];
+        let last = self.rows[0][SHORT_WORDS - 1];
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: a `CrcShort` exists only where `supported()` saw both features.
+        return unsafe { x86::short(record, row, last) } ^ self.zeros[record.len()];
+        #[cfg(not(target_arch = "x86_64"))]
+        unreachable!("no kernel is made on this processor: {row:?} {last}")
+    }
+}
+
 /// Whether this processor can run the kernel. Elsewhere (aarch64 has CRC-32 instructions) `crc32fast` is used.
 fn supported() -> bool {
     #[cfg(target_arch = "x86_64")]
@@ -141,6 +203,30 @@ mod x86 {
             total += u128::from(reduce(product) ^ kernel.zeros_crc);
         }
         total
+    }
+
+    /// The CRC of one record, but for what a record of zeros has: `row` has a multiplier for each of its whole words,
+    /// `last` is that of a word that ends it.
+    #[inline]
+    #[target_feature(enable = "pclmulqdq,sse4.1")]
+    pub(super) fn short(record: &[u8], row: &[u64], last: u64) -> u32 {
+        let (pairs, rest) = record.as_chunks::<16>();
+        let (multipliers, odd) = row.as_chunks::<2>();
+        let mut product = _mm_setzero_si128();
+        for (pair, by) in pairs.iter().zip(multipliers) {
+            let (two, by) = (load(pair), load_multipliers(by));
+            product = _mm_xor_si128(product, _mm_clmulepi64_si128::<0x00>(two, by));
+            product = _mm_xor_si128(product, _mm_clmulepi64_si128::<0x11>(two, by));
+        }
+        if let (Some(word), Some(by)) = (rest.first_chunk::<8>(), odd.first()) {
+            product = _mm_xor_si128(product, multiply(i64::from_le_bytes(*word), *by));
+        }
+        let tail = record.len() % 8;
+        if let (true, Some(word)) = (tail > 0, record.last_chunk::<8>()) {
+            let word = i64::from_le_bytes(*word) & (-1 << (64 - 8 * tail));
+            product = _mm_xor_si128(product, multiply(word, last));
+        }
+        reduce(product)
     }
 
     /// The XOR of every word times its multiplier: the record times x^32, not yet reduced.
@@ -389,5 +475,30 @@ mod wide {
         );
         let crcs = _mm512_srli_epi64::<32>(_mm512_xor_si512(rest, multiple));
         _mm512_xor_si512(crcs, constants.zeros_crc)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every length, below and beyond those of the kernel too, and lines at any place in memory.
+    #[test]
+    fn short_records_have_the_crc_of_the_plain_way() {
+        let mut state = 7_u64;
+        let data: Vec<u8> = (0..SHORT_BYTES_MAX + 80)
+            .map(|_| {
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                (state >> 56) as u8
+            })
+            .collect();
+        for length in 0..=SHORT_BYTES_MAX + 40 {
+            for start in [0, 1, 7, 40] {
+                let record = &data[start..start + length];
+                assert_eq!(crc_of(record), crc32fast::hash(record), "{length} bytes");
+            }
+        }
     }
 }

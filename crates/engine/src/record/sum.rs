@@ -1,7 +1,25 @@
 //! The checksum of a set of records of any shape: what tells whether those at one end are those at the other.
 
 use super::checksum::Checksum;
+use super::crc_clmul::crc_of;
 use super::shape::{Keyed, Lines, Shape, ShapeKind};
+
+/// The CRC-32 of one line, and where it has no newline of one that is put behind it.
+///
+/// ```
+/// use gristmill_engine::record::sum::line_crc;
+/// assert_eq!((line_crc(b"one\n"), line_crc(b"one")), (crc32fast::hash(b"one\n"), crc32fast::hash(b"one\n")));
+/// ```
+#[inline]
+pub fn line_crc(line: &[u8]) -> u32 {
+    if line.ends_with(b"\n") {
+        return crc_of(line);
+    }
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(line);
+    hasher.update(b"\n");
+    hasher.finalize()
+}
 
 /// The sum of the CRC-32s of records of any shape; 0 for pairs, which are made anew from stage to stage, so that the
 /// sum at one end says nothing about the other.
@@ -46,7 +64,7 @@ impl RecordSum {
                 let mut rest = records;
                 while let Some(length) = lines.length(rest) {
                     let (record, after) = rest.split_at(length);
-                    *sum += u128::from(crc32fast::hash(record));
+                    *sum += u128::from(crc_of(record));
                     rest = after;
                 }
             }
@@ -54,7 +72,7 @@ impl RecordSum {
                 let mut rest = records;
                 while let Some(length) = keyed.length(rest) {
                     let (record, after) = rest.split_at(length);
-                    *sum += u128::from(crc32fast::hash(keyed.written(record)));
+                    *sum += u128::from(crc_of(keyed.written(record)));
                     rest = after;
                 }
             }
@@ -68,9 +86,9 @@ impl RecordSum {
     pub fn add(&mut self, record: &[u8]) {
         match self {
             RecordSum::Fixed(sum) => sum.update(record),
-            RecordSum::Lines(_, sum) => *sum += u128::from(crc32fast::hash(record)),
+            RecordSum::Lines(_, sum) => *sum += u128::from(crc_of(record)),
             RecordSum::Keyed(keyed, sum) => {
-                *sum += u128::from(crc32fast::hash(keyed.written(record)));
+                *sum += u128::from(crc_of(keyed.written(record)));
             }
             RecordSum::Pairs => {}
         }
