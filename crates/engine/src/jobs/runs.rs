@@ -34,7 +34,7 @@ pub(super) struct RunOutcome {
     /// Records in the runs of the first generation.
     pub(super) first_records: u64,
     /// Their bytes.
-    first_bytes: u64,
+    pub(super) first_bytes: u64,
     /// Bytes that are stored of them on disk.
     first_disk_bytes: u64,
     /// Those runs.

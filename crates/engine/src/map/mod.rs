@@ -7,6 +7,8 @@
 //!
 //! Records stay in the arena; only entries move. Output: the split's entries by bucket, each bucket in input order.
 
+pub mod lines;
+
 use std::path::Path;
 
 use crate::error::Result;

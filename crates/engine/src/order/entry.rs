@@ -40,6 +40,13 @@ impl Entry {
         Entry((u128::from(high) << 64) | u128::from(low | position))
     }
 
+    /// The entry of a record whose key begins with the first ten of these bytes, the highest first.
+    #[inline]
+    pub(super) fn of_leading(bytes: u128, position: u64) -> Self {
+        debug_assert!(position < POSITION_LIMIT);
+        Entry(bytes >> POSITION_BITS << POSITION_BITS | u128::from(position))
+    }
+
     /// An entry from the two words of its memory.
     #[inline]
     pub(super) fn from_words(words: [u64; 2]) -> Self {

@@ -7,6 +7,7 @@ pub mod compact;
 mod counted;
 pub mod cuts;
 pub mod entry;
+pub mod lines;
 pub mod packed;
 pub mod placed;
 pub mod refine;

@@ -11,6 +11,7 @@
 
 mod bucket;
 mod gather;
+pub mod lines;
 mod oversized;
 
 use std::ops::Range;

@@ -37,6 +37,8 @@ pub enum Checkpoint {
     Merge(Vec<WrittenRange>),
     /// Ranges of the output, from memory.
     Reduce(Vec<WrittenRange>),
+    /// Ranges of the output, from lines in memory.
+    GatherLines(Vec<WrittenRange>),
     /// A range of records that were made.
     Generate(WrittenRange),
     /// Runs and files of user code.
@@ -130,7 +132,9 @@ impl Checkpoint {
     /// The ranges of the output that it wrote.
     pub fn ranges(&self) -> &[WrittenRange] {
         match self {
-            Checkpoint::Merge(ranges) | Checkpoint::Reduce(ranges) => ranges,
+            Checkpoint::Merge(ranges)
+            | Checkpoint::Reduce(ranges)
+            | Checkpoint::GatherLines(ranges) => ranges,
             Checkpoint::Generate(range) => std::slice::from_ref(range),
             _ => &[],
         }

@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
@@ -23,9 +23,11 @@ use super::user::failed::Failures;
 use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::map::MapOutput;
+use crate::order::lines;
 use crate::order::scatter::Staging;
 use crate::record::arena::{Arena, file_starts};
 use crate::reduce::ReduceScratch;
+use crate::reduce::lines::LineScratch;
 use crate::spill::{SpillScratch, SpilledRun, Stream};
 use crate::storage::hdfs::Blocks;
 use crate::storage::input::InputFile;
@@ -145,6 +147,8 @@ pub struct InMemory {
     pub arena: Arena,
     /// Map outputs, until the job ends.
     outputs: Mutex<BTreeMap<AttemptId, Arc<MapOutput>>>,
+    /// The same of lines.
+    lines: Mutex<BTreeMap<AttemptId, Arc<lines::Scattered>>>,
 }
 
 impl InMemory {
@@ -153,6 +157,7 @@ impl InMemory {
         InMemory {
             arena,
             outputs: Mutex::default(),
+            lines: Mutex::default(),
         }
     }
 
@@ -162,13 +167,30 @@ impl InMemory {
 
     pub(super) fn output_of(&self, id: AttemptId) -> Result<Arc<MapOutput>> {
         let output = self.lock_outputs().get(&id).cloned();
-        output.ok_or_else(|| Error::bug("run a task", format!("the output of {id:?} is gone")))
+        output.ok_or_else(|| gone(id))
     }
 
-    fn lock_outputs(&self) -> std::sync::MutexGuard<'_, BTreeMap<AttemptId, Arc<MapOutput>>> {
+    pub(super) fn keep_lines(&self, id: AttemptId, lines: lines::Scattered) {
+        self.all_lines().insert(id, Arc::new(lines));
+    }
+
+    pub(super) fn lines_of(&self, id: AttemptId) -> Result<Arc<lines::Scattered>> {
+        let lines = self.all_lines().get(&id).cloned();
+        lines.ok_or_else(|| gone(id))
+    }
+
+    fn all_lines(&self) -> MutexGuard<'_, BTreeMap<AttemptId, Arc<lines::Scattered>>> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner) // as of outputs
+    }
+
+    fn lock_outputs(&self) -> MutexGuard<'_, BTreeMap<AttemptId, Arc<MapOutput>>> {
         // A panic elsewhere leaves the map whole: inserting and reading are all that is done to it.
         self.outputs.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn gone(id: AttemptId) -> Error {
+    Error::bug("run a task", format!("the output of {id:?} is gone"))
 }
 
 /// What a task runs with.
@@ -266,6 +288,8 @@ pub struct Scratch {
     pub(super) merge: Buffers,
     pub(super) buffers: Buffers,
     pub(super) runs: KeptRuns,
+    pub(super) line_staging: lines::Staging,
+    pub(super) lines: LineScratch,
 }
 
 impl Scratch {

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use super::ranges::RangeSpec;
 use super::runs::RunPlan;
+use crate::order::borders::Border;
 use crate::sorted_run::RunCompression;
 
 /// Borders that are looked at: all of them come from one sample, so that a few tell two plans apart, and a job of
@@ -44,8 +45,13 @@ impl Fingerprint {
         let count = plan.borders.len();
         write!(self, "{:?} {} {count} ", plan.shape, plan.unique)?;
         self.compression(plan.compression)?;
-        let step = count.div_ceil(LOOKED_AT).max(1);
-        let mut some = plan.borders.iter().step_by(step).chain(plan.borders.last());
+        self.borders(&plan.borders)
+    }
+
+    /// Where buckets begin.
+    pub(super) fn borders(&mut self, borders: &[Border]) -> fmt::Result {
+        let step = borders.len().div_ceil(LOOKED_AT).max(1);
+        let mut some = borders.iter().step_by(step).chain(borders.last());
         some.try_for_each(|border| write!(self, "{border:?}"))
     }
 
@@ -80,7 +86,6 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::order::borders::Border;
     use crate::record::shape::{Lines, Shape};
     use crate::spill::MemoryModel;
     use crate::task::{

@@ -9,6 +9,7 @@ use super::attempt::Attempt;
 use super::checkpoint::Checkpoint;
 use super::context::{JobShared, Scratch, TaskContext};
 use super::fingerprint::Fingerprint;
+use super::gather_lines::GatherLinesSpec;
 use super::generate::GenerateSpec;
 use super::input::InputPiece;
 use super::kind::{Counters, Side, TaskKind};
@@ -19,6 +20,7 @@ use super::reduce::ReduceSpec;
 use super::runs::MergeRun;
 use super::sample::SampleSpec;
 use super::sample_keys::SampleKeysSpec;
+use super::scatter_lines::ScatterLinesSpec;
 use super::spent::Spent;
 use super::spill::SpillSpec;
 use super::user_task::UserTaskSpec;
@@ -194,6 +196,10 @@ kinds! {
     Validate(ValidateSpec),
     /// Runs user code.
     User(UserTaskSpec),
+    /// Scatters the lines of a split.
+    ScatterLines(ScatterLinesSpec),
+    /// Writes ranges of the output from scattered lines.
+    GatherLines(GatherLinesSpec),
 }
 
 impl TaskReport {

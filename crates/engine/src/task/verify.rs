@@ -49,6 +49,11 @@ pub fn verify(
             let spent = Vec::new(); // it was given back, or goes with the job
             Ok(Some(TaskReport::Merge(MergeReport { proofs, spent })))
         }
+        Checkpoint::GatherLines(ranges) => {
+            let proof = |range: &WrittenRange| merged(range, shape, unique, store, folder);
+            let proofs = ranges.iter().map(proof).collect::<Result<_>>()?;
+            Ok(Some(TaskReport::GatherLines(proofs)))
+        }
         Checkpoint::Reduce(ranges) => {
             let proof = |range: &WrittenRange| tera_range(range, true, store, folder);
             let proofs = ranges.iter().map(proof).collect::<Result<_>>()?;

@@ -1,11 +1,12 @@
 //! `sort`: lines, rows of tables or records of one length, from files and streams, to a file, parts or a stream.
 //!
 //! ```text
+//!   sample keys ──borders──▶ map ──sizes──▶ reduce ──proof──▶ commit                  lines that fit (lines.rs)
 //!   [sample keys ──borders──▶] spill ──runs, in memory as far as it goes──▶ merge ──proof──▶ commit
 //! ```
 //!
-//! Always by runs: in memory where they fit, on disk where not, in both where it is not known beforehand. The output is
-//! that of `LC_ALL=C sort` with the same options, for any memory and any number of workers.
+//! Plain lines of files are sorted where they lie. All else goes by runs: in memory where they fit, on disk where not, in
+//! both where it is not known beforehand. The output is that of `LC_ALL=C sort` with the same options, for any memory and any number of workers.
 
 mod check;
 mod check_table;
@@ -14,6 +15,7 @@ mod cuts;
 mod explain;
 mod input;
 mod keys;
+mod lines;
 mod options;
 mod output;
 mod plan;
@@ -26,6 +28,7 @@ use std::sync::{Arc, Mutex};
 use self::columns::Table;
 use self::input::Input;
 use self::keys::SortKeys;
+use self::lines::LineSort;
 pub(in crate::jobs) use self::options::SortSpec;
 use self::output::{Output, Written};
 use self::plan::Sort;
@@ -162,7 +165,8 @@ fn input_of<S: Shape>(job: &Job<'_>, spec: &SortSpec, shape: S, runs: bool) -> R
     Ok(input)
 }
 
-/// Sorts with runs in memory where they have room; should a record be too long for what that leaves, without.
+/// Sorts where the lines lie, or with runs in memory where they have room; should they turn out to be too many, or a record be
+/// too long for what that leaves, without.
 fn sort<S: Shape>(
     job: &mut Job<'_>,
     spec: &SortSpec,
@@ -170,6 +174,13 @@ fn sort<S: Shape>(
     input: Input,
     output: &Output<'_>,
 ) -> Result<Sorted> {
+    if let Some(lines) = LineSort::of(job, spec, &input)? {
+        let mut writing = false;
+        match lines.run(job, &input, output, &mut writing) {
+            Err(error) if error.kind() == Kind::Memory && !writing => {}
+            done => return done,
+        }
+    }
     let sort = Sort::new(job, spec, shape, &input, true)?;
     if !sort.fits {
         return sort.run(job, input, output, &mut false);
@@ -190,6 +201,9 @@ fn no_pairs() -> Error {
 
 fn explain_shape<S: Shape>(job: &Job<'_>, spec: &SortSpec, shape: S) -> Result<Explanation> {
     let input = input_of(job, spec, shape, false)?;
+    if let Some(lines) = LineSort::of(job, spec, &input)? {
+        return lines.explain(job, input.files.len());
+    }
     let sort = Sort::new(job, spec, shape, &input, true)?;
     let tasks = sort.tasks(job, &input)?;
     let files = input.files.len();
@@ -315,27 +329,15 @@ impl<S: Shape> Sort<'_, S> {
         Ok((spill, places))
     }
 
-    /// Every byte consumed, as many records out as in, the same checksum, ranges in order. How many bytes there are in compressed
-    /// files, nobody says; that they were read to their ends, decoders prove.
+    /// How many bytes there are in compressed files, nobody says; that they were read to their ends, decoders prove.
     fn prove(&self, context: &TaskContext, outcome: &RunOutcome, compressed: bool) -> Result<()> {
-        let files: u64 = context.job.files.iter().map(|file| file.stat.bytes).sum();
         let ending = self
             .table
             .as_ref()
             .map_or(1, |table| table.keys.ending.len());
-        let added = match self.shape.kind() {
-            ShapeKind::Fixed(_) | ShapeKind::Pairs(_) => 0,
-            // Newlines behind last lines.
-            ShapeKind::Lines(_) | ShapeKind::Keyed(_) => context.job.files.len() * ending,
-        };
         let exact = !context.reads_streams() && !compressed;
-        let read = outcome.bytes_read + outcome.left_out.bytes;
-        if exact && !(files..=files + added as u64).contains(&read) {
-            let message = format!("{read} of {files} bytes were consumed");
-            return Err(Error::new(Kind::Proof, "prove the input", message));
-        }
-        outcome.check_order(self.shape)?;
-        outcome.check(self.spec.unique)
+        let order = (self.shape, self.spec.unique);
+        prove(order, context, outcome, exact.then_some(ending))
     }
 
     /// Tells of rows that were left out, and fails if they are too many: each task has counted its own.
@@ -366,25 +368,59 @@ impl<S: Shape> Sort<'_, S> {
     }
 
     fn sorted(&self, outcome: &RunOutcome) -> Sorted {
-        let proofs = || outcome.merged.iter().flat_map(|(_, proofs)| proofs);
-        let records: u64 = proofs().map(|proof| proof.records).sum();
-        let duplicates = proofs().map(|proof| proof.duplicates).sum();
         // A header is no record.
         let header = self.table.as_ref().and_then(|table| table.keys.header);
+        let sorted = sorted(outcome, self.spec.unique);
         Sorted {
-            input_bytes: outcome.bytes_read + outcome.left_out.bytes,
-            records: records - u64::from(header.is_some()),
-            bytes: proofs().map(|proof| proof.bytes).sum(),
-            duplicates: if self.spec.unique {
-                outcome.records_read - records // also those that no run held any more
-            } else {
-                duplicates
-            },
-            checksum: proofs().map(|proof| proof.checksum).sum(),
-            uploads: proofs().filter_map(|proof| proof.upload.clone()).collect(),
-            files: Sorted::files_of(outcome),
+            records: sorted.records - u64::from(header.is_some()),
             shows_keys: !matches!(self.shape.kind(), ShapeKind::Keyed(_)),
+            ..sorted
         }
+    }
+}
+
+/// Every byte consumed, as many records out as in, the same checksum, ranges in order. `ending` are the bytes of a newline
+/// that may be added to the end of a file; none where nobody knows how many bytes there are.
+fn prove<S: Shape>(
+    (shape, unique): (S, bool),
+    context: &TaskContext,
+    outcome: &RunOutcome,
+    ending: Option<usize>,
+) -> Result<()> {
+    let files: u64 = context.job.files.iter().map(|file| file.stat.bytes).sum();
+    let read = outcome.bytes_read + outcome.left_out.bytes;
+    if let Some(ending) = ending {
+        let added = match shape.kind() {
+            ShapeKind::Fixed(_) | ShapeKind::Pairs(_) => 0,
+            // Newlines behind last lines.
+            ShapeKind::Lines(_) | ShapeKind::Keyed(_) => context.job.files.len() * ending,
+        };
+        if !(files..=files + added as u64).contains(&read) {
+            let message = format!("{read} of {files} bytes were consumed");
+            return Err(Error::new(Kind::Proof, "prove the input", message));
+        }
+    }
+    outcome.check_order(shape)?;
+    outcome.check(unique)
+}
+
+fn sorted(outcome: &RunOutcome, unique: bool) -> Sorted {
+    let proofs = || outcome.merged.iter().flat_map(|(_, proofs)| proofs);
+    let records: u64 = proofs().map(|proof| proof.records).sum();
+    let duplicates = proofs().map(|proof| proof.duplicates).sum();
+    Sorted {
+        input_bytes: outcome.bytes_read + outcome.left_out.bytes,
+        records,
+        bytes: proofs().map(|proof| proof.bytes).sum(),
+        duplicates: if unique {
+            outcome.records_read - records // also those that no run held any more
+        } else {
+            duplicates
+        },
+        checksum: proofs().map(|proof| proof.checksum).sum(),
+        uploads: proofs().filter_map(|proof| proof.upload.clone()).collect(),
+        files: Sorted::files_of(outcome),
+        shows_keys: true,
     }
 }
 

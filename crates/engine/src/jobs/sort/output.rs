@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::input::Input;
+use super::lines::output_share;
 use super::plan::ranges;
 use super::{SortSpec, Sorted};
 use crate::codec::Codec;
@@ -95,7 +96,7 @@ impl<'a> Output<'a> {
         };
         let paths: Vec<_> = names.iter().map(|name| committer.path_of(name)).collect();
         let share = match paths.first().map(|path| stores.caps(path)) {
-            Some(Caps::Ranges) => (input_bytes / 16).clamp(4 << 20, 128 << 20),
+            Some(Caps::Ranges) => output_share(input_bytes),
             Some(Caps::Whole) | None => u64::MAX,
         };
         let whole = unique || codec.is_some();

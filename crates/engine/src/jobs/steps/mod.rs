@@ -15,6 +15,7 @@ mod directory;
 pub(super) mod explain;
 pub(super) mod far;
 mod job;
+pub(super) mod lay_out;
 mod output;
 mod places;
 mod plans;

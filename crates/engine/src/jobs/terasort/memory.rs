@@ -6,13 +6,11 @@ use std::sync::{Arc, Mutex};
 
 use super::stages::TeraSort;
 use crate::error::Result;
+use crate::jobs::steps::lay_out::lay_out;
 use crate::jobs::steps::{Job, OutputLocations, lock};
 use crate::jobs::success::OutputProof;
 use crate::plan::sort::SortPlan;
-use crate::record::arena::Arena;
-use crate::storage::Caching;
 use crate::storage::input::InputFile;
-use crate::storage::stores::Stores;
 use crate::task::{InMemory, InProcess, Node, OutputFile, TaskContext};
 
 /// Sorts an input that fits: entries are scattered, records gathered from where they lie.
@@ -40,22 +38,6 @@ pub(super) fn sort_in_memory(
     job.report.count("FILE_BYTES_READ", plan.input_bytes());
     job.report.count("FILE_BYTES_WRITTEN", plan.input_bytes());
     Ok(std::mem::take(&mut *lock(&proven)))
-}
-
-/// Address space for the input: files that can be mapped are, others will be read.
-fn lay_out(store: &Stores, files: &[InputFile]) -> Result<Arena> {
-    let sizes: Vec<u64> = files.iter().map(|file| file.stat.bytes).collect();
-    let mut arena = Arena::reserve(&sizes)?;
-    for (number, input) in files.iter().enumerate() {
-        let file = store.open_input(input, Caching::Cached)?; // all of them can be read, or the job ends here
-        if !file
-            .descriptor()
-            .is_some_and(|descriptor| arena.map(number, descriptor))
-        {
-            arena.make_writable(number)?;
-        }
-    }
-    Ok(arena)
 }
 
 fn entry_bytes(plan: &SortPlan) -> u64 {

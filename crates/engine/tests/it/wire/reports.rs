@@ -10,7 +10,8 @@ use gristmill_engine::spill::{BucketSizes, LeftOut, SpilledRun};
 use gristmill_engine::storage::agents::ReadOf;
 use gristmill_engine::storage::objects::{Upload, UploadPart};
 use gristmill_engine::task::{
-    MapReport, MergeReport, TaskReport, UserTaskFile, UserTaskReport, ValidateReport,
+    MapReport, MergeReport, ScatterLinesReport, TaskReport, UserTaskFile, UserTaskReport,
+    ValidateReport,
 };
 use gristmill_engine::worker::Printed;
 use gristmill_engine::{Error, Kind};
@@ -177,7 +178,19 @@ pub fn report() -> impl Strategy<Value = TaskReport> {
             check,
             checksum,
         });
+    let scattered = (attempt(), any::<(u64, u64, u128, Vec<(u64, u64)>)>()).prop_map(
+        |(output, (bytes, records, checksum, sizes))| ScatterLinesReport {
+            output,
+            bytes,
+            records,
+            longest: bytes / 3,
+            checksum,
+            sizes,
+        },
+    );
     prop_oneof![
+        scattered.prop_map(TaskReport::ScatterLines),
+        vec(merge_proof(), 0..4).prop_map(TaskReport::GatherLines),
         vec(entry(), 0..9).prop_map(TaskReport::Sample),
         map.prop_map(TaskReport::Map),
         vec(range_proof(), 0..4).prop_map(TaskReport::Reduce),

@@ -16,9 +16,10 @@ use gristmill_engine::sorted_run::RunCompression;
 use gristmill_engine::spill::MemoryModel;
 use gristmill_engine::storage::input::InputRange;
 use gristmill_engine::task::{
-    AttemptId, GenerateSpec, MapSpec, MergeRun, MergeRunsSpec, MergeSpec, MergeTarget, OutputFile,
-    RangeSpec, ReduceSpec, RunPlan, SampleKeysSpec, SampleSpec, SpillInput, SpillSpec, SplitData,
-    TaskSpec, UserTaskKind, UserTaskPlan, UserTaskSpec, ValidateSpec, WholeFile,
+    AttemptId, GatherLinesSpec, GenerateSpec, LinePlan, MapSpec, MergeRun, MergeRunsSpec,
+    MergeSpec, MergeTarget, OutputFile, RangeSpec, ReduceSpec, RunPlan, SampleKeysSpec, SampleSpec,
+    ScatterLinesSpec, SpillInput, SpillSpec, SplitData, TaskSpec, UserTaskKind, UserTaskPlan,
+    UserTaskSpec, ValidateSpec, WholeFile,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
@@ -300,6 +301,28 @@ fn by_runs() -> impl Strategy<Value = TaskSpec> {
     ]
 }
 
+fn of_lines() -> impl Strategy<Value = TaskSpec> {
+    let plan = || {
+        (any::<bool>(), vec(border(), 0..4)).prop_map(|(descending, borders)| {
+            Arc::new(LinePlan {
+                shape: Lines { descending },
+                borders,
+            })
+        })
+    };
+    prop_oneof![
+        (vec(piece(), 0..4), plan())
+            .prop_map(|(split, plan)| TaskSpec::ScatterLines(ScatterLinesSpec { split, plan })),
+        (ranges(), vec(attempt(), 0..5), plan()).prop_map(|(ranges, inputs, plan)| {
+            TaskSpec::GatherLines(GatherLinesSpec {
+                ranges,
+                inputs: Arc::new(inputs),
+                plan,
+            })
+        }),
+    ]
+}
+
 fn layout() -> impl Strategy<Value = Layout> {
     prop_oneof![
         Just(Layout::Hadoop),
@@ -322,5 +345,5 @@ pub fn spec() -> impl Strategy<Value = TaskSpec> {
         },
     );
     let checked = piece().prop_map(|piece| TaskSpec::Validate(ValidateSpec { piece }));
-    prop_oneof![scattered(), by_runs(), work(), made, checked]
+    prop_oneof![scattered(), by_runs(), of_lines(), work(), made, checked]
 }

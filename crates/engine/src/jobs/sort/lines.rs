@@ -1,0 +1,364 @@
+//! `sort` of lines that fit in memory: they are sorted where they lie, and copied to the output.
+//!
+//! ```text
+//!   sample keys ──borders──▶ map: scatter lines to buckets ──sizes──▶ reduce: gather, sort, write ──proof──▶ commit
+//! ```
+//!
+//! Plain lines of files, to a file that tasks can write parts of. Others go by runs, in memory where they fit; and so do
+//! these where lines turn out to be so many that memory has no room for their entries.
+//!
+//! Decision: docs/decisions/lines-in-memory.md.
+
+use std::sync::{Arc, Mutex};
+
+use super::input::Input;
+use super::keys::SortKeys;
+use super::{Output, SortSpec, Sorted, prove, sorted};
+use crate::budget::{Budget, Reservation};
+use crate::driver::{Plan, Stage};
+use crate::error::{Error, Kind, Result, show_bytes};
+use crate::jobs::runs::{Borders, RunOutcome, Targets, count_runs};
+use crate::jobs::steps::explain::{memory, stage};
+use crate::jobs::steps::lay_out::lay_out;
+use crate::jobs::steps::{Job, lock, wrong_report};
+use crate::order::borders::borders_from_sample;
+use crate::order::lines::{POSITIONS, Scattered, Staging, shortened};
+use crate::plan::explain::Explanation;
+use crate::plan::format::Format;
+use crate::record::arena::layout_bytes;
+use crate::record::shape::{Lines, Shape};
+use crate::reduce::lines::oversized_bytes;
+use crate::split::records::at_records;
+use crate::split::{Split, splits};
+use crate::storage::Caps;
+use crate::task::{
+    GATHER_WORKER_BYTES, GatherLinesSpec, InMemory, InProcess, LinePlan, MergeTarget, Node,
+    SampleKeysSpec, ScatterLinesSpec, TaskContext, TaskReport, TaskSpec,
+};
+
+/// Input below which runs do: cutting it would cost more than it saves.
+const BYTES_MIN: u64 = 8 << 20;
+
+/// Bytes of a bucket: its lines, and an entry for each, stay in a core's own cache.
+const BUCKET_BYTES: u64 = 384 << 10;
+const BUCKETS_MAX: u64 = 1 << 14;
+
+/// Keys sampled for each bucket: each is a read. Buckets need not be even.
+const SAMPLES_PER_BUCKET: u64 = 8;
+
+/// What a task scatters.
+const SPLIT_BYTES_MIN: u64 = 1 << 20;
+const SPLIT_BYTES_MAX: u64 = 64 << 20;
+
+/// Splits for each worker, where there is enough to do: tasks should end together.
+const SPLITS_PER_WORKER: u64 = 8;
+
+/// Memory for tasks and their reports.
+const FIXED_BYTES: u64 = 2 << 20;
+
+/// A sort of lines in memory that is planned.
+#[derive(Debug)]
+pub(super) struct LineSort {
+    shape: Lines,
+    bytes: u64,
+    buckets: usize,
+    splits: Vec<Split>,
+    /// The input, as if all of it were read.
+    input_bytes: u64,
+    /// Entries of lines, for more of them than there seem to be.
+    entry_bytes: u64,
+    /// What workers hold.
+    worker_bytes: u64,
+}
+
+impl LineSort {
+    /// The plan; nothing where the lines go by runs.
+    pub(super) fn of(job: &Job<'_>, spec: &SortSpec, input: &Input) -> Result<Option<Self>> {
+        let bytes = input.bytes();
+        if bytes < BYTES_MIN || !is_plain(job, spec, input)? {
+            return Ok(None);
+        }
+        let shape = Lines {
+            descending: spec.reverse,
+        };
+        let sizes: Vec<u64> = input.files.iter().map(|file| file.stat.bytes).collect();
+        let input_bytes = layout_bytes(&sizes);
+        let buckets = (bytes / BUCKET_BYTES).clamp(1, BUCKETS_MAX) as usize;
+        let workers = job.workers as u64;
+        let target =
+            (bytes / (workers * SPLITS_PER_WORKER)).clamp(SPLIT_BYTES_MIN, SPLIT_BYTES_MAX);
+        let cut = splits(&sizes, target, 1);
+        let lines = bytes / input.typical_line(job.store())?.max(1);
+        let entry_bytes = Scattered::bytes(lines + lines / 4, cut.len() as u64, buckets);
+        let worker_bytes = workers * (GATHER_WORKER_BYTES + Staging::bytes(buckets));
+        let needed = input_bytes + entry_bytes + worker_bytes + FIXED_BYTES;
+        if needed > job.room_for(&input.files).free_bytes() || input_bytes > POSITIONS {
+            return Ok(None);
+        }
+        let splits = at_records(shape, job.store(), &input.files, cut)?;
+        Ok(Some(LineSort {
+            shape,
+            bytes,
+            buckets,
+            splits,
+            input_bytes,
+            entry_bytes,
+            worker_bytes,
+        }))
+    }
+
+    /// Sorts. Sets `writing` when output may have been written: until then runs can do what this cannot.
+    pub(super) fn run(
+        &self,
+        job: &mut Job<'_>,
+        input: &Input,
+        output: &Output<'_>,
+        writing: &mut bool,
+    ) -> Result<Sorted> {
+        let files = input.files.len();
+        job.watched.planned(|| self.explain(job, files));
+        let store = Arc::clone(&job.environment.store);
+        let arena = lay_out(&store, &input.files)?;
+        let node = Node::new(store, job.budget());
+        let process = InProcess::Memory(InMemory::new(arena));
+        let context = TaskContext::new(job.shared(input.files.clone()), node, process);
+        let budget = context.node.budget.clone();
+        let _memory = budget.reserve("input, mapped or read", self.input_bytes)?;
+        let outcome = Arc::new(Mutex::new(RunOutcome::default()));
+        let stages = Stages {
+            shape: self.shape,
+            bytes: self.bytes,
+            workers: job.workers,
+            sample: Some(self.sample(input)),
+            borders: self.borders(),
+            splits: self.splits.clone(),
+            targets: output.targets(&context.node.store, false, self.bytes),
+            plan: Arc::new(LinePlan {
+                shape: self.shape,
+                borders: Vec::new(),
+            }),
+            budget,
+            large: None,
+            outcome: Arc::clone(&outcome),
+            step: Step::default(),
+        };
+        let records = (self.shape.kind(), false);
+        let places = output.places(Vec::new(), records, job.common.compress_runs);
+        let ended = job.run_kept(Box::new(stages), &context, &places);
+        *writing = lock(&outcome).merging;
+        ended?;
+        let outcome = lock(&outcome);
+        prove((self.shape, false), &context, &outcome, Some(1))?;
+        count_runs(job, outcome.bytes_read, &outcome);
+        Ok(sorted(&outcome, false))
+    }
+
+    /// What `explain` says of it.
+    pub(super) fn explain(&self, job: &Job<'_>, files: usize) -> Result<Explanation> {
+        let bytes = self.bytes;
+        let needed = self.input_bytes + self.entry_bytes + self.worker_bytes + FIXED_BYTES;
+        let shown = show_bytes(job.room().held_bytes + needed);
+        let mut explained = Explanation {
+            mode: "memory",
+            reason: format!("sorted in memory it needs {shown}, which the budget has"),
+            parts: 1,
+            buckets: self.buckets,
+            ..job.explanation(files, bytes)
+        };
+        explained.reservations = vec![
+            memory("input, mapped or read", self.input_bytes),
+            memory("entries of lines", self.entry_bytes),
+            memory(
+                "to scatter and to gather: lines, buffers",
+                self.worker_bytes,
+            ),
+        ];
+        let ranges = (bytes / output_share(bytes)).max(1);
+        explained.stages = vec![
+            stage("sample", self.sampled().div_ceil(PLACES_PER_TASK), 0, 0),
+            stage("map", self.splits.len() as u64, bytes, 0),
+            stage("reduce", ranges, 0, bytes),
+        ];
+        explained.disks = job.disks(Some(bytes), false)?;
+        Ok(job.with_process(explained))
+    }
+
+    fn sampled(&self) -> u64 {
+        self.buckets as u64 * SAMPLES_PER_BUCKET
+    }
+
+    /// The stage that samples keys at even places.
+    fn sample(&self, input: &Input) -> Stage {
+        let places = input.even_places(self.bytes / self.sampled());
+        let task = |places: &[(usize, u64)]| {
+            TaskSpec::SampleKeys(SampleKeysSpec {
+                places: places.to_vec(),
+                shape: self.shape.kind(),
+                keys: Vec::new(),
+            })
+        };
+        let tasks = places.chunks(PLACES_PER_TASK as usize).map(task).collect();
+        Stage::new("sample", 0, tasks)
+    }
+
+    fn borders(&self) -> Borders {
+        let buckets = self.buckets;
+        Box::new(move |reports| {
+            let mut sample = Vec::new();
+            for report in reports {
+                match report {
+                    TaskReport::SampleKeys(keys) => sample.extend(keys),
+                    _ => return Err(wrong_report()),
+                }
+            }
+            Ok(shortened(borders_from_sample(ASCENDING, sample, buckets)))
+        })
+    }
+}
+
+/// Buckets are cut in ascending order; which of them comes first follows from the order of the output.
+const ASCENDING: Lines = Lines { descending: false };
+
+/// Places that a task samples.
+const PLACES_PER_TASK: u64 = 1024;
+
+/// What a task writes of an output of so many bytes, about.
+pub(super) fn output_share(bytes: u64) -> u64 {
+    (bytes / 16).clamp(4 << 20, 128 << 20)
+}
+
+/// Whether these are lines without keys, from files of this machine to a file that tasks can write parts of, and tasks share
+/// memory.
+fn is_plain(job: &Job<'_>, spec: &SortSpec, input: &Input) -> Result<bool> {
+    let from_files = input.streams.is_empty()
+        && !input.has_compressed()
+        && !input.files.iter().any(|file| file.path.is_remote());
+    let plain_output = spec.compress.codec().is_none() && spec.parts.is_none();
+    let target = spec.target().filter(|_| spec.writes_file() && plain_output);
+    let to_parts = target
+        .is_some_and(|target| !target.is_remote() && job.store().caps(target) == Caps::Ranges);
+    let whole_lines =
+        spec.format == Format::Lines && !spec.is_table() && SortKeys::of(spec)?.is_none();
+    Ok(job.runner.shares_memory() && from_files && to_parts && whole_lines && !spec.unique)
+}
+
+/// The stages of the sort.
+struct Stages {
+    shape: Lines,
+    bytes: u64,
+    workers: usize,
+    sample: Option<Stage>,
+    borders: Borders,
+    splits: Vec<Split>,
+    targets: Targets,
+    plan: Arc<LinePlan>,
+    budget: Budget,
+    /// Memory for the buckets that are too large to be gathered, and for long lines, if there are any.
+    large: Option<Reservation>,
+    outcome: Arc<Mutex<RunOutcome>>,
+    step: Step,
+}
+
+/// Which stage's reports come next.
+#[derive(Default)]
+enum Step {
+    /// None yet.
+    #[default]
+    Begin,
+    Sample,
+    Scatter,
+    Gather(Vec<MergeTarget>),
+}
+
+impl Stages {
+    fn scatter(&mut self, reports: Vec<TaskReport>) -> Result<Stage> {
+        self.plan = Arc::new(LinePlan {
+            shape: self.shape,
+            borders: (self.borders)(reports)?,
+        });
+        let task = |split: &Split| {
+            TaskSpec::ScatterLines(ScatterLinesSpec {
+                split: split.clone(),
+                plan: Arc::clone(&self.plan),
+            })
+        };
+        let tasks = self.splits.iter().map(task).collect();
+        Ok(Stage::new("map", self.bytes, tasks))
+    }
+
+    /// The input side of the proof is complete here: what was read is counted.
+    fn gather(&mut self, reports: Vec<TaskReport>) -> Result<Stage> {
+        let mut sizes = vec![(0, 0); self.plan.borders.len() + 1];
+        let (mut inputs, mut longest) = (Vec::new(), 0);
+        let mut outcome = lock(&self.outcome);
+        for report in reports {
+            let TaskReport::ScatterLines(report) = report else {
+                return Err(wrong_report());
+            };
+            inputs.push(report.output);
+            outcome.records_read += report.records;
+            outcome.bytes_read += report.bytes;
+            outcome.checksum_read += report.checksum;
+            longest = report.longest.max(longest);
+            for (sum, size) in sizes.iter_mut().zip(report.sizes) {
+                *sum = (sum.0 + size.0, sum.1 + size.1);
+            }
+        }
+        let in_buckets: u64 = sizes.iter().map(|size| size.1).sum();
+        if in_buckets != outcome.records_read {
+            let read = outcome.records_read;
+            let message = format!("{in_buckets} of {read} lines are in buckets");
+            return Err(Error::new(Kind::Proof, "prove the input", message));
+        }
+        (outcome.first_records, outcome.first_bytes) = (outcome.records_read, outcome.bytes_read);
+        let large = oversized_bytes(&sizes, longest, self.workers);
+        if large > 0 {
+            self.large = Some(self.budget.reserve("large buckets, long lines", large)?);
+        }
+        let targets = (self.targets)(&sizes)?;
+        let inputs = Arc::new(inputs);
+        let task = |target: &MergeTarget| match target {
+            MergeTarget::Ranges(ranges) => Ok(TaskSpec::GatherLines(GatherLinesSpec {
+                ranges: ranges.clone(),
+                inputs: Arc::clone(&inputs),
+                plan: Arc::clone(&self.plan),
+            })),
+            _ => Err(Error::bug(
+                "sort lines in memory",
+                "the output has no ranges",
+            )),
+        };
+        let tasks = targets.iter().map(task).collect::<Result<_>>()?;
+        outcome.merging = true;
+        self.step = Step::Gather(targets);
+        Ok(Stage::new("reduce", outcome.bytes_read, tasks))
+    }
+
+    fn gathered(&mut self, reports: Vec<TaskReport>, targets: Vec<MergeTarget>) -> Result<()> {
+        let mut outcome = lock(&self.outcome);
+        for (report, target) in reports.into_iter().zip(targets) {
+            let TaskReport::GatherLines(proofs) = report else {
+                return Err(wrong_report());
+            };
+            outcome.merged.push((target, proofs));
+        }
+        Ok(())
+    }
+}
+
+impl Plan for Stages {
+    fn next_stage(&mut self, reports: Vec<TaskReport>) -> Result<Option<Stage>> {
+        match std::mem::take(&mut self.step) {
+            Step::Begin => {
+                self.step = Step::Sample;
+                Ok(self.sample.take())
+            }
+            Step::Sample => {
+                self.step = Step::Scatter;
+                self.scatter(reports).map(Some)
+            }
+            Step::Scatter => self.gather(reports).map(Some),
+            Step::Gather(targets) => self.gathered(reports, targets).map(|()| None),
+        }
+    }
+}

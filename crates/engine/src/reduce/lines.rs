@@ -1,0 +1,497 @@
+//! Gathers the lines of some buckets from where they lie, sorts each bucket in cache, and hands its lines on in order.
+//!
+//! ```text
+//!   Scattered, block by block   | bucket 7 | bucket 8 | bucket 9 |     entries, in input order
+//!                                    │ fetched in the order of places, ahead of their use
+//!   text                        | lines of 7 .... | lines of 8 .. | lines of 9 ... |
+//!   entries                     | of 7 | of 8 | of 9 |
+//!                                    │ bucket by bucket, in cache: sort ─▶ take(line), in order
+//! ```
+//!
+//! A line is fetched from far away once. Several buckets are gathered together, because their lines stand together in each
+//! block, whose part of the input is visited from front to back. A bucket that is larger than the memory for it is sorted
+//! where its lines lie.
+//!
+//! Decision: docs/decisions/lines-in-memory.md.
+
+use std::ops::Range;
+
+use crate::error::{Error, Result};
+use crate::order::Entry;
+use crate::order::lines::sort::{
+    SLACK_BYTES, SortScratch, TEXT_BYTES_MAX, entry_of, place_of, sort_lines,
+};
+use crate::order::lines::{Buckets, LineEntry, Scattered};
+use crate::order::refine::{Keys, sort_entries};
+use crate::record::shape::{Lines, Shape};
+use crate::sys::pages::{Pages, prefetch_second};
+
+/// How many lines ahead of the copy the prefetch runs.
+const AHEAD: usize = 40;
+
+/// What is gathered together.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    /// Bytes of lines.
+    text_bytes: usize,
+    /// Lines.
+    lines: usize,
+    /// Lines of one bucket, which are sorted to a memory of their own.
+    bucket_lines: usize,
+}
+
+const LIMITS: Limits = Limits {
+    text_bytes: 15 << 20,
+    lines: 1 << 19,
+    bucket_lines: 1 << 18,
+};
+const _: () = assert!(LIMITS.text_bytes <= TEXT_BYTES_MAX);
+
+/// Where lines come from.
+#[derive(Debug)]
+pub struct LineSource<'a> {
+    /// All bytes of input.
+    pub arena: &'a [u8],
+    /// Where the file ends that holds a position.
+    pub ends: &'a FileEnds<'a>,
+    /// The lines of all splits, in order of the splits.
+    pub splits: &'a [&'a Scattered],
+    /// The buckets.
+    pub buckets: &'a Buckets<'a>,
+    /// What lines are.
+    pub shape: Lines,
+}
+
+/// Where each file begins and ends in the input's address space, in order.
+#[derive(Debug)]
+pub struct FileEnds<'a> {
+    /// Where they begin.
+    pub starts: &'a [u64],
+    /// Their lengths.
+    pub bytes: Vec<u64>,
+}
+
+impl FileEnds<'_> {
+    fn of(&self, position: u64) -> u64 {
+        let file = self.starts.partition_point(|start| *start <= position);
+        let found = file.checked_sub(1);
+        let end = found.and_then(|file| Some(self.starts.get(file)? + self.bytes.get(file)?));
+        end.unwrap_or(position)
+    }
+}
+
+/// What one worker reuses from task to task.
+#[derive(Debug)]
+pub struct LineScratch {
+    limits: Limits,
+    text: Pages<u8>,
+    entries: Pages<Entry>,
+    sorted: Pages<Entry>,
+    sort: SortScratch,
+}
+
+impl Default for LineScratch {
+    fn default() -> Self {
+        LineScratch {
+            limits: LIMITS,
+            text: Pages::default(),
+            entries: Pages::default(),
+            sorted: Pages::default(),
+            sort: SortScratch::default(),
+        }
+    }
+}
+
+/// Memory of a worker that gathers.
+pub const fn line_bytes() -> u64 {
+    let entries = (LIMITS.lines + LIMITS.bucket_lines) * size_of::<Entry>();
+    (LIMITS.text_bytes + SLACK_BYTES + entries) as u64
+}
+
+/// Memory for what a worker's own does not hold: entries of the buckets that are sorted where their lines lie, as many at
+/// once as there are workers; and keys of long lines, which the proof of the output keeps, and one that gets a newline.
+pub fn oversized_bytes(sizes: &[(u64, u64)], longest: u64, workers: usize) -> u64 {
+    let large = sizes.iter().filter(|size| !LIMITS.hold(**size));
+    let mut lines: Vec<u64> = large.map(|(_, lines)| *lines).collect();
+    lines.sort_unstable();
+    let most: u64 = lines.iter().rev().take(workers).sum();
+    let keys = if longest > LONG_LINE_BYTES {
+        4 * longest * workers as u64
+    } else {
+        0
+    };
+    most * size_of::<Entry>() as u64 + keys
+}
+
+/// Shorter lines are part of what a worker holds anyhow.
+const LONG_LINE_BYTES: u64 = 64 << 10;
+
+impl Limits {
+    /// Whether a bucket of so many bytes and lines is gathered.
+    fn hold(&self, (bytes, lines): (u64, u64)) -> bool {
+        bytes <= self.text_bytes as u64 && lines <= self.bucket_lines as u64
+    }
+}
+
+/// Hands the lines of `buckets` to `take`, in order, each with its newline. `progress` is told of bytes as they are done,
+/// and may stop the task.
+pub fn gather_lines(
+    source: &LineSource<'_>,
+    buckets: Range<usize>,
+    scratch: &mut LineScratch,
+    progress: &dyn Fn(u64) -> Result<()>,
+    mut take: impl FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    scratch.begin()?;
+    let mut first = buckets.start;
+    while first < buckets.end {
+        let (end, bytes) = source.batch(first..buckets.end, scratch.limits);
+        if end == first {
+            let size = source.size(first);
+            source.sort_in_place(first, &mut take)?;
+            progress(size.0)?;
+            first += 1;
+            continue;
+        }
+        source.gather(first..end, scratch)?;
+        source.sort_all(first..end, scratch, &mut take)?;
+        progress(bytes)?;
+        first = end;
+    }
+    Ok(())
+}
+
+impl LineScratch {
+    fn begin(&mut self) -> Result<()> {
+        if self.text.is_empty() {
+            self.text = Pages::zeroed(self.limits.text_bytes + SLACK_BYTES)?;
+            self.entries = Pages::zeroed(self.limits.lines)?;
+            self.sorted = Pages::zeroed(self.limits.bucket_lines)?;
+        }
+        Ok(())
+    }
+}
+
+impl LineSource<'_> {
+    /// Bytes and lines of a bucket.
+    fn size(&self, bucket: usize) -> (u64, u64) {
+        let sizes = self.splits.iter().map(|split| split.sizes()[bucket]);
+        sizes.fold((0, 0), |sum, size| (sum.0 + size.0, sum.1 + size.1))
+    }
+
+    /// Where the buckets end, from the first of these on, that are gathered together; and their bytes. That is where the
+    /// first begins if it is too large.
+    fn batch(&self, buckets: Range<usize>, limits: Limits) -> (usize, u64) {
+        let (mut bytes, mut lines) = (0, 0);
+        for bucket in buckets.clone() {
+            let size = self.size(bucket);
+            let with = (bytes + size.0, lines + size.1);
+            let together = with.0 <= limits.text_bytes as u64 && with.1 <= limits.lines as u64;
+            if !together || !limits.hold(size) {
+                return (bucket, bytes);
+            }
+            (bytes, lines) = with;
+        }
+        (buckets.end, bytes)
+    }
+
+    /// Copies the lines of `buckets` together, bucket by bucket, and makes their entries.
+    fn gather(&self, buckets: Range<usize>, scratch: &mut LineScratch) -> Result<()> {
+        let mut nexts = Vec::with_capacity(buckets.len());
+        let (mut at, mut number) = (0, 0);
+        for bucket in buckets.clone() {
+            nexts.push(Next {
+                at,
+                number,
+                shared: self.buckets.shared(bucket),
+            });
+            let (bytes, lines) = self.size(bucket);
+            (at, number) = (at + bytes as usize, number + lines as usize);
+        }
+        for split in self.splits {
+            for (starts, entries) in split.slices(buckets.start, buckets.end) {
+                let mut seen = 0;
+                for (next, ends) in nexts.iter_mut().zip(starts.windows(2)) {
+                    let count = (ends[1] - ends[0]) as usize;
+                    self.copy(entries, seen..seen + count, next, scratch)?;
+                    seen += count;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies some lines of a block behind those of their bucket.
+    fn copy(
+        &self,
+        entries: &[u64],
+        lines: Range<usize>,
+        next: &mut Next,
+        scratch: &mut LineScratch,
+    ) -> Result<()> {
+        let LineScratch {
+            text, entries: out, ..
+        } = scratch;
+        for i in lines {
+            if let Some(later) = entries.get(i + AHEAD) {
+                self.prefetch(LineEntry::of_word(*later));
+            }
+            let entry = LineEntry::of_word(entries[i]);
+            let (from, length) = (entry.position() as usize, entry.length());
+            // A last line without a newline is one byte shorter than it is long: what is copied in its place is replaced.
+            let end = (from + length).min(self.arena.len());
+            let room = text.get_mut(next.at..next.at + length);
+            let (Some(room), Some(line)) = (room, self.arena.get(from..end)) else {
+                return Err(Error::bug("gather lines", "a bucket is larger than it was"));
+            };
+            room[..line.len()].copy_from_slice(line);
+            if let Some(last) = room.last_mut() {
+                *last = b'\n';
+            }
+            out[next.number] = entry_of(text, next.at, length, next.shared);
+            next.at += length;
+            next.number += 1;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn prefetch(&self, entry: LineEntry) {
+        let start = self.arena.as_ptr().wrapping_add(entry.position() as usize);
+        let last = entry.length().min(MOST_AHEAD_BYTES) - 1;
+        prefetch_second(start);
+        for within in [64, 128].into_iter().filter(|within| *within < last) {
+            prefetch_second(start.wrapping_add(within));
+        }
+        prefetch_second(start.wrapping_add(last));
+    }
+
+    /// Sorts the buckets that were gathered, one after another.
+    fn sort_all(
+        &self,
+        buckets: Range<usize>,
+        scratch: &mut LineScratch,
+        take: &mut impl FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let LineScratch {
+            text,
+            entries,
+            sorted,
+            sort,
+            ..
+        } = scratch;
+        let (mut number, mut start) = (0, 0);
+        for bucket in buckets {
+            let (bytes, lines) = self.size(bucket);
+            let (bytes, lines) = (bytes as usize, lines as usize);
+            // Lines are asked for here and there: better once from front to back.
+            for line in text[start..start + bytes].chunks(CACHE_LINE_BYTES) {
+                prefetch_second(line.as_ptr());
+            }
+            start += bytes;
+            let (from, out) = (&entries[number..number + lines], &mut sorted[..lines]);
+            sort_lines(text, self.buckets.shared(bucket), from, out, sort);
+            let mut one = |entry: &Entry| {
+                let (start, length) = place_of(*entry);
+                take(&text[start..start + length])
+            };
+            // Equal lines are the same bytes: which of them comes first does not show.
+            if self.shape.descending {
+                out.iter().rev().try_for_each(&mut one)?;
+            } else {
+                out.iter().try_for_each(&mut one)?;
+            }
+            number += lines;
+        }
+        Ok(())
+    }
+
+    /// Sorts a bucket that is too large to be gathered. The job has [`oversized_bytes`] for it.
+    fn sort_in_place(
+        &self,
+        bucket: usize,
+        take: &mut impl FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let lines = self.size(bucket).1 as usize;
+        let mut entries = Pages::<Entry>::zeroed(lines)?;
+        let mut slots = entries.iter_mut();
+        for split in self.splits {
+            for (_, found) in split.slices(bucket, bucket + 1) {
+                for (word, slot) in found.iter().zip(&mut slots) {
+                    *slot = Entry::new(&[0; 10], LineEntry::of_word(*word).position());
+                }
+            }
+        }
+        sort_entries(self, &mut entries);
+        for entry in entries.iter() {
+            let (start, key) = (entry.position() as usize, self.key_at(entry.position()));
+            if (start + key.len()) as u64 == self.ends.of(entry.position()) {
+                take(&[key, b"\n"].concat())?;
+            } else {
+                take(&self.arena[start..start + key.len() + 1])?;
+            }
+        }
+        Ok(())
+    }
+}
+
+const CACHE_LINE_BYTES: usize = 64;
+
+/// Cache lines beyond these are left to the processor's own prefetching.
+const MOST_AHEAD_BYTES: usize = 256;
+
+/// Where the next line of a bucket goes.
+struct Next {
+    /// In the text.
+    at: usize,
+    /// Among the entries.
+    number: usize,
+    /// Bytes that the bucket's lines share.
+    shared: usize,
+}
+
+impl Keys for LineSource<'_> {
+    fn key_at(&self, position: u64) -> &[u8] {
+        let range = position as usize..self.ends.of(position) as usize;
+        let rest = self.arena.get(range).unwrap_or_default();
+        let end = self
+            .shape
+            .length(rest)
+            .map_or(rest.len(), |length| length - 1);
+        &rest[..end]
+    }
+
+    fn descending(&self) -> bool {
+        self.shape.descending
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::budget::Budget;
+    use crate::order::borders::Border;
+    use crate::order::lines::Staging;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    /// Lines that tie, end within each other, are empty, long, or the same.
+    fn line() -> impl Strategy<Value = Vec<u8>> {
+        let byte = prop_oneof![Just(0_u8), Just(b'a'), Just(b'b'), Just(0xFF)];
+        let few = (0..3_usize, vec(byte, 0..5))
+            .prop_map(|(long, tail)| [&vec![b'a'; 9 * long], &*tail].concat());
+        let long =
+            (0..2_usize, 900..1500_usize).prop_map(|(kind, bytes)| vec![b'a' + kind as u8; bytes]);
+        prop_oneof![20 => few, 1 => long]
+    }
+
+    /// Files of lines, in some splits; buckets cut at some of the lines; memory for few of them at once.
+    fn check(
+        files: &[(Vec<Vec<u8>>, bool)],
+        cut_at: &[usize],
+        (shape, limits): (Lines, Limits),
+        splits: usize,
+    ) {
+        let (mut arena, mut starts, mut bytes, mut lines) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for (of_file, ended) in files {
+            arena.resize(arena.len().next_multiple_of(64), b'?');
+            starts.push(arena.len() as u64);
+            for (number, key) in of_file.iter().enumerate() {
+                let without = number + 1 == of_file.len() && !ended && !key.is_empty();
+                lines.push((arena.len() as u64, key.clone()));
+                arena.extend(key);
+                arena.extend((!without).then_some(b'\n'));
+            }
+            bytes.push(arena.len() as u64 - starts[starts.len() - 1]);
+        }
+        let border = |at: &usize| {
+            let (position, key) = lines.get(at % lines.len().max(1))?.clone();
+            Some(Border { key, position })
+        };
+        let mut borders: Vec<Border> = cut_at.iter().filter_map(border).collect();
+        let ascending = Lines { descending: false };
+        borders.sort_by(|a, b| crate::order::borders::compare(ascending, &a.key, a.position, b));
+        let buckets = Buckets::new(shape, &borders);
+        let budget = Budget::new(1 << 30);
+        let mut scattered = Vec::new();
+        for of_split in lines.chunks(lines.len().div_ceil(splits).max(1)) {
+            let (mut staging, mut out) = (Staging::default(), Scattered::default());
+            staging.begin(buckets.count()).unwrap();
+            for (number, (position, key)) in of_split.iter().enumerate() {
+                let length = key.len() + 1;
+                staging.push(
+                    buckets.of(key, *position),
+                    LineEntry::new(*position, length),
+                    length,
+                );
+                if number % 50 == 49 {
+                    staging.scatter(&mut out, &budget).unwrap(); // blocks end anywhere
+                }
+            }
+            staging.finish(&mut out, &budget).unwrap();
+            scattered.push(out);
+        }
+        let source = LineSource {
+            arena: &arena,
+            ends: &FileEnds {
+                starts: &starts,
+                bytes,
+            },
+            splits: &scattered.iter().collect::<Vec<_>>(),
+            buckets: &buckets,
+            shape,
+        };
+        let mut scratch = LineScratch {
+            limits,
+            ..LineScratch::default()
+        };
+        let (mut found, middle) = (Vec::new(), buckets.count() / 2);
+        for range in [0..middle, middle..buckets.count()] {
+            gather_lines(&source, range, &mut scratch, &|_| Ok(()), |line| {
+                found.push(line.to_vec());
+                Ok(())
+            })
+            .unwrap();
+        }
+        let mut want: Vec<Vec<u8>> = lines
+            .into_iter()
+            .map(|(_, key)| [&key[..], b"\n"].concat())
+            .collect();
+        want.sort_by(|a, b| shape.compare(a, b));
+        assert!(
+            found == want,
+            "{} lines, {} wanted",
+            found.len(),
+            want.len()
+        );
+    }
+
+    proptest! {
+        /// Against a sort of whole lines, whichever way each bucket goes.
+        #[test]
+        fn lines_come_in_order(
+            files in vec((vec(line(), 0..200), any::<bool>()), 0..4),
+            cut_at in vec(any::<usize>(), 0..30),
+            (descending, splits) in (any::<bool>(), 1..4_usize),
+            (text_bytes, more, bucket_lines) in (1..3_000_usize, 0..80_usize, 1..60_usize),
+        ) {
+            let limits = Limits { text_bytes, lines: bucket_lines + more, bucket_lines };
+            check(&files, &cut_at, (Lines { descending }, limits), splits);
+        }
+    }
+
+    #[test]
+    fn large_buckets_are_asked_for_beforehand() {
+        let small = (1 << 20, 1 << 18);
+        assert_eq!(oversized_bytes(&[small, (0, 0)], 1000, 2), 0);
+        assert_eq!(oversized_bytes(&[small], 1 << 20, 2), 8 << 20);
+        let large = [
+            (16 << 20, 5),
+            small,
+            (1 << 20, (1 << 18) + 1),
+            (20 << 20, 1),
+        ];
+        assert_eq!(oversized_bytes(&large, 1000, 2), ((1 << 18) + 6) * 16);
+    }
+}
