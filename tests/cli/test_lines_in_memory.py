@@ -1,6 +1,6 @@
 """`gristmill sort` of lines that fit in memory: they are sorted where they lie, and no run is made.
 
-Every text here is large enough for that way, and what comes out is what GNU sort writes, byte for byte.
+Every text here is large enough for that way. What comes out is what GNU sort writes, byte for byte.
 """
 
 import json
@@ -66,10 +66,12 @@ TEXTS: dict[str, Callable[[], bytes]] = {
     "shared beginnings": lambda: shuffled(numbered(b"the same beginning of ninety bytes " * 3)),
     "sorted": lambda: b"\n".join(numbered(b"line ")) + b"\n",
     "reversed": lambda: b"\n".join(reversed(numbered(b"line "))) + b"\n",
-    "lines of megabytes": lambda: b"\n".join(
-        part * (1 << 20) * of for part, of in [(b"b", 3), (b"a", 2), (b"ab", 1), (b"a", 3)]
-    )
-    + b"\n" * 9,
+    "lines of megabytes": lambda: (
+        b"\n".join(
+            part * (1 << 20) * of for part, of in [(b"b", 3), (b"a", 2), (b"ab", 1), (b"a", 3)]
+        )
+        + b"\n" * 9
+    ),
     "one line": lambda: b"x" * SIZE,
     "no last newline": lambda: words(6, 300) + b"and the last line",
 }
@@ -85,7 +87,7 @@ def test_any_text(text: str, flags: list[str]) -> None:
 
 @pytest.mark.parametrize("workers", ["1", "2", "3"])
 def test_many_files_and_workers(workers: str, tmp_path: Path) -> None:
-    """Some are mapped and some are read; most have a last line without a newline, some are empty."""
+    """Some are mapped, some are read, some are empty; most have no last newline."""
     files = cut(words(7, 20_000), tmp_path, 12, 8)
     empty = tmp_path / "empty"
     empty.touch()

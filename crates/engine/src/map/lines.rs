@@ -190,7 +190,6 @@ mod tests {
     use super::*;
     use crate::order::borders::Border;
     use crate::record::shape::Lines;
-    use crate::split::input_files;
     use crate::storage::memory::Memory;
     use crate::storage::{Caching, Output};
 
@@ -205,7 +204,10 @@ mod tests {
             file.unwrap().write_at(text, 0).unwrap();
         }
         let stores = Stores::new(Arc::new(store));
-        let files = input_files(&stores, &["/0".into(), "/1".into(), "/2".into()]).unwrap();
+        let files = ["/0", "/1", "/2"].map(|path| InputFile {
+            path: path.into(),
+            stat: stores.stat(&path.into()).unwrap().unwrap(),
+        });
         let mut arena = Arena::reserve(&[14, 0, 10]).unwrap();
         (0..3).for_each(|file| arena.make_writable(file).unwrap());
         let borders = [Border {

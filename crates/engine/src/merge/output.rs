@@ -47,6 +47,8 @@ pub struct ProvenWriter<'w, S> {
     unique: bool,
     writer: &'w mut OverlappedWriter,
     pending: usize,
+    /// The lengths of the pending records, unless all have one: so that nobody looks for their ends again.
+    lengths: Vec<u32>,
     sum: RecordSum,
     last_key: Vec<u8>,
     proof: MergeProof,
@@ -73,6 +75,7 @@ impl<'w, S: Shape> ProvenWriter<'w, S> {
             unique,
             writer,
             pending: 0,
+            lengths: Vec::new(),
             sum: RecordSum::new(shape.kind()),
             last_key: Vec::new(),
             proof: MergeProof {
@@ -104,6 +107,9 @@ impl<'w, S: Shape> ProvenWriter<'w, S> {
         self.writer.room(record.len())?[..record.len()].copy_from_slice(record);
         self.writer.advance(record.len());
         self.pending += record.len();
+        if self.proof.check.is_none() {
+            self.lengths.push(record.len() as u32);
+        }
         Ok(())
     }
 
@@ -171,9 +177,10 @@ impl<'w, S: Shape> ProvenWriter<'w, S> {
             }
             return;
         }
+        let mut lengths = std::mem::take(&mut self.lengths);
         let (mut rest, mut before) = (pending, None::<&[u8]>);
-        while let Some(length) = shape.length(rest) {
-            let (record, after) = rest.split_at(length);
+        for length in lengths.drain(..) {
+            let (record, after) = rest.split_at(length as usize);
             let key = shape.key(record);
             if !many {
                 self.sum.add(record);
@@ -187,6 +194,7 @@ impl<'w, S: Shape> ProvenWriter<'w, S> {
             self.out_of_order |= !seen;
             (before, rest) = (Some(key), after);
         }
+        self.lengths = lengths;
         if let Some(last) = before {
             self.last_key.clear();
             self.last_key.extend_from_slice(last);

@@ -19,7 +19,8 @@ use crate::storage::objects::Upload;
 use crate::storage::overlap::{OverlappedWriter, TRANSFER_BYTES, writer_bytes};
 use crate::storage::{Caching, WriteFile};
 
-/// Memory of a worker that gathers lines and writes them.
+/// Memory of a worker that gathers lines and writes them. The job holds it: once lines are scattered, there is no way back
+/// should it be taken.
 pub const GATHER_WORKER_BYTES: u64 = line_bytes() + writer_bytes(TRANSFER_BYTES);
 
 /// Which ranges to write.
@@ -39,8 +40,6 @@ impl TaskKind for GatherLinesSpec {
     type Report = Vec<MergeProof>;
 
     fn run(&self, (context, attempt, scratch): With<'_>) -> Result<Self::Report> {
-        let budget = &context.node.budget;
-        let _memory = budget.reserve("lines to gather, buffers", GATHER_WORKER_BYTES)?;
         let memory = context.memory()?;
         memory.arena.seal()?;
         let inputs = self.inputs.iter().map(|id| memory.lines_of(*id));

@@ -9,7 +9,7 @@ use super::{AttemptId, Counters, Side, TaskContext, TaskKind, With};
 use crate::error::Result;
 use crate::map::lines::{LineInput, scatter_lines};
 use crate::order::borders::Border;
-use crate::order::lines::{Buckets, Staging};
+use crate::order::lines::Buckets;
 use crate::record::shape::Lines;
 use crate::storage::input::InputRange;
 
@@ -56,14 +56,12 @@ impl TaskKind for ScatterLinesSpec {
     fn run(&self, (context, attempt, scratch): With<'_>) -> Result<Self::Report> {
         let memory = context.memory()?;
         let buckets = Buckets::new(self.plan.shape, &self.plan.borders);
-        let budget = &context.node.budget;
-        let _staging = budget.reserve("lines to scatter", Staging::bytes(buckets.count()))?;
         let input = LineInput {
             store: &context.node.store,
             arena: &memory.arena,
             files: &context.job.files,
             buckets: &buckets,
-            budget,
+            budget: &context.node.budget,
         };
         let progress = |bytes| attempt.progress(bytes);
         let output = scatter_lines(&input, &self.split, &mut scratch.line_staging, &progress)?;

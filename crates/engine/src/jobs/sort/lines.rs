@@ -123,7 +123,8 @@ impl LineSort {
         let process = InProcess::Memory(InMemory::new(arena));
         let context = TaskContext::new(job.shared(input.files.clone()), node, process);
         let budget = context.node.budget.clone();
-        let _memory = budget.reserve("input, mapped or read", self.input_bytes)?;
+        let _input = budget.reserve("input, mapped or read", self.input_bytes)?;
+        let _workers = budget.reserve("lines and buffers of workers", self.worker_bytes)?;
         let outcome = Arc::new(Mutex::new(RunOutcome::default()));
         let stages = Stages {
             shape: self.shape,

@@ -20,7 +20,7 @@ const ASCENDING: Lines = Lines { descending: false };
 const LEADING_BYTES: usize = size_of::<u128>();
 
 /// Borders with the same eight bytes that are looked at one by one.
-const NEAR: usize = 4;
+const NEAR: usize = 16;
 
 /// The borders between buckets, ready to be searched.
 #[derive(Debug)]
