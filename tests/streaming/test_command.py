@@ -231,3 +231,26 @@ def test_memory_of_scripts_counts(streaming: Run, yard: Yard, tmp_path: Path) ->
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["peak_anon_bytes"] > 150_000_000
+
+
+@pytest.mark.parametrize("scheme", ["hdfs://", "hdfs:"])
+def test_hdfs_without_a_name_node_is_the_folder_of_hadoop_fs(
+    streaming: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str
+) -> None:
+    monkeypatch.setenv("GRISTMILL_HOME", str(tmp_path))
+    monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
+    words = ["-input", f"{scheme}/user/me/in", "-output", f"{scheme}/user/me/out"]
+    done = streaming(*words, "-mapper", "cat")
+    assert done.returncode == 5
+    assert f"hdfs:/// is the folder {tmp_path}/hdfs here. What to do: name hdfs://" in done.stderr
+    (tmp_path / "hdfs/user/me/in").mkdir(parents=True)
+    (tmp_path / "hdfs/user/me/in/a").write_text("b\na\n")
+    assert streaming(*words, "-mapper", "cat").returncode == 0
+    assert (tmp_path / "hdfs/user/me/out/part-00000").read_text() == "a\t\nb\t\n"
+
+
+def test_a_location_that_no_store_has_is_no_defect(streaming: Run, tmp_path: Path) -> None:
+    done = streaming("-input", "hdfs://:80/x", "-output", str(tmp_path / "out"), "-mapper", "cat")
+    assert done.returncode == 2
+    assert "defect" not in done.stderr
+    assert done.stderr.count("What to do:") == 1

@@ -13,6 +13,7 @@ from urllib.parse import unquote
 from gristmill import _core
 from gristmill.locations import is_remote
 from gristmill.streaming.parse import WrongCommandError, split_commas
+from gristmill.streaming.unnamed_hdfs import localized
 
 __all__ = [
     "InputMissingError",
@@ -53,6 +54,7 @@ def local_path(text: str, option: str) -> Path:
         >>> str(local_path("file:///data/part-0000?", "-input"))
         '/data/part-0000?'
     """
+    text = localized(text)
     found = re.match(r"([A-Za-z][A-Za-z0-9+.-]*):(?=/)(//[^/]*)?", text)
     if found is None:
         return Path(text)
@@ -89,7 +91,7 @@ def stored(text: str) -> str | None:
         >>> stored("s3a://bucket/a"), stored("file:///a"), stored("gopher://a")
         ('s3://bucket/a', None, None)
     """
-    spelled = _core.as_location(text)
+    spelled = _core.as_location(localized(text))
     return spelled if is_remote(spelled) and _core.has_store(spelled) else None
 
 

@@ -19,14 +19,13 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from gristmill import _core
 from gristmill.cli.failures import DONE, FAILED, WRONG
 from gristmill.cli.streaming.stored import Place, Stored, copied, matches, moved, place, printed
 from gristmill.errors import option_of
-from gristmill.history.home import jobs_folder
 from gristmill.store_options import with_store_options
 from gristmill.streaming.inputs import InputMissingError
 from gristmill.streaming.parse import WrongCommandError
+from gristmill.streaming.unnamed_hdfs import hdfs_folder, localized
 from gristmill.terminal import console
 
 __all__ = ["main"]
@@ -55,9 +54,6 @@ Commands:
       default file system that HADOOP_CONF_DIR names; if it names none, in the
       folder hdfs in Gristmill's home (GRISTMILL_HOME).
       The commands are:"""
-
-_HDFS = re.compile(r"hdfs://(?=/|$)")
-"""HDFS where nothing says which: the default file system, or else a folder (`localized`)."""
 
 
 def main(words: Sequence[str]) -> int:
@@ -89,27 +85,6 @@ def help_text() -> str:
     commands = "  ".join(_COMMANDS)
     known = textwrap.wrap(commands, 70, initial_indent="      ", subsequent_indent="      ")
     return "\n".join([_HELP, *known])
-
-
-def localized(word: str) -> str:
-    """Return a word with the folder of this machine in the place of `hdfs://`.
-
-    Where Hadoop's configuration names a default file system in HDFS, `hdfs:///x` is a location
-    there.
-
-    Example:
-        >>> localized("a,b"), localized("hdfs:///x").endswith("/hdfs/x")
-        ('a,b', True)
-    """
-    if _HDFS.search(word) is None:
-        return word
-    if _core.default_file_system() is not None:
-        return re.sub("hdfs://$", "hdfs:///", word)
-    return _HDFS.sub(lambda _: str(_root()), word)
-
-
-def _root() -> Path:
-    return jobs_folder().absolute().parent / "hdfs"
 
 
 def _refuse(message: str) -> int:
@@ -296,7 +271,7 @@ def _shown(path: Place) -> str:
     """A path below the stand-in's own folder as HDFS has it, which is from that folder on."""
     if isinstance(path, Stored):
         return str(path)
-    root = _root()
+    root = hdfs_folder()
     return f"/{path.relative_to(root)}" if path.is_relative_to(root) else f"file:{path.absolute()}"
 
 

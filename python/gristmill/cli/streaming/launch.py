@@ -18,7 +18,7 @@ from typing import Any, cast
 from gristmill import _core
 from gristmill.cli.failures import DONE, FAILED, WRONG
 from gristmill.cluster import UserCode, placed, planned, where_tasks_run
-from gristmill.errors import option_of
+from gristmill.errors import kind_of
 from gristmill.history.origin import place
 from gristmill.job import TICK_S, new_job_id
 from gristmill.links import why_missing
@@ -37,6 +37,7 @@ from gristmill.streaming.inputs import InputMissingError, Listed, look
 from gristmill.streaming.page import help_text
 from gristmill.streaming.parse import Arguments, WrongCommandError, parse
 from gristmill.streaming.resolved import ResolvedJob, resolve
+from gristmill.streaming.unnamed_hdfs import hdfs_folder, stands_for_folder
 from gristmill.streaming.variables import configuration, environment
 from gristmill.terminal import console, signals
 from gristmill.terminal.progress import progress_bar
@@ -60,10 +61,10 @@ def main(words: Sequence[str]) -> int:
         console.note(f"gristmill streaming: {error}. What to do: see gristmill streaming --help.")
         return WRONG
     except InputMissingError as error:
-        console.note(f"gristmill streaming: {error.strerror}: {error.filename}.{_link(error)}")
+        console.note(f"gristmill streaming: {error.strerror}: {error.filename}.{_more(error)}")
         return INPUT_MISSING
     except ValueError as error:
-        if option_of(error) != "store_option":
+        if kind_of(error) is None:
             raise
         console.note(f"gristmill streaming: {error}")
         return WRONG
@@ -72,9 +73,15 @@ def main(words: Sequence[str]) -> int:
         return FAILED
 
 
-def _link(error: InputMissingError) -> str:
-    """What more there is to say of a link that leads to nothing; Hadoop's sentence stays."""
+def _more(error: InputMissingError) -> str:
+    """What more there is to say of an input that is not there; Hadoop's sentence stays."""
     path = str(error.filename)
+    if stands_for_folder(path):
+        return (
+            f" No name node is configured, so hdfs:/// is the folder {hdfs_folder()} here. What to do:"
+            " name hdfs://HOST:PORT/PATH, or set HADOOP_CONF_DIR to a folder whose core-site.xml"
+            " has an fs.defaultFS of hdfs://."
+        )
     return f" It {why_missing(path)}." if os.path.islink(path) else ""  # noqa: PTH114 - of any text
 
 
