@@ -1,8 +1,8 @@
 """`hdfs:///PATH` or `hdfs:/PATH`, which names no name node: what it stands for here.
 
-    Hadoop's configuration has a default file system     a location there
-    it has none                                          a file in the folder `hdfs`, beside the
-                                                         histories of jobs
+Hadoop's configuration has a default file system     a location there
+it has none                                          a file in the folder `hdfs`, beside the
+histories of jobs
 """
 
 import re

@@ -2,7 +2,7 @@
 
     hadoop version
     hadoop jar .../hadoop-streaming.jar ARGUMENTS      as gristmill streaming ARGUMENTS
-    hadoop fs -mkdir -put -cat -ls -du -rm -test ...   on local files, and in stores
+    hadoop fs -mkdir -put -cat -ls -du -rm -test ...   (fs_show.py: those that print) on local files, and in stores
 
 mrjob's Hadoop runner does all of its work with these: `python job.py -r hadoop --hadoop-bin
 "gristmill hadoop" --hadoop-streaming-jar hadoop-streaming.jar input`. `hdfs://HOST/...` is a
@@ -10,22 +10,29 @@ location in a store, as `s3://...` is; so is `hdfs:///user/me` where Hadoop's co
 name node as its default. Else it lies in the folder `hdfs` beside the histories of jobs.
 """
 
-import os
 import re
 import shutil
-import sys
 import textwrap
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from gristmill.cli.failures import DONE, FAILED, WRONG
-from gristmill.cli.streaming.stored import Place, Stored, copied, matches, moved, place, printed
-from gristmill.errors import option_of
+from gristmill.cli.streaming import fs_show
+from gristmill.cli.streaming.stored import (
+    Place,
+    copied,
+    expanded,
+    matches,
+    moved,
+    place,
+    whole,
+)
+from gristmill.errors import kind_of, option_of
+from gristmill.locations import open_read
 from gristmill.store_options import with_store_options
-from gristmill.streaming.inputs import InputMissingError
+from gristmill.streaming.inputs import InputMissingError, local_path
 from gristmill.streaming.parse import WrongCommandError
-from gristmill.streaming.unnamed_hdfs import hdfs_folder, localized
+from gristmill.streaming.unnamed_hdfs import localized
 from gristmill.terminal import console
 
 __all__ = ["main"]
@@ -53,19 +60,21 @@ Commands:
       --store-option KEY=VALUE says how S3 is reached). hdfs:///PATH is in the
       default file system that HADOOP_CONF_DIR names; if it names none, in the
       folder hdfs in Gristmill's home (GRISTMILL_HOME).
+      -text decompresses, and prints sequence files as lines of key, TAB, value.
+      -setrep and -expunge have no effect here, and say so.
       The commands are:"""
 
 
 def main(words: Sequence[str]) -> int:
     """Run a command line of Hadoop's; returns the exit code."""
-    match [localized(word) for word in words]:
+    match list(words):
         case ["version"]:
             console.say(f"Hadoop {_VERSION}", "(gristmill hadoop, which stands in for it)")
             return DONE
         case ["jar", jar, *rest] if "streaming" in Path(jar).name:
             from gristmill.cli.streaming.launch import main as streaming
 
-            return streaming(rest)
+            return streaming([localized(word) for word in rest])
         case ["jar", jar, *_]:
             return _refuse(f"{jar} cannot be run: there is no Java here, only Streaming")
         case ["fs" | "dfs", *rest]:
@@ -113,40 +122,53 @@ def _with_options(words: Sequence[str]) -> int:
 
 
 def _file_command(command: str, words: list[str]) -> int:
-    options = [word for word in words if re.fullmatch(r"-[a-zA-Z]+", word)]
+    options = [word for word in words if re.fullmatch(r"-[a-zA-Z][a-zA-Z-]*", word)]
     paths = [word for word in words if word not in options]
     if command in ("-help", "--help", "-usage"):
         console.say(*help_text().splitlines())
         return DONE
+    if command in {**_WITHOUT_EFFECT, **_NOT_HERE}:
+        return _not_done(command)
     act = _COMMANDS.get(command)
     if act is None:
         return _refuse(f"there is no command fs {command!r}")
-    wanted = 2 if act in (_put, _get, _cp, _mv) else 1
+    wanted = 2 if act in _TWO_PATHS else 1
     if len(paths) < wanted:
         what = "a source and a target" if wanted == 2 else "a path"
         return _refuse(f"fs {command} needs {what}")
+    return _done(command, lambda: act(options, paths), paths[-1])
+
+
+def _not_done(command: str) -> int:
+    """Say of a command of Hadoop's why it does nothing, or why it is refused."""
+    why = _WITHOUT_EFFECT.get(command)
+    if why is not None:
+        console.note(f"{command[1:]}: has no effect here: {why}")
+        return DONE
+    what_to_do = _NOT_HERE[command]
+    console.note(f"gristmill hadoop: fs {command} is not supported. What to do: {what_to_do}.")
+    return WRONG
+
+
+def _done(command: str, act: Callable[[], int], path: str) -> int:
+    """Run a command; what fails is said as Hadoop says it."""
     try:
-        return act(options, paths)
+        return act()
     except WrongCommandError as error:
         return _refuse(str(error))
+    except ValueError as error:  # of the engine: a damaged file, a location that no store has
+        if kind_of(error) is None:
+            raise
+        console.note(f"{command[1:]}: {error}")
+        return FAILED
     except BrokenPipeError:
         raise  # of -cat: nobody reads on
     except OSError as error:
         # As Hadoop words it, which programs look for: mrjob does.
         what = error.strerror or str(error)
         to = f" to `{error.filename2}'" if error.filename2 else ""
-        console.note(f"{command[1:]}: `{error.filename or paths[-1]}'{to}: {what}")
+        console.note(f"{command[1:]}: `{error.filename or path}'{to}: {what}")
         return FAILED
-
-
-def _expanded(paths: list[str]) -> list[Place]:
-    found = list[Place]()
-    for text in paths:
-        there = matches(text)
-        if not there:
-            raise InputMissingError(2, "No such file or directory", text)
-        found += there
-    return found
 
 
 def _mkdir(options: list[str], paths: list[str]) -> int:
@@ -187,7 +209,7 @@ def _same(source: Place, to: Place) -> bool:
 
 
 def _get(options: list[str], paths: list[str]) -> int:
-    return _copy(options, _expanded(paths[:-1]), place(paths[-1]))
+    return _copy(options, expanded(paths[:-1]), place(paths[-1]))
 
 
 def _cp(options: list[str], paths: list[str]) -> int:
@@ -206,81 +228,64 @@ def _mv(_: list[str], paths: list[str]) -> int:
 
 def _with_target(paths: list[str]) -> tuple[list[Place], Place]:
     """What is copied or moved, and where to: several go into a directory only."""
-    sources, target = _expanded(paths[:-1]), place(paths[-1])
+    sources, target = expanded(paths[:-1]), place(paths[-1])
     if len(sources) > 1 and not target.is_dir():
         what = "Is not a directory" if target.exists() else "No such file or directory"
         raise OSError(20, what, str(target))
     return sources, target
 
 
-def _cat(_: list[str], paths: list[str]) -> int:
-    sys.stdout.flush()
-    for path in _expanded(paths):
-        printed(path)
-    sys.stdout.buffer.flush()
+def _move_from_local(options: list[str], paths: list[str]) -> int:
+    code = _put(options, paths)
+    for source in map(place, paths[:-1]):
+        _remove(source)
+    return code
+
+
+def _getmerge(options: list[str], paths: list[str]) -> int:
+    """Write files one after the other to a file of this machine; of directories, those in them."""
+    with whole(local_path(paths[-1], "fs -getmerge")) as staged, staged.open("wb") as to:
+        for path in _merged(paths[:-1]):
+            if "-skip-empty-file" in options and path.stat().st_size == 0:
+                continue
+            with open_read(str(path)) as file:
+                shutil.copyfileobj(file, to)
+            if "-nl" in options:
+                to.write(b"\n")
     return DONE
 
 
+def _merged(paths: list[str]) -> Iterator[Place]:
+    for path in expanded(paths):
+        if path.is_dir():
+            children = list[Place](path.iterdir())
+            yield from sorted((one for one in children if one.is_file()), key=str)
+        else:
+            yield path
+
+
 def _rm(options: list[str], paths: list[str]) -> int:
-    whole = bool({"-R", "-r"} & set(options))
+    deep = bool({"-R", "-r"} & set(options))
     for text in paths:
         there = matches(text)
         if not there and "-f" not in options:
             raise InputMissingError(2, "No such file or directory", text)
         for path in there:
-            if path.is_dir() and whole:
-                _remove_below(path)
+            if deep:
+                _remove(path)
             else:
                 path.unlink()
     return DONE
 
 
-def _remove_below(path: Place) -> None:
-    if isinstance(path, Path):
+def _remove(path: Place) -> None:
+    """Remove a file, or a directory with all in it."""
+    if not path.is_dir() or (isinstance(path, Path) and path.is_symlink()):
+        path.unlink()
+    elif isinstance(path, Path):
         shutil.rmtree(path)
-        return
-    path.remove_whole()
-
-
-def _ls(options: list[str], paths: list[str]) -> int:
-    deep = "-R" in options
-    for path in _expanded(paths):
-        children = (path.rglob("*") if deep else path.iterdir()) if path.is_dir() else [path]
-        # Stores list in the order of names, and perhaps more than there is memory for.
-        for child in children if isinstance(path, Stored) else sorted(children, key=str):
-            console.say(_listed(child))
-    return DONE
-
-
-def _lsr(options: list[str], paths: list[str]) -> int:
-    return _ls([*options, "-R"], paths)
-
-
-def _listed(path: Place) -> str:
-    """A line as `hadoop fs -ls` writes it: mode, copies, owner, group, size, day, time, name."""
-    found = path.stat()
-    kind = "drwxr-xr-x   -" if path.is_dir() else "-rw-r--r--   1"
-    size = 0 if path.is_dir() else found.st_size
-    # What only names begin with has no time; Hadoop shows the present one, too.
-    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(found.st_mtime or None))
-    owner = os.environ.get("USER", "user")
-    return f"{kind} {owner} {owner} {size:10} {when} {_shown(path)}"
-
-
-def _shown(path: Place) -> str:
-    """A path below the stand-in's own folder as HDFS has it, which is from that folder on."""
-    if isinstance(path, Stored):
-        return str(path)
-    root = hdfs_folder()
-    return f"/{path.relative_to(root)}" if path.is_relative_to(root) else f"file:{path.absolute()}"
-
-
-def _du(_: list[str], paths: list[str]) -> int:
-    for path in _expanded(paths):
-        files = [path] if path.is_file() else [one for one in path.rglob("*") if one.is_file()]
-        total = sum(file.stat().st_size for file in files)
-        console.say(f"{total}  {total}  {_shown(path)}")
-    return DONE
+    else:
+        path.remove_whole()
 
 
 def _test(options: list[str], paths: list[str]) -> int:
@@ -309,13 +314,34 @@ _COMMANDS: dict[str, Callable[[list[str], list[str]], int]] = {
     "-copyToLocal": _get,
     "-cp": _cp,
     "-mv": _mv,
-    "-cat": _cat,
-    "-text": _cat,
+    "-moveFromLocal": _move_from_local,
+    "-getmerge": _getmerge,
+    "-cat": fs_show.cat,
+    "-text": fs_show.text,
+    "-tail": fs_show.tail,
     "-rm": _rm,
     "-rmr": lambda options, paths: _rm([*options, "-R"], paths),
-    "-ls": _ls,
-    "-lsr": _lsr,
-    "-du": _du,
+    "-ls": fs_show.ls,
+    "-lsr": lambda options, paths: fs_show.ls([*options, "-R"], paths),
+    "-du": fs_show.du,
+    "-dus": fs_show.du,
+    "-count": fs_show.count,
+    "-stat": fs_show.stat,
     "-test": _test,
     "-touchz": _touchz,
 }
+_TWO_PATHS = (_put, _get, _cp, _mv, _move_from_local, _getmerge)
+
+_WITHOUT_EFFECT = {
+    "-setrep": "a disk has one copy of a file; for an output in HDFS, give -D dfs.replication",
+    "-expunge": "there is no trash: -rm removes at once",
+}
+
+_NOT_HERE = {
+    "-chmod": "use chmod itself for local files, and the tools of a store for its own",
+    "-chown": "use chown itself for local files, and the tools of a store for its own",
+    "-chgrp": "use chgrp itself for local files, and the tools of a store for its own",
+    "-appendToFile": "files of stores are written whole: use cat a >> b for local files",
+    "-moveToLocal": "Hadoop has not got it either: use -get, and then -rm",
+}
+"""Commands that are refused, each with what to do."""

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from gristmill import _core
 from gristmill.locations import open_read
-from gristmill.streaming.inputs import local_path, matching, stored
+from gristmill.streaming.inputs import InputMissingError, local_path, matching, stored
 
-__all__ = ["Place", "Stored", "copied", "matches", "moved", "place", "printed"]
+__all__ = ["Place", "Stored", "copied", "expanded", "matches", "moved", "place", "printed", "whole"]
 
 
 class _Stat(NamedTuple):
@@ -106,9 +106,9 @@ class Stored:
             raise IsADirectoryError(21, "Is a directory", self._text)
         _core.remove_object(self._text)
 
-    def remove_whole(self) -> None:
+    def removewhole(self) -> None:
         """Remove it with all that is in it."""
-        _core.remove_whole(self._text)
+        _core.removewhole(self._text)
 
     def touch(self) -> None:
         """Write an object without bytes, if nothing is there."""
@@ -139,6 +139,21 @@ def matches(text: str) -> list[Place]:
     return list(matching(local_path(text, "fs")))
 
 
+def expanded(paths: list[str]) -> list[Place]:
+    """Return what paths and globs lead to.
+
+    Raises:
+        InputMissingError: One of them leads to nothing.
+    """
+    found = list[Place]()
+    for text in paths:
+        there = matches(text)
+        if not there:
+            raise InputMissingError(2, "No such file or directory", text)
+        found += there
+    return found
+
+
 def printed(source: Place) -> None:
     """Write the bytes of a file to stdout."""
     if source.is_dir():
@@ -158,7 +173,7 @@ def copied(source: Place, target: Place) -> None:
         for child in list(source.iterdir()) if isinstance(source, Path) else source.iterdir():
             copied(child, target / child.name)
     elif isinstance(target, Path):
-        with _whole(target) as staged:
+        with whole(target) as staged:
             with open_read(str(source)) as file, staged.open("wb") as to:
                 shutil.copyfileobj(file, to)
             if staged.stat().st_size != source.stat().st_size:
@@ -168,7 +183,7 @@ def copied(source: Place, target: Place) -> None:
 
 
 @contextmanager
-def _whole(target: Path) -> Generator[Path]:
+def whole(target: Path) -> Generator[Path]:
     """A path to write to, by Hadoop's name for it, that becomes `target` when all is well."""
     staged = target.with_name(f"{target.name}._COPYING_")
     try:
@@ -194,9 +209,9 @@ def moved(source: Place, target: Place) -> None:
         try:
             copied(source, target)
         except BaseException:
-            _core.remove_whole(str(target))
+            _core.removewhole(str(target))
             raise
-        source.remove_whole()
+        source.removewhole()
 
 
 def _file_system(place: Place) -> str:

@@ -1,0 +1,226 @@
+"""The commands of `gristmill hadoop fs` that print: what is in files, and what is known of them.
+
+-cat -text -tail      bytes, to stdout
+-ls -du -count -stat  a line for each file or directory; paths as they were given
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from gristmill import _core
+from gristmill.cli.failures import DONE, FAILED
+from gristmill.cli.streaming.stored import Place, Stored, expanded, matches, printed
+from gristmill.locations import open_read, size_of
+from gristmill.streaming.unnamed_hdfs import hdfs_folder
+from gristmill.terminal import console
+
+__all__ = ["cat", "count", "du", "ls", "stat", "tail", "text"]
+
+_TAIL_BYTES = 1024
+"""What Hadoop's -tail prints."""
+
+_PIECE_BYTES = 1 << 20
+_SEQUENCE_FILE = b"SEQ"
+
+
+# --- bytes ---
+
+
+def cat(_: list[str], paths: list[str]) -> int:
+    """Print files."""
+    sys.stdout.flush()
+    for path in expanded(paths):
+        printed(path)
+    sys.stdout.buffer.flush()
+    return DONE
+
+
+def tail(_: list[str], paths: list[str]) -> int:
+    """Print the last 1024 bytes of a file."""
+    sys.stdout.flush()
+    for path in expanded(paths):
+        _refuse_directory(path)
+        begin = max(size_of(str(path)) - _TAIL_BYTES, 0)
+        with open_read(str(path)) as file:
+            file.seek(begin)
+            shutil.copyfileobj(file, sys.stdout.buffer)
+    sys.stdout.buffer.flush()
+    return DONE
+
+
+def text(_: list[str], paths: list[str]) -> int:
+    """Print files as text: decompressed, and of sequence files the keys and values."""
+    sys.stdout.flush()
+    for path in expanded(paths):
+        _refuse_directory(path)
+        with open_read(str(path)) as file:
+            is_sequence_file = file.read(4)[:3] == _SEQUENCE_FILE
+        if not is_sequence_file:
+            _print_decoded(path)
+        elif not _print_sequence_file(path):
+            return FAILED
+    sys.stdout.buffer.flush()
+    return DONE
+
+
+def _refuse_directory(path: Place) -> None:
+    if path.is_dir():
+        raise IsADirectoryError(21, "Is a directory", str(path))
+
+
+def _print_decoded(path: Place) -> None:
+    """Print what a file stands for; its name or its first bytes say whether it is compressed."""
+    reader = _core.CompressedReader(str(path))
+    while piece := reader.read(_PIECE_BYTES):
+        sys.stdout.buffer.write(piece)
+
+
+def _print_sequence_file(path: Place) -> bool:
+    """Print the records of a sequence file, which a job without scripts makes text of."""
+    with tempfile.TemporaryDirectory(prefix="gristmill-text-") as folder:
+        source = Path(folder, "in")  # a name in which no letter stands for others
+        if isinstance(path, Path):
+            source.symlink_to(path.absolute())
+        else:  # the job would not know its --store-option
+            with open_read(str(path)) as file, source.open("wb") as to:
+                shutil.copyfileobj(file, to)
+        output = Path(folder, "out")
+        command = [sys.executable, "-m", "gristmill", "streaming", "-numReduceTasks", "0"]
+        command += ["-inputformat", "SequenceFileAsTextInputFormat"]
+        command += ["-input", str(source), "-output", str(output)]
+        done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
+        if done.returncode != DONE:
+            console.note(*done.stderr.splitlines())
+            return False
+        for part in sorted(output.glob("part-*")):
+            printed(part)
+    return True
+
+
+# --- what is known of files ---
+
+
+def ls(options: list[str], paths: list[str]) -> int:
+    """Print a line for each file; of those that are missing, say so and go on."""
+    deep, code = "-R" in options, DONE
+    for given in paths:
+        there = matches(given)
+        if not there:
+            console.note(f"ls: `{given}': No such file or directory")
+            code = FAILED
+        for path in there:
+            for line in _lines(path, given, deep=deep):
+                console.say(line)
+    return code
+
+
+def _lines(path: Place, given: str, *, deep: bool) -> Iterator[str]:
+    if not path.is_dir():
+        yield _listed(path, given)
+    elif isinstance(path, Stored):
+        # Stores list in the order of names, and perhaps more than there is memory for: so the
+        # line that says how many there are is left out.
+        for child in path.rglob("*") if deep else path.iterdir():
+            yield _listed(child, given)
+    else:
+        children = sorted(path.rglob("*") if deep else path.iterdir(), key=str)
+        if children and not deep:
+            yield f"Found {len(children)} items"
+        for child in children:
+            yield _listed(child, given)
+
+
+def _listed(path: Place, given: str) -> str:
+    """A line as `hadoop fs -ls` writes it: mode, copies, owner, group, size, day, time, name."""
+    found = path.stat()
+    kind = "drwxr-xr-x   -" if path.is_dir() else "-rw-r--r--   1"
+    size = 0 if path.is_dir() else found.st_size
+    # What only names begin with has no time; Hadoop shows the present one, too.
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(found.st_mtime or None))
+    owner = os.environ.get("USER", "user")
+    return f"{kind} {owner} {owner} {size:10} {when} {shown(path, given)}"
+
+
+def shown(path: Place, given: str) -> str:
+    """Return a path, with the scheme of the word that led to it.
+
+    Example:
+        >>> shown(Path("/a/b"), "/a"), shown(Path("/a/b"), "file:///a")
+        ('/a/b', 'file:///a/b')
+        >>> shown(Stored("s3://bucket/a/b"), "s3a://bucket/a")
+        's3a://bucket/a/b'
+    """
+    scheme, colon, _ = given.partition(":/")
+    if isinstance(path, Stored):
+        found, _, rest = str(path).partition("://")
+        return f"{scheme if colon else found}://{rest}"
+    root = hdfs_folder()
+    if scheme == "hdfs" and path.is_relative_to(root):
+        return f"hdfs:///{path.relative_to(root)}"
+    return f"file://{path.absolute()}" if scheme == "file" else str(path)
+
+
+def du(options: list[str], paths: list[str]) -> int:
+    """Print the bytes of files, and of all that is in directories."""
+    del options
+    for given in paths:
+        for path in expanded([given]):
+            _, _, total = _counted(path)
+            console.say(f"{total}  {total}  {shown(path, given)}")
+    return DONE
+
+
+def count(_: list[str], paths: list[str]) -> int:
+    """Print how many directories and files there are, and how many bytes they have."""
+    for given in paths:
+        for path in expanded([given]):
+            folders, files, total = _counted(path)
+            console.say(f"{folders:12} {files:12} {total:18} {shown(path, given)}")
+    return DONE
+
+
+def _counted(path: Place) -> tuple[int, int, int]:
+    """Directories, itself included; files; and their bytes."""
+    if not path.is_dir():
+        return 0, 1, path.stat().st_size
+    folders, files, total = 1, 0, 0
+    for child in path.rglob("*"):
+        if child.is_dir():
+            folders += 1
+        elif child.is_file():
+            files += 1
+            total += child.stat().st_size
+    return folders, files, total
+
+
+def stat(_: list[str], words: list[str]) -> int:
+    """Print what a format asks of each file: by default when it was changed."""
+    form, paths = (words[0], words[1:]) if "%" in words[0] and words[1:] else ("%y", words)
+    for path in expanded(paths):
+        console.say(_formatted(form, path))
+    return DONE
+
+
+def _formatted(form: str, path: Place) -> str:
+    found = path.stat()
+    values = {
+        "%F": "directory" if path.is_dir() else "regular file",
+        "%b": str(0 if path.is_dir() else found.st_size),
+        "%n": path.name,
+        "%r": "0" if path.is_dir() else "1",
+        "%y": time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(found.st_mtime)),
+        "%Y": str(int(found.st_mtime * 1000)),
+        "%%": "%",
+    }
+    made, at = "", 0
+    while at < len(form):
+        mark = form[at : at + 2]
+        made += values.get(mark, form[at])
+        at += 2 if mark in values else 1
+    return made
