@@ -155,6 +155,25 @@ def test_a_first_line_that_means_something_else(
     assert f"-mapper script.py: {said}" in done.stderr if said else "-mapper" not in done.stderr
 
 
+def test_an_interpreter_that_is_not_there_is_named(home: Path, streaming: Run) -> None:
+    for begin, missing in (
+        ("#!/no/python2.4 -u", "/no/python2.4"),
+        ("#!/usr/bin/env py24", "py24"),
+    ):
+        (home / "script.py").write_text(f"{begin}\n")
+        job = words(home, "-file", "script.py", "-mapper", "script.py", "-reducer", "NONE")
+        done = streaming(*job, *ONCE, cwd=home)
+        assert done.returncode == 1
+        assert f"script.py: it begins with {begin}, and {missing} is not there" in done.stderr
+
+
+def test_carriage_returns_in_a_script_that_a_shell_is_given(home: Path, streaming: Run) -> None:
+    (home / "crlf.sh").write_bytes(b"cat\r\n")
+    job = words(home, "-file", "crlf.sh", "-mapper", "bash crlf.sh", "-reducer", "NONE")
+    done = streaming(*job, *ONCE, cwd=home)
+    assert "-mapper crlf.sh: its lines end in a carriage return, which bash takes" in done.stderr
+
+
 def test_an_output_below_a_file(home: Path, streaming: Run) -> None:
     done = streaming(
         "-input", str(home / "in.txt"), "-output", str(home / "in.txt" / "x"), "-mapper", "cat"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gristmill.streaming.explain import explained
-from gristmill.streaming.parse import WrongCommandError, parse, split_command
+from gristmill.streaming.parse import WrongCommandError, parse, split_command, told
 from gristmill.streaming.resolved import ResolvedJob, resolve
 from gristmill.streaming.variables import environment
 
@@ -115,6 +115,9 @@ def test_what_is_no_command_line_is_named(words: list[str], named: str) -> None:
         (["-inputreader", "StreamXmlRecord,begin=a"], "end=MARK"),
         (["-inputreader", "StreamXmlRecord,begin=a,end=b,slowmatch=true"], "slowmatch"),
         (["-combiner", "org.apache.hadoop.mapred.lib.LongSumReducer"], "LongSumReducer"),
+        (["-combiner", "com.acme.MyReducer"], "-combiner com.acme.MyReducer is not supported: it"),
+        (["-reducer", "com.acme.MyReducer"], "-reducer com.acme.MyReducer is not supported: it is"),
+        (["-reducer", "LongSumReducer"], "use -reducer aggregate, with a mapper that writes"),
         (["-io", "avro"], "avro"),
         (["-files", "not/there"], "not/there"),
         (["-files", "gopher://host/a"], "gopher"),
@@ -211,6 +214,53 @@ def test_what_has_no_effect_is_noted(name: str) -> None:
     assert any(name in remark and "no effect" in remark for remark in remarks)
     assert any("-debug" in remark for remark in remarks)
     assert meant("-D", "my.own.property=1").remarks == []
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("mapreduce.job.reducers", "did you mean mapreduce.job.reduces?"),
+        ("mapred.reduce.task", "did you mean mapreduce.job.reduces?"),
+        ("stream.num.map.output.key.field", "did you mean stream.num.map.output.key.fields?"),
+        ("mapred.cache.files", "use -files"),
+        ("mapreduce.job.cache.archives", "use -archives"),
+    ],
+)
+def test_a_misspelt_property_has_a_suggestion(name: str, instead: str) -> None:
+    (remark,) = meant("-D", f"{name}=1").remarks
+    assert remark == f"-D {name} has no effect here; scripts see it as a variable: {instead}"
+
+
+@pytest.mark.parametrize(
+    ("command", "word"),
+    [
+        ("cut -f1 | sort", "|"),
+        ("cat 2>&1", "2>&1"),
+        ("sh -c 'cut -f1 | sort'", None),
+        ("awk -F '|' {print}", None),
+        ('awk -F "|" {print}', None),
+    ],
+)
+def test_a_command_that_means_a_shell_is_noted(command: str, word: str | None) -> None:
+    remarks = meant("-mapper", command).remarks
+    assert bool(remarks) == (word is not None)
+    if word:
+        assert f"run without a shell, so {word} is an argument" in remarks[0]
+
+
+def test_a_program_may_be_named_as_a_class_is(tmp_path: Path) -> None:
+    program = tmp_path / "com.acme.MyMapper"
+    program.touch()
+    assert meant("-files", str(program), "-mapper", program.name).definition["map"] == {
+        "script": [program.name]
+    }
+
+
+def test_only_who_misspelt_is_sent_to_the_help() -> None:
+    for words, advised in ((["-imput", "a"], True), (["-numReduceTasks", "x"], False)):
+        with pytest.raises(WrongCommandError) as raised:
+            resolve(parse([*words, *PLAIN]))
+        assert ("What to do" in told(raised.value)) == advised
 
 
 def test_a_configuration_file_sets_properties(tmp_path: Path) -> None:

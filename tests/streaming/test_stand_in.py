@@ -89,7 +89,10 @@ def test_what_fails_is_said_in_hadoops_words(
 def test_the_page_has_every_command() -> None:
     page = (Path(__file__).parents[2] / "docs/from-hadoop.md").read_text()
     shown = subprocess.run(
-        [sys.executable, "-m", "gristmill", "hadoop", "--help"], capture_output=True, text=True
+        [sys.executable, "-m", "gristmill", "hadoop", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
     commands = re.findall("-[a-zA-Z]+", shown.rpartition("The commands are:")[2])
     assert len(commands) > 20

@@ -4,6 +4,8 @@ Hadoop wants most of them with their packages; here the last part will do, and a
 looked at unless it says that the class is somebody else's.
 """
 
+import re
+
 __all__ = [
     "CODECS",
     "INPUT_FORMATS",
@@ -11,7 +13,9 @@ __all__ = [
     "PARTITIONERS",
     "RUN_CODECS",
     "STEPS",
+    "SUMS",
     "is_hadoops",
+    "looks_like_one",
     "short_name",
 ]
 
@@ -55,6 +59,9 @@ STEPS = {
     "ValueAggregatorCombiner": "as `aggregate`",
 }
 
+SUMS = ("LongSumReducer", "IntSumReducer")
+"""Reducers of Hadoop's examples that add numbers up: `aggregate` does it here."""
+
 CODECS = {
     "DefaultCodec": "deflate",
     "DeflateCodec": "deflate",
@@ -91,3 +98,15 @@ def short_name(name: str) -> str:
 def is_hadoops(name: str) -> bool:
     """Whether a command is the name of one of Hadoop's classes."""
     return name.startswith("org.apache.hadoop.") and " " not in name
+
+
+def looks_like_one(command: str) -> bool:
+    """Whether a command is one word that is written as the name of a Java class is.
+
+    Example:
+        >>> looks_like_one("com.acme.MyReducer"), looks_like_one("LongSumReducer")
+        (True, True)
+        >>> looks_like_one("my.reducer.py"), looks_like_one("/bin/com.acme.Tool")
+        (False, False)
+    """
+    return command in SUMS or re.fullmatch(r"([a-z_]\w*\.)+[A-Z]\w*", command) is not None

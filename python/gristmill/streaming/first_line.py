@@ -1,6 +1,8 @@
 """Scripts whose first line has the system run them otherwise than was meant."""
 
-from pathlib import Path
+import shutil
+from collections.abc import Iterator
+from pathlib import Path, PurePath
 from typing import Any
 
 from gristmill.mapreduce.kinds import is_dict
@@ -8,6 +10,8 @@ from gristmill.mapreduce.kinds import is_dict
 __all__ = ["remarks"]
 
 _STEPS = {"map": "-mapper", "combine": "-combiner", "reduce": "-reducer"}
+_SHELLS = ("sh", "bash", "dash", "ksh", "zsh")
+_UNIX = "a part of the commands; write its lines as Unix does, as with sed -i 's/\\r$//'"
 _LOOK_BYTES = 4096
 
 
@@ -31,11 +35,45 @@ def remarks(definition: dict[str, Any]) -> list[str]:
         if not words:
             continue
         program = words[0]
-        path = Path(links.get(program.removeprefix("./"), program))
-        said = _of(path) if path.is_absolute() and path.is_file() else None
+        path = _path(program, links)
+        said = None if path is None else _of(path)
         if said is not None:
             found.append(f"{option} {program}: {said}")
+        found += [f"{option} {name}: {said}" for name, said in _given_to_shell(words, links)]
     return found
+
+
+def _path(word: str, links: dict[str, str]) -> Path | None:
+    """The script that a word names, if it is known before the job begins."""
+    path = Path(links.get(word.removeprefix("./"), word))
+    return path if path.is_absolute() and path.is_file() else None
+
+
+def _given_to_shell(words: list[str], links: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """The script that a shell is to run, if the shell will stumble over the ends of its lines."""
+    shell = PurePath(words[0]).name
+    script = next((word for word in words[1:] if not word.startswith("-")), None)
+    path = _path(script, links) if script and shell in _SHELLS and "-c" not in words else None
+    if script and path and _first_line(path).endswith(b"\r"):
+        yield script, f"its lines end in a carriage return, which {shell} takes for {_UNIX}"
+
+
+def _first_line(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(_LOOK_BYTES).partition(b"\n")[0]
+    except OSError:
+        return b""  # to start it shows why
+
+
+def _missing_interpreter(first: bytes) -> str | None:
+    """The program that a first line names, if this machine has not got it."""
+    words = first.removeprefix(b"#!").decode(errors="replace").split()
+    if not words:
+        return None
+    if PurePath(words[0]).name == "env" and len(words) == 2:
+        return None if shutil.which(words[1]) else words[1]
+    return None if Path(words[0]).exists() else words[0]
 
 
 def _of(path: Path) -> str | None:
@@ -60,4 +98,8 @@ def _of(path: Path) -> str | None:
             "its first line ends in a carriage return, which the system takes for a part of the "
             "interpreter's name; write its lines as Unix does, as with sed -i 's/\\r$//'"
         )
+    missing = _missing_interpreter(first)
+    if missing is not None:
+        begins = first.decode(errors="replace").strip()
+        return f"it begins with {begins}, and {missing} is not there on this machine"
     return None

@@ -14,7 +14,15 @@ from gristmill.streaming.options import OWN, Option, option_named
 from gristmill.streaming.placeholders import DepthError, substituted
 from gristmill.streaming.properties import PROPERTIES, present_name
 
-__all__ = ["Arguments", "WrongCommandError", "parse", "split_command", "split_commas"]
+__all__ = [
+    "Arguments",
+    "MisspeltError",
+    "WrongCommandError",
+    "parse",
+    "split_command",
+    "split_commas",
+    "told",
+]
 
 _DEFAULTS = {known.name: known.default for known in PROPERTIES if known.default}
 _READ_AT_ONCE = (
@@ -27,6 +35,23 @@ _READ_AT_ONCE = (
 
 class WrongCommandError(ValueError):
     """A command line that makes no sense here; the message names the option."""
+
+
+class MisspeltError(WrongCommandError):
+    """An option that is not known or is missing: the help lists what there is."""
+
+
+def told(error: WrongCommandError) -> str:
+    """Return the sentence of an error, with the advice to read the help where that helps.
+
+    Example:
+        >>> told(WrongCommandError("-jt host is not supported: jobs run here, which is `local`"))
+        '-jt host is not supported: jobs run here, which is `local`.'
+        >>> told(MisspeltError("-imput is not an option of Hadoop Streaming"))
+        '-imput is not an option of Hadoop Streaming. What to do: see gristmill streaming --help.'
+    """
+    advice = isinstance(error, MisspeltError)
+    return f"{error}. What to do: see gristmill streaming --help." if advice else f"{error}."
 
 
 @dataclass
@@ -99,7 +124,7 @@ def parse(words: Sequence[str]) -> Arguments:
         word = rest.pop(0)
         option, attached = _option_of(word)
         if option is None:
-            raise WrongCommandError(_unknown(word))
+            raise MisspeltError(_unknown(word))
         if option.name in ("D", "conf", "fs", "jt", "files", "archives", "libjars"):
             if generic_over:
                 found.remarks.append(
@@ -128,7 +153,7 @@ def _values(option: Option, word: str, rest: list[str]) -> list[str]:
     while rest and len(values) != option.values and option_named(rest[0]) is None:
         values.append(rest.pop(0))
     if option.values and not values:
-        raise WrongCommandError(f"{word} needs a value ({option.shown})")
+        raise MisspeltError(f"{word} needs a value ({option.shown})")
     return values
 
 

@@ -4,10 +4,12 @@ A property that is not in it is accepted, handed to the scripts as a variable, a
 without effect. `default` is what scripts see where the job does not set it ("" is none).
 """
 
+from difflib import get_close_matches
+
 from gristmill.streaming.failure_properties import FAILURE_PROPERTIES
 from gristmill.streaming.property import NOTED, REFUSED, Property
 
-__all__ = ["PROPERTIES", "Property", "names_of", "present_name"]
+__all__ = ["PROPERTIES", "Property", "instead_of", "names_of", "present_name"]
 
 
 PROPERTIES = (
@@ -439,3 +441,30 @@ def present_name(name: str) -> str:
 def names_of(name: str) -> tuple[str, ...]:
     """Return all names of a property, the present one first."""
     return _NAMES.get(name, (name,))
+
+
+_SHIPPED_WITH = {
+    "mapreduce.job.cache.files": "-files",
+    "mapred.cache.files": "-files",
+    "mapreduce.job.cache.archives": "-archives",
+    "mapred.cache.archives": "-archives",
+}
+"""What Hadoop's own options set, and old jobs set themselves."""
+
+_CLOSE = 0.9
+"""One or two letters of a name are wrong; different names that Hadoop has are further apart."""
+
+
+def instead_of(name: str) -> str | None:
+    """Return what to use instead of a property that is not in the table, if that is clear.
+
+    Example:
+        >>> instead_of("mapreduce.job.reducers"), instead_of("mapred.reduce.task")
+        ('did you mean mapreduce.job.reduces?', 'did you mean mapreduce.job.reduces?')
+        >>> instead_of("mapred.cache.files"), instead_of("mapreduce.job.queuename")
+        ('use -files', None)
+    """
+    if name in _SHIPPED_WITH:
+        return f"use {_SHIPPED_WITH[name]}"
+    close = get_close_matches(name, [*_NAMES, *_PRESENT], n=1, cutoff=_CLOSE)
+    return f"did you mean {present_name(close[0])}?" if close else None

@@ -6,6 +6,7 @@ ship: `inputs.expand` and the engine do that when the job begins.
 
 import os
 import re
+import shutil
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
@@ -16,13 +17,20 @@ from gristmill.streaming import classes, first_line
 from gristmill.streaming.failure_policy import FailurePolicy
 from gristmill.streaming.formats import Formats
 from gristmill.streaming.inputs import local_path, location, stored
-from gristmill.streaming.parse import Arguments, WrongCommandError, split_command, split_commas
-from gristmill.streaming.properties import PROPERTIES
+from gristmill.streaming.parse import (
+    Arguments,
+    MisspeltError,
+    WrongCommandError,
+    split_command,
+    split_commas,
+)
+from gristmill.streaming.properties import PROPERTIES, instead_of
 from gristmill.streaming.shipped import copied_here
 
 __all__ = ["ResolvedJob", "resolve"]
 
 _REPORTER = "reporter:"
+_FOR_SHELLS = ("|", "||", "&&", ";", "<", ">", ">>", "2>&1", "&")
 _FIELD_DIGITS = 6
 _PROTOCOLS = ("text", "rawbytes", "typedbytes", "keyonlytext")
 _KNOWN = {known.name: known for known in PROPERTIES}
@@ -71,6 +79,7 @@ class _Resolver(Formats, FailurePolicy):
         super().__init__(arguments)
         self.remarks = list(arguments.remarks)
         self.shipped = dict[str, str]()
+        self.links = set[str]()
 
     # --- the whole ---
 
@@ -79,11 +88,12 @@ class _Resolver(Formats, FailurePolicy):
         self.refuse()
         inputs = [arguments.substituted(text) for text in arguments.options.get("input", [])]
         if not inputs:
-            raise WrongCommandError("-input is missing: it names the files to read")
+            raise MisspeltError("-input is missing: it names the files to read")
         output = arguments.first("output")
         if not output:
-            raise WrongCommandError("-output is missing: it names the directory to make")
+            raise MisspeltError("-output is missing: it names the directory to make")
         links, archives = self.files()
+        self.links = {name for name, _ in links}
         partitions = self.partitions()
         input_format, request = self.input_format()
         definition = self.steps(input_format, partitions)
@@ -239,7 +249,18 @@ class _Resolver(Formats, FailurePolicy):
         words = split_command(self.unqualified(command))
         if not words:
             raise WrongCommandError(f"{option} is an empty command")
+        if classes.looks_like_one(command) and not self.is_program(command):
+            raise _unsupported_class(option, command)
+        for_shell = _meant_for_shell(command)
+        if for_shell:
+            self.remarks.append(
+                f"{option} {command}: commands run without a shell, so {for_shell} is an"
+                f" argument; if a shell is meant, use sh -c '...'"
+            )
         return {"script": words}
+
+    def is_program(self, word: str) -> bool:
+        return word in self.links or Path(word).exists() or shutil.which(word) is not None
 
     def known_step(self, command: str, option: str, *, is_text: bool, is_map: bool) -> Any:  # noqa: ANN401
         side = "map" if is_map else "reduce"
@@ -259,11 +280,7 @@ class _Resolver(Formats, FailurePolicy):
                     }
                 }
             case _:
-                known = ", ".join(classes.STEPS)
-                raise WrongCommandError(
-                    f"{option} {command} is not supported: it is a Java class; supported"
-                    f" are {known}"
-                )
+                raise _unsupported_class(option, command)
 
     def field_spec(self, side: str) -> str:
         name = f"mapreduce.fieldsel.{side}.output.key.value.fields.spec"
@@ -390,11 +407,14 @@ class _Resolver(Formats, FailurePolicy):
     def without_effect(self) -> None:
         for name in self.arguments.properties:
             known = _KNOWN.get(name)
-            if known is None and name.startswith(
-                ("mapred", "io.", "dfs.", "fs.", "yarn.", "hadoop.", "stream.")
+            instead = instead_of(name) if known is None else None
+            if known is None and (
+                instead
+                or name.startswith(("mapred", "io.", "dfs.", "fs.", "yarn.", "hadoop.", "stream."))
             ):
+                more = f": {instead}" if instead else ""
                 self.remarks.append(
-                    f"{self.written(name)} has no effect here; scripts see it as a variable"
+                    f"{self.written(name)} has no effect here; scripts see it as a variable{more}"
                 )
             elif known is not None and not known.effect:
                 reason = known.what.removeprefix("Without effect").lstrip(",: ")
@@ -413,6 +433,22 @@ class _Resolver(Formats, FailurePolicy):
         words = [word for word in self.arguments.words if word not in ("-background", "--explain")]
         command = " ".join(map(quote, ["streaming", *words, "--only-split"]))
         return f"cd {quote(str(Path.cwd()))} && {program()} {command}"
+
+
+def _unsupported_class(option: str, name: str) -> WrongCommandError:
+    instead = f"the classes supported are {', '.join(classes.STEPS)}"
+    if classes.short_name(name) in classes.SUMS:
+        instead = (
+            "use -reducer aggregate, with a mapper that writes LongValueSum:KEY, a TAB and the "
+            "number"
+        )
+    return WrongCommandError(f"{option} {name} is not supported: it is a Java class; {instead}")
+
+
+def _meant_for_shell(command: str) -> str | None:
+    """The first word that only a shell understands, outside of quotes."""
+    bare = re.sub(r"'[^']*'|\"[^\"]*\"", "_", command)
+    return next((word for word in bare.split(" ") if word in _FOR_SHELLS), None)
 
 
 def _check_names(links: list[tuple[str, str]], archives: list[tuple[str, str]]) -> None:

@@ -2,7 +2,8 @@
 
     hadoop version
     hadoop jar .../hadoop-streaming.jar ARGUMENTS      as gristmill streaming ARGUMENTS
-    hadoop fs -mkdir -put -cat -ls -du -rm -test ...   (fs_show.py: those that print) on local files, and in stores
+    hadoop fs -mkdir -put -cat -ls -du -rm -test ...   on local files, and in stores (those that
+                                                       print: fs_show.py)
 
 mrjob's Hadoop runner does all of its work with these: `python job.py -r hadoop --hadoop-bin
 "gristmill hadoop" --hadoop-streaming-jar hadoop-streaming.jar input`. `hdfs://HOST/...` is a
@@ -155,7 +156,8 @@ def _done(command: str, act: Callable[[], int], path: str) -> int:
     try:
         return act()
     except WrongCommandError as error:
-        return _refuse(str(error))
+        console.note(f"gristmill hadoop: {error}.")
+        return WRONG
     except ValueError as error:  # of the engine: a damaged file, a location that no store has
         if kind_of(error) is None:
             raise

@@ -35,7 +35,7 @@ from gristmill.streaming.counters import counter_lines
 from gristmill.streaming.explain import explained
 from gristmill.streaming.inputs import InputMissingError, Listed, look
 from gristmill.streaming.page import help_text
-from gristmill.streaming.parse import Arguments, WrongCommandError, parse
+from gristmill.streaming.parse import Arguments, WrongCommandError, parse, told
 from gristmill.streaming.resolved import ResolvedJob, resolve
 from gristmill.streaming.unnamed_hdfs import hdfs_folder, stands_for_folder
 from gristmill.streaming.variables import configuration, environment
@@ -58,7 +58,7 @@ def main(words: Sequence[str]) -> int:
         with with_store_options(arguments.options.get("store-option")):
             return _run(resolve(arguments))
     except WrongCommandError as error:
-        console.note(f"gristmill streaming: {error}. What to do: see gristmill streaming --help.")
+        console.note(f"gristmill streaming: {told(error)}")
         return WRONG
     except InputMissingError as error:
         console.note(f"gristmill streaming: {error.strerror}: {error.filename}.{_more(error)}")

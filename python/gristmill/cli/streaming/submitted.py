@@ -11,7 +11,7 @@ from gristmill.cluster.submission.package import Command
 from gristmill.mapreduce.code import files_below
 from gristmill.streaming.inputs import local_path, location, stored
 from gristmill.streaming.options import option_named
-from gristmill.streaming.parse import WrongCommandError, parse, split_commas
+from gristmill.streaming.parse import WrongCommandError, parse, split_commas, told
 from gristmill.streaming.resolved import resolve
 
 __all__ = ["of_streaming"]
@@ -32,7 +32,7 @@ def of_streaming(words: Sequence[str]) -> Command:
         arguments = parse(words)
         resolved = resolve(arguments)
     except WrongCommandError as error:
-        raise WrongCommandError(f"{error}. What to do: see gristmill streaming --help.") from error
+        raise WrongCommandError(told(error)) from error
     if arguments.has("background"):
         raise WrongCommandError(
             "--background ends with the command, and this one runs on the head. What to do: start"
