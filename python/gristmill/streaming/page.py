@@ -44,7 +44,12 @@ What is different:
 - A task that fails is tried again. If that does not help, the report names file, offset, number of
   records and the last lines of the script. It ends with a command that runs that split alone, from
   any directory (`--only-split`). For a reducer, or with a combiner, `gristmill retry JOB` runs the
-  task again with the same input.
+  task again with the same input. Both are for looking: when the script is mended, run the whole job
+  again. To find the record that a script fails at, see
+  [when a job fails](guide/when-it-fails.md#the-failing-record-of-a-script).
+- A script reports on stderr, as in Hadoop: `reporter:counter:GROUP,NAME,AMOUNT` adds to a counter;
+  `reporter:status:TEXT` says that the script is alive, and its text is not shown. A line that begins
+  with `reporter:` and is neither is passed over without a word.
 - `gristmill resume last` resumes a job that was killed, from the tasks that are proved done, in the
   environment of the job. If an input or a shipped file changed, it is refused.
 - Numbers in keys are ordered as KeyFieldBasedComparator orders them, wherever it agrees with

@@ -106,9 +106,9 @@ class Stored:
             raise IsADirectoryError(21, "Is a directory", self._text)
         _core.remove_object(self._text)
 
-    def removewhole(self) -> None:
+    def remove_whole(self) -> None:
         """Remove it with all that is in it."""
-        _core.removewhole(self._text)
+        _core.remove_whole(self._text)
 
     def touch(self) -> None:
         """Write an object without bytes, if nothing is there."""
@@ -209,9 +209,9 @@ def moved(source: Place, target: Place) -> None:
         try:
             copied(source, target)
         except BaseException:
-            _core.removewhole(str(target))
+            _core.remove_whole(str(target))
             raise
-        source.removewhole()
+        source.remove_whole()
 
 
 def _file_system(place: Place) -> str:
