@@ -103,6 +103,7 @@ def test_files_are_merged_and_moved(home: Path) -> None:
     for name, content in (("part-1", "b\n"), ("part-0", "a\n"), ("part-2", "")):
         (home / "folder" / name).write_text(content)
     (home / "folder" / "below").mkdir()
+    (home / "folder" / "_SUCCESS").write_text("the proof")
     assert fs(home, "-getmerge", "folder", "merged").returncode == 0
     assert (home / "merged").read_text() == "a\nb\n"
     assert fs(home, "-getmerge", "-nl", "-skip-empty-file", "folder", "merged").returncode == 0
@@ -133,6 +134,20 @@ def test_a_listing_has_what_is_there(home: Path) -> None:
     names = ["folder/one", "folder/two", f"file://{home}/a.txt"]
     assert [line.split()[-1] for line in lines[1:]] == names
     assert "Found" not in fs(home, "-ls", "-R", "folder").stdout
+
+
+def test_paths_of_hdfs_keep_their_scheme(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRISTMILL_HOME", str(home / "kept"))
+    monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
+    assert fs(home, "-mkdir", "-p", "hdfs:///user/me").returncode == 0
+    assert fs(home, "-put", "a.txt", "hdfs:///user/me").returncode == 0
+    assert (home / "kept/hdfs/user/me/a.txt").exists()
+    for given, name in (
+        ("hdfs:///user/me", "hdfs:///user/me/a.txt"),
+        ("hdfs:/", "hdfs:///user"),
+    ):
+        assert fs(home, "-ls", given).stdout.split()[-1] == name
+    assert "`hdfs:///none': No such file" in fs(home, "-cat", "hdfs:///none").stderr
 
 
 def test_text_is_decoded(home: Path) -> None:

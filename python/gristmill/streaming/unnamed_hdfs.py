@@ -13,7 +13,7 @@ from gristmill.history.home import jobs_folder
 
 __all__ = ["hdfs_folder", "localized", "stands_for_folder"]
 
-_UNNAMED = re.compile(r"hdfs:(?://(?=/|$)|(?=/[^/]))")
+_UNNAMED = re.compile(r"hdfs:(?://(?=/|$)|(?=/(?:[^/]|$)))")
 
 
 def hdfs_folder() -> Path:

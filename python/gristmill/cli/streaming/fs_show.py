@@ -123,13 +123,13 @@ def ls(options: list[str], paths: list[str]) -> int:
 def _lines(path: Place, given: str, *, deep: bool) -> Iterator[str]:
     if not path.is_dir():
         yield _listed(path, given)
-    elif isinstance(path, Stored):
-        # Stores list in the order of names, and perhaps more than there is memory for: so the
-        # line that says how many there are is left out.
+    elif isinstance(path, Stored) and (deep or not str(path).startswith("hdfs://")):
+        # Object stores list in the order of names, and perhaps more than there is memory for: so
+        # the line that says how many there are is left out.
         for child in path.rglob("*") if deep else path.iterdir():
             yield _listed(child, given)
     else:
-        children = sorted(path.rglob("*") if deep else path.iterdir(), key=str)
+        children = sorted[Place](path.rglob("*") if deep else path.iterdir(), key=str)
         if children and not deep:
             yield f"Found {len(children)} items"
         for child in children:

@@ -245,7 +245,10 @@ def _move_from_local(options: list[str], paths: list[str]) -> int:
 
 
 def _getmerge(options: list[str], paths: list[str]) -> int:
-    """Write files one after the other to a file of this machine; of directories, those in them."""
+    """Write files one after the other to a file of this machine; of directories, those in them.
+
+    `_SUCCESS` is left out: it is empty in Hadoop, and holds the proof here.
+    """
     with whole(local_path(paths[-1], "fs -getmerge")) as staged, staged.open("wb") as to:
         for path in _merged(paths[:-1]):
             if "-skip-empty-file" in options and path.stat().st_size == 0:
@@ -261,7 +264,9 @@ def _merged(paths: list[str]) -> Iterator[Place]:
     for path in expanded(paths):
         if path.is_dir():
             children = list[Place](path.iterdir())
-            yield from sorted((one for one in children if one.is_file()), key=str)
+            yield from sorted(
+                (one for one in children if one.is_file() and one.name != "_SUCCESS"), key=str
+            )
         else:
             yield path
 
