@@ -48,8 +48,8 @@ What is different:
   again. To find the record that a script fails at, see
   [when a job fails](guide/when-it-fails.md#the-failing-record-of-a-script).
 - A script reports on stderr, as in Hadoop: `reporter:counter:GROUP,NAME,AMOUNT` adds to a counter;
-  `reporter:status:TEXT` says that the script is alive, and its text is not shown. A line that begins
-  with `reporter:` and is neither is passed over without a word.
+  `reporter:status:TEXT` says that the script is alive, and its text is not shown. Another line
+  that begins with `reporter:` is passed over without a word.
 - `gristmill resume last` resumes a job that was killed, from the tasks that are proved done, in the
   environment of the job. If an input or a shipped file changed, it is refused.
 - Numbers in keys are ordered as KeyFieldBasedComparator orders them, wherever it agrees with

@@ -129,7 +129,8 @@ def _lines(path: Place, given: str, *, deep: bool) -> Iterator[str]:
         for child in path.rglob("*") if deep else path.iterdir():
             yield _listed(child, given)
     else:
-        children = sorted[Place](path.rglob("*") if deep else path.iterdir(), key=str)
+        children = list[Place](path.rglob("*") if deep else path.iterdir())
+        children.sort(key=str)
         if children and not deep:
             yield f"Found {len(children)} items"
         for child in children:
