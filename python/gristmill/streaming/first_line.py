@@ -1,5 +1,6 @@
 """Scripts whose first line has the system run them otherwise than was meant."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path, PurePath
@@ -7,7 +8,7 @@ from typing import Any
 
 from gristmill.mapreduce.kinds import is_dict
 
-__all__ = ["remarks"]
+__all__ = ["cannot_start", "remarks"]
 
 _STEPS = {"map": "-mapper", "combine": "-combiner", "reduce": "-reducer"}
 _SHELLS = ("sh", "bash", "dash", "ksh", "zsh")
@@ -43,6 +44,52 @@ def remarks(definition: dict[str, Any]) -> list[str]:
     return found
 
 
+def cannot_start(definition: dict[str, Any]) -> list[str]:
+    """Return why scripts cannot start on this machine, each with what to do.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.NamedTemporaryFile() as file:
+        ...     _, _ = file.write(b"#!/no/python2.4"), file.flush()
+        ...     steps = {"map": {"script": [file.name]}, "combine": None, "reduce": "identity"}
+        ...     (found,) = cannot_start({"links": [], **steps})
+        >>> found.partition(" begins with ")[2].partition(". ")[0]
+        '#!/no/python2.4, which is not there'
+    """
+    links: dict[str, str] = dict(definition["links"])
+    found = list[str]()
+    for name, option in _STEPS.items():
+        step = definition[name]
+        words: list[str] = step.get("script", []) if is_dict(step) else []
+        path = _path(words[0], links) if words else None
+        said = None if path is None else _hopeless(_first_line(path))
+        if said is not None:
+            found.append(f"{option} {words[0]} {said}")
+    return found
+
+
+def _hopeless(first: bytes) -> str | None:
+    words = first.removeprefix(b"#!").split()
+    if not first.startswith(b"#!") or not words:
+        return None
+    is_env = PurePath(os.fsdecode(words[0])).name == "env"
+    # What the interpreter itself is given may end so: perl does not mind.
+    if first.endswith(b"\r") and len(words) == 1 + is_env:
+        return (
+            "cannot start: its first line ends in a carriage return, which the system takes for a "
+            "part of the interpreter's name. What to do: write its lines as Unix does, as with "
+            "sed -i 's/\\r$//'."
+        )
+    missing = None if is_env else _missing_interpreter(first)
+    if missing is None:
+        return None
+    begins = first.decode(errors="replace").strip()
+    return (
+        f"begins with {begins}, which is not there. What to do: install it, or name another "
+        "interpreter in the script's first line."
+    )
+
+
 def _path(word: str, links: dict[str, str]) -> Path | None:
     """The script that a word names, if it is known before the job begins."""
     path = Path(links.get(word.removeprefix("./"), word))
@@ -73,7 +120,7 @@ def _missing_interpreter(first: bytes) -> str | None:
         return None
     if PurePath(words[0]).name == "env" and len(words) == 2:
         return None if shutil.which(words[1]) else words[1]
-    return None if Path(words[0]).exists() else words[0]
+    return words[0] if PurePath(words[0]).is_absolute() and not Path(words[0]).exists() else None
 
 
 def _of(path: Path) -> str | None:

@@ -33,6 +33,7 @@ from gristmill.report import JobReport
 from gristmill.store_options import with_store_options
 from gristmill.streaming.counters import counter_lines
 from gristmill.streaming.explain import explained
+from gristmill.streaming.first_line import cannot_start
 from gristmill.streaming.inputs import InputMissingError, Listed, look
 from gristmill.streaming.page import help_text
 from gristmill.streaming.parse import Arguments, WrongCommandError, parse, told
@@ -99,6 +100,10 @@ def _run(resolved: ResolvedJob) -> int:
             " one, or add --overwrite."
         )
         return OUTPUT_EXISTS
+    hopeless = [] if arguments.last("on") == "ray" else cannot_start(resolved.definition)
+    if hopeless:
+        console.note(*(f"gristmill streaming: {said}" for said in hopeless))
+        return FAILED
     if arguments.has("background"):
         return _in_background(arguments)
     try:
