@@ -94,7 +94,7 @@ impl TaskKind for SpillSpec {
             SpillInput::Decoded { file, .. } => {
                 let found = job.files.get(*file);
                 found
-                    .map(|file| (file.path.clone(), 0..file.bytes))
+                    .map(|file| (file.path.clone(), 0..file.stat.bytes))
                     .into_iter()
                     .collect()
             }

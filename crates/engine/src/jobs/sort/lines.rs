@@ -196,6 +196,8 @@ impl LineSort {
                 places: places.to_vec(),
                 shape: self.shape.kind(),
                 keys: Vec::new(),
+                table: None,
+                decoded: Vec::new(),
             })
         };
         let tasks = places.chunks(PLACES_PER_TASK as usize).map(task).collect();
