@@ -27,7 +27,7 @@ from pygments.token import Comment, String, Whitespace
 TOP = Path(__file__).parent.parent
 LEXERS = {".rs": RustLexer, ".py": PythonLexer, ".js": JavascriptLexer, ".css": CssLexer}
 FOLDERS = ("crates/engine/src", "crates/python/src", "python/gristmill")
-NO_SITES = re.compile(r"(^|/)(tests?|docs|benches|benchmarks)(/|\.rs$)|\.md$|\.lock$|\.pyi$")
+NO_SITES = re.compile(r"(^|/)(tests?|docs|benches|benchmarks)(/|\.rs$)|\.md$|\.lock$|\.pyi$|\.1$")
 
 
 @dataclass
