@@ -138,7 +138,7 @@ def test_tasks_in_processes_read_compressed_files() -> None:
     Path("in.gz").write_bytes(gzip.compress(data))
     Path("in").write_bytes(data)
     sort("in.gz", "in", "-o", "out", "--runner", "processes", "--workers", "2", "--memory", "200M")
-    same(Path("out"), gnu_sort(stdin=data + data))
+    same(Path("out"), gnu_sort(stdin=data + b"\n" + data))
 
 
 def test_compressed_input_is_explained() -> None:
