@@ -7,7 +7,7 @@ knows which bytes a row had, and what comes out is compared byte for byte.
 import csv
 import io
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -65,7 +65,7 @@ def rows_of(data: bytes, delimiter: str) -> list[tuple[list[str], bytes]]:
     return rows
 
 
-def expected(data: bytes, orders: list[Order], delimiter: str = ",") -> bytes:
+def expected(data: bytes, orders: Sequence[Order], delimiter: str = ",") -> bytes:
     """Return a table sorted the simple way."""
     (names, header), *rows = rows_of(data, delimiter)
     for name, key, descending in reversed(orders):
