@@ -9,13 +9,14 @@ import io
 import random
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from .harness import report, run
 from .sorting import nothing_of_ours_stays, refusal, same, sort, try_sort
 
-Order = tuple[str, Callable[[str], object], bool]
+Order = tuple[str, Callable[[str], Any], bool]
 """A column, what a field of it is compared by, and whether the largest comes first."""
 
 VALUES = [
