@@ -229,9 +229,10 @@ mod tests {
                 for (number, (short, long)) in pairs.enumerate() {
                     prop_assert!(compare(ASCENDING, &short.key, short.position, long).is_le());
                     let before = number.checked_sub(1).map(|before| &borders[before]);
-                    prop_assert!(before.is_none_or(|before| {
+                    let is_behind = |before: &Border| {
                         compare(ASCENDING, &short.key, short.position, before).is_ge()
-                    }));
+                    };
+                    prop_assert!(before.is_none_or(is_behind));
                 }
                 borders = shorter;
             }
