@@ -385,6 +385,30 @@ mod tests {
         prop_oneof![20 => few, 1 => long]
     }
 
+    /// The lines in their buckets, by splits.
+    fn scatter(lines: &[(u64, Vec<u8>)], splits: usize, buckets: &Buckets) -> Vec<Scattered> {
+        let budget = Budget::new(1 << 30);
+        let mut scattered = Vec::new();
+        for of_split in lines.chunks(lines.len().div_ceil(splits).max(1)) {
+            let (mut staging, mut out) = (Staging::default(), Scattered::default());
+            staging.begin(buckets.count()).unwrap();
+            for (number, (position, key)) in of_split.iter().enumerate() {
+                let length = key.len() + 1;
+                staging.push(
+                    buckets.of(key, *position),
+                    LineEntry::new(*position, length),
+                    length,
+                );
+                if number % 50 == 49 {
+                    staging.scatter(&mut out, &budget).unwrap(); // blocks end anywhere
+                }
+            }
+            staging.finish(&mut out, &budget).unwrap();
+            scattered.push(out);
+        }
+        scattered
+    }
+
     /// Files of lines, in some splits; buckets cut at some of the lines; memory for few of them at once.
     fn check(
         files: &[(Vec<Vec<u8>>, bool)],
@@ -413,25 +437,7 @@ mod tests {
         let ascending = Lines { descending: false };
         borders.sort_by(|a, b| crate::order::borders::compare(ascending, &a.key, a.position, b));
         let buckets = Buckets::new(shape, &borders);
-        let budget = Budget::new(1 << 30);
-        let mut scattered = Vec::new();
-        for of_split in lines.chunks(lines.len().div_ceil(splits).max(1)) {
-            let (mut staging, mut out) = (Staging::default(), Scattered::default());
-            staging.begin(buckets.count()).unwrap();
-            for (number, (position, key)) in of_split.iter().enumerate() {
-                let length = key.len() + 1;
-                staging.push(
-                    buckets.of(key, *position),
-                    LineEntry::new(*position, length),
-                    length,
-                );
-                if number % 50 == 49 {
-                    staging.scatter(&mut out, &budget).unwrap(); // blocks end anywhere
-                }
-            }
-            staging.finish(&mut out, &budget).unwrap();
-            scattered.push(out);
-        }
+        let scattered = scatter(&lines, splits, &buckets);
         let source = LineSource {
             arena: &arena,
             ends: &FileEnds {

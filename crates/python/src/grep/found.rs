@@ -38,7 +38,7 @@ impl io::Write for Frames {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if !bytes.is_empty() {
             let sent = self.0.send(Said::Frames(bytes.to_vec()));
-            sent.map_err(|_| io::ErrorKind::BrokenPipe)?;
+            sent.map_err(|error| io::Error::new(io::ErrorKind::BrokenPipe, error.to_string()))?;
         }
         Ok(bytes.len())
     }

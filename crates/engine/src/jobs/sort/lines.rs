@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex};
 
 use super::input::Input;
 use super::keys::SortKeys;
+use super::output::output_share;
 use super::{Output, SortSpec, Sorted, prove, sorted};
 use crate::budget::{Budget, Reservation};
 use crate::driver::{Plan, Stage};
@@ -214,7 +215,8 @@ impl LineSort {
                     _ => return Err(wrong_report()),
                 }
             }
-            Ok(shortened(borders_from_sample(ASCENDING, sample, buckets)))
+            let borders = borders_from_sample(ASCENDING, sample, buckets);
+            Ok(shortened(&borders))
         })
     }
 }
@@ -224,11 +226,6 @@ const ASCENDING: Lines = Lines { descending: false };
 
 /// Places that a task samples.
 const PLACES_PER_TASK: u64 = 1024;
-
-/// What a task writes of an output of so many bytes, about.
-pub(super) fn output_share(bytes: u64) -> u64 {
-    (bytes / 16).clamp(4 << 20, 128 << 20)
-}
 
 /// Whether these are lines without keys, from files of this machine to a file that tasks can write parts of, and tasks share
 /// memory.

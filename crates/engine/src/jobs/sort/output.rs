@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::input::Input;
-use super::lines::output_share;
 use super::plan::ranges;
 use super::{SortSpec, Sorted};
 use crate::codec::Codec;
@@ -40,6 +39,11 @@ const PARTS_MAX: usize = 10_000;
 
 /// The longest key that the proof of a part names.
 const SHOWN_KEY_BYTES: usize = 256;
+
+/// What a task writes of an output of so many bytes, about.
+pub(super) fn output_share(bytes: u64) -> u64 {
+    (bytes / 16).clamp(4 << 20, 128 << 20)
+}
 
 /// Where the records go.
 pub(super) struct Output<'a> {

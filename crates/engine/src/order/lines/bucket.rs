@@ -178,13 +178,13 @@ fn agreeing(one: &[u8], other: &[u8]) -> usize {
 /// use gristmill_engine::order::borders::Border;
 /// use gristmill_engine::order::lines::shortened;
 /// let borders = ["the cat sat", "the cow"].map(|key| Border { key: key.into(), position: 9 });
-/// let cut = shortened(borders.to_vec());
+/// let cut = shortened(&borders);
 /// assert_eq!(cut.iter().map(|border| &border.key[..]).collect::<Vec<_>>(), [&b"t"[..], b"the co"]);
 /// ```
-pub fn shortened(borders: Vec<Border>) -> Vec<Border> {
+pub fn shortened(borders: &[Border]) -> Vec<Border> {
     let mut shorter = Vec::with_capacity(borders.len());
     let mut before: &[u8] = &[];
-    for border in &borders {
+    for border in borders {
         let bytes = agreeing(before, &border.key) + 1;
         shorter.push(if bytes <= LEADING_BYTES.min(border.key.len()) {
             Border {
@@ -224,7 +224,7 @@ mod tests {
             let mut borders: Vec<Border> = keys.into_iter().map(border).collect();
             borders.sort_by(|a, b| compare(ASCENDING, &a.key, a.position, b));
             if shorten {
-                let shorter = shortened(borders.clone());
+                let shorter = shortened(&borders);
                 let pairs = shorter.iter().zip(&borders);
                 for (number, (short, long)) in pairs.enumerate() {
                     prop_assert!(compare(ASCENDING, &short.key, short.position, long).is_le());

@@ -129,31 +129,31 @@ impl Objects for Named {
     }
 
     fn head(&self, _path: &Path) -> Result<Option<Object>> {
-        unimplemented!()
+        unreachable!("listings ask for pages alone")
     }
     fn get(&self, _: &Path, _: &Version, _: &mut [u8], _: u64) -> Result<usize> {
-        unimplemented!()
+        unreachable!("listings ask for pages alone")
     }
     fn delete(&self, _path: &Path) -> Result<()> {
-        unimplemented!()
+        unreachable!("listings ask for pages alone")
     }
     fn begin(&self, _path: &Path) -> Result<String> {
-        unimplemented!()
+        unreachable!("listings ask for pages alone")
     }
     fn put_part(&self, _: &Path, _: &str, _: u32, _: &Part) -> Result<UploadPart> {
-        unimplemented!()
+        unreachable!("listings ask for pages alone")
     }
     fn parts(&self, _: &Path, _: &str) -> Result<Option<Vec<KeptPart>>> {
-        unimplemented!()
+        unreachable!("listings ask for pages alone")
     }
     fn complete(&self, _upload: &Upload) -> Result<()> {
-        unimplemented!()
+        unreachable!("listings ask for pages alone")
     }
     fn abort(&self, _path: &Path, _id: &str) -> Result<()> {
-        unimplemented!()
+        unreachable!("listings ask for pages alone")
     }
     fn uploads(&self, _path: &Path) -> Result<Vec<(PathBuf, String)>> {
-        unimplemented!()
+        unreachable!("listings ask for pages alone")
     }
 }
 
