@@ -17,6 +17,9 @@ def sort(
     stable: bool = ...,
     key: str | Iterable[str] | None = ...,
     field_separator: str | None = ...,
+    csv: bool = ...,
+    tsv: bool = ...,
+    skip_bad: int | None = ...,
     numeric_sort: bool = ...,
     general_numeric_sort: bool = ...,
     human_numeric_sort: bool = ...,
@@ -29,6 +32,8 @@ def sort(
     sort: str | None = ...,
     zero_terminated: bool = ...,
     merge: bool = ...,
+    parts: int | None = ...,
+    compress: Literal["none", "gzip", "zstd", "bzip2", "xz", "lz4"] = ...,
     check: bool = ...,
     memory: int | str | None = ...,
     workers: int | None = ...,
@@ -39,40 +44,53 @@ def sort(
     spill_dir: StrPath | Iterable[StrPath] | None = ...,
     compress_runs: Literal["none", "lz4", "zstd"] = ...,
     store_option: Mapping[str, str] | Iterable[str] | None = ...,
+    overwrite: bool = ...,
     no_sync: bool = ...,
     replication: int | None = ...,
     block_size: int | str | None = ...,
     history: bool = ...,
 ) -> JobReport:
-    r"""Sort lines, or records of one length, as LC_ALL=C sort does; files of any size.
+    r"""Sort lines as LC_ALL=C sort does, tables by their columns, or records; files of any size.
 
     Args:
-        inputs: Files, or directories whose files are read; - is standard input. By default standard
-            input.
-        output: The file to write; replaced at once if it exists, also if it is an input. By default
-            standard output.
+        inputs: Files, or directories whose files are read; - is standard input, which is also read
+            without INPUT. By default standard input.
+        output: The file to write; replaced at once if it exists, also if it is an input. With
+            --parts, a new directory. By default standard output.
         format: What a record is: lines, fixed:LEN or fixed:LEN:KEYLEN (bytes). By default lines.
         reverse: Larger keys first.
         unique: Write only the first of records with equal keys.
         stable: Keep records with equal keys in input order; without it, all their bytes decide.
         key: A key, as F[.C][OPTS][,F[.C][OPTS]]: from field F, character C, to the end of the line
             or of another field; OPTS are letters of the order below, for this key alone.
-            Repeatable: later keys decide where earlier ones are equal. By default the whole line.
-        field_separator: The byte between fields; \0 is NUL. By default from a blank behind a field
-            to the next one.
+            Repeatable: later keys decide where earlier ones are equal. Of a table: columns with
+            commas between them, by name or by number, as in price:num:desc,name. By default the
+            whole line.
+        field_separator: The byte between fields; \t is a tab, \0 is NUL. By default a blank, where
+            the one before it is not a blank.
+        csv: The input is a table with commas, quotes and a header, which stays first; equal rows
+            keep their order. Keys are columns; behind one may stand :desc, :num, :nocase, :version,
+            :human, :month, :asc or :text.
+        tsv: The same with tabs. With another separator: --csv -t ';'.
+        skip_bad: How many rows of a table may be left out as they have more fields than the header,
+            or fewer. By default none.
         numeric_sort: Compare numbers: -1.5, 2, 10.
         general_numeric_sort: Compare numbers as C reads them: 1e3, 0x10, inf.
         human_numeric_sort: Compare numbers with units: 2K, 1G.
         version_sort: Compare names with versions in them: a-1.9, a-1.10.
         month_sort: Compare names of months: JAN, Feb, dec.
         ignore_case: Take a to z as A to Z.
-        dictionary_order: Let only letters, digits and blanks count.
-        ignore_nonprinting: Let only what ASCII prints count.
+        dictionary_order: Compare letters, digits and blanks only.
+        ignore_nonprinting: Compare printable ASCII characters only.
         ignore_leading_blanks: Skip blanks at the beginning of keys.
         sort: The order as a word: general-numeric, human-numeric, month, numeric or version. By
             default text.
         zero_terminated: Lines end with NUL, in the input and in the output.
-        merge: Inputs are sorted already. The output is the same, and so is the work.
+        merge: Accepted, as in GNU sort; the inputs are sorted again.
+        parts: Write so many files in order, part-r-00000 and on, to a directory: one after the
+            other, they are the output. By default one file.
+        compress: How the output is compressed, each part for itself. Compressed input is read
+            without an option. By default none.
         check: Sort nothing: exit with 0 if the input is in order, with 1 if it is not.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
             is available.
@@ -81,22 +99,23 @@ def sort(
         runner: Where tasks run: in threads of this process, or in worker processes. The output does
             not depend on it. By default threads.
         on: Where the job runs: on this machine, or on a Ray cluster (the one of RAY_ADDRESS, or of
-            this machine). On the command line http://HOST:8265, the address of a dashboard, runs
-            the command on the head of its cluster. The output does not depend on it. By default
-            local.
+            this machine). A command also takes http://HOST:8265, the address of a Ray dashboard,
+            and is submitted to that cluster. The output does not depend on it. By default local.
         nodes: On how many nodes of a cluster the job may run. The output does not depend on it. By
             default all of them.
         collect: Bring the output of a job on a cluster to the machine where it was started: nodes
             need not see its folder.
-        spill_dir: Where sorted runs go when the input is larger than memory; repeatable: the first
-            with room is used. By default beside the output, or where the job is begun if the output
-            is not on a disk of this machine.
+        spill_dir: A directory for sorted runs, which are written when the input is larger than
+            memory. Repeatable: Gristmill uses the first with enough room. By default beside the
+            output, or where the job is begun if the output is not on a disk of this machine.
         compress_runs: How sorted runs on disk are compressed: lz4 takes little CPU time, zstd makes
             them smaller. Spares space for runs, and time where their disk is slow. The output does
             not depend on it. By default none.
         store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
             (path or virtual), connect_timeout and request_timeout (seconds),
             max_concurrent_requests. By default as the environment and ~/.aws say.
+        overwrite: Replace the output if it exists: on a local disk in one step; elsewhere readers
+            may see a moment without an output.
         no_sync: Do not wait until the output is durable. Faster; a power failure can lose it.
         replication: How many copies HDFS keeps of each block of the output. By default as Hadoop is
             configured.
@@ -164,9 +183,8 @@ def teragen(
         runner: Where tasks run: in threads of this process, or in worker processes. The output does
             not depend on it. By default threads.
         on: Where the job runs: on this machine, or on a Ray cluster (the one of RAY_ADDRESS, or of
-            this machine). On the command line http://HOST:8265, the address of a dashboard, runs
-            the command on the head of its cluster. The output does not depend on it. By default
-            local.
+            this machine). A command also takes http://HOST:8265, the address of a Ray dashboard,
+            and is submitted to that cluster. The output does not depend on it. By default local.
         nodes: On how many nodes of a cluster the job may run. The output does not depend on it. By
             default all of them.
         collect: Bring the output of a job on a cluster to the machine where it was started: nodes
@@ -176,7 +194,8 @@ def teragen(
         store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
             (path or virtual), connect_timeout and request_timeout (seconds),
             max_concurrent_requests. By default as the environment and ~/.aws say.
-        overwrite: Replace the output if it exists, in one step.
+        overwrite: Replace the output if it exists: on a local disk in one step; elsewhere readers
+            may see a moment without an output.
         no_sync: Do not wait until the output is durable. Faster; a power failure can lose it.
         replication: How many copies HDFS keeps of each block of the output. By default as Hadoop is
             configured.
@@ -229,7 +248,8 @@ def terasort(
         inputs: Files, or directories whose files are read (not those whose names begin with _ or
             .).
         output: The directory to make.
-        partitions: How many part files the output is cut into. By default one for each 256 MB.
+        partitions: How many part files the output is cut into, each with a range of the keys. By
+            default one for each 256 MB.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
             is available.
         workers: How many tasks run at once. The output does not depend on it. By default one for
@@ -237,16 +257,15 @@ def terasort(
         runner: Where tasks run: in threads of this process, or in worker processes. The output does
             not depend on it. By default threads.
         on: Where the job runs: on this machine, or on a Ray cluster (the one of RAY_ADDRESS, or of
-            this machine). On the command line http://HOST:8265, the address of a dashboard, runs
-            the command on the head of its cluster. The output does not depend on it. By default
-            local.
+            this machine). A command also takes http://HOST:8265, the address of a Ray dashboard,
+            and is submitted to that cluster. The output does not depend on it. By default local.
         nodes: On how many nodes of a cluster the job may run. The output does not depend on it. By
             default all of them.
         collect: Bring the output of a job on a cluster to the machine where it was started: nodes
             need not see its folder.
-        spill_dir: Where sorted runs go when the input is larger than memory; repeatable: the first
-            with room is used. By default beside the output, or where the job is begun if the output
-            is not on a disk of this machine.
+        spill_dir: A directory for sorted runs, which are written when the input is larger than
+            memory. Repeatable: Gristmill uses the first with enough room. By default beside the
+            output, or where the job is begun if the output is not on a disk of this machine.
         compress_runs: How sorted runs on disk are compressed: lz4 takes little CPU time, zstd makes
             them smaller. Spares space for runs, and time where their disk is slow. The output does
             not depend on it. By default none.
@@ -255,7 +274,8 @@ def terasort(
         store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
             (path or virtual), connect_timeout and request_timeout (seconds),
             max_concurrent_requests. By default as the environment and ~/.aws say.
-        overwrite: Replace the output if it exists, in one step.
+        overwrite: Replace the output if it exists: on a local disk in one step; elsewhere readers
+            may see a moment without an output.
         no_sync: Do not wait until the output is durable. Faster; a power failure can lose it.
         replication: How many copies HDFS keeps of each block of the output. By default as Hadoop is
             configured.
@@ -311,9 +331,8 @@ def teravalidate(
         runner: Where tasks run: in threads of this process, or in worker processes. The output does
             not depend on it. By default threads.
         on: Where the job runs: on this machine, or on a Ray cluster (the one of RAY_ADDRESS, or of
-            this machine). On the command line http://HOST:8265, the address of a dashboard, runs
-            the command on the head of its cluster. The output does not depend on it. By default
-            local.
+            this machine). A command also takes http://HOST:8265, the address of a Ray dashboard,
+            and is submitted to that cluster. The output does not depend on it. By default local.
         nodes: On how many nodes of a cluster the job may run. The output does not depend on it. By
             default all of them.
         split_size: Bytes of a task's work, such as 64M, to find what a storage does best. The
@@ -377,8 +396,8 @@ def wordcount(
         inputs: Files, or directories whose files are read (not those whose names begin with _ or
             .); compressed ones, too.
         output: The directory to make.
-        parts: How many part files. The hash of a word says which one it is in, as in Hadoop. By
-            default one for each 256 MB of input.
+        parts: How many part files. The hash of a word decides its part, as in Hadoop. By default
+            one for each 256 MB of input.
         ignore_case: Count The and the as one word, the. Only ASCII letters have a case here.
         fold_case: The same for all letters that have a lower case in Unicode: ÉTÉ and été are one
             word.
@@ -386,7 +405,7 @@ def wordcount(
             default what stands between spaces, tabs, LF, CR and FF.
         top: Only the N words that occur most often, the most frequent first, in one part. By
             default all of them, in byte order.
-        min: Only words that occur so often, or more. By default 1.
+        min: Leave out words that occur fewer than N times. By default 1.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
             is available.
         workers: How many tasks run at once. The output does not depend on it. By default one for
@@ -394,23 +413,23 @@ def wordcount(
         runner: Where tasks run: in threads of this process, or in worker processes. The output does
             not depend on it. By default threads.
         on: Where the job runs: on this machine, or on a Ray cluster (the one of RAY_ADDRESS, or of
-            this machine). On the command line http://HOST:8265, the address of a dashboard, runs
-            the command on the head of its cluster. The output does not depend on it. By default
-            local.
+            this machine). A command also takes http://HOST:8265, the address of a Ray dashboard,
+            and is submitted to that cluster. The output does not depend on it. By default local.
         nodes: On how many nodes of a cluster the job may run. The output does not depend on it. By
             default all of them.
         collect: Bring the output of a job on a cluster to the machine where it was started: nodes
             need not see its folder.
-        spill_dir: Where sorted runs go when the input is larger than memory; repeatable: the first
-            with room is used. By default beside the output, or where the job is begun if the output
-            is not on a disk of this machine.
+        spill_dir: A directory for sorted runs, which are written when the input is larger than
+            memory. Repeatable: Gristmill uses the first with enough room. By default beside the
+            output, or where the job is begun if the output is not on a disk of this machine.
         compress_runs: How sorted runs on disk are compressed: lz4 takes little CPU time, zstd makes
             them smaller. Spares space for runs, and time where their disk is slow. The output does
             not depend on it. By default none.
         store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
             (path or virtual), connect_timeout and request_timeout (seconds),
             max_concurrent_requests. By default as the environment and ~/.aws say.
-        overwrite: Replace the output if it exists, in one step.
+        overwrite: Replace the output if it exists: on a local disk in one step; elsewhere readers
+            may see a moment without an output.
         no_sync: Do not wait until the output is durable. Faster; a power failure can lose it.
         replication: How many copies HDFS keeps of each block of the output. By default as Hadoop is
             configured.
@@ -481,7 +500,7 @@ def matchcount(
         word_regexp: A match must be a whole word.
         line_regexp: A match must be a whole line.
         top: Only the N matches that occur most often. By default all of them.
-        min: Only matches that occur so often, or more. By default 1.
+        min: Leave out matches that occur fewer than N times. By default 1.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
             is available.
         workers: How many tasks run at once. The output does not depend on it. By default one for
@@ -489,23 +508,23 @@ def matchcount(
         runner: Where tasks run: in threads of this process, or in worker processes. The output does
             not depend on it. By default threads.
         on: Where the job runs: on this machine, or on a Ray cluster (the one of RAY_ADDRESS, or of
-            this machine). On the command line http://HOST:8265, the address of a dashboard, runs
-            the command on the head of its cluster. The output does not depend on it. By default
-            local.
+            this machine). A command also takes http://HOST:8265, the address of a Ray dashboard,
+            and is submitted to that cluster. The output does not depend on it. By default local.
         nodes: On how many nodes of a cluster the job may run. The output does not depend on it. By
             default all of them.
         collect: Bring the output of a job on a cluster to the machine where it was started: nodes
             need not see its folder.
-        spill_dir: Where sorted runs go when the input is larger than memory; repeatable: the first
-            with room is used. By default beside the output, or where the job is begun if the output
-            is not on a disk of this machine.
+        spill_dir: A directory for sorted runs, which are written when the input is larger than
+            memory. Repeatable: Gristmill uses the first with enough room. By default beside the
+            output, or where the job is begun if the output is not on a disk of this machine.
         compress_runs: How sorted runs on disk are compressed: lz4 takes little CPU time, zstd makes
             them smaller. Spares space for runs, and time where their disk is slow. The output does
             not depend on it. By default none.
         store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
             (path or virtual), connect_timeout and request_timeout (seconds),
             max_concurrent_requests. By default as the environment and ~/.aws say.
-        overwrite: Replace the output if it exists, in one step.
+        overwrite: Replace the output if it exists: on a local disk in one step; elsewhere readers
+            may see a moment without an output.
         no_sync: Do not wait until the output is durable. Faster; a power failure can lose it.
         replication: How many copies HDFS keeps of each block of the output. By default as Hadoop is
             configured.
@@ -539,7 +558,7 @@ def resume(
     *,
     history: bool = ...,
 ) -> JobReport:
-    r"""Resume a job whose process was killed: what it had done is kept, and the output is the same.
+    r"""Resume a job whose process was killed: finished tasks are kept, and the output has the bytes that the job would have written.
 
     The job is that of the history in `$GRISTMILL_HOME`, with the options that it was begun with, in
     the directory that it was begun in; if it runs user code, with that code as it was.

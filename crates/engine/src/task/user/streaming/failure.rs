@@ -56,7 +56,7 @@ impl Failing<'_> {
         let told = self.told(message, &ended.stderr.tail()).retryable_error();
         Some(match self.attempted.rerun_command() {
             Some(again) => told.detail("again", again),
-            None => told.advise("see its own words above"),
+            None => told.advise("see what the script said on its standard error"),
         })
     }
 
