@@ -394,7 +394,12 @@ impl Driver {
                 self.blocked.entry(missing).or_default().insert(number);
                 continue;
             }
-            self.tell_stages(self.stage_of(number) + 1, actions);
+            let stage = self.stage_of(number);
+            if stage >= self.told_stages && self.running.len() >= self.slots {
+                self.ready.insert(number); // nothing waits at agents when a stage begins
+                return;
+            }
+            self.tell_stages(stage + 1, actions);
             let task = &mut self.tasks[number as usize];
             let id = AttemptId {
                 task: number,
