@@ -193,7 +193,8 @@ def test_what_cannot_be_resumed_is_not_kept_for_it(home: Path, tmp_path: Path) -
 
 def hidden(folder: Path) -> list[str]:
     """What jobs keep beside outputs and where they spill."""
-    return sorted(str(path) for path in folder.rglob(".*") if "gristmill" in path.name)
+    found = {path for path in folder.rglob(".*") if "gristmill" in path.name}
+    return sorted(str(path) for path in found if found.isdisjoint(path.parents))
 
 
 def test_what_a_dead_chain_kept_goes_too(home: Path, tmp_path: Path) -> None:

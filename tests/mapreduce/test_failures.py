@@ -129,13 +129,12 @@ def test_an_unpicklable_closure(numbers: Path) -> None:
 @pytest.mark.parametrize(
     ("function", "says"),
     [
-        (lambda line: (line, 1), r"map <lambda> returned \('0', 1\), a tuple"),
+        (lambda line: (line, 1), r"map <lambda> returned one pair, \('0', 1\)"),
         (lambda line: line, r"returned '0', a str"),
         (len, r"returned 1, a int"),
         (lambda line: [line], r"'0'"),
         (lambda line: [(line, 1, 2)], r"\('0', 1, 2\)"),
         (lambda line: [([line], 1)], r"a key must be str.*\['0'\]"),
-        (lambda line, other: [], "other"),
     ],
 )
 def test_a_wrong_return_type(numbers: Path, function: Callable[..., Any], says: str) -> None:
@@ -146,12 +145,12 @@ def test_a_wrong_return_type(numbers: Path, function: Callable[..., Any], says: 
 
 
 @pytest.mark.parametrize(
-    "function", [lambda key, values: (key, 1), lambda key, values: sum(values), lambda key: []]
+    "function", [lambda key, values: (key, 1), lambda key, values: sum(values)]
 )
 def test_a_wrong_reduction(numbers: Path, function: Callable[..., Any]) -> None:
     error = failed(of(numbers, map=lambda line: [(len(line), 1)], reduce=function))
     assert "reduce <lambda>" in str(error)
-    assert "at the key 1" in str(error)
+    assert "(key 1" in str(error)
 
 
 def combined(key: int, values: Iterable[int]) -> Iterator[int]:
@@ -169,7 +168,7 @@ def test_a_failing_combiner(tmp_path: Path, count: int) -> None:
         reduce=lambda key, values: [(key, sum(values))],
         output=gm.kv(tmp_path / "out"),
     )
-    with pytest.raises(RuntimeError, match=r"combine combined: LookupError: .*, at the key 3\b"):
+    with pytest.raises(RuntimeError, match=r"combine combined: LookupError: .* \(key 3\b"):
         job.run(workers=1)
 
 
@@ -212,7 +211,7 @@ def test_a_failing_reduction(numbers: Path) -> None:
 
     error = failed(of(numbers, map=lambda line: [(len(line), 1)], reduce=fail))
     assert "reduce fail: LookupError: nothing there" in str(error)
-    assert "at the key 3" in str(error)
+    assert "(key 3" in str(error)
 
 
 def test_an_endless_loop(numbers: Path) -> None:

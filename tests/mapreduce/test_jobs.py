@@ -296,7 +296,7 @@ def test_explain(text: Path, tmp_path: Path) -> None:
     [
         ({"map": words, "map_batches": words}, ValueError, "exclude each other"),
         (
-            {"map": words, "reduce": total, "reduce_batches": total},
+            {"map": words, "reduce": total, "reduce_batches": list},
             ValueError,
             "exclude each other",
         ),

@@ -19,6 +19,7 @@ COUNTERS = {
         "REDUCE_INPUT_RECORDS": "Records or pairs that reduces read.",
         "REDUCE_OUTPUT_RECORDS": "Records that reduces wrote.",
         "REDUCE_SHUFFLE_BYTES": "Bytes that reduces read, before compression.",
+        "SKIPPED_RECORDS": "`sort` of a table: rows that were left out.",
         "MAP_SKIPPED_RECORDS": "Records of the input that were left out, as the job allows.",
         "REDUCE_SKIPPED_GROUPS": "Keys that were left out.",
         "REDUCE_SKIPPED_RECORDS": "Their pairs.",

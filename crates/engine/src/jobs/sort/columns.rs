@@ -163,7 +163,7 @@ impl Table {
             .with("file", &self.of)
             .with("columns", shown(&self.names))
             .advise(format!(
-                "give one of these columns, or its number from 1 on; behind it may stand :{}",
+                "give one of these columns, or its number from 1 on; after it you can write :{}",
                 words.join(", :")
             )))
     }
