@@ -157,9 +157,8 @@ def count_distinct(*, skip_none: bool = False) -> Aggregate:
         >>> import tempfile, gristmill as gm
         >>> visits = [("/", "ann"), ("/", "bob"), ("/", "ann"), ("/cart", "bob")]
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     job = gm.Job(
-        ...         gm.items(visits), reduce=gm.count_distinct(), output=gm.kv(f"{folder}/visitors")
-        ...     )
+        ...     counts = gm.kv(f"{folder}/visitors")
+        ...     job = gm.Job(gm.items(visits), reduce=gm.count_distinct(), output=counts)
         ...     list(job.run(workers=1))
         [('/', 2), ('/cart', 1)]
     """
