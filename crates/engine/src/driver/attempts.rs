@@ -20,14 +20,14 @@ use crate::task::{AttemptId, TaskReport};
 pub struct RetryPolicy {
     /// Tries after the first.
     pub retries: u32,
-    /// Wait before the first retry; doubled for each further one, up to [`WAIT_MAX_MS`].
+    /// Wait before the first retry; doubled for each further one, up to ten seconds.
     pub first_wait_ms: u64,
     /// How often the plan may begin again since a task that was done again gave something else.
     pub rounds: u32,
 }
 
 /// The longest wait before a retry: with many attempts the last ones come no later than needed.
-pub const WAIT_MAX_MS: u64 = 10_000;
+const WAIT_MAX_MS: u64 = 10_000;
 
 impl RetryPolicy {
     /// How long a task waits that has failed so often; at least once.
