@@ -14,7 +14,8 @@ use memchr::memrchr;
 
 use crate::find::Found;
 use crate::lines::line_end;
-use crate::print::{Head, Out};
+use crate::out::Out;
+use crate::print::Head;
 
 #[derive(Debug)]
 pub struct Context {

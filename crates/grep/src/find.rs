@@ -6,8 +6,8 @@ use std::ops::Range;
 use memchr::memchr;
 
 use crate::lines::{line_feeds, selected};
+use crate::options::{Options, Show};
 use crate::pattern::Pattern;
-use crate::print::{Options, Show};
 
 /// A file whose first bytes, so many, have a NUL is binary: GNU grep's first buffer.
 const BINARY_BYTES: usize = 96 << 10;

@@ -12,11 +12,14 @@ mod blocks;
 mod context;
 mod find;
 mod lines;
+mod options;
+mod out;
 mod pattern;
 mod print;
 mod run;
 
 pub use blocks::{Data, Input, Ranges, Trouble};
+pub use options::{Options, Show, Style};
 pub use pattern::{Pattern, PatternOptions};
-pub use print::{Note, Options, Show, Style, Summary};
+pub use print::{Note, Summary};
 pub use run::{Run, search};

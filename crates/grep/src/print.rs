@@ -17,107 +17,9 @@ use std::sync::Arc;
 use crate::blocks::Trouble;
 use crate::context::Context;
 use crate::find::Found;
+use crate::options::{Options, Show, Style};
+use crate::out::{Out, colour};
 use crate::pattern::Pattern;
-
-/// What is written of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Show {
-    /// Its selected lines.
-    #[default]
-    Lines,
-    /// The matches in them.
-    Matches,
-    /// How many there are.
-    Count,
-    /// Its name, if there is one.
-    Names,
-    /// Its name, if there is none.
-    NamesWithout,
-    /// Nothing: the first line ends the search.
-    Quiet,
-}
-
-/// What is selected, and how it is written.
-#[derive(Debug, Clone, Default)]
-pub struct Options {
-    /// What is written.
-    pub show: Show,
-    /// The lines that do not match are selected.
-    pub invert: bool,
-    /// Numbers of lines stand before them.
-    pub numbers: bool,
-    /// The offset in its file stands before what is written.
-    pub offsets: bool,
-    /// Names of files stand before lines and counts.
-    pub names: bool,
-    /// How many lines before and after a selected one are written, too.
-    pub context: Option<(usize, usize)>,
-    /// How many lines of a file are selected at most.
-    pub max: Option<u64>,
-    /// Files with NUL bytes are text, too.
-    pub text: bool,
-    /// Of binary files no line is selected.
-    pub skip_binary: bool,
-    /// How it is written.
-    pub style: Style,
-}
-
-/// How lines and names are written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Style {
-    /// Matches, names, numbers and what stands between are coloured, as by GNU grep.
-    pub colour: bool,
-    /// A NUL stands behind names, in place of a colon or a line feed.
-    pub null_names: bool,
-    /// The line between groups of lines that do not touch.
-    pub separator: Option<Vec<u8>>,
-    /// It is for programs.
-    pub framed: bool,
-}
-
-impl Default for Style {
-    fn default() -> Self {
-        Style {
-            colour: false,
-            null_names: false,
-            separator: Some(b"--".to_vec()),
-            framed: false,
-        }
-    }
-}
-
-/// What GNU grep's colours are by default, as codes of a terminal.
-mod colour {
-    pub const MATCH: &[u8] = b"01;31";
-    pub const NAME: &[u8] = b"35";
-    pub const NUMBER: &[u8] = b"32";
-    pub const MARK: &[u8] = b"36";
-}
-
-impl Options {
-    /// Whether line feeds are counted.
-    pub(crate) fn counts_lines(&self) -> bool {
-        self.numbers || (self.max.is_some() && self.show == Show::Matches)
-    }
-
-    /// Whether lines are looked for, not the matches in them: those around a line are of lines.
-    pub(crate) fn finds_lines(&self) -> bool {
-        self.show == Show::Lines || (self.show == Show::Matches && self.context.is_some())
-    }
-
-    /// Whether lines that follow each other are written as one.
-    pub(crate) fn joins_lines(&self) -> bool {
-        let prefixed = self.numbers || self.offsets || self.names;
-        let styled = self.style.colour || self.style.framed;
-        let prefixed = prefixed || styled;
-        self.show == Show::Lines && !prefixed && self.max.is_none() && self.context.is_none()
-    }
-
-    /// Whether the first selected line says all of a file.
-    fn wants_one(&self) -> bool {
-        matches!(self.show, Show::Names | Show::NamesWithout | Show::Quiet)
-    }
-}
 
 /// What is said of a file, beside its lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -186,12 +88,7 @@ impl<W: Write, N: FnMut(Note)> Printer<W, N> {
         let told = options.show == Show::Matches || options.style.colour || options.style.framed;
         let marks = options.finds_lines() && told;
         Printer {
-            out: Out {
-                sink: out,
-                buffer: Vec::new(),
-                end: pattern.end(),
-                colour: options.style.colour,
-            },
+            out: Out::new(out, pattern.end(), options.style.colour),
             context: context.map(|lines| Context::new(lines, pattern.end())),
             marker: marks.then(|| Arc::new(pattern.clone())),
             options,
@@ -513,102 +410,5 @@ impl Head {
         }
         out.framed(line.strip_suffix(&[out.end]).unwrap_or(line));
         out.flush_full()
-    }
-}
-
-/// Bytes on their way out.
-pub struct Out<W> {
-    sink: W,
-    pub buffer: Vec<u8>,
-    /// The byte that ends lines.
-    end: u8,
-    /// Whether names and matches are coloured.
-    colour: bool,
-}
-
-/// Bytes that go out at once, and that are not worth a copy.
-const OUT_BYTES: usize = 64 << 10;
-
-impl<W: Write> Out<W> {
-    /// Writes lines, the last with its end.
-    pub fn line(&mut self, line: &[u8]) -> io::Result<()> {
-        if self.buffer.len() + line.len() > OUT_BYTES {
-            self.flush()?;
-        }
-        if line.len() > OUT_BYTES {
-            self.sink.write_all(line)?;
-        } else {
-            self.buffer.extend_from_slice(line);
-        }
-        if !line.ends_with(&[self.end]) {
-            self.buffer.push(self.end);
-        }
-        Ok(())
-    }
-
-    /// Writes a line that is none of the file: it ends at a line feed.
-    pub fn sentence(&mut self, line: &[u8]) -> io::Result<()> {
-        self.buffer.extend_from_slice(line);
-        self.buffer.push(b'\n');
-        self.flush_full()
-    }
-
-    /// Writes the line between groups of lines.
-    pub fn separator(&mut self, line: &[u8]) -> io::Result<()> {
-        self.coloured(colour::MARK, line);
-        self.sentence(b"")
-    }
-
-    /// Hands on what was written, if it is much.
-    fn flush_full(&mut self) -> io::Result<()> {
-        if self.buffer.len() > OUT_BYTES {
-            self.flush()?;
-        }
-        Ok(())
-    }
-
-    pub fn flush(&mut self) -> io::Result<()> {
-        self.sink.write_all(&self.buffer)?;
-        self.buffer.clear();
-        self.sink.flush()
-    }
-}
-
-impl<W> Out<W> {
-    /// Writes bytes in a colour, where there are colours; each clears the line behind it, as those of GNU grep do.
-    fn coloured(&mut self, code: &[u8], bytes: &[u8]) {
-        if self.colour {
-            for part in [
-                b"\x1b[".as_slice(),
-                code,
-                b"m\x1b[K",
-                bytes,
-                b"\x1b[m\x1b[K",
-            ] {
-                self.buffer.extend_from_slice(part);
-            }
-        } else {
-            self.buffer.extend_from_slice(bytes);
-        }
-    }
-
-    /// Writes a number before a line.
-    fn coloured_number(&mut self, number: u64) {
-        if self.colour {
-            self.coloured(colour::NUMBER, number.to_string().as_bytes());
-        } else {
-            let _ = write!(self.buffer, "{number}"); // memory takes all
-        }
-    }
-
-    /// Writes a number for a program.
-    fn number(&mut self, number: u64) {
-        self.buffer.extend_from_slice(&number.to_le_bytes());
-    }
-
-    /// Writes bytes for a program.
-    fn framed(&mut self, bytes: &[u8]) {
-        self.number(bytes.len() as u64);
-        self.buffer.extend_from_slice(bytes);
     }
 }

@@ -17,8 +17,9 @@ use std::time::Duration;
 
 use crate::blocks::{Block, Blocks, Bytes, Input, Trouble, load};
 use crate::find::{Found, find};
+use crate::options::Options;
 use crate::pattern::Pattern;
-use crate::print::{Next, Note, Options, Printer, Summary};
+use crate::print::{Next, Note, Printer, Summary};
 
 /// How often the end that somebody else wants is looked at.
 const LOOK: Duration = Duration::from_millis(50);

@@ -1,0 +1,119 @@
+//! Bytes on their way out: lines for people with the colours of GNU grep, numbers and lengths for programs.
+
+use std::io::{self, Write};
+
+/// What GNU grep's colours are by default, as codes of a terminal.
+pub mod colour {
+    pub const MATCH: &[u8] = b"01;31";
+    pub const NAME: &[u8] = b"35";
+    pub const NUMBER: &[u8] = b"32";
+    pub const MARK: &[u8] = b"36";
+}
+
+/// Bytes on their way out.
+pub struct Out<W> {
+    sink: W,
+    pub buffer: Vec<u8>,
+    /// The byte that ends lines.
+    pub end: u8,
+    /// Whether names and matches are coloured.
+    pub colour: bool,
+}
+
+/// Bytes that go out at once, and that are not worth a copy.
+const OUT_BYTES: usize = 64 << 10;
+
+impl<W> Out<W> {
+    pub fn new(sink: W, end: u8, colour: bool) -> Self {
+        Out {
+            sink,
+            buffer: Vec::new(),
+            end,
+            colour,
+        }
+    }
+}
+
+impl<W: Write> Out<W> {
+    /// Writes lines, the last with its end.
+    pub fn line(&mut self, line: &[u8]) -> io::Result<()> {
+        if self.buffer.len() + line.len() > OUT_BYTES {
+            self.flush()?;
+        }
+        if line.len() > OUT_BYTES {
+            self.sink.write_all(line)?;
+        } else {
+            self.buffer.extend_from_slice(line);
+        }
+        if !line.ends_with(&[self.end]) {
+            self.buffer.push(self.end);
+        }
+        Ok(())
+    }
+
+    /// Writes a line that is none of the file: it ends at a line feed.
+    pub fn sentence(&mut self, line: &[u8]) -> io::Result<()> {
+        self.buffer.extend_from_slice(line);
+        self.buffer.push(b'\n');
+        self.flush_full()
+    }
+
+    /// Writes the line between groups of lines.
+    pub fn separator(&mut self, line: &[u8]) -> io::Result<()> {
+        self.coloured(colour::MARK, line);
+        self.sentence(b"")
+    }
+
+    /// Hands on what was written, if it is much.
+    pub fn flush_full(&mut self) -> io::Result<()> {
+        if self.buffer.len() > OUT_BYTES {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.sink.write_all(&self.buffer)?;
+        self.buffer.clear();
+        self.sink.flush()
+    }
+}
+
+impl<W> Out<W> {
+    /// Writes bytes in a colour, where there are colours; each clears the line behind it, as those of GNU grep do.
+    pub fn coloured(&mut self, code: &[u8], bytes: &[u8]) {
+        if self.colour {
+            for part in [
+                b"\x1b[".as_slice(),
+                code,
+                b"m\x1b[K",
+                bytes,
+                b"\x1b[m\x1b[K",
+            ] {
+                self.buffer.extend_from_slice(part);
+            }
+        } else {
+            self.buffer.extend_from_slice(bytes);
+        }
+    }
+
+    /// Writes a number before a line.
+    pub fn coloured_number(&mut self, number: u64) {
+        if self.colour {
+            self.coloured(colour::NUMBER, number.to_string().as_bytes());
+        } else {
+            let _ = write!(self.buffer, "{number}"); // memory takes all
+        }
+    }
+
+    /// Writes a number for a program.
+    pub fn number(&mut self, number: u64) {
+        self.buffer.extend_from_slice(&number.to_le_bytes());
+    }
+
+    /// Writes bytes for a program.
+    pub fn framed(&mut self, bytes: &[u8]) {
+        self.number(bytes.len() as u64);
+        self.buffer.extend_from_slice(bytes);
+    }
+}
