@@ -94,6 +94,8 @@ WALLS: dict[str, tuple[re.Pattern[str], tuple[str, ...]]] = {
             "sys",
             "record/arena.rs",  # its claims
             "record/crc_clmul.rs",  # the processor's instructions
+            "record/crc_clmul/wide.rs",
+            "record/crc_clmul/x86.rs",
             "order/entry.rs",  # the promise that any bytes are an entry
             "worker/pool.rs",  # the pool that a fork leaves behind
         ),

@@ -1,0 +1,134 @@
+//! Lines are gathered from buckets in the order of a naive sort.
+
+use super::*;
+use crate::budget::Budget;
+use crate::order::borders::Border;
+use crate::order::lines::Staging;
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+/// Lines that tie, end within each other, are empty, long, or the same.
+fn line() -> impl Strategy<Value = Vec<u8>> {
+    let byte = prop_oneof![Just(0_u8), Just(b'a'), Just(b'b'), Just(0xFF)];
+    let few = (0..3_usize, vec(byte, 0..5))
+        .prop_map(|(long, tail)| [&vec![b'a'; 9 * long], &*tail].concat());
+    let long =
+        (0..2_usize, 900..1500_usize).prop_map(|(kind, bytes)| vec![b'a' + kind as u8; bytes]);
+    prop_oneof![20 => few, 1 => long]
+}
+
+/// The lines in their buckets, by splits.
+fn scatter(lines: &[(u64, Vec<u8>)], splits: usize, buckets: &Buckets) -> Vec<Scattered> {
+    let budget = Budget::new(1 << 30);
+    let mut scattered = Vec::new();
+    for of_split in lines.chunks(lines.len().div_ceil(splits).max(1)) {
+        let (mut staging, mut out) = (Staging::default(), Scattered::default());
+        staging.begin(buckets.count()).unwrap();
+        for (number, (position, key)) in of_split.iter().enumerate() {
+            let length = key.len() + 1;
+            staging.push(
+                buckets.of(key, *position),
+                LineEntry::new(*position, length),
+                length,
+            );
+            if number % 50 == 49 {
+                staging.scatter(&mut out, &budget).unwrap(); // blocks end anywhere
+            }
+        }
+        staging.finish(&mut out, &budget).unwrap();
+        scattered.push(out);
+    }
+    scattered
+}
+
+/// Files of lines, in some splits; buckets cut at some of the lines; memory for few of them at once.
+fn check(
+    files: &[(Vec<Vec<u8>>, bool)],
+    cut_at: &[usize],
+    (shape, limits): (Lines, Limits),
+    splits: usize,
+) {
+    let (mut arena, mut starts, mut bytes, mut lines) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for (of_file, ended) in files {
+        arena.resize(arena.len().next_multiple_of(64), b'?');
+        starts.push(arena.len() as u64);
+        for (number, key) in of_file.iter().enumerate() {
+            let without = number + 1 == of_file.len() && !ended && !key.is_empty();
+            lines.push((arena.len() as u64, key.clone()));
+            arena.extend(key);
+            arena.extend((!without).then_some(b'\n'));
+        }
+        bytes.push(arena.len() as u64 - starts[starts.len() - 1]);
+    }
+    let border = |at: &usize| {
+        let (position, key) = lines.get(at % lines.len().max(1))?.clone();
+        Some(Border { key, position })
+    };
+    let mut borders: Vec<Border> = cut_at.iter().filter_map(border).collect();
+    let ascending = Lines { descending: false };
+    borders.sort_by(|a, b| crate::order::borders::compare(ascending, &a.key, a.position, b));
+    let buckets = Buckets::new(shape, &borders);
+    let scattered = scatter(&lines, splits, &buckets);
+    let source = LineSource {
+        arena: &arena,
+        ends: &FileEnds {
+            starts: &starts,
+            bytes,
+        },
+        splits: &scattered.iter().collect::<Vec<_>>(),
+        buckets: &buckets,
+        shape,
+    };
+    let mut scratch = LineScratch {
+        limits,
+        ..LineScratch::default()
+    };
+    let (mut found, middle) = (Vec::new(), buckets.count() / 2);
+    for range in [0..middle, middle..buckets.count()] {
+        gather_lines(&source, range, &mut scratch, &|_| Ok(()), |line| {
+            found.push(line.to_vec());
+            Ok(())
+        })
+        .unwrap();
+    }
+    let mut want: Vec<Vec<u8>> = lines
+        .into_iter()
+        .map(|(_, key)| [&key[..], b"\n"].concat())
+        .collect();
+    want.sort_by(|a, b| shape.compare(a, b));
+    assert!(
+        found == want,
+        "{} lines, {} wanted",
+        found.len(),
+        want.len()
+    );
+}
+
+proptest! {
+    /// Against a sort of whole lines, whichever way each bucket goes.
+    #[test]
+    fn lines_come_in_order(
+        files in vec((vec(line(), 0..200), any::<bool>()), 0..4),
+        cut_at in vec(any::<usize>(), 0..30),
+        (descending, splits) in (any::<bool>(), 1..4_usize),
+        (text_bytes, more, bucket_lines) in (1..3_000_usize, 0..80_usize, 1..60_usize),
+    ) {
+        let limits = Limits { text_bytes, lines: bucket_lines + more, bucket_lines };
+        check(&files, &cut_at, (Lines { descending }, limits), splits);
+    }
+}
+
+#[test]
+fn large_buckets_are_asked_for_beforehand() {
+    let small = (1 << 20, 1 << 18);
+    assert_eq!(oversized_bytes(&[small, (0, 0)], 1000, 2), 0);
+    assert_eq!(oversized_bytes(&[small], 1 << 20, 2), 8 << 20);
+    let large = [
+        (16 << 20, 5),
+        small,
+        (1 << 20, (1 << 18) + 1),
+        (20 << 20, 1),
+    ];
+    assert_eq!(oversized_bytes(&large, 1000, 2), ((1 << 18) + 6) * 16);
+}

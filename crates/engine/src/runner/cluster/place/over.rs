@@ -1,0 +1,175 @@
+//! How attempts end, and what that means: a task that is done, one that failed, a run that is gone, an agent that is lost.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::{Launched, OnCluster, take_back};
+use crate::error::{Error, Result};
+use crate::runner::attempts::Ended;
+use crate::runner::cluster::links::Agent;
+use crate::runner::cluster::made::Noted;
+use crate::runner::cluster::messages::{AttemptOver, Order};
+use crate::runner::messages::reply_of;
+use crate::runner::running::{Happened, Over};
+use crate::storage::agents::{RunName, run_of};
+use crate::task::{AttemptId, TaskReport};
+
+/// How many that read a run must say that it cannot be had before it is made again.
+const COMPLAINTS: u32 = 2;
+
+/// How often a task may be done again since its runs could not be had.
+const REPEATS_MAX: u32 = 5;
+
+impl OnCluster<'_> {
+    pub(super) fn over(&mut self, number: u32, over: &AttemptOver) {
+        self.progress(over.id, number, over.bytes);
+        let is_running = self.running.get(&over.id);
+        if is_running.is_none_or(|launched| launched.agent != number) {
+            return;
+        }
+        self.pace.note(Duration::from_micros(over.took_us));
+        let ended = match reply_of(&over.reply) {
+            Ok((used, outcome)) => {
+                let node = &self.context.node;
+                node.budget.count_elsewhere(used.peak_bytes);
+                node.store.requests().add(used.requests);
+                self.judged((over.id, number), outcome)
+            }
+            Err(error) => Ended::Failed(error),
+        };
+        self.end(over.id, ended);
+    }
+
+    /// An attempt is over, however it ended.
+    fn end(&mut self, id: AttemptId, ended: Ended) {
+        let Some(launched) = self.running.remove(&id) else {
+            return;
+        };
+        self.links.update(launched.agent, |agent| {
+            agent.running = agent.running.saturating_sub(1);
+        });
+        self.freed.push(launched.agent);
+        let Launched { spec, bytes, .. } = launched;
+        self.links.nodes.count(|counts| match &ended {
+            Ended::Done(_) | Ended::Differs(_) => counts.shuffled += spec.segments_read() as u64,
+            Ended::Lost(_) => {
+                counts.lost_attempts += 1;
+                counts.lost_bytes += bytes;
+            }
+            Ended::Failed(_) => {}
+        });
+        if !matches!(ended, Ended::Done(_) | Ended::Differs(_)) {
+            take_back(&self.context.done_bytes, bytes);
+        }
+        let over = Over {
+            id,
+            spec,
+            ended,
+            bytes,
+        };
+        self.happened.push_back(Happened::Over(Box::new(over)));
+    }
+
+    /// What an outcome means for the job.
+    fn judged(&mut self, (id, number): (AttemptId, u32), outcome: Result<TaskReport>) -> Ended {
+        match outcome {
+            Ok(report) => {
+                self.links.update(number, |agent| agent.failures = 0);
+                if self.running.get(&id).is_none_or(|launched| launched.stops) {
+                    return Ended::Done(report);
+                }
+                match self.made.note((id.task, number), report.runs()) {
+                    Noted::Same(moved) => {
+                        self.tell_moved(moved);
+                        Ended::Done(report)
+                    }
+                    Noted::Differs => Ended::Differs(report),
+                }
+            }
+            Err(error) => match run_of(&error) {
+                Some(run) => self.complained(&run, error),
+                None => {
+                    self.links.update(number, |agent| agent.failures += 1);
+                    self.failed_on.insert(id.task, number);
+                    Ended::Failed(self.of_node(number, error))
+                }
+            },
+        }
+    }
+
+    fn tell_moved(&mut self, moved: BTreeMap<String, String>) {
+        if !moved.is_empty() {
+            self.links.moved.extend(moved.clone());
+            let lost = BTreeSet::new();
+            self.links.tell_all(&Order::Changed { lost, moved });
+        }
+    }
+
+    /// A task could not read a run: that is no fault of the task. What made the run is done again if others say so, too, or
+    /// the run is damaged.
+    fn complained(&mut self, run: &RunName, error: Error) -> Ended {
+        self.links.nodes.count(|counts| counts.failed_reads += 1);
+        let run = run.path();
+        let Some(task) = self.made.task_of(&run) else {
+            return Ended::Failed(error);
+        };
+        let complaints = self.complaints.entry(self.links.now(&run)).or_default();
+        *complaints += 1;
+        let is_gone = *complaints >= COMPLAINTS || error.is_of_own_work();
+        // However many say so: it is made again once.
+        if is_gone && self.made.lose(task) {
+            let repeats = self.repeats.entry(task).or_default();
+            *repeats += 1;
+            if *repeats > REPEATS_MAX {
+                return Ended::Failed(error.with("repeated tasks", *repeats).final_error());
+            }
+            self.links.nodes.count(|counts| counts.lost_outputs += 1);
+            self.happened.push_back(Happened::OutputLost { task });
+        }
+        Ended::Lost(error.to_string())
+    }
+
+    /// An agent is gone.
+    pub(in super::super) fn lose(&mut self, number: u32, why: &str) {
+        let living = |agent: &&Agent| !agent.is_lost;
+        let Some(agent) = self.links.agents.get(&number).filter(living) else {
+            return;
+        };
+        let node = agent.node.clone();
+        self.links.update(number, |agent| {
+            agent.is_lost = true;
+            agent.link.cut();
+        });
+        if let Some(agent) = self.links.agents.get(&number) {
+            self.links.nodes.note(number as usize, agent.sample());
+        }
+        self.links.nodes.count(|counts| counts.lost_agents += 1);
+        self.signs.remove(&number);
+        self.tell_slots();
+        let lost = BTreeSet::from([number]);
+        let moved = BTreeMap::new();
+        self.links.tell_all(&Order::Changed { lost, moved });
+        for task in self.made.lose_agent(number) {
+            self.links.nodes.count(|counts| counts.lost_outputs += 1);
+            self.happened.push_back(Happened::OutputLost { task });
+        }
+        let is_there = |(_, launched): &(&AttemptId, &Launched)| launched.agent == number;
+        let there: Vec<AttemptId> = self
+            .running
+            .iter()
+            .filter(is_there)
+            .map(|(id, _)| *id)
+            .collect();
+        let is_last = self.links.living().next().is_none();
+        for id in there {
+            self.end(
+                id,
+                if is_last {
+                    Ended::Failed(self.changes.none_left(why))
+                } else {
+                    Ended::Lost(format!("node {node} is silent: {why}"))
+                },
+            );
+        }
+    }
+}
