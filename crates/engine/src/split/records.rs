@@ -60,20 +60,31 @@ pub fn at_records<S: Shape>(
     files: &[InputFile],
     splits: Vec<Split>,
 ) -> Result<Vec<Split>> {
+    moved(splits, |piece| {
+        let input @ InputFile { stat, .. } = &files[piece.file];
+        let end = piece.offset + piece.bytes;
+        if piece.offset == 0 && end == stat.bytes {
+            return Ok((0, end));
+        }
+        let file = store.open_input(input, Caching::Cached)?;
+        let find = |offset| record_start(shape, &*file, stat.bytes, offset);
+        Ok((find(piece.offset)?, find(end)?))
+    })
+}
+
+/// Splits whose pieces begin and end where `borders` says; what is empty then is left out.
+///
+/// # Errors
+/// Those of `borders`.
+pub(crate) fn moved(
+    splits: Vec<Split>,
+    mut borders: impl FnMut(&InputRange) -> Result<(u64, u64)>,
+) -> Result<Vec<Split>> {
     let mut cut = Vec::with_capacity(splits.len());
     for split in splits {
         let mut moved = Split::new();
         for piece in split {
-            let input @ InputFile { stat, .. } = &files[piece.file];
-            let end = piece.offset + piece.bytes;
-            let whole = piece.offset == 0 && end == stat.bytes;
-            let (start, end) = if whole {
-                (0, end)
-            } else {
-                let file = store.open_input(input, Caching::Cached)?;
-                let find = |offset| record_start(shape, &*file, stat.bytes, offset);
-                (find(piece.offset)?, find(end)?)
-            };
+            let (start, end) = borders(&piece)?;
             if start < end {
                 moved.push(InputRange {
                     file: piece.file,

@@ -13,7 +13,8 @@ use crate::error::Result;
 use crate::jobs::steps::Job;
 use crate::record::table::RowEnds;
 use crate::split::Split;
-use crate::storage::input::{InputFile, InputRange};
+use crate::split::records::moved;
+use crate::storage::input::InputFile;
 use crate::storage::stores::Stores;
 use crate::storage::window::in_order;
 use crate::storage::{Caching, ReadFile};
@@ -29,26 +30,12 @@ pub(super) fn at_rows(
     splits: Vec<Split>,
 ) -> Result<Vec<Split>> {
     let mut starts = Starts::default();
-    let mut cut = Vec::with_capacity(splits.len());
-    for split in splits {
-        let mut moved = Split::new();
-        for piece in split {
-            let file = &files[piece.file];
-            let start = starts.of(job, (piece.file, file), piece.offset, table)?;
-            let end = starts.of(job, (piece.file, file), piece.offset + piece.bytes, table)?;
-            if start < end {
-                moved.push(InputRange {
-                    file: piece.file,
-                    offset: start,
-                    bytes: end - start,
-                });
-            }
-        }
-        if !moved.is_empty() {
-            cut.push(moved);
-        }
-    }
-    Ok(cut)
+    moved(splits, |piece| {
+        let file = (piece.file, &files[piece.file]);
+        let start = starts.of(job, file, piece.offset, table)?;
+        let end = starts.of(job, file, piece.offset + piece.bytes, table)?;
+        Ok((start, end))
+    })
 }
 
 /// Where the first row begins at or behind offsets of files, which are asked for in their order.

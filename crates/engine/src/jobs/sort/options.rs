@@ -6,7 +6,7 @@ use super::DASH;
 use crate::jobs::kind::Described;
 use crate::plan::compression::OutputCompression;
 use crate::plan::format::Format;
-use crate::plan::table::{CommandSpec, argument, option, options};
+use crate::plan::table::{CommandSpec, Common, argument, option, options};
 use crate::storage::location::Location;
 use crate::storage::stream::is_special;
 
@@ -100,21 +100,7 @@ impl Described for SortSpec {
 "#,
         explained: true,
         own: Self::OPTIONS,
-        common: &[
-            "memory",
-            "workers",
-            "runner",
-            "on",
-            "nodes",
-            "collect",
-            "spill_dir",
-            "compress_runs",
-            "store_option",
-            "overwrite",
-            "no_sync",
-            "replication",
-            "block_size",
-        ],
+        common: Common::NAMES,
     };
 }
 

@@ -19,7 +19,7 @@ use crate::codec::Codec;
 use crate::commit::{Committer, Made};
 use crate::error::{Error, Kind, Result};
 use crate::jobs::runs::{RunOutcome, Targets};
-use crate::jobs::steps::{self, Job, OutputLocations};
+use crate::jobs::steps::{self, Job, OutputLocations, check_apart};
 use crate::jobs::success::{PartProof, Success, success_bytes};
 use crate::plan::sort::part_name;
 use crate::record::checksum::Hex;
@@ -65,7 +65,7 @@ impl<'a> Output<'a> {
         let codec = spec.compress.codec();
         let place = match (spec.target(), spec.stream(), spec.parts) {
             (Some(target), None, Some(parts)) => {
-                check_apart(spec, target)?;
+                check_apart(&spec.inputs, target)?;
                 let suffix = codec.and_then(|codec| codec.suffixes().first());
                 let name = |part| format!("{}{}", part_name('r', part), suffix.unwrap_or(&""));
                 let names: Vec<PathBuf> = (0..parts).map(|part| name(part).into()).collect();
@@ -299,22 +299,6 @@ fn cut(sizes: &[(u64, u64)], parts: usize) -> Vec<Range<usize>> {
         start = end;
     }
     cuts
-}
-
-/// A directory that replaces an input would lose it; one inside an input would become input of the next sort.
-fn check_apart(spec: &SortSpec, output: &Location) -> Result<()> {
-    let together = |input: &&Location| input.lies_in(output) || output.lies_in(input);
-    match spec.inputs.iter().find(together) {
-        Some(input) => Err(Error::new(
-            Kind::BadOption,
-            "sort the input",
-            "the output is the same as the input, or one holds the other",
-        )
-        .with("input", input)
-        .with("output", output)
-        .advise("name another output")),
-        None => Ok(()),
-    }
 }
 
 impl Sorted {

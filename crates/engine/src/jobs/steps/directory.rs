@@ -10,7 +10,7 @@ use super::asked::Output;
 use super::job::Job;
 use super::places::OutputLocations;
 use crate::commit::{Committer, Made};
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use crate::record::shape::ShapeKind;
 use crate::storage::input::InputFile;
 use crate::storage::location::Location;
@@ -81,5 +81,24 @@ impl Directory<'_> {
             success: &proven.success,
         };
         job.publish(committer, &made)
+    }
+}
+
+/// A directory that is an input, or holds one, would lose it; one inside an input would become input of the next sort.
+///
+/// # Errors
+/// It is so.
+pub(in crate::jobs) fn check_apart(inputs: &[Location], output: &Location) -> Result<()> {
+    let together = |input: &&Location| input.lies_in(output) || output.lies_in(input);
+    match inputs.iter().find(together) {
+        Some(input) => Err(Error::new(
+            Kind::BadOption,
+            "sort the input",
+            "the output is the same as the input, or one holds the other",
+        )
+        .with("input", input)
+        .with("output", output)
+        .advise("name another output")),
+        None => Ok(()),
     }
 }

@@ -25,7 +25,7 @@ mod replayed;
 mod tasks;
 
 pub(super) use self::asked::{Asked, Output};
-pub(super) use self::directory::{Directory, Proven};
+pub(super) use self::directory::{Directory, Proven, check_apart};
 pub(super) use self::job::Job;
 pub(super) use self::places::OutputLocations;
 pub(super) use self::plans::{lock, wrong_report};

@@ -17,7 +17,9 @@ use super::kind::{Described, JobKind};
 use super::passes::Passes;
 use super::runs::{Borders, RunOutcome, RunSort, Step, Targets, count_runs};
 use super::steps::far::far_inputs;
-use super::steps::{Directory, Job, Output, OutputLocations, Proven, lock, wrong_report};
+use super::steps::{
+    Directory, Job, Output, OutputLocations, Proven, check_apart, lock, wrong_report,
+};
 use super::success::{OutputProof, success_bytes};
 use crate::driver::Stage;
 use crate::error::{Error, Kind, Result};
@@ -142,7 +144,7 @@ fn plan_of(
     job: &Job<'_>,
     spec: &TerasortSpec,
 ) -> Result<(Vec<InputFile>, SortPlan, Option<MemoryLayout>)> {
-    check_apart(spec)?;
+    check_apart(&spec.inputs, &spec.output)?;
     let files = input_files(job.store(), &spec.inputs)?;
     check_whole_records(&files, RECORD_BYTES)?;
     let file_bytes = files.iter().map(|file| file.stat.bytes).collect();
@@ -250,23 +252,6 @@ fn prove(plan: &SortPlan, outcome: &RunOutcome) -> Result<OutputProof> {
     }
     proof.check_against(outcome.records_read, outcome.checksum_read)?;
     Ok(proof)
-}
-
-/// An output that is an input, or holds one, would lose it; one inside an input would become input of the next sort.
-fn check_apart(spec: &TerasortSpec) -> Result<()> {
-    let output = &spec.output;
-    let together = |input: &&Location| input.lies_in(output) || output.lies_in(input);
-    match spec.inputs.iter().find(together) {
-        Some(input) => Err(Error::new(
-            Kind::BadOption,
-            "sort the input",
-            "the output is the same as the input, or one holds the other",
-        )
-        .with("input", input)
-        .with("output", output)
-        .advise("name another output")),
-        None => Ok(()),
-    }
 }
 
 fn fill_report(job: &mut Job<'_>, plan: &SortPlan, proof: &OutputProof) {
