@@ -48,8 +48,8 @@ def test_against_gnu(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_grep_against_ripgrep(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    if shutil.which("rg") is None:  # a program that CI does not install
-        pytest.skip("NOT TESTED: CAMPAIGNS AGAINST RIPGREP\nrg is not installed")
+    if shutil.which("rg") is None:
+        missing("NOT TESTED: CAMPAIGNS AGAINST RIPGREP", "rg is not installed")
     run("ripgrep", ripgrep_case, tmp_path, capsys)
 
 
