@@ -74,6 +74,14 @@ def test_uris_of_files_are_paths_in_every_command(home: Path) -> None:
         (["-getmerge", "not-there", "a.txt"], 1, "getmerge: `not-there': No such file"),
         (["-test", "-s", "empty"], 1, ""),
         (["-test", "-z", "a.txt"], 1, ""),
+        (["-touchz", "a.txt"], 1, "touchz: `a.txt': Not a zero-length file"),
+        (["-rm", "-r", ""], 2, "a path is empty"),
+        (["-rm", "-r", "."], 1, "rm: `.': It holds the current directory"),
+        (["-rm", "-r", "folder/../.."], 1, "It holds the current directory"),
+        (["-ls", "-h", "folder"], 2, "fs -ls has no option -h here"),
+        (["-put", "-f", "a.txt", "empty", "not.gz"], 1, "`not.gz': Is not a directory"),
+        (["-get", "-f", "a.txt", "empty", "new"], 1, "`new': No such file or directory"),
+        (["-moveFromLocal", "-f", "a.txt", "empty", "new"], 1, "`new': No such file"),
     ],
 )
 def test_what_fails_is_said_in_hadoops_words(
@@ -134,6 +142,25 @@ def test_a_listing_has_what_is_there(home: Path) -> None:
     names = ["folder/one", "folder/two", f"file://{home}/a.txt"]
     assert [line.split()[-1] for line in lines[1:]] == names
     assert "Found" not in fs(home, "-ls", "-R", "folder").stdout
+
+
+def test_a_listing_goes_on_behind_a_link_that_leads_nowhere(home: Path) -> None:
+    (home / "folder" / "link").symlink_to("nowhere")
+    (home / "folder" / "more").write_text("x")
+    names = [line.split()[-1] for line in fs(home, "-ls", "folder").stdout.splitlines()[1:]]
+    assert names == ["folder/link", "folder/more"]
+    assert fs(home, "-ls", "-d", "folder").stdout.split()[-1] == "folder"
+    (home / "folder" / "link").unlink()
+    (home / "folder" / "below").mkdir()
+    assert fs(home, "-du", "folder").stdout == "0  0  folder/below\n1  1  folder/more\n"
+    assert fs(home, "-du", "-s", "folder").stdout == "1  1  folder\n"
+
+
+def test_the_folder_of_hdfs_is_made(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRISTMILL_HOME", str(home / "kept"))
+    assert fs(home, "-ls", "hdfs:///").returncode == 0
+    assert fs(home, "-put", "a.txt", "hdfs:///").returncode == 0
+    assert fs(home, "-cat", "hdfs:///a.txt").stdout == "a\n"
 
 
 def test_paths_of_hdfs_keep_their_scheme(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

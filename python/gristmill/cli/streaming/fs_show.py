@@ -96,7 +96,8 @@ def _print_sequence_file(path: Place) -> bool:
         command += ["-input", str(source), "-output", str(output)]
         done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
         if done.returncode != DONE:
-            console.note(*done.stderr.splitlines())
+            said = done.stderr.replace(str(source), str(path))
+            console.note(*said.replace("gristmill streaming:", "text:").splitlines())
             return False
         for part in sorted(output.glob("part-*")):
             printed(part)
@@ -108,14 +109,15 @@ def _print_sequence_file(path: Place) -> bool:
 
 def ls(options: list[str], paths: list[str]) -> int:
     """Print a line for each file; of those that are missing, say so and go on."""
-    deep, code = "-R" in options, DONE
+    deep, itself, code = "-R" in options, "-d" in options, DONE
     for given in paths:
         there = matches(given)
         if not there:
             console.note(f"ls: `{given}': No such file or directory")
             code = FAILED
         for path in there:
-            for line in _lines(path, given, deep=deep):
+            lines = [_listed(path, given)] if itself else _lines(path, given, deep=deep)
+            for line in lines:
                 console.say(line)
     return code
 
@@ -139,7 +141,8 @@ def _lines(path: Place, given: str, *, deep: bool) -> Iterator[str]:
 
 def _listed(path: Place, given: str) -> str:
     """A line as `hadoop fs -ls` writes it: mode, copies, owner, group, size, day, time, name."""
-    found = path.stat()
+    leads_nowhere = isinstance(path, Path) and not path.exists()
+    found = path.lstat() if leads_nowhere else path.stat()
     kind = "drwxr-xr-x   -" if path.is_dir() else "-rw-r--r--   1"
     size = 0 if path.is_dir() else found.st_size
     # What only names begin with has no time; Hadoop shows the present one, too.
@@ -168,12 +171,13 @@ def shown(path: Place, given: str) -> str:
 
 
 def du(options: list[str], paths: list[str]) -> int:
-    """Print the bytes of files, and of all that is in directories."""
-    del options
+    """Print the bytes of files, of directories those of each child; with -s their sum."""
     for given in paths:
         for path in expanded([given]):
-            _, _, total = _counted(path)
-            console.say(f"{total}  {total}  {shown(path, given)}")
+            of_itself = "-s" in options or not path.is_dir()
+            for one in [path] if of_itself else sorted(list[Place](path.iterdir()), key=str):
+                _, _, total = _counted(one)
+                console.say(f"{total}  {total}  {shown(one, given)}")
     return DONE
 
 

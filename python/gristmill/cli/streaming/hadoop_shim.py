@@ -33,7 +33,7 @@ from gristmill.locations import open_read
 from gristmill.store_options import with_store_options
 from gristmill.streaming.inputs import InputMissingError, local_path
 from gristmill.streaming.parse import WrongCommandError
-from gristmill.streaming.unnamed_hdfs import localized
+from gristmill.streaming.unnamed_hdfs import hdfs_folder, localized, stands_for_folder
 from gristmill.terminal import console
 
 __all__ = ["main"]
@@ -133,10 +133,17 @@ def _file_command(command: str, words: list[str]) -> int:
     act = _COMMANDS.get(command)
     if act is None:
         return _refuse(f"there is no command fs {command!r}")
+    unknown = [option for option in options if option not in _OPTIONS.get(command, ())]
+    if unknown:
+        return _refuse(f"fs {command} has no option {unknown[0]} here")
+    if "" in paths:  # a variable of a script that is not set
+        return _refuse("a path is empty")
     wanted = 2 if act in _TWO_PATHS else 1
     if len(paths) < wanted:
         what = "a source and a target" if wanted == 2 else "a path"
         return _refuse(f"fs {command} needs {what}")
+    if any(map(stands_for_folder, paths)):
+        hdfs_folder().mkdir(parents=True, exist_ok=True)
     return _done(command, lambda: act(options, paths), paths[-1])
 
 
@@ -184,6 +191,7 @@ def _put(options: list[str], paths: list[str]) -> int:
 
 
 def _copy(options: list[str], sources: list[Place], target: Place) -> int:
+    _check_target(sources, target)
     for source in sources:
         to = _named(source, target)
         if to.exists() and "-f" not in options:
@@ -215,11 +223,12 @@ def _get(options: list[str], paths: list[str]) -> int:
 
 
 def _cp(options: list[str], paths: list[str]) -> int:
-    return _copy(options, *_with_target(paths))
+    return _copy(options, expanded(paths[:-1]), place(paths[-1]))
 
 
 def _mv(_: list[str], paths: list[str]) -> int:
-    sources, target = _with_target(paths)
+    sources, target = expanded(paths[:-1]), place(paths[-1])
+    _check_target(sources, target)
     for source in sources:
         to = _named(source, target)
         if to.exists():
@@ -228,13 +237,11 @@ def _mv(_: list[str], paths: list[str]) -> int:
     return DONE
 
 
-def _with_target(paths: list[str]) -> tuple[list[Place], Place]:
-    """What is copied or moved, and where to: several go into a directory only."""
-    sources, target = expanded(paths[:-1]), place(paths[-1])
+def _check_target(sources: list[Place], target: Place) -> None:
+    """Several sources go into a directory only: into a file, the last one would be left."""
     if len(sources) > 1 and not target.is_dir():
         what = "Is not a directory" if target.exists() else "No such file or directory"
         raise OSError(20, what, str(target))
-    return sources, target
 
 
 def _move_from_local(options: list[str], paths: list[str]) -> int:
@@ -286,10 +293,12 @@ def _rm(options: list[str], paths: list[str]) -> int:
 
 
 def _remove(path: Place) -> None:
-    """Remove a file, or a directory with all in it."""
+    """Remove a file, or a directory with all in it; not the one in which the command runs."""
     if not path.is_dir() or (isinstance(path, Path) and path.is_symlink()):
         path.unlink()
     elif isinstance(path, Path):
+        if Path.cwd().is_relative_to(path.resolve()):
+            raise OSError(22, "It holds the current directory", str(path))
         shutil.rmtree(path)
     else:
         path.remove_whole()
@@ -309,6 +318,8 @@ def _test(options: list[str], paths: list[str]) -> int:
 
 def _touchz(_: list[str], paths: list[str]) -> int:
     for path in map(place, paths):
+        if path.is_file() and path.stat().st_size > 0:
+            raise OSError(22, "Not a zero-length file", str(path))
         path.touch()
     return DONE
 
@@ -331,12 +342,27 @@ _COMMANDS: dict[str, Callable[[list[str], list[str]], int]] = {
     "-ls": fs_show.ls,
     "-lsr": lambda options, paths: fs_show.ls([*options, "-R"], paths),
     "-du": fs_show.du,
-    "-dus": fs_show.du,
+    "-dus": lambda options, paths: fs_show.du([*options, "-s"], paths),
     "-count": fs_show.count,
     "-stat": fs_show.stat,
     "-test": _test,
     "-touchz": _touchz,
 }
+_COPYING = ("-f", "-p", "-l", "-d")
+_OPTIONS = {
+    "-mkdir": ("-p",),
+    **dict.fromkeys(("-put", "-copyFromLocal", "-moveFromLocal", "-cp"), _COPYING),
+    **dict.fromkeys(("-get", "-copyToLocal"), ("-f", "-p", "-crc", "-ignoreCrc")),
+    **dict.fromkeys(("-cat", "-text"), ("-ignoreCrc",)),
+    "-getmerge": ("-nl", "-skip-empty-file"),
+    "-rm": ("-r", "-R", "-f", "-skipTrash", "-safely"),
+    "-rmr": ("-f", "-skipTrash"),
+    "-ls": ("-R", "-d"),
+    "-du": ("-s",),
+    "-test": ("-e", "-d", "-f", "-s", "-z"),
+}
+"""Options that commands take. Those that say how Hadoop copies and removes have no effect here."""
+
 _TWO_PATHS = (_put, _get, _cp, _mv, _move_from_local, _getmerge)
 
 _WITHOUT_EFFECT = {
