@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
@@ -92,14 +92,20 @@ def test_an_option_that_is_like_none_is_answered_with_all_of_them() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"map": lambda a, b: []}, "map <lambda> takes (a, b), and map gets one argument, the r"),
-        ({"map": lambda: None}, "map gets one argument, the record (and context)"),
-        ({"reduce": lambda key: []}, "reduce gets two arguments, a key and an iterator of its"),
-        ({"reduce": max, "combine": lambda v: []}, "combine gets two arguments"),
-        ({"reduce": gm.sum(), "setup": lambda: None}, "setup gets one argument, the context"),
-        ({"reduce": lambda k, v: [], "sort_by": lambda v: v}, "sort_by gets two arguments"),
-        ({"reduce": lambda k, v: [], "group_by": lambda k, v: v}, "group_by gets one argument"),
-        ({"reduce": gm.sum(), "partition_by": lambda k: 0}, "partition_by gets two arguments"),
+        (
+            {"map": lambda a, b: []},
+            "map=<lambda> takes (a, b), and is called with one argument, the r",
+        ),
+        (
+            {"map": lambda: None},
+            "with one argument, the record; a parameter named context gets the context",
+        ),
+        ({"reduce": lambda key: []}, "is called with two arguments, a key and an iterator of its"),
+        ({"reduce": max, "combine": lambda v: []}, "is called with two arguments"),
+        ({"reduce": gm.sum(), "setup": lambda: None}, "is called with one argument, the context"),
+        ({"reduce": lambda k, v: [], "sort_by": lambda v: v}, "is called with two arguments"),
+        ({"reduce": lambda k, v: [], "group_by": lambda k, v: v}, "is called with one argument"),
+        ({"reduce": gm.sum(), "partition_by": lambda k: 0}, "is called with two arguments"),
     ],
 )
 def test_a_function_of_other_arguments_is_refused_when_the_job_is_made(
@@ -131,6 +137,46 @@ class Mapped:
 )
 def test_functions_that_can_be_called_pass(tmp_path: Path, function: Callable[..., Any]) -> None:
     assert made(tmp_path, map=function, reduce=gm.count()).map is function
+
+
+def spread(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A decorator whose function takes other arguments than the one that it wraps."""
+
+    @wraps(function)
+    def inner(record: tuple[Any, ...]) -> Any:
+        return function(*record)
+
+    return inner
+
+
+def handed_on(function: Callable[..., Any]) -> Callable[..., Any]:
+    """One that hands on whatever it gets."""
+
+    @wraps(function)
+    def inner(*given: Any, **named: Any) -> Any:
+        return function(*given, **named)
+
+    return inner
+
+
+def test_a_decorators_own_arguments_count(tmp_path: Path) -> None:
+    @spread
+    def pair(name: str, context: int) -> list[tuple[str, int]]:
+        return [(name, context)]
+
+    @handed_on
+    def named(record: tuple[str, int], context: gm.Context) -> list[tuple[str, int]]:
+        context.count("group", "records")
+        return [record]
+
+    for function in (pair, named):
+        job = gm.Job(
+            gm.items([("a", 1), ("a", 2)]),
+            map=function,
+            reduce=gm.sum(),
+            output=gm.kv(tmp_path / function.__name__),
+        )
+        assert list(job.run(workers=1).read()) == [("a", 3)]
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,14 @@
 """Whether functions can be called as tasks call them, found out when the job is made.
 
-    map=lambda a, b: ...   ─signature─▶ "map gets one argument, the record (and context)"
+    map=lambda a, b: ...   ─signature─▶ "is called with one argument, the record"
 
-A function that does not say what it takes, as some builtins, passes.
+A function that does not say what it takes, as some builtins, passes. Of a decorated function the
+decorator's own parameters count, as they do in a call.
 """
 
 import inspect
-from typing import Any
 
-from gristmill.mapreduce.functions import name_of
+from gristmill.mapreduce.functions import name_of, signature_of, takes_context
 from gristmill.mapreduce.spec import Spec
 
 __all__ = ["check_calls"]
@@ -41,25 +41,19 @@ def check_calls(job: Spec) -> None:
         function: object = getattr(job, role)
         if not callable(function):
             continue
-        signature = _signature(function)
-        if signature is None or _can_be_called(signature, count, role in _WITH_CONTEXT):
+        signature = signature_of(function)
+        with_context = role in _WITH_CONTEXT and takes_context(function)
+        if signature is None or _can_be_called(signature, count, with_context=with_context):
             continue
-        more = " (and context)" if role in _WITH_CONTEXT else ""
+        more = "; a parameter named context gets the context" if role in _WITH_CONTEXT else ""
         raise TypeError(
-            f"cannot make the job: {role} {name_of(function)} takes {_shown(signature)}, and {role}"
-            f" gets {words}{more}. What to do: change its parameters."
+            f"cannot make the job: {role}={name_of(function)} takes {_shown(signature)}, and is"
+            f" called with {words}{more}. What to do: change its parameters."
         )
 
 
-def _signature(function: Any) -> inspect.Signature | None:  # noqa: ANN401 - whatever can be called
-    try:
-        return inspect.signature(function)
-    except (TypeError, ValueError):  # it does not say
-        return None
-
-
-def _can_be_called(signature: inspect.Signature, count: int, with_context: bool) -> bool:
-    named = {"context": None} if with_context and "context" in signature.parameters else {}
+def _can_be_called(signature: inspect.Signature, count: int, *, with_context: bool) -> bool:
+    named = {"context": None} if with_context else {}
     try:
         signature.bind(*[None] * count, **named)
     except TypeError:

@@ -52,17 +52,35 @@ def name_of(function: object) -> str:
 
 
 def takes_context(function: Callable[..., Any]) -> bool:
-    """Whether a function has a parameter `context`.
+    """Whether a function has a parameter `context`; a decorator's may hand it on by name.
 
     Example:
         >>> takes_context(lambda record, context: ...), takes_context(len)
         (True, False)
     """
-    try:
-        parameters = inspect.signature(function).parameters
-    except (TypeError, ValueError):  # some builtins do not say
+    own = signature_of(function)
+    if own is None:
         return False
-    return "context" in parameters
+    if all(one.kind is not one.VAR_KEYWORD for one in own.parameters.values()):
+        return "context" in own.parameters
+    wrapped = signature_of(inspect.unwrap(function))
+    return wrapped is not None and any(
+        "context" in taken and taken["context"].kind is not inspect.Parameter.VAR_KEYWORD
+        for taken in (own.parameters, wrapped.parameters)
+    )
+
+
+def signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
+    """Return what a function itself takes, not what one takes that it wraps; None if unknown.
+
+    Example:
+        >>> str(signature_of(lambda record: ...)), signature_of(int.from_bytes) is None
+        ('(record)', False)
+    """
+    try:
+        return inspect.signature(function, follow_wrapped=False)
+    except (TypeError, ValueError, NameError):  # some builtins do not say; nor do some annotations
+        return None
 
 
 def bound(function: Callable[..., Any], context: Context) -> Callable[..., Any]:
