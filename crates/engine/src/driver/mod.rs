@@ -208,10 +208,9 @@ impl Driver {
             .collect()
     }
 
-    /// Has the next event launch these tasks before others, as far as they are ready and there is room: who runs them has
-    /// room where their input is.
+    /// Has these tasks launched before others, as far as they are ready then: who runs them has room where their input is.
     pub fn prefer(&mut self, tasks: Vec<u32>) {
-        self.preferred = tasks.into();
+        self.preferred.extend(tasks);
     }
 
     /// Attempts that ended without a result.
@@ -254,7 +253,6 @@ impl Driver {
         }
         self.wake(at_ms);
         self.launch(&mut actions);
-        self.preferred.clear();
         self.complete_if_over(&mut actions);
         actions
     }
@@ -395,8 +393,9 @@ impl Driver {
                 continue;
             }
             let stage = self.stage_of(number);
-            if stage >= self.told_stages && self.running.len() >= self.slots {
-                self.ready.insert(number); // nothing waits at agents when a stage begins
+            if stage + 1 != self.told_stages && self.running.len() >= self.slots {
+                // Only tasks of the stage that began last are known to be short: of others none waits at an agent.
+                self.ready.insert(number);
                 return;
             }
             self.tell_stages(stage + 1, actions);

@@ -92,6 +92,7 @@ impl Driver {
         let counts = !uses_up && needs.all(|range| unchanged.has_all(range));
         let mut before = std::mem::take(&mut self.tasks);
         self.told_tasks = 0;
+        self.preferred.clear();
         let later = std::mem::take(&mut self.before).into_iter();
         before.extend(later.skip(before.len())); // their attempts have numbers, too
         let mut forgotten = Vec::new();

@@ -147,6 +147,21 @@ fn a_job_does_not_begin_again_for_ever() {
 }
 
 #[test]
+fn what_is_done_again_does_not_wait_at_agents() {
+    let (mut driver, _) = again(0, &[samples(2), samples(6)]);
+    driver.handle(0, Event::Started { slots: 2 });
+    (0..2).for_each(|task| drop(done(&mut driver, task, 0, u64::from(task))));
+    driver.handle(1, Event::OutputLost { task: 0 });
+    let more = said(&driver.handle(1, Event::Ahead { attempts: 4 }));
+    assert_eq!(
+        more,
+        [] as [&str; 0],
+        "tasks of the stage before may be long"
+    );
+    assert_eq!(done(&mut driver, 2, 0, 2), ["launch 0.1"], "there is room");
+}
+
+#[test]
 fn there_may_be_more_room_or_less() {
     let (mut driver, _) = again(0, &[samples(6)]);
     let mut room = |slots| said(&driver.handle(0, Event::Slots { slots }));

@@ -22,6 +22,10 @@ use crate::task::{JobShared, TaskSpec};
 /// So many hosts of a task are kept at most; HDFS has three copies, if nobody says otherwise.
 const HOSTS_MAX: usize = 10;
 
+/// So many files are looked for at most, before a stage begins: each is a call to the name node, and slots wait. Tasks with
+/// others run anywhere.
+const FILES_MAX: usize = 20_000;
+
 /// The agents, by the hosts that they are on.
 pub(super) type AgentsByHost = BTreeMap<String, Vec<u32>>;
 
@@ -62,7 +66,7 @@ impl Near {
         let pieces: Vec<_> = pieces.collect();
         let files = pieces.iter().flat_map(|(_, pieces)| pieces);
         let files: BTreeSet<&Location> = files.map(|(file, _)| file).collect();
-        let files: Vec<Location> = files.into_iter().cloned().collect();
+        let files: Vec<Location> = files.into_iter().take(FILES_MAX).cloned().collect();
         if files.is_empty() {
             return;
         }
@@ -142,7 +146,8 @@ impl Near {
         let number = self.numbers.get(host)?;
         let waiting = self.waiting.get_mut(*number as usize)?;
         while let Some(task) = waiting.pop_front() {
-            if !self.begun.contains(&task) {
+            let hosts = self.hosts.get(&task).map_or(&[][..], |hosts| hosts);
+            if !self.begun.contains(&task) && hosts.contains(number) {
                 return Some(task);
             }
         }

@@ -27,12 +27,15 @@ impl OnCluster<'_> {
         if is_running.is_none_or(|launched| launched.agent != number) {
             return;
         }
-        self.pace.note(Duration::from_micros(over.took_us));
+        let stops = is_running.is_some_and(|launched| launched.stops);
         let ended = match reply_of(&over.reply) {
             Ok((used, outcome)) => {
                 let node = &self.context.node;
                 node.budget.count_elsewhere(used.peak_bytes);
                 node.store.requests().add(used.requests);
+                if outcome.is_ok() && !stops {
+                    self.pace.note(Duration::from_micros(over.took_us));
+                }
                 self.judged((over.id, number), outcome)
             }
             Err(error) => Ended::Failed(error),
