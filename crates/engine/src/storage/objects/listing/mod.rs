@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use self::guess::{Letters, Stride};
 use super::{Objects, Page};
-use crate::error::Result;
+use crate::error::{Kind, Result};
 use crate::storage::at_once::{SHORT_AT_ONCE, at_once};
 use crate::storage::{FileKind, Listed};
 
@@ -65,6 +65,20 @@ impl Guessing {
                 .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
         }
         Guesses { of: self, taken }
+    }
+
+    /// A guess changes nothing: where the store has no answer, this listing makes no more of them; where it never has
+    /// one, neither do others.
+    fn asked(&self, answer: Result<Option<Page>>) -> Result<Option<Page>> {
+        match answer {
+            Err(error) if error.kind() == Kind::Cancelled => Err(error),
+            Err(error) if error.retryable() => Ok(None),
+            Ok(Some(page)) => Ok(Some(page)),
+            Ok(None) | Err(_) => {
+                self.is_useless.store(true, Ordering::Relaxed);
+                Ok(None)
+            }
+        }
     }
 }
 
@@ -104,13 +118,10 @@ pub fn list_each(
         let asked = walk.asked(guesses.taken);
         let pages = at_once(&asked, asked.len(), |ask| match ask {
             Ask::Next { token, .. } => objects.list(directory, Some(token)).map(Some),
-            Ask::Behind(name) => objects.list_after(directory, name),
+            Ask::Behind(name) => guessing.asked(objects.list_after(directory, name)),
         })?;
         drop(guesses);
         walk.take(asked, pages);
-        if walk.is_plain {
-            guessing.is_useless.store(true, Ordering::Relaxed);
-        }
     }
 }
 

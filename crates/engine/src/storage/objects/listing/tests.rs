@@ -8,6 +8,7 @@ use proptest::prelude::*;
 
 use super::super::{DIRECTORY, KeptPart, Object, Part, Upload, UploadPart};
 use super::*;
+use crate::error::Error;
 use crate::storage::version::Version;
 
 const DIRECTORY_NAME: &str = "s3://bucket/in";
@@ -21,6 +22,10 @@ enum Manners {
     Refusing,
     /// It begins at the beginning all the same.
     Ignoring,
+    /// It calls such a request wrong.
+    Failing,
+    /// It has too much to do.
+    Busy,
 }
 
 /// A directory of names; those that end with a slash are directories.
@@ -117,6 +122,13 @@ impl Objects for Named {
         match self.manners {
             Manners::Refusing => Ok(None),
             Manners::Ignoring => Ok(Some(self.from(0))),
+            Manners::Failing => Err(Error::new(Kind::Io, "list a directory", "not implemented")),
+            Manners::Busy => {
+                Err(
+                    Error::new(Kind::Io, "list a directory", "the store answered 503")
+                        .retryable_error(),
+                )
+            }
             Manners::Good => {
                 // A directory has names below it, which come behind the guess.
                 let behind = |known: &String| {
@@ -231,7 +243,12 @@ fn short_listings_take_as_many_requests_as_they_have_pages() {
 
 #[test]
 fn a_store_that_lists_from_no_name_is_asked_for_page_after_page() {
-    for manners in [Manners::Refusing, Manners::Ignoring] {
+    for manners in [
+        Manners::Refusing,
+        Manners::Ignoring,
+        Manners::Failing,
+        Manners::Busy,
+    ] {
         for (family, names, _) in families(3_000) {
             let named = Named::new(names, 100, manners);
             let (wanted, pages) = (named.naive(), named.pages());
