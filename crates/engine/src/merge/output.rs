@@ -47,7 +47,7 @@ pub struct ProvenWriter<'w, S> {
     unique: bool,
     writer: &'w mut OverlappedWriter,
     pending: usize,
-    /// The lengths of the pending records, unless all have one: so that nobody looks for their ends again.
+    /// The lengths of the pending records, unless `check` proves them: so that nobody looks for their ends again.
     lengths: Vec<u32>,
     sum: RecordSum,
     last_key: Vec<u8>,

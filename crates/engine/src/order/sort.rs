@@ -120,7 +120,9 @@ fn distribute(slices: &[&[Packed]], low: u64, shift: u32, starts: &mut [u32], ou
     }
 }
 
-fn insertion_sort(piece: &mut [Packed]) {
+/// Sorts a few entries.
+#[inline]
+pub(super) fn insertion_sort<T: Ord + Copy>(piece: &mut [T]) {
     for i in 1..piece.len() {
         let entry = piece[i];
         let mut hole = i;

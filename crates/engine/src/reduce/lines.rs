@@ -109,14 +109,16 @@ pub const fn line_bytes() -> u64 {
 }
 
 /// Memory for what a worker's own does not hold: entries of the buckets that are sorted where their lines lie, as many at
-/// once as there are workers; and keys of long lines, which the proof of the output keeps, and one that gets a newline.
-pub fn oversized_bytes(sizes: &[(u64, u64)], longest: u64, workers: usize) -> u64 {
+/// once as there are workers; and keys of long lines: those that a worker writes and proves, and one that gets a newline; the
+/// first and the last of each of `ranges` parts of the output, which proofs keep to the end.
+pub fn oversized_bytes(sizes: &[(u64, u64)], longest: u64, workers: usize, ranges: usize) -> u64 {
     let large = sizes.iter().filter(|size| !LIMITS.hold(**size));
     let mut lines: Vec<u64> = large.map(|(_, lines)| *lines).collect();
     lines.sort_unstable();
     let most: u64 = lines.iter().rev().take(workers).sum();
     let keys = if longest > LONG_LINE_BYTES {
-        4 * longest * workers as u64
+        let all: u64 = sizes.iter().map(|(bytes, _)| bytes).sum();
+        4 * all.min(longest * workers as u64) + all.min(2 * longest * ranges as u64)
     } else {
         0
     };

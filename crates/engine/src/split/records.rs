@@ -1,5 +1,7 @@
 //! Finding records in files that do not say where they begin: the first record behind an offset.
 
+use std::ops::Range;
+
 use super::Split;
 use crate::error::Result;
 use crate::record::shape::{Shape, ShapeKind};
@@ -60,6 +62,8 @@ pub fn at_records<S: Shape>(
     files: &[InputFile],
     splits: Vec<Split>,
 ) -> Result<Vec<Split>> {
+    // Up to where the record begins that was found last, the same one is found: long ones are searched once.
+    let mut found: Option<(usize, Range<u64>)> = None;
     moved(splits, |piece| {
         let input @ InputFile { stat, .. } = &files[piece.file];
         let end = piece.offset + piece.bytes;
@@ -67,7 +71,18 @@ pub fn at_records<S: Shape>(
             return Ok((0, end));
         }
         let file = store.open_input(input, Caching::Cached)?;
-        let find = |offset| record_start(shape, &*file, stat.bytes, offset);
+        let mut find = |offset| match &found {
+            Some((of, around))
+                if *of == piece.file && (around.start..=around.end).contains(&offset) =>
+            {
+                Ok(around.end)
+            }
+            _ => {
+                let start = record_start(shape, &*file, stat.bytes, offset)?;
+                found = Some((piece.file, offset..start));
+                Ok(start)
+            }
+        };
         Ok((find(piece.offset)?, find(end)?))
     })
 }

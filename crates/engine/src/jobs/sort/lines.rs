@@ -23,7 +23,7 @@ use crate::jobs::steps::explain::{memory, stage};
 use crate::jobs::steps::lay_out::lay_out;
 use crate::jobs::steps::{Job, lock, wrong_report};
 use crate::order::borders::borders_from_sample;
-use crate::order::lines::{POSITIONS, Scattered, Staging, shortened};
+use crate::order::lines::{ASCENDING, POSITIONS, Scattered, Staging, shortened};
 use crate::plan::explain::Explanation;
 use crate::plan::format::Format;
 use crate::record::arena::layout_bytes;
@@ -92,20 +92,25 @@ impl LineSort {
         let lines = bytes / input.typical_line(job.store())?.max(1);
         let entry_bytes = Scattered::bytes(lines + lines / 4, cut.len() as u64, buckets);
         let worker_bytes = workers * (GATHER_WORKER_BYTES + Staging::bytes(buckets));
-        let needed = input_bytes + entry_bytes + worker_bytes + FIXED_BYTES;
-        if needed > job.room_for(&input.files).free_bytes() || input_bytes > POSITIONS {
-            return Ok(None);
-        }
-        let splits = at_records(shape, job.store(), &input.files, cut)?;
-        Ok(Some(LineSort {
+        let mut planned = LineSort {
             shape,
             bytes,
             buckets,
-            splits,
+            splits: Vec::new(),
             input_bytes,
             entry_bytes,
             worker_bytes,
-        }))
+        };
+        let room = job.room_for(&input.files).free_bytes();
+        if planned.needed_bytes() > room || input_bytes > POSITIONS {
+            return Ok(None);
+        }
+        planned.splits = at_records(shape, job.store(), &input.files, cut)?;
+        Ok(Some(planned))
+    }
+
+    fn needed_bytes(&self) -> u64 {
+        self.input_bytes + self.entry_bytes + self.worker_bytes + FIXED_BYTES
     }
 
     /// Sorts. Sets `writing` when output may have been written: until then runs can do what this cannot.
@@ -125,6 +130,7 @@ impl LineSort {
         let context = TaskContext::new(job.shared(input.files.clone()), node, process);
         let budget = context.node.budget.clone();
         let _input = budget.reserve("input, mapped or read", self.input_bytes)?;
+        let _tasks = budget.reserve("tasks and their reports", FIXED_BYTES)?;
         let _workers = budget.reserve("lines and buffers of workers", self.worker_bytes)?;
         let outcome = Arc::new(Mutex::new(RunOutcome::default()));
         let stages = Stages {
@@ -148,9 +154,9 @@ impl LineSort {
         let places = output.places(Vec::new(), records, job.common.compress_runs);
         let ended = job.run_kept(Box::new(stages), &context, &places);
         *writing = lock(&outcome).merging;
-        ended?;
+        ended.map_err(read_twice)?;
         let outcome = lock(&outcome);
-        prove((self.shape, false), &context, &outcome, Some(1))?;
+        prove((self.shape, false), &context, &outcome, Some(1)).map_err(read_twice)?;
         count_runs(job, outcome.bytes_read, &outcome);
         Ok(sorted(&outcome, false))
     }
@@ -158,8 +164,7 @@ impl LineSort {
     /// What `explain` says of it.
     pub(super) fn explain(&self, job: &Job<'_>, files: usize) -> Result<Explanation> {
         let bytes = self.bytes;
-        let needed = self.input_bytes + self.entry_bytes + self.worker_bytes + FIXED_BYTES;
-        let shown = show_bytes(job.room().held_bytes + needed);
+        let shown = show_bytes(job.room().held_bytes + self.needed_bytes());
         let mut explained = Explanation {
             mode: "memory",
             reason: format!("sorted in memory it needs {shown}, which the budget has"),
@@ -174,6 +179,7 @@ impl LineSort {
                 "to scatter and to gather: lines, buffers",
                 self.worker_bytes,
             ),
+            memory("tasks and their reports", FIXED_BYTES),
         ];
         let ranges = (bytes / output_share(bytes)).max(1);
         explained.stages = vec![
@@ -221,8 +227,13 @@ impl LineSort {
     }
 }
 
-/// Buckets are cut in ascending order; which of them comes first follows from the order of the output.
-const ASCENDING: Lines = Lines { descending: false };
+/// The input is read by maps and again by reduces: where the output is not proved, it has likely changed in between.
+fn read_twice(error: Error) -> Error {
+    if error.kind() == Kind::Proof {
+        return error.advise("the input may have changed meanwhile: let no program write to it, and run the job again");
+    }
+    error
+}
 
 /// Places that a task samples.
 const PLACES_PER_TASK: u64 = 1024;
@@ -311,11 +322,11 @@ impl Stages {
             return Err(Error::new(Kind::Proof, "prove the input", message));
         }
         (outcome.first_records, outcome.first_bytes) = (outcome.records_read, outcome.bytes_read);
-        let large = oversized_bytes(&sizes, longest, self.workers);
+        let targets = (self.targets)(&sizes)?;
+        let large = oversized_bytes(&sizes, longest, self.workers, targets.len());
         if large > 0 {
             self.large = Some(self.budget.reserve("large buckets, long lines", large)?);
         }
-        let targets = (self.targets)(&sizes)?;
         let inputs = Arc::new(inputs);
         let task = |target: &MergeTarget| match target {
             MergeTarget::Ranges(ranges) => Ok(TaskSpec::GatherLines(GatherLinesSpec {

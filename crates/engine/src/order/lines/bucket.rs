@@ -14,7 +14,7 @@ use crate::record::shape::Lines;
 pub const TOGETHER: usize = 8;
 
 /// Buckets are cut in ascending order, whatever the order of the output is.
-const ASCENDING: Lines = Lines { descending: false };
+pub(crate) const ASCENDING: Lines = Lines { descending: false };
 
 /// Bytes of a border that a search compares.
 const LEADING_BYTES: usize = size_of::<u128>();
@@ -112,7 +112,7 @@ impl<'a> Buckets<'a> {
                 break;
             }
             if is_same || near - behind == NEAR {
-                behind = self.settle_by_key(near, key, position);
+                behind = self.settle_by_key(near, leading, key, position);
                 break;
             }
             behind -= 1;
@@ -120,16 +120,36 @@ impl<'a> Buckets<'a> {
         self.in_order(behind)
     }
 
-    /// Of the first `near` borders those that a key is not below.
+    /// Of the first `near` borders those that a key with these first sixteen bytes is not below.
     #[cold]
-    fn settle_by_key(&self, near: usize, key: &[u8], position: u64) -> usize {
-        let is_behind = |border: &Border| compare(ASCENDING, key, position, border).is_ge();
-        self.borders[..near].partition_point(is_behind)
+    fn settle_by_key(&self, near: usize, leading: u128, key: &[u8], position: u64) -> usize {
+        let is_behind = |border: &Border, of_border: u128| {
+            if leading != of_border {
+                return leading > of_border;
+            }
+            // Where these are all of both, they differ in zeros at the end alone. (Comparing the bytes of an empty border is
+            // slow: it has no memory.)
+            if key.len().max(border.key.len()) <= LEADING_BYTES {
+                return (key.len(), position) >= (border.key.len(), border.position);
+            }
+            compare(ASCENDING, key, position, border).is_ge()
+        };
+        let (mut low, mut high) = (0, near);
+        while low < high {
+            let middle = low.midpoint(high);
+            if is_behind(&self.borders[middle], self.leadings[middle]) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
     }
 
     /// The bucket of a key at `position`.
     pub fn of(&self, key: &[u8], position: u64) -> usize {
-        self.in_order(self.settle_by_key(self.borders.len(), key, position))
+        let leading = leading(key, key.len());
+        self.in_order(self.settle_by_key(self.borders.len(), leading, key, position))
     }
 
     /// The number of a bucket, or its place among the borders: the one as the other.

@@ -13,6 +13,7 @@ mod bucket;
 mod scatter;
 pub mod sort;
 
+pub(crate) use bucket::ASCENDING;
 pub use bucket::{Buckets, TOGETHER, shortened};
 pub use scatter::{Scattered, Staging};
 

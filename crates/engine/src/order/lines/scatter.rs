@@ -48,7 +48,8 @@ impl Scattered {
     /// Memory for so many lines in blocks of `buckets` buckets, of `splits` splits.
     pub fn bytes(lines: u64, splits: u64, buckets: usize) -> u64 {
         let blocks = lines / block_lines(buckets) as u64 + splits;
-        lines * 8 + blocks * (4 * (buckets as u64 + 1) + 4096)
+        let sizes = splits * buckets as u64 * 32; // here, and in the report
+        lines * 8 + blocks * (4 * (buckets as u64 + 1) + 4096) + sizes
     }
 }
 

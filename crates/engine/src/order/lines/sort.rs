@@ -15,21 +15,19 @@ use std::cmp::Ordering;
 
 use super::leading;
 use crate::order::Entry;
+use crate::order::sort::insertion_sort;
 use crate::record::KEY_BYTES;
 
-/// Bits of a place that hold a length, and of a text that hold a start.
+/// Bits for a start in the text, and for a length.
 const BITS: u32 = 24;
 
-/// Bytes of the lines that are sorted together, less one.
+/// The largest start or length that an entry holds.
 pub const TEXT_BYTES_MAX: usize = (1 << BITS) - 1;
 
 /// Bytes behind the last line that are read with its key, whatever they are.
 pub const SLACK_BYTES: usize = 16;
 
-/// Entries in a piece, on average over even keys. Those of a text are not even: their pieces are larger.
-const PIECE_ENTRIES: usize = 1;
-
-/// Pieces at most: their counters stay in the first-level cache.
+/// Pieces at most, of one entry on average over even keys: their counters stay in the first-level cache.
 const PIECE_BITS_MAX: u32 = 13;
 
 /// Largest piece that insertion sort takes.
@@ -136,7 +134,7 @@ fn distribute(entries: &[Entry], out: &mut [Entry], ends: &mut Vec<u32>) {
         low = low.min(entry.key_high());
         high = high.max(entry.key_high());
     }
-    let piece_bits = (entries.len() / PIECE_ENTRIES).ilog2().min(PIECE_BITS_MAX);
+    let piece_bits = entries.len().ilog2().min(PIECE_BITS_MAX);
     let shift = (u64::BITS - (high - low).leading_zeros()).saturating_sub(piece_bits);
     let piece_of = |entry: &Entry| ((entry.key_high() - low) >> shift) as usize;
     ends.clear();
@@ -166,19 +164,6 @@ fn sort_pieces(out: &mut [Entry], ends: &[u32]) {
             2..=INSERTION_MAX => insertion_sort(piece),
             _ => piece.sort_unstable(),
         }
-    }
-}
-
-#[inline]
-fn insertion_sort(entries: &mut [Entry]) {
-    for i in 1..entries.len() {
-        let entry = entries[i];
-        let mut at = i;
-        while at > 0 && entries[at - 1] > entry {
-            entries[at] = entries[at - 1];
-            at -= 1;
-        }
-        entries[at] = entry;
     }
 }
 

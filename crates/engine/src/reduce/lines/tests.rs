@@ -122,13 +122,15 @@ proptest! {
 #[test]
 fn large_buckets_are_asked_for_beforehand() {
     let small = (1 << 20, 1 << 18);
-    assert_eq!(oversized_bytes(&[small, (0, 0)], 1000, 2), 0);
-    assert_eq!(oversized_bytes(&[small], 1 << 20, 2), 8 << 20);
+    assert_eq!(oversized_bytes(&[small, (0, 0)], 1000, 2, 3), 0);
+    assert_eq!(oversized_bytes(&[small], 1 << 17, 2, 3), (8 + 6) << 17);
+    // No more lines than there are: of a long one among few others that says much.
+    assert_eq!(oversized_bytes(&[small], 1 << 20, 8, 9), 5 << 20);
     let large = [
         (16 << 20, 5),
         small,
         (1 << 20, (1 << 18) + 1),
         (20 << 20, 1),
     ];
-    assert_eq!(oversized_bytes(&large, 1000, 2), ((1 << 18) + 6) * 16);
+    assert_eq!(oversized_bytes(&large, 1000, 2, 3), ((1 << 18) + 6) * 16);
 }

@@ -28,7 +28,7 @@ use twox_hash::XxHash3_64;
 use crate::error::{Error, Kind, Result};
 
 /// The version of the format: raised with every change of a type that travels.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 /// Levels of nesting that are read at most, so that damaged bytes cannot exhaust a thread's stack. JSON in a split has
 /// at most 128.
