@@ -3,7 +3,6 @@
 import gzip
 import re
 import subprocess
-import threading
 import time
 from pathlib import Path
 
@@ -105,12 +104,37 @@ def test_records_that_end_at_a_nul(tmp_path: Path) -> None:
 
 def test_a_search_goes_only_as_far_as_it_is_asked(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"a fish that swims\n" * 3_000_000)
-    before = threading.active_count()
+    before = threads()
     began = time.monotonic()
     first = next(iter(gm.grep("fish", [tmp_path / "a"] * 200)))
     assert first.number == 1
     assert time.monotonic() - began < 10  # all of it is 10 GB of lines
-    assert threading.active_count() == before
+    gone_by = time.monotonic() + 10
+    while threads() > before:
+        assert time.monotonic() < gone_by, "threads of a search go on"
+        time.sleep(0.01)
+
+
+def threads() -> int:
+    """Those of this process, the engine's included."""
+    return len(list(Path("/proc/self/task").iterdir()))
+
+
+def test_searches_are_apart(folder: Path) -> None:
+    """Two at once, one in the loop of the other, one that is broken off by an exception."""
+    wanted = list(gm.grep("fish", folder))
+    assert len(wanted) > 1
+    assert list(zip(gm.grep("fish", folder), gm.grep("fish", folder), strict=True)) == list(
+        zip(wanted, wanted, strict=True)
+    )
+    found = gm.grep("fish", folder)
+    assert [found.any() for _ in found] == [True] * len(wanted)
+    before = threads()
+    for _ in range(20):
+        with pytest.raises(KeyError):
+            raise KeyError(next(iter(gm.grep("fish", folder))))
+    while threads() > before:
+        time.sleep(0.01)
 
 
 def test_binary_files_are_named_and_not_given(tmp_path: Path) -> None:
@@ -140,9 +164,22 @@ def test_wrong_options_are_said_at_once(folder: Path) -> None:
         gm.grep("a(b", folder)
     with pytest.raises(ValueError, match="cannot read --glob a\\["):
         gm.grep("a", folder, glob="a[")
-    for wrong in ({"max_count": -1}, {"workers": 0}, {"before_context": -1}):
-        with pytest.raises(ValueError, match="is too small"):
+    for wrong, says in (
+        ({"max_count": -1}, "max_count is -1. What to do: give a whole number from 0 on"),
+        ({"workers": 0}, "workers is 0. What to do: give a whole number from 1 to 1024"),
+        ({"glob": "\udcff"}, "give a pattern in UTF-8"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(says)):
             gm.grep("a", folder, **wrong)  # pyright: ignore
+    for name, value in (
+        *(("max_count", 1.5), ("max_count", True), ("max_count", "1"), ("before_context", None)),
+        *(("ignore_case", 1), ("text", None), ("glob", b"*"), ("glob", None)),
+    ):
+        with pytest.raises(TypeError, match=f"cannot read the options: {name} is "):
+            gm.grep("a", folder, **{name: value})  # pyright: ignore
+    for one in ({"pattern": None, "inputs": "a"}, {"pattern": "a", "inputs": [3]}):
+        with pytest.raises(TypeError, match="What to do: give text"):
+            gm.grep(**one)  # pyright: ignore
     for inputs in ([], "", ["a", ""]):
         with pytest.raises(ValueError, match="there is no path, or an empty one"):
             gm.grep("a", inputs)

@@ -4,23 +4,28 @@
                           ├─ counts() ──────────────▶ {file: lines}
                           └─ files(), any() ────────▶ what is known from the first line of a file
 
-The search runs in the engine's threads, a little ahead of its reader. Who takes no more ends it.
+The search runs in the engine's threads, a little ahead of its reader. It ends when its reader goes.
 """
 
 import json
 import os
+import sys
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from gristmill import _core
+from gristmill.amounts import whole_number
 from gristmill.errors import ours
 from gristmill.names import StrPath, as_name
 
-__all__ = ["STANDARD_INPUT", "Grep", "GrepLine", "engine_options", "grep"]
+__all__ = ["STANDARD_INPUT", "WORKERS_MAX", "Grep", "GrepLine", "engine_options", "grep"]
 
 STANDARD_INPUT = "(standard input)"
 """The name of standard input, as GNU grep has it."""
+
+WORKERS_MAX = 1024
+"""The most threads that search."""
 
 _HUGE = 2**63 - 1
 """A count of lines that no file has: the engine takes no larger one."""
@@ -107,7 +112,7 @@ class Grep:
     _options: dict[str, Any]
     _skips: bool
     unreadable: dict[str, str] = field(default_factory=dict[str, str])
-    """Files that could not be read, each with why, where `skip_unreadable` passes them over."""
+    """Files that could not be read in the last search, each with why, with `skip_unreadable`."""
     binary: list[str] = field(default_factory=list[str])
     """Binary files with a selected line, whose lines are not given (see `text`)."""
 
@@ -229,6 +234,7 @@ def grep(
         A `Grep`, to iterate over; its methods `counts`, `files` and `any` search, too.
 
     Raises:
+        TypeError: An option is of another type.
         ValueError: A pattern is wrong, which the message shows, or an option makes no sense.
         FileNotFoundError: While iterating: an input does not exist.
         OSError: While iterating: an input cannot be read.
@@ -247,36 +253,74 @@ def grep(
         [1]
         >>> folder.cleanup()
     """
-    numbers = {"max_count": max_count, "before_context": before_context}
-    for name, number in {**numbers, "after_context": after_context, "workers": workers}.items():
-        if number is not None and number < (name == "workers"):
-            raise ValueError(f"cannot read the options: {name}: {number} is too small.")
     options: dict[str, Any] = {
-        "fixed": fixed_strings,
-        "ignore_case": ignore_case,
-        "invert": invert_match,
-        "word": word_regexp,
-        "whole_line": line_regexp,
-        "max": max_count,
-        "before": before_context or None,
-        "after": after_context or None,
-        "text": text,
-        "crlf": crlf,
-        "null_data": null_data,
-        "globs": [glob] if isinstance(glob, str) else list(glob),
-        "hidden": hidden,
-        "workers": workers,
+        "fixed": _flag("fixed_strings", fixed_strings),
+        "ignore_case": _flag("ignore_case", ignore_case),
+        "invert": _flag("invert_match", invert_match),
+        "word": _flag("word_regexp", word_regexp),
+        "whole_line": _flag("line_regexp", line_regexp),
+        "max": None if max_count is None else _count("max_count", max_count),
+        "before": _count("before_context", before_context) or None,
+        "after": _count("after_context", after_context) or None,
+        "text": _flag("text", text),
+        "crlf": _flag("crlf", crlf),
+        "null_data": _flag("null_data", null_data),
+        "globs": [_glob(one) for one in _several("glob", glob, str)],
+        "hidden": _flag("hidden", hidden),
+        "workers": None if workers is None else _count("workers", workers, 1, WORKERS_MAX),
     }
-    several = [pattern] if isinstance(pattern, (str, bytes)) else list(pattern)
+    several = _several("pattern", pattern, (str, bytes))
     patterns = [one if isinstance(one, bytes) else os.fsencode(one) for one in several]
     _core.check_search(patterns, engine_options(**options))
     return Grep(patterns, _named(inputs), options, skip_unreadable)
 
 
+def _flag(name: str, value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise _wrong(TypeError, name, value, "True or False")
+
+
+def _count(name: str, value: object, least: int = 0, most: int = sys.maxsize) -> int:
+    number = whole_number(value)
+    if number is None:
+        raise _wrong(TypeError, name, value, "a whole number")
+    if not least <= number <= most:
+        bound = f"from {least} to {most}" if most != sys.maxsize else f"from {least} on"
+        raise _wrong(ValueError, name, value, f"a whole number {bound}")
+    return number
+
+
+def _several(name: str, value: Any, one: type | tuple[type, ...]) -> list[Any]:  # noqa: ANN401
+    """What was given as one or as several."""
+    if isinstance(value, one):
+        return [value]
+    try:
+        found = list(value)
+    except TypeError:
+        raise _wrong(TypeError, name, value, "text, or several texts") from None
+    for each in found:
+        if not isinstance(each, one):
+            raise _wrong(TypeError, name, each, "text")
+    return found
+
+
+def _glob(glob: str) -> str:
+    try:
+        glob.encode()
+    except UnicodeEncodeError:
+        raise _wrong(ValueError, "glob", glob, "a pattern in UTF-8") from None
+    return glob
+
+
+def _wrong(kind: type[Exception], name: str, value: object, wanted: str) -> Exception:
+    shown = repr(value)[:100]
+    return kind(f"cannot read the options: {name} is {shown}. What to do: give {wanted}.")
+
+
 def _named(inputs: StrPath | Iterable[StrPath]) -> list[str]:
     """The inputs as the engine takes them."""
-    several = [inputs] if isinstance(inputs, (str, bytes, os.PathLike)) else list(inputs)
-    names = [as_name(one) for one in several]
+    names = [as_name(one) for one in _several("inputs", inputs, (str, bytes, os.PathLike))]
     if not names or "" in names:
         raise ValueError(
             "cannot read the options: inputs: there is no path, or an empty one."

@@ -13,6 +13,7 @@ import os
 import random
 import select
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -105,7 +106,7 @@ class Program:
         return Outcome(status, stdout, output_of(case, self._folder), said)
 
     def close(self) -> None:
-        self._process.kill()
+        os.killpg(self._process.pid, signal.SIGKILL)  # a run that hangs, too
         self._process.communicate()
 
 

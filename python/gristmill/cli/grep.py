@@ -20,16 +20,13 @@ import click
 from gristmill import _core
 from gristmill.cli.failures import DONE, FAILED, WRONG, Refused, conclude, fail
 from gristmill.cli.groups import PlainCommand
-from gristmill.search import STANDARD_INPUT, engine_options
+from gristmill.search import STANDARD_INPUT, WORKERS_MAX, engine_options
 from gristmill.terminal import console, signals
 
 __all__ = ["grep"]
 
 _HERE = ""
 """The current folder, whose name does not stand before those of its files."""
-
-_MOST_WORKERS = 1024
-"""As of jobs."""
 
 _EXAMPLE = "gristmill grep -n 'time(d )?out' logs/ s3://bucket/logs/"
 
@@ -328,7 +325,7 @@ def _number(*names: str, metavar: str, help: str) -> Callable[[Any], Any]:  # no
 @_flag("--hidden", help="In folders, search also files whose names begin with . or _.")
 @click.option(
     "--workers",
-    type=click.IntRange(1, _MOST_WORKERS),
+    type=click.IntRange(1, WORKERS_MAX),
     metavar="N",
     envvar="GRISTMILL_WORKERS",
     help="How many threads search.  [default: one for each core] [env: GRISTMILL_WORKERS]",

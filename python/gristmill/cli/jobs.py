@@ -12,6 +12,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime
 from itertools import islice
@@ -193,9 +194,11 @@ def prune(days: float, dry_run: bool, as_json: bool) -> int:
     gone: list[str] = []
     left: list[str] = []
     for folder in job_folders():
-        old = time.time() - (folder / EVENTS).stat().st_mtime >= days * _DAY_S
         try:
+            old = time.time() - (folder / EVENTS).stat().st_mtime >= days * _DAY_S
             of_job = _remove(folder, dry_run=dry_run, history=old)
+        except FileNotFoundError:
+            continue  # another prune was faster
         except (OSError, ValueError) as error:
             console.note(f"gristmill jobs prune: {folder.name} stays: {error}")
             continue
@@ -203,10 +206,11 @@ def prune(days: float, dry_run: bool, as_json: bool) -> int:
             gone += [folder.name] if old else []
             left += of_job
     for folder in without_history():
-        if time.time() - folder.stat().st_mtime >= days * _DAY_S:
-            if not dry_run:
-                shutil.rmtree(folder)
-            gone.append(folder.name)
+        with suppress(FileNotFoundError):  # likewise
+            if time.time() - folder.stat().st_mtime >= days * _DAY_S:
+                if not dry_run:
+                    shutil.rmtree(folder)
+                gone.append(folder.name)
     if as_json:
         console.put(to_json({"removed": gone, "folders": left, "dry_run": dry_run}))
     else:

@@ -141,8 +141,8 @@ def _lines(path: Place, given: str, *, deep: bool) -> Iterator[str]:
 
 def _listed(path: Place, given: str) -> str:
     """A line as `hadoop fs -ls` writes it: mode, copies, owner, group, size, day, time, name."""
-    leads_nowhere = isinstance(path, Path) and not path.exists()
-    found = path.lstat() if leads_nowhere else path.stat()
+    # Of a link that leads nowhere it says what the link itself is.
+    found = path.lstat() if isinstance(path, Path) and not path.exists() else path.stat()
     kind = "drwxr-xr-x   -" if path.is_dir() else "-rw-r--r--   1"
     size = 0 if path.is_dir() else found.st_size
     # What only names begin with has no time; Hadoop shows the present one, too.
