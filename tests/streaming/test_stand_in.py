@@ -7,9 +7,14 @@ import re
 import subprocess
 import sys
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
+
+from gristmill.cli.streaming import hadoop_shim
+from gristmill.locations import open_read
 
 
 def fs(home: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
@@ -82,6 +87,15 @@ def test_uris_of_files_are_paths_in_every_command(home: Path) -> None:
         (["-put", "-f", "a.txt", "empty", "not.gz"], 1, "`not.gz': Is not a directory"),
         (["-get", "-f", "a.txt", "empty", "new"], 1, "`new': No such file or directory"),
         (["-moveFromLocal", "-f", "a.txt", "empty", "new"], 1, "`new': No such file"),
+        (["-put", "a.txt", "nodir/y"], 1, "put: `nodir': No such file or directory\n"),
+        (["-put", "folder", "nodir/y"], 1, "put: `nodir': No such file or directory\n"),
+        (["-cp", "a.txt", "empty/y"], 1, "cp: `empty': Is not a directory\n"),
+        (["-mv", "folder", "nodir/y"], 1, "mv: `nodir': No such file or directory\n"),
+        (["-getmerge", "a.txt", "nodir/y"], 1, "getmerge: `nodir': No such file or directory\n"),
+        (["-getmerge", "a.txt", "folder"], 1, "getmerge: `folder': Is a directory\n"),
+        (["-put", "a.txt", "y" * 250], 1, f"put: `{'y' * 250}': File name too long\n"),
+        (["-rm", "not-there"], 1, "rm: `not-there': No such file or directory\n"),
+        (["-rm", "gopher://a/b"], 2, "gristmill hadoop: fs gopher://a/b: there is no gopher"),
     ],
 )
 def test_what_fails_is_said_in_hadoops_words(
@@ -91,7 +105,28 @@ def test_what_fails_is_said_in_hadoops_words(
     assert done.returncode == code, done.stderr
     assert said in done.stderr
     assert "defect" not in done.stderr
+    assert "_COPYING_" not in done.stderr
+    assert not list(home.rglob("*_COPYING_"))
+    assert not (home / "nodir").exists()
     assert (home / "a.txt").read_text() == "a\n"
+
+
+@pytest.mark.parametrize("options", [[], ["-r"], ["-f"], ["-r", "-f"]])
+def test_what_cannot_be_removed_keeps_nothing_else(home: Path, options: list[str]) -> None:
+    (home / "folder" / "one").touch()
+    done = fs(home, "-rm", *options, "a.txt", "not-there", "folder", "empty")
+    stays = [] if "-r" in options else ["rm: `folder': Is a directory"]
+    missing = [] if "-f" in options else ["rm: `not-there': No such file or directory"]
+    assert done.stderr.splitlines() == [*missing, *stays]
+    assert done.returncode == bool(stays or missing)
+    left = sorted(path.name for path in home.iterdir())
+    assert left == [*(["folder"] if stays else []), "not.gz"]
+
+
+def test_a_directory_among_what_a_glob_leads_to_keeps_nothing_else(home: Path) -> None:
+    done = fs(home, "-rm", "[a-z]*")
+    assert (done.returncode, done.stderr) == (1, "rm: `folder': Is a directory\n")
+    assert [path.name for path in home.iterdir()] == ["folder"]
 
 
 def test_the_page_has_every_command() -> None:
@@ -154,6 +189,79 @@ def test_a_listing_goes_on_behind_a_link_that_leads_nowhere(home: Path) -> None:
     (home / "folder" / "below").mkdir()
     assert fs(home, "-du", "folder").stdout == "0  0  folder/below\n1  1  folder/more\n"
     assert fs(home, "-du", "-s", "folder").stdout == "1  1  folder\n"
+
+
+@pytest.fixture
+def vanishing(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in which `gone` vanishes when it is listed, and `soon` before it can be read."""
+    folder = home / "vanishing"
+    for file in ("gone/file", "soon/file", "stays/gone", "stays/text"):
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file).write_text("x\n")
+    listed = Path.iterdir
+
+    def iterdir(path: Path) -> Iterator[Path]:
+        if path.name == "soon":
+            remove(path)
+        for child in list(listed(path)):
+            if child.name == "gone":
+                remove(child)
+            yield child
+
+    def remove(path: Path) -> None:
+        subprocess.run(["rm", "-r", path], check=True)
+
+    monkeypatch.chdir(home)
+    monkeypatch.setattr(Path, "iterdir", iterdir)
+    return folder
+
+
+def test_a_listing_goes_on_behind_what_vanishes(
+    vanishing: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert hadoop_shim.main(["fs", "-ls", "vanishing"]) == 0
+    said = capsys.readouterr()
+    lines = said.out.splitlines()
+    assert (lines[0], [line.split()[-1] for line in lines[1:]], said.err) == (
+        "Found 2 items",
+        ["vanishing/soon", "vanishing/stays"],
+        "",
+    )
+    assert hadoop_shim.main(["fs", "-count", "vanishing"]) == 0
+    assert capsys.readouterr().out.split() == ["3", "1", "2", "vanishing"]
+    (vanishing / "soon").mkdir()
+    assert hadoop_shim.main(["fs", "-ls", "-R", "vanishing"]) == 0
+    said = capsys.readouterr()
+    names = [line.split()[-1] for line in said.out.splitlines()]
+    assert (names, said.err) == (["vanishing/stays", "vanishing/stays/text"], "")
+
+
+def test_a_merge_is_of_the_files_that_stay(
+    vanishing: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert hadoop_shim.main(["fs", "-getmerge", str(vanishing / "stays"), "merged"]) == 0
+    assert capsys.readouterr().err == ""
+    assert Path("merged").read_text() == "x\n"
+
+
+def test_a_file_that_vanishes_when_it_is_to_be_merged_is_named(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A merge without it would be no merge: what was there stays."""
+    (home / "folder" / "one").write_text("x")
+    (home / "folder" / "two").write_text("x")
+
+    def vanished(path: str) -> BinaryIO:
+        (home / "folder" / "two").unlink(missing_ok=True)
+        return open_read(path)
+
+    monkeypatch.chdir(home)
+    monkeypatch.setattr(f"{hadoop_shim.__name__}.open_read", vanished)
+    assert hadoop_shim.main(["fs", "-getmerge", "folder", "a.txt"]) == 1
+    said = capsys.readouterr().err
+    assert said == "getmerge: `folder/two': No such file or directory\n"
+    assert Path("a.txt").read_text() == "a\n"
+    assert not list(home.rglob("*_COPYING_"))
 
 
 def test_the_folder_of_hdfs_is_made(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

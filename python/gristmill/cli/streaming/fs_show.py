@@ -11,11 +11,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from gristmill import _core
 from gristmill.cli.failures import DONE, FAILED
-from gristmill.cli.streaming.stored import Place, Stored, expanded, matches, printed
+from gristmill.cli.streaming.stored import Place, Stored, below, expanded, matches, printed
 from gristmill.locations import open_read, size_of
 from gristmill.streaming.unnamed_hdfs import hdfs_folder
 from gristmill.terminal import console
@@ -131,12 +132,14 @@ def _lines(path: Place, given: str, *, deep: bool) -> Iterator[str]:
         for child in path.rglob("*") if deep else path.iterdir():
             yield _listed(child, given)
     else:
-        children = list[Place](path.rglob("*") if deep else path.iterdir())
-        children.sort(key=str)
-        if children and not deep:
-            yield f"Found {len(children)} items"
-        for child in children:
-            yield _listed(child, given)
+        within = below(path, deep=deep) if isinstance(path, Path) else path.iterdir()
+        lines = list[str]()
+        for child in sorted(list[Place](within), key=str):
+            with suppress(FileNotFoundError):  # it has vanished meanwhile
+                lines.append(_listed(child, given))
+        if lines and not deep:
+            yield f"Found {len(lines)} items"
+        yield from lines
 
 
 def _listed(path: Place, given: str) -> str:
@@ -195,7 +198,7 @@ def _counted(path: Place) -> tuple[int, int, int]:
     if not path.is_dir():
         return 0, 1, path.stat().st_size
     folders, files, total = 1, 0, 0
-    for child in path.rglob("*"):
+    for child in below(path, deep=True) if isinstance(path, Path) else path.rglob("*"):
         if child.is_dir():
             folders += 1
         elif child.is_file():

@@ -15,6 +15,7 @@ import re
 import shutil
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from gristmill.cli.failures import DONE, FAILED, WRONG
@@ -239,9 +240,16 @@ def _mv(_: list[str], paths: list[str]) -> int:
 
 def _check_target(sources: list[Place], target: Place) -> None:
     """Several sources go into a directory only: into a file, the last one would be left."""
-    if len(sources) > 1 and not target.is_dir():
-        what = "Is not a directory" if target.exists() else "No such file or directory"
-        raise OSError(20, what, str(target))
+    if len(sources) > 1:
+        _check_directory(target)
+    elif isinstance(target, Path):
+        _check_directory(target.parent)
+
+
+def _check_directory(path: Place) -> None:
+    if not path.is_dir():
+        what = "Is not a directory" if path.exists() else "No such file or directory"
+        raise OSError(20, what, str(path))
 
 
 def _move_from_local(options: list[str], paths: list[str]) -> int:
@@ -256,7 +264,9 @@ def _getmerge(options: list[str], paths: list[str]) -> int:
 
     `_SUCCESS` is left out: it is empty in Hadoop, and holds the proof here.
     """
-    with whole(local_path(paths[-1], "fs -getmerge")) as staged, staged.open("wb") as to:
+    target = local_path(paths[-1], "fs -getmerge")
+    _check_directory(target.parent)
+    with whole(target) as staged, staged.open("wb") as to:
         for path in _merged(paths[:-1]):
             if "-skip-empty-file" in options and path.stat().st_size == 0:
                 continue
@@ -279,16 +289,23 @@ def _merged(paths: list[str]) -> Iterator[Place]:
 
 
 def _rm(options: list[str], paths: list[str]) -> int:
-    deep = bool({"-R", "-r"} & set(options))
-    for text in paths:
-        there = matches(text)
-        if not there and "-f" not in options:
-            raise InputMissingError(2, "No such file or directory", text)
-        for path in there:
-            if deep:
-                _remove(path)
-            else:
-                path.unlink()
+    """Remove what can be removed; of all else, say why it stays and go on."""
+    return max(_done("-rm", partial(_rm_matches, options, text), text) for text in paths)
+
+
+def _rm_matches(options: list[str], text: str) -> int:
+    there = matches(text)
+    if not there and "-f" not in options:
+        raise InputMissingError(2, "No such file or directory", text)
+    ends = (_done("-rm", partial(_rm_one, options, path), str(path)) for path in there)
+    return max(ends, default=DONE)
+
+
+def _rm_one(options: list[str], path: Place) -> int:
+    if {"-R", "-r"} & set(options):
+        _remove(path)
+    else:
+        path.unlink()
     return DONE
 
 

@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +16,18 @@ from gristmill import _core
 from gristmill.locations import open_read
 from gristmill.streaming.inputs import InputMissingError, local_path, matching, stored
 
-__all__ = ["Place", "Stored", "copied", "expanded", "matches", "moved", "place", "printed", "whole"]
+__all__ = [
+    "Place",
+    "Stored",
+    "below",
+    "copied",
+    "expanded",
+    "matches",
+    "moved",
+    "place",
+    "printed",
+    "whole",
+]
 
 
 class _Stat(NamedTuple):
@@ -154,6 +165,18 @@ def expanded(paths: list[str]) -> list[Place]:
     return found
 
 
+def below(folder: Path, *, deep: bool) -> Iterator[Path]:
+    """Yield what lies right below a directory, or at any depth; links are not followed.
+
+    What vanishes meanwhile is passed over, as Hadoop does.
+    """
+    with suppress(FileNotFoundError):
+        for child in folder.iterdir():
+            yield child
+            if deep and child.is_dir() and not child.is_symlink():
+                yield from below(child, deep=True)
+
+
 def printed(source: Place) -> None:
     """Write the bytes of a file to stdout."""
     if source.is_dir():
@@ -184,13 +207,22 @@ def copied(source: Place, target: Place) -> None:
 
 @contextmanager
 def whole(target: Path) -> Generator[Path]:
-    """A path to write to, by Hadoop's name for it, that becomes `target` when all is well."""
+    """A path to write to, by Hadoop's name for it, that becomes `target` when all is well.
+
+    Raises:
+        OSError: It cannot be written; the error names `target`.
+    """
     staged = target.with_name(f"{target.name}._COPYING_")
     try:
         yield staged
         staged.replace(target)
+    except OSError as error:
+        if error.filename == str(staged):
+            error.filename, error.filename2 = str(target), None
+        raise
     finally:
-        staged.unlink(missing_ok=True)
+        with suppress(OSError):  # it became `target`, or could not be made
+            staged.unlink()
 
 
 def moved(source: Place, target: Place) -> None:
