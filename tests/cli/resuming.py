@@ -71,11 +71,18 @@ def is_killed(
 ) -> bool:
     """The same of a job that may be over before; whether it was killed."""
     process = start(*arguments, "--history")
+    wait_until_time(process, home, is_time)
+    process.kill()
+    return end(process).status == -signal.SIGKILL
+
+
+def wait_until_time(
+    process: subprocess.Popen[str], home: Path, is_time: Callable[[list[dict[str, Any]]], bool]
+) -> None:
+    """Wait until the history of a job says that it is time; or until the job is over."""
     wait_for_history(home, process)
     while process.poll() is None and not is_time(events_of(home)):
         time.sleep(0.002)
-    process.kill()
-    return end(process).status == -signal.SIGKILL
 
 
 def kept(events: list[dict[str, Any]], what: str) -> int:

@@ -4,14 +4,19 @@ Every text here is large enough for that way. What comes out is what GNU sort wr
 """
 
 import json
+import os
 import random
+import re
+import shutil
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from .harness import report
+from .harness import end, report, start
+from .resuming import events_of, wait_until_time
 from .sorting import HOSTILE, cut, gnu_sort, noise, nothing_of_ours_stays, same, sort
 
 MEGABYTES = 9
@@ -126,3 +131,62 @@ def test_a_streams_way_stays() -> None:
     found = json.loads(sort("--json", "-u", "-o", "out", "text"))
     assert found["counters"]["SPILLED_RUNS"] > 0
     same(Path("out"), gnu_sort("-u", "text"))
+
+
+# --- input that changes ---
+
+
+def overwrite(path: Path, line: bytes) -> None:
+    """Write other bytes to the places of a file, whose length stays."""
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.write((line * (size // len(line) + 1))[:size])
+
+
+HARMS: dict[str, Callable[[Path], None]] = {
+    "half of it": lambda path: os.truncate(path, path.stat().st_size // 2),
+    "nothing": lambda path: os.truncate(path, 0),
+    "empty lines": lambda path: overwrite(path, b"\n"),
+    "one line": lambda path: overwrite(path, b"\0"),
+    "other lines": lambda path: overwrite(path, b"lines of another length\n"),
+}
+
+
+@pytest.mark.parametrize("harm", HARMS)
+@pytest.mark.parametrize("phase", ["map", "reduce"])
+def test_input_that_changes_is_named(phase: str, harm: str, home: Path) -> None:
+    """The job stands still meanwhile. If it was over before, or all but over: once more.
+
+    The text is reversed, so that what it becomes has its place among lines that come last.
+    """
+
+    def has_begun(events: list[dict[str, Any]]) -> bool:
+        began = [at for at, event in enumerate(events) if event.get("name") == phase]
+        return bool(began) and any(
+            event["event"] == "attempt_finished" for event in events[began[0] :]
+        )
+
+    text = TEXTS["reversed"]()
+    for _ in range(20):
+        Path("text").write_bytes(text)
+        Path("out").write_text("what was there before")
+        options = ["-o", "out", "--workers", "1", "--no-sync", "--history"]
+        process = start("sort", "text", *options)
+        wait_until_time(process, home, has_begun)
+        process.send_signal(signal.SIGSTOP)
+        in_time = process.poll() is None and events_of(home)[-1]["event"] != "job_finished"
+        HARMS[harm](Path("text"))
+        process.send_signal(signal.SIGCONT)
+        done = end(process)
+        shutil.rmtree(home)
+        if done.status == 1:
+            assert in_time
+            assert done.stderr.startswith("gristmill sort: "), done.stderr
+            assert done.stderr.count("\n") == 1, done.stderr
+            assert re.search("it changed while the job ran|it became shorter", done.stderr)
+            assert re.search(r"\(file text[,)]", done.stderr)
+            assert Path("out").read_text() == "what was there before"
+            return
+        assert done.status == 0, done
+        same(Path("out"), gnu_sort(stdin=text))
+    pytest.fail("no attempt was quick enough to change the file under a job")
