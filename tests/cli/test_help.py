@@ -57,6 +57,10 @@ def test_help_is_a_word_too(command: str) -> None:
     assert run("help", *command.split(), COLUMNS="80").stdout == page(command)
 
 
+def test_the_help_of_help_is_that_of_the_program() -> None:
+    assert run("help", "help", COLUMNS="80").stdout == page("")
+
+
 def test_every_command_has_a_page() -> None:
     assert set(PROGRAM.list_commands(CONTEXT)) <= set(PAGES)
     for of in ("explain", "jobs", "bench", "scale"):

@@ -100,7 +100,8 @@ def run(arguments: Sequence[str]) -> int:
     """
     program = the_program()
     if arguments[:1] == ["help"]:  # as of git: `gristmill help sort`
-        arguments = [*arguments[1:], "--help"]
+        topic = arguments[2:] if arguments[1:2] == ["help"] else arguments[1:]
+        arguments = [*topic, "--help"]
     there = _submitted(arguments)
     if there is not None:
         from gristmill.cli.submitted import run_there
