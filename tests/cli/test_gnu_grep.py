@@ -28,6 +28,7 @@ FILES = {
     "records": RECORDS,
     "binary": b"a fish\n\0\nfish\n",
     "patterns": b"one\nwhale\n",
+    "line": b"\n",
     "d/x.c": b"fish x\n",
     "e/skip/y.c": b"fish y\n",
     "e/keep/z.h": b"fish z\n",
@@ -89,6 +90,9 @@ def ran(words: list[str], folder: Path, stdin: bytes, **more: str) -> tuple[int,
         "-m 2 fish a.c",
         "-m 1 -A 3 fish a.c",
         "-cm 2 fish a.c b.h",
+        "-m -1 fish a.c",
+        "-c --max-count=-3 fish a.c b.h",
+        "-m ' +2' fish a.c",
         "-n fish a.c",
         "-b fish a.c b.h",
         "-H fish a.c",
@@ -254,6 +258,55 @@ def test_files_in_folders(words: str, folder: Path) -> None:
         assert found[0] == found[1], inputs
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "-m 0 fish",
+        "-m 0 -c fish",
+        "-m 0 -cv fish",
+        "-m 0 -l fish",
+        "-m 0 -L fish",
+        "-m 0 -q fish",
+        "-v ''",
+        "-vc ''",
+        "-vL ''",
+        "-vcx ''",
+        "-vcw ''",
+        "-vc -e '' -e ''",
+        "-vc -e '' -e fish",
+        "-vc -f line",
+        "-c -f empty",
+        "-L -f empty",
+        "-vc -f empty",
+        "-xc -f empty",
+        "-c -f empty -e ''",
+    ],
+)
+def test_where_no_line_can_be_selected_no_file_is_read(words: str, folder: Path) -> None:
+    for files in (["a.c"], ["a.c", "b.h"], ["-"], ["none"], ["a.c", "none"]):
+        both([*shlex.split(words), *files], folder)
+
+
+@pytest.mark.parametrize("words", ["-n5", "-5n", "-c5", "-A1 -nc5", "-e -5 -in5"])
+def test_a_number_behind_a_letter_is_refused(words: str, folder: Path) -> None:
+    given = words.split()
+    said = run("grep", *given, "fish", "a.c", cwd=folder, status=2).stderr
+    assert said.startswith(f"gristmill grep: the number in {given[-1]} belongs to no option. ")
+    assert "What to do: write -C N for " in said
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_what_is_said_of_a_depth_is_true(depth: int, tmp_path: Path) -> None:
+    names = ["m/1", "m/x/2", "m/x/y/3"]
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("fish\n")
+    glob = "!" + "*/" * depth + "**"
+    assert depth > 2 or f"'{glob}'" in INSTEAD["--max-depth"]
+    done = run("grep", "-l", "fish", "m", "--glob", glob, cwd=tmp_path)
+    assert done.stdout.split() == names[:depth]
+
+
 @pytest.mark.parametrize("cut", ["--coun", "--line-n", "--ignore", "--word", "--inv", "--only"])
 def test_long_names_may_be_cut_short(cut: str, folder: Path) -> None:
     both([cut, "fish", "a.c"], folder)
@@ -272,6 +325,13 @@ def test_values_that_are_not_here(folder: Path) -> None:
         (["-d", "skip"], "-d takes recurse alone"),
         (["--color=sometimes"], "'sometimes' is not one of"),
         (["--binary-files=x"], "'x' is not one of"),
+        (["-m", "x"], "'-m' / '--max-count': 'x' is not a whole number. What to do: "),
+        (["-m", "1_0"], "'1_0' is not a whole number."),
+        (["-A", "-1"], "'-1' is not a whole number from 0 on."),
+        (["-C5n"], "'5n' is not a whole number from 0 on."),
+        (["--workers", "0"], "'0' is not a whole number from 1 to 1024."),
+        (["-m", "x" * 200], f"'{'x' * 100}' is not a whole number."),
+        (["--glob", "\udcff" * 200], "--glob " + "\\xff" * 100 + " is not UTF-8"),
     ):
         assert says in run("grep", *words, "fish", "a.c", cwd=folder, status=2).stderr
 

@@ -26,6 +26,7 @@ GNU_WORDS = (
 
 _LEAVE_OUT = "leave it out"
 _NO_IGNORE = "leave it out: no .gitignore is read here"
+_DEPTH = "write --glob '!*/**' for a depth of 1, '!*/*/**' for 2, and so on"
 _OWN_MEMORY = "leave it out: memory is bounded by the blocks that workers hold"
 
 INSTEAD = {
@@ -62,7 +63,7 @@ INSTEAD = {
         ("--multiline", "--multiline-dotall"), "write -z: `.` then matches a line feed"
     ),
     **dict.fromkeys(("--pcre2", "--engine", "--auto-hybrid-regex"), _LEAVE_OUT),
-    **dict.fromkeys(("--max-depth", "--maxdepth"), "write --glob '!*/*/**'"),
+    **dict.fromkeys(("--max-depth", "--maxdepth"), _DEPTH),
     "--max-filesize": "choose the files with find -size",
     "--follow": "name what the links lead to",
     **dict.fromkeys(("--sort", "--sortr"), "leave it out: files come in the order of their names"),

@@ -9,6 +9,7 @@
 
 import json
 import os
+import re
 import signal
 import sys
 import time
@@ -20,6 +21,7 @@ import click
 from gristmill import _core
 from gristmill.cli.failures import DONE, FAILED, WRONG, Refused, conclude, fail
 from gristmill.cli.groups import PlainCommand
+from gristmill.cli.numbers import whole_number
 from gristmill.search import STANDARD_INPUT, WORKERS_MAX, engine_options
 from gristmill.terminal import console, signals
 
@@ -32,6 +34,9 @@ _EXAMPLE = "gristmill grep -n 'time(d )?out' logs/ s3://bucket/logs/"
 
 _FILES = "gristmill.grep_files"
 """Where click's context has the patterns of --include and --exclude."""
+
+_SHOWN = 100
+"""The most characters of a wrong word that are told."""
 
 _COUNTS_HELP = "Count matches, and do not print lines."
 
@@ -60,12 +65,7 @@ class _Grep(PlainCommand):
         from gristmill.cli.gnu_grep import spelled
 
         names = [name for option in self.params for name in option.opts]
-        takes = {
-            name
-            for option in self.params
-            if isinstance(option, click.Option) and not option.is_flag
-            for name in option.opts
-        }
+        takes = self._with_values()
         places = iter(range(len(args)))
         for at in places:
             if args[at] == "--":
@@ -74,20 +74,42 @@ class _Grep(PlainCommand):
             if _awaits_value(spelled([args[at]], names)[0], takes):
                 next(places, None)
 
+    def _with_values(self) -> set[str]:
+        """The names of options that take a value."""
+        return {
+            name
+            for option in self.params
+            if isinstance(option, click.Option) and not option.is_flag
+            for name in option.opts
+        }
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Take the command line apart; of others' options that are not here say what to do."""
         words = self._spelled(args)
         ctx.meta[_FILES] = list(self._files(words))
         try:
-            return super().parse_args(ctx, words)
+            return super().parse_args(ctx, list(words))  # click empties its list
         except click.NoSuchOption as error:
             from gristmill.cli.gnu_grep import INSTEAD
 
             name = error.option_name
-            advice = "write -C NUM" if name[1:].isdigit() else INSTEAD.get(name)
+            if name[1:].isdigit():
+                raise self._number_behind_a_letter(name[1:], words, ctx) from None
+            advice = INSTEAD.get(name)
             if advice is None:
                 raise
             raise Refused(f"{name} is not here", advice, ctx) from None
+
+    def _number_behind_a_letter(
+        self, digit: str, words: list[str], ctx: click.Context
+    ) -> click.UsageError:
+        """What is said of `-n5`, where no option takes the number."""
+        takes = "".join(name[1:] for name in self._with_values() if len(name) == 2)
+        flags = re.compile(f"-[^-{takes}]*{digit}")
+        word = next(words[at] for at in self._words(words) if flags.match(words[at]))
+        what = f"the number in {console.printable(word[:_SHOWN])} belongs to no option"
+        advice = "write -C N for N lines around each line, or -m N for at most N lines"
+        return Refused(what, advice, ctx)
 
     def _spelled(self, args: list[str]) -> list[str]:
         """The command line with GNU grep's spellings as click takes them."""
@@ -195,8 +217,8 @@ def _directories(ctx: click.Context, _: click.Parameter, value: str | None) -> N
         raise Refused("-d takes recurse alone", "name files, not folders", ctx)
 
 
-def _number(*names: str, metavar: str, help: str) -> Callable[[Any], Any]:  # noqa: A002
-    return click.option(*names, type=click.IntRange(0), metavar=metavar, help=help)
+def _number(*names: str, help: str, least: int | None = 0) -> Callable[[Any], Any]:  # noqa: A002
+    return click.option(*names, type=whole_number(least), metavar="N", help=help)
 
 
 @click.command(
@@ -236,16 +258,22 @@ def _number(*names: str, metavar: str, help: str) -> Callable[[Any], Any]:  # no
 )
 @_flag("-Z", "--null", "null_names", help="Print a NUL after names of files, for xargs -0.")
 @_flag("-q", "--quiet", "--silent", "quiet", help="Print nothing, and stop at the first match.")
-@_number("-m", "--max-count", "most", metavar="N", help="Stop in a file after N selected lines.")
+@_number(
+    "-m",
+    "--max-count",
+    "most",
+    least=None,
+    help="Stop in a file after N selected lines. A negative N sets no limit.",
+)
 @_flag("-n", "--line-number", "numbers", help="Print each line's number in front of it.")
 @_flag(
     "-b", "--byte-offset", "offsets", help="Print each line's offset in the file in front of it."
 )
 @_one_of("named", "yes", "-H", "--with-filename", help="Print the file's name before each line.")
 @_one_of("named", "no", "-h", "--no-filename", help="Do not print names of files before lines.")
-@_number("-A", "--after-context", "after", metavar="N", help="Print N lines after each, too.")
-@_number("-B", "--before-context", "before", metavar="N", help="Print N lines before each, too.")
-@_number("-C", "--context", "around", metavar="N", help="Print N lines before and after, too.")
+@_number("-A", "--after-context", "after", help="Print N lines after each, too.")
+@_number("-B", "--before-context", "before", help="Print N lines before each, too.")
+@_number("-C", "--context", "around", help="Print N lines before and after, too.")
 @click.option(
     "--group-separator",
     "separator",
@@ -325,7 +353,7 @@ def _number(*names: str, metavar: str, help: str) -> Callable[[Any], Any]:  # no
 @_flag("--hidden", help="In folders, search also files whose names begin with . or _.")
 @click.option(
     "--workers",
-    type=click.IntRange(1, WORKERS_MAX),
+    type=whole_number(1, WORKERS_MAX),
     metavar="N",
     envvar="GRISTMILL_WORKERS",
     help="How many threads search.  [default: one for each core] [env: GRISTMILL_WORKERS]",
@@ -343,6 +371,8 @@ def grep(words: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - click's
     if "" in words:
         raise Refused("a path of IN is empty", "name a file or a directory")
     inputs = list(words) or ([_HERE] if given["recursive"] else ["-"])
+    if _selects_nothing(patterns, given):
+        inputs = []
     options = _options(given, click.get_current_context().meta[_FILES])
     began = time.monotonic()
     try:
@@ -359,6 +389,18 @@ def grep(words: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - click's
     if troubles and not (given["quiet"] and lines):
         return WRONG
     return DONE if lines else FAILED
+
+
+def _selects_nothing(patterns: list[bytes], given: dict[str, Any]) -> bool:
+    """Whether no line can be selected: like GNU grep, no file is read then, and no 0 is printed."""
+    if given["listed"] == "names_without":
+        return False
+    if given["most"] == 0:
+        return True
+    if not patterns:
+        return not given["invert"]
+    is_bare = not (given["word"] or given["whole_line"])
+    return bool(given["invert"]) and is_bare and all(not one.strip(b"\n") for one in patterns)
 
 
 def _patterns_and_inputs(
@@ -416,7 +458,7 @@ def _options(given: dict[str, Any], files: list[tuple[str, bool]]) -> str:
         names=_NAMED[given["named"]],
         before=around if given["before"] is None else given["before"],
         after=around if given["after"] is None else given["after"],
-        max=given["most"],
+        max=None if given["most"] is None or given["most"] < 0 else given["most"],
         text=given["binary"] == "text",
         skip_binary=given["binary"] == "without-match",
         colour=_is_coloured(given["colour"]),
@@ -453,7 +495,7 @@ def _shown(given: dict[str, Any]) -> str:
 def _plain(option: str, text: str) -> str:
     """A value for the engine, whose text is Unicode."""
     if any("\udc80" <= letter <= "\udcff" for letter in text):
-        shown = console.printable(text)
+        shown = console.printable(text[:_SHOWN])
         raise Refused(f"{option} {shown} is not UTF-8", "write ? for a letter or * for several")
     return text
 

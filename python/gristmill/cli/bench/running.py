@@ -14,6 +14,7 @@ from gristmill.analysis.bench.suites import SUITES, suite_of
 from gristmill.cli.bench.common import failing
 from gristmill.cli.failures import DONE
 from gristmill.cli.generated import JobCommand, count
+from gristmill.cli.numbers import whole_number
 from gristmill.terminal import console
 
 __all__ = ["run"]
@@ -129,7 +130,7 @@ run = JobCommand(
             ["--warm-up"],
             default=1,
             metavar="N",
-            type=click.IntRange(0, 1000),
+            type=whole_number(0, 1000),
             help="How many rounds run first, to warm up; they do not count.  [default: 1]",
         ),
         click.Option(

@@ -13,6 +13,7 @@ import click
 from gristmill.analysis.runs import Run
 from gristmill.cli.failures import DONE, FAILED, Refused, fail
 from gristmill.cli.generated import JobCommand
+from gristmill.cli.numbers import whole_number
 from gristmill.cli.scale.shared import FIT_OPTIONS, Wanted, check_targets, fitted
 from gristmill.names import show_path
 from gristmill.terminal import console
@@ -170,14 +171,14 @@ run = JobCommand(
         ),
         click.Option(
             ["--repeat"],
-            type=click.IntRange(1, 10_000),
+            type=whole_number(1, 10_000),
             default=6,
             metavar="N",
             help="How many rounds are measured; each has every value once.  [default: 6]",
         ),
         click.Option(
             ["--warm-up"],
-            type=click.IntRange(0, 100),
+            type=whole_number(0, 100),
             default=1,
             metavar="N",
             help="How many rounds before them do not count.  [default: 1]",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 import click
 
 from gristmill.cli.failures import fail
+from gristmill.cli.numbers import whole_number
 from gristmill.cli.scale.text import cause_lines, fit_lines, wrapped
 from gristmill.errors import ours
 from gristmill.names import show_path, to_json
@@ -39,7 +40,7 @@ FIT_OPTIONS = [
     ),
     click.Option(
         ["--bootstraps"],
-        type=click.IntRange(0, 100_000),
+        type=whole_number(0, 100_000),
         default=1000,
         metavar="N",
         help="How often the runs are drawn again for bootstrap intervals; 0 leaves them out."

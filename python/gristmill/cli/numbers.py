@@ -1,0 +1,56 @@
+"""Numbers as options take them; of others, what was given and what is wanted.
+
+5             ──▶ 5
+x, 1_0, -1    ──▶ 'x' is not a whole number from 0 on
+"""
+
+import re
+from collections.abc import Callable
+
+import click
+
+__all__ = ["whole_number"]
+
+_WHOLE = re.compile(r"\s*[+-]?[0-9]+")
+"""As the C library reads a number: Python takes more, such as `1_0`."""
+
+_SHOWN = 100
+"""The most characters of a wrong value that are told."""
+
+
+def whole_number(least: int | None = 0, most: int | None = None) -> Callable[[str | int], int]:
+    """Return what reads a whole number from `least` to `most`: the type of an option.
+
+    Example:
+        >>> whole_number(1, 8)(" +7")
+        7
+        >>> whole_number(1, 8)("9")
+        Traceback (most recent call last):
+        click.exceptions.BadParameter: '9' is not a whole number from 1 to 8
+    """
+
+    def converted(value: str | int) -> int:
+        number = _read(str(value))
+        if (
+            number is None
+            or (least is not None and number < least)
+            or (most is not None and number > most)
+        ):
+            shown = repr(str(value)[:_SHOWN])
+            raise click.BadParameter(f"{shown} is not a whole number{_bounds(least, most)}")
+        return number
+
+    return converted
+
+
+def _bounds(least: int | None, most: int | None) -> str:
+    if least is None:
+        return "" if most is None else f" up to {most}"
+    return f" from {least} on" if most is None else f" from {least} to {most}"
+
+
+def _read(text: str) -> int | None:
+    try:
+        return int(text) if _WHOLE.fullmatch(text) else None
+    except ValueError:  # so many digits that Python does not read them
+        return None
