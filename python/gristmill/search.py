@@ -2,9 +2,9 @@
 
     gm.grep(...) ──▶ Grep ──iterate──▶ _core.Search ──▶ GrepLine, GrepLine, ...   as they are found
                           ├─ counts() ──────────────▶ {file: lines}
-                          └─ files(), any() ────────▶ what is known from the first line of a file
+                          └─ files(), any() ────────▶ what the first selected line of a file tells
 
-The search runs in the engine's threads, a little ahead of its reader. It ends when its reader goes.
+The search runs in the engine's threads, a little ahead of its reader, and ends with it.
 """
 
 import json
@@ -28,7 +28,7 @@ WORKERS_MAX = 1024
 """The most threads that search."""
 
 _HUGE = 2**63 - 1
-"""A count of lines that no file has: the engine takes no larger one."""
+"""The largest number that the engine takes: more lines than any file has."""
 
 _DEFAULTS: dict[str, Any] = {
     **dict.fromkeys(("fixed", "ignore_case", "word", "whole_line", "crlf", "invert"), False),
@@ -47,7 +47,7 @@ def engine_options(workers: int | None = None, **given: Any) -> str:  # noqa: AN
 
     Args:
         workers: How many threads search; by default one for each core.
-        given: Options that are not as by default.
+        given: Options that differ from their defaults.
 
     Example:
         >>> '"ignore_case": true' in engine_options(ignore_case=True)
@@ -73,13 +73,13 @@ class GrepLine:
     number: int
     """Its number in the file, from 1."""
     offset: int
-    """Where it begins in the file, in bytes; of a compressed file, in what it holds."""
+    """Where it begins in the file, in bytes; in a compressed file, in its decoded bytes."""
     line: bytes
     """Its bytes, without the line feed."""
     spans: tuple[tuple[int, int], ...] = ()
-    """Where the matches in it begin and end; none with `invert_match`."""
+    """Where the matches in it begin and end; empty with `invert_match`."""
     is_context: bool = False
-    """Whether it is not selected, but stands before or after a line that is."""
+    """Whether it stands before or after a selected line, and is not selected itself."""
 
     @property
     def text(self) -> str:
@@ -94,7 +94,7 @@ class GrepLine:
 
 @dataclass(slots=True)
 class Grep:
-    r"""A search for lines. Iterate over it: each iteration searches anew, and gives `GrepLine`s.
+    r"""A search for lines. Iterate over it to get `GrepLine`s: each iteration searches anew.
 
     Example:
         >>> import tempfile, gristmill as gm
@@ -112,9 +112,9 @@ class Grep:
     _options: dict[str, Any]
     _skips: bool
     unreadable: dict[str, str] = field(default_factory=dict[str, str])
-    """Files that could not be read in the last search, each with why, with `skip_unreadable`."""
+    """With `skip_unreadable`: files that the last search could not read, each with the reason."""
     binary: list[str] = field(default_factory=list[str])
-    """Binary files with a selected line, whose lines are not given (see `text`)."""
+    """Binary files with a selected line. Their lines are not given (see `text`)."""
 
     def __iter__(self) -> Iterator[GrepLine]:
         """Search, and yield the lines in the order of the files and of their lines."""
@@ -127,14 +127,14 @@ class Grep:
                 yield GrepLine(file, number, offset, line, spans, not is_selected)
 
     def counts(self) -> dict[str, int]:
-        """Search, and return how many lines of each file are selected; 0 of a file without one."""
+        """Search, and return how many lines are selected in each file, 0 included."""
         counts: dict[str, int] = {}
         for file, lines in self._ends("count"):
             counts[file] = counts.get(file, 0) + lines
         return counts
 
     def files(self) -> Iterator[str]:
-        """Search, and yield the names of files with a selected line: the first one decides."""
+        """Search each file up to its first selected line, and yield the names of files with one."""
         return (file for file, lines in self._ends("names") if lines)
 
     def files_without_match(self) -> Iterator[str]:
@@ -155,7 +155,7 @@ class Grep:
                 yield file, item[1]
 
     def _found(self, show: str, **more: bool) -> Generator[tuple[Any, ...]]:
-        """What the engine finds, but for its notes."""
+        """What the engine finds. Its notes are kept aside."""
         self.unreadable.clear()
         self.binary.clear()
         options: dict[str, Any] = {**self._options, **more, "show": show}
@@ -206,35 +206,37 @@ def grep(
 ) -> Grep:
     r"""Search lines that match a pattern, as `gristmill grep` does, on all cores.
 
-    The search begins when the result is iterated over, and goes only as far as it is asked.
+    The search begins when you iterate over the result, and stops when you stop. Threads that wait
+    for a FIFO or for standard input cannot be stopped: after Ctrl-C, or when a loop is left early,
+    they wait until its writer writes or ends. The program goes on meanwhile.
 
     Args:
-        pattern: A regular expression as of Rust's regex crate, or several: a line that matches one
-            of them is selected.
-        inputs: Files, folders, whose files are searched in the order of their names, and locations
-            in stores; one or several. Compressed files are decoded; `"-"` is standard input.
+        pattern: A regular expression in the syntax of Rust's regex crate, or several of them. A
+            line is selected if it matches one.
+        inputs: One or several files, folders or locations in stores. Folders are searched in the
+            order of names. Compressed files are decoded; `"-"` is standard input.
         fixed_strings: Patterns are text, not regular expressions.
         ignore_case: Upper and lower case are the same.
         invert_match: Select the lines that do not match.
         word_regexp: A match must be a whole word.
         line_regexp: A match must be a whole line.
-        max_count: Stop in a file after so many selected lines. By default at its end.
-        before_context: How many lines before each selected one are given, too.
-        after_context: How many lines after each selected one are given, too.
+        max_count: Stop in a file after this many selected lines. By default at its end.
+        before_context: How many lines before each selected line are also given.
+        after_context: How many lines after each selected line are also given.
         text: Search binary files, those with NUL bytes, as if they were text.
         crlf: A CR before the LF is not part of the line.
         null_data: Lines end at a NUL, not at LF.
         glob: In folders, search only files whose names match; `!GLOB` passes them over.
-        hidden: In folders, search also files whose names begin with `.` or `_`.
-        skip_unreadable: Pass over files that cannot be read: they are in `unreadable`. By default
-            the first one raises an exception.
+        hidden: In folders, also search files whose names begin with `.` or `_`.
+        skip_unreadable: Pass over files that cannot be read, and list them in `unreadable`. By
+            default the first one raises an exception.
         workers: How many threads search. By default one for each core.
 
     Returns:
-        A `Grep`, to iterate over; its methods `counts`, `files` and `any` search, too.
+        A `Grep`, to iterate over. Its methods `counts`, `files` and `any` also search.
 
     Raises:
-        TypeError: An option is of another type.
+        TypeError: An option has the wrong type.
         ValueError: A pattern is wrong, which the message shows, or an option makes no sense.
         FileNotFoundError: While iterating: an input does not exist.
         OSError: While iterating: an input cannot be read.
@@ -272,7 +274,7 @@ def grep(
     several = _several("pattern", pattern, (str, bytes))
     patterns = [one if isinstance(one, bytes) else os.fsencode(one) for one in several]
     _core.check_search(patterns, engine_options(**options))
-    return Grep(patterns, _named(inputs), options, skip_unreadable)
+    return Grep(patterns, _named(inputs), options, _flag("skip_unreadable", skip_unreadable))
 
 
 def _flag(name: str, value: object) -> bool:
