@@ -164,6 +164,8 @@ def test_wrong_options_are_said_at_once(folder: Path) -> None:
         gm.grep("a(b", folder)
     with pytest.raises(ValueError, match="cannot read --glob a\\["):
         gm.grep("a", folder, glob="a[")
+    with pytest.raises(ValueError, match=r"of \(a{99}\.\.\.$"):
+        gm.grep("(" + "a" * 1000, folder)
     for wrong, says in (
         ({"max_count": -1}, "max_count is -1. What to do: give a whole number from 0 on"),
         ({"workers": 0}, "workers is 0. What to do: give a whole number from 1 to 1024"),
@@ -173,7 +175,13 @@ def test_wrong_options_are_said_at_once(folder: Path) -> None:
             gm.grep("a", folder, **wrong)  # pyright: ignore
     for name, value in (
         *(("max_count", 1.5), ("max_count", True), ("max_count", "1"), ("before_context", None)),
-        *(("ignore_case", 1), ("text", None), ("glob", b"*"), ("glob", None)),
+        *(
+            ("ignore_case", 1),
+            ("skip_unreadable", 1),
+            ("text", None),
+            ("glob", b"*"),
+            ("glob", None),
+        ),
     ):
         with pytest.raises(TypeError, match=f"cannot read the options: {name} is "):
             gm.grep("a", folder, **{name: value})  # pyright: ignore

@@ -307,6 +307,44 @@ def test_what_is_said_of_a_depth_is_true(depth: int, tmp_path: Path) -> None:
     assert done.stdout.split() == names[:depth]
 
 
+@pytest.mark.parametrize("words", ["--include=*.c", "--exclude=n*", "--exclude='*'"])
+def test_a_file_that_is_missing_is_said_whatever_its_name(words: str, folder: Path) -> None:
+    given = [*shlex.split(words), "fish"]
+    for files in (["none"], ["a.c", "none"], ["none", "a.c"], ["none.c"]):
+        both([*given, *files], folder)
+    said = run("grep", *given, "none", cwd=folder, status=2).stderr
+    assert "no such file or directory (file none)" in said
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "-I fish",
+        "-cI fish",
+        "-qI fish",
+        "-lI fish",
+        "-LI fish",
+        "-lI end",
+        "-LI end",
+        "-cI end",
+        "-cIv fish",
+        "-oI fish",
+        "-I -A 1 fish",
+        "-I -n fish",
+        "-cI -m 1 fish",
+        "-I -m 1 fish",
+        "-I -m 1 -A 1 fish",
+        "-cI nothing",
+        "-zcI fish",
+    ],
+)
+def test_lines_far_before_a_nul(words: str, folder: Path) -> None:
+    lines = b"whale\n" * 50_000
+    (folder / "late").write_bytes(b"early fish\n" + lines + b"\0\nfish end\n")
+    for files in (["late"], ["late", "a.c"], ["binary", "a.c"], ["-"]):
+        both([*shlex.split(words), *files], folder, (folder / "late").read_bytes())
+
+
 @pytest.mark.parametrize("cut", ["--coun", "--line-n", "--ignore", "--word", "--inv", "--only"])
 def test_long_names_may_be_cut_short(cut: str, folder: Path) -> None:
     both([cut, "fish", "a.c"], folder)

@@ -138,7 +138,7 @@ def grep_modes(chosen: random.Random) -> list[str]:
         )
     chances = {"-n": 3, "-b": 6, "-H": 5, "-h": 6, "-Z": 9, "-s": 9}
     options += [option for option, times in chances.items() if one_in(chosen, times)]
-    options += [f"-m{1 + chosen.randrange(4)}"] if one_in(chosen, 4) else []
+    options += [f"-m{chosen.randrange(5)}"] if one_in(chosen, 4) else []
     options += chosen.choice(
         [[], [], [], [], ["--group-separator=="], ["--no-group-separator"], ["--label=in put"]]
     )
@@ -162,7 +162,7 @@ def grep_case(chosen: random.Random) -> Case:
     options += ["-i"] * one_in(chosen, 4) + ["-x"] * whole
     options += ["-w"] * (not whole and not plain and one_in(chosen, 5))
     options += chosen.choice([[], [], ["--color=always"], ["--colour=never"], ["--color=auto"]])
-    wanted = [grep_pattern(chosen, plain=plain)]
+    wanted = ["" if one_in(chosen, 20) else grep_pattern(chosen, plain=plain)]
     if "-o" not in options and "--color=always" not in options and one_in(chosen, 4):
         wanted.append(grep_pattern(chosen, plain=plain))
     given = [word for pattern in wanted for word in ("-e", pattern)]

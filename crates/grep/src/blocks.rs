@@ -18,10 +18,10 @@ use memchr::{memchr, memrchr};
 
 use crate::lines::line_end;
 
-/// Bytes of a block: what fits the cache of a core beside what the search needs, in few reads.
+/// Bytes of a block: few reads, and it fits the cache of a core together with the search.
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// Bytes that are read at once of a stream at first, and where a line goes on behind its block: doubled where they are there.
+/// Bytes of the first read of a stream, and of a line that goes on behind its block; doubled after each full read.
 const FURTHER_BYTES: usize = 64 << 10;
 
 /// A file that is read in ranges, by several workers.
@@ -37,7 +37,7 @@ pub trait Ranges: Send + Sync {
         None
     }
 
-    /// Whether what lies in memory still is the file's.
+    /// Checks that the memory still is the file's.
     ///
     /// # Errors
     /// The file became shorter.
@@ -57,7 +57,7 @@ pub enum Data {
 /// Why an input cannot be read: a message for people, and its kind for programs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trouble {
-    /// `NotFound`, `PermissionDenied`, or any other; `None` of what is no error of the system.
+    /// The kind of the system's error; `None` if the system has said nothing.
     pub kind: Option<io::ErrorKind>,
     /// The message, which names the input.
     pub message: String,
@@ -72,7 +72,7 @@ impl From<io::Error> for Trouble {
     }
 }
 
-/// An input: its name, as it stands before lines, and what opens it when it is its turn.
+/// An input: its name, as it stands before lines, and what opens it when its turn comes.
 pub struct Input {
     /// The name.
     pub name: Vec<u8>,
@@ -147,7 +147,7 @@ impl<I: Iterator<Item = Input>> Blocks<I> {
         }
     }
 
-    /// The next block, of a stream with its bytes in `buffer`. Of a file below `enough` no more is wanted.
+    /// The next block; that of a stream has its bytes in `buffer`. Files before the number `enough` are skipped.
     pub fn next(&mut self, buffer: &mut Vec<u8>, enough: u64) -> Option<Block> {
         let mut current = match self.current.take() {
             Some(current) => current,
@@ -221,7 +221,8 @@ impl Open {
     }
 }
 
-/// Reads until there is a line; whether the stream is at its end. A slow stream gives a line at a time, a fast one blocks.
+/// Reads until there is a whole line, and returns whether the stream ended. A slow stream gives single lines, a fast one
+/// whole blocks.
 fn fill(
     stream: &mut impl Read,
     buffer: &mut Vec<u8>,

@@ -83,16 +83,14 @@ impl Context {
             (self.skipped, self.written) = (false, true);
             self.tail.clear();
         }
-        if found.nul {
+        if found.nul && found.cut.is_none() {
             return Ok(false);
         }
-        self.write_after(
-            out,
-            head,
-            block,
-            &mut (&mut at, &mut line_feeds),
-            block.len(),
-        )?;
+        let end = found.cut.unwrap_or(block.len());
+        self.write_after(out, head, block, &mut (&mut at, &mut line_feeds), end)?;
+        if found.cut.is_some() {
+            return Ok(false);
+        }
         self.keep(&block[at..]);
         let is_last = left <= found.spans.len() as u64;
         Ok(is_last && self.after_left == 0)

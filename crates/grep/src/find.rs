@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::ops::Range;
 
-use memchr::memchr;
+use memchr::{memchr, memrchr};
 
 use crate::lines::{line_feeds, selected};
 use crate::options::{Options, Show};
@@ -21,8 +21,10 @@ pub struct Found {
     pub lines: u64,
     /// Whether the first bytes of the file say that it is binary.
     pub binary: bool,
-    /// Whether a selected line behind the spans has a NUL.
+    /// Whether a selected line behind the spans has a NUL; where binary files are passed over, any line.
     pub nul: bool,
+    /// Where the first line with a NUL begins, where it ends the search of the file.
+    pub cut: Option<usize>,
     /// Ends of lines in the block, where they are counted.
     pub line_feeds: u64,
 }
@@ -45,6 +47,11 @@ pub fn find(pattern: &Pattern, options: &Options, block: &[u8], first: bool) -> 
     if found.binary && options.skip_binary {
         return found;
     }
+    let block = if options.skip_binary && !options.text {
+        before_nul(pattern.end(), block, &mut found)
+    } else {
+        block
+    };
     match options.show {
         Show::Count => selected(pattern, options.invert, block, |_| {
             found.lines += 1;
@@ -59,6 +66,16 @@ pub fn find(pattern: &Pattern, options: &Options, block: &[u8], first: bool) -> 
         }),
     }
     found
+}
+
+/// The lines before the first that has a NUL.
+fn before_nul<'b>(end: u8, block: &'b [u8], found: &mut Found) -> &'b [u8] {
+    let Some(at) = memchr(0, block) else {
+        return block;
+    };
+    let start = memrchr(end, &block[..at]).map_or(0, |at| at + 1);
+    (found.nul, found.cut) = (true, Some(start));
+    &block[..start]
 }
 
 fn has_nul(bytes: &[u8]) -> bool {

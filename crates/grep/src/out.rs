@@ -51,7 +51,7 @@ impl<W: Write> Out<W> {
         Ok(())
     }
 
-    /// Writes a line that is none of the file: it ends at a line feed.
+    /// Writes a line that is not from a file: it ends at a line feed.
     pub fn sentence(&mut self, line: &[u8]) -> io::Result<()> {
         self.buffer.extend_from_slice(line);
         self.buffer.push(b'\n');

@@ -2,12 +2,16 @@
 //!
 //! A line of a pattern is a pattern of its own, as in grep. Bytes that are no UTF-8 stand for themselves.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::ops::Range;
 
 use grep_matcher::{LineMatchKind, LineTerminator, Matcher as _};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use regex_syntax::ParserBuilder;
+
+/// A longer pattern is cut in errors.
+const SHOWN_CHARS: usize = 100;
 
 /// How patterns are read.
 #[derive(Debug, Clone, Copy, Default)]
@@ -209,8 +213,16 @@ fn check(text: &str) -> Result<(), String> {
         }
         Ok(_) | Err(_) => return Ok(()), // what else may be wrong, the matcher says
     };
-    let column = at.column;
-    Err(format!("{what}, at character {column} of {text}"))
+    let (column, shown) = (at.column, beginning(text));
+    Err(format!("{what}, at character {column} of {shown}"))
+}
+
+/// What is shown of a text that may be long.
+fn beginning(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(SHOWN_CHARS) {
+        Some((end, _)) => format!("{}...", &text[..end]).into(),
+        None => text.into(),
+    }
 }
 
 /// Whether a pattern asks for the beginning or the end of a line: `^`, `$`, `\A`, `\z`.

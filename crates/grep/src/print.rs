@@ -122,7 +122,8 @@ impl<W: Write, N: FnMut(Note)> Printer<W, N> {
 
     /// Says that the file cannot be read on.
     pub fn fail(&mut self, trouble: Trouble) -> io::Result<()> {
-        if mem::replace(&mut self.failed, true) || self.done {
+        let is_enough = self.done && self.options.max != Some(0); // of no lines none is enough
+        if mem::replace(&mut self.failed, true) || is_enough {
             return Ok(());
         }
         self.summary.troubles += 1;
@@ -150,7 +151,7 @@ impl<W: Write, N: FnMut(Note)> Printer<W, N> {
         self.place.bytes += block.len() as u64;
         self.place.line_feeds += found.line_feeds;
         Ok(match () {
-            () if self.done && self.options.show == Show::Quiet => Next::End,
+            () if self.done && self.lines > 0 && self.options.show == Show::Quiet => Next::End,
             () if self.done => Next::File,
             () => Next::Block,
         })
@@ -166,6 +167,13 @@ impl<W: Write, N: FnMut(Note)> Printer<W, N> {
             self.lines += found.lines;
             let is_binary = writes && (found.lines > 0 || found.nul);
             self.done = self.lines > 0 && self.options.wants_one();
+            if self.options.skip_binary {
+                self.done |= self.options.max.is_some_and(|max| self.lines >= max);
+                if found.nul && !self.done {
+                    self.pass_over();
+                }
+                return Ok(());
+            }
             if is_binary {
                 self.is_binary()?;
             }
@@ -180,8 +188,11 @@ impl<W: Write, N: FnMut(Note)> Printer<W, N> {
         } else {
             self.spans(block, found)?;
         }
-        if found.nul && !self.done {
-            self.is_binary()?;
+        let is_enough = self.options.max.is_some_and(|max| self.lines >= max);
+        match () {
+            () if !found.nul || self.done => {}
+            () if is_enough => self.done = true,
+            () => self.is_binary()?,
         }
         Ok(())
     }
@@ -208,14 +219,21 @@ impl<W: Write, N: FnMut(Note)> Printer<W, N> {
     }
 
     fn is_binary(&mut self) -> io::Result<()> {
-        self.done = true;
         if self.options.skip_binary {
+            self.pass_over();
             return Ok(());
         }
+        self.done = true;
         self.lines = self.lines.max(1);
         self.out.flush()?;
         (self.note)(Note::Binary(self.name.clone()));
         Ok(())
+    }
+
+    /// Passes the file over from here on: as in GNU grep it then counts as one without a selected line.
+    fn pass_over(&mut self) {
+        self.done = true;
+        self.lines = 0;
     }
 
     /// Ends the file.

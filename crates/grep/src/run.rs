@@ -1,12 +1,12 @@
-//! The workers: each takes a block, searches it, and writes when it is its turn.
+//! The workers: each takes a block, searches it, and writes when its turn comes.
 //!
 //! ```text
 //!   worker 1   take 0 │ search 0 │ write 0 │ take 2 │ search 2      │ write 2
 //!   worker 2   take 1 │ search 1    │ wait │ write 1 │ take 3 │ ...
 //! ```
 //!
-//! Who waits for its turn holds one block, so that memory is bounded. A worker that waits for a stream is left behind
-//! when nothing more is wanted: the search ends at once.
+//! A worker that waits for its turn holds one block, so memory is bounded. When nothing more is wanted, the search ends at
+//! once: it does not wait for a worker that reads a stream.
 
 use std::io::{self, Write};
 use std::ops::Range;
@@ -21,7 +21,7 @@ use crate::options::Options;
 use crate::pattern::Pattern;
 use crate::print::{Next, Note, Printer, Summary};
 
-/// How often the end that somebody else wants is looked at.
+/// How often the wish to stop is checked.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// What the system says when it is to write memory that is not there: `EFAULT`.
@@ -31,7 +31,7 @@ const BAD_ADDRESS: i32 = 14;
 pub struct Run {
     /// Threads that search.
     pub workers: usize,
-    /// Set by somebody else to end the search.
+    /// Set it to end the search.
     pub stop: Arc<AtomicBool>,
 }
 
@@ -95,7 +95,7 @@ struct Shared<I, W, N> {
     blocks: Mutex<Blocks<I>>,
     turn: Mutex<Turn<W, N>>,
     changed: Condvar,
-    /// Of files below this one nothing more is wanted.
+    /// The first file that is still wanted.
     enough: AtomicU64,
     over: AtomicBool,
     pattern: Pattern,
@@ -175,7 +175,7 @@ where
         Ok((range, found))
     }
 
-    /// Writes what was found when it is the block's turn; whether the search goes on.
+    /// Writes what was found when the block's turn comes; returns whether the search goes on.
     fn write(
         &self,
         block: Block,
@@ -246,7 +246,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A worker that leaves, also by a panic: whoever waits for its turn must not wait for ever.
+/// Says that a worker leaves, also by a panic, so that the others do not wait for it.
 struct Leaving<'s, I, W, N>(&'s Shared<I, W, N>);
 
 impl<I, W, N> Drop for Leaving<'_, I, W, N> {

@@ -1,10 +1,11 @@
-//! What a search finds, for Python, piece by piece: it runs in threads of its own, a few pieces ahead of its reader.
+//! What a search finds, for Python, piece by piece. The search runs in threads of its own, a few pieces ahead of its reader.
 //!
 //! ```text
 //!   search ──▶ frames, in pieces of 64 kB ──▶ a channel of few pieces ──▶ `take`: tuples, in order
 //! ```
 //!
-//! A piece ends with a frame. Who takes no more ends the search: it cannot write any more, and stops.
+//! A piece holds whole frames. A search that nothing reads cannot write, and stops. A thread that waits for a FIFO stops
+//! only when the FIFO's writer writes or ends.
 
 use std::io;
 use std::path::PathBuf;
@@ -48,7 +49,7 @@ impl io::Write for Frames {
     }
 }
 
-/// A search that runs, and what it has said that nobody took.
+/// A search that runs, and what it has found that is not taken yet.
 #[pyclass(frozen)]
 pub struct Search {
     state: Mutex<State>,
@@ -61,7 +62,7 @@ struct State {
     summary: Option<(u64, u64, u64, u64)>,
 }
 
-/// Checks patterns and options of a search that is not begun.
+/// Checks the patterns and options of a search, without starting it.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "as PyO3 gives it")]
 pub fn check_search(patterns: Vec<Vec<u8>>, options: &str) -> PyResult<()> {
@@ -81,7 +82,7 @@ impl Search {
             let (out, send_note) = (Frames(send.clone()), send.clone());
             let note = move |note| drop(send_note.send(Said::Note(note)));
             let done = asked.search(None, true, flag, out, note);
-            let _ = send.send(Said::Done(done)); // nobody waits for it
+            let _ = send.send(Said::Done(done)); // fails when the reader is gone
         };
         let begun = thread::Builder::new().spawn(begin);
         begun.map_err(|error| to_python(&Error::from_io("search", "".as_ref(), &error)))?;
@@ -136,7 +137,7 @@ impl Search {
 }
 
 impl Search {
-    /// Held for a moment, and never while others may run: they would wait for it, and it for them.
+    /// The lock is held for a moment only, and never while other Python threads may run: that would deadlock.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,5 +1,5 @@
-//! What the command line names, as inputs of the search: files, and those in folders and in the folders below, in the
-//! order of their names. A folder is listed when it is its turn.
+//! The inputs that the command line names: files, and the files in folders and in the folders below, in the order of their
+//! names. A folder is listed when its turn comes.
 
 use std::collections::VecDeque;
 use std::io;
@@ -18,18 +18,21 @@ use gristmill_grep::{Data, Input, Trouble};
 
 use super::open::{self, Identity};
 
+/// A longer pattern is cut in errors.
+const SHOWN_CHARS: usize = 100;
+
 /// Which files in folders are searched.
 pub struct Globs {
-    /// Patterns, with whether they pass files over; the last that matches decides.
+    /// Patterns, each with whether it passes files over. The last that matches decides.
     globs: Vec<(GlobMatcher, bool)>,
-    /// Patterns as of GNU grep's --include and --exclude, likewise: files that are named are asked, too.
+    /// Those of --include and --exclude, likewise. They also hold for files that are named.
     files: Vec<(GlobMatcher, bool)>,
     /// Patterns of folders that are passed over.
     folders: Vec<GlobMatcher>,
     hidden: bool,
 }
 
-/// Patterns as they are given.
+/// Patterns as given.
 pub struct GlobsGiven<'g> {
     /// Of names in folders; `!` before one passes files over.
     pub globs: &'g [String],
@@ -80,7 +83,7 @@ impl Globs {
         taken(&self.files, name)
     }
 
-    /// Whether a folder is searched; of one in another only the name counts.
+    /// Whether a folder is searched. Only its name counts, not those of the folders above.
     fn take_folder(&self, name: &Path) -> bool {
         !self.folders.iter().any(|glob| glob.is_match(name))
     }
@@ -102,11 +105,15 @@ impl Globs {
     }
 }
 
-/// A pattern; `anywhere`, the folders before it do not count.
+/// A compiled pattern. With `anywhere` it matches in any folder.
 fn built(option: &str, text: &str, glob: &str, anywhere: bool) -> Result<GlobMatcher, String> {
     let glob = format!("{}{glob}", if anywhere { "**/" } else { "" });
     let built = GlobBuilder::new(&glob).literal_separator(true).build();
-    let built = built.map_err(|error| format!("cannot read {option} {text}: {}", error.kind()))?;
+    let built = built.map_err(|error| {
+        let shown: String = text.chars().take(SHOWN_CHARS).collect();
+        let what = error.kind();
+        format!("cannot read {option} {shown}: {what}. What to do: put \\ before [, {{ or \\ that stands for itself.")
+    })?;
     Ok(built.compile_matcher())
 }
 
@@ -122,11 +129,11 @@ fn taken(globs: &[(GlobMatcher, bool)], name: &Path) -> bool {
 pub struct Inputs {
     stores: Arc<Stores>,
     globs: Globs,
-    /// Empty: the current folder, of which no name stands before those of its files.
+    /// An empty name is the current folder: its files have no folder before their names.
     named: VecDeque<PathBuf>,
-    /// What is still to come of the folders that are open: the next is the last.
+    /// What is still to come of the open folders; the last entry is the next.
     open: Vec<Entry>,
-    /// Whether files have names before their lines.
+    /// Whether names stand before lines.
     are_named: bool,
     /// The file that is written.
     output: Option<Identity>,
@@ -139,7 +146,7 @@ struct Entry {
     path: Location,
     /// Its name, as it is shown.
     name: PathBuf,
-    /// Where it is below the folder that was named; nothing where it was named itself.
+    /// Its path below the folder that was named; empty if it was named itself.
     below: PathBuf,
     stat: Option<Stat>,
 }
@@ -172,7 +179,7 @@ impl Inputs {
         self.are_named
     }
 
-    /// The next entry; an error has the name that it is of.
+    /// The next entry, or an error with the name of its input.
     fn next_entry(&mut self) -> Option<std::result::Result<Entry, (PathBuf, Error)>> {
         if let Some(entry) = self.open.pop() {
             return Some(Ok(entry));
@@ -199,7 +206,7 @@ impl Inputs {
         }
     }
 
-    /// Puts what is in a folder before all that is to come.
+    /// Puts the content of a folder before all that is to come.
     fn list(&mut self, folder: &Entry) -> Result<()> {
         let mut entries = Vec::new();
         self.stores.list_each(&folder.path, |path, stat| {
@@ -307,7 +314,7 @@ impl Iterator for Inputs {
                     } else {
                         self.globs.take_file(&entry.below)
                     };
-                    if is_taken {
+                    if is_taken || (is_named && !open::can_be_read(&self.stores, &entry.path)) {
                         return Some(self.input(entry));
                     }
                     continue;

@@ -29,7 +29,7 @@ use self::open::Identity;
 use crate::error::to_python;
 use crate::stores::stores_of_job;
 
-/// How often signals are looked at; the end of the search is noticed at once.
+/// How often signals are checked. The end of the search is noticed at once.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Options as the command line has them.
@@ -86,7 +86,7 @@ impl Given {
         }
     }
 
-    /// The file that lines are written to while inputs are read, which must not be one of them.
+    /// The file that lines are written to. It must not be searched.
     fn output(&self) -> Option<Identity> {
         let writes = matches!(self.show, Shown::Lines | Shown::Matches);
         let goes_on = self.max.is_none_or(|max| max > 1);
@@ -144,7 +144,7 @@ enum Said {
     Done(io::Result<Summary>),
 }
 
-/// A search that is understood, and not begun.
+/// A search whose options are checked, and that has not begun.
 struct Asked {
     given: Given,
     pattern: Pattern,
@@ -169,7 +169,7 @@ impl Asked {
         })
     }
 
-    /// Searches, until the end or until somebody sets `stop`. `output` is the file that is written.
+    /// Searches until the end, or until `stop` is set. `output` is the file that is written.
     fn search<W: io::Write + Send + 'static>(
         self,
         output: Option<Identity>,
@@ -249,7 +249,7 @@ fn summary(done: io::Result<Summary>) -> PyResult<(u64, u64, u64, u64)> {
     }
 }
 
-/// Standard output, without a buffer between.
+/// Standard output, unbuffered.
 fn standard_output() -> io::Result<File> {
     Ok(File::from(io::stdout().as_fd().try_clone_to_owned()?))
 }

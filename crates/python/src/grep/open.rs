@@ -1,4 +1,4 @@
-//! Inputs of a search, opened: in ranges where they are plain files, as streams where they are compressed, or are pipes.
+//! Opens the inputs of a search: plain files as ranges, compressed files and pipes as streams.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -17,7 +17,7 @@ use gristmill_engine::storage::{Caching, FileKind, ReadFile, Stat};
 use gristmill_engine::{Error, Kind, Result};
 use gristmill_grep::{Data, Ranges};
 
-/// A file of a store, as the search reads it: mapped where that can be, as its bytes are looked at once.
+/// A file of a store, mapped if possible: each of its bytes is read once.
 struct Plain {
     path: PathBuf,
     file: Box<dyn ReadFile>,
@@ -89,7 +89,7 @@ fn stream(path: &Path, file: File) -> Data {
 /// Equal for two names of the same file: device and inode.
 pub type Identity = (u64, u64);
 
-/// What an open file is, if it is a regular one.
+/// The identity of an open file, if it is a regular one.
 pub fn identity(file: &File) -> Option<Identity> {
     let seen = file.metadata().ok()?;
     seen.is_file().then(|| (seen.dev(), seen.ino()))
@@ -112,7 +112,7 @@ fn is_output(path: &Path) -> Error {
     Error::new(Kind::BadInput, "search the input", what).with_path(path)
 }
 
-/// What is at a location; `stat` is what was seen of it already, `output` the file that is written.
+/// Opens what is at a location. `stat` is known already, if given; `output` is the file that is written.
 pub fn at(
     stores: &Stores,
     path: &Location,
@@ -130,7 +130,7 @@ pub fn at(
                     .with_path(path.as_typed()),
             )
         }
-        // What /proc holds says that it has no bytes.
+        // Files in /proc say that they have no bytes.
         (FileKind::Other, Some(local)) | (FileKind::File, Some(local))
             if stat.kind == FileKind::Other || stat.bytes == 0 =>
         {
@@ -154,7 +154,16 @@ pub fn at(
     }
 }
 
-/// How a file is compressed; one whose name alone says so is searched as it is.
+/// Whether a file that was named is there, and may be read, as GNU grep asks before it passes the file over.
+pub fn can_be_read(stores: &Stores, path: &Location) -> bool {
+    match (stores.stat(path), path.local()) {
+        (Ok(Some(stat)), Some(local)) if stat.kind == FileKind::File => File::open(local).is_ok(),
+        (Ok(Some(stat)), _) => stat.kind != FileKind::DanglingLink,
+        (Ok(None) | Err(_), _) => false,
+    }
+}
+
+/// How a file is compressed. If only its name says so, it is searched as it is.
 fn codec_of(file: &dyn ReadFile, path: &Location) -> Result<Option<Codec>> {
     let mut first = [0; SNIFF_BYTES];
     let count = file.read_at(&mut first, 0)?;
