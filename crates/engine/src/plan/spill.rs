@@ -122,6 +122,7 @@ impl MemoryLayout {
         let needed = MemoryModel {
             fixed_bytes,
             workers: workers as u64,
+            half: false,
             worker_fixed_bytes: WORKER_BYTES,
             buffer_bytes: BUFFER_BYTES_MIN as usize,
             buffer_share: BUFFER_SHARE,
@@ -143,6 +144,13 @@ impl MemoryLayout {
             merge_bytes: own_bytes,
             most_merge_bytes: u64::MAX,
         })
+    }
+
+    /// The same where runs in memory may have as much as is planned here.
+    #[must_use]
+    pub fn beside_runs(mut self) -> Self {
+        self.needed.half = true;
+        self
     }
 
     /// The same for runs that are in memory: copies need no large buffers.

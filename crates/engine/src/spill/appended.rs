@@ -1,5 +1,6 @@
 //! Runs of records that come one by one: each is appended to the chunk, which is spilled when it is full.
 
+use super::feed::too_long;
 use super::{SpillPlan, SpillScratch, SpilledRun, Written};
 use crate::error::{Error, JobOption, Kind, Result};
 use crate::record::shape::Shape;
@@ -119,7 +120,15 @@ impl<'a, S: Shape> AppendedRuns<'a, S> {
         self.plan.chunk_bytes / RAW_SHARE
     }
 
-    pub(super) fn too_long(&self, bytes: usize) -> Error {
+    /// The error of a line, row or record that is longer than [`Self::longest`].
+    pub(super) fn too_long_to_read(&self, what: &str, bytes: u64) -> Error {
+        // Merging two needs twice as much as was asked for: so this leaves one in `RAW_SHARE` for what is read.
+        let needed = self.plan.needed.bytes(bytes * RAW_SHARE as u64 / 2);
+        too_long(what, bytes, self.longest(), (needed, true))
+    }
+
+    /// The error of a record that the chunk has no room for.
+    fn too_long(&self, bytes: usize) -> Error {
         let what = if self.plan.shape.is_stripped() {
             "a line with its keys"
         } else {

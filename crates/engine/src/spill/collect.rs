@@ -212,6 +212,7 @@ impl Collector {
             needed: MemoryModel {
                 fixed_bytes: 0,
                 workers: 1,
+                half: false,
                 worker_fixed_bytes: 0,
                 buffer_bytes: self.plan.buffer_bytes,
                 buffer_share: 1,

@@ -168,15 +168,19 @@ pub(super) fn read_records<S: Shape, R: Shape>(
     let mut ends = |begun, more: &[u8]| shape.rest_length(begun, more);
     let mut feed = Feed::new(runs.longest());
     let (block, mut bytes) = (block_bytes(runs.chunk_bytes()), 0);
+    let what = shape.kind().record_bytes().map_or("line", |_| "record");
+    let too_long = |runs: &AppendedRuns<'_, S>, length| {
+        let error = runs.too_long_to_read(what, length);
+        error.with("file", source.name())
+    };
     source.read(store, block, progress, &mut |block| {
         bytes += block.len() as u64;
-        if feed.block(block, &mut ends, &mut |record| take(runs, record))? {
-            return Ok(());
+        match feed.block(block, &mut ends, &mut |record| take(runs, record))? {
+            None => Ok(()),
+            Some(length) => Err(too_long(runs, length)),
         }
-        let length = feed.rest().len();
-        Err(runs.too_long(length).with("file", source.name()))
     })?;
-    let rest = feed.rest();
+    let rest = feed.rest().map_err(|length| too_long(runs, length))?;
     if rest.is_empty() {
         return Ok(());
     }

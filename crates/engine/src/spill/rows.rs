@@ -79,7 +79,7 @@ pub trait RowSink<'p> {
     fn room(&self) -> (usize, usize);
 
     /// The error of a row of so many bytes, which is too long.
-    fn too_long(&self, bytes: usize) -> Error;
+    fn too_long(&self, bytes: u64) -> Error;
 }
 
 struct Spilling<'s, 'r, 'p> {
@@ -102,8 +102,8 @@ impl<'p> RowSink<'p> for Spilling<'_, '_, 'p> {
         (block_bytes(self.runs.chunk_bytes()), self.runs.longest())
     }
 
-    fn too_long(&self, bytes: usize) -> Error {
-        self.runs.too_long(bytes)
+    fn too_long(&self, bytes: u64) -> Error {
+        self.runs.too_long_to_read("row", bytes)
     }
 }
 
@@ -122,6 +122,8 @@ pub struct RowReader<'t> {
 #[derive(Debug, Clone, Copy)]
 struct Place {
     offset: u64,
+    /// Rows before it, in the source.
+    rows: u64,
     /// Lines before it, in the source.
     lines: u64,
     first: First,
@@ -160,6 +162,7 @@ impl<'t> RowReader<'t> {
         };
         let mut place = Place {
             offset: source.start(),
+            rows: 0,
             lines: 0,
             first,
         };
@@ -169,22 +172,28 @@ impl<'t> RowReader<'t> {
         source.read(store, block, progress, &mut |block| {
             let mut cut = |_, more: &[u8]| ends.rest(more);
             let mut take = |row: &[u8]| self.take(row, &mut place, (source, store), sink);
-            if feed.block(block, &mut cut, &mut take)? {
-                return Ok(());
+            match feed.block(block, &mut cut, &mut take)? {
+                None => Ok(()),
+                Some(length) => {
+                    let error = overlong(length, ends.is_quoted(), sink);
+                    Err(at(error, place, (source, store), delimiter))
+                }
             }
-            let length = feed.rest().len();
-            Err(at(sink.too_long(length), place, (source, store)))
         })?;
-        let rest = feed.rest();
-        if ends.is_quoted() {
+        let is_quoted = ends.is_quoted();
+        let rest = feed.rest().map_err(|length| {
+            let error = overlong(length, is_quoted, sink);
+            at(error, place, (source, store), delimiter)
+        })?;
+        if is_quoted {
             let (error, before) = never_closes(rest, delimiter);
-            place.pass(rest.get(..before).unwrap_or_default());
-            return Err(at(error, place, (source, store)));
+            place.skip(rest.get(..before).unwrap_or_default());
+            return Err(at(error, place, (source, store), delimiter));
         }
         if rest.is_empty() {
             return Ok(());
         }
-        rest.extend_from_slice(self.table.ending.as_bytes());
+        end_row(rest, &self.table.ending);
         self.take(rest, &mut place, (source, store), sink)
     }
 
@@ -225,7 +234,8 @@ impl<'t> RowReader<'t> {
         self.bad_rows += 1;
         if self.bad_rows > self.table.skip_bad {
             let skipped = self.table.skip_bad;
-            return Err(at(bad_row(bad, skipped), place, from));
+            let delimiter = self.table.delimiter;
+            return Err(at(bad_row(bad, skipped), place, from, delimiter));
         }
         self.left_out.bad_rows += 1;
         self.left_out.bytes += row.len() as u64;
@@ -236,9 +246,33 @@ impl<'t> RowReader<'t> {
 impl Place {
     /// Goes on behind `row`.
     fn pass(&mut self, row: &[u8]) {
-        self.offset += row.len() as u64;
-        self.lines += memchr::memchr_iter(b'\n', row).count() as u64;
+        self.rows += 1;
+        self.skip(row);
     }
+
+    /// Goes on behind `bytes` of a row.
+    fn skip(&mut self, bytes: &[u8]) {
+        self.offset += bytes.len() as u64;
+        self.lines += memchr::memchr_iter(b'\n', bytes).count() as u64;
+    }
+}
+
+/// Ends the last row of a file as the header ends. A CR that stands there is the half of such an end.
+fn end_row(row: &mut Vec<u8>, ending: &str) {
+    if ending.starts_with('\r') && row.ends_with(b"\r") {
+        row.pop();
+    }
+    row.extend_from_slice(ending.as_bytes());
+}
+
+/// The error of a row that is too long, so far or at all: where a quote is open, it is that which makes it so.
+fn overlong(length: u64, is_quoted: bool, sink: &dyn RowSink<'_>) -> Error {
+    if !is_quoted {
+        return sink.too_long(length);
+    }
+    let message =
+        format!("a quote is not closed: its row begins here, and goes on for {length} bytes");
+    Error::new(Kind::BadInput, "read the input", message).advise(CLOSE_QUOTES)
 }
 
 /// The error of a row that cannot be read.
@@ -261,6 +295,9 @@ pub fn bad_row(bad: BadRow, skipped: u64) -> Error {
     )
 }
 
+/// What to do about a quote that is open.
+const CLOSE_QUOTES: &str = "close the quotes, or double a quote that is part of the field";
+
 /// The error of a table that ends in a field, and how many bytes of its last row, `rest`, stand before that.
 ///
 /// ```
@@ -271,33 +308,40 @@ pub fn bad_row(bad: BadRow, skipped: u64) -> Error {
 /// ```
 pub fn never_closes(rest: &[u8], delimiter: u8) -> (Error, usize) {
     let message = "a quote is open at the end of the input: its field begins here";
-    let error = Error::new(Kind::BadInput, "read the input", message)
-        .advise("close the quotes, or double a quote that is part of the field");
+    let error = Error::new(Kind::BadInput, "read the input", message).advise(CLOSE_QUOTES);
     (error, open_quote(rest, delimiter))
 }
 
-/// Says where in the input it is, with the number of the line.
-fn at(error: Error, place: Place, (source, store): (InOrder<'_>, &Stores)) -> Error {
+/// Says where in the input it is, with the numbers of the row and of the line; the header is row 1.
+fn at(error: Error, place: Place, (source, store): (InOrder<'_>, &Stores), delimiter: u8) -> Error {
     let before = match source {
-        InOrder::Range(file, range) => lines_before(store, file, range.offset),
-        InOrder::Decoded(..) | InOrder::Stream(_) => Ok(0),
+        InOrder::Range(file, range) => before(store, file, range.offset, delimiter),
+        InOrder::Decoded(..) | InOrder::Stream(_) => Ok((0, 0)),
     };
     let error = error.with("file", source.name());
     let error = match before {
-        Ok(before) => error.with("line", before + place.lines + 1),
+        Ok((rows, lines)) => error
+            .with("row", rows + place.rows + 1)
+            .with("line", lines + place.lines + 1),
         Err(_) => error, // the file is gone by now
     };
     error.with("offset", place.offset)
 }
 
-/// Newlines in the first bytes of a file. Nobody counts them before somebody wants to know.
-fn lines_before(store: &Stores, file: &InputFile, bytes: u64) -> Result<u64> {
+/// Rows and newlines in the first bytes of a file. Nobody counts them before somebody wants to know.
+fn before(store: &Stores, file: &InputFile, bytes: u64, delimiter: u8) -> Result<(u64, u64)> {
     let opened = store.open_input(file, Caching::Cached)?;
-    let (mut lines, mut buffers) = (0, Vec::new());
+    let (mut rows, mut lines, mut buffers) = (0, 0, Vec::new());
+    let mut ends = RowEnds::of_file(delimiter);
     let blocks = (TRANSFER_BYTES, 2);
     read_through(&*opened, 0..bytes, blocks, &mut buffers, |block| {
         lines += memchr::memchr_iter(b'\n', block).count() as u64;
+        let mut rest = block;
+        while let Some(length) = ends.rest(rest) {
+            rows += 1;
+            rest = rest.get(length..).unwrap_or_default();
+        }
         Ok(())
     })?;
-    Ok(lines)
+    Ok((rows, lines))
 }

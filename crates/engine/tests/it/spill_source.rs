@@ -29,6 +29,7 @@ const NEEDED: MemoryModel = MemoryModel {
     fixed_bytes: 1_000_000,
     worker_fixed_bytes: 0,
     workers: 3,
+    half: false,
     buffer_bytes: 16 << 10,
     buffer_share: 32,
 };

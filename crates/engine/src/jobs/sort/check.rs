@@ -1,5 +1,7 @@
 //! `sort --check`: whether an input is in order; where it is not, the first record that is not.
 
+use std::cmp::Ordering;
+
 use super::Input;
 use super::SortSpec;
 use super::keys::SortKeys;
@@ -8,12 +10,48 @@ use crate::error::{Error, Kind, Result};
 use crate::jobs::steps::Job;
 use crate::record::shape::Shape;
 use crate::spill::Stream;
+use crate::spill::feed::{Feed, too_long};
 use crate::spill::in_order::InOrder;
 use crate::storage::input::{InputFile, InputRange};
 use crate::storage::overlap::TRANSFER_BYTES;
 
 /// Bytes of a disordered record that are shown.
 const SHOWN_BYTES: usize = 200;
+
+/// What a check holds at once of its longest lines: the one before, the next one and their keys, in memory that grows by halves.
+const HELD_SHARE: u64 = 8;
+
+/// Below this no line is too long, however little memory there is.
+const LONGEST_MIN: u64 = 1 << 20;
+
+/// How much a check holds.
+pub(super) struct Bound {
+    /// Bytes that are read at once.
+    pub(super) block_bytes: usize,
+    /// Bytes of the longest line, row or record.
+    pub(super) longest: usize,
+    /// Bytes of the budget that are for something else.
+    held_bytes: u64,
+}
+
+impl Bound {
+    pub(super) fn of(job: &Job<'_>) -> Self {
+        let (block_bytes, room) = (2 * TRANSFER_BYTES, job.room());
+        let held_bytes = room.held_bytes + block_bytes as u64;
+        let longest = room.budget_bytes.saturating_sub(held_bytes) / HELD_SHARE;
+        Bound {
+            block_bytes,
+            longest: longest.max(LONGEST_MIN) as usize,
+            held_bytes,
+        }
+    }
+
+    /// The error of a line, row or record that is longer.
+    pub(super) fn too_long(&self, what: &str, bytes: u64) -> Error {
+        let needed = self.held_bytes + bytes * HELD_SHARE;
+        too_long(what, bytes, self.longest, (needed, false))
+    }
+}
 
 /// Begins a check, of one input.
 pub(super) fn begin(job: &mut Job<'_>, spec: &SortSpec, input: &Input) -> Result<()> {
@@ -34,11 +72,11 @@ pub(super) fn run<S: Shape>(
 ) -> Result<()> {
     begin(job, spec, &input)?;
     if let Some(keys) = SortKeys::of(spec)? {
-        let mut check = Check::new(keys.lines(), spec.unique);
+        let mut check = Check::new(keys.lines(), spec.unique, Bound::of(job));
         check.keys = Some(keys);
         return run_check(job, check, input);
     }
-    run_check(job, Check::new(shape, spec.unique), input)
+    run_check(job, Check::new(shape, spec.unique, Bound::of(job)), input)
 }
 
 fn run_check<S: Shape>(job: &mut Job<'_>, mut check: Check<S>, input: Input) -> Result<()> {
@@ -65,8 +103,8 @@ fn blocks<S: Shape>(
     stop: &dyn Fn() -> Result<()>,
     check: &mut Check<S>,
 ) -> Result<()> {
-    let progress = |_| stop();
-    source.read(job.store(), 2 * TRANSFER_BYTES, &progress, &mut |block| {
+    let (progress, bytes) = (|_| stop(), check.bound.block_bytes);
+    source.read(job.store(), bytes, &progress, &mut |block| {
         check.block(block)
     })
 }
@@ -92,62 +130,45 @@ struct Check<S> {
     unique: bool,
     /// Where lines are not compared as they are.
     keys: Option<SortKeys>,
+    bound: Bound,
     name: String,
-    records: u64,
+    feed: Feed,
     bytes: u64,
+    records: u64,
+    /// What the record before is compared by.
     last: Vec<u8>,
-    /// The beginning of a record that goes on in the next block.
-    carry: Vec<u8>,
 }
 
 impl<S: Shape> Check<S> {
-    fn new(shape: S, unique: bool) -> Self {
+    fn new(shape: S, unique: bool, bound: Bound) -> Self {
         Check {
             shape,
             unique,
             keys: None,
+            feed: Feed::new(bound.longest),
+            bound,
             name: String::new(),
-            records: 0,
             bytes: 0,
+            records: 0,
             last: Vec::new(),
-            carry: Vec::new(),
         }
     }
 
     fn block(&mut self, block: &[u8]) -> Result<()> {
         self.bytes += block.len() as u64;
-        let mut rest = block;
-        if !self.carry.is_empty() {
-            let Some(taken) = self.shape.rest_length(self.carry.len(), block) else {
-                self.carry.extend_from_slice(block);
-                return Ok(());
-            };
-            let mut record = std::mem::take(&mut self.carry);
-            record.extend_from_slice(&block[..taken]);
-            self.record(&record)?;
-            rest = &block[taken..];
-        }
-        let mut before: Option<&[u8]> = None;
-        while let Some(length) = self.shape.length(rest) {
-            let (record, after) = rest.split_at(length);
-            match before {
-                Some(before) => self.pair(before, record)?,
-                None if self.records > 0 => self.pair(&self.last, record)?,
-                None => {}
-            }
-            self.records += 1;
-            (before, rest) = (Some(record), after);
-        }
-        if let Some(last) = before {
-            self.last.clear();
-            self.last.extend_from_slice(last);
-        }
-        self.carry.extend_from_slice(rest);
-        Ok(())
+        let shape = self.shape;
+        let mut ends = |begun, more: &[u8]| shape.rest_length(begun, more);
+        let mut feed = std::mem::replace(&mut self.feed, Feed::new(0));
+        let overlong = feed.block(block, &mut ends, &mut |record| self.record(record))?;
+        self.feed = feed;
+        overlong.map_or(Ok(()), |bytes| Err(self.too_long(bytes)))
     }
 
     fn end(&mut self) -> Result<()> {
-        let rest = std::mem::take(&mut self.carry);
+        let rest = match self.feed.rest() {
+            Ok(rest) => std::mem::take(rest),
+            Err(bytes) => return Err(self.too_long(bytes)),
+        };
         if rest.is_empty() {
             return Ok(());
         }
@@ -164,30 +185,38 @@ impl<S: Shape> Check<S> {
         self.record(&rest)
     }
 
-    fn record(&mut self, record: &[u8]) -> Result<()> {
-        if self.records > 0 {
-            self.pair(&self.last, record)?;
-        }
-        self.records += 1;
-        self.last.clear();
-        self.last.extend_from_slice(record);
-        Ok(())
+    fn too_long(&self, bytes: u64) -> Error {
+        let what = self
+            .shape
+            .kind()
+            .record_bytes()
+            .map_or("line", |_| "record");
+        let error = self.bound.too_long(what, bytes);
+        error.with("file", &self.name).with(what, self.records + 1)
     }
 
-    /// Two neighbours.
-    fn pair(&self, before: &[u8], record: &[u8]) -> Result<()> {
-        let order = match &self.keys {
-            None => self.shape.compare(before, record),
-            Some(keys) => {
-                let code = |line| keys.code_of(line);
-                code(before).cmp(&code(record))
-            }
+    /// Compares a record with the one before.
+    fn record(&mut self, record: &[u8]) -> Result<()> {
+        let code = self.keys.as_ref().map(|keys| keys.code_of(record));
+        let order = match &code {
+            _ if self.records == 0 => Ordering::Less,
+            None => self.shape.compare(&self.last, record),
+            Some(code) => self.last.cmp(code),
         };
-        if order.is_lt() || (order.is_eq() && !self.unique) {
-            return Ok(());
+        let is_wrong = order.is_gt() || (order.is_eq() && self.unique);
+        if is_wrong {
+            let key = self.shape.key(record);
+            return Err(disorder((&self.name, self.records + 1), key, order.is_eq()));
         }
-        let key = self.shape.key(record);
-        Err(disorder((&self.name, self.records + 1), key, order.is_eq()))
+        self.records += 1;
+        match code {
+            Some(code) => self.last = code,
+            None => {
+                self.last.clear();
+                self.last.extend_from_slice(record);
+            }
+        }
+        Ok(())
     }
 }
 
@@ -210,9 +239,17 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
+    fn bound(longest: usize) -> Bound {
+        Bound {
+            block_bytes: 9,
+            longest,
+            held_bytes: 1000,
+        }
+    }
+
     /// Checks `data` in blocks that end at `cuts`; gives records and bytes.
     fn check<S: Shape>(shape: S, unique: bool, data: &[u8], cuts: &[usize]) -> Result<(u64, u64)> {
-        let mut check = Check::new(shape, unique);
+        let mut check = Check::new(shape, unique, bound(1 << 20));
         check.name = "data".to_owned();
         let mut ends: Vec<usize> = cuts.iter().map(|cut| cut % (data.len() + 1)).collect();
         ends.push(data.len());
@@ -317,6 +354,18 @@ mod tests {
             message.contains("2 bytes into a record") && message.contains("record 3"),
             "{message}"
         );
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_told_with_the_memory_for_it() {
+        let mut check = Check::new(Lines { descending: false }, false, bound(5));
+        check.name = "data".to_owned();
+        check.block(b"a\nbcd").unwrap();
+        check.block(b"efghij").unwrap();
+        let error = check.block(b"kl\n").unwrap_err().to_string();
+        assert!(error.contains("a line has 12 bytes, and"), "{error}");
+        assert!(error.contains("longest has 5"), "{error}");
+        assert!(error.contains("line 2"), "{error}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `sort --check` of a table: whether its rows are in order; where they are not, the first line that is not.
 
 use super::SortSpec;
-use super::check::{begin, disorder, source_of};
+use super::check::{Bound, begin, disorder, source_of};
 use super::input::Input;
 use crate::error::{Error, Result};
 use crate::jobs::steps::Job;
@@ -9,7 +9,6 @@ use crate::record::table::without_end;
 use crate::spill::in_order::InOrder;
 use crate::spill::rows::{First, RowReader, RowSink};
 use crate::spill::{Progress, Stream};
-use crate::storage::overlap::TRANSFER_BYTES;
 
 /// Checks the one source of the input.
 pub(super) fn run(job: &mut Job<'_>, spec: &SortSpec, input: Input) -> Result<()> {
@@ -26,6 +25,7 @@ pub(super) fn run(job: &mut Job<'_>, spec: &SortSpec, input: Input) -> Result<()
         records: 0,
         bytes: 0,
         progress: &progress,
+        bound: Bound::of(job),
     };
     if let Some(stream) = input.streams.into_iter().next() {
         check.name.clone_from(&stream.name);
@@ -51,6 +51,7 @@ struct CheckRows<'p> {
     records: u64,
     bytes: u64,
     progress: Progress<'p>,
+    bound: Bound,
 }
 
 impl<'p> RowSink<'p> for CheckRows<'p> {
@@ -76,13 +77,10 @@ impl<'p> RowSink<'p> for CheckRows<'p> {
     }
 
     fn room(&self) -> (usize, usize) {
-        (2 * TRANSFER_BYTES, usize::MAX)
+        (self.bound.block_bytes, self.bound.longest)
     }
 
-    fn too_long(&self, bytes: usize) -> Error {
-        Error::bug(
-            "check the input",
-            format!("a row of {bytes} bytes is too long"),
-        )
+    fn too_long(&self, bytes: u64) -> Error {
+        self.bound.too_long("row", bytes)
     }
 }

@@ -84,13 +84,16 @@ const COMPRESSIONS: [RunCompression; 3] = [
 ];
 
 fn run_plan() -> impl Strategy<Value = Arc<RunPlan>> {
-    let needed = any::<(u64, u64, u64, usize, u64)>().prop_map(
-        |(fixed_bytes, workers, worker_fixed_bytes, buffer_bytes, buffer_share)| MemoryModel {
-            fixed_bytes,
-            workers,
-            worker_fixed_bytes,
-            buffer_bytes,
-            buffer_share,
+    let needed = any::<(u64, u64, bool, u64, usize, u64)>().prop_map(
+        |(fixed_bytes, workers, half, worker_fixed_bytes, buffer_bytes, buffer_share)| {
+            MemoryModel {
+                fixed_bytes,
+                workers,
+                half,
+                worker_fixed_bytes,
+                buffer_bytes,
+                buffer_share,
+            }
         },
     );
     let lists = (vec(border(), 0..4), vec(path(), 0..3));
