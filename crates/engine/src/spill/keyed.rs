@@ -78,7 +78,7 @@ pub fn spill_stream(
 ) -> Result<Vec<SpilledRun>> {
     let mut runs = Runs::new(plan, store, name, scratch)?;
     while runs.read(progress, |raw| {
-        let number = stream.fill(plan.lines(), raw, progress)?;
+        let number = stream.fill(plan.lines(), raw, &plan.spill.needed, progress)?;
         Ok(number * RUNS_OF_A_READ)
     })? {
         runs.runs.spill(progress)?; // others read what follows

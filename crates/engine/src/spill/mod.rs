@@ -14,7 +14,8 @@
 mod appended;
 mod chunk;
 pub mod collect;
-mod feed;
+pub(crate) mod feed;
+mod first_bytes;
 pub mod in_order;
 pub mod keyed;
 pub mod rows;
@@ -29,6 +30,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::appended::LeftOut;
 use self::chunk::{Chunk, Sorted};
+pub(crate) use self::first_bytes::FirstBytes;
 pub use self::sizes::{BucketSizes, WrittenSizes};
 pub use self::source::{MemoryModel, Progress, Stream, UnreadRanges};
 use crate::error::{Error, JobOption, Result};
@@ -155,7 +157,7 @@ pub fn spill_stream<S: Shape>(
 ) -> Result<Vec<SpilledRun>> {
     let mut runs = Written::new(store, name);
     runs.write_all(plan, scratch, progress, |chunk, _| {
-        stream.fill(plan.shape, chunk, progress)
+        stream.fill(plan.shape, chunk, &plan.needed, progress)
     })?;
     Ok(runs.keep())
 }

@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use super::chunk::Chunk;
+use super::first_bytes::FirstBytes;
 use crate::error::{Error, JobOption, Kind, Result};
 use crate::record::shape::Shape;
 use crate::sorted_run;
@@ -170,7 +171,7 @@ impl<'a> UnreadRanges<'a> {
     ) -> Error {
         let path = &self.files[piece.file].path;
         match self.length_at(shape, piece, progress) {
-            Ok(length) => too_long(chunk, Some((length, needed)))
+            Ok(length) => too_long(chunk, length, needed)
                 .with_path(path.as_typed())
                 .with("offset", piece.offset)
                 .with("record bytes", length),
@@ -260,24 +261,17 @@ fn end_of_input<S: Shape>(shape: S, chunk: &mut Chunk) -> Option<usize> {
     (!ended).then_some(start)
 }
 
-/// `record`: the length of the record, and the memory that its length needs; where it is known.
-fn too_long(chunk: &Chunk, record: Option<(u64, &MemoryModel)>) -> Error {
+/// `length`: that of the record.
+fn too_long(chunk: &Chunk, length: u64, needed: &MemoryModel) -> Error {
     let message = format!(
         "a record is longer than the {} bytes that a worker has for records",
         chunk.memory_bytes()
     );
-    let error = Error::new(Kind::Memory, "read the input", message);
-    let workers = JobOption::Workers.named();
-    match record {
-        Some((length, needed)) => {
-            let memory = JobOption::Memory.at_least(needed.bytes(chunk.asked_for(length)));
-            error.advise_options("give {} or more, or fewer {}", [memory, workers])
-        }
-        None => {
-            let memory = JobOption::Memory.named();
-            error.advise_options("give a larger {} or fewer {}", [memory, workers])
-        }
-    }
+    let memory = JobOption::Memory.at_least(needed.bytes(chunk.asked_for(length)));
+    Error::new(Kind::Memory, "read the input", message).advise_options(
+        "give {} or more, or fewer {}",
+        [memory, JobOption::Workers.named()],
+    )
 }
 
 /// What memory a job needs for a record that is longer than a worker has room for.
@@ -287,6 +281,9 @@ pub struct MemoryModel {
     pub fixed_bytes: u64,
     /// How many share the memory.
     pub workers: u64,
+    /// Whether runs in memory have as much as the workers.
+    #[serde(default)]
+    pub half: bool,
     /// What each holds beside its buffers.
     pub worker_fixed_bytes: u64,
     /// Bytes of each buffer of a writer, at least.
@@ -298,7 +295,11 @@ pub struct MemoryModel {
 impl MemoryModel {
     /// The memory for records of at most `longest` bytes.
     pub fn bytes(&self, longest: u64) -> u64 {
-        self.fixed_bytes + self.workers * self.worker_bytes(longest)
+        let workers = self.workers * self.worker_bytes(longest);
+        match self.half {
+            true => 2 * (self.fixed_bytes + workers),
+            false => self.fixed_bytes + workers,
+        }
     }
 
     /// A worker's share: to hold such a record before it is spilled, and to merge two runs that have one each.
@@ -328,6 +329,7 @@ struct State {
     /// Bytes read so far.
     bytes: u64,
     ended: bool,
+    first: FirstBytes,
 }
 
 impl Stream {
@@ -340,6 +342,7 @@ impl Stream {
             chunks: 0,
             bytes: 0,
             ended: false,
+            first: FirstBytes::default(),
         };
         Stream {
             state: Mutex::new(state),
@@ -352,7 +355,7 @@ impl Stream {
         state.name.clone()
     }
 
-    /// The same stream, whose first bytes were read already.
+    /// The same stream, whose first bytes were read, and looked at, already.
     #[must_use]
     pub fn behind(self, first: Vec<u8>) -> Self {
         let mut state = self
@@ -360,6 +363,9 @@ impl Stream {
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
         state.bytes = first.len() as u64;
+        if !first.is_empty() {
+            state.first.pass();
+        }
         state.pending = first;
         Stream {
             state: Mutex::new(state),
@@ -388,6 +394,7 @@ impl Stream {
         &self,
         shape: S,
         chunk: &mut Chunk,
+        needed: &MemoryModel,
         progress: Progress<'_>,
     ) -> Result<u64> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -410,9 +417,12 @@ impl Stream {
                 .advise("check that it was written whole, and that it holds such records"));
         }
         if chunk.is_empty() && left > 0 {
-            return Err(too_long(chunk, None)
+            let offset = state.bytes - left;
+            let length = state.length(shape, progress)?;
+            return Err(too_long(chunk, length, needed)
                 .with("file", &state.name)
-                .with("offset", state.bytes - left));
+                .with("offset", offset)
+                .with("record bytes", length));
         }
         Ok(number)
     }
@@ -469,9 +479,37 @@ impl State {
         Ok(())
     }
 
+    /// Bytes of the record that is pending, and goes on in the stream; those of the longest one, where it does not end before.
+    fn length<S: Shape>(&mut self, shape: S, progress: Progress<'_>) -> Result<u64> {
+        let pending = std::mem::take(&mut self.pending);
+        if let Some(length) = shape.length(&pending) {
+            return Ok(length as u64);
+        }
+        let mut length = pending.len();
+        let mut block = vec![0; TRANSFER_BYTES];
+        while length < u32::MAX as usize {
+            progress(0)?;
+            let Some(read) = self.read(&mut block)? else {
+                continue;
+            };
+            let more = block.get(..read).unwrap_or_default();
+            if let Some(rest) = shape.rest_length(length, more) {
+                return Ok((length + rest) as u64);
+            }
+            if read == 0 {
+                break;
+            }
+            length += read;
+        }
+        Ok(length as u64)
+    }
+
     /// Reads what there is; `None` where nothing came in time.
     fn read(&mut self, memory: &mut [u8]) -> Result<Option<usize>> {
         let failed = |error| Error::from_io("read the input", Path::new(&self.name), &error);
-        read_some(&mut self.file, memory).map_err(failed)
+        let read = read_some(&mut self.file, memory).map_err(failed)?;
+        let bytes = memory.get(..read.unwrap_or(0)).unwrap_or_default();
+        self.first.look(bytes, &self.name)?;
+        Ok(read)
     }
 }

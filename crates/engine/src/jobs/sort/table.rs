@@ -12,6 +12,7 @@ use crate::jobs::steps::Job;
 use crate::record::shape::Ended;
 use crate::record::table::RowEnds;
 use crate::record::table_keys::{RowCodes, TableSource};
+use crate::spill::FirstBytes;
 use crate::spill::rows::never_closes;
 use crate::storage::Caching;
 use crate::storage::input::InputFile;
@@ -52,7 +53,12 @@ pub(super) fn find(
             if !reads_streams {
                 continue;
             }
-            let fill = |memory: &mut [u8]| wait_for(job, &mut read.file, &read.name, memory);
+            let mut first = FirstBytes::default();
+            let fill = |memory: &mut [u8]| {
+                let bytes = wait_for(job, &mut read.file, &read.name, memory)?;
+                first.look(memory.get(..bytes).unwrap_or_default(), &read.name)?;
+                Ok(bytes)
+            };
             let begins = beginning(fill, delimiter, &read.name)?;
             let source = TableSource::Stream(stream);
             table.take(begins.bytes.get(..begins.header), source, &read.name)?;
