@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use super::SortSpec;
 use crate::error::{Error, Kind, Result};
+use crate::lines::BYTE_ORDER_MARK;
 use crate::names;
 use crate::plan::format::Format;
 use crate::record::shape::Keyed;
@@ -93,7 +94,8 @@ impl Table {
         source: TableSource,
         name: &str,
     ) -> Result<()> {
-        let Some(header) = header.filter(|header| !header.is_empty()) else {
+        let is_empty = |header: &&[u8]| header.is_empty() || *header == BYTE_ORDER_MARK;
+        let Some(header) = header.filter(|header| !is_empty(header)) else {
             return Ok(()); // an empty file has nothing, not even a header
         };
         let names = names_in(header, self.keys.delimiter);
@@ -138,7 +140,7 @@ impl Table {
         asked.into_iter().map(column).collect()
     }
 
-    /// The column of this name, or of this number, from 1 on.
+    /// The column of this name; where there is none, that of this number, from 1 on, before which `#` may stand.
     fn column(&self, name: &[u8]) -> Result<usize> {
         let mut named = (0..self.names.len()).filter(|column| self.names[*column] == name);
         let text = String::from_utf8_lossy(name);
@@ -147,14 +149,14 @@ impl Table {
             (Some(first), Some(second)) => {
                 let message = format!("the header has several columns {text:?}");
                 return Err(wrong(message).with("file", &self.of).advise(format!(
-                    "give a number: {} or {}",
+                    "give a number: #{} or #{}",
                     first + 1,
                     second + 1
                 )));
             }
             _ => {}
         }
-        let number: Option<usize> = text.parse().ok();
+        let number: Option<usize> = text.strip_prefix('#').unwrap_or(&text).parse().ok();
         if let Some(number) = number.filter(|number| (1..=self.names.len()).contains(number)) {
             return Ok(number - 1);
         }
@@ -163,7 +165,7 @@ impl Table {
             .with("file", &self.of)
             .with("columns", shown(&self.names))
             .advise(format!(
-                "give one of these columns, or its number from 1 on; after it you can write :{}",
+                "give one of these columns, or its number from 1 on: #1; after it you can write :{}",
                 words.join(", :")
             )))
     }

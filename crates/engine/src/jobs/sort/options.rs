@@ -33,7 +33,8 @@ options! {
             "the whole line",
             "A key, as F[.C][OPTS][,F[.C][OPTS]]: from field F, character C, to the end of the line or of another field; OPTS \
              are letters of the order below, for this key alone. Repeatable: later keys decide where earlier ones are equal. \
-             Of a table: columns with commas between them, by name or by number, as in price:num:desc,name.",
+             Of a table: columns with commas between them, by name or by number, as in price:num:desc,name; 3 is the column \
+             with that name, if there is one, and else the third; #3 is the third.",
         ).short("k"),
         field_separator: Option<String> = option(
             "a blank, where the one before it is not a blank",
