@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use super::passes::{MadeRun, Next, Passes, longest_of, makers};
 use super::steps::{Job, lock, wrong_report};
 use crate::driver::{Needs, Plan, Stage};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, JobOption, Kind, Result};
 use crate::merge::output::MergeProof;
 use crate::order::borders::Border;
 use crate::record::shape::Shape;
@@ -137,9 +137,22 @@ impl RunSort {
                 outcome.left_out += run.left_out;
                 outcome.count_spilled(run);
             }
+            self.check_bad_rows(outcome.left_out.bad_rows)?;
         }
         let made = |(_, run, by)| MadeRun::new(run, by);
         self.merge(runs.into_iter().map(made).collect())
+    }
+
+    /// Fails if more rows cannot be read than may be left out, before anything is written: each task has counted its own.
+    fn check_bad_rows(&self, bad_rows: u64) -> Result<()> {
+        let most = self.table.as_ref().map_or(0, |table| table.skip_bad);
+        if bad_rows <= most {
+            return Ok(());
+        }
+        let message = format!("{bad_rows} rows have more fields than the header, or fewer");
+        let all = JobOption::SkipBad.count(bad_rows);
+        Err(Error::new(Kind::BadInput, "read the input", message)
+            .advise_options("correct the rows, or leave all of them out: give {}", [all]))
     }
 
     /// The next stage, whichever it is.

@@ -39,7 +39,7 @@ use super::steps::far::far_inputs;
 use super::steps::refusal::{FROM_STREAM, TO_STREAM};
 use super::steps::{self, Job, lock, refusal};
 use crate::commit::SpillDirs;
-use crate::error::{Error, JobOption, Kind, Result};
+use crate::error::{Error, Kind, Result};
 use crate::plan::explain::Explanation;
 use crate::plan::format::Format;
 use crate::record::checksum::Hex;
@@ -227,6 +227,8 @@ struct Sorted {
     checksum: u128,
     /// The output, where it was uploaded.
     uploads: Vec<Upload>,
+    /// Headers in the output, which are no records: the first part has one, or none.
+    headers: u64,
     /// The files of the output.
     files: Vec<Written>,
     /// Whether proofs may show keys: they are bytes of records.
@@ -295,7 +297,7 @@ impl<S: Shape> Sort<'_, S> {
         let outcome = lock(&outcome);
         self.prove(&context, &outcome, compressed)?;
         count_runs(job, outcome.bytes_read, &outcome);
-        self.tell_of_bad_rows(job, outcome.left_out.bad_rows)?;
+        Self::tell_of_bad_rows(job, outcome.left_out.bad_rows);
         Ok(self.sorted(&outcome))
     }
 
@@ -340,20 +342,10 @@ impl<S: Shape> Sort<'_, S> {
         prove(order, context, outcome, exact.then_some(ending))
     }
 
-    /// Tells of rows that were left out, and fails if they are too many: each task has counted its own.
-    fn tell_of_bad_rows(&self, job: &mut Job<'_>, bad_rows: u64) -> Result<()> {
-        let Some(table) = self.table.as_ref().filter(|_| bad_rows > 0) else {
-            return Ok(());
-        };
-        if bad_rows > table.keys.skip_bad {
-            let message = format!("{bad_rows} rows have more fields than the header, or fewer");
-            let most = JobOption::SkipBad.count(bad_rows);
-            return Err(
-                Error::new(Kind::BadInput, "read the input", message).advise_options(
-                    "correct the rows, or leave all of them out: give {}",
-                    [most],
-                ),
-            );
+    /// Tells of rows that were left out.
+    fn tell_of_bad_rows(job: &mut Job<'_>, bad_rows: u64) {
+        if bad_rows == 0 {
+            return;
         }
         job.report.count("SKIPPED_RECORDS", bad_rows);
         let rows = if bad_rows == 1 {
@@ -364,15 +356,16 @@ impl<S: Shape> Sort<'_, S> {
         let notice = format!("{bad_rows} {rows} left out: more fields than the header, or fewer");
         job.control.notice(notice.clone());
         job.report.notices.push(notice);
-        Ok(())
     }
 
     fn sorted(&self, outcome: &RunOutcome) -> Sorted {
         // A header is no record.
         let header = self.table.as_ref().and_then(|table| table.keys.header);
+        let headers = u64::from(header.is_some());
         let sorted = sorted(outcome, self.spec.unique);
         Sorted {
-            records: sorted.records - u64::from(header.is_some()),
+            records: sorted.records - headers,
+            headers,
             shows_keys: !matches!(self.shape.kind(), ShapeKind::Keyed(_)),
             ..sorted
         }
@@ -419,6 +412,7 @@ fn sorted(outcome: &RunOutcome, unique: bool) -> Sorted {
         },
         checksum: proofs().map(|proof| proof.checksum).sum(),
         uploads: proofs().filter_map(|proof| proof.upload.clone()).collect(),
+        headers: 0,
         files: Sorted::files_of(outcome),
         shows_keys: true,
     }

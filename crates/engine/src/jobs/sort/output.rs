@@ -265,6 +265,9 @@ fn success(
         part.checksum = Hex(checksum).to_string();
         parts.push(part);
     }
+    if let Some(first) = parts.first_mut() {
+        first.records = first.records.saturating_sub(sorted.headers);
+    }
     Ok(Success {
         format: 1,
         gristmill: crate::VERSION.to_owned(),
