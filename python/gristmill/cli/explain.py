@@ -179,6 +179,9 @@ def _facts(plan: Plan) -> list[str]:
     ranges = f", {show_count(plan['buckets'], 'range')} of keys" if plan["buckets"] else ""
     workers = show_count(plan["workers"], "worker")
     known = f"{show_bytes(plan['input_bytes'])} in {files}{records}"
+    if plan["compressed"]:
+        part = "" if plan["compressed"] == plan["files"] else f"{plan['compressed']:,} of them "
+        known += f", {part}compressed: how much they hold is not known"
     streams = [f"{name}, whose length is not known" for name in plan["streams"]]
     lines = [
         f"  input        {'; '.join([known] * (plan['files'] > 0) + streams)}",
@@ -186,7 +189,7 @@ def _facts(plan: Plan) -> list[str]:
         f"  budget       {show_bytes(plan['memory_bytes'])} for {workers} in"
         f" {where_tasks_run(plan)}",
     ]
-    if plan["runs"] and not plan["streams"]:
+    if plan["runs"] and not plan["streams"] and not plan["compressed"]:
         passes = f"{plan['passes']:,} pass{'' if plan['passes'] == 1 else 'es'}"
         lines.append(
             f"  runs         {plan['runs']:,}, merged {plan['fan_in']} at once at most,"

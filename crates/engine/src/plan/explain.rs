@@ -79,6 +79,8 @@ pub struct Explanation {
     pub files: usize,
     /// Their bytes.
     pub input_bytes: u64,
+    /// How many of the files are compressed: what these hold is not known.
+    pub compressed: usize,
     /// Pipes and devices of the input: their length is not known, so that the plan counts the files' bytes alone.
     pub streams: Vec<String>,
     /// Records, where their length is known.

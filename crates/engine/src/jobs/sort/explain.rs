@@ -50,7 +50,22 @@ pub(super) fn of_plan<S: Shape>(
     for disk in explained.disks.iter_mut().skip(1) {
         disk.needs = disk.needs.map(|_| sort.grown); // the first is for the output, which has no codes
     }
+    if sort.compressed > 0 {
+        leave_unknown(&mut explained, sort.compressed);
+    }
     Ok(job.with_process(explained))
+}
+
+/// What follows from the length of the input is not known where files are compressed: what they hold is longer.
+fn leave_unknown(explained: &mut Explanation, compressed: usize) {
+    explained.compressed = compressed;
+    for stage in &mut explained.stages {
+        stage.reads = stage.reads.filter(|_| stage.name == "spill");
+        stage.writes = None;
+    }
+    for disk in &mut explained.disks {
+        disk.needs = None;
+    }
 }
 
 /// Why a sort goes the way it does.

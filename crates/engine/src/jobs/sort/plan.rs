@@ -54,6 +54,8 @@ pub(super) struct Sort<'a, S> {
     pub(super) memory_runs: u64,
     /// Whether that is all of them.
     pub(super) fits: bool,
+    /// How many files are compressed.
+    pub(super) compressed: usize,
     /// What a spill task reads of files.
     pub(super) share_bytes: u64,
     pub(super) buckets: usize,
@@ -108,7 +110,7 @@ impl<'a, S: Shape> Sort<'a, S> {
             (true, false) => runs_bytes,
         };
         let (numbers, memory_runs) = match plan(room.less(memory_runs)) {
-            Ok(numbers) if streams => (numbers, memory_runs),
+            Ok(numbers) if streams => (numbers.beside_runs(), memory_runs),
             Ok(numbers) if merged_at_once(&numbers) => (numbers.in_memory(), memory_runs),
             _ => (plan(room)?, 0),
         };
@@ -129,6 +131,7 @@ impl<'a, S: Shape> Sort<'a, S> {
             grown: (known as f64 * growth.seen) as u64,
             memory_runs,
             fits,
+            compressed: input.codecs.iter().flatten().count(),
             share_bytes,
             buckets: buckets_of(spec, (!streams).then_some(known)),
             together: spec.unique || input.has_compressed(),
