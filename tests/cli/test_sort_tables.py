@@ -5,9 +5,12 @@ knows which bytes a row had, and what comes out is compared byte for byte.
 """
 
 import csv
+import gzip
 import io
+import json
 import os
 import random
+import re
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -373,6 +376,150 @@ def test_a_quote_that_is_open_at_the_end(data: bytes, line: int) -> None:
         assert "a quote is open at the end" in said
         assert f"line {line}" in said
     assert "in.csv" in refusal("--csv", "in.csv")
+
+
+WAYS = ["file", "compressed", "stream"]
+
+
+def given(way: str, data: bytes) -> tuple[list[str], bytes]:
+    """Return the arguments that name a table, and standard input."""
+    if way == "stream":
+        return [], data
+    name, packed = (
+        ("in.csv.gz", gzip.compress(data, 1)) if way == "compressed" else ("in.csv", data)
+    )
+    Path(name).write_bytes(packed)
+    return [name], b""
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_quote_that_is_open_in_a_long_table_is_told_with_its_row(way: str) -> None:
+    rows = [
+        '0,"two\nlines"\n',
+        *(f"{number},plain text of a row\n" for number in range(1, 300_000)),
+    ]
+    rows[200_000] = '200000,"open\n'
+    data = "".join(["a,b\n", *rows]).encode()
+    before = len("a,b\n") + sum(map(len, rows[:200_000]))
+    names, stdin = given(way, data)
+    for check in ([], ["-c"]):
+        job = ["--csv", "--memory", "24M", *check, *names]
+        said = refusal(*job, stdin=stdin, status=2 if check else 1)
+        assert "quote" in said
+        assert "double a quote that is part of the field" in said
+        assert "row 200002" in said
+        assert "line 200003" in said
+        at = re.search(r"offset (\d+)", said)
+        assert at is not None
+        assert int(at[1]) - before in (0, len("200000,"))
+        assert "--memory" not in said
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_memory_that_a_long_row_asks_for_is_enough(way: str) -> None:
+    rows = [b"2," + b"x" * 9_000_000 + b"\n", b"1,y\n"]
+    names, stdin = given(way, b"a,b\n" + b"".join(rows))
+    job = ["--csv", "--key", "a", *names, "--workers", "1", "--no-sync", "--memory"]
+    pattern = (
+        r"a row has 9000003 bytes, and in this memory the longest has (\d+)\D.* --memory (\d+)M"
+    )
+    named = re.search(pattern, refusal(*job, "24M", stdin=stdin))
+    assert named is not None
+    assert int(named[1]) < 9_000_003
+    assert 24 < int(named[2]) < 200
+    same(sort(*job, f"{named[2]}M", stdin=stdin), b"a,b\n" + b"".join(reversed(rows)))
+
+
+@pytest.mark.parametrize("options", [["--csv", "--key", "a"], [], ["-k1n"]])
+def test_a_check_holds_no_more_than_its_memory(options: list[str]) -> None:
+    data = b"a\n1\n" + b"2" * 9_000_000 + b"\n"
+    job = ["-c", *options, "--memory"]
+    what = "row" if "--csv" in options else "line"
+    pattern = (
+        rf"a {what} has 9000001 bytes, and in this memory the longest has \d+\D.* --memory (\d+)M"
+    )
+    named = re.search(pattern, refusal(*job, "24M", stdin=data, status=2))
+    assert named is not None
+    said = try_sort(*job, f"{named[1]}M", stdin=data)
+    assert "in this memory" not in said.stderr
+    assert "workers" not in said.stderr
+
+
+def test_a_name_in_the_header_comes_before_a_number() -> None:
+    data = b"3,2,1\na,c,b\nb,a,c\nc,b,a\n"
+    header, *rows = data.splitlines(keepends=True)
+
+    def by(column: int) -> bytes:
+        ordered = sorted(rows, key=lambda row: row.strip().split(b",")[column])
+        return header + b"".join(ordered)
+
+    for key, column in {"3": 0, "2": 1, "1": 2, "#1": 0, "#3": 2}.items():
+        assert sort("--csv", "--key", key, stdin=data) == by(column)
+    assert "give a number: #1 or #3" in refusal("--csv", "--key", "a", stdin=b"a,1,a\n", status=2)
+    assert "no column" in refusal("--csv", "--key", "#4", stdin=data, status=2)
+
+
+def test_too_many_bad_rows_in_all_tasks_end_the_job_before_it_writes() -> None:
+    Path("a.csv").write_bytes(b"a,b\n1,2\n3\n")
+    Path("b.csv.gz").write_bytes(gzip.compress(b"a,b\n0,2\n4\n"))
+    job = ["--csv", "a.csv", "b.csv.gz", "--skip-bad"]
+    done = try_sort(*job, "1")
+    assert (done.status != 0, done.stdout) == (True, b"")
+    assert "2 rows have more fields than the header, or fewer" in done.stderr
+    assert "--skip-bad 2" in done.stderr
+    assert sort(*job, "2") == b"a,b\n0,2\n1,2\n"
+
+
+@pytest.mark.parametrize("end", [b"", b"\r", b"\r\n"])
+def test_a_carriage_return_at_the_end_is_half_of_an_end(end: bytes) -> None:
+    data = b"a,b\r\n2,x\r\n1,y" + end
+    assert sort("--csv", stdin=data) == b"a,b\r\n1,y\r\n2,x\r\n"
+
+
+def test_the_header_is_no_record_and_stands_in_the_first_part() -> None:
+    rows = [f"{number},x\n" for number in range(1000)]
+    Path("in.csv").write_text("".join(["a,b\n", *rows]))
+    sort("--csv", "in.csv", "-o", "out", "--parts", "3")
+    proof = json.loads(Path("out", "_SUCCESS").read_text())
+    parts = [Path("out", part["name"]).read_text().splitlines() for part in proof["parts"]]
+    headers = [part[:1] == ["a,b"] for part in parts]
+    assert headers == [True, False, False]
+    records = [len(part) - is_first for part, is_first in zip(parts, headers, strict=True)]
+    assert [part["records"] for part in proof["parts"]] == records
+    assert proof["records"] == 1000
+
+
+def test_a_file_of_a_byte_order_mark_alone_is_empty() -> None:
+    mark = b"\xef\xbb\xbf"
+    assert sort("--csv", stdin=mark) == b""
+    Path("in.csv").write_bytes(mark)
+    Path("other.csv").write_bytes(b"a,b\n2,x\n1,y\n")
+    assert sort("--csv", "in.csv") == b""
+    assert sort("--csv", "--key", "a", "in.csv", "other.csv") == b"a,b\n1,y\n2,x\n"
+    assert sort("--csv", "--key", "a", "other.csv", "in.csv") == b"a,b\n1,y\n2,x\n"
+
+
+@pytest.mark.parametrize("options", [["--csv"], [], ["-n"], ["-c"]])
+def test_a_compressed_stream_is_refused_with_how_to_decode_it(options: list[str]) -> None:
+    packed = gzip.compress(b"a,b\n1,2\n")
+    said = refusal(*options, stdin=packed, status=2 if "-c" in options else 1)
+    assert "it is compressed (gzip)" in said
+    assert "standard input" in said
+    assert "gzip -dc" in said
+
+
+def test_what_compressed_files_hold_is_not_made_up() -> None:
+    packed = gzip.compress(b"a,b\n" + b"1,2\n" * 10_000)
+    Path("in.csv.gz").write_bytes(packed)
+    Path("in.csv").write_bytes(b"a,b\n")
+    job = ["explain", "sort", "--csv", "in.csv.gz", "-o", "out.csv"]
+    said = run(*job).stdout
+    assert "in 1 file, compressed: how much they hold is not known" in said
+    assert re.search(r"^ +merge +1 +\? +\?$", said, re.MULTILINE)
+    assert re.search(r"^ +output \(.*\) +\? ", said, re.MULTILINE)
+    plan = json.loads(run(*job, "--json").stdout)
+    assert [stage["writes"] for stage in plan["stages"]] == [None, None]
+    assert "in 2 files, 1 of them compressed" in run(*job, "in.csv").stdout
 
 
 def test_a_check_names_the_line() -> None:
