@@ -80,6 +80,8 @@ def test_terasort_killed_at_any_moment(
         pytest.param(("-u",), id="unique"),
         pytest.param(("-r", "-s"), id="reverse"),
         pytest.param(("--memory", "400M"), id="memory"),
+        pytest.param(("-k1.2",), id="keys"),
+        pytest.param(("--csv", "--key", "1:desc"), id="table"),
     ],
 )
 def test_sort_killed_at_any_moment(
@@ -124,18 +126,21 @@ def test_teragen_killed_at_any_moment(home: Path, tmp_path: Path) -> None:
 
 
 JOBS: dict[str, tuple[str, ...]] = {
-    "records": ("terasort", "IN", "OUT"),
-    "lines": ("sort", "IN", "-o", "OUT"),
+    "records": ("terasort", "records", "OUT"),
+    "lines": ("sort", "lines", "-o", "OUT"),
+    "keys": ("sort", "lines", "-o", "OUT", "-k1.2"),
+    "table": ("sort", "lines", "-o", "OUT", "--csv", "--key", "1"),
+    "unique rows": ("sort", "lines", "-o", "OUT", "--csv", "--key", "1", "-u"),
 }
 
 
-@pytest.mark.parametrize("kind", JOBS)
+@pytest.mark.parametrize("command", JOBS.values(), ids=JOBS)
 def test_what_is_proved_is_not_done_again(
-    kind: str, home: Path, tmp_path: Path, request: pytest.FixtureRequest
+    command: tuple[str, ...], records: Path, lines: Path, home: Path, tmp_path: Path
 ) -> None:
     out, wanted = tmp_path / "out", tmp_path / "wanted"
-    given = {"IN": request.getfixturevalue(kind), "OUT": out}
-    arguments = [*(given.get(word, word) for word in JOBS[kind]), *RUNS]
+    given = {"records": records, "lines": lines, "OUT": out}
+    arguments = [*(given.get(word, word) for word in command), *RUNS]
     run(*(wanted if word == out else word for word in arguments))
     shutil.rmtree(home, ignore_errors=True)  # of a run that took long
     kill_when(arguments, home, spilled)
@@ -152,6 +157,31 @@ def test_what_is_proved_is_not_done_again(
     assert len(shown["resumed_ms"]) == 1
     assert "not done again" in run("jobs", "show", "last").stdout
     run("report", "last", "-o", tmp_path / "page.html")
+
+
+def test_a_newer_file_is_not_replaced(lines: Path, home: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    kill_when(["sort", lines, "-o", out, "--memory", "16M"], home, spilled)
+    run("sort", "-r", lines, "-o", out)
+    newer = out.read_bytes()
+    told = run("resume", "last", status=1).stderr
+    assert "the output was written after the job began, and would be replaced" in told
+    assert str(out) in told
+    assert "move it away" in told
+    assert out.read_bytes() == newer
+    out.rename(tmp_path / "newer")
+    run("resume", "last")
+    assert out.read_bytes() == b"".join(reversed(newer.splitlines(keepends=True)))
+
+
+def test_a_newer_directory_is_not_replaced(records: Path, home: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    kill_when(["terasort", records, out, *RUNS, "--overwrite"], home, spilled)
+    run("terasort", records, out, "--overwrite", "--partitions", "3")
+    newer = tree(out)
+    told = run("resume", "last", status=1).stderr
+    assert "the output was written after the job began, and would be replaced" in told
+    assert tree(out) == newer
 
 
 def test_from_another_directory(records: Path, wanted: Tree, home: Path, tmp_path: Path) -> None:

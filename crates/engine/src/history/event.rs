@@ -219,6 +219,17 @@ pub struct JobBasis {
     /// The SHA-256 of what the user code of a job is, in hexadecimal, where that is kept beside its output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<String>,
+    /// What stood at the output; nothing where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<OutputBefore>,
+}
+
+/// What stands at an output before a job replaces it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutputBefore {
+    /// By what it is known again: a file by its numbers, a directory by the job whose proof it has. Nothing where there is
+    /// neither.
+    pub mark: Option<String>,
 }
 
 /// A file, as it is known again.

@@ -21,7 +21,7 @@ use crate::order::Entry;
 use crate::order::lines::sort::{
     SLACK_BYTES, SortScratch, TEXT_BYTES_MAX, entry_of, place_of, sort_lines,
 };
-use crate::order::lines::{Buckets, LineEntry, Scattered};
+use crate::order::lines::{Buckets, LONG_BYTES, LineEntry, Scattered};
 use crate::order::refine::{Keys, sort_entries};
 use crate::record::shape::{Lines, Shape};
 use crate::sys::pages::{Pages, prefetch_second};
@@ -316,17 +316,28 @@ impl LineSource<'_> {
     ) -> Result<()> {
         let lines = self.size(bucket).1 as usize;
         let mut entries = Pages::<Entry>::zeroed(lines)?;
+        let mut longest = 0;
         let mut slots = entries.iter_mut();
         for split in self.splits {
             for (_, found) in split.slices(bucket, bucket + 1) {
                 for (word, slot) in found.iter().zip(&mut slots) {
-                    *slot = Entry::new(&[0; 10], LineEntry::of_word(*word).position());
+                    let entry = LineEntry::of_word(*word);
+                    longest = longest.max(entry.length());
+                    *slot = Entry::new(&[0; 10], entry.position());
                 }
             }
         }
-        sort_entries(self, &mut entries);
+        let keys = LargeBucket {
+            source: self,
+            longest: if longest < LONG_BYTES {
+                longest
+            } else {
+                usize::MAX
+            },
+        };
+        sort_entries(&keys, &mut entries);
         for entry in entries.iter() {
-            let (start, key) = (entry.position() as usize, self.key_at(entry.position()));
+            let (start, key) = (entry.position() as usize, keys.key_at(entry.position()));
             if (start + key.len()) as u64 == self.ends.of(entry.position()) {
                 take(&[key, b"\n"].concat())?;
             } else {
@@ -352,19 +363,28 @@ struct Next {
     shared: usize,
 }
 
-impl Keys for LineSource<'_> {
+/// The keys of a bucket that is sorted where its lines lie.
+struct LargeBucket<'a> {
+    source: &'a LineSource<'a>,
+    /// No line had more bytes when it was read. A file that was cut off since then has no ends of lines: to look for them
+    /// would take as long as there are lines and bytes.
+    longest: usize,
+}
+
+impl Keys for LargeBucket<'_> {
     fn key_at(&self, position: u64) -> &[u8] {
-        let range = position as usize..self.ends.of(position) as usize;
-        let rest = self.arena.get(range).unwrap_or_default();
-        let end = self
-            .shape
-            .length(rest)
-            .map_or(rest.len(), |length| length - 1);
+        let LineSource {
+            arena, ends, shape, ..
+        } = self.source;
+        let start = position as usize;
+        let end = (ends.of(position) as usize).min(start.saturating_add(self.longest));
+        let rest = arena.get(start..end).unwrap_or_default();
+        let end = shape.length(rest).map_or(rest.len(), |length| length - 1);
         &rest[..end]
     }
 
     fn descending(&self) -> bool {
-        self.shape.descending
+        self.source.shape.descending
     }
 }
 

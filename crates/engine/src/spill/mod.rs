@@ -99,7 +99,7 @@ pub struct SpilledRun {
     pub left_out: LeftOut,
     /// The CRC of its index, by which it is known again.
     pub index_crc: u32,
-    /// What lies in each bucket. A history leaves it out: the index of the run says the same.
+    /// What lies in each bucket. A history leaves it out where the index of the run says the same.
     #[serde(default)]
     pub buckets: BucketSizes,
 }

@@ -23,7 +23,7 @@ use crate::sorted_run::RunIndex;
 /// assert_eq!(sum, [(300, 3), (0, 0), (705, 8)]);
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BucketSizes(Vec<u8>);
+pub struct BucketSizes(#[serde(with = "in_base64")] Vec<u8>);
 
 impl BucketSizes {
     /// From the bytes and records up to the end of each bucket.
@@ -58,6 +58,11 @@ impl BucketSizes {
             ShapeKind::Pairs(_) | ShapeKind::Keyed(_) => BucketSizes::default(),
             ShapeKind::Fixed(_) | ShapeKind::Lines(_) => BucketSizes::of(&index.ends),
         }
+    }
+
+    /// Whether the index of a run says all that a plan asks: else who keeps a run keeps its sizes.
+    pub fn are_in_index(shape: ShapeKind) -> bool {
+        !matches!(shape, ShapeKind::Keyed(_))
     }
 
     /// Adds them to the (bytes, records) of each bucket.
@@ -118,6 +123,41 @@ impl WrittenSizes {
     }
 }
 
+/// In JSON a text: a number for each byte would be three times as long. Histories of earlier versions have no bytes.
+mod in_base64 {
+    use base64::Engine;
+    use base64::engine::general_purpose::STANDARD_NO_PAD as BASE64;
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Text(String),
+        Numbers(Vec<u8>),
+    }
+
+    pub(super) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            serializer.collect_str(&BASE64.encode(bytes))
+        } else {
+            bytes.serialize(serializer)
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<u8>, D::Error> {
+        if !deserializer.is_human_readable() {
+            return Vec::deserialize(deserializer);
+        }
+        match Written::deserialize(deserializer)? {
+            Written::Text(text) => BASE64.decode(text).map_err(D::Error::custom),
+            Written::Numbers(bytes) => Ok(bytes),
+        }
+    }
+}
+
 fn put(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);
@@ -145,6 +185,22 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_history_has_them_as_a_text() {
+        let sizes = BucketSizes::of(&[(300, 3), (700, 9)]);
+        let text = serde_json::to_string(&sizes).unwrap();
+        assert_eq!(text, r#""AKwCA5ADBg""#);
+        assert_eq!(serde_json::from_str::<BucketSizes>(&text).unwrap(), sizes);
+        let none: BucketSizes = serde_json::from_str("[]").unwrap();
+        assert_eq!(none, BucketSizes::default(), "of an earlier version");
+        assert!(serde_json::from_str::<BucketSizes>(r#""%""#).is_err());
+        let packed = rmp_serde::to_vec(&sizes).unwrap();
+        assert_eq!(
+            rmp_serde::from_slice::<BucketSizes>(&packed).unwrap(),
+            sizes
+        );
+    }
 
     proptest! {
         /// What comes out is what went in, whether records have one length or not.

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::user::spec::{UserTaskFile, UserTaskReport};
+use crate::record::shape::ShapeKind;
 use crate::spill::{BucketSizes, SpilledRun};
 use crate::storage::layered::MEMORY_PLACE;
 use crate::storage::location::Location;
@@ -141,18 +142,24 @@ impl Checkpoint {
     }
 }
 
-/// The runs with names for paths; nothing where one could not be known again.
-pub(super) fn names_of_runs(runs: &[SpilledRun]) -> Option<Vec<SpilledRun>> {
-    runs.iter().map(name_of_run).collect()
+/// The runs of a shape with names for paths; nothing where one could not be known again.
+pub(super) fn names_of_runs(runs: &[SpilledRun], shape: ShapeKind) -> Option<Vec<SpilledRun>> {
+    runs.iter().map(|run| name_of_run(run, shape)).collect()
 }
 
-/// The run with its name for a path; nothing where it is in memory. Its index says what lies in each bucket.
-pub(super) fn name_of_run(run: &SpilledRun) -> Option<SpilledRun> {
+/// The run with its name for a path; nothing where it is in memory. What lies in each bucket stays where the index of the
+/// run does not say it.
+pub(super) fn name_of_run(run: &SpilledRun, shape: ShapeKind) -> Option<SpilledRun> {
     let outlives = !run.path.starts_with(MEMORY_PLACE);
     let path = name_of(&run.path).filter(|_| outlives)?;
+    let buckets = if BucketSizes::are_in_index(shape) {
+        BucketSizes::default()
+    } else {
+        run.buckets.clone()
+    };
     Some(SpilledRun {
         path,
-        buckets: BucketSizes::default(),
+        buckets,
         ..run.clone()
     })
 }

@@ -134,9 +134,10 @@ impl TaskKind for MergeSpec {
         report.spent.iter().filter_map(part).collect()
     }
 
-    /// Nothing of what went to a stream, or was compressed, or was sorted by codes that the output does not hold.
+    /// Nothing of what went to a stream, or was compressed. What was sorted by codes cannot be proved again, as the output
+    /// does not hold them; but its checkpoint says that the space of its runs was given back.
     fn checkpoint(&self, report: &MergeReport) -> Option<Checkpoint> {
-        if matches!(self.plan.shape, ShapeKind::Keyed(_)) || self.target.codec().is_some() {
+        if self.target.codec().is_some() {
             return None;
         }
         let places: Vec<_> = match &self.target {

@@ -74,12 +74,9 @@ impl TaskKind for MergeRunsSpec {
     }
 
     fn checkpoint(&self, run: &SpilledRun) -> Option<Checkpoint> {
-        if matches!(self.plan.shape, ShapeKind::Keyed(_)) {
-            return None; // as the runs that it was made of have none
-        }
         let of = self.runs.iter().map(|run| name_of(&run.path));
         Some(Checkpoint::MergeRuns {
-            run: name_of_run(run)?,
+            run: name_of_run(run, self.plan.shape)?,
             of: of.collect::<Option<_>>()?,
         })
     }

@@ -125,12 +125,8 @@ impl TaskKind for SpillSpec {
         !self.stays_here()
     }
 
-    /// None of keyed lines: the runs do not say how much of them the output has.
     fn checkpoint(&self, runs: &Vec<SpilledRun>) -> Option<Checkpoint> {
-        if matches!(self.runs.shape, ShapeKind::Keyed(_)) {
-            return None;
-        }
-        names_of_runs(runs).map(Checkpoint::Spill)
+        names_of_runs(runs, self.runs.shape).map(Checkpoint::Spill)
     }
 
     fn fingerprint(&self, print: &mut Fingerprint) -> fmt::Result {

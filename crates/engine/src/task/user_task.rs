@@ -25,6 +25,7 @@ use super::{
 };
 use crate::commit::send_file;
 use crate::error::{Error, Result};
+use crate::record::shape::{Pairs, Shape as _};
 use crate::sorted_run::RunCompression;
 use crate::spill::SpilledRun;
 use crate::storage::crc::crc_of;
@@ -222,7 +223,7 @@ impl TaskKind for UserTaskSpec {
         is_known.then_some(())?;
         Some(Checkpoint::User(UserTaskReport {
             folder: name_of(&report.folder)?,
-            runs: names_of_runs(&report.runs)?,
+            runs: names_of_runs(&report.runs, Pairs.kind())?,
             status: String::new(),
             printed: Printed::default(),
             reads: Vec::new(),

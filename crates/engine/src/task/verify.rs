@@ -77,7 +77,7 @@ fn merged(
         ShapeKind::Fixed(shape) => merged_shape(range, shape, store, folder),
         ShapeKind::Lines(shape) => merged_shape(range, shape, store, folder),
         ShapeKind::Pairs(shape) => merged_shape(range, shape, store, folder),
-        // Such a task leaves no checkpoint: the output does not hold the codes that prove its order.
+        // The output does not hold the codes that prove its order.
         ShapeKind::Keyed(_) => Err(differs(range, folder, "its keys are not in it")),
     }?;
     if unique && proof.duplicates == 0 {

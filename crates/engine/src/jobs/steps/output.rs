@@ -11,7 +11,7 @@ use crate::commit::{
     check_directory, check_room, clear_published, end_uploads_to, home_of, notice_of_runs,
 };
 use crate::error::Result;
-use crate::history::event::FileVersion;
+use crate::history::event::{FileVersion, OutputBefore};
 use crate::sorted_run::RunCompression;
 use crate::storage::agents::AGENT_PLACE;
 use crate::storage::location::Location;
@@ -140,6 +140,26 @@ impl<'env> Job<'env> {
         committer.publish(made)?;
         self.report.durable = self.is_durable();
         Ok(())
+    }
+
+    /// What stands at an output on this machine, or on a mount that it sees.
+    pub(super) fn output_before(&self) -> Result<Option<OutputBefore>> {
+        let store = self.store();
+        let Some(output) = self.asked.output else {
+            return Ok(None);
+        };
+        let path = output.path();
+        let Some(local) = path.local().filter(|_| store.publisher(path).is_none()) else {
+            return Ok(None);
+        };
+        let mark = match output {
+            Output::File(_) => {
+                let there = store.disk().stat(&store.disk().resolve(local)?)?;
+                there.map(|stat| format!("file {:?}", stat.identity))
+            }
+            Output::Directory(_) => proof_of(store, path)?,
+        };
+        Ok(Some(OutputBefore { mark }))
     }
 
     /// Whether the output, which is published, is durable.

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
+use super::asked::Output;
 use super::refusal::OPERATION;
 use crate::commit::Ownership;
 use crate::error::{Error, Kind, Result};
-use crate::history::event::{Event, FileVersion, JobBasis, Outcome, Timed};
+use crate::history::event::{Event, FileVersion, JobBasis, Outcome, OutputBefore, Timed};
 use crate::task::Checkpoint;
 
 /// Nanoseconds of a second.
@@ -82,6 +83,25 @@ impl ReplayedHistory {
             Some((then, now)) => Err(differs(then, now).with_path(now.path.as_typed())),
             None => Ok(()),
         }
+    }
+
+    /// Fails where another job has made the output since this one began: it would be replaced by what is older.
+    pub(super) fn check_output(
+        &self,
+        now: Option<&OutputBefore>,
+        output: Option<Output<'_>>,
+    ) -> Result<()> {
+        let then = self.began.as_ref().and_then(|began| began.output.as_ref());
+        let (Some(then), Some(now), Some(output)) = (then, now, output) else {
+            return Ok(());
+        };
+        if now.mark.is_none() || now.mark == then.mark {
+            return Ok(());
+        }
+        let message = "the output was written after the job began, and would be replaced";
+        Err(Error::new(Kind::Exists, OPERATION, message)
+            .with_path(output.path().as_typed())
+            .advise("keep that output; or move it away, and resume again"))
     }
 
     /// What the events of a history tell.

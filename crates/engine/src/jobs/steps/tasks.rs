@@ -32,9 +32,11 @@ impl Job<'_> {
             held_bytes: self.room_for(files).held_bytes,
             inputs: files.iter().map(known).collect(),
             definition,
+            output: self.output_before()?,
         };
         if let Some(story) = self.resumed {
             story.check_inputs(&began.inputs)?;
+            story.check_output(began.output.as_ref(), self.asked.output)?;
         }
         self.watched.recorder().record(Event::JobBegan(began));
         Ok(())

@@ -134,3 +134,27 @@ fn large_buckets_are_asked_for_beforehand() {
     ];
     assert_eq!(oversized_bytes(&large, 1000, 2, 3), ((1 << 18) + 6) * 16);
 }
+
+#[test]
+fn no_end_of_a_line_is_looked_for_beyond_the_longest_line() {
+    let arena = vec![0; 1000]; // of a file that was cut off
+    let ends = FileEnds {
+        starts: &[0],
+        bytes: vec![1000],
+    };
+    let buckets = Buckets::new(Lines { descending: false }, &[]);
+    let source = LineSource {
+        arena: &arena,
+        ends: &ends,
+        splits: &[],
+        buckets: &buckets,
+        shape: Lines { descending: false },
+    };
+    let longest = 8;
+    let keys = LargeBucket {
+        source: &source,
+        longest,
+    };
+    assert_eq!(keys.key_at(10).len(), longest);
+    assert_eq!(keys.key_at(996).len(), 4, "not beyond the file");
+}
