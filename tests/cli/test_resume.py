@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import time
@@ -170,7 +171,8 @@ def test_a_newer_file_is_not_replaced(lines: Path, home: Path, tmp_path: Path) -
     assert "move it away" in told
     assert out.read_bytes() == newer
     out.rename(tmp_path / "newer")
-    run("resume", "last")
+    told = run("resume", "last").stderr
+    assert re.search(rf"resumed job_\w+ \(sort\): \d+ tasks? .* already; {out} is written", told)
     assert out.read_bytes() == b"".join(reversed(newer.splitlines(keepends=True)))
 
 

@@ -48,7 +48,10 @@ def run_command(command: str, *, as_json: bool, history: bool = False, **values:
     else:
         from gristmill.cli.summary import say_outcome
 
-        say_outcome(report, _options_of(report) if command == "resume" else values)
+        given = _options_of(report) if command == "resume" else values
+        say_outcome(report, given)
+        if command == "resume" and report.error is None:
+            console.note(_resumed(report, given))
     if report.error is None:
         return DONE
     if report.error.kind == "reader_gone":
@@ -62,6 +65,15 @@ def run_command(command: str, *, as_json: bool, history: bool = False, **values:
     if command == "sort" and values["check"] and kind != "disorder":
         return WRONG  # as GNU sort has it: 1 says that the input is not in order
     return WRONG if kind == "bad_option" else FAILED
+
+
+def _resumed(report: JobReport, given: Mapping[str, Value]) -> str:
+    """What `gristmill resume` has done."""
+    tasks = report.counters.get("KEPT_TASKS", 0)
+    kept = f"{tasks} tasks were done already" if tasks != 1 else "1 task was done already"
+    output = given.get("output")
+    written = "" if output is None else f"; {output} is written"
+    return f"gristmill: resumed {report.job_id} ({report.command}): {kept}{written}"
 
 
 def check_paths(command: str, values: Mapping[str, Value]) -> None:

@@ -10,7 +10,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::de::{Deserialize, Deserializer};
+use serde::de::{Deserialize, Deserializer, Error as _};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 use super::amount::{Bytes, Rows};
@@ -141,7 +141,6 @@ macro_rules! values {
 
 values! { Deserialize::deserialize:
     bool: ValueKind::Flag;
-    Option<usize>: ValueKind::Count;
     Option<Bytes>: ValueKind::Bytes;
     Rows: ValueKind::Rows;
     Layout: ValueKind::Choice(&["hadoop", "gensort", "ascii"]);
@@ -156,11 +155,25 @@ values! { Deserialize::deserialize:
     Vec<String>: ValueKind::TextList;
 }
 
+values! { read_count:
+    Option<usize>: ValueKind::Count;
+}
+
 values! { names::deserialize:
     Location: ValueKind::Path, Named::root;
     Option<Location>: ValueKind::Path, Named::root;
     Vec<Location>: ValueKind::PathList, Named::root;
     Vec<PathBuf>: ValueKind::PathList, Named::root;
+}
+
+/// A count, if one is given.
+fn read_count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::Error> {
+    let Some(given) = Option::<serde_json::Value>::deserialize(deserializer)? else {
+        return Ok(None);
+    };
+    let count = given.as_u64().and_then(|count| usize::try_from(count).ok());
+    let wrong = || D::Error::custom(format!("{given} is not a whole number from 1 on"));
+    count.filter(|count| *count > 0).map(Some).ok_or_else(wrong)
 }
 
 /// A command: its name, what it does, and its options.

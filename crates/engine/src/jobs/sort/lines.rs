@@ -230,7 +230,7 @@ impl LineSort {
 /// The input is read by maps and again by reduces: where the output is not proved, it has likely changed in between.
 fn read_twice(error: Error) -> Error {
     if error.kind() == Kind::Proof {
-        return error.advise("the input may have changed meanwhile: let no program write to it, and run the job again");
+        return error.advise("let no program write to the input, which may have changed meanwhile, and run the job again");
     }
     error
 }
