@@ -395,8 +395,8 @@ def given(way: str, data: bytes) -> tuple[list[str], bytes]:
 @pytest.mark.parametrize("way", WAYS)
 def test_a_quote_that_is_open_in_a_long_table_is_told_with_its_row(way: str) -> None:
     rows = [
-        '0,"two\nlines"\n',
-        *(f"{number},plain text of a row\n" for number in range(1, 300_000)),
+        '000000,"two\nlines"\n',
+        *(f"{number:06},plain text of a row\n" for number in range(1, 300_000)),
     ]
     rows[200_000] = '200000,"open\n'
     data = "".join(["a,b\n", *rows]).encode()
@@ -430,9 +430,9 @@ def test_the_memory_that_a_long_row_asks_for_is_enough(way: str) -> None:
     same(sort(*job, f"{named[2]}M", stdin=stdin), b"a,b\n" + b"".join(reversed(rows)))
 
 
-@pytest.mark.parametrize("options", [["--csv", "--key", "a"], [], ["-k1n"]])
+@pytest.mark.parametrize("options", [["--csv", "--key", "1"], [], ["-k1n"]])
 def test_a_check_holds_no_more_than_its_memory(options: list[str]) -> None:
-    data = b"a\n1\n" + b"2" * 9_000_000 + b"\n"
+    data = b"1\n1\n" + b"2" * 9_000_000 + b"\n"
     job = ["-c", *options, "--memory"]
     what = "row" if "--csv" in options else "line"
     pattern = (
