@@ -42,7 +42,7 @@ help: ## show this list
 
 build: $(VENV)/.compiled ## build and install into .venv (release build); run .venv/bin/gristmill
 
-demo: build ## a small job from generating to validating, with what it prints
+demo: build ## make a gigabyte of records, sort and validate them, with what the program prints
 	$(BIN)/gristmill demo
 
 test: build $(VENV)/.develop $(if $(shell command -v go),test-servers) ## run the tests: engine (unit, integration, doc), then Python
@@ -122,10 +122,10 @@ REPRODUCIBLE = env -u CARGO_INCREMENTAL CARGO_TARGET_DIR=$(CURDIR)/target/dist \
 	SOURCE_DATE_EPOCH=$(or $(shell git log -1 --format=%ct 2>/dev/null),315532800) \
 	RUSTFLAGS="--remap-path-prefix=$(CURDIR)=/gristmill --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo"
 
-bench: build $(BENCH)/.installed ## against other programs: 25 minutes; again, to go on (drops the page cache: root)
+bench: build $(BENCH)/.installed ## against other programs: 25 minutes; run it again to continue after a break (drops the page cache: root)
 	$(BIN)/python benchmarks/compare.py --peers $(BENCH)/bin/python
 
-bench-all: build $(BENCH)/.installed $(FRAMEWORKS)/.installed ## 1 and 10 GB, with Spark, Hadoop, Ray Data and Daft too: an hour; again, to go on
+bench-all: build $(BENCH)/.installed $(FRAMEWORKS)/.installed ## 1 and 10 GB, with Spark, Hadoop, Ray Data and Daft too: an hour; run it again to continue after a break
 	$(BENCH_COMPARE) --name all --rows 10m --cells all --rounds 3 --minutes 20
 	$(BENCH_COMPARE) --name all --rows 100m --cells all --rounds 1 --minutes 40
 

@@ -17,7 +17,7 @@ _EXIT_CODES = [
     [
         "2",
         "The command line is wrong; nothing was done."
-        " (`grep`: also where a file could not be read.)",
+        " (`grep` and `sort -c`: also if a file cannot be read.)",
     ],
     ["5", "`gristmill streaming`: the output exists, or the input does not, as in Hadoop."],
     ["130, 143", "Ctrl-C or a signal ended the job; it leaves nothing behind that looks whole."],
@@ -25,8 +25,8 @@ _EXIT_CODES = [
 
 _INTRODUCTION = """\
 An error is one paragraph on standard error: what the job could not do, where (file, offset,
-record), and what to do. Programs look at its kind, which is stable, and not at its words: `--json`
-prints it as `error.kind`, and in Python `gm.report_of(error).error.kind` is the same."""
+record), and what to do. A program should test the kind of the error, which is stable, not its text.
+`--json` prints it as `error.kind`; in Python it is `gm.report_of(error).error.kind`."""
 
 _EXCEPTION = re.compile(r"((?:Kind::\w+[\s|]*)+)=>\s*\{?\s*Py(\w+)::new_err")
 
@@ -42,8 +42,8 @@ def page() -> str:
         table(["code", "meaning"], _EXIT_CODES),
         "## Kinds",
         table(["kind", "what went wrong", "in Python"], rows),
-        "How a failed job of your own functions is found and mended: "
-        "[when it fails](../guide/when-it-fails.md).",
+        "[When it fails](../guide/when-it-fails.md) says how to find and correct an error in your"
+        " own functions.",
     )
 
 
