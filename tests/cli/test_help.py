@@ -111,6 +111,22 @@ def test_it_says_how_it_is_used(command: str) -> None:
         assert len(text.split()) > 2, text
 
 
+@pytest.mark.parametrize("command", PAGES)
+def test_limits_are_words(command: str) -> None:
+    assert re.findall(r"x[<>]=|[<>]=x", page(command)) == []
+
+
+@pytest.mark.parametrize("command", ["resume", "report", "retry", "jobs show", "jobs watch"])
+def test_a_job_is_named_by_its_id(command: str) -> None:
+    words = re.findall(r"\b(?:JOB|JOB_ID|ID)\b", page(command).partition("\n")[0])
+    assert set(words) == {"ID"}
+
+
+@pytest.mark.parametrize("command", PAGES)
+def test_a_directory_is_a_directory(command: str) -> None:
+    assert re.findall(r"(?i)\bfolders?\b", page(command)) == []
+
+
 def test_it_promises_what_there_is() -> None:
     promised = page("").partition("\n\n")[2].partition("\n\n")[0]
     assert "search" not in promised

@@ -227,7 +227,7 @@ def with_options(options: Sequence[Option]) -> Callable[[_Callback], _Callback]:
 
 
 def _argument_metavar(option: Option) -> str:
-    name = option.name.upper()
+    name = "ID" if option.name == "job_id" else option.name.upper()
     if option.kind != "paths":
         return name
     one = name.removesuffix("S")

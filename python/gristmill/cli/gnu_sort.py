@@ -133,7 +133,7 @@ def more_options() -> list[click.Option]:
             expose_value=False,
             callback=_note_files,
             help="Read the names of the inputs from a file, each ended by NUL; - is standard input."
-            "  [default: off]",
+            "  [default: none]",
         ),
         click.Option(["--batch-size"], type=str, hidden=True, expose_value=False),
     ]

@@ -214,7 +214,7 @@ def _one_of(name: str, value: str, *names: str, help: str) -> Callable[[Any], An
 
 def _directories(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
     if value not in (None, "recurse"):
-        raise Refused("-d takes recurse alone", "name files, not folders", ctx)
+        raise Refused("-d takes recurse alone", "name files, not directories", ctx)
 
 
 def _number(*names: str, help: str, least: int | None = 0) -> Callable[[Any], Any]:  # noqa: A002
@@ -299,7 +299,8 @@ def _number(*names: str, help: str, least: int | None = 0) -> Callable[[Any], An
     "binary",
     type=click.Choice(["binary", "text", "without-match"]),
     metavar="TYPE",
-    help="Take binary files for binary, as by default, for text (-a), or without-match (-I).",
+    help="How binary files are searched: binary, which prints only that the file matches, text (as"
+    " -a) or without-match (as -I).  [default: binary]",
 )
 @_flag("-z", "--null-data", "null_data", help="Lines end at a NUL, in files and in the output.")
 @click.option(
@@ -315,8 +316,8 @@ def _number(*names: str, help: str, least: int | None = 0) -> Callable[[Any], An
     "--recursive",
     "--dereference-recursive",
     "recursive",
-    help="Search the current folder if IN is missing. Folders in IN are searched with or"
-    " without -r.",
+    help="Search the current directory if IN is missing. Directories in IN are searched with or"
+    " without -r; links in them are not followed.",
 )
 @_flag("-U", "--binary", "--line-buffered", "habit", help="Accepted without effect.")
 @click.option(
@@ -325,15 +326,16 @@ def _number(*names: str, help: str, least: int | None = 0) -> Callable[[Any], An
     "globs",
     multiple=True,
     metavar="GLOB",
-    help="In folders, search only files whose names match; `!GLOB` passes them over. Repeatable.",
+    help="In directories, search only files whose names match; `!GLOB` passes them over."
+    " Repeatable.",
 )
 @click.option(
     "--include",
     "included",
     multiple=True,
     metavar="GLOB",
-    help="Search only files whose names match. Of these and --exclude the last that matches counts;"
-    " repeatable.",
+    help="Search only files whose names match. If several --include and --exclude match a"
+    " name, the last one decides; repeatable.",
 )
 @click.option(
     "--exclude",
@@ -347,10 +349,10 @@ def _number(*names: str, help: str, least: int | None = 0) -> Callable[[Any], An
     "folders",
     multiple=True,
     metavar="GLOB",
-    help="Pass over folders whose names match; repeatable.",
+    help="Pass over directories whose names match; repeatable.",
 )
 @click.option("-d", "--directories", callback=_directories, expose_value=False, hidden=True)
-@_flag("--hidden", help="In folders, search also files whose names begin with . or _.")
+@_flag("--hidden", help="In directories, search also files whose names begin with . or _.")
 @click.option(
     "--workers",
     type=whole_number(1, WORKERS_MAX),
@@ -363,9 +365,9 @@ def _number(*names: str, help: str, least: int | None = 0) -> Callable[[Any], An
 def grep(words: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - click's own values
     """Print the lines of files that match PATTERN, as grep does, searched on all cores.
 
-    IN is a file, a folder, a location in a store, or `-`. Folders are searched in the order of
-    names. Without IN, standard input is searched. Compressed files are decoded. With -e or -f
-    there is no PATTERN. Patterns are those of Rust's regex crate, as in ripgrep.
+    IN is a file, a directory, a location in a store, or `-`. Directories are searched in the order
+    of names. Without IN, standard input is searched. Compressed files are decompressed. With -e or
+    -f there is no PATTERN. Patterns are those of Rust's regex crate, as in ripgrep.
     """
     patterns, words = _patterns_and_inputs(words, given["patterns"], given["pattern_files"])
     if "" in words:

@@ -35,8 +35,8 @@ _LOST_MIN = 0.01
 def report(job_id: str, other_id: str | None, output: Path | None) -> int:
     """Draw a job: a timeline of its tasks, what it used, its counters, in one HTML file.
 
-    Draw two jobs on one page if two are given: A, the first, and B, the second, on one time axis,
-    and what differs between them.
+    With two IDs, draw both jobs on one page, on one time axis, and say what differs. The first job
+    is called A, the second B.
 
     ID is a job's name, a part of it that no other job has, or `last`.
     """

@@ -4,12 +4,13 @@
 x, 1_0, -1    ──▶ 'x' is not a whole number from 0 on
 """
 
+import math
 import re
 from collections.abc import Callable
 
 import click
 
-__all__ = ["whole_number"]
+__all__ = ["share", "whole_number"]
 
 _WHOLE = re.compile(r"\s*[+-]?[0-9]+")
 """As the C library reads a number: Python takes more, such as `1_0`."""
@@ -36,11 +37,37 @@ def whole_number(least: int | None = 0, most: int | None = None) -> Callable[[st
             or (least is not None and number < least)
             or (most is not None and number > most)
         ):
-            shown = repr(str(value)[:_SHOWN])
-            raise click.BadParameter(f"{shown} is not a whole number{_bounds(least, most)}")
+            raise _wrong(value, f"a whole number{_bounds(least, most)}")
         return number
 
     return converted
+
+
+def share(least: float, most: float) -> Callable[[str | float], float]:
+    """Return what reads a number from `least` to `most`: the type of an option.
+
+    Example:
+        >>> share(0.5, 0.999)("0.9")
+        0.9
+        >>> share(0.5, 0.999)("90%")
+        Traceback (most recent call last):
+        click.exceptions.BadParameter: '90%' is not a number from 0.5 to 0.999
+    """
+
+    def converted(value: str | float) -> float:
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not least <= number <= most:
+            raise _wrong(value, f"a number from {least} to {most}")
+        return number
+
+    return converted
+
+
+def _wrong(value: str | float, wanted: str) -> click.BadParameter:
+    return click.BadParameter(f"{str(value)[:_SHOWN]!r} is not {wanted}")
 
 
 def _bounds(least: int | None, most: int | None) -> str:

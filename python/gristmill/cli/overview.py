@@ -33,7 +33,7 @@ ROWS = (
     Row("Files", ("wordcount", "matchcount"), "count words; count matches"),
     Row("Your code", ("run",), "run MapReduce of your own functions"),
     Row("Your code", ("check",), "check that a job's output depends on its input alone"),
-    Row("Your code", ("retry",), "run a failed task again, with its input"),
+    Row("Your code", ("retry",), "run the failed record of a job again, alone"),
     Row("Hadoop", ("streaming",), "run Hadoop Streaming scripts unchanged"),
     Row("Hadoop", ("hadoop",), "stand in for the hadoop program: for mrjob"),
     Row("TeraSort", ("teragen", "terasort", "teravalidate"), "make, sort, check records"),

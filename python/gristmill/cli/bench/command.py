@@ -29,7 +29,7 @@ class _Bench(CommandGroup):
 bench = _Bench(
     name="bench",
     help="Time jobs again and again, with confidence intervals; compare and draw the results. Needs"
-    ' pip install "gristmill[analysis]".',
+    ' the extra "analysis". From a clone: pip install "$(ls dist/gristmill-*.whl)[analysis]".',
     short_help="Time jobs, with confidence intervals; compare and draw the results",
     context_settings={"help_option_names": ["-h", "--help"]},
 )

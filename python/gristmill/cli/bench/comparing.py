@@ -87,6 +87,6 @@ compare = JobCommand(
     callback=_run,
     example="gristmill bench compare results:workers=1 results:workers=2",
     arguments=[
-        ("A, B", "Folders of results; with :NAME=VALUE, one of their configurations."),
+        ("A, B", "Directories of results; with :NAME=VALUE, one of their configurations."),
     ],
 )

@@ -68,5 +68,5 @@ report = JobCommand(
     ],
     callback=_run,
     example="gristmill bench report results -o report.html",
-    arguments=[("RESULTS", "A folder that `gristmill bench run` wrote.")],
+    arguments=[("RESULTS", "A directory that `gristmill bench run` wrote.")],
 )

@@ -163,8 +163,8 @@ run = JobCommand(
         click.Option(
             ["--dir", "directory"],
             metavar="PATH",
-            help="Where a folder with the data is made, and removed at the end: a directory, or a"
-            " place in S3 or HDFS.  [default: the folder of results]",
+            help="Where bench makes a directory for its data, which it removes at the end: a"
+            " directory, or a place in S3 or HDFS.  [default: the directory of results]",
         ),
         click.Option(
             ["--store-option"],
@@ -194,7 +194,7 @@ run = JobCommand(
             ["-o", "--output"],
             metavar="RESULTS",
             type=click.Path(file_okay=False, path_type=Path),
-            help="The folder of results.  [default: bench-SUITE]",
+            help="The directory of results.  [default: bench-SUITE]",
         ),
         click.Option(["--json", "as_json"], is_flag=True, help="Print the figures as JSON."),
     ],

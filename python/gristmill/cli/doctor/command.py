@@ -70,10 +70,10 @@ def _absolute(path: str) -> str:
 
 doctor = JobCommand(
     name="doctor",
-    help="Check whether jobs can run: versions, clocks, processors, memory, open files, room for"
-    " runs, directories that all nodes share, and that agents reach each other. Files that it"
-    " writes are removed at the end. The exit code is 1 if something is wrong.",
-    short_help="Check whether jobs can run here, or on a Ray cluster, and say what to do",
+    help="Check that jobs can run: versions, clocks, processors, memory, open files, room for"
+    " runs and shared directories. On a cluster, also check that agents reach each other. Files"
+    " that it writes are removed at the end. The exit code is 1 if something is wrong.",
+    short_help="Check that jobs can run here, or on a Ray cluster, and say what to do",
     params=[
         click.Argument(
             ["paths"], nargs=-1, required=False, metavar="[PATH]...", type=str, shell_complete=files

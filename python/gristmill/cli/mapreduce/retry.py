@@ -1,4 +1,4 @@
-"""`gristmill retry JOB`: what user code failed at, again and alone, in this process."""
+"""`gristmill retry ID`: what user code failed at, again and alone, in this process."""
 
 from typing import TYPE_CHECKING
 
@@ -26,9 +26,9 @@ def retry(job_id: str, *, whole_task: bool) -> int:
 
     Runs user code on what it failed at: one record of a map, one key and its values of a reduce,
     or one task of scripts. It uses the job's file as it is now, and says so if the file has
-    changed. It uses the job's folder and environment, and writes nothing. breakpoint() works. ID
-    is a job's name, a part of it that no other job has, or `last`: the latest job that failed in
-    user code. The exit code is 1 if it fails again.
+    changed. It uses the job's working directory and environment, and writes nothing. breakpoint()
+    works. ID is a job's name, a part of it that no other job has, or `last`: the latest job that
+    failed in user code. The exit code is 1 if it fails again.
     """
     from gristmill.mapreduce.failed import failed_task
     from gristmill.mapreduce.retrying import retry as run_again

@@ -121,6 +121,6 @@ fit = JobCommand(
     example="gristmill scale fit runs.csv --plots pictures/",
     arguments=[
         ("FILE", "A CSV file, the runs.jsonl of gristmill scale run, a .jhist file of Hadoop."),
-        ("JOB", "A job's name, a part of it that no other job has, last, or a folder of jobs."),
+        ("JOB", "A job's name, a part of it that no other job has, last, or a directory of jobs."),
     ],
 )

@@ -121,8 +121,8 @@ def _say_data(measuring: "Measuring") -> None:
     left = measuring.data_left()
     if left is not None:
         console.note(
-            f"the generated data stay in {show_path(left)} for the next time; remove that folder if"
-            " you do not measure again"
+            f"the generated data stay in {show_path(left)} for the next time; remove that directory"
+            " if you do not measure again"
         )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 import click
 
 from gristmill.cli.failures import fail
-from gristmill.cli.numbers import whole_number
+from gristmill.cli.numbers import share, whole_number
 from gristmill.cli.scale.text import cause_lines, fit_lines, wrapped
 from gristmill.errors import ours
 from gristmill.names import show_path, to_json
@@ -33,7 +33,7 @@ FIT_OPTIONS = [
     ),
     click.Option(
         ["--level"],
-        type=click.FloatRange(0.5, 0.999),
+        type=share(0.5, 0.999),
         default=0.95,
         metavar="SHARE",
         help="How likely an interval holds the true value.  [default: 0.95]",
@@ -89,16 +89,16 @@ def check_targets(wanted: Wanted) -> None:
     if wanted.plots is not None:
         made = [wanted.plots, *wanted.plots.parents]
         there = next((path for path in made if path.exists()), Path())
-        _check_folder("--plots", there, "a folder, or a new one in a folder")
+        _check_folder("--plots", there, "a directory, or a new one in a directory")
     if wanted.html is not None:
         if wanted.html.is_dir():
-            _cannot_write("--html", wanted.html, "it is a folder", "a file in it")
-        _check_folder("--html", wanted.html.parent, "a file in a folder")
+            _cannot_write("--html", wanted.html, "it is a directory", "a file in it")
+        _check_folder("--html", wanted.html.parent, "a file in a directory")
 
 
 def _check_folder(option: str, folder: Path, expected: str) -> None:
     if not folder.is_dir():
-        why = "it is not a folder" if folder.exists() else "there is no such folder"
+        why = "it is not a directory" if folder.exists() else "there is no such directory"
         _cannot_write(option, folder, why, f"{expected} that is there")
     if not os.access(folder, os.W_OK | os.X_OK):
         _cannot_write(option, folder, "permission denied", f"{expected} that you may write to")

@@ -37,18 +37,18 @@ options! {
              with that name, if there is one, and else the third; #3 is the third.",
         ).short("k"),
         field_separator: Option<String> = option(
-            "a blank, where the one before it is not a blank",
+            "a field begins at the first blank after a byte that is not a blank",
             "The byte between fields; \\t is a tab, \\0 is NUL.",
         ).short("t"),
         csv: bool = option(
             "off",
             "The input is a table with commas, quotes and a header, which stays first; equal rows keep their order. Keys are \
-             columns; behind one may stand :desc, :num, :nocase, :version, :human, :month, :asc or :text.",
+             columns. Add :desc, :num, :nocase, :version, :human, :month, :asc or :text to a column.",
         ),
         tsv: bool = option("off", "The same with tabs. With another separator: --csv -t ';'."),
         skip_bad: Option<usize> = option(
             "none",
-            "How many rows of a table may be left out as they have more fields than the header, or fewer.",
+            "How many rows of a table may be left out because their number of fields is not that of the header.",
         ),
         numeric_sort: bool = option("off", "Compare numbers: -1.5, 2, 10.").short("n"),
         general_numeric_sort: bool = option(
@@ -70,7 +70,7 @@ options! {
         merge: bool = option("off", "Accepted, as in GNU sort; the inputs are sorted again.").short("m"),
         parts: Option<usize> = option(
             "one file",
-            "Write so many files in order, part-r-00000 and on, to a directory: one after the other, they are the output.",
+            "Write the output as N files, part-r-00000 and so on, in a directory. Concatenated in this order, they are the output.",
         ),
         compress: OutputCompression = option(
             "none",
