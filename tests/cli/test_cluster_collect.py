@@ -34,7 +34,7 @@ def test_what_nodes_do_not_see_is_refused_or_collected(
     job = ("terasort", records, out, *RUNS, *on_ray, "--spill-dir", spill)
     if ray.is_apart:
         refused = run(*job, status=1).stderr  # it may have to wait for CPUs, and say so
-        assert "a node does not see the folder" in refused
+        assert "a node does not see the directory" in refused
         assert "--collect" in refused
         assert not out.exists()
     done = report(*job, "--collect")

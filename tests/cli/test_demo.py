@@ -77,5 +77,5 @@ def test_ctrl_c(after_s: float, tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     done = end(process)
     assert done.status == 130
-    assert done.stderr == "gristmill demo: cancelled; the folder is removed.\n"
+    assert done.stderr == "gristmill demo: cancelled; the directory is removed.\n"
     assert names(tmp_path) == []

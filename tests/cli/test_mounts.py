@@ -138,7 +138,7 @@ def test_a_job_of_another_machine_is_left_alone(there: Mounts, data: Path) -> No
     (folder / "lock").write_text(owner)
     said = failure("terasort", data, there.a / "out")
     assert "a job on the machine elsewhere" in said
-    assert "remove its folder" in said
+    assert "remove its directory" in said
     assert names(folder) == ["lock"]
     shutil.rmtree(folder)
     run("terasort", data, there.a / "out")

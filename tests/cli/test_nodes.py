@@ -15,7 +15,9 @@ from .agents import WITHOUT, some_agents, wait_until_gone
 from .harness import run
 from .resuming import tree
 
-ADVICE = "What to do: name a folder that all nodes share under the same path, or a place in s3://"
+ADVICE = (
+    "What to do: name a directory that all nodes share under the same path, or a place in s3://"
+)
 
 
 @pytest.fixture
@@ -54,7 +56,7 @@ def test_an_output_that_a_node_does_not_see_is_refused(
         with pytest.raises(FileNotFoundError) as error:
             job.raise_failure()
     said = str(error.value)
-    assert said.startswith("cannot write the output: a node does not see the folder")
+    assert said.startswith("cannot write the output: a node does not see the directory")
     assert f"file {out}, node 127.0.0.1:" in said
     assert ADVICE in said
     assert not list(apart.iterdir())

@@ -119,7 +119,7 @@ def test_a_side_file_is_known_by_its_content(bench: Bench, home: Path, tmp_path:
 @pytest.mark.parametrize(
     ("harm", "words"),
     [
-        ("missing", "its folder beside the output is gone"),
+        ("missing", "its directory beside the output is gone"),
         ("changed", "has changed since the job began"),
         ("open to others", "others may read the file"),
         ("a link", "symbolic link"),

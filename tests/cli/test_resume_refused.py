@@ -211,10 +211,10 @@ def test_ranges_of_other_files_are_refused(records: Path, home: Path, tmp_path: 
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [
-        ("job_id", "../../other", "not written by the job of this folder"),
+        ("job_id", "../../other", "not written by the job of this directory"),
         ("program", "0.0.1", "began it"),
-        ("command", "teragen", "not written by the job of this folder"),
-        ("cwd", "relative", "not written by the job of this folder"),
+        ("command", "teragen", "not written by the job of this directory"),
+        ("cwd", "relative", "not written by the job of this directory"),
         ("spec", {"terasort": {"inputs": ["in"]}}, "cannot read the options"),
         ("version", 9, "version"),
     ],

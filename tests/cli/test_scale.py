@@ -174,14 +174,14 @@ def test_runs_are_continued_by_more_rounds_and_values(tmp_path: Path) -> None:
 def test_places_for_pictures_are_checked_before_anything_runs(tmp_path: Path) -> None:
     words = ("run", "--dir", tmp_path / "kept", "--workers", "1,2")
     said = failure(*words, "--html", tmp_path / "none/page.html", "--", "true", "{p}")
-    assert said.startswith("cannot write what --html asks for: there is no such folder")
+    assert said.startswith("cannot write what --html asks for: there is no such directory")
     assert not (tmp_path / "kept").exists()
 
 
 def test_places_for_pictures_that_are_none(runs: Path, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     for wanted, says in (
-        (Wanted(html=tmp_path / "none/page.html"), "there is no such folder"),
+        (Wanted(html=tmp_path / "none/page.html"), "there is no such directory"),
         (Wanted(html=tmp_path / "folder"), "it is a folder"),
         (Wanted(html=runs / "page.html"), "it is not a folder"),
         (Wanted(plots=runs / "pictures"), "it is not a folder"),

@@ -242,7 +242,9 @@ def test_hdfs_without_a_name_node_is_the_folder_of_hadoop_fs(
     words = ["-input", f"{scheme}/user/me/in", "-output", f"{scheme}/user/me/out"]
     done = streaming(*words, "-mapper", "cat")
     assert done.returncode == 5
-    assert f"hdfs:/// is the folder {tmp_path}/hdfs here. What to do: name hdfs://" in done.stderr
+    assert (
+        f"hdfs:/// is the directory {tmp_path}/hdfs here. What to do: name hdfs://" in done.stderr
+    )
     (tmp_path / "hdfs/user/me/in").mkdir(parents=True)
     (tmp_path / "hdfs/user/me/in/a").write_text("b\na\n")
     assert streaming(*words, "-mapper", "cat").returncode == 0

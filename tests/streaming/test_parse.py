@@ -345,8 +345,8 @@ def test_a_key_has_one_field_at_least(number: str) -> None:
     [
         ("-files", "a.txt#x,b.txt#x", "`x` is the name of two shipped files"),
         ("-files", "a.txt#x,b.txt#x/y", "`x` cannot be a file and hold `x/y`"),
-        ("-files", "a.txt#tmp", "where tmp is the folder of temporary files"),
-        ("-files", "a.txt#tmp/x", "where tmp is the folder of temporary files"),
+        ("-files", "a.txt#tmp", "where tmp is the directory of temporary files"),
+        ("-files", "a.txt#tmp/x", "where tmp is the directory of temporary files"),
         ("-archives", "one/c.zip,two/c.zip", "`c.zip` is the name of two shipped files"),
         ("-files", "a.txt#x,a.txt#x,./a.txt#y/z,b.txt#y/tmp", ""),
     ],

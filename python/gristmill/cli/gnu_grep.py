@@ -34,7 +34,7 @@ INSTEAD = {
     **dict.fromkeys(("-P", "--perl-regexp"), "leave it out: \\d, \\w and \\b are known without it"),
     **dict.fromkeys(("-G", "--basic-regexp"), "write the pattern as for grep -E"),
     "--exclude-from": "write --exclude GLOB for each line of the file",
-    **dict.fromkeys(("-D", "--devices"), "name the files: in folders no devices are read"),
+    **dict.fromkeys(("-D", "--devices"), "name the files: in directories no devices are read"),
     **dict.fromkeys(("-u", "--unix-byte-offsets"), _LEAVE_OUT),
     **dict.fromkeys(("-T", "--initial-tab"), "align the lines with column -t"),
     "-X": "choose patterns with -F or -E",
@@ -80,7 +80,7 @@ INSTEAD = {
     **dict.fromkeys(("--mmap", "--no-mmap", "--block-buffered", "--no-config"), _LEAVE_OUT),
     **dict.fromkeys(("--dfa-size-limit", "--regex-size-limit"), _OWN_MEMORY),
     **dict.fromkeys(("--unicode", "--no-unicode"), "write (?-u:...) in the pattern"),
-    "--one-file-system": "name the folders",
+    "--one-file-system": "name the directories",
     "--path-separator": "pipe the names through tr",
     **dict.fromkeys(("--debug", "--trace"), _LEAVE_OUT),
 }

@@ -92,7 +92,7 @@ def jobs(
     """List the jobs whose histories are kept.
 
     A job's history is kept if it took a second or more, failed in user code, printed something
-    there, or ran with --history. A job is `dead` if its process was killed before its end.
+    there, or ran with --history. A job is `dead` if its process was killed before the job ended.
 
     ID is a job's name, a part of it that no other job has, or `last`.
     """
@@ -188,8 +188,8 @@ def watch(job_id: str) -> int:
 def prune(days: float, dry_run: bool, as_json: bool) -> int:
     """Remove the histories of jobs that are over, and what dead jobs left.
 
-    A dead job leaves hidden folders beside its output and in its spill directories. If it can be
-    resumed, they are removed with its history; if it cannot, they are removed whatever its age.
+    A dead job leaves hidden directories beside its output and in its spill directories. If it can
+    be resumed, they are removed with its history; if it cannot, they are removed whatever its age.
     """
     gone: list[str] = []
     left: list[str] = []
@@ -216,7 +216,7 @@ def prune(days: float, dry_run: bool, as_json: bool) -> int:
     else:
         console.say(*gone, *left)
         amount = show_count(len(gone), "job")
-        amount += f" and {show_count(len(left), 'hidden folder')}" if left else ""
+        amount += f" and {show_count(len(left), 'hidden directory')}" if left else ""
         console.note(f"{amount} {'would go' if dry_run else 'removed'}")
     return DONE
 

@@ -76,8 +76,9 @@ GENERIC = (
         "archives",
         1,
         "FILE,...",
-        "Unpacks .zip, .jar, .tar, .tar.gz and .tgz into folders in the tasks' "
-        "working directory. A folder has the name of its archive; `FILE#name` gives another name.",
+        "Unpacks .zip, .jar, .tar, .tar.gz and .tgz into directories in the tasks' "
+        "working directory. A directory has the name of its archive; `FILE#name` gives another "
+        "name.",
         "yes",
         "case:archives",
     ),

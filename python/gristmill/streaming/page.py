@@ -43,7 +43,7 @@ What is different:
   In Hadoop that depends on buffers: with much input left it fails with "Broken pipe".
 - A task that fails is tried again. If that does not help, the report names file, offset, number of
   records and the last lines of the script. It ends with a command that runs that split alone, from
-  any directory (`--only-split`). For a reducer, or with a combiner, `gristmill retry JOB` runs the
+  any directory (`--only-split`). For a reducer, or with a combiner, `gristmill retry ID` runs the
   task again with the same input. Both are for looking: when the script is mended, run the whole job
   again. To find the record that a script fails at, see
   [when a job fails](guide/when-it-fails.md#the-failing-record-of-a-script).

@@ -460,7 +460,7 @@ def _check_names(links: list[tuple[str, str]], archives: list[tuple[str, str]]) 
             if PurePath(name).parts[:1] == ("tmp",):
                 raise WrongCommandError(
                     f"{path} cannot be `{name}` in a task's working directory, where tmp is the "
-                    "folder of temporary files: give it another name, as in tmp#mine"
+                    "directory of temporary files: give it another name, as in tmp#mine"
                 )
             # The same file named twice is one file.
             if taken.setdefault(name, kind + os.path.realpath(path)) != kind + os.path.realpath(

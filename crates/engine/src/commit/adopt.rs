@@ -59,7 +59,7 @@ pub(super) fn take(store: &dyn LocalDisk, folder: &Path) -> Result<Box<dyn Lock>
         Error::new(
             Kind::Exists,
             "resume the job",
-            "another process has its folder",
+            "another process has its directory",
         )
         .with_path(folder)
         .advise("wait for that process")
@@ -69,10 +69,10 @@ pub(super) fn take(store: &dyn LocalDisk, folder: &Path) -> Result<Box<dyn Lock>
 /// Fails where a folder, or anything in it down to the files of the output and the runs, is a link.
 fn check_plain(store: &dyn LocalDisk, folder: &Path) -> Result<()> {
     let refuse = |path: &Path| {
-        let message = "the job's folder has a link in it, which no job makes";
+        let message = "the job's directory has a link in it, which no job makes";
         Error::new(Kind::BadInput, "resume the job", message)
             .with_path(path)
-            .advise("check what it is, and remove the folder")
+            .advise("check what it is, and remove the directory")
     };
     let mut left = vec![folder.to_owned()];
     while let Some(path) = left.pop() {

@@ -51,7 +51,7 @@ pub(super) fn lock(store: &dyn LocalDisk, folder: &Path) -> Result<Box<dyn Lock>
         Error::new(
             Kind::Exists,
             "write the output",
-            "another job uses this job's folder",
+            "another job uses this job's directory",
         )
         .with_path(folder)
         .advise("wait for that job to end, then run again")
@@ -105,7 +105,7 @@ pub(super) fn sweep(
                     "write the output",
                     "another job is writing this output now",
                 )
-                .with("job folder", show_path(&folder))
+                .with("job directory", show_path(&folder))
                 .advise("wait for it, or name another output"));
             }
         }
@@ -128,10 +128,10 @@ pub(super) fn remove_folder(
 
 /// The error of a folder that has to stay.
 pub(super) fn only_copy(folder: &Path) -> Error {
-    let message = "the folder of a job that was killed holds the old output";
+    let message = "the directory of a job that was killed holds the old output";
     Error::new(Kind::Exists, "write the output", message)
-        .with("job folder", show_path(folder))
-        .advise("move what is in its folder \"old\" back, or remove it")
+        .with("job directory", show_path(folder))
+        .advise("move what is in its directory \"old\" back, or remove it")
 }
 
 /// Whether a dead job's folder holds an old output that nothing has taken the place of.

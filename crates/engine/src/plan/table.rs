@@ -331,7 +331,7 @@ options! {
         ),
         collect: bool = option(
             "off",
-            "Bring the output of a job on a cluster to the machine where it was started: nodes need not see its folder.",
+            "Bring the output of a job on a cluster to the machine where it was started: nodes need not see its directory.",
         ),
         spill_dir: Vec<PathBuf> = option(
             "beside the output, or where the job is begun if the output is not on a disk of this machine",

@@ -69,12 +69,14 @@ fn owner(mut file: &File) -> std::io::Result<Option<Owner>> {
 fn of_another_machine(path: &Path, host: &str, mount: &SharedMount) -> Error {
     let folder = path.parent().unwrap_or(path);
     let message = format!(
-        "a job on the machine {host} has its folder here and may still run: locks of this kind of mount ({mount}) do not reach \
+        "a job on the machine {host} has its directory here and may still run: locks of this kind of mount ({mount}) do not reach \
          other machines"
     );
     Error::new(Kind::Exists, "lock", message)
-        .with("job folder", show_path(folder))
-        .advise("wait for that job; if it is dead, resume it on its machine, or remove its folder")
+        .with("job directory", show_path(folder))
+        .advise(
+            "wait for that job; if it is dead, resume it on its machine, or remove its directory",
+        )
 }
 
 /// A lock of the system's.

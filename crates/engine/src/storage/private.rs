@@ -26,16 +26,19 @@ pub(super) fn create(path: &Path, data: &[u8]) -> Result<()> {
 /// Makes a folder, and those above it, for nobody else to look into.
 pub(super) fn create_directory(path: &Path) -> Result<()> {
     let made = files::create_private_directory(path);
-    made.map_err(|error| Error::from_io("make a folder for oneself", path, &error))
+    made.map_err(|error| Error::from_io("make a private directory", path, &error))
 }
 
 /// Reads such a file.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
     let folder = parent_of(path);
     let looked = fs::symlink_metadata(folder);
-    let looked = looked.map_err(|error| Error::from_io("look at a folder", folder, &error))?;
+    let looked = looked.map_err(|error| Error::from_io("look at a directory", folder, &error))?;
     if !looked.is_dir() || !is_ours(&looked) {
-        return Err(refused(folder, "the folder does not belong to this user"));
+        return Err(refused(
+            folder,
+            "the directory does not belong to this user",
+        ));
     }
     let (mut file, found) = open(path)?;
     if !found.is_file() || !is_ours(&found) {

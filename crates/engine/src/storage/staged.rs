@@ -103,7 +103,7 @@ fn staging_for(place: &impl Renaming, path: &Path) -> Result<&'static str> {
     // In this order: who makes the parent makes the sign that it did so at once.
     let is_there = place.find(OPERATION, parent.as_typed())?;
     if is_there.as_ref().is_some_and(|found| !found.is_folder) {
-        let message = "what should be its folder is a file";
+        let message = "what should be its directory is a file";
         return Err(Error::new(Kind::BadOption, OPERATION, message)
             .with_path(path)
             .advise("name another output"));

@@ -112,7 +112,7 @@ def compare(one: Side, other: Side) -> list[Comparison]:
     if one.results.folder.resolve() == other.results.folder.resolve() and one.only == other.only:
         raise BenchError(
             "cannot compare results with themselves."
-            " What to do: name two folders, or two configurations of one: RESULTS:workers=1."
+            " What to do: name two directories, or two configurations of one: RESULTS:workers=1."
         )
     shared = [key for key in before if key in after]
     if not shared or before.keys() != after.keys():

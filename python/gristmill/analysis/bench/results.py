@@ -125,7 +125,7 @@ def only_session(folder: Path) -> Generator[None]:
         except OSError as error:
             raise BenchError(
                 f"cannot run the benchmark: another one is writing to {folder}."
-                " What to do: wait for its end, or name another folder with -o."
+                " What to do: wait for its end, or name another directory with -o."
             ) from error
         yield
 
@@ -171,7 +171,7 @@ def _machine(path: Path) -> dict[str, Any]:
     except (FileNotFoundError, NotADirectoryError) as error:
         raise BenchError(
             f"cannot read the results: {path}: no such file."
-            " What to do: name a folder that `gristmill bench run` wrote."
+            " What to do: name a directory that `gristmill bench run` wrote."
         ) from error
     try:
         said = _parsed(text)
@@ -257,5 +257,5 @@ def _end_of_lines(path: Path) -> int:
 def _damaged(path: Path, what: str) -> BenchError:
     return BenchError(
         f"cannot read the results: {path}: {what}."
-        " What to do: mend the file, or remove the folder and run the benchmark again."
+        " What to do: mend the file, or remove the directory and run the benchmark again."
     )

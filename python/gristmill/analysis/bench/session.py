@@ -267,7 +267,7 @@ def _check_same(folder: Path, *pairs: _Both) -> None:
         raise WrongOptionError(
             f"cannot add to the results in {folder}: they were made in another way"
             f" ({'; '.join(differ)})."
-            " What to do: name another folder with -o, or do it as before."
+            " What to do: name another directory with -o, or do it as before."
         )
 
 

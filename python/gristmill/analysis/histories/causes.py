@@ -53,7 +53,7 @@ def cause_of(runs: Sequence[Run]) -> Cause:
     Example:
         >>> runs = [Run(p=p, seconds=8 / p + 1, wastes={"serial": 1 - 1 / p}) for p in (1, 2, 4)]
         >>> cause_of(runs).sentence
-        'At large p: steps in which fewer slots work than there are (25 % of the cost at p = 4).'
+        'At large p: steps in which fewer slots work than there are (25% of the cost at p = 4).'
         >>> cause_of([Run(p=p, seconds=8 / p) for p in (1, 2, 4)]).name
         'none'
     """
@@ -76,7 +76,7 @@ def _change(name: str, runs: Sequence[Run], ps: Sequence[float]) -> Cause:
     most = max(ps, key=lambda p: costs[p])
     share = (costs[most] - min(costs.values())) / whole[most]
     at = "small p" if costs[ps[0]] > costs[ps[-1]] else "large p"
-    told = f"{costs[most] / whole[most]:.0%} of the cost at p = {most:g}".replace("%", " %")
+    told = f"{costs[most] / whole[most]:.0%} of the cost at p = {most:g}"
     sentence = f"At {at}: {WORDS.get(name, name)} ({told})."
     return Cause(name=name, share=share, at=at, sentence=sentence)
 

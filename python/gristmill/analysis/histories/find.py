@@ -105,7 +105,7 @@ def _file(path: Path) -> Found:
         return Found(path, is_named=True)
     message = (
         f"cannot read {show_path(path)}: it is not a history by its name. What to do: name an"
-        f" {EVENTS} of Gristmill, a {JHIST} file of Hadoop, a folder with such files, or a job."
+        f" {EVENTS} of Gristmill, a {JHIST} file of Hadoop, a directory with such files, or a job."
     )
     raise ours(ValueError(message), "bad_input")
 
@@ -117,7 +117,7 @@ def _in_folder(folder: Path) -> list[Found]:
     if not found:
         message = (
             f"cannot read {show_path(folder)}: it has no {EVENTS} and no {JHIST} file,"
-            " nor has a folder in it. What to do: name a folder of jobs."
+            " nor has a directory in it. What to do: name a directory of jobs."
         )
         raise ours(ValueError(message), "bad_input")
     return found

@@ -176,7 +176,9 @@ def _efficiency(sample: Sample) -> Iterator[Check]:
         )
         yield Check("efficiency", False, says, p_value)
     else:
-        yield Check("efficiency", True, f"at no p do they do more than at p = {least:g}", p_value)
+        yield Check(
+            "efficiency", True, f"at no p does a processor do more than at p = {least:g}", p_value
+        )
 
 
 def _shape(sample: Sample, best: Solved) -> Iterator[Check]:

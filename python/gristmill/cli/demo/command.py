@@ -36,7 +36,7 @@ def _run(rows: str, directory: str, *, as_json: bool) -> int:
     except OSError as error:
         return _failed(failed_demo("io", paragraph_of(error)), as_json=as_json)
     except signals.Interrupted as interrupted:
-        message = "cancelled; the folder is removed."
+        message = "cancelled; the directory is removed."
         _failed(failed_demo("cancelled", message), as_json=as_json)
         return signals.exit_code(interrupted.signum)
     if as_json:
@@ -70,7 +70,7 @@ demo = JobCommand(
             ["--dir", "directory"],
             default=".",
             metavar="DIR",
-            help="Where to make a temporary folder.  [default: the current directory]",
+            help="Where to make a temporary directory.  [default: the current directory]",
         ),
         JSON,
     ],

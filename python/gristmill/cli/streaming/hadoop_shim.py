@@ -61,7 +61,7 @@ Commands:
       Work with local files, and in stores (s3://BUCKET/KEY, hdfs://HOST/PATH;
       --store-option KEY=VALUE says how S3 is reached). hdfs:///PATH is in the
       default file system that HADOOP_CONF_DIR names; if it names none, in the
-      folder hdfs in Gristmill's home (GRISTMILL_HOME).
+      directory hdfs in Gristmill's home (GRISTMILL_HOME).
       -text decompresses, and prints sequence files as lines of key, TAB, value.
       -setrep and -expunge have no effect here, and say so.
       The commands are:"""

@@ -79,8 +79,8 @@ def _more(error: InputMissingError) -> str:
     path = str(error.filename)
     if stands_for_folder(path):
         return (
-            f" No name node is configured, so hdfs:/// is the folder {hdfs_folder()} here. What to"
-            " do: name hdfs://HOST:PORT/PATH, or set HADOOP_CONF_DIR to a folder whose"
+            f" No name node is configured, so hdfs:/// is the directory {hdfs_folder()} here. What"
+            " to do: name hdfs://HOST:PORT/PATH, or set HADOOP_CONF_DIR to a directory whose"
             " core-site.xml has an fs.defaultFS of hdfs://."
         )
     return f" It {why_missing(path)}." if os.path.islink(path) else ""  # noqa: PTH114 - of any text

@@ -232,7 +232,7 @@ fn kept(job: &Job<'_>, spec: &MapReduceSpec, story: &ReplayedHistory) -> Result<
     let job_id = &environment.job_id;
     let home = home_of(store, &spec.output, &job.common.spill_dir);
     let Some(bytes) = definition_of(&**store.disk(), &home, job_id)? else {
-        return refuse("its folder beside the output is gone, and its code was in there");
+        return refuse("its directory beside the output is gone, and its code was in there");
     };
     if hash(&bytes) != *wanted {
         return refuse("the saved job definition has changed since the job began");

@@ -59,7 +59,7 @@ pub(super) fn read(folder: &Path, events: &[Timed]) -> Result<(JobSpec, Value, R
 }
 
 fn foreign(what: &str) -> Error {
-    let message = format!("its history was not written by the job of this folder: {what}");
+    let message = format!("its history was not written by the job of this directory: {what}");
     Error::new(Kind::BadInput, OPERATION, message).advise("start the job anew")
 }
 

@@ -30,9 +30,9 @@ const WAIT: Duration = Duration::from_millis(100);
 const FOLDERS: usize = 64;
 
 const ADVICE: &str =
-    "name a folder that all nodes share under the same path, or a place in s3:// or hdfs://";
+    "name a directory that all nodes share under the same path, or a place in s3:// or hdfs://";
 
-const COLLECT: &str = "name a folder that all nodes share under the same path, or a place in s3:// or hdfs://; or add \
+const COLLECT: &str = "name a directory that all nodes share under the same path, or a place in s3:// or hdfs://; or add \
                        --collect: the output comes to the machine where the job was started";
 
 /// A file beside the output, while nodes are asked whether they see it.
@@ -113,7 +113,7 @@ fn check_output(stores: &Stores, sign: &Upload) -> Result<()> {
         if began.elapsed() > PATIENCE {
             let folder = sign.path.parent().unwrap_or_default();
             let message =
-                "a node does not see the folder that was made for it where the job was started";
+                "a node does not see the directory that was made for it where the job was started";
             return Err(unseen("write the output", message, &folder, COLLECT));
         }
         sleep(WAIT);

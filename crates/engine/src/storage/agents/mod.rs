@@ -346,7 +346,7 @@ impl Agents {
             return Err(lost_run(run, "its agent is lost"));
         }
         let Some(folder) = place.folders.get(now.folder as usize) else {
-            return Err(lost_run(run, "its agent has no such folder"));
+            return Err(lost_run(run, "its agent has no such directory"));
         };
         let is_seen = now.agent == self.own
             || self.reads_files && seen.unwrap_or_else(|| self.sees(disk, now.agent, &place));

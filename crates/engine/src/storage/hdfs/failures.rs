@@ -84,7 +84,7 @@ pub fn failure(operation: &'static str, path: &Path, error: HdfsError) -> Error 
         HdfsError::UnsupportedErasureCodingPolicy(_)
         | HdfsError::ErasureCodingError(_)
         | HdfsError::UnsupportedFeature(_) => new(Kind::BadInput, &error.to_string())
-            .advise("copy the file to a folder that is neither encrypted nor of that policy"),
+            .advise("copy the file to a directory that is neither encrypted nor of that policy"),
         HdfsError::InvalidArgument(_)
         | HdfsError::InvalidPath(_)
         | HdfsError::UrlParseError(_)

@@ -288,7 +288,7 @@ impl ScriptTask<'_> {
         let folder = Folder::make(path, &work.links(spec)?)?;
         let made = |path: &Path| {
             std::fs::create_dir_all(path)
-                .map_err(|error| Error::from_io("make a task's folder", path, &error))
+                .map_err(|error| Error::from_io("make a task's directory", path, &error))
         };
         made(&folder.path().join("tmp"))?;
         made(&spec.output)?;
@@ -394,7 +394,7 @@ impl ScriptAttempt<'_> {
                     let message = "only files can be written beside the parts";
                     return Err(Error::new(Kind::UserCode, "collect the output", message)
                         .with_path(&path)
-                        .advise("let the script write files to mapreduce_task_output_dir itself, not to a folder in it"));
+                        .advise("let the script write files to mapreduce_task_output_dir itself, not to a directory in it"));
                 }
             }
         }
@@ -418,7 +418,7 @@ fn place(spec: &UserAttemptSpec) -> Result<&Path> {
     let place = spec
         .places
         .first()
-        .ok_or_else(|| Error::bug("run a script", "the job has no folder"))?;
+        .ok_or_else(|| Error::bug("run a script", "the job has no directory"))?;
     Ok(place)
 }
 
