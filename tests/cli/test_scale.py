@@ -182,9 +182,9 @@ def test_places_for_pictures_that_are_none(runs: Path, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     for wanted, says in (
         (Wanted(html=tmp_path / "none/page.html"), "there is no such directory"),
-        (Wanted(html=tmp_path / "folder"), "it is a folder"),
-        (Wanted(html=runs / "page.html"), "it is not a folder"),
-        (Wanted(plots=runs / "pictures"), "it is not a folder"),
+        (Wanted(html=tmp_path / "folder"), "it is a directory"),
+        (Wanted(html=runs / "page.html"), "it is not a directory"),
+        (Wanted(plots=runs / "pictures"), "it is not a directory"),
     ):
         with pytest.raises(ValueError, match=f"asks for: {says} .*What to do: name a "):
             check_targets(wanted)
