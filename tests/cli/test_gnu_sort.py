@@ -1,5 +1,7 @@
 """GNU sort's options as `gristmill sort` has them: each is there, or refused with what to do."""
 
+import json
+import os
 import re
 import shutil
 import subprocess
@@ -38,6 +40,42 @@ def lines(tmp_path: Path) -> Path:
 def test_an_option_that_is_not_here(lines: Path, given: str, name: str, advice: str) -> None:
     says = failure("sort", given, lines, status=2)
     assert re.match(rf"{name} of GNU sort is not here\. What to do: {advice}", says), says
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (["-y"], "no such option '-y'. What to do: leave it out: GNU sort ignores it."),
+        (["-y10"], "no such option '-y'. What to do: leave it out"),
+        (["--header"], "no such option '--header'. What to do: give --csv or --tsv"),
+        (["+1", "-2"], "no such option '-2'. What to do: write -k: +1 -3 is -k 2,3."),
+        (["+1.2n"], "there is no file +1.2n, and a key is not written so. What to do: write -k"),
+    ],
+)
+def test_what_old_sorts_and_others_have(lines: Path, given: list[str], says: str) -> None:
+    assert failure("sort", *given, lines, status=2).startswith(says)
+
+
+def test_a_file_may_look_like_an_old_key(lines: Path) -> None:
+    lines.rename(lines.parent / "+1")
+    assert run("sort", "+1", cwd=lines.parent).stdout == "a\nb\n"
+
+
+def budget(*given: str, lines: Path) -> int:
+    """The memory of a job's plan, in bytes."""
+    plan = json.loads(run("explain", "sort", *given, lines, "--json").stdout)
+    assert isinstance(plan["memory_bytes"], int)
+    return plan["memory_bytes"]
+
+
+def test_a_part_of_the_memory_of_this_machine(lines: Path) -> None:
+    """At most what is available, which changes: 1 % of it is there in any case."""
+    one = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 100
+    assert budget("-S", "1%", lines=lines) == budget("--memory=1%", lines=lines) == one
+    assert budget("-S", "500%", lines=lines) < 100 * one
+    says = failure("sort", "-S", "50%", "--on", "ray", lines, status=2)
+    assert says.startswith("50% is a part of this machine's memory. What to do: give a size")
+    assert '"half%" is not a size' in failure("sort", "-S", "half%", lines, status=2)
 
 
 def test_h_is_never_help(lines: Path) -> None:

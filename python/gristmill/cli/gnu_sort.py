@@ -2,27 +2,32 @@
 
     -k2,2n        ──▶ the engine's table has it, by the same letter
     -S 1G         ──▶ a second name of --memory
+    -S 50%        ──▶ bytes: that part of this machine's memory
     --check=quiet ──▶ -C, and so is --check=q
     --num         ──▶ --numeric-sort: a long name may be cut short
     -R            ──▶ refused, with what to do instead
+    --header      ──▶ likewise: not GNU's, but often tried
     --wings       ──▶ unknown to GNU sort, too: click's own error
 
 The table is that of GNU coreutils 9; a test compares it with the installed sort.
 """
 
 import os
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
+from gristmill import _core
 from gristmill.cli.failures import QUIET, Refused
 from gristmill.terminal import console
 
 __all__ = [
     "ALIASES",
     "GNU_OPTIONS",
+    "INSTEAD",
     "GnuOption",
     "complete",
     "explained",
@@ -101,6 +106,18 @@ GNU_OPTIONS = (
 )
 """All of them, but --help and --version."""
 
+INSTEAD = {
+    "-y": "leave it out: GNU sort ignores it",
+    "--header": "give --csv or --tsv: the header of a table stays first",
+}
+"""What to do instead of options that are not in GNU sort's help, and not here."""
+
+_OLD_KEYS = "write -k: +1 -3 is -k 2,3"
+"""What to do instead of +POS and -POS."""
+
+_OLD_BEGIN = re.compile(r"\+\d+(\.\d+)?[bdfgiMnrV]*")
+_OLD_END = re.compile(r"-\d")
+
 ALIASES = {
     "memory": ("-S", "--buffer-size"),
     "spill_dir": ("-T", "--temporary-directory"),
@@ -112,6 +129,8 @@ _OURS = ("--version", "--help", "--json", "--compress")
 """Names that are whole, and no short ones of GNU sort's options."""
 
 _FILES = "gristmill.files0_from"
+
+_PERCENT = re.compile(r"(\d+)%")
 
 _CHECKS = {"quiet": "-C", "silent": "-C", "diagnose-first": "-c"}
 """The words of --check, which may be cut short."""
@@ -176,13 +195,17 @@ def translated(arguments: list[str]) -> list[str]:
 
 
 def complete(ctx: click.Context) -> None:
-    """Set what follows from options of the command line alone, and refuse an empty key."""
+    """Set what follows from options of the command line alone; refuse keys that are none."""
     if ctx.meta.get(QUIET):
         ctx.params["check"] = True
     if "" in ctx.params["key"]:
         table = ctx.params["csv"] or ctx.params["tsv"]
         advice = "give columns, as in price:num,name" if table else "give F[.C][OPTS][,F[.C][OPTS]]"
         raise Refused("a key is empty", advice, ctx)
+    ctx.params["memory"] = _sized(ctx.params["memory"], ctx)
+    old = [name for name in ctx.params["inputs"] if _OLD_BEGIN.fullmatch(name)]
+    if old and not os.path.lexists(old[0]):
+        raise Refused(f"there is no file {old[0]}, and a key is not written so", _OLD_KEYS, ctx)
     path = ctx.meta.get(_FILES)
     if path is None:
         if not ctx.params["inputs"] and console.is_terminal(sys.stdin):
@@ -201,6 +224,21 @@ def complete(ctx: click.Context) -> None:
     ctx.params["inputs"] = tuple(inputs)
 
 
+def _sized(memory: str | None, ctx: click.Context) -> str | None:
+    """The memory in bytes if it is N% of this machine's; never more of that than is available.
+
+    A control group may leave less than the machine has.
+    """
+    percent = _PERCENT.fullmatch(memory or "")
+    if percent is None:
+        return memory
+    if ctx.params["on"] not in (None, "local"):
+        raise Refused(f"{memory} is a part of this machine's memory", "give a size, as in 8G", ctx)
+    whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    part = whole * int(percent[1]) // 100
+    return str(min(part, _core.available_memory() or part))
+
+
 def explained(error: click.UsageError, arguments: list[str]) -> click.UsageError:  # noqa: ARG001
     """Return what to say of a wrong command line of `sort` in place of click's own error.
 
@@ -210,7 +248,12 @@ def explained(error: click.UsageError, arguments: list[str]) -> click.UsageError
     """
     if not isinstance(error, (click.NoSuchOption, click.BadOptionUsage)):
         return error
-    found = _find(error.option_name)
+    name = error.option_name
+    if name in INSTEAD:
+        return Refused(f"no such option {name!r}", INSTEAD[name], error.ctx)
+    if _OLD_END.match(name):
+        return Refused(f"no such option {name!r}", _OLD_KEYS, error.ctx)
+    found = _find(name)
     if found is None or found.test:
         return error
     return Refused(f"{found.shown} of GNU sort is not here", found.advice, error.ctx)
