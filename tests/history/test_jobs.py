@@ -31,6 +31,32 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
+def test_a_job_whose_reader_went_away_ended_early(home: Path, tmp_path: Path) -> None:
+    lines = tmp_path / "lines"
+    lines.write_text("a line\n" * 50_000)
+    job = subprocess.Popen(
+        [GRISTMILL, "sort", lines, "--history"],
+        env=clean_environment(GRISTMILL_HOME=str(home)),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert job.stdout is not None
+    assert job.stderr is not None
+    job.stdout.readline()
+    job.stdout.close()
+    assert (job.stderr.read(), job.wait()) == ("", 141)
+    job.stderr.close()
+    where = {"GRISTMILL_HOME": str(home)}
+    early, failed = (
+        json.loads(run("jobs", "--json", "--state", state, **where).stdout)
+        for state in ("ended early", "failed")
+    )
+    assert ([one["state"] for one in early], failed) == (["ended early"], [])
+    assert " ended early " in run("jobs", **where).stdout
+    assert run("jobs", "show", "last", **where).stdout.splitlines()[0].endswith(": ended early")
+
+
 def test_jobs_are_listed_and_chosen(home: Path, tmp_path: Path) -> None:
     where = {"GRISTMILL_HOME": str(home)}
     assert run("jobs", **where).stderr == "no such jobs\n"

@@ -21,6 +21,11 @@ _EXIT_CODES = [
     ],
     ["5", "`gristmill streaming`: the output exists, or the input does not, as in Hadoop."],
     ["130, 143", "Ctrl-C or a signal ended the job; it leaves nothing behind that looks whole."],
+    [
+        "141",
+        "The reader of the output's pipe went away, as in `gristmill sort FILE | head`: nothing is"
+        " wrong, and nothing is said.",
+    ],
 ]
 
 _INTRODUCTION = """\

@@ -19,8 +19,8 @@ JOBS = {
     "name": "What it was named by its user; may be empty.",
     "inputs": "Its inputs, as they were given.",
     "output": "Its output, as it was given.",
-    "state": "`running`, `succeeded`, `failed`, `cancelled`, `dead`; `unreadable`, with `error`, "
-    "of a history that cannot be read.",
+    "state": "`running`, `succeeded`, `ended early` (the reader of its output went away), "
+    "`failed`, `cancelled`, `dead`; `unreadable`, with `error`, of a history that cannot be read.",
     "resumable": "Whether `gristmill resume` takes it.",
     "began_unix_ms": "When it began, in milliseconds since 1970.",
     "wall_s": "How long it has taken.",

@@ -17,7 +17,7 @@ from dataclasses import asdict
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 
@@ -33,14 +33,14 @@ from gristmill.history.home import EVENTS, NoSuchJobError, newest_first, without
 from gristmill.history.limits import uses
 from gristmill.history.logs import printed
 from gristmill.history.proof import proved
-from gristmill.history.reader import Attempt
+from gristmill.history.reader import Attempt, JobState
 from gristmill.names import quote, show_text, show_texts, to_json
 from gristmill.terminal import console
 from gristmill.units import show_bytes, show_count, show_rate, show_seconds
 
 __all__ = ["failing", "jobs"]
 
-_STATES = ("running", "succeeded", "failed", "cancelled", "dead")
+_STATES = get_args(JobState)
 _EVERY_S = 0.5
 _DAY_S = 86_400
 _INPUTS_MAX = 5
@@ -93,6 +93,7 @@ def jobs(
 
     A job's history is kept if it took a second or more, failed in user code, printed something
     there, or ran with --history. A job is `dead` if its process was killed before the job ended.
+    It `ended early` if the reader of its output went away, as head does.
 
     ID is a job's name, a part of it that no other job has, or `last`.
     """

@@ -32,7 +32,8 @@ __all__ = [
 VERSION = 1
 """The version of the format that is read."""
 
-JobState = Literal["running", "succeeded", "failed", "cancelled", "dead"]
+JobState = Literal["running", "succeeded", "ended early", "failed", "cancelled", "dead"]
+"""How a job stands; it ended early if the reader of its pipe went away, as in `| head`."""
 
 OWN_CODE = frozenset({"mapreduce", "streaming"})
 """The commands of jobs with user code."""
@@ -363,10 +364,15 @@ def _take(
             _phase_used(history, event, t_ms)
         case "job_finished":
             _end_phase(history, t_ms)
-            history.state = event["status"]
             history.report = event["report"]
+            history.state = _final_state(event)
         case _:
             _noted(history, event)
+
+
+def _final_state(event: dict[str, Any]) -> JobState:
+    error: dict[str, Any] = event["report"].get("error") or {}
+    return "ended early" if error.get("kind") == "reader_gone" else event["status"]
 
 
 def _noted(history: JobHistory, event: dict[str, Any]) -> None:

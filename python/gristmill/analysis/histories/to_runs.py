@@ -27,6 +27,8 @@ def why_not(history: JobHistory) -> str | None:
             return "it is still running"
         case "dead":
             return "its history has no end: it was killed, or the file is cut short"
+        case "ended early":
+            return "it ended early: the reader of its output went away"
         case "failed":
             return "it failed"
         case "cancelled":

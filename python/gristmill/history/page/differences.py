@@ -29,6 +29,7 @@ _UNKNOWN = frozenset({"", "not clear", "too short to tell"})
 
 _STATES: dict[JobState, str] = {
     "running": "is still running",
+    "ended early": "ended early, as its reader went away",
     "failed": "failed",
     "cancelled": "was cancelled",
     "dead": "was killed",
