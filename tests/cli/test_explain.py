@@ -1,5 +1,6 @@
 """`gristmill explain`: the plan that the job then follows; nothing is written."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,11 +35,13 @@ def test_runs_and_passes_are_foretold(much_data: Path, tmp_path: Path) -> None:
 
 def test_a_page_for_people(data: Path, tmp_path: Path) -> None:
     page = run("explain", "terasort", data, tmp_path / "out", cwd=tmp_path).stdout
-    for words in ["terasort in memory", "input", "budget", "tasks", "memory for", "disk for"]:
+    for words in ["terasort in memory", "input", "budget", "tasks", "at most", "disk for"]:
         assert words in page
     text = tmp_path / "text"
     text.write_text("b\na\n")
-    assert "sort in memory" in run("explain", "sort", text, "-o", tmp_path / "o").stdout
+    page = run("explain", "sort", text, "-o", tmp_path / "o", "--memory", "64M").stdout
+    assert "sort in memory" in page
+    assert re.search(r"(?m)^  memory, out of the budget of 64\.0 MB +at most$", page)
     assert names(tmp_path) == ["text"]
 
 

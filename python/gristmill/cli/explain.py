@@ -162,7 +162,7 @@ def _page(plan: Plan) -> list[str]:
             for stage in plan["stages"]
         ),
         "",
-        f"  {'memory for':<46} {'bytes':>10}",
+        f"  {_memory_head(plan):<46} {'at most':>10}",
         *(f"  {part['name']:<46} {show_bytes(part['bytes']):>10}" for part in plan["reservations"]),
         "",
         *_disks(plan),
@@ -171,6 +171,11 @@ def _page(plan: Plan) -> list[str]:
         *dict.fromkeys(f"Note: {disk['notice']}" for disk in plan["disks"] if disk["notice"]),
         *([f"It would be refused: {plan['refusal']}."] if plan["refusal"] else []),
     ]
+
+
+def _memory_head(plan: Plan) -> str:
+    """What is planned is the budget, divided up: a small job does not use all of it."""
+    return f"memory, out of the budget of {show_bytes(plan['memory_bytes'])}"
 
 
 def _facts(plan: Plan) -> list[str]:
