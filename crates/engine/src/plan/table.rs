@@ -354,7 +354,8 @@ options! {
         ),
         overwrite: bool = option(
             "off",
-            "Replace the output if it exists: on a local disk in one step; elsewhere readers may see a moment without an output.",
+            "Replace the output's directory if it exists: on a local disk in one step; elsewhere readers may see a moment \
+             without an output. An output that is one file is replaced without it.",
         ),
         no_sync: bool = option(
             "off",
