@@ -100,7 +100,7 @@ def run_in_shell(command: str, folder: Path) -> str:
         stderr=subprocess.STDOUT,
         encoding="utf-8",
         cwd=folder,
-        env=clean_environment(PATH=path),
+        env=clean_environment(PATH=path, HOME=str(folder)),
         timeout=60,
         check=False,
     )

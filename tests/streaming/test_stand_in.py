@@ -1,8 +1,10 @@
 """`gristmill hadoop fs`: on local files, what Hadoop's own does, and in its words if it fails."""
 
 import bz2
+import grp
 import gzip
 import os
+import pwd
 import re
 import subprocess
 import sys
@@ -83,7 +85,14 @@ def test_uris_of_files_are_paths_in_every_command(home: Path) -> None:
         (["-rm", "-r", ""], 2, "a path is empty"),
         (["-rm", "-r", "."], 1, "rm: `.': It holds the current directory"),
         (["-rm", "-r", "folder/../.."], 1, "It holds the current directory"),
-        (["-ls", "-h", "folder"], 2, "fs -ls has no option -h here"),
+        (["-du", "-x", "folder"], 2, "fs -du has no option -x here; it has -s, -h. What to do: s"),
+        (["-head", "-x", "a.txt"], 2, "fs -head has no option -x here: it takes none. What to do"),
+        (["-rmdir", "--force", "folder"], 2, "fs -rmdir has no option --force here"),
+        (["-rmdir", "a.txt"], 1, "rmdir: `a.txt': Is not a directory\n"),
+        (["-head", "folder"], 1, "head: `folder': Is a directory"),
+        (["-put", "-", "folder"], 1, "put: `folder': Is a directory"),
+        (["-put", "-", "a.txt"], 1, "put: `a.txt': File exists"),
+        (["-put", "-", "nodir/y"], 1, "put: `nodir': No such file or directory\n"),
         (["-put", "-f", "a.txt", "empty", "not.gz"], 1, "`not.gz': Is not a directory"),
         (["-get", "-f", "a.txt", "empty", "new"], 1, "`new': No such file or directory"),
         (["-moveFromLocal", "-f", "a.txt", "empty", "new"], 1, "`new': No such file"),
@@ -137,7 +146,7 @@ def test_the_page_has_every_command() -> None:
         text=True,
         check=True,
     ).stdout
-    commands = re.findall("-[a-zA-Z]+", shown.rpartition("The commands are:")[2])
+    commands = re.findall(r"(?m)^      (-[a-zA-Z]+)", shown.rpartition("The commands are")[2])
     assert len(commands) > 20
     assert [name for name in commands if f"`{name}`" not in page] == []
 
@@ -165,6 +174,107 @@ def test_what_is_known_of_files(home: Path) -> None:
     os.utime(home / "a.txt", (0, 0))
     assert fs(home, "-stat", "a.txt").stdout == "1970-01-01 00:00:00\n"
     assert fs(home, "-stat", "%F of %b: %n %Y%%", "a.txt").stdout == "regular file of 2: a.txt 0%\n"
+
+
+def test_sizes_are_readable(home: Path) -> None:
+    (home / "folder" / "much").write_text("x" * 1280)
+    (home / "folder" / "more").write_text("x" * 2048)
+    shown = fs(home, "-du", "-h", "folder").stdout
+    assert shown == "2 K  2 K  folder/more\n1.3 K  1.3 K  folder/much\n"
+    assert fs(home, "-du", "-s", "-h", "folder").stdout == "3.3 K  3.3 K  folder\n"
+    assert fs(home, "-count", "-h", "folder").stdout.split() == ["1", "2", "3.3", "K", "folder"]
+    lines = fs(home, "-ls", "-h", "folder").stdout.splitlines()
+    assert [line.split()[4:6] for line in lines[1:]] == [["2", "K"], ["1.3", "K"]]
+
+
+def test_without_a_path_it_is_the_folder_where_relative_paths_begin(home: Path) -> None:
+    (home / "folder" / "below").write_text("x")
+    for command in ("-ls", "-du", "-count"):
+        done = fs(home / "folder", command)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == fs(home / "folder", command, ".").stdout
+    assert fs(home / "folder", "-ls").stdout.split()[-1] == "below"
+
+
+def test_a_listing_says_whose_files_are(home: Path) -> None:
+    (home / "a.txt").chmod(0o640)
+    words = fs(home, "-ls", "a.txt").stdout.split()
+    found = (home / "a.txt").stat()
+    owner, group = pwd.getpwuid(found.st_uid).pw_name, grp.getgrgid(found.st_gid).gr_name
+    assert words[:4] == ["-rw-r-----", "1", owner, group]
+
+
+def test_who_has_no_name_is_a_number(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def unknown(number: int) -> None:
+        raise KeyError(number)
+
+    found = (home / "a.txt").stat()
+    monkeypatch.setattr("pwd.getpwuid", unknown)
+    monkeypatch.setattr("grp.getgrgid", unknown)
+    monkeypatch.chdir(home)
+    assert hadoop_shim.main(["fs", "-ls", "a.txt"]) == 0
+    assert capsys.readouterr().out.split()[2:4] == [str(found.st_uid), str(found.st_gid)]
+
+
+def test_standard_input_is_put(home: Path) -> None:
+    command = [sys.executable, "-m", "gristmill", "hadoop", "fs", "-put", "-f", "-", "a.txt"]
+    data = b"b\0\n" * 500_000
+    done = subprocess.run(command, cwd=home, input=data, check=False, timeout=100)
+    assert done.returncode == 0
+    assert (home / "a.txt").read_bytes() == data
+    assert not list(home.rglob("*_COPYING_"))
+
+
+def test_only_empty_directories_go_with_rmdir(home: Path) -> None:
+    (home / "full").mkdir()
+    (home / "full" / "file").touch()
+    done = fs(home, "-rmdir", "full")
+    assert (done.returncode, done.stderr) == (1, "rmdir: `full': Directory is not empty\n")
+    assert fs(home, "-rmdir", "--ignore-fail-on-non-empty", "full", "folder").returncode == 0
+    assert (home / "full" / "file").exists()
+    assert not (home / "folder").exists()
+
+
+def test_a_file_begins_with_its_head_and_is_touched(home: Path) -> None:
+    (home / "much").write_text("x" * 1024 + "y")
+    assert fs(home, "-head", "much").stdout == "x" * 1024
+    os.utime(home / "a.txt", (0, 0))
+    assert fs(home, "-touch", "a.txt", "new").returncode == 0
+    assert (home / "a.txt").stat().st_mtime > 0
+    assert (home / "a.txt").read_text() == "a\n"
+    assert (home / "new").read_bytes() == b""
+
+
+@pytest.fixture
+def output(home: Path) -> Path:
+    """An output of Gristmill, with its proof."""
+    command = [sys.executable, "-m", "gristmill", "wordcount", "a.txt", "out"]
+    subprocess.run(command, cwd=home, check=True, capture_output=True, timeout=100)
+    assert (home / "out/_SUCCESS").stat().st_size > 0
+    return home / "out"
+
+
+def test_a_proof_does_not_get_into_data(home: Path, output: Path) -> None:
+    names = [f"out/{path.name}" for path in sorted(output.iterdir())]
+    assert "out/_SUCCESS" in names
+    for given in (names, ["out/*"], ["out/part-r-00000"]):
+        for command in ("-cat", "-text"):
+            assert fs(home, command, *given).stdout == "a\t1\n"
+        assert fs(home, "-getmerge", *given, "merged").returncode == 0
+        assert (home / "merged").read_text() == "a\t1\n"
+    assert fs(home, "-cat", "out/_SUCCESS").stdout == ""
+    counted = fs(home, "-count", "out").stdout.split()
+    assert counted == ["1", "2", str(4 + (output / "_SUCCESS").stat().st_size), "out"]
+
+
+def test_another_file_of_that_name_is_data(home: Path) -> None:
+    (home / "folder" / "_SUCCESS").write_text("data\n")
+    for command in ("-cat", "-text"):
+        assert fs(home, command, "folder/_SUCCESS").stdout == "data\n"
+    assert fs(home, "-getmerge", "folder/_SUCCESS", "merged").returncode == 0
+    assert (home / "merged").read_text() == "data\n"
 
 
 def test_a_listing_has_what_is_there(home: Path) -> None:

@@ -1,30 +1,47 @@
 """The commands of `gristmill hadoop fs` that print: what is in files, and what is known of them.
 
--cat -text -tail      bytes, to stdout
--ls -du -count -stat  a line for each file or directory; paths as they were given
+-cat -text -head -tail  bytes, to stdout; of the proof in a `_SUCCESS`, -cat and -text print none
+-ls -du -count -stat    a line for each file or directory; paths as they were given
 """
 
+import grp
 import os
+import pwd
 import shutil
+import stat as modes
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from gristmill import _core
 from gristmill.cli.failures import DONE, FAILED
-from gristmill.cli.streaming.stored import Place, Stored, below, expanded, matches, printed
+from gristmill.cli.streaming.stored import (
+    Place,
+    Stored,
+    StoreStat,
+    below,
+    expanded,
+    is_proof,
+    matches,
+    printed,
+)
 from gristmill.locations import open_read, size_of
 from gristmill.streaming.unnamed_hdfs import hdfs_folder
 from gristmill.terminal import console
 
-__all__ = ["cat", "count", "du", "ls", "stat", "tail", "text"]
+__all__ = ["cat", "count", "du", "head", "ls", "stat", "tail", "text"]
 
-_TAIL_BYTES = 1024
-"""What Hadoop's -tail prints."""
+_END_BYTES = 1024
+"""What Hadoop's -head and -tail print."""
+
+_SIZES = "KMGTPE"
+
+_HERE = "."
+"""What is listed where no path is given: relative paths begin there, in Hadoop at home."""
 
 _PIECE_BYTES = 1 << 20
 _SEQUENCE_FILE = b"SEQ"
@@ -37,7 +54,19 @@ def cat(_: list[str], paths: list[str]) -> int:
     """Print files."""
     sys.stdout.flush()
     for path in expanded(paths):
-        printed(path)
+        if not is_proof(path):
+            printed(path)
+    sys.stdout.buffer.flush()
+    return DONE
+
+
+def head(_: list[str], paths: list[str]) -> int:
+    """Print the first 1024 bytes of a file."""
+    sys.stdout.flush()
+    for path in expanded(paths):
+        _refuse_directory(path)
+        with open_read(str(path)) as file:
+            sys.stdout.buffer.write(file.read(_END_BYTES))
     sys.stdout.buffer.flush()
     return DONE
 
@@ -47,7 +76,7 @@ def tail(_: list[str], paths: list[str]) -> int:
     sys.stdout.flush()
     for path in expanded(paths):
         _refuse_directory(path)
-        begin = max(size_of(str(path)) - _TAIL_BYTES, 0)
+        begin = max(size_of(str(path)) - _END_BYTES, 0)
         with open_read(str(path)) as file:
             file.seek(begin)
             shutil.copyfileobj(file, sys.stdout.buffer)
@@ -60,6 +89,8 @@ def text(_: list[str], paths: list[str]) -> int:
     sys.stdout.flush()
     for path in expanded(paths):
         _refuse_directory(path)
+        if is_proof(path):
+            continue
         with open_read(str(path)) as file:
             is_sequence_file = file.read(4)[:3] == _SEQUENCE_FILE
         if not is_sequence_file:
@@ -111,47 +142,68 @@ def _print_sequence_file(path: Place) -> bool:
 def ls(options: list[str], paths: list[str]) -> int:
     """Print a line for each file; of those that are missing, say so and go on."""
     deep, itself, code = "-R" in options, "-d" in options, DONE
-    for given in paths:
+    size = _size_in(options)
+    for given in paths or [_HERE]:
         there = matches(given)
         if not there:
             console.note(f"ls: `{given}': No such file or directory")
             code = FAILED
         for path in there:
-            lines = [_listed(path, given)] if itself else _lines(path, given, deep=deep)
+            lines = [_listed(path, given, size)] if itself else _lines(path, given, size, deep=deep)
             for line in lines:
                 console.say(line)
     return code
 
 
-def _lines(path: Place, given: str, *, deep: bool) -> Iterator[str]:
+def _lines(path: Place, given: str, size: Callable[[int], str], *, deep: bool) -> Iterator[str]:
     if not path.is_dir():
-        yield _listed(path, given)
+        yield _listed(path, given, size)
     elif isinstance(path, Stored) and (deep or not str(path).startswith("hdfs://")):
         # Object stores list in the order of names, and perhaps more than there is memory for: so
         # the line that says how many there are is left out.
         for child in path.rglob("*") if deep else path.iterdir():
-            yield _listed(child, given)
+            yield _listed(child, given, size)
     else:
         within = below(path, deep=deep) if isinstance(path, Path) else path.iterdir()
         lines = list[str]()
         for child in sorted(list[Place](within), key=str):
             with suppress(FileNotFoundError):  # it has vanished meanwhile
-                lines.append(_listed(child, given))
+                lines.append(_listed(child, given, size))
         if lines and not deep:
             yield f"Found {len(lines)} items"
         yield from lines
 
 
-def _listed(path: Place, given: str) -> str:
+def _listed(path: Place, given: str, size: Callable[[int], str]) -> str:
     """A line as `hadoop fs -ls` writes it: mode, copies, owner, group, size, day, time, name."""
     # Of a link that leads nowhere it says what the link itself is.
     found = path.lstat() if isinstance(path, Path) and not path.exists() else path.stat()
-    kind = "drwxr-xr-x   -" if path.is_dir() else "-rw-r--r--   1"
-    size = 0 if path.is_dir() else found.st_size
+    shown_size = size(0 if path.is_dir() else found.st_size)
     # What only names begin with has no time; Hadoop shows the present one, too.
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(found.st_mtime or None))
-    owner = os.environ.get("USER", "user")
-    return f"{kind} {owner} {owner} {size:10} {when} {shown(path, given)}"
+    mode = _mode(path, found)
+    return f"{mode} {_owners(found)} {shown_size:>10} {when} {shown(path, given)}"
+
+
+def _mode(path: Place, found: os.stat_result | StoreStat) -> str:
+    """Who may do what, and how many copies there are; of stores, what is usual."""
+    kind, copies = ("d", "-") if path.is_dir() else ("-", "1")
+    usual = "rwxr-xr-x" if path.is_dir() else "rw-r--r--"
+    is_local = isinstance(found, os.stat_result)
+    return f"{kind}{modes.filemode(found.st_mode)[1:] if is_local else usual}   {copies}"
+
+
+def _owners(found: os.stat_result | StoreStat) -> str:
+    """The owner and the group of a local file; of a store, which does not say, the user twice."""
+    if not isinstance(found, os.stat_result):
+        user = os.environ.get("USER", "user")
+        return f"{user} {user}"
+    owner, group = str(found.st_uid), str(found.st_gid)
+    with suppress(KeyError):  # nobody has that number
+        owner = pwd.getpwuid(found.st_uid).pw_name
+    with suppress(KeyError):
+        group = grp.getgrgid(found.st_gid).gr_name
+    return f"{owner} {group}"
 
 
 def shown(path: Place, given: str) -> str:
@@ -175,22 +227,49 @@ def shown(path: Place, given: str) -> str:
 
 def du(options: list[str], paths: list[str]) -> int:
     """Print the bytes of files, of directories those of each child; with -s their sum."""
-    for given in paths:
+    size = _size_in(options)
+    for given in paths or [_HERE]:
         for path in expanded([given]):
             of_itself = "-s" in options or not path.is_dir()
             for one in [path] if of_itself else sorted(list[Place](path.iterdir()), key=str):
                 _, _, total = _counted(one)
-                console.say(f"{total}  {total}  {shown(one, given)}")
+                console.say(f"{size(total)}  {size(total)}  {shown(one, given)}")
     return DONE
 
 
-def count(_: list[str], paths: list[str]) -> int:
+def count(options: list[str], paths: list[str]) -> int:
     """Print how many directories and files there are, and how many bytes they have."""
-    for given in paths:
+    size = _size_in(options)
+    for given in paths or [_HERE]:
         for path in expanded([given]):
             folders, files, total = _counted(path)
-            console.say(f"{folders:12} {files:12} {total:18} {shown(path, given)}")
+            counts = f"{size(folders):>12} {size(files):>12} {size(total):>18}"
+            console.say(f"{counts} {shown(path, given)}")
     return DONE
+
+
+def _size_in(options: list[str]) -> Callable[[int], str]:
+    return readable if "-h" in options else str
+
+
+def readable(amount: int) -> str:
+    """Return an amount as Hadoop's -h prints it: in powers of 1024, halves rounded up.
+
+    Example:
+        >>> readable(1023), readable(2048), readable(1280), readable(1048575)
+        ('1023', '2 K', '1.3 K', '1.0 M')
+    """
+    power = max((amount.bit_length() - 1) // 10, 0)
+    if power == 0:
+        return str(amount)
+    unit = 1 << 10 * power
+    if amount % unit == 0:
+        return f"{amount // unit} {_SIZES[power - 1]}"
+    tenths = (20 * amount + unit) // (2 * unit)
+    if tenths >= 10240 and power < len(_SIZES):
+        unit <<= 10
+        power, tenths = power + 1, (20 * amount + unit) // (2 * unit)
+    return f"{tenths // 10}.{tenths % 10} {_SIZES[power - 1]}"
 
 
 def _counted(path: Place) -> tuple[int, int, int]:

@@ -2,6 +2,7 @@
 
     hadoop version
     hadoop jar .../hadoop-streaming.jar ARGUMENTS      as gristmill streaming ARGUMENTS
+    hadoop jar .../hadoop-mapreduce-examples.jar ...   examples.py
     hadoop fs -mkdir -put -cat -ls -du -rm -test ...   on local files, and in stores (those that
                                                        print: fs_show.py)
 
@@ -13,17 +14,22 @@ name node as its default. Else it lies in the folder `hdfs` beside the histories
 
 import re
 import shutil
+import sys
+import tempfile
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+from gristmill import _core
 from gristmill.cli.failures import DONE, FAILED, WRONG
-from gristmill.cli.streaming import fs_show
+from gristmill.cli.streaming import examples, fs_show
 from gristmill.cli.streaming.stored import (
     Place,
+    Stored,
     copied,
     expanded,
+    is_proof,
     matches,
     moved,
     place,
@@ -57,6 +63,9 @@ Commands:
       Print the version of Hadoop that this program behaves like.
   jar .../hadoop-streaming.jar ARGS...
       Run gristmill streaming with these arguments.
+  jar hadoop-mapreduce-examples.jar NAME ARGS...
+      Run an example of Hadoop's, with its arguments: wordcount, grep, teragen,
+      terasort or teravalidate.
   fs COMMAND PATH...
       Work with local files, and in stores (s3://BUCKET/KEY, hdfs://HOST/PATH;
       --store-option KEY=VALUE says how S3 is reached). hdfs:///PATH is in the
@@ -64,7 +73,8 @@ Commands:
       directory hdfs in Gristmill's home (GRISTMILL_HOME).
       -text decompresses, and prints sequence files as lines of key, TAB, value.
       -setrep and -expunge have no effect here, and say so.
-      The commands are:"""
+      -cat, -text and -getmerge print nothing of a _SUCCESS that holds a proof.
+      The commands are, with their options:"""
 
 
 def main(words: Sequence[str]) -> int:
@@ -73,12 +83,8 @@ def main(words: Sequence[str]) -> int:
         case ["version"]:
             console.say(f"Hadoop {_VERSION}", "(gristmill hadoop, which stands in for it)")
             return DONE
-        case ["jar", jar, *rest] if "streaming" in Path(jar).name:
-            from gristmill.cli.streaming.launch import main as streaming
-
-            return streaming([localized(word) for word in rest])
-        case ["jar", jar, *_]:
-            return _refuse(f"{jar} cannot be run: there is no Java here, only Streaming")
+        case ["jar", *rest]:
+            return _jar(rest)
         case ["fs" | "dfs", *rest]:
             return _with_options(rest)
         case [("-help" | "--help" | "-h" | "help"), *_]:
@@ -91,10 +97,37 @@ def main(words: Sequence[str]) -> int:
             return _refuse(f"there is no command {unknown[0]!r}")
 
 
+def _jar(words: list[str]) -> int:
+    """Run what a jar of Hadoop's does, by its name: the file need not be there."""
+    if not words:
+        return _refuse("jar needs the name of a jar")
+    jar, *rest = words
+    name = Path(jar).name
+    if not name.endswith(".jar"):
+        return _refuse(f"jar {jar}: the name of a jar ends with .jar")
+    if "streaming" in name:
+        from gristmill.cli.streaming.launch import main as streaming
+
+        return streaming([localized(word) for word in rest])
+    if "examples" not in name:
+        return _refuse(
+            f"{jar} cannot be run: there is no Java here, only Streaming and Hadoop's examples"
+        )
+    try:
+        return examples.run(rest)
+    except examples.WrongExampleError as error:
+        console.note(f"gristmill hadoop: {error}")
+        return WRONG
+
+
 def help_text() -> str:
     """Return what `gristmill hadoop --help` prints."""
-    commands = "  ".join(_COMMANDS)
-    known = textwrap.wrap(commands, 70, initial_indent="      ", subsequent_indent="      ")
+    known = list[str]()
+    for command in _COMMANDS:
+        options = "".join(f" [{option}]" for option in _OPTIONS.get(command, ()))
+        known += textwrap.wrap(
+            command + options, 76, initial_indent=" " * 6, subsequent_indent=" " * 10
+        )
     return "\n".join([_HELP, *known])
 
 
@@ -124,7 +157,7 @@ def _with_options(words: Sequence[str]) -> int:
 
 
 def _file_command(command: str, words: list[str]) -> int:
-    options = [word for word in words if re.fullmatch(r"-[a-zA-Z][a-zA-Z-]*", word)]
+    options = [word for word in words if re.fullmatch(r"--?[a-zA-Z][a-zA-Z-]*", word)]
     paths = [word for word in words if word not in options]
     if command in ("-help", "--help", "-usage"):
         console.say(*help_text().splitlines())
@@ -136,16 +169,22 @@ def _file_command(command: str, words: list[str]) -> int:
         return _refuse(f"there is no command fs {command!r}")
     unknown = [option for option in options if option not in _OPTIONS.get(command, ())]
     if unknown:
-        return _refuse(f"fs {command} has no option {unknown[0]} here")
+        return _refuse(_no_option(command, unknown[0]))
     if "" in paths:  # a variable of a script that is not set
         return _refuse("a path is empty")
-    wanted = 2 if act in _TWO_PATHS else 1
+    wanted = 2 if act in _TWO_PATHS else 0 if act in _NO_PATH else 1
     if len(paths) < wanted:
         what = "a source and a target" if wanted == 2 else "a path"
         return _refuse(f"fs {command} needs {what}")
     if any(map(stands_for_folder, paths)):
         hdfs_folder().mkdir(parents=True, exist_ok=True)
-    return _done(command, lambda: act(options, paths), paths[-1])
+    return _done(command, lambda: act(options, paths), (paths or ["."])[-1])
+
+
+def _no_option(command: str, option: str) -> str:
+    known = ", ".join(_OPTIONS.get(command, ()))
+    there = f"; it has {known}" if known else ": it takes none"
+    return f"fs {command} has no option {option} here{there}"
 
 
 def _not_done(command: str) -> int:
@@ -188,7 +227,27 @@ def _mkdir(options: list[str], paths: list[str]) -> int:
 
 
 def _put(options: list[str], paths: list[str]) -> int:
+    if paths[:-1] == [_STDIN]:
+        return _put_stdin(options, place(paths[-1]))
     return _copy(options, [place(text) for text in paths[:-1]], place(paths[-1]))
+
+
+def _put_stdin(options: list[str], to: Place) -> int:
+    """Write what standard input has; the file is there when it is whole."""
+    _check_target([], to)
+    if to.is_dir():
+        raise IsADirectoryError(21, "Is a directory", str(to))
+    if to.exists() and "-f" not in options:
+        raise FileExistsError(17, "File exists", str(to))
+    if isinstance(to, Path):
+        with whole(to) as staged, staged.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        return DONE
+    with tempfile.NamedTemporaryFile(prefix="gristmill-put-") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+        file.flush()
+        copied(Path(file.name), to)
+    return DONE
 
 
 def _copy(options: list[str], sources: list[Place], target: Place) -> int:
@@ -262,7 +321,8 @@ def _move_from_local(options: list[str], paths: list[str]) -> int:
 def _getmerge(options: list[str], paths: list[str]) -> int:
     """Write files one after the other to a file of this machine; of directories, those in them.
 
-    `_SUCCESS` is left out: it is empty in Hadoop, and holds the proof here.
+    The `_SUCCESS` of a directory is left out: it is empty in Hadoop, and holds the proof here. So
+    is a proof that is named.
     """
     target = local_path(paths[-1], "fs -getmerge")
     _check_directory(target.parent)
@@ -284,7 +344,7 @@ def _merged(paths: list[str]) -> Iterator[Place]:
             yield from sorted(
                 (one for one in children if one.is_file() and one.name != "_SUCCESS"), key=str
             )
-        else:
+        elif not is_proof(path):
             yield path
 
 
@@ -321,6 +381,25 @@ def _remove(path: Place) -> None:
         path.remove_whole()
 
 
+def _rmdir(options: list[str], paths: list[str]) -> int:
+    """Remove directories in which nothing is."""
+    for path in expanded(paths):
+        if not path.is_dir():
+            raise NotADirectoryError(20, "Is not a directory", str(path))
+        if next(iter(path.iterdir()), None) is None:
+            _remove_empty(path)
+        elif "--ignore-fail-on-non-empty" not in options:
+            raise OSError(39, "Directory is not empty", str(path))
+    return DONE
+
+
+def _remove_empty(path: Place) -> None:
+    if isinstance(path, Stored):
+        _core.remove_object(str(path))  # of HDFS, which refuses it if something came in meanwhile
+    else:
+        path.rmdir()
+
+
 def _test(options: list[str], paths: list[str]) -> int:
     checks: dict[str, Callable[[Place], bool]] = {
         "-e": lambda path: path.exists(),
@@ -341,6 +420,15 @@ def _touchz(_: list[str], paths: list[str]) -> int:
     return DONE
 
 
+def _touch(_: list[str], paths: list[str]) -> int:
+    """Make files without bytes; of those that are there, set when they were changed."""
+    for path in map(place, paths):
+        if isinstance(path, Stored) and path.exists():
+            raise OSError(95, "A store does not let its times be set", str(path))
+        path.touch()
+    return DONE
+
+
 _COMMANDS: dict[str, Callable[[list[str], list[str]], int]] = {
     "-mkdir": _mkdir,
     "-put": _put,
@@ -353,9 +441,11 @@ _COMMANDS: dict[str, Callable[[list[str], list[str]], int]] = {
     "-getmerge": _getmerge,
     "-cat": fs_show.cat,
     "-text": fs_show.text,
+    "-head": fs_show.head,
     "-tail": fs_show.tail,
     "-rm": _rm,
     "-rmr": lambda options, paths: _rm([*options, "-R"], paths),
+    "-rmdir": _rmdir,
     "-ls": fs_show.ls,
     "-lsr": lambda options, paths: fs_show.ls([*options, "-R"], paths),
     "-du": fs_show.du,
@@ -363,8 +453,10 @@ _COMMANDS: dict[str, Callable[[list[str], list[str]], int]] = {
     "-count": fs_show.count,
     "-stat": fs_show.stat,
     "-test": _test,
+    "-touch": _touch,
     "-touchz": _touchz,
 }
+_STDIN = "-"
 _COPYING = ("-f", "-p", "-l", "-d")
 _OPTIONS = {
     "-mkdir": ("-p",),
@@ -374,13 +466,20 @@ _OPTIONS = {
     "-getmerge": ("-nl", "-skip-empty-file"),
     "-rm": ("-r", "-R", "-f", "-skipTrash", "-safely"),
     "-rmr": ("-f", "-skipTrash"),
-    "-ls": ("-R", "-d"),
-    "-du": ("-s",),
+    "-rmdir": ("--ignore-fail-on-non-empty",),
+    "-ls": ("-R", "-d", "-h"),
+    "-lsr": ("-d", "-h"),
+    "-du": ("-s", "-h"),
+    "-dus": ("-h",),
+    "-count": ("-h",),
     "-test": ("-e", "-d", "-f", "-s", "-z"),
 }
 """Options that commands take. Those that say how Hadoop copies and removes have no effect here."""
 
 _TWO_PATHS = (_put, _get, _cp, _mv, _move_from_local, _getmerge)
+
+_NO_PATH = tuple(_COMMANDS[name] for name in ("-ls", "-lsr", "-du", "-dus", "-count"))
+"""Without a path they are of the folder where they run, where relative paths begin."""
 
 _WITHOUT_EFFECT = {
     "-setrep": "a disk has one copy of a file; for an output in HDFS, give -D dfs.replication",

@@ -5,6 +5,7 @@ none is made.
 """
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Generator, Iterator
@@ -18,10 +19,12 @@ from gristmill.streaming.inputs import InputMissingError, local_path, matching, 
 
 __all__ = [
     "Place",
+    "StoreStat",
     "Stored",
     "below",
     "copied",
     "expanded",
+    "is_proof",
     "matches",
     "moved",
     "place",
@@ -30,7 +33,9 @@ __all__ = [
 ]
 
 
-class _Stat(NamedTuple):
+class StoreStat(NamedTuple):
+    """What a store says of an object."""
+
     st_size: int
     st_mtime: float
 
@@ -74,7 +79,7 @@ class Stored:
         found = self._found()
         return found is not None and not found[0]
 
-    def stat(self) -> _Stat:
+    def stat(self) -> StoreStat:
         """Its bytes, and when it was written.
 
         Raises:
@@ -83,7 +88,7 @@ class Stored:
         found = self._found()
         if found is None:
             raise FileNotFoundError(2, "No such file or directory", self._text)
-        return _Stat(found[1], found[2])
+        return StoreStat(found[1], found[2])
 
     def iterdir(self) -> Iterator["Stored"]:
         """Yield what lies right below it, as it is found."""
@@ -175,6 +180,20 @@ def below(folder: Path, *, deep: bool) -> Iterator[Path]:
             yield child
             if deep and child.is_dir() and not child.is_symlink():
                 yield from below(child, deep=True)
+
+
+_PROOF = re.compile(rb'\{\s*"format":\s*\d+,\s*"gristmill":')
+"""How docs/internals/success.md begins."""
+
+_PROOF_BEGINS_BYTES = 64
+
+
+def is_proof(path: Place) -> bool:
+    """Whether a file is what Gristmill keeps in an output's `_SUCCESS`: empty in Hadoop."""
+    if path.name != "_SUCCESS" or not path.is_file():
+        return False
+    with open_read(str(path)) as file:
+        return _PROOF.match(file.read(_PROOF_BEGINS_BYTES)) is not None
 
 
 def printed(source: Place) -> None:
