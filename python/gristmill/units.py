@@ -5,6 +5,7 @@ __all__ = [
     "show_bytes",
     "show_count",
     "show_cpu",
+    "show_ordinal",
     "show_rate",
     "show_seconds",
 ]
@@ -72,3 +73,14 @@ def show_count(number: int, noun: str) -> str:
 def _three_digits(number: float) -> str:
     digits = 2 if number < 10 else 1 if number < 100 else 0
     return f"{number:.{digits}f}"
+
+
+def show_ordinal(number: int) -> str:
+    """A number in its place.
+
+    Example:
+        >>> [show_ordinal(number) for number in (1, 2, 3, 11, 12, 21, 112)]
+        ['1st', '2nd', '3rd', '11th', '12th', '21st', '112th']
+    """
+    last = 0 if number % 100 in (11, 12, 13) else number % 10
+    return f"{number:,}{('th', 'st', 'nd', 'rd')[last] if last < 4 else 'th'}"

@@ -47,7 +47,7 @@ def test_explain_says_what_each_option_means(
     )
     assert done.returncode == 0
     for part in (
-        "mapper       cat; reads text (values alone), writes text, the key up to the 2th",
+        "mapper       cat; reads text (values alone), writes text, the key up to the 2nd",
         "partitions   3",
         "variable     A=b",
         "mapreduce.map.speculative has no effect",

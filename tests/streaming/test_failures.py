@@ -109,6 +109,20 @@ def test_a_program_that_is_not_there(home: Path, streaming: Run) -> None:
     assert "chmod +x" in done.stderr
 
 
+def test_grep_that_finds_nothing_gets_advice(home: Path, streaming: Run) -> None:
+    job = [*ONCE, *words(home, "-mapper", "grep nothing", "-reducer", "NONE")]
+    done = streaming(*job, cwd=home)
+    assert done.returncode == 1
+    advice = "-mapper grep ends with exit code 1 where no line matches. What to do: if that is what"
+    assert advice in done.stderr
+    setting = "stream.non.zero.exit.is.failure=false"
+    assert f"add -D {setting}." in done.stderr
+    assert streaming("-D", setting, *job, cwd=home).returncode == 0
+    failing = streaming(*with_mapper(home, "raise SystemExit(1)", *ONCE, "--overwrite"), cwd=home)
+    assert failing.returncode == 1
+    assert setting not in failing.stderr
+
+
 def test_scripts_run_where_a_relative_spill_dir_is(home: Path, streaming: Run) -> None:
     (home / "spill").mkdir()
     text = (

@@ -82,7 +82,11 @@ def test_options_in_hadoops_spelling() -> None:
 
 
 def test_generic_options_behind_others_are_remarked_on() -> None:
-    assert "before them" in parse(["-input", "a", "-D", "b=c"]).remarks[0]
+    (remark,) = parse(["-input", "a", "-D", "b=c"]).remarks
+    assert remark == (
+        "-D stands behind other options: it counts here all the same, but Hadoop wants it before "
+        "them"
+    )
 
 
 @pytest.mark.parametrize(
@@ -116,6 +120,11 @@ def test_what_is_no_command_line_is_named(words: list[str], named: str) -> None:
         (["-inputreader", "StreamXmlRecord,begin=a,end=b,slowmatch=true"], "slowmatch"),
         (["-combiner", "org.apache.hadoop.mapred.lib.LongSumReducer"], "LongSumReducer"),
         (["-combiner", "com.acme.MyReducer"], "-combiner com.acme.MyReducer is not supported: it"),
+        (
+            ["-mapper", "com.acme.MyMapper"],
+            "the classes supported are IdentityMapper, InverseMapper, FieldSelectionMapReduce",
+        ),
+        (["-reducer", "com.acme.My"], "the classes supported are IdentityReducer, FieldSelection"),
         (["-reducer", "com.acme.MyReducer"], "-reducer com.acme.MyReducer is not supported: it is"),
         (["-reducer", "LongSumReducer"], "use -reducer aggregate, with a mapper that writes"),
         (["-io", "avro"], "avro"),
@@ -436,3 +445,74 @@ def test_variables_are_named_as_hadoop_names_them() -> None:
     assert (found["mapreduce_job_name"], found["mapred_job_name"]) == ("n", "n")
     assert found["mapreduce_input_fileinputformat_inputdir"] == "file:/a,file:/b"
     assert (found["mapreduce_job_maps"], found["mapred_map_tasks"]) == ("5", "5")
+
+
+@pytest.mark.parametrize(
+    ("options", "fields"),
+    [
+        (["-D", "stream.num.map.output.key.fields=2"], (1, 2)),
+        (["-D", "stream.num.reduce.output.key.fields=3"], (3, 1)),
+        ([*(f"-Dstream.num.{side}.output.key.fields=2" for side in ("map", "reduce"))], None),
+        (["-D", "stream.num.map.output.key.fields=2", "-io", "typedbytes"], None),
+        (["-D", "stream.num.map.output.key.fields=2", "-numReduceTasks", "0"], None),
+    ],
+)
+def test_a_combiner_that_cuts_other_keys_is_told_of(
+    options: list[str], fields: tuple[int, int] | None
+) -> None:
+    with_it = meant(*options, "-combiner", "cat").remarks
+    assert meant(*options).remarks == []
+    if fields is None:
+        assert with_it == []
+        return
+    made, given = fields
+    (remark,) = with_it
+    shown = "1 field" if made == 1 else f"{made} fields"
+    assert remark == (
+        f"the combiner's output has keys of {shown}, the mapper's of {given}, so equal keys may "
+        f"come apart: set -D stream.num.reduce.output.key.fields={given}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        (["map.maxattempts=1"], "mapreduce.map.maxattempts"),
+        (["reduce.maxattempts=2"], "mapreduce.reduce.maxattempts"),
+        (["map.maxattempts=5"], None),
+        (["map.maxattempts=1", "reduce.maxattempts=2"], None),
+    ],
+)
+def test_attempts_of_one_side_that_do_not_count_are_told_of(
+    given: list[str], named: str | None
+) -> None:
+    remarks = meant(*(f"-Dmapreduce.{pair}" for pair in given)).remarks
+    assert bool(remarks) == (named is not None)
+    if named:
+        assert remarks[0].startswith(f"-D {named} has no effect alone: a task has 4 attempts, ")
+        assert remarks[0].endswith("maxattempts; set both")
+
+
+@pytest.mark.parametrize(
+    ("words", "missing"),
+    [
+        (["-mapper", "bad.py"], True),
+        (["-mapper", "./bad.py x"], True),
+        (["-mapper", "python3 -u bad.py"], True),
+        (["-mapper", "awk -f bad.py"], True),
+        (["-files", "bad.py", "-mapper", "python3 bad.py"], False),
+        (["-file", "bad.py", "-mapper", "python3 bad.py"], False),
+        (["-mapper", "python3 other.py"], False),
+        (["-mapper", "python3 folder/bad.py"], False),
+        (["-mapper", "grep x"], False),
+    ],
+)
+def test_a_script_of_this_directory_that_is_not_shipped_is_told_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], missing: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("bad.py", "x", "folder/bad.py"):
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_text("#!/usr/bin/env python3\n")
+    said = f"-mapper {words[1]}: bad.py is in this directory but was not shipped: add -files bad.py"
+    assert meant(*words).remarks == ([said] if missing else [])

@@ -11,6 +11,7 @@ from pathlib import Path
 from gristmill.mapreduce.failures import sentence
 from gristmill.mapreduce.formats import Where
 from gristmill.mapreduce.task_files import TaskFiles
+from gristmill.units import show_ordinal
 
 __all__ = ["Skipping", "TooManyBad"]
 
@@ -44,7 +45,9 @@ class Skipping:
     def _many(self) -> str:
         if not self._allowed:  # a record is tried again alone
             return ""
-        return f", the {_ordinal(self._allowed + 1)} bad record; skip_bad allows {self._allowed}"
+        return (
+            f", the {show_ordinal(self._allowed + 1)} bad record; skip_bad allows {self._allowed}"
+        )
 
     def _in_all(self) -> int:
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -54,14 +57,3 @@ class Skipping:
         staged.replace(mine)
         others = (path for path in self._folder.iterdir() if path != mine and not path.suffix)
         return self.count + sum(int(path.read_text()) for path in others)
-
-
-def _ordinal(number: int) -> str:
-    """A number in its place.
-
-    Example:
-        >>> [_ordinal(number) for number in (1, 2, 3, 11, 12, 21, 112)]
-        ['1st', '2nd', '3rd', '11th', '12th', '21st', '112th']
-    """
-    last = 0 if number % 100 in (11, 12, 13) else number % 10
-    return f"{number:,}{('th', 'st', 'nd', 'rd')[last] if last < 4 else 'th'}"

@@ -9,8 +9,10 @@ import re
 __all__ = [
     "CODECS",
     "INPUT_FORMATS",
+    "MAPPERS",
     "OUTPUT_FORMATS",
     "PARTITIONERS",
+    "REDUCERS",
     "RUN_CODECS",
     "STEPS",
     "SUMS",
@@ -50,14 +52,22 @@ PARTITIONERS = {
     "TotalOrderPartitioner": "by ranges of keys from a partition file",
 }
 
-STEPS = {
+_FIELDS = "puts keys and values together from numbered fields"
+
+MAPPERS = {
     "IdentityMapper": "passes records through",
-    "IdentityReducer": "passes pairs through",
     "InverseMapper": "exchanges key and value",
-    "FieldSelectionMapReduce": "puts keys and values together from numbered fields",
+    "FieldSelectionMapReduce": _FIELDS,
+}
+
+REDUCERS = {
+    "IdentityReducer": "passes pairs through",
+    "FieldSelectionMapReduce": _FIELDS,
     "ValueAggregatorReducer": "as `aggregate`",
     "ValueAggregatorCombiner": "as `aggregate`",
 }
+
+STEPS = MAPPERS | REDUCERS
 
 SUMS = ("LongSumReducer", "IntSumReducer")
 """Reducers of Hadoop's examples that add numbers up: `aggregate` does it here."""

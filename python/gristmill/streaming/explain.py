@@ -5,6 +5,7 @@ import shlex
 from typing import Any
 
 from gristmill.streaming.resolved import ResolvedJob
+from gristmill.units import show_ordinal
 
 __all__ = ["explained"]
 
@@ -112,7 +113,7 @@ def _step(step: Any, streams: Any) -> str:  # noqa: ANN401 - JSON
         return f"fields {selected['spec']}, separated by {json.dumps(selected['separator'])}"
     fields = streams["key_fields"]
     separator = json.dumps(streams["output_separator"])
-    place = separator if fields == 1 else f"the {fields}th {separator}"
+    place = separator if fields == 1 else f"the {show_ordinal(fields)} {separator}"
     key = f"the key up to {place}"
     reads = streams["input"]
     if streams.get("ignore_key"):

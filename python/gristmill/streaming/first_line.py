@@ -1,4 +1,4 @@
-"""Scripts whose first line has the system run them otherwise than was meant."""
+"""What of a job's scripts goes wrong when they start: their first line, or where they are."""
 
 import os
 import shutil
@@ -8,10 +8,11 @@ from typing import Any
 
 from gristmill.mapreduce.kinds import is_dict
 
-__all__ = ["cannot_start", "remarks"]
+__all__ = ["cannot_start", "remarks", "selects_nothing"]
 
 _STEPS = {"map": "-mapper", "combine": "-combiner", "reduce": "-reducer"}
 _SHELLS = ("sh", "bash", "dash", "ksh", "zsh")
+_GREPS = ("grep", "egrep", "fgrep", "zgrep", "rg")
 _UNIX = "a part of the commands; write its lines as Unix does, as with sed -i 's/\\r$//'"
 _LOOK_BYTES = 4096
 
@@ -41,7 +42,21 @@ def remarks(definition: dict[str, Any]) -> list[str]:
         if said is not None:
             found.append(f"{option} {program}: {said}")
         found += [f"{option} {name}: {said}" for name, said in _given_to_shell(words, links)]
+        found += _not_shipped(option, words, definition)
     return found
+
+
+def _not_shipped(option: str, words: list[str], definition: dict[str, Any]) -> Iterator[str]:
+    """Of the words of a command, the files of this directory that tasks do not see in theirs."""
+    shipped = {name for kind in ("links", "archives") for name, _ in definition.get(kind, ())}
+    for number, word in enumerate(words):
+        name = word.removeprefix("./")
+        is_file = PurePath(name).suffix and "/" not in name and Path(name).is_file()
+        if is_file and name not in shipped and not (number == 0 and shutil.which(word)):
+            yield (
+                f"{option} {' '.join(words)}: {name} is in this directory but was not shipped: add "
+                f"-files {name}"
+            )
 
 
 def cannot_start(definition: dict[str, Any]) -> list[str]:
@@ -65,6 +80,27 @@ def cannot_start(definition: dict[str, Any]) -> list[str]:
         said = None if path is None else _hopeless(_first_line(path))
         if said is not None:
             found.append(f"{option} {words[0]} {said}")
+    return found
+
+
+def selects_nothing(definition: dict[str, Any]) -> list[str]:
+    """Return what to do about scripts that fail where they select no line, as grep does.
+
+    Example:
+        >>> steps = {"map": {"script": ["grep", "x"]}, "combine": None, "reduce": "identity"}
+        >>> selects_nothing(steps)[0].partition(". ")[0]
+        '-mapper grep ends with exit code 1 where no line matches'
+    """
+    found = list[str]()
+    for name, option in _STEPS.items():
+        step = definition[name]
+        words: list[str] = step.get("script", []) if is_dict(step) else []
+        program = PurePath(words[0]).name if words else ""
+        if program in _GREPS:
+            found.append(
+                f"{option} {program} ends with exit code 1 where no line matches. What to do: if"
+                " that is what happened, add -D stream.non.zero.exit.is.failure=false."
+            )
     return found
 
 

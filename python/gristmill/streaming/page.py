@@ -61,6 +61,9 @@ What is different:
   looks for the marks in its compressed bytes.
 - Separators may be any characters. Hadoop fails at control characters such as `\\x01`: it cannot
   write them to its `job.xml`.
+- A combiner's output is cut into keys as the reducer's is (`stream.num.reduce.output.key.fields`),
+  the mapper's by `stream.num.map.output.key.fields`, as in Hadoop. If the two are not equal, equal
+  keys may come apart, and a warning says so.
 - `-files` may be given more than once. If any other option is, the first one counts, as in Hadoop.
 - `stream.num.reduce.output.fields` has the effect that Hadoop's manual describes. In Hadoop itself
   only `stream.num.reduce.output.key.fields` has.

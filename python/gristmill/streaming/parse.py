@@ -128,7 +128,8 @@ def parse(words: Sequence[str]) -> Arguments:
         if option.name in ("D", "conf", "fs", "jt", "files", "archives", "libjars"):
             if generic_over:
                 found.remarks.append(
-                    f"-{option.name} stands behind other options: Hadoop wants it before them"
+                    f"-{option.name} stands behind other options: it counts here all the same, but "
+                    "Hadoop wants it before them"
                 )
         elif option not in OWN:
             generic_over = True

@@ -12,6 +12,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from gristmill.mapreduce.exception_notes import program
+from gristmill.mapreduce.kinds import is_dict
 from gristmill.names import quote
 from gristmill.streaming import classes, first_line
 from gristmill.streaming.failure_policy import FailurePolicy
@@ -26,6 +27,7 @@ from gristmill.streaming.parse import (
 )
 from gristmill.streaming.properties import PROPERTIES, instead_of
 from gristmill.streaming.shipped import copied_here
+from gristmill.units import show_count
 
 __all__ = ["ResolvedJob", "resolve"]
 
@@ -118,6 +120,7 @@ class _Resolver(Formats, FailurePolicy):
         if remark and not arguments.has("compress-runs"):
             self.remarks.append(remark)
         self.without_effect()
+        self.combined_keys(definition)
         self.remarks += first_line.remarks(definition)
         target = location(arguments.substituted(output), "-output").rstrip("/") or "/"
         return ResolvedJob(
@@ -425,8 +428,34 @@ class _Resolver(Formats, FailurePolicy):
                 f"no record is left out: that begins after {skipping['after']} attempts that "
                 f"failed, and a task has {self.attempts()}; see mapreduce.map.maxattempts"
             )
+        self.without_other_side()
         if self.arguments.has("debug"):
             self.remarks.append("-debug has no effect here: there is no jar to keep")
+
+    def without_other_side(self) -> None:
+        """Say of a number of attempts that is not the larger one that it does not count."""
+        names = {f"mapreduce.{side}.maxattempts" for side in ("map", "reduce")}
+        given = [name for name in sorted(names) if self.get(name) is not None]
+        if len(given) == 1 and self.number(given[0], 4) < self.attempts():
+            (other,) = names - set(given)
+            self.remarks.append(
+                f"{self.written(given[0])} has no effect alone: a task has {self.attempts()} "
+                f"attempts, the larger one of it and {other}; set both"
+            )
+
+    def combined_keys(self, definition: dict[str, Any]) -> None:
+        """Say of a combiner that cuts its keys otherwise than the mapper does."""
+        steps = [definition[name] for name in ("map", "combine")]
+        scripts = [is_dict(step) and "script" in step for step in steps]
+        given = definition["map_streams"]["key_fields"]
+        made = definition["reduce_streams"]["key_fields"]
+        protocols = {definition[f"{side}_streams"]["output"] for side in ("map", "reduce")}
+        if all(scripts) and given != made and protocols == {"text"}:
+            self.remarks.append(
+                f"the combiner's output has keys of {show_count(made, 'field')}, the mapper's of "
+                f"{given}, so equal keys may come apart: set -D "
+                f"stream.num.reduce.output.key.fields={given}"
+            )
 
     def again(self) -> str:
         """The command that runs a split alone, from whatever folder; the split's number follows."""
@@ -436,7 +465,8 @@ class _Resolver(Formats, FailurePolicy):
 
 
 def _unsupported_class(option: str, name: str) -> WrongCommandError:
-    instead = f"the classes supported are {', '.join(classes.STEPS)}"
+    there = classes.MAPPERS if option == "-mapper" else classes.REDUCERS
+    instead = f"the classes supported are {', '.join(there)}"
     if classes.short_name(name) in classes.SUMS:
         instead = (
             "use -reducer aggregate, with a mapper that writes LongValueSum:KEY, a TAB and the "

@@ -33,7 +33,7 @@ from gristmill.report import JobReport
 from gristmill.store_options import with_store_options
 from gristmill.streaming.counters import counter_lines
 from gristmill.streaming.explain import explained
-from gristmill.streaming.first_line import cannot_start
+from gristmill.streaming.first_line import cannot_start, selects_nothing
 from gristmill.streaming.inputs import InputMissingError, Listed, look
 from gristmill.streaming.page import help_text
 from gristmill.streaming.parse import Arguments, WrongCommandError, parse, told
@@ -336,7 +336,7 @@ def _wait(arguments: Arguments, spec: dict[str, Any], definition: dict[str, Any]
         )
     if report.error is None:
         return DONE
-    _tell(report)
+    _tell(report, definition)
     if report.status == "cancelled" and pending.signum is not None:
         return signals.exit_code(pending.signum)
     if report.error.kind == "exists":
@@ -373,7 +373,7 @@ def _left_out(
     return [f"{counts} left out, {kept}"]
 
 
-def _tell(report: JobReport) -> None:
+def _tell(report: JobReport, definition: dict[str, Any]) -> None:
     error = report.error
     assert error is not None
     console.note(f"gristmill streaming: {error.message}")
@@ -385,6 +385,8 @@ def _tell(report: JobReport) -> None:
         console.note(
             "What its debug script says:", *(f"    {line}" for line in debugged.split("\n"))
         )
+    if error.kind == "user_code" and definition["exit_matters"]:
+        console.note(*selects_nothing(definition))
     if "retry" in error.details:
         console.note(retry_note(report.job_id))
     elif "again" in error.details:
