@@ -64,6 +64,10 @@ def test_hadoop_fs(default: str, there: str) -> None:
     hadoop("fs", "-get", f"{default}/new", "got")
     assert Path("got/a.txt").read_text() == "a\n"
     assert "Is a directory" in hadoop("fs", "-rm", f"{default}/new", status=1)
+    assert "Directory is not empty" in hadoop("fs", "-rmdir", f"{default}/new", status=1)
+    hadoop("fs", "-rmdir", f"{default}/new/empty")
+    assert not is_there(f"{there}/new/empty")
+    assert is_there(f"{there}/new/a.txt")
     hadoop("fs", "-rm", "-r", f"{default}/new")
     assert not is_there(f"{there}/new")
     hadoop("fs", "-test", "-d", f"{default}/new", status=1)

@@ -119,9 +119,10 @@ def test_what_cannot_be_is_refused(folder: Path) -> None:
     assert not (folder / "no").exists()
 
 
-def fs(*words: str) -> subprocess.CompletedProcess[str]:
+def fs(*words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [GRISTMILL, "hadoop", "fs", *words],
+        input=stdin,
         capture_output=True,
         text=True,
         check=False,
@@ -172,6 +173,30 @@ def test_hadoop_fs_works_in_stores(folder: Path) -> None:
         done = fs(*words)
         assert done.returncode == code, (words, done.stderr)
         assert said in done.stderr
+
+
+def test_hadoop_fs_does_the_rest_in_stores(folder: Path) -> None:
+    top = f"objects://{folder}/store"
+    assert fs("-put", "-", f"{top}/new/a.txt", stdin="piped\n" * 300).returncode == 0
+    assert fs("-cat", f"{top}/new/a.txt").stdout == "piped\n" * 300
+    assert fs("-head", f"{top}/new/a.txt").stdout == ("piped\n" * 300)[:1024]
+    assert fs("-touch", f"{top}/new/b.txt").returncode == 0
+    assert fs("-ls", "-h", f"{top}/new/a.txt").stdout.split()[4:6] == ["1.8", "K"]
+    run("wordcount", f"{top}/new/a.txt", f"{top}/out")
+    assert "_SUCCESS" in fs("-ls", f"{top}/out").stdout
+    for command in ("-cat", "-text"):
+        assert fs(command, f"{top}/out/*", f"{top}/out/_SUCCESS").stdout == "piped\t300\n"
+    for words, said in (
+        (("-put", "-", f"{top}/new/a.txt"), "File exists"),
+        (("-put", "-", f"{top}/new"), "Is a directory"),
+        (("-touch", f"{top}/new/a.txt"), "A store does not let its times be set"),
+        (("-rmdir", f"{top}/new"), "Directory is not empty"),
+        (("-rmdir", f"{top}/new/a.txt"), "Is not a directory"),
+    ):
+        done = fs(*words)
+        assert done.returncode == 1, (words, done.stderr)
+        assert said in done.stderr
+    assert fs("-cat", f"{top}/new/*").stdout == "piped\n" * 300
 
 
 def test_a_job_that_is_ended_leaves_nothing(folder: Path) -> None:
