@@ -141,9 +141,54 @@ def test_binary_files_are_named_and_not_given(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"fish\n\0\n")
     (tmp_path / "b").write_bytes(b"fish\n")
     found = gm.grep("fish", tmp_path)
-    assert [line.file for line in found] == [str(tmp_path / "b")]
+    with pytest.warns(UserWarning) as warned:
+        assert [line.file for line in found] == [str(tmp_path / "b")]
+    says = "binary file matches; its lines are not given. What to do: give text=True."
+    assert [str(one.message) for one in warned] == [f"gm.grep: {tmp_path / 'a'}: {says}"]
+    assert warned[0].filename == __file__
     assert found.binary == [str(tmp_path / "a")]
     assert len(list(gm.grep("fish", tmp_path, text=True))) == 2
+
+
+def test_lines_from_a_late_nul_on_are_not_given(tmp_path: Path) -> None:
+    """What the first 96 kB tell is only whether they have a NUL."""
+    begins = b"fish\n" * 20_000
+    late = tmp_path / "late"
+    late.write_bytes(begins + b"no\0\nfish\nfish\0\nfish\n")
+    found = gm.grep("fish", late)
+    with pytest.warns(UserWarning, match="its lines from the first one with a NUL on are not"):
+        assert sum(1 for _ in found) == 20_001
+    assert found.counts() == {str(late): 20_003}
+    late.write_bytes(begins + b"no\0\nfish\n")  # no line that is selected has one
+    assert sum(1 for _ in gm.grep("fish", late)) == 20_001
+
+
+def test_other_searches_leave_what_was_said_of_binary_files(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"fish\n\0\n")
+    found = gm.grep("fish", tmp_path)
+    with pytest.warns(UserWarning, match="binary file matches"):
+        assert not list(found)
+    assert found.any()
+    assert found.counts() == {str(tmp_path / "a"): 1}
+    assert list(found.files()) == found.binary == [str(tmp_path / "a")]
+    (tmp_path / "a").write_bytes(b"fish\n")
+    assert len(list(found)) == 1
+    assert not found.binary
+
+
+def test_patterns_of_names_are_expanded(folder: Path) -> None:
+    (folder / "_made").write_bytes(b"fish\n")
+    a, b, d = (str(folder / name) for name in ("a", "b", "c/d.gz"))
+    assert gm.grep("fish", f"{folder}/*").counts() == {a: 4, b: 0, d: 1}
+    assert gm.grep("fish", f"{folder}/**/*").counts() == {a: 4, b: 0, d: 1}
+    assert gm.grep("fish", [f"{folder}/[ab]", f"{folder}/**/*.gz"]).counts() == {a: 4, b: 0, d: 1}
+    assert gm.grep("fish", f"{folder}/_*").counts() == {str(folder / "_made"): 1}
+    assert gm.grep("fish", f"{folder}/*e", hidden=True).counts() == {str(folder / "_made"): 1}
+    with pytest.raises(FileNotFoundError, match=r"the pattern \S*/\*\.log matches nothing\. What"):
+        gm.grep("fish", f"{folder}/*.log").any()
+    (folder / "x*").write_bytes(b"fish\n")  # a name that is there is meant literally
+    (folder / "xy").write_bytes(b"fish\n")
+    assert gm.grep("fish", f"{folder}/x*").counts() == {str(folder / "x*"): 1}
 
 
 def test_what_cannot_be_read(folder: Path) -> None:
@@ -162,6 +207,8 @@ def test_what_cannot_be_read(folder: Path) -> None:
 def test_wrong_options_are_said_at_once(folder: Path) -> None:
     with pytest.raises(ValueError, match="unclosed group, at character 2 of a\\(b"):
         gm.grep("a(b", folder)
+    with pytest.raises(TypeError, match=r"no option ignorecase\. What to do: give ignore_c"):
+        gm.grep("a", folder, ignorecase=True)  # pyright: ignore
     with pytest.raises(ValueError, match="cannot read --glob a\\["):
         gm.grep("a", folder, glob="a[")
     with pytest.raises(ValueError, match=r"of \(a{99}\.\.\.$"):

@@ -7,17 +7,23 @@
 The search runs in the engine's threads, a little ahead of its reader, and ends with it.
 """
 
+import glob as patterns
 import json
 import os
 import sys
+import warnings
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 
 from gristmill import _core
 from gristmill.amounts import whole_number
 from gristmill.errors import ours
-from gristmill.names import StrPath, as_name
+from gristmill.locations import is_remote
+from gristmill.names import StrPath, as_name, show_path
+from gristmill.signatures import known_options
 
 __all__ = ["STANDARD_INPUT", "WORKERS_MAX", "Grep", "GrepLine", "engine_options", "grep"]
 
@@ -114,17 +120,25 @@ class Grep:
     unreadable: dict[str, str] = field(default_factory=dict[str, str])
     """With `skip_unreadable`: files that the last search could not read, each with the reason."""
     binary: list[str] = field(default_factory=list[str])
-    """Binary files with a selected line. Their lines are not given (see `text`)."""
+    """Binary files with a selected line of which the last iteration did not give all lines (see
+    `text`); a warning names each. `counts`, `files` and `any` leave this as it is."""
 
     def __iter__(self) -> Iterator[GrepLine]:
         """Search, and yield the lines in the order of the files and of their lines."""
-        file = ""
+        binary: list[str] = []
+        self.binary = binary
+        file = given = ""
         for item in self._found("lines", numbers=True, offsets=True):
             if item[0] == "file":
                 file = os.fsdecode(item[1])
             elif item[0] == "line":
                 _, is_selected, number, offset, spans, line = item
+                given = file
                 yield GrepLine(file, number, offset, line, spans, not is_selected)
+            elif item[0] == "binary":
+                name = os.fsdecode(item[1])
+                binary.append(name)
+                warnings.warn(_cut_short(name, is_begun=given == name), stacklevel=2)
 
     def counts(self) -> dict[str, int]:
         """Search, and return how many lines are selected in each file, 0 included."""
@@ -155,27 +169,79 @@ class Grep:
                 yield file, item[1]
 
     def _found(self, show: str, **more: bool) -> Generator[tuple[Any, ...]]:
-        """What the engine finds. Its notes are kept aside."""
-        self.unreadable.clear()
-        self.binary.clear()
+        """What the engine finds, but for files that cannot be read."""
+        unreadable: dict[str, str] = {}
+        self.unreadable = unreadable
         options: dict[str, Any] = {**self._options, **more, "show": show}
-        search = _core.Search(self._patterns, self._inputs, engine_options(**options))
+        inputs = list(_expanded(self._inputs, hidden=options["hidden"]))
+        search = _core.Search(self._patterns, inputs, engine_options(**options))
         try:
             while (items := search.take()) is not None:
                 for item in items:
-                    if item[0] == "binary":
-                        self.binary.append(os.fsdecode(item[1]))
-                    elif item[0] == "trouble":
-                        self._take_trouble(*item[1:])
-                    else:
+                    if item[0] != "trouble":
                         yield item
+                        continue
+                    _, name, kind, message = item
+                    if not self._skips:
+                        raise _raised(kind, message)
+                    unreadable[os.fsdecode(name)] = message
         finally:
             search.close()
 
-    def _take_trouble(self, name: bytes, kind: str, message: str) -> None:
-        if not self._skips:
-            raise _raised(kind, message)
-        self.unreadable[os.fsdecode(name)] = message
+
+def _expanded(inputs: list[str], *, hidden: bool) -> Iterator[str]:
+    """The inputs, and in the place of each pattern what it matches.
+
+    Raises:
+        FileNotFoundError: A pattern matches nothing.
+    """
+    for one in inputs:
+        if is_remote(one) or not patterns.has_magic(one) or os.path.lexists(one):
+            yield one  # stores expand patterns of theirs
+            continue
+        matches = _matches(one, hidden=hidden)
+        if not matches:
+            message = (
+                f"cannot find the input: the pattern {show_path(one)} matches nothing."
+                " What to do: check it (** stands for folders of any depth)."
+            )
+            raise _raised("not_found", message)
+        yield from matches
+
+
+def _matches(pattern: str, *, hidden: bool) -> list[str]:
+    """The files and folders that a pattern matches, but for those in a folder that it matches."""
+    kept: list[str] = []
+    folders: set[Path] = set()
+    hidden_parts = [part for part in Path(pattern).parts if _is_hidden(part)]
+    found = patterns.glob(pattern, recursive=True, include_hidden=hidden)  # noqa: PTH207
+    for match in sorted(found, key=lambda match: Path(match).parts):
+        path = Path(match)
+        if path in folders or folders.intersection(path.parents):
+            continue
+        if not hidden and any(
+            _is_hidden(part) and not any(fnmatchcase(part, one) for one in hidden_parts)
+            for part in path.parts
+        ):
+            continue
+        if path.is_dir():
+            folders.add(path)
+        if path.is_dir() or path.is_file():
+            kept.append(match)
+    return kept
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith((".", "_")) and name != ".."
+
+
+def _cut_short(name: str, *, is_begun: bool) -> str:
+    """The warning of a binary file: `is_begun` where lines of it were given."""
+    which = "its lines from the first one with a NUL on" if is_begun else "its lines"
+    return (
+        f"gm.grep: {show_path(name)}: binary file matches; {which} are not given."
+        " What to do: give text=True."
+    )
 
 
 def _raised(kind: str, message: str) -> OSError:
@@ -184,6 +250,7 @@ def _raised(kind: str, message: str) -> OSError:
     return ours(of(message), kind)
 
 
+@known_options
 def grep(
     pattern: str | bytes | Iterable[str | bytes],
     inputs: StrPath | Iterable[StrPath],
@@ -206,15 +273,17 @@ def grep(
 ) -> Grep:
     r"""Search lines that match a pattern, as `gristmill grep` does, on all cores.
 
-    The search begins when you iterate over the result, and stops when you stop. Threads that wait
-    for a FIFO or for standard input cannot be stopped: after Ctrl-C, or when a loop is left early,
-    they wait until its writer writes or ends. The program goes on meanwhile.
+    The search begins when you iterate over the result, and stops when you stop. A warning names
+    each binary file whose lines are not all given (see `text`). Threads that wait for a FIFO or for
+    standard input cannot be stopped: after Ctrl-C, or when a loop is left early, they wait until
+    its writer writes or ends. The program goes on meanwhile.
 
     Args:
         pattern: A regular expression in the syntax of Rust's regex crate, or several of them. A
             line is selected if it matches one.
-        inputs: One or several files, folders or locations in stores. Folders are searched in the
-            order of names. Compressed files are decoded; `"-"` is standard input.
+        inputs: One or several files, folders, patterns such as `"logs/*.gz"`, or locations in
+            stores. Folders are searched in the order of names. Compressed files are decoded; `"-"`
+            is standard input.
         fixed_strings: Patterns are text, not regular expressions.
         ignore_case: Upper and lower case are the same.
         invert_match: Select the lines that do not match.
@@ -223,7 +292,8 @@ def grep(
         max_count: Stop in a file after this many selected lines. By default at its end.
         before_context: How many lines before each selected line are also given.
         after_context: How many lines after each selected line are also given.
-        text: Search binary files, those with NUL bytes, as if they were text.
+        text: Also give the lines of binary files. Without it, a file with a NUL in its first 96 kB
+            gives none, and another one gives none from its first selected line with a NUL on.
         crlf: A CR before the LF is not part of the line.
         null_data: Lines end at a NUL, not at LF.
         glob: In folders, search only files whose names match; `!GLOB` passes them over.
@@ -238,7 +308,7 @@ def grep(
     Raises:
         TypeError: An option has the wrong type.
         ValueError: A pattern is wrong, which the message shows, or an option makes no sense.
-        FileNotFoundError: While iterating: an input does not exist.
+        FileNotFoundError: While iterating: an input does not exist, or a pattern matches nothing.
         OSError: While iterating: an input cannot be read.
 
     Example:
