@@ -124,6 +124,35 @@ def test_jobs_are_told_apart_by_what_they_do(home: Path) -> None:
     assert (found["name"], found["inputs"]) == ("word\x1bcount", ["a", "b", "c"])
 
 
+def test_counters_of_the_jobs_functions_come_last(home: Path) -> None:
+    counted = {"log": {"broken\x1b": 1234, "lines": 5}, "other": {"x": 1}}
+    report = {"counters": {"MAP_INPUT_RECORDS": 7}, "user_counters": counted}
+    write_history(home, "job_1", [submitted("job_1"), {**FINISHED, "report": report}])
+    lines = run("jobs", "show", "job_1", GRISTMILL_HOME=str(home)).stdout.splitlines()
+    rows = [line.split() for line in lines[-6:]]
+    assert rows == [
+        ["MAP_INPUT_RECORDS", "7", "0", "7"],
+        ["log"],
+        ["broken\\x1b", "1,234"],
+        ["lines", "5"],
+        ["other"],
+        ["x", "1"],
+    ]
+    assert len({len(line) for line in (lines[-6], lines[-4], lines[-1])}) == 1  # a column
+
+
+def test_a_job_that_cannot_be_resumed_says_why(home: Path) -> None:
+    """The reason is no option of the user's."""
+    options = {"inputs": ["a"], "output": "/o", "workers": 2, "once": "it is one of a chain"}
+    spec = {"mapreduce": options}
+    begun = submitted("job_1", command="mapreduce", spec=spec)
+    write_history(home, "job_1", [begun, FINISHED])
+    shown = run("jobs", "show", "job_1", GRISTMILL_HOME=str(home)).stdout
+    assert "  resume     not possible: it is one of a chain\n" in shown
+    assert "  options    workers 2\n" in shown
+    assert "once" not in shown
+
+
 def test_only_the_ends_of_a_history_are_read_for_a_list(home: Path) -> None:
     """A gigabyte lies between them, of zeros, which are no events."""
     folder = write_history(home, "job_1", [submitted("job_1")])

@@ -259,6 +259,18 @@ def test_hostile_names_are_text(browser: Browser, tmp_path: Path) -> None:
     assert found.text.count("document.title='owned'") >= 5
 
 
+def test_counters_of_the_jobs_functions_are_below_the_others(
+    browser: Browser, tmp_path: Path
+) -> None:
+    counted = {"counters": {"Z": 7}, "user_counters": {"log": {"lines": 1234, HOSTILE: 5}}}
+    ended = {"t_ms": 9, "event": "job_finished", "status": "succeeded", "report": counted}
+    found = shown(browser, tmp_path, [submitted("job_1"), ended])
+    assert found.text.index("log: lines") > found.text.index("Total")
+    assert f"log: {HOSTILE}" in found.text
+    assert "1,234" in found.text
+    assert "img" not in found.tags
+
+
 @pytest.mark.parametrize("events", [[], [submitted("job_1")]], ids=["none", "begun"])
 def test_a_job_that_has_hardly_begun(browser: Browser, tmp_path: Path, events: list[Event]) -> None:
     assert shown(browser, tmp_path, events).body.get("data-drawn") == "yes"

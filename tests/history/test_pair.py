@@ -41,6 +41,19 @@ def _job(tasks: Sequence[Task], *, end_ms: int, memory: str = "64M", **fields: A
     return sorted(events, key=lambda event: event["t_ms"])
 
 
+def test_counters_of_functions_are_compared(tmp_path: Path) -> None:
+    a, b = (
+        load(write_history(tmp_path / name, "job_1", [submitted("job_1"), ended]))
+        for name, ended in (("a", _counting(lines=3)), ("b", _counting(lines=4, other=1)))
+    )
+    assert differences(a, b).counters == [["Z", 7, 7], ["A: lines", 3, 4], ["A: other", None, 1]]
+
+
+def _counting(**counters: int) -> Event:
+    report = {"counters": {"Z": 7}, "user_counters": {"A": counters}}
+    return {"t_ms": 9, "event": "job_finished", "status": "succeeded", "report": report}
+
+
 SPILLS = _job(
     [
         ("spill", 0, 4000, "succeeded"),

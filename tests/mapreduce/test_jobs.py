@@ -220,6 +220,36 @@ def test_a_chain(text: Path, lines: list[str], tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["ranked"]
 
 
+def test_counters_of_a_chain_are_those_of_all_its_jobs(tmp_path: Path) -> None:
+    def first(key: str, context: gm.Context) -> Iterator[tuple[str, int]]:
+        context.count("seen", "letters")
+        context.count("seen", key)
+        yield key, 1
+
+    def second(pair: tuple[str, int], context: gm.Context) -> Iterator[tuple[str, int]]:
+        context.count("seen", "letters", 10)
+        context.count("pairs", "all")
+        yield pair
+
+    counts = gm.Job(gm.items("aab"), map=first, reduce=gm.sum())
+    result = counts.then(map=second, output=gm.kv(tmp_path / "out")).run(workers=1)
+    assert result.user_counters == {"pairs": {"all": 2}, "seen": {"a": 2, "b": 1, "letters": 23}}
+    assert result.counters["MAP_INPUT_RECORDS"] == 2  # of the last job
+
+
+def test_the_last_job_of_a_chain_keeps_a_history_if_another_does(tmp_path: Path) -> None:
+    def says(key: str) -> Iterator[tuple[str, int]]:
+        print(key)  # so that the history of a short job is kept
+        yield key, 1
+
+    def run(first: Any, name: str) -> gm.Result:
+        job = gm.Job(gm.items("ab"), map=first, reduce=gm.sum())
+        return job.then(map=itself, output=gm.kv(tmp_path / name)).run(workers=1)
+
+    assert run(says, "kept").history is not None
+    assert run(lambda key: [(key, 1)], "short").history is None
+
+
 def test_a_job_that_reads_what_another_wrote(tmp_path: Path) -> None:
     first = gm.Job(
         gm.items("aab"), map=lambda key: [(key, 1)], reduce=gm.sum(), output=gm.tsv(tmp_path / "1")

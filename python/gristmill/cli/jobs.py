@@ -404,6 +404,16 @@ def _shown(history: JobHistory) -> list[str]:
             f"{name:<28}" + "".join(f"{'-' if n is None else f'{n:,}':>16}" for n in sides)
             for name, sides in counters.items()
         ]
+    return lines + _user_counters(history)
+
+
+def _user_counters(history: JobHistory) -> list[str]:
+    """The job's own counters, below the totals of the table, under the names of their groups."""
+    lines: list[str] = []
+    for group, counters in history.user_counters().items():
+        lines.append(_printable(group))
+        for name, total in counters.items():
+            lines.append(f"  {_printable(name):<58}{total:>16,}")
     return lines
 
 
@@ -424,6 +434,7 @@ def _what_it_was(history: JobHistory) -> list[str]:
             name if value is True else f"{name} {_option(value)}"
             for name, value in history.other_options().items()
         ),
+        "resume": f"not possible: {history.once}" if history.once else "",
     }
     return [f"  {name:<10} {_printable(fact)}" for name, fact in facts.items() if fact]
 

@@ -196,9 +196,14 @@ class JobHistory:
         return {
             name: value
             for name, value in self.options.items()
-            if name not in ("name", "command", "inputs", "input", "output")
+            if name not in ("name", "command", "inputs", "input", "output", "once")
             and value not in (None, False, [], "")
         }
+
+    @property
+    def once(self) -> str:
+        """Why no other process could resume it; empty where one could, as far as it says."""
+        return str(self.options.get("once") or "")
 
     @property
     def resumable(self) -> bool:
@@ -253,6 +258,11 @@ class JobHistory:
             on_map, on_reduce = _sides(name, total, found.get(name))
             table[name] = (on_map, on_reduce, total)
         return table
+
+    def user_counters(self) -> dict[str, dict[str, int]]:
+        """Return the counters of the job's functions or scripts: groups, and in them names."""
+        found: dict[str, dict[str, int]] = self.report.get("user_counters") or {}
+        return found
 
 
 def is_live(folder: Path) -> bool:

@@ -62,6 +62,8 @@ def _run(job: Spec, options: Options, stop: Stop) -> Result:
                     ours = _of_chain(options, number)
                     if number < len(jobs) - 1:
                         ours = _between(one, ours)
+                    elif any(result.history for result in results):
+                        ours = ours.but(history=True)  # `last` is then the last job of the chain
                     results.append(run_one(one, ours, stop, once=once))
                 except Exception as error:
                     if number or reads:

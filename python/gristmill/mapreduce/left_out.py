@@ -1,13 +1,15 @@
-"""Bad records that the jobs of a chain left out: in one number, and in files that stay.
+"""What the jobs of a chain did together: their counters, and bad records in files that stay.
 
     out/.out.job_1-0/_bad-m-00000.jsonl ─copied─▶ out/_bad-1-m-00000.jsonl     of the first job
 
 What a job of a chain keeps for the next one goes at the end of the chain. Its files `_bad-*` do
-not: they are copied into the last output, with the number of the job in their names.
+not: they are copied into the last output, with the number of the job in their names. Counters of
+the jobs' functions are added up, too; those of Gristmill are the last job's.
 """
 
 import tempfile
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +23,7 @@ __all__ = ["with_left_out"]
 
 
 def with_left_out(job: Spec, results: Sequence[Result]) -> Result:
-    """Return the result of a chain: that of its last job, with what all of them left out.
+    """Return the result of a chain: that of its last job, with what all left out and counted.
 
     Args:
         job: The last job of the chain.
@@ -42,13 +44,25 @@ def with_left_out(job: Spec, results: Sequence[Result]) -> Result:
                 report = _warned(report, result.skipped, one.name, error)
                 folder = ""
         places[folder] = places.get(folder, 0) + result.skipped
-    if not before or not places:
+    if not before:
         return replace(last, left_out=places)
-    counters = {
-        name: sum(result.report.counters.get(name, 0) for result in results) for name in LEFT_OUT
-    }
-    report = replace(report, counters={**report.counters, **counters})
+    if places:
+        counters = {
+            name: sum(result.report.counters.get(name, 0) for result in results)
+            for name in LEFT_OUT
+        }
+        report = replace(report, counters={**report.counters, **counters})
+    report = replace(report, user_counters=_added(result.user_counters for result in results))
     return replace(last, report=report, left_out=places)
+
+
+def _added(counted: Iterable[dict[str, dict[str, int]]]) -> dict[str, dict[str, int]]:
+    """The sums of counters, by their groups and names, in the order of these."""
+    sums: dict[str, Counter[str]] = {}
+    for groups in counted:
+        for group, counters in groups.items():
+            sums.setdefault(group, Counter()).update(counters)
+    return {group: dict(sorted(sums[group].items())) for group in sorted(sums)}
 
 
 def _copy(result: Result, number: int, folder: str) -> None:

@@ -97,7 +97,7 @@ class Result:
 
     @property
     def user_counters(self) -> dict[str, dict[str, int]]:
-        """Counters of the job's functions: groups, and in them names."""
+        """Counters of the functions of the job and of its chain: groups, and in them names."""
         return self.report.user_counters
 
     @property

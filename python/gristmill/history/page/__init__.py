@@ -79,7 +79,14 @@ def _data(history: JobHistory) -> dict[str, Any]:
             }
             for use in uses(history)
         ],
-        "counters": [[name, *sides] for name, sides in history.counters().items()],
+        "counters": [
+            *([name, *sides] for name, sides in history.counters().items()),
+            *(
+                [f"{group}: {name}", None, None, total]
+                for group, counters in history.user_counters().items()
+                for name, total in counters.items()
+            ),
+        ],
         "options": [
             [name, value if isinstance(value, str) else json.dumps(value)]
             for name, value in show_texts(history.other_options()).items()

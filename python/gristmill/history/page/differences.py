@@ -236,4 +236,14 @@ def _options(a: JobHistory, b: JobHistory) -> list[list[str]]:
 
 def _counters(a: JobHistory, b: JobHistory) -> list[list[Any]]:
     of_a, of_b = ({name: all_ for name, (_, _, all_) in one.counters().items()} for one in (a, b))
-    return [[name, of_a.get(name), of_b.get(name)] for name in sorted({**of_a, **of_b})]
+    own_a, own_b = map(_own_counters, (a, b))
+    return [
+        [name, first.get(name), second.get(name)]
+        for first, second in ((of_a, of_b), (own_a, own_b))
+        for name in sorted({**first, **second})
+    ]
+
+
+def _own_counters(history: JobHistory) -> dict[str, int]:
+    groups = history.user_counters()
+    return {f"{group}: {name}": groups[group][name] for group in groups for name in groups[group]}
