@@ -247,6 +247,8 @@ def _cut_short(name: str, *, is_begun: bool) -> str:
 def _raised(kind: str, message: str) -> OSError:
     """The exception for a file that cannot be read."""
     of = {"not_found": FileNotFoundError, "permission": PermissionError}.get(kind, OSError)
+    if kind == "not_found" and "What to do:" not in message:
+        message += " What to do: check the name."
     return ours(of(message), kind)
 
 

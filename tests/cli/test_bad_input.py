@@ -63,6 +63,23 @@ def test_no_such_input(command: str, inputs: Path, tmp_path: Path) -> None:
     assert re.search(r"no such file or directory \(file .*/inputs/a\)", failure(*arguments))
 
 
+def test_standard_input_where_files_are_read(inputs: Path) -> None:
+    for words, name in ((["wordcount", "-", "out"], "wordcount"), (_COUNTS, "grep --counts")):
+        says = failure(*words, status=2, cwd=inputs)
+        assert f"{name} reads files, not standard input (-). What to do: save it to a" in says
+    (inputs / "-").write_text("a")
+    run("wordcount", "./-", "out", cwd=inputs)
+
+
+_COUNTS = ["grep", "--counts", "a", "-", "-o", "out"]
+
+
+@pytest.mark.parametrize("words", [["wordcount", "no", "out"], [*_COUNTS[:3], "no", "-o", "out"]])
+def test_a_missing_input_is_told_with_what_to_do(words: list[str], tmp_path: Path) -> None:
+    says = failure(*words, cwd=tmp_path)
+    assert says.endswith("(file no). What to do: check the name.\n")
+
+
 def test_an_input_that_may_not_be_read(inputs: Path, tmp_path: Path) -> None:
     (inputs / "a").write_bytes(bytes(200))
     (inputs / "a").chmod(0)

@@ -36,6 +36,8 @@ def test_a_report_shows_what_the_job_did(browser: Browser, tmp_path: Path) -> No
     for expected in ("in order, checksum", "spill", "merge", "MAP_INPUT_RECORDS", "200,000"):
         assert expected in found.text
     assert run("report", "last", "-o", "-", **where).stdout == page + "\n"
+    failed = run("report", "last", "-o", tmp_path / "no/page.html", status=1, **where)
+    assert f"the directory {tmp_path / 'no'} does not exist. What to do: make it" in failed.stderr
     said = browser.act(tmp_path / "page.html", _WIDTHS, width=420)
     assert said == [420, []]
     facts = browser.act(tmp_path / "page.html", "say(document.getElementById('facts').innerText)")

@@ -234,6 +234,18 @@ def test_check_finds_what_depends_on_the_order_of_values(folder: Path) -> None:
     }
 
 
+def test_a_check_leaves_no_bad_records_out(folder: Path) -> None:
+    done = gristmill("check", "job.py", "--skip-bad", "3", cwd=folder, status=2)
+    says = "gristmill check: a check leaves no bad records out (--skip-bad). What to do: name an"
+    assert done.stderr.startswith(says)
+
+
+def test_what_runs_where_is_told_of_functions(folder: Path) -> None:
+    told = " ".join(gristmill("run", "--help", cwd=folder).stdout.split())
+    assert "Your functions run in worker processes either way." in told
+    assert "Your functions" not in gristmill("sort", "--help", cwd=folder).stdout
+
+
 def test_a_job_that_fails_cannot_be_checked(folder: Path) -> None:
     (folder / "helper.py").write_text("def split(line):\n    return [][0]\n")
     done = gristmill("check", "job.py", cwd=folder, status=1)

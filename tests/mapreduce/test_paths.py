@@ -36,6 +36,7 @@ def tree(tmp_path: Path) -> Path:
         (["*.txt"], ["a.txt"]),
         (["*"], ["a.txt", "b.log", "x/c.txt"]),
         (["**/*.txt"], ["a.txt", "x/c.txt", "x/y/[f].txt", "x/y/d.txt"]),
+        (["**/*"], ["a.txt", "b.log", "x/c.txt", "x/y/[f].txt", "x/y/d.txt"]),
         (["x/**"], ["x/c.txt", "x/y/[f].txt", "x/y/d.txt"]),
         (["x/_t/*"], ["x/_t/e.txt"]),
         (["x/y/[f].txt"], ["x/y/[f].txt"]),

@@ -26,6 +26,7 @@ __all__ = [
     "conclude",
     "fail",
     "paragraph_of",
+    "with_advice",
 ]
 
 DONE, FAILED, WRONG = 0, 1, 2
@@ -65,6 +66,18 @@ class HelpWanted(click.UsageError):
 def fail(command: str, paragraph: str) -> None:
     """Say on stderr what failed."""
     console.note(f"gristmill {command}: {paragraph}")
+
+
+def with_advice(kind: str, paragraph: str) -> str:
+    """Return a job's error, with what to do where nothing is at a path and it does not say so.
+
+    Example:
+        >>> with_advice("not_found", "cannot find the input: no such file or directory (file a).")
+        'cannot find the input: no such file or directory (file a). What to do: check the name.'
+    """
+    if kind != "not_found" or "What to do:" in paragraph:
+        return paragraph
+    return f"{paragraph} What to do: check the name."
 
 
 def conclude(error: BaseException) -> int:

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import click
 
-from gristmill.cli.failures import DONE, Refused
+from gristmill.cli.failures import DONE, FAILED, Refused, fail
 from gristmill.cli.generated import job_ids
 from gristmill.cli.groups import PlainCommand
 from gristmill.cli.jobs import failing
 from gristmill.history import JobHistory, find_job, load
+from gristmill.names import show_path
 from gristmill.terminal import console
 
 __all__ = ["report"]
@@ -52,7 +53,12 @@ def report(job_id: str, other_id: str | None, output: Path | None) -> int:
         return DONE
     name = folder.name if other is None else f"{folder.name}-and-{other.name}"
     path = output or Path(f"{name}.html")
-    path.write_text(page, encoding="utf-8")
+    try:
+        path.write_text(page, encoding="utf-8")
+    except FileNotFoundError:
+        what = f"{show_path(path)}: the directory {show_path(path.parent)} does not exist"
+        fail("report", f"cannot write {what}. What to do: make it, or name another file with -o.")
+        return FAILED
     console.say(str(path))
     return DONE
 

@@ -14,7 +14,16 @@ import click
 
 from gristmill import _core, job
 from gristmill.cli.environment import environment_note
-from gristmill.cli.failures import DASH, DONE, FAILED, QUIET, WRONG, Refused, fail
+from gristmill.cli.failures import (
+    DASH,
+    DONE,
+    FAILED,
+    QUIET,
+    WRONG,
+    Refused,
+    fail,
+    with_advice,
+)
 from gristmill.errors import kind_of, option_of
 from gristmill.options import Option, Value, commands
 from gristmill.report import JobReport
@@ -59,7 +68,8 @@ def run_command(command: str, *, as_json: bool, history: bool = False, **values:
     kind = report.error.kind
     if kind == "disorder" and click.get_current_context().meta.get(QUIET):
         return FAILED
-    fail(name, report.error.message + environment_note(kind, report.error.details.get("option")))
+    note = environment_note(kind, report.error.details.get("option"))
+    fail(name, f"{with_advice(kind, report.error.message)}{note}")
     if report.status == "cancelled" and pending.signum is not None:
         return signals.exit_code(pending.signum)
     if command == "sort" and values["check"] and kind != "disorder":
@@ -77,15 +87,28 @@ def _resumed(report: JobReport, given: Mapping[str, Value]) -> str:
 
 
 def check_paths(command: str, values: Mapping[str, Value]) -> None:
-    """Refuse paths that can only be a mistake: an empty one stands for the current directory."""
+    """Refuse paths that can only be a mistake: empty ones, and `-` where streams are not read."""
     for option in commands()[command].options:
         value = values[option.name]
         if value == "" and option.kind == "path":
             raise Refused(f"the path of {_shown(option)} is empty", "name a file or a directory")
         if isinstance(value, tuple) and "" in value:
             raise Refused(f"a path of {_shown(option)} is empty", "name a file or a directory")
+        if isinstance(value, tuple) and "-" in value and _reads_files_alone(command, option):
+            raise Refused(
+                f"{_shown_name(command)} reads files, not standard input (-)",
+                "save it to a file first, and name that; ./- is a file of this name",
+            )
     if command != "sort" and values.get("output") == "-":
         raise Refused("the output is a directory, not standard output (-)", DASH)
+
+
+def _reads_files_alone(command: str, option: Option) -> bool:
+    return command != "sort" and option.positional and option.kind == "paths"
+
+
+def _shown_name(command: str) -> str:
+    return "grep --counts" if command == "matchcount" else command
 
 
 def _shown(option: Option) -> str:

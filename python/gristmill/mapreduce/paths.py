@@ -159,6 +159,7 @@ def _pattern(pattern: str) -> list[str]:
                 files.extend(sorted(str(entry) for entry in inside if not _is_hidden(entry.name)))
         elif not is_stream(match):  # as in directories
             files.append(match)
+    files = list(dict.fromkeys(files))  # `**/*` matches a directory and what is in it
     if not files:
         raise FileNotFoundError(
             f"cannot plan the job: the pattern {show_path(pattern)} matches no file."

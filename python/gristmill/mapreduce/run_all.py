@@ -37,7 +37,8 @@ __all__ = ["run_all"]
 def run_all(jobs: Iterable[Job], **options: Unpack[RunOptions]) -> list[Result]:
     """Run jobs side by side; those that read from others of them, after these.
 
-    Memory and workers are those of all jobs together.
+    Memory and workers are those of all jobs together. The share of each is fixed at the start:
+    three jobs on two cores run two at a time with a core each, and the third when one is over.
 
     Args:
         jobs: Each with an output of its own.

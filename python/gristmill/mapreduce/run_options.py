@@ -36,7 +36,18 @@ _OF_WORKERS = (
     ),
 )
 
-_OF_ENGINE = (*user_code(), _ATTEMPTS)
+_RUNNER_HELP = (
+    "Where Gristmill's own work runs: in threads of this process, or in worker processes. Your"
+    " functions run in worker processes either way. The output does not depend on it."
+)
+
+
+def _worded(option: Option) -> Option:
+    """An option of the engine, as it is for jobs with functions."""
+    return replace(option, help=_RUNNER_HELP) if option.name == "runner" else option
+
+
+_OF_ENGINE = (*map(_worded, user_code()), _ATTEMPTS)
 
 RUN = (*_OF_ENGINE, *_OF_WORKERS, HISTORY)
 """The options of a job of user code that is run."""

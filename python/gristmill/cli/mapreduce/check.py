@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from gristmill.cli.failures import DONE, FAILED, fail
+from gristmill.cli.failures import DONE, FAILED, Refused, fail
 from gristmill.cli.generated import count
 from gristmill.cli.groups import PlainCommand
 from gristmill.cli.mapreduce.common import job_options, on_job, said
@@ -21,6 +21,12 @@ from gristmill.units import show_count
 __all__ = ["check"]
 
 
+def _refuse_skip_bad(_: click.Context, __: click.Parameter, given: str | None) -> None:
+    if given is not None:
+        advice = "name an input without bad records with --input"
+        raise Refused("a check leaves no bad records out (--skip-bad)", advice)
+
+
 @click.command(cls=PlainCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @job_options
 @click.option(
@@ -33,6 +39,7 @@ __all__ = ["check"]
 @click.option(
     "--seed", type=int, default=0, metavar="N", help="Random seed for the trials.  [default: 0]"
 )
+@click.option("--skip-bad", hidden=True, expose_value=False, callback=_refuse_skip_bad)
 @click.option("--no-workers", is_flag=True, help="Run no trial in worker processes.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 @said("check")
