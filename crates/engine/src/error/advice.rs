@@ -36,11 +36,15 @@ pub enum JobOption {
     WorkerMemory,
     /// How many rows may be left out that cannot be read.
     SkipBad,
+    /// Whether the input is a table with commas.
+    Csv,
+    /// Whether it is a table with tabs.
+    Tsv,
 }
 
 impl JobOption {
     /// All of them.
-    pub const ALL: [JobOption; 7] = [
+    pub const ALL: [JobOption; 9] = [
         JobOption::Memory,
         JobOption::Workers,
         JobOption::SpillDir,
@@ -48,6 +52,8 @@ impl JobOption {
         JobOption::Timeout,
         JobOption::WorkerMemory,
         JobOption::SkipBad,
+        JobOption::Csv,
+        JobOption::Tsv,
     ];
 
     /// Its name: that of the keyword argument.
@@ -60,12 +66,14 @@ impl JobOption {
             JobOption::Timeout => "timeout_s",
             JobOption::WorkerMemory => "worker_memory",
             JobOption::SkipBad => "skip_bad",
+            JobOption::Csv => "csv",
+            JobOption::Tsv => "tsv",
         }
     }
 
     /// Whether it is given or not, without a value.
     pub fn is_flag(self) -> bool {
-        self == JobOption::Overwrite
+        matches!(self, JobOption::Overwrite | JobOption::Csv | JobOption::Tsv)
     }
 
     /// The option without a value, as in "fewer workers".

@@ -17,6 +17,10 @@ use crate::record::table_keys::{ColumnKey, RowCodes, TableKeys, TableSource};
 
 /// Columns that an error names, at most.
 const COLUMNS_SHOWN: usize = 50;
+/// Characters of a name that an error shows, at most.
+const NAME_SHOWN: usize = 100;
+/// Characters of all names together, about: the name that goes beyond is the last.
+const NAMES_SHOWN: usize = 200;
 
 /// Words behind a column, and GNU sort's letters for them.
 const ORDERS: [(&str, &str); 8] = [
@@ -144,10 +148,11 @@ impl Table {
     fn column(&self, name: &[u8]) -> Result<usize> {
         let mut named = (0..self.names.len()).filter(|column| self.names[*column] == name);
         let text = String::from_utf8_lossy(name);
+        let beginning = cut(name);
         match (named.next(), named.next()) {
             (Some(column), None) => return Ok(column),
             (Some(first), Some(second)) => {
-                let message = format!("the header has several columns {text:?}");
+                let message = format!("the header has several columns {beginning:?}");
                 return Err(wrong(message).with("file", &self.of).advise(format!(
                     "give a number: #{} or #{}",
                     first + 1,
@@ -160,14 +165,38 @@ impl Table {
         if let Some(number) = number.filter(|number| (1..=self.names.len()).contains(number)) {
             return Ok(number - 1);
         }
-        let words: Vec<_> = ORDERS.iter().map(|(word, _)| *word).collect();
-        Err(wrong(format!("there is no column {text:?}"))
+        Err(wrong(format!("there is no column {beginning:?}"))
             .with("file", &self.of)
             .with("columns", shown(&self.names))
-            .advise(format!(
-                "give one of these columns, or its number from 1 on: #1; after it you can write :{}",
-                words.join(", :")
-            )))
+            .advise(self.meant(name)))
+    }
+
+    /// What to write in place of a name that no column has.
+    fn meant(&self, name: &[u8]) -> String {
+        if let Some(words) = words_for_letters(name) {
+            return format!(
+                "write {words}: in a table words are behind a column, and a comma begins the next key"
+            );
+        }
+        let words: Vec<_> = ORDERS.iter().map(|(word, _)| *word).collect();
+        let words = words.join(", :");
+        match memchr::memrchr(b':', name).map(|colon| name.split_at(colon)) {
+            Some((before, word)) if self.has(before) => {
+                let wrong = cut(word);
+                match order_like(&word[1..]) {
+                    Some(order) => format!("write :{order} in place of {wrong}"),
+                    None => format!("write one of :{words} in place of {wrong}"),
+                }
+            }
+            _ => format!(
+                "give one of these columns, or its number from 1 on: #1; after it you can write :{words}"
+            ),
+        }
+    }
+
+    /// Whether there is such a column; words may be behind its name.
+    fn has(&self, name: &[u8]) -> bool {
+        asked_in(name, "").is_ok_and(|asked| self.names.contains(&asked.name))
     }
 }
 
@@ -286,12 +315,63 @@ fn letters_of(spec: &SortSpec) -> Result<String> {
     Ok(letters)
 }
 
+/// The words of a table for a field with GNU sort's letters: `4:num:desc` for `4nr`.
+fn words_for_letters(name: &[u8]) -> Option<String> {
+    let name = str::from_utf8(name).ok()?;
+    let letters = name.trim_start_matches(|digit: char| digit.is_ascii_digit());
+    let number = name.strip_suffix(letters)?;
+    if number.is_empty() || letters.is_empty() {
+        return None;
+    }
+    let mut words = String::new();
+    for letter in letters.chars() {
+        words += match letter {
+            'n' | 'g' => ":num",
+            'f' => ":nocase",
+            'V' => ":version",
+            'h' => ":human",
+            'M' => ":month",
+            'b' | 'd' | 'i' | 'r' => "",
+            _ => return None,
+        };
+    }
+    let desc = if letters.contains('r') { ":desc" } else { "" };
+    Some(format!("{number}{words}{desc}"))
+}
+
+/// The word that was meant by one that is longer, or that is cut short: `num` by `number` and by `n`.
+fn order_like(word: &[u8]) -> Option<&'static str> {
+    let is_like = |known: &str| {
+        let known = known.as_bytes();
+        !word.is_empty() && (word.starts_with(known) || known.starts_with(word))
+    };
+    let mut known = ORDERS.iter().map(|(known, _)| *known);
+    known.find(|known| is_like(known))
+}
+
+/// The beginning of a name, for people.
+fn cut(name: &[u8]) -> String {
+    let text = String::from_utf8_lossy(name);
+    match text.char_indices().nth(NAME_SHOWN) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.into_owned(),
+    }
+}
+
 /// Names of columns, for people.
 fn shown(names: &[Vec<u8>]) -> String {
-    let name = |name: &Vec<u8>| String::from_utf8_lossy(name).into_owned();
-    let mut all: Vec<String> = names.iter().take(COLUMNS_SHOWN).map(name).collect();
-    if names.len() > COLUMNS_SHOWN {
-        all.push(format!("and {} more", names.len() - COLUMNS_SHOWN));
+    let mut all = Vec::new();
+    let mut characters = 0;
+    for name in names.iter().take(COLUMNS_SHOWN) {
+        if characters > NAMES_SHOWN {
+            break;
+        }
+        let name = cut(name);
+        characters += name.chars().count();
+        all.push(name);
+    }
+    if names.len() > all.len() {
+        all.push(format!("and {} more", names.len() - all.len()));
     }
     all.join(", ")
 }
@@ -307,6 +387,66 @@ mod tests {
     fn asked(field: &str) -> (String, String) {
         let asked = asked_in(field.as_bytes(), "n").unwrap();
         (String::from_utf8(asked.name).unwrap(), asked.letters)
+    }
+
+    fn table(names: &[&str]) -> Table {
+        let spec = SortSpec {
+            csv: true,
+            ..SortSpec::default()
+        };
+        let mut table = Table::of(&spec).unwrap().unwrap();
+        table.names = names.iter().map(|name| name.as_bytes().to_vec()).collect();
+        table
+    }
+
+    fn refused(name: &str) -> String {
+        let found = table(&["url", "bytes", "bytes:x"]).column(name.as_bytes());
+        found.unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_was_meant_is_advised() {
+        for (name, meant) in [
+            ("4nr", "write 4:num:desc: in a table"),
+            ("4Vb", "write 4:version: in a table"),
+            ("bytes:number", "write :num in place of :number."),
+            ("bytes:desc:numeric", "write :num in place of :numeric."),
+            ("bytes:d", "write :desc in place of :d."),
+            ("bytes:up", "write one of :asc, :desc"),
+            (
+                "nothing:number",
+                "give one of these columns, or its number from 1 on: #1",
+            ),
+            ("4x", "give one of these columns"),
+        ] {
+            let said = refused(name);
+            assert!(said.contains(&format!("What to do: {meant}")), "{said}");
+        }
+    }
+
+    #[test]
+    fn long_names_are_cut() {
+        let long = "é".repeat(1_000_000);
+        assert!(
+            table(&[&long, "b"])
+                .column(b"c")
+                .unwrap_err()
+                .to_string()
+                .len()
+                < 500
+        );
+        assert!(
+            table(&["b"])
+                .column(long.as_bytes())
+                .unwrap_err()
+                .to_string()
+                .len()
+                < 500
+        );
+        let names: Vec<Vec<u8>> = (0..9).map(|_| vec![b'a'; 99]).collect();
+        let name = "a".repeat(99);
+        assert_eq!(shown(&names), format!("{name}, {name}, {name}, and 6 more"));
+        assert_eq!(shown(&names[..2]), format!("{name}, {name}"));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use gristmill_gnu_keys::Keys;
 
 use super::SortSpec;
 use super::input::Input;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, JobOption, Kind, Result};
 use crate::plan::format::Format;
 use crate::record::shape::{Ended, Keyed, Shape};
 use crate::spill::keyed::lines_of;
@@ -74,7 +74,7 @@ impl SortKeys {
     /// They are not GNU sort's, or the records are not lines.
     pub(super) fn of(spec: &SortSpec) -> Result<Option<Self>> {
         let words = words_of(spec);
-        let keys = parse_keys(&words)?;
+        let keys = parse_keys(&words).map_err(|error| name_tables(error, spec))?;
         if keys.is_plain() && !keys.zero_terminated() {
             return Ok(None);
         }
@@ -120,6 +120,21 @@ impl SortKeys {
     }
 }
 
+/// Advises to say that the input is a table, where a key that is wrong looks like the name of a column.
+fn name_tables(error: Error, spec: &SortSpec) -> Error {
+    let is_field = |key: &String| key.starts_with(|first: char| first.is_ascii_digit());
+    let has_words = |key: &String| key.contains(':');
+    if spec
+        .key
+        .iter()
+        .all(|key| key.is_empty() || is_field(key) && !has_words(key))
+    {
+        return error;
+    }
+    let table = [JobOption::Csv.named(), JobOption::Tsv.named()];
+    error.advise_options("for a column of a table give {} or {}", table)
+}
+
 /// The options of the order as words.
 fn words_of(spec: &SortSpec) -> Vec<String> {
     let flags = [
@@ -147,4 +162,31 @@ fn words_of(spec: &SortSpec) -> Vec<String> {
         .for_each(|value| valued("-t", value));
     spec.key.iter().for_each(|value| valued("-k", value));
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Spelling;
+
+    fn advice(key: &str) -> Option<String> {
+        let spec = SortSpec {
+            key: vec![key.to_owned()],
+            ..SortSpec::default()
+        };
+        let error = SortKeys::of(&spec).unwrap_err();
+        error
+            .advice()
+            .map(|advice| advice.spelled(Spelling::CommandLine))
+    }
+
+    #[test]
+    fn a_key_that_looks_like_a_column_wants_a_table() {
+        let table = Some("for a column of a table give --csv or --tsv".to_owned());
+        assert_eq!(advice("bytes:num:desc"), table);
+        assert_eq!(advice("price"), table);
+        assert_eq!(advice("4:num"), table);
+        assert_eq!(advice("0"), None);
+        assert_eq!(advice("1,x"), None);
+    }
 }
