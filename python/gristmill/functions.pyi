@@ -64,16 +64,17 @@ def sort(
         key: A key, as F[.C][OPTS][,F[.C][OPTS]]: from field F, character C, to the end of the line
             or of another field; OPTS are letters of the order below, for this key alone.
             Repeatable: later keys decide where earlier ones are equal. Of a table: columns with
-            commas between them, by name or by number, as in price:num:desc,name. By default the
+            commas between them, by name or by number, as in price:num:desc,name; 3 is the column
+            with that name, if there is one, and else the third; #3 is the third. By default the
             whole line.
-        field_separator: The byte between fields; \t is a tab, \0 is NUL. By default a blank, where
-            the one before it is not a blank.
+        field_separator: The byte between fields; \t is a tab, \0 is NUL. By default a field begins
+            at the first blank after a byte that is not a blank.
         csv: The input is a table with commas, quotes and a header, which stays first; equal rows
-            keep their order. Keys are columns; behind one may stand :desc, :num, :nocase, :version,
-            :human, :month, :asc or :text.
+            keep their order. Keys are columns. Add :desc, :num, :nocase, :version, :human, :month,
+            :asc or :text to a column.
         tsv: The same with tabs. With another separator: --csv -t ';'.
-        skip_bad: How many rows of a table may be left out as they have more fields than the header,
-            or fewer. By default none.
+        skip_bad: How many rows of a table may be left out because their number of fields is not
+            that of the header. By default none.
         numeric_sort: Compare numbers: -1.5, 2, 10.
         general_numeric_sort: Compare numbers as C reads them: 1e3, 0x10, inf.
         human_numeric_sort: Compare numbers with units: 2K, 1G.
@@ -87,8 +88,8 @@ def sort(
             default text.
         zero_terminated: Lines end with NUL, in the input and in the output.
         merge: Accepted, as in GNU sort; the inputs are sorted again.
-        parts: Write so many files in order, part-r-00000 and on, to a directory: one after the
-            other, they are the output. By default one file.
+        parts: Write the output as N files, part-r-00000 and so on, in a directory. Concatenated in
+            this order, they are the output. By default one file.
         compress: How the output is compressed, each part for itself. Compressed input is read
             without an option. By default none.
         check: Sort nothing: exit with 0 if the input is in order, with 1 if it is not.
@@ -104,7 +105,7 @@ def sort(
         nodes: On how many nodes of a cluster the job may run. The output does not depend on it. By
             default all of them.
         collect: Bring the output of a job on a cluster to the machine where it was started: nodes
-            need not see its folder.
+            need not see its directory.
         spill_dir: A directory for sorted runs, which are written when the input is larger than
             memory. Repeatable: Gristmill uses the first with enough room. By default beside the
             output, or where the job is begun if the output is not on a disk of this machine.
@@ -114,8 +115,9 @@ def sort(
         store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
             (path or virtual), connect_timeout and request_timeout (seconds),
             max_concurrent_requests. By default as the environment and ~/.aws say.
-        overwrite: Replace the output if it exists: on a local disk in one step; elsewhere readers
-            may see a moment without an output.
+        overwrite: Replace the output's directory if it exists: on a local disk in one step;
+            elsewhere readers may see a moment without an output. An output that is one file is
+            replaced without it.
         no_sync: Do not wait until the output is durable. Faster; a power failure can lose it.
         replication: How many copies HDFS keeps of each block of the output. By default as Hadoop is
             configured.
@@ -188,14 +190,15 @@ def teragen(
         nodes: On how many nodes of a cluster the job may run. The output does not depend on it. By
             default all of them.
         collect: Bring the output of a job on a cluster to the machine where it was started: nodes
-            need not see its folder.
+            need not see its directory.
         split_size: Bytes of a task's work, such as 64M, to find what a storage does best. The
             output does not depend on it. By default follows from the input.
         store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
             (path or virtual), connect_timeout and request_timeout (seconds),
             max_concurrent_requests. By default as the environment and ~/.aws say.
-        overwrite: Replace the output if it exists: on a local disk in one step; elsewhere readers
-            may see a moment without an output.
+        overwrite: Replace the output's directory if it exists: on a local disk in one step;
+            elsewhere readers may see a moment without an output. An output that is one file is
+            replaced without it.
         no_sync: Do not wait until the output is durable. Faster; a power failure can lose it.
         replication: How many copies HDFS keeps of each block of the output. By default as Hadoop is
             configured.
@@ -262,7 +265,7 @@ def terasort(
         nodes: On how many nodes of a cluster the job may run. The output does not depend on it. By
             default all of them.
         collect: Bring the output of a job on a cluster to the machine where it was started: nodes
-            need not see its folder.
+            need not see its directory.
         spill_dir: A directory for sorted runs, which are written when the input is larger than
             memory. Repeatable: Gristmill uses the first with enough room. By default beside the
             output, or where the job is begun if the output is not on a disk of this machine.
@@ -274,8 +277,9 @@ def terasort(
         store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
             (path or virtual), connect_timeout and request_timeout (seconds),
             max_concurrent_requests. By default as the environment and ~/.aws say.
-        overwrite: Replace the output if it exists: on a local disk in one step; elsewhere readers
-            may see a moment without an output.
+        overwrite: Replace the output's directory if it exists: on a local disk in one step;
+            elsewhere readers may see a moment without an output. An output that is one file is
+            replaced without it.
         no_sync: Do not wait until the output is durable. Faster; a power failure can lose it.
         replication: How many copies HDFS keeps of each block of the output. By default as Hadoop is
             configured.
@@ -418,7 +422,7 @@ def wordcount(
         nodes: On how many nodes of a cluster the job may run. The output does not depend on it. By
             default all of them.
         collect: Bring the output of a job on a cluster to the machine where it was started: nodes
-            need not see its folder.
+            need not see its directory.
         spill_dir: A directory for sorted runs, which are written when the input is larger than
             memory. Repeatable: Gristmill uses the first with enough room. By default beside the
             output, or where the job is begun if the output is not on a disk of this machine.
@@ -428,8 +432,9 @@ def wordcount(
         store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
             (path or virtual), connect_timeout and request_timeout (seconds),
             max_concurrent_requests. By default as the environment and ~/.aws say.
-        overwrite: Replace the output if it exists: on a local disk in one step; elsewhere readers
-            may see a moment without an output.
+        overwrite: Replace the output's directory if it exists: on a local disk in one step;
+            elsewhere readers may see a moment without an output. An output that is one file is
+            replaced without it.
         no_sync: Do not wait until the output is durable. Faster; a power failure can lose it.
         replication: How many copies HDFS keeps of each block of the output. By default as Hadoop is
             configured.
@@ -513,7 +518,7 @@ def matchcount(
         nodes: On how many nodes of a cluster the job may run. The output does not depend on it. By
             default all of them.
         collect: Bring the output of a job on a cluster to the machine where it was started: nodes
-            need not see its folder.
+            need not see its directory.
         spill_dir: A directory for sorted runs, which are written when the input is larger than
             memory. Repeatable: Gristmill uses the first with enough room. By default beside the
             output, or where the job is begun if the output is not on a disk of this machine.
@@ -523,8 +528,9 @@ def matchcount(
         store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
             (path or virtual), connect_timeout and request_timeout (seconds),
             max_concurrent_requests. By default as the environment and ~/.aws say.
-        overwrite: Replace the output if it exists: on a local disk in one step; elsewhere readers
-            may see a moment without an output.
+        overwrite: Replace the output's directory if it exists: on a local disk in one step;
+            elsewhere readers may see a moment without an output. An output that is one file is
+            replaced without it.
         no_sync: Do not wait until the output is durable. Faster; a power failure can lose it.
         replication: How many copies HDFS keeps of each block of the output. By default as Hadoop is
             configured.
