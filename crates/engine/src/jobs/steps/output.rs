@@ -142,10 +142,10 @@ impl<'env> Job<'env> {
         Ok(())
     }
 
-    /// What stands at an output on this machine, or on a mount that it sees.
+    /// What stands at an output on this machine, or on a mount that it sees; of a job that can be resumed.
     pub(super) fn output_before(&self) -> Result<Option<OutputBefore>> {
-        let store = self.store();
-        let Some(output) = self.asked.output else {
+        let (store, is_told) = (self.store(), self.watched.recorder().is_on());
+        let Some(output) = self.asked.output.filter(|_| is_told) else {
             return Ok(None);
         };
         let path = output.path();
