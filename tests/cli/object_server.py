@@ -28,6 +28,8 @@ class Objects:
     asked: Counter[str] = field(default_factory=Counter[str])
     #: Called before bytes of an object are sent.
     got: Callable[[], None] = _nothing
+    #: The status that HEAD has for an object that is not there.
+    head_of_nothing: int = 404
 
     @property
     def environment(self) -> dict[str, str]:
@@ -59,7 +61,7 @@ class _Handler(Stub):
             self.kept.got()
         data = self.kept.objects.get(key)
         if data is None:
-            return self.end(404)
+            return self.end(self.kept.head_of_nothing if self.command == "HEAD" else 404)
         headers = {"ETag": _etag(data), "Last_Modified": "Fri, 02 Jan 2026 03:04:05 GMT"}
         if self.command == "HEAD":
             return self.end(200, Content_Length=str(len(data)), **headers)

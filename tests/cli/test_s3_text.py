@@ -156,3 +156,11 @@ def test_requests_are_counted(bucket: Bucket) -> None:
     lines = b"".join(bucket.objects("out").values()).decode().splitlines()
     assert sorted(lines) == counted("here")
     assert "exists" in failure("wordcount", bucket.url("in"), bucket.url("out"))
+
+
+@pytest.mark.parametrize("status", [403, 404])
+def test_what_went_between_two_requests_is_not_there(status: int, kept: Objects) -> None:
+    """HEAD cannot say why it failed: the reply to GET counts."""
+    kept.head_of_nothing = status
+    told = run("wordcount", "s3://bucket/none", "out", status=1).stderr
+    assert "cannot find the input: no such file or directory" in told

@@ -122,13 +122,13 @@ impl Objects for S3 {
                 // Such a reply has no text that says what is wrong: a reply to GET has.
                 let again =
                     Call::new(call.operation, Method::GET, path)?.with("range", "bytes=0-0");
-                let refused = self.done(&again).err();
-                Err(refused.unwrap_or_else(|| {
-                    let message = format!("the store answered {status}");
-                    Error::new(Kind::Io, call.operation, message)
-                        .with_path(path)
-                        .retryable_error()
-                }))
+                if self.found(&again)?.is_none() {
+                    return Ok(None); // it went between the two
+                }
+                let message = format!("the store answered {status}");
+                Err(Error::new(Kind::Io, call.operation, message)
+                    .with_path(path)
+                    .retryable_error())
             }
         }
     }
