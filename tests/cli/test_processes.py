@@ -185,7 +185,8 @@ def test_a_resumed_job_keeps_its_runner(records: Path, home: Path, tmp_path: Pat
             job = start("resume", "last", "--json")
             workers = wait_for_workers(job, after_ticks=0)
             done = end(job)
-            assert json.loads(done.stdout)["counters"]["KEPT_TASKS"] >= 4
+            if workers:
+                assert json.loads(done.stdout)["counters"]["KEPT_TASKS"] >= 4
         assert tree(tmp_path / "out") == tree(tmp_path / "wanted")
         if workers:
             break
