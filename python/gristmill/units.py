@@ -66,8 +66,13 @@ def show_count(number: int, noun: str) -> str:
     Example:
         >>> show_count(1, "record"), show_count(10_000_000, "record")
         ('1 record', '10,000,000 records')
+        >>> show_count(2, "directory"), show_count(2, "key")
+        ('2 directories', '2 keys')
     """
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+    if number == 1:
+        return f"1 {noun}"
+    ends_in_ies = noun.endswith("y") and noun[-2:-1] not in "aeiou"
+    return f"{number:,} {noun[:-1]}ies" if ends_in_ies else f"{number:,} {noun}s"
 
 
 def _three_digits(number: float) -> str:
