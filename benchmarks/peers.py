@@ -1,4 +1,4 @@
-"""Sorts by the programs that others use, each as its expert would run it; one process for each.
+"""Sorts and counts by the programs that others use, as their experts would run them.
 
     python benchmarks/peers.py PEER INPUT OUTPUT MEMORY
 
@@ -192,6 +192,38 @@ def hadoop_sort(source: Path, output: Path, memory: int) -> None:
     hadoop(output.parent).tuned_terasort(source, output, tuned, heap)
 
 
+def duckdb_words(source: Path, output: Path, memory: int) -> None:
+    """DuckDB counts the words between spaces."""
+    lines = (
+        f"SELECT unnest(string_split(line, ' ')) AS word FROM read_csv('{source}', {WHOLE_LINES})"
+    )
+    counts = f"SELECT word, count(*) FROM ({lines}) GROUP BY word"
+    connection(output, memory).execute(f"COPY ({counts}) TO '{output}' (FORMAT csv, HEADER false)")
+
+
+def clickhouse_words(source: Path, output: Path, memory: int) -> None:
+    """ClickHouse counts the words between spaces."""
+    import chdb
+
+    chdb.query(
+        f"INSERT INTO FUNCTION file('{output}', 'TSV', 'word String, n UInt64')"
+        " SELECT arrayJoin(splitByChar(' ', line)) AS word, count()"
+        f" FROM file('{source}', 'LineAsString') GROUP BY word SETTINGS max_threads = {THREADS},"
+        f" max_memory_usage = {memory}, engine_file_truncate_on_insert = 1"
+    )
+
+
+def polars_words(source: Path, output: Path, _memory: int) -> None:
+    """Polars' streaming engine counts the words between spaces."""
+    import polars as pl
+
+    lines = pl.scan_csv(
+        source, has_header=False, separator="\x01", quote_char=None, new_columns=["line"]
+    )
+    found = lines.select(pl.col("line").str.split(" ").alias("word")).explode("word")
+    found.group_by("word").len().sink_csv(output, include_header=False)
+
+
 PEERS: dict[str, Callable[[Path, Path, int], None]] = {
     "gnu": gnu,
     "duckdb": duckdb_sort,
@@ -202,6 +234,9 @@ PEERS: dict[str, Callable[[Path, Path, int], None]] = {
     "spark": spark_sort,
     "ray": ray_sort,
     "hadoop": hadoop_sort,
+    "duckdb-words": duckdb_words,
+    "clickhouse-words": clickhouse_words,
+    "polars-words": polars_words,
 }
 
 
