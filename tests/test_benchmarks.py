@@ -1,5 +1,6 @@
 """docs/benchmarks.md: its raw results and programs are there, and other pages quote its figures."""
 
+import importlib
 import json
 import re
 from pathlib import Path
@@ -18,6 +19,14 @@ def test_its_raw_results_are_there() -> None:
     named = [name for name in re.findall(r"`([\w*-]+\.json)`", PAGE) if "*" not in name]
     assert len(named) > 20
     assert [name for name in named if not (RESULTS / name).is_file()] == []
+
+
+def test_it_is_what_the_raw_results_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    whole = importlib.import_module("whole")
+    assert whole.page(json.loads(whole.STATE.read_text())) == PAGE, (
+        "make it anew: python benchmarks/whole.py --page"
+    )
 
 
 def test_its_programs_are_there() -> None:
