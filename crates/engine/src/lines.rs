@@ -18,6 +18,8 @@
 //! A line may be as long as memory holds: the buffer doubles. Of a line that is longer than anybody wants to see, only
 //! the end is kept ([`Lines::advance_keeping`]).
 
+pub mod words;
+
 use std::ops::Range;
 
 use memchr::{memchr, memchr2, memmem, memrchr};
@@ -29,6 +31,27 @@ pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Bytes that are read at once, unless somebody knows better.
 pub const BLOCK_BYTES: usize = 128 << 10;
+
+/// The lines of a text, without the LF that ends each but perhaps the last.
+///
+/// ```
+/// use gristmill_engine::lines::lines_of;
+/// assert!(lines_of(b"a\n\nb").eq([&b"a"[..], b"", b"b"]));
+/// assert!(lines_of(b"a\n").eq([b"a"]));
+/// ```
+pub fn lines_of(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let (line, end) = match memchr(b'\n', rest) {
+            Some(at) => (at, at + 1),
+            None if rest.is_empty() => return None,
+            None => (rest.len(), rest.len()),
+        };
+        let found = &rest[..line];
+        rest = &rest[end..];
+        Some(found)
+    })
+}
 
 /// Where bytes come from: fills the beginning of a buffer, 0 at the end.
 pub trait Source {
@@ -213,10 +236,18 @@ impl<S: Source> Lines<S> {
         Ok(found)
     }
 
+    /// The present line with its end, if it has one.
+    #[inline]
+    pub fn whole_line(&self) -> &[u8] {
+        self.buffer
+            .get(self.line.start..self.next)
+            .unwrap_or_default()
+    }
+
     /// Whole lines that are ended by LF alone, as they lie in memory: all that are at hand, in `most` bytes.
     /// Empty where there are none; then [`Lines::advance`] goes on.
     pub fn many(&mut self, most: u64) -> Result<&[u8]> {
-        if !matches!(self.ends, Ends::Hadoop) {
+        if matches!(self.ends, Ends::Bytes(_)) {
             return Ok(&[]);
         }
         if self.next == self.to && !self.over {
@@ -225,13 +256,15 @@ impl<S: Source> Lines<S> {
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         let end = self.to.min(self.next.saturating_add(most));
         let rest = self.buffer.get(self.next..end).unwrap_or_default();
-        let plain = match memchr(b'\r', rest) {
-            Some(at) => rest.get(..at).unwrap_or_default(),
-            None => rest,
+        let plain = match self.ends {
+            Ends::Hadoop => memchr(b'\r', rest).and_then(|at| rest.get(..at)),
+            Ends::Lf { .. } | Ends::Bytes(_) => None,
         };
+        let plain = plain.unwrap_or(rest);
         let len = memrchr(b'\n', plain).map_or(0, |last| last + 1);
         let start = self.next;
         self.next += len;
+        self.line = start..self.next;
         Ok(self.buffer.get(start..start + len).unwrap_or_default())
     }
 

@@ -4,6 +4,7 @@
 //! Hadoop needs two jobs for that, one that counts and one that sorts. Here the one reduce puts the counts in order.
 
 use std::io::Write;
+use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
@@ -12,8 +13,8 @@ use gristmill_grep::{Pattern, PatternOptions};
 use super::kind::{Described, JobKind};
 use super::mapreduce::{self, text_job};
 use super::steps::{Job, Output};
-use crate::aggregate::Aggregate;
 use crate::error::{Error, Kind, Result};
+use crate::lines::lines_of;
 use crate::names::name_of;
 use crate::plan::explain::Explanation;
 use crate::plan::mapreduce::MapReduceSpec;
@@ -119,13 +120,13 @@ struct Matches {
 }
 
 impl Mapper for Matches {
-    fn aggregate(&self) -> Aggregate {
-        Aggregate::Sum
-    }
-
-    fn map(&self, line: &[u8], emit: &mut impl FnMut(&[u8], i64) -> Result<()>) -> Result<()> {
-        self.pattern
-            .try_matches(line, |range| emit(&line[range], 1))
+    fn map(
+        &self,
+        lines: &[u8],
+        count: &mut impl FnMut(&[u8], Range<usize>) -> Result<()>,
+    ) -> Result<()> {
+        lines_of(lines)
+            .try_for_each(|line| self.pattern.try_matches(line, |range| count(line, range)))
     }
 
     fn partition(&self, _key: &[u8], _partitions: u32) -> u32 {

@@ -12,9 +12,10 @@ use gristmill_grep::{Pattern, PatternOptions};
 use super::kind::{Described, JobKind};
 use super::mapreduce::{self, text_job};
 use super::steps::{Job, Output};
-use crate::aggregate::Aggregate;
 use crate::error::{Error, Kind, Result};
 use crate::hadoop::partition::Partitioner;
+use crate::lines::lines_of;
+use crate::lines::words::each_word;
 use crate::names::name_of;
 use crate::plan::explain::Explanation;
 use crate::plan::mapreduce::MapReduceSpec;
@@ -158,12 +159,18 @@ enum Case {
 
 impl Case {
     /// Hands on a word as it is counted.
-    fn counted(self, word: &[u8], count: &mut impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    fn counted(
+        self,
+        word: &[u8],
+        count: &mut impl FnMut(&[u8], Range<usize>) -> Result<()>,
+    ) -> Result<()> {
         match self {
-            Case::Matters => count(word),
-            Case::Ascii => count(&word.to_ascii_lowercase()),
-            Case::Unicode if word.is_ascii() => count(&word.to_ascii_lowercase()),
-            Case::Unicode => count(&folded(word)),
+            Case::Matters => count(word, 0..word.len()),
+            Case::Unicode if !word.is_ascii() => {
+                let folded = folded(word);
+                count(&folded, 0..folded.len())
+            }
+            Case::Ascii | Case::Unicode => count(&word.to_ascii_lowercase(), 0..word.len()),
         }
     }
 }
@@ -181,19 +188,26 @@ fn folded(word: &[u8]) -> Vec<u8> {
 }
 
 impl Mapper for Words {
-    fn aggregate(&self) -> Aggregate {
-        Aggregate::Sum
-    }
-
-    fn map(&self, line: &[u8], emit: &mut impl FnMut(&[u8], i64) -> Result<()>) -> Result<()> {
-        let mut count = |word: &[u8]| emit(word, 1);
+    fn map(
+        &self,
+        lines: &[u8],
+        count: &mut impl FnMut(&[u8], Range<usize>) -> Result<()>,
+    ) -> Result<()> {
         if let Some(tokens) = &self.tokens {
-            let each = |range: Range<usize>| self.case.counted(&line[range], &mut count);
-            return tokens.try_matches(line, each);
+            return lines_of(lines).try_for_each(|line| {
+                tokens.try_matches(line, |word| self.case.counted(&line[word], count))
+            });
         }
-        let between = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0c);
-        let mut words = line.split(between).filter(|word| !word.is_empty());
-        words.try_for_each(|word| self.case.counted(word, &mut count))
+        match self.case {
+            Case::Matters => each_word(lines, |word| count(lines, word)),
+            Case::Unicode if !lines.is_ascii() => {
+                each_word(lines, |word| self.case.counted(&lines[word], count))
+            }
+            Case::Ascii | Case::Unicode => {
+                let lower = lines.to_ascii_lowercase();
+                each_word(&lower, |word| count(&lower, word))
+            }
+        }
     }
 
     fn partition(&self, key: &[u8], partitions: u32) -> u32 {

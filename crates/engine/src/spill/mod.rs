@@ -14,6 +14,7 @@
 mod appended;
 mod chunk;
 pub mod collect;
+pub mod counts;
 pub(crate) mod feed;
 mod first_bytes;
 pub mod in_order;

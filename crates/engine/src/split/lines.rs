@@ -20,6 +20,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use memchr::memchr_iter;
+
 use crate::codec::error_of;
 use crate::error::{Error, Kind, Result};
 use crate::lines::{BYTE_ORDER_MARK, Ends, Lines};
@@ -207,6 +209,38 @@ impl LineReader {
         self.given += 1;
         let bytes = self.lines.line();
         Ok(Some(Line { offset, bytes }))
+    }
+
+    /// The next lines that LF ends, whole, as they lie in memory: what is at hand, in `most` bytes, and a longer one by itself.
+    /// Nothing where the next line belongs to somebody else or is not there.
+    ///
+    /// # Errors
+    /// As of [`next_line`](Self::next_line).
+    ///
+    /// ```
+    /// use gristmill_engine::split::lines::{LineOptions, LineReader};
+    /// let mut reader = LineReader::of_stream(&b"1\n22\n333\n4"[..], "in".as_ref(), &LineOptions::default())?;
+    /// let mut found = Vec::new();
+    /// while let Some(lines) = reader.next_lines(5)? {
+    ///     found.push(lines.to_vec());
+    /// }
+    /// assert_eq!((found, reader.lines()), (vec![b"1\n22\n".to_vec(), b"333\n".to_vec(), b"4".to_vec()], 4));
+    /// # Ok::<(), gristmill_engine::Error>(())
+    /// ```
+    pub fn next_lines(&mut self, most: u64) -> Result<Option<&[u8]>> {
+        // All of these begin in the range; one that ends behind it is read by itself.
+        let most = most.min(self.stop.saturating_sub(self.offset));
+        let many = self.lines.many(most)?;
+        if many.is_empty() {
+            let line = self.next_line()?.is_some();
+            return Ok(line.then(|| self.lines.whole_line()));
+        }
+        let length = many.len() as u64;
+        self.given += memchr_iter(b'\n', many).count() as u64;
+        self.offset += length;
+        self.consumed += length;
+        self.mark_bytes = 0;
+        Ok(Some(self.lines.whole_line()))
     }
 
     /// Bytes of all lines so far, with their terminators (and the mark). The sum over a file's splits is its size.

@@ -10,6 +10,17 @@ use crate::split::text::{TextSplit, TextSplits, text_splits};
 use crate::storage::location::Location;
 use crate::task::{SplitData, UserTaskSplit};
 
+/// Splits for each worker: when one is late, the others have something left.
+const SPLITS_EACH: u64 = 4;
+const SPLIT_MIN_BYTES: u64 = 4 << 20;
+const SPLIT_MAX_BYTES: u64 = 256 << 20;
+
+/// Bytes of a split: many, as a key is given once by each split that has it, however often it occurs there.
+fn good_split(input_bytes: u64, workers: usize) -> u64 {
+    let even = input_bytes / (SPLITS_EACH * workers.max(1) as u64);
+    even.clamp(SPLIT_MIN_BYTES, SPLIT_MAX_BYTES)
+}
+
 /// The plan of a job that maps the lines of text files and reduces to `parts` part files.
 ///
 /// # Errors
@@ -22,9 +33,11 @@ pub(in crate::jobs) fn text_job(
 ) -> Result<MapReduceSpec> {
     check_count("parts", parts, PARTITIONS_MAX)?;
     let files = input_files(job.store(), inputs)?;
+    let input_bytes: u64 = files.iter().map(|file| file.stat.bytes).sum();
+    let split = good_split(input_bytes, job.workers);
     let how = TextSplits {
-        split_min: 0,
-        split_max: u64::MAX,
+        split_min: split,
+        split_max: split,
         cut: true,
         combine: true,
         stride: 1,
@@ -36,7 +49,6 @@ pub(in crate::jobs) fn text_job(
             what: SplitData::of(&serde_json::json!({ "pieces": pieces }))?,
         })
     };
-    let input_bytes = files.iter().map(|file| file.stat.bytes).sum();
     Ok(MapReduceSpec {
         command: Command::Native,
         splits: splits.map(split).collect::<Result<_>>()?,

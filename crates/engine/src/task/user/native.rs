@@ -1,14 +1,15 @@
 //! User tasks whose code is ours: a mapper of a few lines over the readers, collectors and groups that serve user code.
 //!
 //! ```text
-//!   map      lines of a split ──▶ Mapper::map ──key, number──▶ Table ──▶ Collector ──▶ runs
-//!   reduce   a partition of all runs ──▶ Groups ──key, aggregate──▶ Mapper::write ──▶ part-r-NNNNN
+//!   map      lines of a split ──▶ Mapper::map ──keys──▶ Counts ──▶ Collector ──▶ runs
+//!   reduce   a partition of all runs ──▶ Groups ──key, count──▶ Mapper::write ──▶ part-r-NNNNN
 //! ```
 //!
-//! Keys are bytes as they are, so that parts are in the order of bytes.
+//! Keys are bytes as they are, so that parts are in the order of bytes. Counts keep their memory from task to task.
 
 use std::fmt::Debug;
-use std::sync::Arc;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Deserialize;
 
@@ -21,31 +22,35 @@ use crate::aggregate::Aggregate;
 use crate::error::{Error, Result};
 use crate::merge::groups::{Form, Groups};
 use crate::spill::collect::Collector;
-use crate::spill::table::Table;
+use crate::spill::counts::Counts;
 use crate::split::lines::LineOptions;
 use crate::split::text::{TextSplit, open_lines};
 use crate::storage::Caching;
 use crate::storage::sequential::Sequential;
 use crate::storage::stores::Stores;
 use crate::task::attempt::Attempt;
-use crate::value::{self, Reader, Token};
+use crate::value::{Reader, Token};
+
+/// Bytes of lines that are mapped at once: in the first-level cache while they are.
+const LINES_BYTES: u64 = 16 << 10;
 
 /// Bytes of input, or pairs of a reduce, between two signs of life.
 const BYTES_A_BEAT: u64 = 1 << 20;
 const GROUPS_A_BEAT: u64 = 1 << 12;
 
-/// What a native job does with its records.
+/// What a native job counts.
 pub trait Mapper: Send + Sync + Debug {
-    /// What is made of a key's numbers.
-    fn aggregate(&self) -> Aggregate;
-
-    /// Gives the keys of a line (without its end), each with a number.
-    fn map(&self, line: &[u8], emit: &mut impl FnMut(&[u8], i64) -> Result<()>) -> Result<()>;
+    /// Gives the keys of whole lines, of which LF ends each but perhaps the last: a text and where in it a key lies.
+    fn map(
+        &self,
+        lines: &[u8],
+        count: &mut impl FnMut(&[u8], Range<usize>) -> Result<()>,
+    ) -> Result<()>;
 
     /// The partition of a key.
     fn partition(&self, key: &[u8], partitions: u32) -> u32;
 
-    /// Appends a key with its aggregate to an output file, as a line.
+    /// Appends a key with its count to an output file, as a line.
     fn write(&self, key: &[u8], number: i64, out: &mut Vec<u8>);
 
     /// Which keys are written, and in which order.
@@ -57,9 +62,9 @@ pub trait Mapper: Send + Sync + Debug {
 /// Which keys of a part are written, and in which order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Selection {
-    /// Only keys whose number is this or more.
+    /// Only keys whose count is this or more.
     pub least: Option<i64>,
-    /// Largest numbers first; else in the order of bytes.
+    /// Largest counts first; else in the order of bytes.
     pub largest_first: bool,
     /// So many at most, where the largest are first.
     pub most: Option<usize>,
@@ -72,6 +77,8 @@ pub struct NativeExecutor<M> {
     mapper: M,
     /// The options of its job, as JSON.
     options: String,
+    /// Those of tasks that are over.
+    counts: Mutex<Vec<Counts>>,
 }
 
 /// What a split of text is.
@@ -87,6 +94,7 @@ impl<M: Mapper> NativeExecutor<M> {
             store,
             mapper,
             options: String::new(),
+            counts: Mutex::default(),
         }
     }
 
@@ -108,8 +116,8 @@ impl<M: Mapper> NativeExecutor<M> {
         let Ranges { pieces } = what.parse()?;
         let mut plan = spec.collect_plan();
         let partitions = plan.partitions;
-        plan.chunk_bytes /= 2; // the table has the other half
-        let mut table = Table::new(self.mapper.aggregate(), plan.chunk_bytes);
+        plan.chunk_bytes /= 2; // the counts have the other half
+        let mut counts = self.counts(plan.chunk_bytes)?;
         let mut collector = Collector::new(
             self.store.disk().clone(),
             plan,
@@ -117,34 +125,28 @@ impl<M: Mapper> NativeExecutor<M> {
             Default::default(),
         )?;
         let alive = |_| attempt.progress(0);
+        let part = |key: &[u8]| self.mapper.partition(key, partitions);
+        let mut count = |text: &[u8], key: Range<usize>| {
+            if counts.add(text, key, part)? {
+                counts.give(&mut collector, part, &alive)?;
+            }
+            Ok(())
+        };
         let mut report = UserTaskReport::default();
         for piece in &pieces {
             let mut lines = open_lines(&self.store, piece, &LineOptions::default())?;
             let (mut told, mut before) = (0, 0);
-            while let Some(line) = lines.next_line()? {
-                self.mapper.map(line.bytes, &mut |key, number| {
-                    let hash = value::hash(key);
-                    report.bytes_out += key.len() as u64;
-                    let part = |_| Ok(self.mapper.partition(key, partitions));
-                    table.add_int(hash, key, number, 0, part)
-                })?;
-                report.records_in += 1;
-                if table.is_full() {
-                    table.give(&mut collector, &alive)?;
-                }
-                let done = if lines.is_decoded() {
-                    0
-                } else {
-                    lines.consumed()
-                };
-                if done - before >= BYTES_A_BEAT {
+            while let Some(some) = lines.next_lines(LINES_BYTES)? {
+                self.mapper.map(some, &mut count)?;
+                if lines.consumed() - before >= BYTES_A_BEAT {
+                    before = lines.consumed();
+                    // Of a compressed file nothing is told, but it is asked whether it should stop.
+                    let done = if lines.is_decoded() { 0 } else { before };
                     attempt.progress(done - told)?;
-                    (told, before) = (done, done);
-                }
-                if report.records_in.is_multiple_of(1 << 12) {
-                    attempt.progress(0)?; // of a compressed file nothing else tells that it should stop
+                    told = done;
                 }
             }
+            report.records_in += lines.lines();
             // A compressed file was decoded to its end.
             let done = if lines.is_decoded() {
                 piece.bytes
@@ -154,11 +156,24 @@ impl<M: Mapper> NativeExecutor<M> {
             attempt.progress(done - told)?;
             report.bytes_in += done;
         }
-        table.give(&mut collector, &alive)?;
-        report.records_out = table.added();
-        (report.combine_in, report.combine_out) = (table.added(), table.given());
+        counts.give(&mut collector, part, &alive)?;
+        report.bytes_out = counts.key_bytes();
+        report.records_out = counts.added();
+        (report.combine_in, report.combine_out) = (counts.added(), counts.given());
         (report.runs, _) = collector.finish(&alive)?;
+        let mut kept = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.push(counts);
         Ok(report)
+    }
+
+    /// Counts of nothing, in the memory of a task that is over, if there is one.
+    fn counts(&self, limit_bytes: usize) -> Result<Counts> {
+        let mut kept = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(mut counts) = kept.pop() else {
+            return Counts::new(limit_bytes);
+        };
+        counts.begin();
+        Ok(counts)
     }
 
     fn reduce(
@@ -177,7 +192,7 @@ impl<M: Mapper> NativeExecutor<M> {
         self.store.disk().create_directory(&spec.output)?;
         let file = self.store.disk().create(&path, 0, Caching::Direct)?;
         let mut file = Sequential::new(file, spec.buffer_bytes);
-        let (aggregate, mut result, mut line) = (self.mapper.aggregate(), Vec::new(), Vec::new());
+        let (mut result, mut line) = (Vec::new(), Vec::new());
         let Selection {
             least,
             largest_first,
@@ -191,7 +206,7 @@ impl<M: Mapper> NativeExecutor<M> {
             records += 1;
             file.append(&line)
         };
-        while groups.next_aggregate(&aggregate, &mut result)? {
+        while groups.next_aggregate(&Aggregate::Sum, &mut result)? {
             let number = number_of(&result)?;
             match least {
                 Some(least) if number < least => {}
