@@ -186,6 +186,14 @@ def test_a_newer_directory_is_not_replaced(records: Path, home: Path, tmp_path: 
     assert tree(out) == newer
 
 
+def test_a_proof_that_cannot_be_read_is_no_obstacle(records: Path, tmp_path: Path) -> None:
+    """Root may read any file, but nobody a directory as one."""
+    out = tmp_path / "out"
+    (out / "_SUCCESS").mkdir(parents=True)
+    run("terasort", records, out, "--overwrite", "--history")
+    assert (out / "_SUCCESS").is_file()
+
+
 def test_from_another_directory(records: Path, wanted: Tree, home: Path, tmp_path: Path) -> None:
     there = tmp_path / "there"
     there.mkdir()

@@ -142,24 +142,22 @@ impl<'env> Job<'env> {
         Ok(())
     }
 
-    /// What stands at an output on this machine, or on a mount that it sees; of a job that can be resumed.
-    pub(super) fn output_before(&self) -> Result<Option<OutputBefore>> {
+    /// What stands at an output on this machine, or on a mount that it sees; of a job that can be resumed. Nothing where
+    /// that cannot be seen: no job fails for it.
+    pub(super) fn output_before(&self) -> Option<OutputBefore> {
         let (store, is_told) = (self.store(), self.watched.recorder().is_on());
-        let Some(output) = self.asked.output.filter(|_| is_told) else {
-            return Ok(None);
-        };
+        let output = self.asked.output.filter(|_| is_told)?;
         let path = output.path();
-        let Some(local) = path.local().filter(|_| store.publisher(path).is_none()) else {
-            return Ok(None);
-        };
+        let local = path.local().filter(|_| store.publisher(path).is_none())?;
         let mark = match output {
             Output::File(_) => {
-                let there = store.disk().stat(&store.disk().resolve(local)?)?;
+                let there = store.disk().resolve(local);
+                let there = there.and_then(|file| store.disk().stat(&file)).ok()?;
                 there.map(|stat| format!("file {:?}", stat.identity))
             }
-            Output::Directory(_) => proof_of(store, path)?,
+            Output::Directory(_) => proof_of(store, path).ok()?,
         };
-        Ok(Some(OutputBefore { mark }))
+        Some(OutputBefore { mark })
     }
 
     /// Whether the output, which is published, is durable.

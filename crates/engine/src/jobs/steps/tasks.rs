@@ -32,7 +32,7 @@ impl Job<'_> {
             held_bytes: self.room_for(files).held_bytes,
             inputs: files.iter().map(known).collect(),
             definition,
-            output: self.output_before()?,
+            output: self.output_before(),
         };
         if let Some(story) = self.resumed {
             story.check_inputs(&began.inputs)?;
