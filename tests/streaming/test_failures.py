@@ -60,7 +60,7 @@ def test_a_failure_says_where_and_how_to_see_it_again(home: Path, streaming: Run
     done = streaming(*with_mapper(home, text, *ONCE), cwd=home)
     assert done.returncode == 1
     said = done.stderr
-    assert re.search(r"cannot run the mapper: `script\.py` ended with exit code 1", said)
+    assert "cannot map a split: the mapper `script.py` ended with exit code 1" in said
     assert f"file {home}/in.txt" in said
     assert re.search(r"offset \d+, bytes \d+, split [01], records written to it \d+", said)
     assert "ValueError: bad line 700" in said

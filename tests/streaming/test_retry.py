@@ -65,7 +65,7 @@ def test_a_reducer(folder: Path) -> None:
     says = re.search(r"bad 17: 100 values, of \d", said)
     assert says is not None, said
     again = retried(said, folder.parent, 1)
-    assert "cannot run the reducer" in again
+    assert "cannot reduce a partition: the reducer `reduce.py` ended" in again
     assert says[0] in again
     assert "Traceback" in again
     # Mended, it is tried with what it is now.
@@ -79,10 +79,10 @@ def test_a_combiner(folder: Path) -> None:
         folder, "-mapper", "cat", "-combiner", "combine.py", "-reducer", "cat",
         "-file", "combine.py", "-cmdenv", "MODE=x",
     )  # fmt: skip
-    assert "cannot run the combiner" in said
+    assert "cannot combine what the mapper wrote: the combiner `combine.py` ended" in said
     assert "--only-split" not in said  # it has no combiner
     again = retried(said, folder.parent, 1)
-    assert "cannot run the combiner" in again
+    assert "cannot combine what the mapper wrote: the combiner `combine.py` ended" in again
     assert "bad 21" in again
 
 

@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn so_many_percent_may_fail_and_not_one_more() {
-        let error = Error::new(Kind::UserCode, "run the mapper", "it failed");
+        let error = Error::new(Kind::UserCode, "map a split", "it failed");
         for (percent, most) in [
             (0, 0),
             (4, 0),
@@ -179,7 +179,7 @@ mod tests {
             "{}",
             said[0]
         );
-        assert!(said[0].contains("partition 0, 1. The first error: cannot run the mapper"));
+        assert!(said[0].contains("partition 0, 1. The first error: cannot map a split"));
     }
 
     #[test]

@@ -1,4 +1,6 @@
 //! A script that failed, in one paragraph: which, how, at what, what it said last, and how to see it again.
+//!
+//! It ran: that it cannot be run is said only of what could not be started (`hadoop/script/`).
 
 use std::ffi::OsString;
 
@@ -52,7 +54,7 @@ impl Failing<'_> {
             Exit::Code(code) => format!("ended with exit code {code}"),
             Exit::Signal(signal) => format!("was killed by signal {signal}{}", signal_name(signal)),
         };
-        let message = format!("`{}` {how}", self.command());
+        let message = format!("{} {how}", self.command());
         let told = self.told(message, &ended.stderr.tail()).retryable_error();
         Some(match self.attempted.rerun_command() {
             Some(again) => told.detail("again", again),
@@ -67,28 +69,29 @@ impl Failing<'_> {
         match exit {
             Exit::Signal(_) => (
                 format!(
-                    "`{command}` read nothing, wrote nothing and said nothing for {seconds} s, and was killed"
+                    "{command} read nothing, wrote nothing and said nothing for {seconds} s, and was killed"
                 ),
                 "give it more time with -D mapreduce.task.timeout=MILLISECONDS (0: for ever), or let it report its status",
             ),
             Exit::Code(_) => (
                 format!(
-                    "`{command}` has ended, but something that it began holds its pipes open, and moved nothing for {seconds} s"
+                    "{command} has ended, but something that it began holds its pipes open, and moved nothing for {seconds} s"
                 ),
                 "let the script wait for what it begins, or begin that with </dev/null >/dev/null 2>&1",
             ),
         }
     }
 
+    /// The script, by its command line.
     fn command(&self) -> String {
-        show_words(self.argv)
+        format!("the {} `{}`", self.what, show_words(self.argv))
     }
 
     fn told(&self, message: String, tail: &[String]) -> Error {
         let operation = match self.what {
-            "mapper" => "run the mapper",
-            "combiner" => "run the combiner",
-            _ => "run the reducer",
+            "mapper" => "map a split",
+            "combiner" => "combine what the mapper wrote",
+            _ => "reduce a partition",
         };
         let message = match tail.last() {
             Some(last) => format!("{message}; its last line on standard error: {last}"),

@@ -145,7 +145,7 @@ mod tests {
     use crate::error::Kind;
 
     fn error() -> Error {
-        Error::new(Kind::UserCode, "run the mapper", "it failed").retryable_error()
+        Error::new(Kind::UserCode, "map a split", "it failed").retryable_error()
     }
 
     /// A script that fails at bad records, has read `ahead` more by then, and reports every so many records.
