@@ -4,6 +4,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from gristmill.cli.bottlenecks import bottleneck_lines
 from gristmill.options import commands
 from gristmill.report import JobReport, Phase
@@ -43,6 +45,18 @@ def test_a_page_for_people(data: Path, tmp_path: Path) -> None:
     assert "sort in memory" in page
     assert re.search(r"(?m)^  memory, out of the budget of 64\.0 MB +at most$", page)
     assert names(tmp_path) == ["text"]
+
+
+@pytest.mark.parametrize("output", [(), ("-o", "-"), ("-o", "/dev/null")])
+def test_a_stream_is_on_no_disk(output: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("b\na\n" * 100_000)
+    sort = ("sort", "text", *output)
+    page = run("explain", *sort, cwd=tmp_path).stdout
+    assert "disk for" not in page
+    assert "No time is predicted: the output is a stream" in page
+    plan = report("explain", *sort, "--runner", "processes", cwd=tmp_path)
+    assert [disk["purpose"] for disk in plan["disks"]] == ["runs, given back as the output grows"]
+    assert plan["floor_s"] is None
 
 
 def test_each_kind_that_says_so_is_explained(tmp_path: Path) -> None:

@@ -92,9 +92,7 @@ def _explain(command: str, *, as_json: bool, **values: Value) -> int:
         kind = kind_of(error)
         fail(f"explain {command}", f"{error}{environment_note(kind, option_of(error))}")
         return WRONG if kind in (None, "bad_option") else FAILED
-    place = plan["disks"][0]["path"]
-    is_tried = not (plan["streams"] or plan["nodes"] or is_remote(place))
-    plan["rates"] = _rates(Path(place)) if is_tried else None
+    plan["rates"] = _rates(plan, _output_place(plan))
     plan["floor_s"] = _floor_s(plan)
     for store in plan["stores"]:
         store["floor_s"] = _store_floor_s(store)
@@ -106,10 +104,17 @@ def _explain(command: str, *, as_json: bool, **values: Value) -> int:
     return FAILED if plan["refusal"] else DONE
 
 
-def _rates(folder: Path) -> dict[str, float] | None:
+def _output_place(plan: Plan) -> str | None:
+    """Where the output goes; `None` where it goes to a stream, which is on no disk."""
+    return next((disk["path"] for disk in plan["disks"] if disk["purpose"] == "output"), None)
+
+
+def _rates(plan: Plan, place: str | None) -> dict[str, float] | None:
     """Bytes per second of the output's device; `None` where it cannot be tried."""
+    if place is None or plan["streams"] or plan["nodes"] or is_remote(place):
+        return None
     try:
-        write, read, cached = _core.device_rates(folder, _PROBE_BYTES, 2)
+        write, read, cached = _core.device_rates(Path(place), _PROBE_BYTES, 2)
     except OSError:
         return None
     return {"write": write, "read": read, "cached_read": cached}
@@ -253,7 +258,9 @@ def _time(plan: Plan) -> str:
         return "No time is predicted: the length of the input is not known."
     if plan["nodes"]:
         return "No time is predicted: the disks of nodes are not tried."
-    if is_remote(plan["disks"][0]["path"]):
+    if (place := _output_place(plan)) is None:
+        return "No time is predicted: the output is a stream, whose reader sets the pace."
+    if is_remote(place):
         return "No time is predicted for the output: to try its store would write there."
     if plan["rates"] is None:
         return "The output's device could not be tried: no time is predicted."

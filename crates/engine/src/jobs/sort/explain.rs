@@ -3,7 +3,7 @@
 use super::plan::Sort;
 use crate::error::Result;
 use crate::jobs::steps::Job;
-use crate::jobs::steps::explain::{by_runs, memory};
+use crate::jobs::steps::explain::{OUTPUT, by_runs, memory};
 use crate::plan::explain::Explanation;
 use crate::record::shape::Shape;
 
@@ -47,8 +47,13 @@ pub(super) fn of_plan<S: Shape>(
         }
     }
     explained.disks = job.disks(Some(bytes), !sort.fits)?;
-    for disk in explained.disks.iter_mut().skip(1) {
-        disk.needs = disk.needs.map(|_| sort.grown); // the first is for the output, which has no codes
+    for disk in &mut explained.disks {
+        if disk.purpose != OUTPUT {
+            disk.needs = disk.needs.map(|_| sort.grown); // the output has no codes
+        }
+    }
+    if !spec.writes_file() {
+        explained.disks.retain(|disk| disk.purpose != OUTPUT); // a stream is on no disk
     }
     if sort.compressed > 0 {
         leave_unknown(&mut explained, sort.compressed);

@@ -13,7 +13,8 @@ use crate::plan::spill::MemoryLayout;
 use crate::sorted_run::RunCompression;
 use crate::storage::location::Location;
 
-const OUTPUT: &str = "output";
+/// The purpose of the disk that the output goes to.
+pub(in crate::jobs) const OUTPUT: &str = "output";
 
 /// Why a job goes by runs whose tasks run in worker processes.
 const NOTHING_SHARED: &str = "worker processes share no memory, so that sorted runs go to disk";
