@@ -256,10 +256,10 @@ def test_patterns(tmp_path: Path) -> None:
     assert "no PATTERN" in run("grep", cwd=tmp_path, status=2).stderr
     assert "cannot be read" in run("grep", "-f", "none", "a", cwd=tmp_path, status=2).stderr
     wrong = run("grep", "x", "a", "--glob", "a[", cwd=tmp_path, status=2).stderr
-    assert wrong.startswith("gristmill grep: cannot read --glob a[: ")
+    assert wrong.startswith("gristmill grep: cannot read the glob a[: ")
     assert "What to do: put \\ before [, { or \\ that stands for itself." in wrong
     wrong = run("grep", "x", "a", "--glob", "[" * 200, cwd=tmp_path, status=2).stderr
-    assert f"cannot read --glob {'[' * 100}: " in wrong
+    assert f"cannot read the glob {'[' * 100}: " in wrong
 
 
 def test_binary_files(tmp_path: Path) -> None:

@@ -62,7 +62,8 @@ impl Globs {
             } else {
                 &glob
             };
-            Ok((built("--glob", text, name, !is_path)?, passes))
+            // An option of the command line, and an argument of `gm.grep`: it is called what both call it.
+            Ok((built("the glob", text, name, !is_path)?, passes))
         });
         let files = given.files.iter().map(|(glob, passes)| {
             let option = if *passes { "--exclude" } else { "--include" };
