@@ -168,3 +168,21 @@ def test_an_engine_error_comes_in_parts(tmp_path: Path) -> None:
         _core.CompressedReader(str(tmp_path / "none"))
     told = getattr(raised.value, "gristmill_told", "")
     assert f'"file","{tmp_path}/none"' in told
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: gm.sort("none", output="out"),
+        lambda: gm.wordcount("none", "out"),
+        lambda: gm.terasort("none", "out"),
+        lambda: gm.teravalidate("none"),
+    ],
+    ids=["sort", "wordcount", "terasort", "teravalidate"],
+)
+def test_an_input_that_does_not_exist(
+    call: Callable[[], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"\(file none\)\. What to do: check the name\.$"):
+        call()

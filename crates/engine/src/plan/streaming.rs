@@ -22,7 +22,7 @@ use crate::split::text::{codec_of, codec_of_whole};
 use crate::split::{asked_at_once, check_length};
 use crate::storage::at_once::at_once;
 use crate::storage::input::{FileRange, InputFile, SplitFile};
-use crate::storage::local::not_there;
+use crate::storage::local::no_input;
 use crate::storage::location::Location;
 use crate::storage::stores::Stores;
 use crate::storage::version::FoundVersion;
@@ -146,7 +146,7 @@ fn found(
         Some(Listed(bytes, version)) => version.stat(*bytes),
         None => store
             .stat(path)?
-            .ok_or_else(|| not_there("find the input", path.as_typed()))?,
+            .ok_or_else(|| no_input(path.as_typed()))?,
     };
     let path = path.clone();
     Ok(InputFile { path, stat })

@@ -20,7 +20,7 @@ use self::pattern::Found;
 use crate::error::{Error, Kind, Result};
 use crate::storage::at_once::{SHORT_AT_ONCE, at_once};
 use crate::storage::input::{InputFile, InputRange};
-use crate::storage::local::{dangling, not_there};
+use crate::storage::local::{dangling, no_input, not_there};
 use crate::storage::location::Location;
 use crate::storage::stores::Stores;
 use crate::storage::{BLOCK_BYTES, Caching, FileKind};
@@ -115,7 +115,7 @@ pub fn files_at(stores: &Stores, found: &Found) -> Result<Named> {
     let name = &found.path;
     let stat = |path: &Location| {
         let found = stores.stat(path)?;
-        found.ok_or_else(|| not_there("find the input", path.as_typed()))
+        found.ok_or_else(|| no_input(path.as_typed()))
     };
     let found = found.stat.map_or_else(|| stat(name), Ok)?;
     match found.kind {

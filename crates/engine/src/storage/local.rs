@@ -280,6 +280,11 @@ pub fn not_there(operation: &'static str, path: &Path) -> Error {
     Error::new(Kind::NotFound, operation, "no such file or directory").with_path(path)
 }
 
+/// The same of an input, whose name comes from the user.
+pub fn no_input(path: &Path) -> Error {
+    not_there("find the input", path).advise("check the name")
+}
+
 /// The error of a link to a name that does not exist.
 pub fn dangling(operation: &'static str, path: &Path) -> Error {
     let target = fs::read_link(path).unwrap_or_default();
@@ -287,6 +292,7 @@ pub fn dangling(operation: &'static str, path: &Path) -> Error {
     Error::new(Kind::NotFound, operation, message)
         .with_path(path)
         .with("leads to", target.display())
+        .advise("put that file back, or remove the link")
 }
 
 #[cfg(test)]

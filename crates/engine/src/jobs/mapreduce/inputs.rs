@@ -16,7 +16,7 @@ use crate::plan::mapreduce::MapReduceSpec;
 use crate::split::asked_at_once;
 use crate::storage::at_once::at_once;
 use crate::storage::input::InputFile;
-use crate::storage::local::not_there;
+use crate::storage::local::no_input;
 use crate::storage::location::Location;
 use crate::storage::stores::Stores;
 use crate::storage::version::FoundVersion;
@@ -55,7 +55,7 @@ pub(super) fn files(
             Some((bytes, version)) => version.stat(*bytes),
             None => store
                 .stat(path)?
-                .ok_or_else(|| not_there("find the input", path.as_typed()))?,
+                .ok_or_else(|| no_input(path.as_typed()))?,
         };
         Ok(InputFile {
             path: path.clone(),
