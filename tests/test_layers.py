@@ -254,6 +254,7 @@ PYTHON_BASE = frozenset(
         "amounts",
         "ending",
         "errors",
+        "installing",
         "links",
         "locations",
         "store_options",

@@ -17,6 +17,7 @@ from gristmill.analysis.bench.cache import bring_about
 from gristmill.analysis.bench.launching import launch
 from gristmill.analysis.bench.results import Measured, read_results
 from gristmill.analysis.bench.session import Session
+from gristmill.installing import install_extra
 
 JOB = """
 import gristmill as gm
@@ -237,9 +238,8 @@ def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
             env=clean_environment(),
         )
         assert done.returncode == 1
-        assert (
-            f'cannot use {name}: it is not installed. What to do: pip install "gris' in done.stderr
-        )
+        says = f"cannot use {name}: it is not installed. What to do: {install_extra('analysis')}."
+        assert says in done.stderr
     assert left(tmp_path) == []
 
 

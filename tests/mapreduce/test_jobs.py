@@ -409,7 +409,7 @@ def test_a_library_that_is_not_installed(
 ) -> None:
     result = gm.Job(gm.items([(1, 2)]), map=itself, output=gm.kv(tmp_path / "out")).run()
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(ImportError, match=rf"pip install gristmill\[{extra}\]"):
+    with pytest.raises(ImportError, match=rf'pip install "gristmill\[{extra}\]"; from a clone: '):
         use(result)
 
 

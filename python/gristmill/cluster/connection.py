@@ -22,6 +22,7 @@ from typing import Any
 
 from gristmill.cluster.head import answers, at_most, patient
 from gristmill.errors import ours
+from gristmill.installing import install_extra
 
 __all__ = [
     "alive",
@@ -53,9 +54,9 @@ def load() -> Any:  # noqa: ANN401 - a module
         with patient():
             return import_module("ray")
     except ImportError as error:
+        advice = f"leave out --on ray, or install Ray: {install_extra('ray')}"
         message = (
-            "cannot run the job on a Ray cluster: Ray is not installed. What to do: pip install"
-            " gristmill[ray], or leave out --on ray."
+            f"cannot run the job on a Ray cluster: Ray is not installed. What to do: {advice}."
         )
         raise wrong(message) from error
 

@@ -1,12 +1,13 @@
 """Libraries that only some jobs need: imported when they are, and missed in one sentence.
 
-`pip install gristmill[arrow]`, `[pandas]` and `[polars]` bring them.
+The extras `arrow`, `pandas` and `polars` bring them.
 """
 
 from importlib import import_module
 from typing import Any
 
 from gristmill.errors import ours
+from gristmill.installing import install_extra
 
 __all__ = ["pandas", "polars", "pyarrow"]
 
@@ -46,7 +47,6 @@ def _library(name: str, module: str, extra: str) -> Any:  # noqa: ANN401 - a mod
     try:
         return import_module(f"{name}.{module}" if module else name)
     except ImportError as error:
-        message = (
-            f"cannot use {name}: it is not installed. What to do: pip install gristmill[{extra}]."
-        )
+        advice = install_extra(extra)
+        message = f"cannot use {name}: it is not installed. What to do: {advice}."
         raise ours(ImportError(message), "bad_option") from error

@@ -208,7 +208,7 @@ def parquet(
     """Parquet files: a record is a row as a dict; `map_batches` gets `pyarrow.RecordBatch`es.
 
     As an output, dicts are rows, a key and its value are the columns `key` and `value`. Needs
-    pyarrow (`pip install gristmill[arrow]`).
+    pyarrow (the extra `arrow`).
 
     Args:
         paths: As an input files, directories, patterns; as an output a directory.

@@ -4,6 +4,8 @@ import logging
 from importlib import import_module
 from types import ModuleType
 
+from gristmill.installing import install_extra
+
 __all__ = ["BenchError", "WrongOptionError", "library"]
 
 
@@ -32,6 +34,5 @@ def library(name: str) -> ModuleType:
     except ImportError as error:
         whole = name.partition(".")[0]
         raise BenchError(
-            f"cannot use {whole}: it is not installed."
-            ' What to do: pip install "gristmill[analysis]".'
+            f"cannot use {whole}: it is not installed. What to do: {install_extra('analysis')}."
         ) from error

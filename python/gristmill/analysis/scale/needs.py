@@ -4,6 +4,7 @@ import logging
 from importlib.util import find_spec
 
 from gristmill.errors import ours
+from gristmill.installing import install_extra
 
 __all__ = ["quieten", "require"]
 
@@ -22,8 +23,8 @@ def require(*modules: str) -> None:
     if missing:
         are = "is" if len(missing) == 1 else "are"
         text = (
-            f"cannot fit or draw: {' and '.join(missing)} {are} not installed. What to do:"
-            ' pip install "gristmill[analysis]".'
+            f"cannot fit or draw: {' and '.join(missing)} {are} not installed."
+            f" What to do: {install_extra('analysis')}."
         )
         raise ours(ModuleNotFoundError(text, name=missing[0]), "not_found")
 

@@ -5,6 +5,7 @@ from importlib import import_module
 import click
 
 from gristmill.cli.groups import CommandGroup
+from gristmill.installing import install_extra
 
 __all__ = ["bench"]
 
@@ -29,7 +30,7 @@ class _Bench(CommandGroup):
 bench = _Bench(
     name="bench",
     help="Time jobs again and again, with confidence intervals; compare and draw the results. Needs"
-    ' the extra "analysis". From a clone: pip install "$(ls dist/gristmill-*.whl)[analysis]".',
+    f' the extra "analysis": {install_extra("analysis")}.',
     short_help="Time jobs, with confidence intervals; compare and draw the results",
     context_settings={"help_option_names": ["-h", "--help"]},
 )

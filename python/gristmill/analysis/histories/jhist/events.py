@@ -15,6 +15,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from gristmill.installing import install_extra
+
 __all__ = ["HistoryEvent", "events_of"]
 
 HistoryEvent = tuple[str, dict[str, Any]]
@@ -93,8 +95,8 @@ def _binary(content: bytes, begin: int, schema: dict[str, Any]) -> Iterator[Hist
         fastavro: Any = import_module("fastavro")
     except ModuleNotFoundError as error:
         message = (
-            "it is binary, and fastavro, which reads it, is not installed. What to do:"
-            ' pip install "gristmill[analysis]"'
+            "it is binary, and fastavro, which reads it, is not installed."
+            f" What to do: {install_extra('analysis')}"
         )
         raise ModuleNotFoundError(message, name="fastavro") from error
     try:
