@@ -9,7 +9,11 @@
 //! cache away. A key that ends sorts before all that go on; only equal keys fall back to the position. A few keys, which
 //! stay in the cache once they were fetched, are compared as they are.
 //!
+//! A sort of very many entries can be broken off: it asks after some hundred keys, and after each piece of a large group.
+//!
 //! Decision: docs/decisions/whole-keys.md.
+
+use std::convert::Infallible;
 
 use super::Entry;
 use crate::record::shape::padded;
@@ -39,6 +43,12 @@ const FEW: usize = 16;
 
 /// How many keys ahead of their use they are asked for.
 const AHEAD: usize = 12;
+
+/// Keys between two questions whether to break off: of the longest lines, 16 MB each, they take half a second.
+const ASKED_KEYS: usize = 256;
+
+/// Entries that are sorted without a question: 30 ms. Larger groups are first cut at their medians.
+const PIECE_ENTRIES: usize = 1 << 19;
 
 /// Reused memory of a refinement: as many entries as the largest group has.
 #[derive(Debug, Default)]
@@ -93,15 +103,25 @@ impl Refiner {
 /// assert_eq!(entries.map(Entry::position), [1, 0]);
 /// ```
 pub fn sort_entries(keys: &dyn Keys, entries: &mut [Entry]) {
+    let Ok(()) = sort_entries_unless(keys, entries, &|| Ok::<(), Infallible>(()));
+}
+
+/// The same, unless `go_on` says within the second that the sort is to end: then the entries are in no order.
+pub fn sort_entries_unless<E>(
+    keys: &dyn Keys,
+    entries: &mut [Entry],
+    go_on: &impl Fn() -> Result<(), E>,
+) -> Result<(), E> {
     if keys.descending() {
         // Ascending by mirrored positions, then turned round: keys descend, and equal ones ascend by position.
         let mirrored = Mirrored(keys);
         entries.iter_mut().for_each(mirror);
-        sort_from(&mirrored, entries, 0);
+        sort_from(&mirrored, entries, go_on)?;
         entries.iter_mut().for_each(mirror);
         entries.reverse();
+        Ok(())
     } else {
-        sort_from(keys, entries, 0);
+        sort_from(keys, entries, go_on)
     }
 }
 
@@ -120,11 +140,16 @@ impl Keys for Mirrored<'_> {
 
 /// Groups that are left to sort, each with the depth to which its keys agree. A list rather than recursion: keys may
 /// share megabytes.
-fn sort_from(keys: &dyn Keys, entries: &mut [Entry], depth: usize) {
+fn sort_from<E>(
+    keys: &dyn Keys,
+    entries: &mut [Entry],
+    go_on: &impl Fn() -> Result<(), E>,
+) -> Result<(), E> {
     if entries.len() <= FEW {
-        return sort_few(keys, entries, depth);
+        sort_few(keys, entries, 0);
+        return Ok(());
     }
-    let mut groups = vec![(0..entries.len(), depth)];
+    let mut groups = vec![(0..entries.len(), 0)];
     while let Some((range, depth)) = groups.pop() {
         let start = range.start;
         let group = &mut entries[range];
@@ -132,25 +157,28 @@ fn sort_from(keys: &dyn Keys, entries: &mut [Entry], depth: usize) {
             sort_few(keys, group, depth);
             continue;
         }
-        let (shared, all_end) = common_prefix(keys, group, depth);
+        let (shared, all_end) = common_prefix(keys, group, depth, go_on)?;
         if all_end {
-            group.sort_unstable_by_key(|entry| entry.position()); // one key, many times
+            // One key, many times.
+            sort_in_pieces(group, PIECE_ENTRIES, |entry| entry.position(), go_on)?;
             continue;
         }
         let depth = depth + shared;
         for i in 0..group.len() {
+            ask_at(i, go_on)?;
             prefetch(keys, group, i + AHEAD);
             let position = group[i].position();
             group[i] = Entry::new(&window(keys.key_at(position), depth), position);
         }
-        group.sort_unstable();
+        sort_in_pieces(group, PIECE_ENTRIES, |entry| *entry, go_on)?;
         let mut first = 0;
         while first < group.len() {
             let key = group[first].key_number();
             let ties = |entry: &&Entry| entry.key_number() == key;
             let len = group[first..].iter().take_while(ties).count();
             if len > 1 {
-                let ended = ended_first(keys, &mut group[first..first + len], depth + KEY_BYTES);
+                let group = &mut group[first..first + len];
+                let ended = ended_first(keys, group, depth + KEY_BYTES, go_on)?;
                 if len - ended > 1 {
                     groups.push((
                         start + first + ended..start + first + len,
@@ -161,6 +189,45 @@ fn sort_from(keys: &dyn Keys, entries: &mut [Entry], depth: usize) {
             first += len;
         }
     }
+    Ok(())
+}
+
+/// Asks whether to go on, at the first of some keys.
+#[inline]
+fn ask_at<E>(number: usize, go_on: &impl Fn() -> Result<(), E>) -> Result<(), E> {
+    if number.is_multiple_of(ASKED_KEYS) {
+        go_on()?;
+    }
+    Ok(())
+}
+
+/// Sorts entries by what `of` makes of them, at most `most` at once: more, which are rare, are cut at their median, again and
+/// again. Where they are in order, that is seen.
+fn sort_in_pieces<K: Ord, E>(
+    entries: &mut [Entry],
+    most: usize,
+    of: impl Fn(&Entry) -> K,
+    go_on: &impl Fn() -> Result<(), E>,
+) -> Result<(), E> {
+    if entries.len() <= most {
+        entries.sort_unstable_by_key(of);
+        return Ok(());
+    }
+    let mut pieces = vec![entries];
+    while let Some(piece) = pieces.pop() {
+        go_on()?;
+        if piece.len() <= most {
+            piece.sort_unstable_by_key(&of);
+            continue;
+        }
+        if piece.is_sorted_by_key(&of) {
+            continue;
+        }
+        let middle = piece.len() / 2;
+        let (before, _, behind) = piece.select_nth_unstable_by_key(middle, &of);
+        pieces.extend([before, behind]);
+    }
+    Ok(())
 }
 
 /// Sorts a few entries whose keys agree up to `depth`.
@@ -182,13 +249,19 @@ fn prefetch(keys: &dyn Keys, group: &[Entry], number: usize) {
 }
 
 /// Bytes from `depth` on that all keys of the group share, and whether all of them end there.
-fn common_prefix(keys: &dyn Keys, group: &[Entry], depth: usize) -> (usize, bool) {
+fn common_prefix<E>(
+    keys: &dyn Keys,
+    group: &[Entry],
+    depth: usize,
+    go_on: &impl Fn() -> Result<(), E>,
+) -> Result<(usize, bool), E> {
     let Some((first, rest)) = group.split_first() else {
-        return (0, true);
+        return Ok((0, true));
     };
     let first = rest_of(keys.key_at(first.position()), depth);
     let (mut shared, mut longest) = (first.len(), first.len());
     for (i, entry) in rest.iter().enumerate() {
+        ask_at(i, go_on)?;
         prefetch(keys, rest, i + AHEAD);
         let other = rest_of(keys.key_at(entry.position()), depth);
         longest = longest.max(other.len());
@@ -199,19 +272,42 @@ fn common_prefix(keys: &dyn Keys, group: &[Entry], depth: usize) -> (usize, bool
             shared = pairs.take_while(|(a, b)| a == b).count();
         }
     }
-    (shared, longest == shared)
+    Ok((shared, longest == shared))
 }
 
 /// Moves keys that end before `depth` to the front, shorter ones first; returns how many.
 ///
-/// The group agrees in the ten bytes before `depth`, so they differ from others in trailing zero bytes at most.
-fn ended_first(keys: &dyn Keys, group: &mut [Entry], depth: usize) -> usize {
-    let length = |entry: &Entry| keys.key_at(entry.position()).len();
-    if !group.iter().any(|entry| length(entry) <= depth) {
-        return 0;
+/// The group agrees in the ten bytes before `depth`, so they differ from others in trailing zero bytes at most. Its entries
+/// hold afterwards how many of these bytes their keys have, one more where they go on: of equal keys the position decides.
+fn ended_first<E>(
+    keys: &dyn Keys,
+    group: &mut [Entry],
+    depth: usize,
+    go_on: &impl Fn() -> Result<(), E>,
+) -> Result<usize, E> {
+    let mut any_ends = false;
+    for (i, entry) in group.iter().enumerate() {
+        ask_at(i, go_on)?;
+        any_ends = keys.key_at(entry.position()).len() <= depth;
+        if any_ends {
+            break;
+        }
     }
-    group.sort_by_key(|entry| length(entry).min(depth + 1)); // stable: equal keys stay by position
-    group.partition_point(|entry| length(entry) <= depth)
+    if !any_ends {
+        return Ok(0);
+    }
+    let before = depth - KEY_BYTES;
+    for (i, entry) in group.iter_mut().enumerate() {
+        ask_at(i, go_on)?;
+        let position = entry.position();
+        let length = keys.key_at(position).len();
+        let kept = length.saturating_sub(before).min(KEY_BYTES + 1);
+        let mut key = [0; KEY_BYTES];
+        key[0] = kept as u8;
+        *entry = Entry::new(&key, position);
+    }
+    sort_in_pieces(group, PIECE_ENTRIES, |entry| *entry, go_on)?;
+    Ok(group.partition_point(|entry| usize::from(entry.key()[0]) <= KEY_BYTES))
 }
 
 fn rest_of(key: &[u8], depth: usize) -> &[u8] {
@@ -251,7 +347,73 @@ mod tests {
         }
     }
 
+    /// Keys that are asked for are counted.
+    struct Counted(List, std::cell::Cell<usize>);
+
+    impl Keys for Counted {
+        fn key_at(&self, position: u64) -> &[u8] {
+            self.1.set(self.1.get() + 1);
+            self.0.key_at(position)
+        }
+        fn descending(&self) -> bool {
+            self.0.descending()
+        }
+    }
+
+    #[test]
+    fn a_sort_is_broken_off_wherever_it_is() {
+        let key = |number: usize| match number % 3 {
+            0 => vec![b'x'; 40],
+            1 => [vec![b'x'; 25], vec![0; number % 19]].concat(),
+            _ => format!("{number:09}").into_bytes(),
+        };
+        for descending in [false, true] {
+            let list = List((0..5_000).map(key).collect(), descending);
+            let keys = Counted(list, 0.into());
+            let mut answers = 0;
+            for allowed in 0.. {
+                let mut entries: Vec<Entry> = (0..5_000)
+                    .map(|position| Entry::new(&[0; KEY_BYTES], position))
+                    .collect();
+                let (asked, after) = (std::cell::Cell::new(0), std::cell::Cell::new(0));
+                let sorted = sort_entries_unless(&keys, &mut entries, &|| {
+                    asked.set(asked.get() + 1);
+                    after.set(keys.1.get());
+                    if asked.get() > allowed {
+                        Err(())
+                    } else {
+                        Ok(())
+                    }
+                });
+                if sorted.is_ok() {
+                    break;
+                }
+                assert_eq!(
+                    keys.1.get(),
+                    after.get(),
+                    "a key was asked for after the end"
+                );
+                answers += 1;
+            }
+            assert!(answers > 5_000 / ASKED_KEYS * 4, "{answers}");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn pieces_come_in_the_order_of_the_whole(
+            mut numbers in proptest::collection::vec(0..50_u64, 0..300),
+            most in 1..40_usize,
+        ) {
+            let entry = |number: &u64| Entry::new(&[0; KEY_BYTES], *number);
+            let mut entries: Vec<Entry> = numbers.iter().map(entry).collect();
+            let go_on = || Ok::<(), Infallible>(());
+            let Ok(()) = sort_in_pieces(&mut entries, most, |entry| *entry, &go_on);
+            numbers.sort_unstable();
+            let found: Vec<u64> = entries.iter().map(|entry| entry.position()).collect();
+            prop_assert_eq!(found, numbers);
+        }
+
         /// Keys that share long prefixes, end early, hold zero bytes, repeat.
         #[test]
         fn equals_the_standard_sort(

@@ -22,7 +22,7 @@ use crate::order::lines::sort::{
     SLACK_BYTES, SortScratch, TEXT_BYTES_MAX, entry_of, place_of, sort_lines,
 };
 use crate::order::lines::{Buckets, LONG_BYTES, LineEntry, Scattered};
-use crate::order::refine::{Keys, sort_entries};
+use crate::order::refine::{Keys, sort_entries_unless};
 use crate::record::shape::{Lines, Shape};
 use crate::sys::pages::{Pages, prefetch_second};
 
@@ -150,7 +150,7 @@ pub fn gather_lines(
         let (end, bytes) = source.batch(first..buckets.end, scratch.limits);
         if end == first {
             let size = source.size(first);
-            source.sort_in_place(first, &mut take)?;
+            source.sort_in_place(first, &|| progress(0), &mut take)?;
             progress(size.0)?;
             first += 1;
             continue;
@@ -308,35 +308,37 @@ impl LineSource<'_> {
         Ok(())
     }
 
-    /// Sorts a bucket that is too large to be gathered. The job has [`oversized_bytes`] for it.
+    /// Sorts a bucket that is too large to be gathered, as long as it may `go_on`. The job has [`oversized_bytes`] for it.
     fn sort_in_place(
         &self,
         bucket: usize,
+        go_on: &impl Fn() -> Result<()>,
         take: &mut impl FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
         let lines = self.size(bucket).1 as usize;
         let mut entries = Pages::<Entry>::zeroed(lines)?;
-        let mut longest = 0;
+        let mut keys = LargeBucket {
+            source: self,
+            longest: 0,
+            long: Vec::new(),
+        };
         let mut slots = entries.iter_mut();
         for split in self.splits {
             for (_, found) in split.slices(bucket, bucket + 1) {
+                go_on()?;
                 for (word, slot) in found.iter().zip(&mut slots) {
                     let entry = LineEntry::of_word(*word);
-                    longest = longest.max(entry.length());
+                    keys.add(entry);
                     *slot = Entry::new(&[0; 10], entry.position());
                 }
             }
         }
-        let keys = LargeBucket {
-            source: self,
-            longest: if longest < LONG_BYTES {
-                longest
-            } else {
-                usize::MAX
-            },
-        };
-        sort_entries(&keys, &mut entries);
-        for entry in entries.iter() {
+        keys.long.sort_unstable();
+        sort_entries_unless(&keys, &mut entries, go_on)?;
+        for (number, entry) in entries.iter().enumerate() {
+            if number.is_multiple_of(ASKED_LINES) {
+                go_on()?;
+            }
             let (start, key) = (entry.position() as usize, keys.key_at(entry.position()));
             if (start + key.len()) as u64 == self.ends.of(entry.position()) {
                 take(&[key, b"\n"].concat())?;
@@ -349,6 +351,9 @@ impl LineSource<'_> {
 }
 
 const CACHE_LINE_BYTES: usize = 64;
+
+/// Lines that a large bucket hands on between two questions whether to go on.
+const ASKED_LINES: usize = 256;
 
 /// Cache lines beyond these are left to the processor's own prefetching.
 const MOST_AHEAD_BYTES: usize = 256;
@@ -366,9 +371,21 @@ struct Next {
 /// The keys of a bucket that is sorted where its lines lie.
 struct LargeBucket<'a> {
     source: &'a LineSource<'a>,
-    /// No line had more bytes when it was read. A file that was cut off since then has no ends of lines: to look for them
-    /// would take as long as there are lines and bytes.
+    /// No line had more bytes when it was read, but for those that are long. A file that was cut off since then has no ends
+    /// of lines: to look for them would take as long as there are lines and bytes.
     longest: usize,
+    /// Where the lines lie whose entries do not say how long they are, in order.
+    long: Vec<u64>,
+}
+
+impl LargeBucket<'_> {
+    fn add(&mut self, line: LineEntry) {
+        if line.length() < LONG_BYTES {
+            self.longest = self.longest.max(line.length());
+        } else {
+            self.long.push(line.position());
+        }
+    }
 }
 
 impl Keys for LargeBucket<'_> {
@@ -376,8 +393,10 @@ impl Keys for LargeBucket<'_> {
         let LineSource {
             arena, ends, shape, ..
         } = self.source;
+        let is_long = !self.long.is_empty() && self.long.binary_search(&position).is_ok();
+        let most = if is_long { usize::MAX } else { self.longest };
         let start = position as usize;
-        let end = (ends.of(position) as usize).min(start.saturating_add(self.longest));
+        let end = (ends.of(position) as usize).min(start.saturating_add(most));
         let rest = arena.get(start..end).unwrap_or_default();
         let end = shape.length(rest).map_or(rest.len(), |length| length - 1);
         &rest[..end]

@@ -154,7 +154,64 @@ fn no_end_of_a_line_is_looked_for_beyond_the_longest_line() {
     let keys = LargeBucket {
         source: &source,
         longest,
+        long: vec![20],
     };
     assert_eq!(keys.key_at(10).len(), longest);
     assert_eq!(keys.key_at(996).len(), 4, "not beyond the file");
+    assert_eq!(keys.key_at(20).len(), 980, "nobody knows how long it is");
+}
+
+#[test]
+fn a_large_bucket_hears_of_the_end_of_its_job() {
+    let text = b"\n".repeat(3_000);
+    let lines: Vec<_> = (0..3_000).map(|position| (position, Vec::new())).collect();
+    let shape = Lines { descending: false };
+    let buckets = Buckets::new(shape, &[]);
+    let scattered = scatter(&lines, 1, &buckets);
+    let source = LineSource {
+        arena: &text,
+        ends: &FileEnds {
+            starts: &[0],
+            bytes: vec![3_000],
+        },
+        splits: &scattered.iter().collect::<Vec<_>>(),
+        buckets: &buckets,
+        shape,
+    };
+    let mut taken = Vec::new();
+    for allowed in 0.. {
+        let mut scratch = LineScratch {
+            limits: Limits {
+                bucket_lines: 2_999,
+                ..LIMITS
+            },
+            ..LineScratch::default()
+        };
+        let (asked, mut lines) = (std::cell::Cell::new(0), 0);
+        let progress = |_| {
+            asked.set(asked.get() + 1);
+            if asked.get() > allowed {
+                Err(Error::cancelled())
+            } else {
+                Ok(())
+            }
+        };
+        let ended = gather_lines(&source, 0..1, &mut scratch, &progress, |_| {
+            lines += 1;
+            Ok(())
+        });
+        taken.push(lines);
+        if ended.is_ok() {
+            break;
+        }
+    }
+    let asked_before_the_first = taken.iter().filter(|lines| **lines == 0).count();
+    assert!(asked_before_the_first > 3_000 / 256, "{taken:?}");
+    assert!(
+        taken
+            .windows(2)
+            .all(|pair| pair[1] - pair[0] <= ASKED_LINES),
+        "{taken:?}"
+    );
+    assert_eq!(taken.last(), Some(&3_000));
 }
