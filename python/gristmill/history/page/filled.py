@@ -8,7 +8,17 @@ from typing import Any
 
 from gristmill.names import show_texts
 
-__all__ = ["filled"]
+__all__ = ["filled", "palette"]
+
+
+def palette() -> str:
+    """Return the colours of all pages, as style.
+
+    Example:
+        >>> palette().count("--ink:")
+        2
+    """
+    return (files("gristmill.history.page") / "palette.css").read_text()
 
 
 def filled(template: str, title: str, data: dict[str, Any], scripts: Iterable[str]) -> str:
@@ -24,7 +34,7 @@ def filled(template: str, title: str, data: dict[str, Any], scripts: Iterable[st
     told = json.dumps(show_texts(data), ensure_ascii=True, separators=(",", ":"))
     parts = {
         "title": html.escape(title),
-        "css": (vendor / "uPlot.min.css").read_text() + (ours / "page.css").read_text(),
+        "css": (vendor / "uPlot.min.css").read_text() + palette() + (ours / "page.css").read_text(),
         "uplot": (vendor / "uPlot.iife.min.js").read_text(),
         "js": "".join((ours / script).read_text() for script in scripts),
         "data": told.replace("<", "\\u003c"),  # no end of a script, no comment inside it

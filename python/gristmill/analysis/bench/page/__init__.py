@@ -22,6 +22,7 @@ from gristmill.analysis.bench.page.tables import (
 )
 from gristmill.analysis.bench.results import Results
 from gristmill.analysis.bench.rules import judged
+from gristmill.history.page.filled import palette
 
 __all__ = ["render"]
 
@@ -31,7 +32,7 @@ def render(found: Results, figures: Sequence[Figures]) -> str:
     ours = files(__name__)
     parts = {
         "title": html.escape(f"bench {found.asked.suite} - Gristmill"),
-        "css": (ours / "page.css").read_text(),
+        "css": palette() + (ours / "page.css").read_text(),
         "heading": html.escape(f"Benchmark: {found.asked.suite}"),
         "facts": facts(found),
         "figures": figure_table(figures),
