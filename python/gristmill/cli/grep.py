@@ -11,7 +11,6 @@ import json
 import os
 import re
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -20,9 +19,10 @@ import click
 
 from gristmill import _core
 from gristmill.cli.failures import DONE, FAILED, WRONG, Refused, conclude, fail
+from gristmill.cli.grep_words import SHOWN, engine_words, patterns_and_inputs, selects_nothing
 from gristmill.cli.groups import PlainCommand
 from gristmill.cli.numbers import whole_number
-from gristmill.search import STANDARD_INPUT, WORKERS_MAX, engine_options
+from gristmill.search import STANDARD_INPUT, WORKERS_MAX
 from gristmill.terminal import console, signals
 
 __all__ = ["grep"]
@@ -34,9 +34,6 @@ _EXAMPLE = "gristmill grep -n 'time(d )?out' logs/ s3://bucket/logs/"
 
 _FILES = "gristmill.grep_files"
 """Where click's context has the patterns of --include and --exclude."""
-
-_SHOWN = 100
-"""The most characters of a wrong word that are told."""
 
 _COUNTS_HELP = "Count matches, and do not print lines."
 
@@ -107,7 +104,7 @@ class _Grep(PlainCommand):
         takes = "".join(name[1:] for name in self._with_values() if len(name) == 2)
         flags = re.compile(f"-[^-{takes}]*{digit}")
         word = next(words[at] for at in self._words(words) if flags.match(words[at]))
-        what = f"the number in {console.printable(word[:_SHOWN])} belongs to no option"
+        what = f"the number in {console.printable(word[:SHOWN])} belongs to no option"
         advice = "write -C N for N lines around each line, or -m N for at most N lines"
         return Refused(what, advice, ctx)
 
@@ -164,7 +161,7 @@ def _job() -> click.Command:
             words: tuple[str, ...] = ctx.params.pop("words")
             given, named = ctx.params.pop("patterns"), ctx.params.pop("pattern_files")
             if not ctx.resilient_parsing:
-                patterns, inputs = _patterns_and_inputs(words, given, named, ctx)
+                patterns, inputs = patterns_and_inputs(words, given, named, ctx)
                 if not inputs:
                     raise Refused("there is no INPUT", "name a file or a directory", ctx)
                 ctx.params |= {"pattern": os.fsdecode(b"\n".join(patterns)), "inputs": inputs}
@@ -369,13 +366,13 @@ def grep(words: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - click's
     of names. Without IN, standard input is searched. Compressed files are decompressed. With -e or
     -f there is no PATTERN. Patterns are those of Rust's regex crate, as in ripgrep.
     """
-    patterns, words = _patterns_and_inputs(words, given["patterns"], given["pattern_files"])
+    patterns, words = patterns_and_inputs(words, given["patterns"], given["pattern_files"])
     if "" in words:
         raise Refused("a path of IN is empty", "name a file or a directory")
     inputs = list(words) or ([_HERE] if given["recursive"] else ["-"])
-    if _selects_nothing(patterns, given):
+    if selects_nothing(patterns, given):
         inputs = []
-    options = _options(given, click.get_current_context().meta[_FILES])
+    options = engine_words(given, click.get_current_context().meta[_FILES])
     began = time.monotonic()
     try:
         files, size, lines, troubles = _core.grep(patterns, inputs, options, _noting(given))
@@ -391,115 +388,6 @@ def grep(words: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - click's
     if troubles and not (given["quiet"] and lines):
         return WRONG
     return DONE if lines else FAILED
-
-
-def _selects_nothing(patterns: list[bytes], given: dict[str, Any]) -> bool:
-    """Whether no line can be selected: like GNU grep, no file is read then, and no 0 is printed."""
-    if given["listed"] == "names_without":
-        return False
-    if given["most"] == 0:
-        return True
-    if not patterns:
-        return not given["invert"]
-    is_bare = not (given["word"] or given["whole_line"])
-    return bool(given["invert"]) and is_bare and all(not one.strip(b"\n") for one in patterns)
-
-
-def _patterns_and_inputs(
-    words: tuple[str, ...],
-    given: tuple[str, ...],
-    files: tuple[str, ...],
-    ctx: click.Context | None = None,
-) -> tuple[list[bytes], tuple[str, ...]]:
-    """The patterns of -e and -f, or the first word; and what is left."""
-    patterns = _patterns(given, files)
-    if patterns is not None:
-        return patterns, words
-    if not words:
-        raise Refused("there is no PATTERN", "name one, and the files to search", ctx)
-    return [os.fsencode(words[0])], words[1:]
-
-
-def _patterns(given: tuple[str, ...], files: tuple[str, ...]) -> list[bytes] | None:
-    """The patterns of -e and -f; None where there are no such options."""
-    if not given and not files:
-        return None
-    patterns = [os.fsencode(pattern) for pattern in given]
-    for name in files:
-        try:
-            text = _read(name)
-        except OSError as error:
-            why = (error.strerror or str(error)).lower()
-            raise Refused(f"the patterns in {name} cannot be read: {why}", "check it") from None
-        patterns += text.removesuffix(b"\n").split(b"\n") if text else []
-    return patterns
-
-
-def _read(name: str) -> bytes:
-    if name == "-":
-        return sys.stdin.buffer.read()
-    with open(name, "rb") as file:  # noqa: PTH123 - a name as it was typed
-        return file.read()
-
-
-_NAMED = {None: None, "yes": True, "no": False}
-
-_AS_GIVEN = (
-    *("fixed", "word", "whole_line", "crlf", "invert", "numbers", "offsets"),
-    *("null_data", "null_names", "hidden"),
-)
-
-
-def _options(given: dict[str, Any], files: list[tuple[str, bool]]) -> str:
-    """The options as the engine takes them."""
-    around = given["around"]
-    return engine_options(
-        **{name: given[name] for name in _AS_GIVEN},
-        ignore_case=given["cased"] == "no",
-        show=_shown(given),
-        names=_NAMED[given["named"]],
-        before=around if given["before"] is None else given["before"],
-        after=around if given["after"] is None else given["after"],
-        max=None if given["most"] is None or given["most"] < 0 else given["most"],
-        text=given["binary"] == "text",
-        skip_binary=given["binary"] == "without-match",
-        colour=_is_coloured(given["colour"]),
-        separator=None
-        if given["no_separator"]
-        else _plain("--group-separator", given["separator"]),
-        label=_plain("--label", given["label"]),
-        globs=[_plain("--glob", glob) for glob in given["globs"]],
-        files=[
-            (_plain("--exclude" if passes else "--include", glob), passes) for glob, passes in files
-        ],
-        folders=[_plain("--exclude-dir", glob.rstrip("/") or glob) for glob in given["folders"]],
-        workers=given["workers"],
-    )
-
-
-def _is_coloured(when: str) -> bool:
-    """Whether there are colours; a dumb terminal has none, and NO_COLOR forbids them."""
-    if when != "auto":
-        return when == "always"
-    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") in (None, "", "dumb")
-    return not plain and console.is_terminal(sys.stdout)
-
-
-def _shown(given: dict[str, Any]) -> str:
-    """What is printed: of several options the first here decides, as in GNU grep."""
-    if given["quiet"]:
-        return "quiet"
-    if given["listed"]:
-        return given["listed"]
-    return next((name for name in ("count", "matches") if given[name]), "lines")
-
-
-def _plain(option: str, text: str) -> str:
-    """A value for the engine, whose text is Unicode."""
-    if any("\udc80" <= letter <= "\udcff" for letter in text):
-        shown = console.printable(text[:_SHOWN])
-        raise Refused(f"{option} {shown} is not UTF-8", "write ? for a letter or * for several")
-    return text
 
 
 def _noting(given: dict[str, Any]) -> Callable[[str, bytes], None]:

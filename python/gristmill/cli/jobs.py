@@ -7,14 +7,12 @@ A history that cannot be read is a line that says so, and keeps nobody from the 
 """
 
 import fcntl
-import json
 import shutil
 import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
-from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any, get_args
@@ -25,16 +23,15 @@ from gristmill import __version__, _core
 from gristmill.cli.failures import DONE, FAILED, fail
 from gristmill.cli.generated import count, job_ids
 from gristmill.cli.groups import CommandGroup
-from gristmill.cli.node_lines import node_lines
+from gristmill.cli.job_shown import began, few, printable, shown
 from gristmill.history import Follower, JobHistory, find_job, job_folders, load
 from gristmill.history.brief import load_brief
 from gristmill.history.chains import kept_for_chain
 from gristmill.history.home import EVENTS, NoSuchJobError, newest_first, without_history
 from gristmill.history.limits import uses
 from gristmill.history.logs import printed
-from gristmill.history.proof import proved
-from gristmill.history.reader import Attempt, JobState
-from gristmill.names import quote, show_text, show_texts, to_json
+from gristmill.history.reader import JobState
+from gristmill.names import to_json
 from gristmill.terminal import console
 from gristmill.units import show_bytes, show_count, show_rate, show_seconds
 
@@ -43,7 +40,6 @@ __all__ = ["failing", "jobs"]
 _STATES = get_args(JobState)
 _EVERY_S = 0.5
 _DAY_S = 86_400
-_INPUTS_MAX = 5
 
 JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 ID = click.argument("job_id", metavar="ID", shell_complete=job_ids)
@@ -139,7 +135,7 @@ def show(job_id: str, *, logs: bool, as_json: bool) -> int:
         fields |= {"name": history.name, "inputs": history.inputs, "output": history.output}
         console.put(to_json(fields))
     else:
-        console.say(*_shown(history))
+        console.say(*shown(history))
     return DONE
 
 
@@ -311,31 +307,14 @@ def _line(folder: Path, history: JobHistory | str) -> list[str]:
     return [
         history.job_id,
         history.command,
-        _printable(history.name),
+        printable(history.name),
         history.state,
-        _began(history),
+        began(history),
         show_seconds(history.wall_s),
         show_bytes(history.work_bytes) if report else "",
-        _few(history.inputs, 1),
-        _printable(history.output),
+        few(history.inputs, 1),
+        printable(history.output),
     ]
-
-
-def _began(history: JobHistory) -> str:
-    """When it began, by the clock of this machine."""
-    return f"{datetime.fromtimestamp(history.unix_ms / 1000):%Y-%m-%d %H:%M:%S}"
-
-
-def _few(names: list[str], most: int) -> str:
-    """The first names, and how many more there are."""
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return ", ".join(map(_printable, names[:most])) + more
-
-
-def _printable(text: str) -> str:
-    """The text on one line: what a terminal would obey is shown as an escape."""
-    text = show_text(text)
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _cut(line: str) -> str:
@@ -353,94 +332,6 @@ def _table(rows: list[list[str]]) -> list[str]:
     return [
         "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows
     ]
-
-
-def _shown(history: JobHistory) -> list[str]:
-    report = history.report
-    lines = [
-        f"{history.command} {history.job_id}: {history.state}",
-        f"began {_began(history)}, took {show_seconds(history.wall_s)},"
-        f" Gristmill {history.program}",
-        *_what_it_was(history),
-    ]
-    if history.error:
-        lines.append(history.error)
-    if history.resumed_ms:
-        times = ", ".join(show_seconds(t_ms / 1000) for t_ms in history.resumed_ms)
-        kept = sum(phase.kept for phase in history.phases)
-        lines.append(f"resumed after {times}; {show_count(kept, 'task')} not done again")
-    if history.resumable:
-        lines.append(f"its process died; gristmill resume {history.job_id} resumes it")
-    if report:
-        work = history.work_bytes
-        lines.append(
-            f"{show_count(history.number('records'), 'record')}, {show_bytes(work)},"
-            f" {show_rate(work, history.wall_s)}"
-            f" with {show_count(history.number('workers'), 'worker')},"
-            f" peak memory {show_bytes(history.number('peak_anon_bytes'))}"
-        )
-    if history.state == "succeeded":
-        lines.append(f"proved: {proved(history.command, report)}")
-    if history.plan:
-        lines.append(f"plan: {history.plan.get('mode')}: {history.plan.get('reason')}")
-    lines += ["", "phases, and what held each back:"]
-    lines += [
-        f"  {use.name:<12} {show_seconds(use.seconds):>8}  {use.limit}"
-        f" ({use.busy:.0%} of the processors,".replace("%", " %")
-        + f" reads {show_rate(use.read_rate, 1)}, writes {show_rate(use.write_rate, 1)})"
-        for use in uses(history)
-    ]
-    lines += node_lines(history)
-    failed = [a for a in history.attempts if a.outcome in ("failed", "killed")]
-    if failed:
-        lines += ["", f"{show_count(len(failed), 'attempt')} failed or killed:"]
-        lines += [
-            f"  task {a.task} attempt {a.attempt + 1}{_on(a)}: {a.error}" for a in failed[:10]
-        ]
-    counters = history.counters()
-    if counters:
-        lines += ["", f"{'counter':<28}{'map':>16}{'reduce':>16}{'total':>16}"]
-        lines += [
-            f"{name:<28}" + "".join(f"{'-' if n is None else f'{n:,}':>16}" for n in sides)
-            for name, sides in counters.items()
-        ]
-    return lines + _user_counters(history)
-
-
-def _user_counters(history: JobHistory) -> list[str]:
-    """The job's own counters, below the totals of the table, under the names of their groups."""
-    lines: list[str] = []
-    for group, counters in history.user_counters().items():
-        lines.append(_printable(group))
-        for name, total in counters.items():
-            lines.append(f"  {_printable(name):<58}{total:>16,}")
-    return lines
-
-
-def _on(attempt: Attempt) -> str:
-    return f" on {attempt.node}" if attempt.node else ""
-
-
-def _what_it_was(history: JobHistory) -> list[str]:
-    """What the user asked for, and where."""
-    host = f" on {history.host}" if history.host else ""
-    facts = {
-        "name": history.name,
-        "command": " ".join(map(quote, history.argv)),
-        "directory": f"{history.cwd}{host}" if history.cwd else "",
-        "inputs": _few(history.inputs, _INPUTS_MAX),
-        "output": history.output,
-        "options": ", ".join(
-            name if value is True else f"{name} {_option(value)}"
-            for name, value in history.other_options().items()
-        ),
-        "resume": f"not possible: {history.once}" if history.once else "",
-    }
-    return [f"  {name:<10} {_printable(fact)}" for name, fact in facts.items() if fact]
-
-
-def _option(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(show_texts(value), ensure_ascii=False)
 
 
 # --- watching ---

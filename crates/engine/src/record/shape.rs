@@ -6,14 +6,14 @@
 //!
 //!  Lines   | key ... \n| key \n| key ......... \n| ...        the key is the line without its end
 //!
-//!  Keyed   | code bytes u32 | line bytes u32 | code ... | line ... \n| ...      key: the code, or code and line without its end
-//!
-//!  Pairs   | key bytes u32 | value bytes u32 | key ... | value ... | ...      little-endian lengths
+//!  Pairs, Keyed      lengths before any bytes: see `shape/pairs.rs`
 //! ```
 //!
 //! Keys are compared as bytes, as `LC_ALL=C sort` does; one that is exhausted sorts first. The rule that must
 //! hold: a smaller prefix is a smaller key, and of equal ones a smaller second prefix is. So code that holds a prefix beside each record compares integers, and
 //! looks at records only where two prefixes are equal.
+
+mod pairs;
 
 use std::cmp::Ordering;
 use std::fmt::Debug;
@@ -199,54 +199,6 @@ pub struct Ended {
     pub end: u8,
 }
 
-/// Bytes of the two lengths before a pair.
-const PAIR_HEADER_BYTES: usize = 8;
-
-impl Pairs {
-    /// Appends a record to `out`. Neither key nor value has 4 GiB or more.
-    ///
-    /// ```
-    /// use gristmill_engine::record::shape::{Pairs, Shape};
-    /// let mut record = Vec::new();
-    /// Pairs.write(b"key", b"value", &mut record);
-    /// assert_eq!((Pairs.key(&record), Pairs.value(&record)), (&b"key"[..], &b"value"[..]));
-    /// ```
-    #[inline]
-    pub fn write(&self, key: &[u8], value: &[u8], out: &mut Vec<u8>) {
-        out.extend_from_slice(&Self::header(key.len(), value.len()));
-        out.extend_from_slice(key);
-        out.extend_from_slice(value);
-    }
-
-    /// The value of a whole record.
-    #[inline]
-    pub fn value<'a>(&self, record: &'a [u8]) -> &'a [u8] {
-        self.both(record).1
-    }
-
-    /// The key and the value of a whole record.
-    #[inline]
-    pub fn both<'a>(&self, record: &'a [u8]) -> (&'a [u8], &'a [u8]) {
-        let key = self.key(record);
-        let rest = record.get(PAIR_HEADER_BYTES..).unwrap_or_default();
-        (key, rest.get(key.len()..).unwrap_or_default())
-    }
-
-    /// The bytes before a pair's key.
-    #[inline]
-    pub fn header(key_bytes: usize, value_bytes: usize) -> [u8; PAIR_HEADER_BYTES] {
-        let lengths = (value_bytes as u64) << 32 | key_bytes as u64;
-        lengths.to_le_bytes()
-    }
-
-    /// Bytes of the record that begins with `header`.
-    #[inline]
-    fn bytes(header: &[u8; PAIR_HEADER_BYTES]) -> u64 {
-        let lengths = u64::from_le_bytes(*header);
-        PAIR_HEADER_BYTES as u64 + (lengths >> 32) + (lengths & u64::from(u32::MAX))
-    }
-}
-
 impl ShapeKind {
     /// The length of every record, where they have one.
     ///
@@ -259,69 +211,6 @@ impl ShapeKind {
             ShapeKind::Fixed(fixed) => Some(fixed.record_bytes),
             ShapeKind::Lines(_) | ShapeKind::Pairs(_) | ShapeKind::Keyed(_) => None,
         }
-    }
-}
-
-impl Keyed {
-    /// Appends a record to `out`. The line comes with its end; neither part has 4 GiB or more.
-    #[inline]
-    pub fn write(&self, code: &[u8], line: &[u8], out: &mut Vec<u8>) {
-        Pairs.write(code, line, out);
-    }
-}
-
-impl Shape for Keyed {
-    /// As of [`Pairs`].
-    #[inline]
-    fn rest_length(&self, begun: usize, more: &[u8]) -> Option<usize> {
-        Pairs.rest_length(begun, more)
-    }
-
-    #[inline]
-    fn rest_of(&self, begun: &[u8], more: &[u8]) -> Option<usize> {
-        Pairs.rest_of(begun, more)
-    }
-
-    #[inline]
-    fn key<'a>(&self, record: &'a [u8]) -> &'a [u8] {
-        if self.whole_lines {
-            let end = record.len().saturating_sub(1);
-            record.get(PAIR_HEADER_BYTES..end).unwrap_or_default()
-        } else {
-            Pairs.key(record)
-        }
-    }
-
-    #[inline]
-    fn prefix(&self, record: &[u8]) -> u64 {
-        padded(self.key(record))
-    }
-
-    #[inline]
-    fn second_prefix(&self, record: &[u8]) -> u64 {
-        second(self.key(record))
-    }
-
-    fn descending(&self) -> bool {
-        false
-    }
-
-    fn longest_key(&self) -> usize {
-        usize::MAX
-    }
-
-    #[inline]
-    fn written<'a>(&self, record: &'a [u8]) -> &'a [u8] {
-        Pairs.value(record)
-    }
-
-    #[inline]
-    fn is_stripped(&self) -> bool {
-        true
-    }
-
-    fn kind(&self) -> ShapeKind {
-        ShapeKind::Keyed(*self)
     }
 }
 
@@ -440,57 +329,6 @@ impl Shape for Lines {
     }
 }
 
-impl Shape for Pairs {
-    /// `more` is the record's beginning: see [`Shape::rest_of`] for the rest of one that has begun.
-    #[inline]
-    fn rest_length(&self, begun: usize, more: &[u8]) -> Option<usize> {
-        let header = more.first_chunk().filter(|_| begun == 0)?;
-        let bytes = Self::bytes(header);
-        (bytes <= more.len() as u64).then_some(bytes as usize)
-    }
-
-    #[inline]
-    fn rest_of(&self, begun: &[u8], more: &[u8]) -> Option<usize> {
-        let mut header = [0; PAIR_HEADER_BYTES];
-        let here = begun.len().min(PAIR_HEADER_BYTES);
-        header[..here].copy_from_slice(&begun[..here]);
-        header[here..].copy_from_slice(more.get(..PAIR_HEADER_BYTES - here)?);
-        let rest = Self::bytes(&header).saturating_sub(begun.len() as u64);
-        (rest <= more.len() as u64).then_some(rest as usize)
-    }
-
-    #[inline]
-    fn key<'a>(&self, record: &'a [u8]) -> &'a [u8] {
-        let Some((header, rest)) = record.split_first_chunk::<PAIR_HEADER_BYTES>() else {
-            return &[];
-        };
-        let key_bytes = u64::from_le_bytes(*header) & u64::from(u32::MAX);
-        rest.get(..key_bytes as usize).unwrap_or(rest)
-    }
-
-    #[inline]
-    fn prefix(&self, record: &[u8]) -> u64 {
-        padded(self.key(record))
-    }
-
-    #[inline]
-    fn second_prefix(&self, record: &[u8]) -> u64 {
-        second(self.key(record))
-    }
-
-    fn descending(&self) -> bool {
-        false
-    }
-
-    fn longest_key(&self) -> usize {
-        usize::MAX
-    }
-
-    fn kind(&self) -> ShapeKind {
-        ShapeKind::Pairs(*self)
-    }
-}
-
 /// The first eight bytes of a key that may be shorter, as a number of the same order. Without a call for a copy of a few
 /// bytes, which costs more than they do.
 #[inline]
@@ -538,90 +376,4 @@ fn directed(ascending: Ordering, descending: bool) -> Ordering {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::collection::vec;
-    use proptest::prelude::*;
-
-    #[test]
-    fn short_keys_are_padded_with_zeros() {
-        let key = b"abcdefgh";
-        for len in 0..=key.len() {
-            let mut want = [0; PREFIX_BYTES];
-            want[..len].copy_from_slice(&key[..len]);
-            assert_eq!(padded(&key[..len]).to_be_bytes(), want);
-        }
-    }
-
-    /// Keys of few different bytes, so that prefixes tie and keys end inside each other.
-    fn key() -> impl Strategy<Value = Vec<u8>> {
-        let byte = prop_oneof![Just(0_u8), Just(b'a'), Just(0xFF)];
-        let few = vec(byte, 0..20);
-        prop_oneof![few, vec(any::<u8>(), 0..20)]
-    }
-
-    fn agree(shape: impl Shape, a: &[u8], b: &[u8], want: Ordering) {
-        let both = |record| (shape.prefix(record), shape.second_prefix(record));
-        let prefixes = both(a).cmp(&both(b));
-        assert_eq!(shape.compare(a, b), want);
-        assert!(prefixes == want || prefixes.is_eq());
-    }
-
-    proptest! {
-        #[test]
-        fn the_prefix_of_a_line_orders_as_its_key(a in key(), b in key(), descending in any::<bool>()) {
-            let line = |key: &[u8]| -> Vec<u8> {
-                let kept = key.iter().copied().filter(|byte| *byte != b'\n');
-                kept.chain([b'\n']).collect()
-            };
-            let (a, b) = (line(&a), line(&b));
-            let want = a[..a.len() - 1].cmp(&b[..b.len() - 1]);
-            let shape = Lines { descending };
-            agree(shape, &a, &b, if descending { want.reverse() } else { want });
-            prop_assert_eq!(shape.length(&[&a[..], &b].concat()), Some(a.len()));
-            let begun = a.len() - 1;
-            prop_assert_eq!(shape.rest_length(begun, &a[begun..]), Some(1));
-            prop_assert_eq!(shape.rest_length(begun, &[]), None);
-            prop_assert_eq!(shape.length(&a[..a.len() - 1]), None);
-        }
-
-        #[test]
-        fn the_prefix_of_a_pair_orders_as_its_key(a in key(), b in key(), value in vec(any::<u8>(), 0..20)) {
-            let pair = |key: &[u8]| {
-                let mut record = Vec::new();
-                Pairs.write(key, &value, &mut record);
-                record
-            };
-            let (first, second) = (pair(&a), pair(&b));
-            agree(Pairs, &first, &second, a.cmp(&b));
-            prop_assert_eq!((Pairs.key(&first), Pairs.value(&first)), (&a[..], &value[..]));
-            let both = [&first[..], &second].concat();
-            prop_assert_eq!(Pairs.length(&both), Some(first.len()));
-            for begun in 0..first.len() {
-                prop_assert_eq!(Pairs.rest_of(&first[..begun], &both[begun..]), Some(first.len() - begun));
-                prop_assert_eq!(Pairs.rest_of(&first[..begun], &first[begun..first.len() - 1]), None);
-            }
-        }
-
-        #[test]
-        fn the_prefix_of_a_fixed_record_orders_as_its_key(
-            a in key(),
-            b in key(),
-            key_bytes in 0_usize..12,
-            rest in 0_usize..4,
-            descending in any::<bool>(),
-        ) {
-            let record_bytes = (key_bytes + rest).max(1);
-            let record = |mut key: Vec<u8>| {
-                key.resize(record_bytes, 7);
-                key
-            };
-            let (a, b) = (record(a), record(b));
-            let want = a[..key_bytes].cmp(&b[..key_bytes]);
-            let shape = Fixed { record_bytes, key_bytes, descending };
-            agree(shape, &a, &b, if descending { want.reverse() } else { want });
-            prop_assert_eq!(shape.length(&a), Some(record_bytes));
-            prop_assert_eq!(shape.length(&a[1..]), None);
-        }
-    }
-}
+mod tests;

@@ -7,16 +7,14 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use serde::{Deserialize, Serialize};
-
 use super::chunk::Chunk;
 use super::first_bytes::FirstBytes;
+use super::memory_model::MemoryModel;
 use crate::error::{Error, JobOption, Kind, Result};
 use crate::record::shape::Shape;
-use crate::sorted_run;
 use crate::storage::direct::ended_early;
 use crate::storage::input::{InputFile, InputRange};
-use crate::storage::overlap::{TRANSFER_BYTES, WRITER_BUFFERS, writer_bytes};
+use crate::storage::overlap::TRANSFER_BYTES;
 use crate::storage::read_ahead::read_into;
 use crate::storage::stores::Stores;
 use crate::storage::stream::{File, read_some};
@@ -272,45 +270,6 @@ fn too_long(chunk: &Chunk, length: u64, needed: &MemoryModel) -> Error {
         "give {} or more, or fewer {}",
         [memory, JobOption::Workers.named()],
     )
-}
-
-/// What memory a job needs for a record that is longer than a worker has room for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MemoryModel {
-    /// Beside the workers.
-    pub fixed_bytes: u64,
-    /// How many share the memory.
-    pub workers: u64,
-    /// Whether runs in memory have as much as the workers.
-    #[serde(default)]
-    pub half: bool,
-    /// What each holds beside its buffers.
-    pub worker_fixed_bytes: u64,
-    /// Bytes of each buffer of a writer, at least.
-    pub buffer_bytes: usize,
-    /// The part of a worker's memory that such a buffer may grow to: one in so many.
-    pub buffer_share: u64,
-}
-
-impl MemoryModel {
-    /// The memory for records of at most `longest` bytes.
-    pub fn bytes(&self, longest: u64) -> u64 {
-        let workers = self.workers * self.worker_bytes(longest);
-        match self.half {
-            true => 2 * (self.fixed_bytes + workers),
-            false => self.fixed_bytes + workers,
-        }
-    }
-
-    /// A worker's share: to hold such a record before it is spilled, and to merge two runs that have one each.
-    pub fn worker_bytes(&self, longest: u64) -> u64 {
-        const SLACK_BYTES: u64 = 64 << 10; // whole blocks at both ends, an entry, the state of a source
-        let merge = 2 * (longest + 2 * sorted_run::BLOCK_BYTES as u64 + SLACK_BYTES);
-        let own = merge.max(longest + SLACK_BYTES);
-        let buffers = WRITER_BUFFERS as u64;
-        let beside = self.worker_fixed_bytes + writer_bytes(self.buffer_bytes);
-        own + own * buffers / (self.buffer_share - buffers) + beside
-    }
 }
 
 /// A stream that is read once, by several workers in turn: each takes as much as it has memory for.

@@ -31,6 +31,7 @@
 //!
 //! Decision: docs/decisions/tuple-keys.md.
 
+pub mod block;
 pub mod columns;
 pub mod decimal;
 pub mod descending;

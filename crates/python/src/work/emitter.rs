@@ -1,19 +1,22 @@
 //! Takes the pairs of a map, and leaves them in runs: sorted, and aggregated or combined where the job says so.
 
+mod rows;
+
 use std::sync::Arc;
 
 use gristmill_engine::aggregate::Aggregate;
 use gristmill_engine::spill::collect::{Batch, Collector};
 use gristmill_engine::spill::table::Table;
 use gristmill_engine::task::kinds::{Kinds, TIMES};
-use gristmill_engine::value::columns::{BLOCK_ROWS, Block, Cell, Column};
+use gristmill_engine::value::block::Block;
+use gristmill_engine::value::columns::Column;
 use gristmill_engine::value::{self, order};
 use gristmill_engine::{Error, Result};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::json;
 
-use super::columns::{self, Buffers, unreadable};
+use super::columns::{self, Buffers};
 use super::combine::combine_all;
 use super::met::Met;
 use super::pairs::pair_of;
@@ -340,57 +343,6 @@ impl Emitter {
             order::rank(&mut self.key, 0).or_raise()?;
         }
         Ok(())
-    }
-
-    /// Takes the rows of some columns.
-    fn take_rows(
-        &mut self,
-        py: Python<'_>,
-        rows: usize,
-        (keys, values, block): &mut (Column, Column, Block),
-    ) -> PyResult<()> {
-        for start in (0..rows).step_by(BLOCK_ROWS) {
-            let some = start..rows.min(start + BLOCK_ROWS);
-            let filled = block.fill(keys, some.clone(), self.ranked);
-            filled.map_err(|why| unreadable(py, why))?;
-            if let Sink::Table(table) = &self.sink {
-                table.touch(&block.hashes);
-            }
-            if values.ints(some.clone(), &mut block.ints) {
-                for ((key, hash), int) in block.keys().zip(&block.ints) {
-                    self.take_cell(py, key, hash, Cell::Int(*int))?;
-                }
-            } else {
-                for ((key, hash), row) in block.keys().zip(some) {
-                    let cell = values.cell(row).map_err(|why| unreadable(py, why))?;
-                    self.take_cell(py, key, hash, cell)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes an encoded key and a value.
-    #[inline(always)]
-    fn take_cell(
-        &mut self,
-        py: Python<'_>,
-        key: &[u8],
-        hash: u64,
-        value: Cell<'_>,
-    ) -> PyResult<()> {
-        self.begin_pair();
-        if let (Sink::Table(_), Cell::Int(int)) = (&self.sink, value) {
-            return self.add(py, None, key, hash, Some(int));
-        }
-        self.value.clear();
-        value.write(&mut self.value);
-        if let Sink::Table(_) = self.sink {
-            return self.add(py, None, key, hash, None);
-        }
-        self.key.clear();
-        self.key.extend_from_slice(key);
-        self.append(py, None, hash)
     }
 
     /// One pair more.
