@@ -119,6 +119,8 @@ class JobReport:
     """The counters of user code: groups, and in them names."""
     report: tuple[str, ...] = ()
     """Lines of a validator's report."""
+    left_out: tuple[str, ...] = ()
+    """Of a sort of tables: the first rows that were left out, at most 20, each with its place."""
     misorders: int = 0
     """Records or files out of order that a validator found."""
     history: str | None = None
@@ -136,6 +138,7 @@ class JobReport:
         fields = from_json(text)
         fields["phases"] = tuple(Phase(**phase) for phase in fields["phases"])
         fields["report"] = tuple(fields["report"])
+        fields["left_out"] = tuple(fields["left_out"])
         fields["warnings"] = tuple(fields["warnings"])
         fields["notices"] = tuple(fields["notices"])
         fields["error"] = fields["error"] and Failure(**fields["error"])

@@ -120,6 +120,8 @@ def test_bad_rows_of_all_tasks_count_together(
     assert (done["records"], done["counters"]["SKIPPED_RECORDS"]) == (400_000, 3)
     assert done["counters"]["SPILLED_RUNS"] >= 3
     assert "3 rows were left out" in str(done["notices"])
+    assert len(done["left_out"]) == 3
+    assert all("(file in.csv" in row for row in done["left_out"])
     same(Path("out.csv"), large_sorted)
     said = refusal(*options, "--skip-bad", "2", "in.csv", "-o", "out.csv")
     assert "3 rows have more fields than the header, or fewer" in said

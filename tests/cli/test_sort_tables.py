@@ -234,6 +234,22 @@ def test_rows_with_other_fields_are_told_by_their_line_or_left_out() -> None:
     assert "2 rows were left out" in str(done["notices"])
 
 
+def test_the_first_rows_that_are_left_out_are_listed(home: Path) -> None:
+    Path("in.csv").write_bytes(b"a,b\n" + b"1,2\n" * 3 + b"3\n" * 25)
+    options = ["--csv", "--skip-bad", "25", "--history", "in.csv", "-o", "out.csv"]
+    listed = report("sort", *options)["left_out"]
+    says = "the row has 1 field, and the header has 2 fields (file in.csv, line {}, offset {})"
+    assert listed == [says.format(5 + row, 16 + 2 * row) for row in range(20)]
+    shown = run("jobs", "show", "last").stdout
+    assert "25 rows left out; the first 20:\n  the row has 1 field" in shown
+    assert [f"  {row}" for row in listed] == [
+        line for line in shown.splitlines() if "(file" in line
+    ]
+    run("report", "last", "-o", "page.html")
+    assert listed[-1] in Path("page.html").read_text()
+    assert home.exists()
+
+
 def test_a_file_with_nothing_but_bad_rows() -> None:
     Path("in.csv").write_bytes(b"a,b\n1\n2\n")
     assert sort("--csv", "--skip-bad", "2", "in.csv", "-o", "out.csv") == b""

@@ -78,6 +78,7 @@ def shown(history: JobHistory) -> list[str]:
         lines += [
             f"  task {a.task} attempt {a.attempt + 1}{_on(a)}: {a.error}" for a in failed[:10]
         ]
+    lines += _left_out(history)
     counters = history.counters()
     if counters:
         lines += ["", f"{'counter':<28}{'map':>16}{'reduce':>16}{'total':>16}"]
@@ -86,6 +87,17 @@ def shown(history: JobHistory) -> list[str]:
             for name, sides in counters.items()
         ]
     return lines + _user_counters(history)
+
+
+def _left_out(history: JobHistory) -> list[str]:
+    """The rows of a table that were left out, the first of them."""
+    named: list[str] = history.report.get("left_out", [])
+    if not named:
+        return []
+    rows = history.report.get("counters", {}).get("SKIPPED_RECORDS", len(named))
+    which = f"; the first {len(named)}" if rows > len(named) else ""
+    head = f"{show_count(rows, 'row')} left out{which}:"
+    return ["", head, *(f"  {printable(text)}" for text in named)]
 
 
 def _user_counters(history: JobHistory) -> list[str]:

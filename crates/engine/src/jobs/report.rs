@@ -97,6 +97,8 @@ pub struct JobReport {
     pub user_counters: BTreeMap<String, BTreeMap<String, i64>>,
     /// Lines of a validator's report.
     pub report: Vec<String>,
+    /// Of a sort of tables: the first rows that were left out, at most 20. What is wrong with each, and where it is.
+    pub left_out: Vec<String>,
     /// Records or files out of order that a validator found.
     pub misorders: u64,
     /// The folder of the job's history, if one is kept.

@@ -134,7 +134,7 @@ impl RunSort {
                 outcome.first_disk_bytes += on_disk(run);
                 outcome.bytes_read += run.bytes_read;
                 outcome.checksum_read += run.checksum_read;
-                outcome.left_out += run.left_out;
+                outcome.left_out += run.left_out.clone();
                 outcome.count_spilled(run);
             }
             self.check_bad_rows(outcome.left_out.bad_rows)?;

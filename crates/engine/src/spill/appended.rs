@@ -10,19 +10,27 @@ use crate::storage::LocalDisk;
 /// The part of a worker's memory that holds what was read: one in so many. The rest is for the chunk.
 pub(super) const RAW_SHARE: usize = 4;
 
+/// Bad rows that are named, at most: the report says where they are, and has no more lines than a person reads.
+pub(super) const NAMED_MAX: usize = 20;
+
 /// Input that is in no run as it is not to be written: headers but the first, and rows that cannot be read.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct LeftOut {
     /// Rows that cannot be read.
     pub bad_rows: u64,
     /// Bytes of them and of headers.
     pub bytes: u64,
+    /// The first of these rows: what is wrong with each, and where it is. Histories written before have none.
+    #[serde(default)]
+    pub first: Vec<String>,
 }
 
 impl std::ops::AddAssign for LeftOut {
     fn add_assign(&mut self, other: Self) {
         self.bad_rows += other.bad_rows;
         self.bytes += other.bytes;
+        self.first.extend(other.first);
+        self.first.truncate(NAMED_MAX);
     }
 }
 

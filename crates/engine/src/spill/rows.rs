@@ -7,7 +7,7 @@
 //!
 //! A source is read from where a row begins: rows cannot be told from the middle of a file ([`crate::record::table`]).
 
-use super::appended::{AppendedRuns, LeftOut};
+use super::appended::{AppendedRuns, LeftOut, NAMED_MAX};
 use super::feed::Feed;
 use super::in_order::{InOrder, block_bytes};
 use super::{Progress, SpillPlan, SpillScratch, SpilledRun};
@@ -239,6 +239,9 @@ impl<'t> RowReader<'t> {
         }
         self.left_out.bad_rows += 1;
         self.left_out.bytes += row.len() as u64;
+        if self.left_out.first.len() < NAMED_MAX {
+            self.left_out.first.push(named(bad, place, from.0));
+        }
         Ok(())
     }
 }
@@ -310,6 +313,19 @@ pub fn never_closes(rest: &[u8], delimiter: u8) -> (Error, usize) {
     let message = "a quote is open at the end of the input: its field begins here";
     let error = Error::new(Kind::BadInput, "read the input", message).advise(CLOSE_QUOTES);
     (error, open_quote(rest, delimiter))
+}
+
+/// What is wrong with a row that is left out, and where it is: with its line where no more of the file must be read for that.
+fn named(bad: BadRow, place: Place, source: InOrder<'_>) -> String {
+    let line = match source.start() {
+        0 => format!("line {}, ", place.lines + 1),
+        _ => String::new(),
+    };
+    format!(
+        "{bad} (file {}, {line}offset {})",
+        source.name(),
+        place.offset
+    )
 }
 
 /// Says where in the input it is, with the numbers of the row and of the line; the header is row 1.

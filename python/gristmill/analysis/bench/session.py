@@ -44,7 +44,7 @@ _RECORD_BYTES = 100
 
 _WORKSPACE = "gristmill-bench-"
 
-_NOT_KEPT = ("history", "report", "notices")
+_NOT_KEPT = ("history", "report", "left_out", "notices")
 """Of a job's report: names of files, and what is long."""
 
 

@@ -87,6 +87,7 @@ def _data(history: JobHistory) -> dict[str, Any]:
                 for name, total in counters.items()
             ),
         ],
+        "left_out": history.report.get("left_out", []),
         "options": [
             [name, value if isinstance(value, str) else json.dumps(value)]
             for name, value in show_texts(history.other_options()).items()

@@ -19,6 +19,7 @@ table("counters", [
   ["Counter", (c) => c[0]], ["Map", (c) => side(c[1]), "number"], ["Reduce", (c) => side(c[2]), "number"],
   ["Total", (c) => side(c[3]), "number"],
 ], job.counters);
+table("left-out", [["Row", (row) => row, "text"]], job.left_out);
 table("options", [["Option", (o) => o[0]], ["Value", (o) => o[1], "text"]], job.options);
 const planned = (amount) => (amount === null ? "\u2013" : bytes(amount));
 $("reason").textContent = job.plan.reason || "";

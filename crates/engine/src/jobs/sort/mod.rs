@@ -44,7 +44,7 @@ use crate::plan::explain::Explanation;
 use crate::plan::format::Format;
 use crate::record::checksum::Hex;
 use crate::record::shape::{Fixed, Lines, Shape, ShapeKind};
-use crate::spill::Stream;
+use crate::spill::{LeftOut, Stream};
 use crate::split::check_whole_records;
 use crate::storage::LocalDisk;
 use crate::storage::agents::AGENT_PLACE;
@@ -297,7 +297,7 @@ impl<S: Shape> Sort<'_, S> {
         let outcome = lock(&outcome);
         self.prove(&context, &outcome, compressed)?;
         count_runs(job, outcome.bytes_read, &outcome);
-        Self::tell_of_bad_rows(job, outcome.left_out.bad_rows);
+        Self::tell_of_bad_rows(job, &outcome.left_out);
         Ok(self.sorted(&outcome))
     }
 
@@ -343,17 +343,23 @@ impl<S: Shape> Sort<'_, S> {
     }
 
     /// Tells of rows that were left out.
-    fn tell_of_bad_rows(job: &mut Job<'_>, bad_rows: u64) {
+    fn tell_of_bad_rows(job: &mut Job<'_>, left_out: &LeftOut) {
+        let bad_rows = left_out.bad_rows;
         if bad_rows == 0 {
             return;
         }
+        job.report.left_out.clone_from(&left_out.first);
         job.report.count("SKIPPED_RECORDS", bad_rows);
         let rows = if bad_rows == 1 {
             "row was"
         } else {
             "rows were"
         };
-        let notice = format!("{bad_rows} {rows} left out: more fields than the header, or fewer");
+        let what = "more fields than the header, or fewer";
+        let mut notice = format!("{bad_rows} {rows} left out: {what}");
+        if let Some(first) = left_out.first.first() {
+            notice = format!("{notice}; the first: {first}");
+        }
         job.control.notice(notice.clone());
         job.report.notices.push(notice);
     }
