@@ -34,6 +34,7 @@ INTERNAL = {
     "GRISTMILL_AGENTS",  # what a program of ours tells one that it starts; and faults, for tests
     "GRISTMILL_MOVED",
     "GRISTMILL_OBJECTS_FAULTS",
+    "GRISTMILL_ON_HEAD",
     "GRISTMILL_SEGMENTS",
     "GRISTMILL_SHARED_OUTPUTS",
     "GRISTMILL_STORE_OPTIONS",

@@ -181,6 +181,7 @@ class History:
     Args:
         folder: The folder in which the job gets one.
         keep_short: Whether it is kept of a job of less than a second, too.
+        code_goes: Whether the files of the user's code go with the job: what fails is not kept.
         argv: The command line, without secrets.
         host: The machine's name.
         hidden: Words of the command line that may be secret, each with what stands for it in the
@@ -192,6 +193,7 @@ class History:
         folder: str | PathLike[str],
         *,
         keep_short: bool = False,
+        code_goes: bool = False,
         argv: Sequence[str] = ...,
         host: str = ...,
         hidden: Sequence[tuple[str, str]] = ...,

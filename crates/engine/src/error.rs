@@ -273,11 +273,15 @@ impl Error {
 
     /// Takes what was given to [`Error::recurring`]; nothing where that was empty.
     pub fn take_fingerprint(&mut self) -> Option<String> {
-        let found = self
-            .details
-            .iter()
-            .position(|(name, _)| name == FINGERPRINT)?;
-        Some(self.details.remove(found).1).filter(|fingerprint| !fingerprint.is_empty())
+        let found = self.take_detail(FINGERPRINT)?;
+        Some(found).filter(|fingerprint| !fingerprint.is_empty())
+    }
+
+    /// Takes the first text that was added under this name.
+    pub fn take_detail(&mut self, name: &str) -> Option<String> {
+        let mut details = self.details.iter();
+        let found = details.position(|(known, _)| known == name)?;
+        Some(self.details.remove(found).1)
     }
 
     /// What was added by [`Error::detail`].

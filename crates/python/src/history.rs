@@ -17,6 +17,7 @@ use crate::stores::stores;
 pub struct History {
     folder: PathBuf,
     keep_short: bool,
+    code_goes: bool,
     origin: Origin,
     hidden: Hidden,
 }
@@ -24,10 +25,11 @@ pub struct History {
 #[pymethods]
 impl History {
     #[new]
-    #[pyo3(signature = (folder, *, keep_short = false, argv = Vec::new(), host = String::new(), hidden = Vec::new()))]
+    #[pyo3(signature = (folder, *, keep_short = false, code_goes = false, argv = Vec::new(), host = String::new(), hidden = Vec::new()))]
     fn new(
         folder: PathBuf,
         keep_short: bool,
+        code_goes: bool,
         argv: Vec<OsString>,
         host: String,
         hidden: Vec<(String, String)>,
@@ -35,6 +37,7 @@ impl History {
         History {
             folder,
             keep_short,
+            code_goes,
             origin: Origin { argv, host },
             hidden: Hidden::new(hidden),
         }
@@ -47,6 +50,7 @@ impl History {
         HistoryConfig {
             jobs: Some(self.folder.clone()),
             keep_short: self.keep_short,
+            code_goes: self.code_goes,
             options,
             origin: self.origin.clone(),
             hidden: self.hidden.clone(),

@@ -20,7 +20,10 @@ from gristmill import _core
 from gristmill.history.home import jobs_folder
 from gristmill.names import show_text
 
-__all__ = ["hidden_in", "place", "without_secrets"]
+__all__ = ["ON_HEAD", "hidden_in", "place", "without_secrets"]
+
+ON_HEAD = "GRISTMILL_ON_HEAD"
+"""A variable that a submitted command has on the head of its cluster: its files go when it ends."""
 
 HIDDEN = "***"
 
@@ -43,6 +46,7 @@ def place(*, keep_short: bool) -> "_core.History":
     return _core.History(
         jobs_folder(),
         keep_short=keep_short,
+        code_goes=ON_HEAD in os.environ,
         argv=_command_line(),
         host=show_text(os.uname().nodename),
         hidden=hidden_in(sys.argv[1:]),

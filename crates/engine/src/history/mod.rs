@@ -48,6 +48,8 @@ pub struct HistoryConfig {
     pub jobs: Option<PathBuf>,
     /// Whether short jobs are kept, too.
     pub keep_short: bool,
+    /// Whether the files of the user's code go with the job: nothing is kept then that is to be tried again with them.
+    pub code_goes: bool,
     /// The job's options as they were given, to be kept with it.
     pub options: serde_json::Value,
     /// Where it was begun.

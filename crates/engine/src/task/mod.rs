@@ -68,9 +68,10 @@ pub use spec::{TaskReport, TaskSpec, run_task};
 pub use spent::Spent;
 pub use spill::{SpillInput, SpillSpec, parse_keys};
 pub use user::{
-    ExecutorKind, ExecutorSpec, FailedAt, Failures, Here, Mapper, NativeExecutor,
-    ProcessPoolExecutor, Selection, SplitData, UserAttemptSpec, UserTaskExecutor, UserTaskFile,
-    UserTaskKind, UserTaskReport, UserTaskSplit, feed_of, group_mark, kinds, streaming,
+    ExecutorKind, ExecutorSpec, FailedAt, Failures, Here, Mapper, NativeExecutor, ON_AGENT,
+    ProcessPoolExecutor, RETRY, Selection, SplitData, UserAttemptSpec, UserTaskExecutor,
+    UserTaskFile, UserTaskKind, UserTaskReport, UserTaskSplit, feed_of, group_mark, kinds,
+    streaming,
 };
 pub use user_task::{UserTaskPlan, UserTaskSpec};
 pub use validate::{VALIDATE_WORKER_BYTES, ValidateReport, ValidateSpec};

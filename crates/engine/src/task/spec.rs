@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::attempt::Attempt;
+use super::attempt::{Attempt, AttemptId};
 use super::checkpoint::Checkpoint;
 use super::context::{JobShared, Scratch, TaskContext};
 use super::fingerprint::Fingerprint;
@@ -28,6 +28,7 @@ use super::validate::ValidateSpec;
 use super::wire::Message;
 use crate::error::Result;
 use crate::spill::SpilledRun;
+use crate::storage::Store;
 use crate::storage::objects::Upload;
 use crate::worker::Printed;
 
@@ -200,6 +201,25 @@ kinds! {
     ScatterLines(ScatterLinesSpec),
     /// Writes ranges of the output from scattered lines.
     GatherLines(GatherLinesSpec),
+}
+
+impl TaskSpec {
+    /// Keeps, in the driver's process, what user code failed at in an attempt, of which its agent has `kept` this; `agents`
+    /// reads the runs of the agent.
+    ///
+    /// # Errors
+    /// It cannot be had, or written.
+    pub fn take_failed(
+        &self,
+        id: AttemptId,
+        (context, agents): (&TaskContext, &dyn Store),
+        kept: &str,
+    ) -> Result<()> {
+        match self {
+            TaskSpec::User(task) => task.take_failed(id, (context, agents), kept),
+            _ => Ok(()), // it has none
+        }
+    }
 }
 
 impl TaskReport {

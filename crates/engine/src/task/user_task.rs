@@ -18,6 +18,8 @@ use serde::{Deserialize, Serialize};
 use super::checkpoint::{name_of, names_of_runs};
 use super::context::JobShared;
 use super::input::{InputPiece, of_files, pieces_of_user_code};
+use super::user::executor::UserTaskExecutor;
+use super::user::failed_far::keep_on_agent;
 use super::user::spec::{UserAttemptSpec, UserTaskKind, UserTaskReport};
 use super::{
     Attempt, AttemptId, Checkpoint, Counters, Fingerprint, MergeRun, Scratch, Side, TaskContext,
@@ -28,6 +30,7 @@ use crate::error::{Error, Result};
 use crate::record::shape::{Pairs, Shape as _};
 use crate::sorted_run::RunCompression;
 use crate::spill::SpilledRun;
+use crate::storage::Store;
 use crate::storage::crc::crc_of;
 use crate::storage::location::Location;
 use crate::storage::objects::Upload;
@@ -87,6 +90,23 @@ impl UserTaskSpec {
 }
 
 impl UserTaskSpec {
+    /// Keeps, in the driver's process, what an attempt failed at, of which its agent has `kept` this.
+    pub(super) fn take_failed(
+        &self,
+        id: AttemptId,
+        (context, agents): (&TaskContext, &dyn Store),
+        kept: &str,
+    ) -> Result<()> {
+        let executor = context.node.executor.as_ref();
+        let executor = executor.and_then(|executor| executor.spec());
+        let (Some(failures), Some(executor)) = (&context.job.failures, executor) else {
+            return Err(Error::bug("keep a failed task", "the job keeps none"));
+        };
+        let spec = self.attempt(&context.job.job_id, id);
+        let disk = &**context.node.store.disk();
+        failures.take((disk, agents), spec, &executor, kept)
+    }
+
     /// Sends the files of a task to the object store that the output is in, if it is in one.
     fn send_files(
         &self,
@@ -118,6 +138,23 @@ impl UserTaskSpec {
     }
 }
 
+/// Keeps what user code failed at, if the job keeps that.
+fn keep_failed(
+    context: &TaskContext,
+    work: &dyn UserTaskExecutor,
+    told: &UserAttemptSpec,
+    error: Error,
+) -> Error {
+    let Some(failures) = &context.job.failures else {
+        return error;
+    };
+    let (disk, at) = (context.node.store.disk(), work.failed_at(told.task));
+    match &context.node.places {
+        Some(places) => keep_on_agent((disk, places), at, told, error),
+        None => failures.keep(disk, at.zip(work.spec()), told, error),
+    }
+}
+
 impl TaskKind for UserTaskSpec {
     type Report = UserTaskReport;
 
@@ -136,13 +173,7 @@ impl TaskKind for UserTaskSpec {
         let _ahead = context.node.store.requests().memory.share(told.ahead_bytes);
         let ran = work.run(&told, attempt);
         context.node.store.requests().add(work.take_requests());
-        let mut report = ran.map_err(|error| match &context.job.failures {
-            Some(failures) => {
-                let failed = work.failed_at(told.task).zip(work.spec());
-                failures.keep(context.node.store.disk(), failed, &told, error)
-            }
-            None => error,
-        })?;
+        let mut report = ran.map_err(|error| keep_failed(context, &**work, &told, error))?;
         context.node.name_runs(&mut report.runs);
         report.folder = told.output;
         self.send_files(&mut report, (context, attempt))?;

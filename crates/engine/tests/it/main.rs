@@ -5,6 +5,7 @@
 //! and faults decide must not.
 //!
 //! ```text
+//!   agents       jobs in agents: what user code failed at there
 //!   mapreduce    jobs of people's own code: results, attempts, proofs
 //!   oracle       terasort against a stable sort, over inputs, workers, partitions, budgets, stores
 //!   faults       every call of a store fails once, for good, with a full disk, short, or with a flipped bit
@@ -29,6 +30,7 @@
     reason = "helpers of tests, which fail with a backtrace"
 )]
 
+mod agents;
 mod cancel;
 mod changes;
 mod collect;

@@ -35,6 +35,9 @@ except ImportError as error:
     )
 sys.exit(main())
 """
+_ON_HEAD = "GRISTMILL_ON_HEAD"
+"""Says that this is the head; gristmill/history/origin.py has the same name."""
+
 _WRONG = 2
 _OF_SIGNAL = 128
 
@@ -108,6 +111,7 @@ def _run(folder: Path, told: "dict[str, Any]") -> int:
 def _environment(folder: Path, told: "dict[str, Any]") -> "dict[str, str]":
     """The variables of the command: those of the head, and those of stores that came along."""
     environment: dict[str, str] = dict(os.environ, **told["variables"])
+    environment[_ON_HEAD] = "1"
     roots = [str(folder / name) for name in ("lib", *told["roots"])]
     before = os.environ.get("PYTHONPATH")
     environment["PYTHONPATH"] = os.pathsep.join([*roots, *([before] if before else [])])

@@ -43,7 +43,7 @@ use crate::plan::mapreduce::{Command, MapReduceSpec};
 use crate::plan::table::{CommandSpec, Common, Options};
 use crate::record::shape::{Pairs, Shape};
 use crate::storage::input::InputFile;
-use crate::task::{Failures, InProcess, JobShared, Node, TaskContext, UserTaskExecutor};
+use crate::task::{Failures, InProcess, JobShared, Node, RETRY, TaskContext, UserTaskExecutor};
 
 /// How often what has read a map's output is done again, since the map was lost, and gave something else when it was done
 /// again. Machines that are lost more often than that are the trouble, not the functions.
@@ -187,7 +187,7 @@ fn run(job: &mut Job<'_>, definition: &Definition) -> Result<()> {
 fn failures_of(job: &Job<'_>) -> Option<Failures> {
     let environment = job.environment;
     let jobs = environment.history.jobs.as_ref()?;
-    let keeps = job.watched.recorder().is_on() && job.cluster().is_none();
+    let keeps = job.watched.recorder().is_on() && !environment.history.code_goes;
     keeps.then(|| Failures {
         folder: jobs.join(&environment.job_id).join("failed"),
         host: environment.interpreter.clone(),
@@ -197,7 +197,7 @@ fn failures_of(job: &Job<'_>) -> Option<Failures> {
 /// A job that user code has made fail keeps its history, and what it failed at; any other has nothing to try again.
 fn end_failures(job: &Job<'_>, failures: &Failures, error: Option<&Error>) {
     let recorder = job.watched.recorder();
-    let to_retry = |error: &Error| error.detail_of("retry").is_some();
+    let to_retry = |error: &Error| error.detail_of(RETRY).is_some();
     if error.is_some_and(to_retry) {
         return recorder.keep();
     }

@@ -9,12 +9,15 @@ use std::time::{Duration, Instant};
 use super::Cluster;
 use super::agent::Hello;
 use super::choice::{Choice, Rank};
+use super::found::NOBODY;
 use super::link::{Heard, Link, SILENCE};
 use super::messages::{AgentUse, Order, READS_MAX};
 use super::near::AgentsByHost;
+use crate::error::Result;
 use crate::history::event::{NodeRead, NodeSample};
 use crate::runner::nodes::Nodes;
-use crate::storage::agents::{AgentPlace, ReadOf, way_to_agents};
+use crate::storage::LocalDisk;
+use crate::storage::agents::{AgentPlace, Agents, ReadOf, way_to_agents};
 use crate::storage::wire::{Way, Wire};
 use crate::task::wire::Sender;
 
@@ -282,6 +285,17 @@ impl Links {
     pub(super) fn node(&self, number: u32) -> String {
         let agent = self.agents.get(&number);
         agent.map_or_else(|| number.to_string(), |agent| agent.node.clone())
+    }
+
+    /// An agent, for who reads its runs and no others.
+    pub(super) fn reader_of(&self, number: u32, disk: &dyn LocalDisk) -> Result<Agents> {
+        let place = self.places.get(&number).cloned();
+        let known = place.map(|place| (number, place)).into_iter().collect();
+        let is_lost = self.agents.get(&number).is_none_or(|agent| agent.is_lost);
+        let authorities = self.way.bundle.as_ref().map(|bundle| bundle.file.clone());
+        let agents = Agents::of_driver(NOBODY, self.token.clone(), known);
+        agents.change(disk, |table| table.lost.extend(is_lost.then_some(number)))?;
+        Ok(agents.trusting(authorities))
     }
 
     /// What a run is called now.

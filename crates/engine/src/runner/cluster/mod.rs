@@ -236,7 +236,8 @@ impl Runner for ClusterRunner {
         let links = links.get_or_insert_with(|| Links::begin(&self.cluster, &self.nodes));
         let basis = (&self.cluster.changes, context, workers);
         let mut place = OnCluster::begin(links, basis, &hooks)?;
-        run_in(&mut place, driver, context, hooks)
+        let ended = run_in(&mut place, driver, context, hooks);
+        ended.map_err(|error| place.with_failed_kept(error))
     }
 }
 

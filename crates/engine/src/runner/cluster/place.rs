@@ -10,6 +10,7 @@
 //! The rule that must hold: the driver hears that an output is lost before it hears of attempts that are lost with it, so that none
 //! of them begins again before the output is there.
 
+mod failed;
 mod over;
 
 use std::collections::btree_map::Entry;
@@ -60,6 +61,15 @@ struct Launched {
     stops: bool,
 }
 
+/// An attempt at which user code failed.
+struct FailedThere {
+    id: AttemptId,
+    agent: u32,
+    spec: Arc<TaskSpec>,
+    /// What the agent said of it.
+    kept: String,
+}
+
 /// The agents, while they run one part of a job.
 pub(super) struct OnCluster<'a> {
     pub(super) links: &'a mut Links,
@@ -83,6 +93,8 @@ pub(super) struct OnCluster<'a> {
     made: Made,
     /// Where the last attempt at a task failed.
     failed_on: BTreeMap<u32, u32>,
+    /// What user code failed at in the last attempt at a task.
+    failed: BTreeMap<u32, FailedThere>,
     complaints: BTreeMap<PathBuf, u32>,
     repeats: BTreeMap<u32, u32>,
     /// The agents that keep most of the runs that were looked for last, and which these were.
@@ -124,6 +136,7 @@ impl<'a> OnCluster<'a> {
             pace: Pace::default(),
             made: Made::default(),
             failed_on: BTreeMap::new(),
+            failed: BTreeMap::new(),
             complaints: BTreeMap::new(),
             repeats: BTreeMap::new(),
             near: Default::default(),

@@ -1,4 +1,4 @@
-//! The server of an agent: orders and events for the driver, runs for other agents. Nothing without the job's token.
+//! The server of an agent: orders and events for the driver, runs for other agents and for the driver. Nothing without the job's token.
 
 use std::future::ready;
 use std::net::TcpListener;

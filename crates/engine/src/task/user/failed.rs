@@ -6,9 +6,9 @@
 //! ```
 //!
 //! The same for every input and every way to begin a job: a map has its split in its spec, a reduce gets a run of its
-//! own in the place of all runs, which go with the job. Files and folders are for their owner alone, as there may be
-//! secrets in them; whoever loads the definition checks that. The rule that must hold: keeping never makes a job fail
-//! in another way than it did.
+//! own in the place of all runs, which go with the job. On a cluster, the driver writes this, with what the agent says
+//! (`failed_far.rs`). Files and folders are for their owner alone, as there may be secrets in them; whoever loads the
+//! definition checks that. The rule that must hold: keeping never makes a job fail in another way than it did.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -32,13 +32,13 @@ const FORMAT: u32 = 1;
 /// The file in a task's folder.
 const TASK: &str = "task";
 /// Bytes of pairs that are kept at most: a key may have more values than a disk has room for twice.
-const PAIRS_BYTES_MAX: u64 = 64 << 20;
+pub(super) const PAIRS_BYTES_MAX: u64 = 64 << 20;
 
 /// Bytes between places where the pairs that are kept may begin.
 const MARK_BYTES: u64 = 64 << 10;
-/// How a task with scripts fails: which of its groups is to blame, only the script knows, so that all are kept that it
-/// was given, or the last of them.
-const SCRIPT: &str = "script";
+
+/// The detail of an error that names the task which was kept.
+pub const RETRY: &str = "retry";
 
 /// Bits of a number of a pair in a mark of a group: a partition has fewer than 10^12.
 const GROUP_SHIFT: u32 = 40;
@@ -53,11 +53,23 @@ pub struct Failures {
     pub host: String,
 }
 
+/// How an attempt failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum How {
+    Raised,
+    Died,
+    Hung,
+    Memory,
+    /// A script failed. Only the script knows which of its groups is to blame: all are kept that it was given, or the
+    /// last of them.
+    Script,
+}
+
 /// Where an attempt failed.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FailedAt {
-    /// `raised`, `died`, `hung`, `memory`, or `script`.
-    how: &'static str,
+    how: How,
     /// Where the reader of a map stood when user code raised; nothing where no record is to blame.
     exact: Option<Where>,
     /// The file that the pulse named, of a map whose worker could say no more.
@@ -72,7 +84,7 @@ pub struct FailedAt {
 
 /// A pulse: of a map, the record and its offset; of a reduce, the first pairs of what user code was given and of its
 /// last group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Numbers {
     record: u64,
     offset: u64,
@@ -96,10 +108,10 @@ impl FailedAt {
     /// What is known of an attempt's failure; nothing where user code is not to blame.
     pub(super) fn of(spec: &UserAttemptSpec, error: &WorkerError, limits: Limits) -> Option<Self> {
         let (how, exact, place) = match error {
-            WorkerError::Failed(failure) => ("raised", failure.place.clone(), failure.at),
-            WorkerError::Died { at, .. } => ("died", None, *at),
-            WorkerError::Hung { at, .. } => ("hung", None, *at),
-            WorkerError::TooMuchMemory { at, .. } => ("memory", None, *at),
+            WorkerError::Failed(failure) => (How::Raised, failure.place.clone(), failure.at),
+            WorkerError::Died { at, .. } => (How::Died, None, *at),
+            WorkerError::Hung { at, .. } => (How::Hung, None, *at),
+            WorkerError::TooMuchMemory { at, .. } => (How::Memory, None, *at),
             WorkerError::NotStarted { .. } | WorkerError::Cancelled | WorkerError::Broken(_) => {
                 return None;
             }
@@ -128,7 +140,7 @@ impl FailedAt {
     pub(super) fn of_script(fed: Option<u64>) -> Self {
         let last = fed.unwrap_or(u64::MAX).min((1 << GROUP_SHIFT) - 1);
         FailedAt {
-            how: SCRIPT,
+            how: How::Script,
             exact: None,
             file: None,
             place: (last > 0).then(|| Numbers {
@@ -158,7 +170,7 @@ pub(super) fn file_of(what: &Value, number: u64) -> Option<String> {
 }
 
 impl Failures {
-    /// Keeps what an attempt failed at, if user code or its input is to blame; the error then has the task as `retry`.
+    /// Keeps what an attempt failed at, if user code or its input is to blame; the error then has the task as [`RETRY`].
     pub(in crate::task) fn keep(
         &self,
         store: &Arc<dyn LocalDisk>,
@@ -166,21 +178,11 @@ impl Failures {
         spec: &UserAttemptSpec,
         error: Error,
     ) -> Error {
-        if !matches!(error.kind(), Kind::UserCode | Kind::BadInput | Kind::Memory) {
-            return error;
-        }
-        let Some((at, executor)) = failed else {
+        let Some((at, executor)) = failed.filter(|_| is_of_user_code(&error)) else {
             return error;
         };
-        let folder = self.folder.join(spec.task.to_string());
-        match self.write(
-            store,
-            &folder,
-            spec,
-            &at,
-            (&executor.kind, &executor.definition),
-        ) {
-            Ok(()) => error.detail("retry", spec.task.to_string()),
+        match self.write(store, spec, &at, &executor) {
+            Ok(()) => error.detail(RETRY, spec.task.to_string()),
             Err(_) => error, // the failure is what counts
         }
     }
@@ -188,56 +190,74 @@ impl Failures {
     fn write(
         &self,
         store: &Arc<dyn LocalDisk>,
-        folder: &Path,
         spec: &UserAttemptSpec,
         at: &FailedAt,
-        (how, definition): (&ExecutorKind, &[u8]),
+        executor: &ExecutorSpec,
     ) -> Result<()> {
-        store.remove(folder)?; // of the attempt before
-        store.create_private_directory(folder)?;
+        let folder = self.begin(&**store, spec.task)?;
+        let places = vec![folder.clone()];
+        let (runs, whole) = keep_pairs(store, (places, "pairs".into()), spec, at)?;
         let mut spec = spec.clone();
-        let whole = match &spec.work {
-            UserTaskKind::Map { .. } => true,
-            UserTaskKind::Reduce { .. } => keep_pairs(store, folder, &mut spec, at)?,
-        };
+        take_runs(&mut spec, runs.into_iter().map(MergeRun::from).collect());
+        self.write_task(&**store, (&folder, &spec), (at, whole), executor)
+    }
+
+    /// The folder of a task, empty.
+    pub(super) fn begin(&self, store: &dyn LocalDisk, task: u32) -> Result<PathBuf> {
+        let folder = self.folder.join(task.to_string());
+        store.remove(&folder)?; // of the attempt before
+        store.create_private_directory(&folder)?;
+        Ok(folder)
+    }
+
+    /// Writes how a task is run, and where it failed.
+    pub(super) fn write_task(
+        &self,
+        store: &dyn LocalDisk,
+        (folder, spec): (&Path, &UserAttemptSpec),
+        (at, whole): (&FailedAt, bool),
+        executor: &ExecutorSpec,
+    ) -> Result<()> {
         let header = Header {
             format: FORMAT,
             job_id: &spec.job_id,
             host: &self.host,
-            how,
-            spec: &spec,
+            how: &executor.kind,
+            spec,
             at,
             whole,
         };
         let mut bytes = serde_json::to_vec(&header)
             .map_err(|error| Error::bug("keep a failed task", error.to_string()))?;
         bytes.push(b'\n');
-        bytes.extend(definition);
+        bytes.extend(&executor.definition);
         store.create_private(&folder.join(TASK), &bytes)
     }
 }
 
-/// Puts a run of the pairs that a reduce failed at in the place of its runs; false where they are not all.
-fn keep_pairs(
+/// Whether user code or its input is to blame.
+pub(super) fn is_of_user_code(error: &Error) -> bool {
+    matches!(error.kind(), Kind::UserCode | Kind::BadInput | Kind::Memory)
+}
+
+/// Writes the pairs that a reduce failed at to runs of this name in one of the folders, and says whether they are all; a map
+/// has none.
+pub(super) fn keep_pairs(
     store: &Arc<dyn LocalDisk>,
-    folder: &Path,
-    spec: &mut UserAttemptSpec,
+    (folders, name): (Vec<PathBuf>, String),
+    spec: &UserAttemptSpec,
     at: &FailedAt,
-) -> Result<bool> {
-    let Some(place) = at.place else {
-        take_runs(spec, Vec::new());
-        return Ok(true); // it has seen none
+) -> Result<(Vec<SpilledRun>, bool)> {
+    let (UserTaskKind::Reduce { partition, .. }, Some(place)) = (&spec.work, at.place) else {
+        return Ok((Vec::new(), true)); // or it has seen none
     };
     let mut feed = feed_of(spec, Arc::clone(store) as _)?;
-    let UserTaskKind::Reduce { partition, .. } = spec.work else {
-        return Ok(true);
-    };
     let mut plan = spec.collect_plan();
-    plan.places = vec![folder.to_owned()];
-    let mut pairs = Collector::new(Arc::clone(store), plan, "pairs".into(), Default::default())?;
+    plan.places = folders;
+    let mut pairs = Collector::new(Arc::clone(store), plan, name, Default::default())?;
     let (mut first, (last, group_bytes)) = (place.offset, group_of(place.file));
     let (mut group, mut bytes, mut whole) = (Vec::new(), 0, true);
-    if at.how == SCRIPT {
+    if at.how == How::Script {
         first = tail_before(feed_of(spec, store.clone())?, last)?;
         whole = first == 0;
     }
@@ -256,11 +276,10 @@ fn keep_pairs(
             whole = false;
             break;
         }
-        pairs.append(partition, key, b"", value, &|_| Ok(()))?;
+        pairs.append(*partition, key, b"", value, &|_| Ok(()))?;
     }
     let (kept, _) = pairs.finish(&|_| Ok(()))?;
-    take_runs(spec, kept);
-    Ok(whole)
+    Ok((kept, whole))
 }
 
 /// The number of the first pair that is kept of those up to `last`, so that their last megabytes are; 0 for all.
@@ -284,9 +303,9 @@ fn tail_before(mut feed: Feed, last: u64) -> Result<u64> {
 }
 
 /// Has a reduce read these runs.
-fn take_runs(spec: &mut UserAttemptSpec, kept: Vec<SpilledRun>) {
+pub(super) fn take_runs(spec: &mut UserAttemptSpec, kept: Vec<MergeRun>) {
     if let UserTaskKind::Reduce { runs, .. } = &mut spec.work {
-        *runs = Arc::new(kept.into_iter().map(MergeRun::from).collect());
+        *runs = Arc::new(kept);
     }
 }
 

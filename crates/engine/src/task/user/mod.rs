@@ -5,6 +5,7 @@
 //!   processes  native  streaming     the executors
 //!   executor                         what each of them implements
 //!   spec  executor_spec  failed      what it is told and says, what it is made from, where it failed
+//!   failed_far                       the same of a node of a cluster
 //!   here                             what a node of a cluster has in the place of the driver's machine
 //! ```
 //!
@@ -13,6 +14,7 @@
 pub(super) mod executor;
 mod executor_spec;
 pub(super) mod failed;
+pub(super) mod failed_far;
 mod from_spec;
 mod here;
 pub mod kinds;
@@ -25,7 +27,8 @@ pub mod streaming;
 
 pub use executor::UserTaskExecutor;
 pub use executor_spec::{ExecutorKind, ExecutorSpec};
-pub use failed::{FailedAt, Failures, group_mark};
+pub use failed::{FailedAt, Failures, RETRY, group_mark};
+pub use failed_far::ON_AGENT;
 pub use here::Here;
 pub use native::{Mapper, NativeExecutor, Selection};
 pub use processes::ProcessPoolExecutor;

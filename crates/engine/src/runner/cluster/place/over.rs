@@ -12,7 +12,7 @@ use crate::runner::cluster::messages::{AttemptOver, Order};
 use crate::runner::messages::reply_of;
 use crate::runner::running::{Happened, Over};
 use crate::storage::agents::{RunName, run_of};
-use crate::task::{AttemptId, TaskReport};
+use crate::task::{AttemptId, ON_AGENT, TaskReport};
 
 /// How many that read a run must say that it cannot be had before it is made again.
 const COMPLAINTS: u32 = 2;
@@ -89,14 +89,18 @@ impl OnCluster<'_> {
                     Noted::Differs => Ended::Differs(report),
                 }
             }
-            Err(error) => match run_of(&error) {
-                Some(run) => self.complained(&run, error),
-                None => {
-                    self.links.update(number, |agent| agent.failures += 1);
-                    self.failed_on.insert(id.task, number);
-                    Ended::Failed(self.of_node(number, error))
+            Err(mut error) => {
+                let kept = error.take_detail(ON_AGENT);
+                match run_of(&error) {
+                    Some(run) => self.complained(&run, error),
+                    None => {
+                        self.links.update(number, |agent| agent.failures += 1);
+                        self.failed_on.insert(id.task, number);
+                        let error = self.of_node(number, error);
+                        Ended::Failed(self.note_failed((id, number), error, kept))
+                    }
                 }
-            },
+            }
         }
     }
 
