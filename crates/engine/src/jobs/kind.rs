@@ -52,6 +52,11 @@ pub(super) trait JobKind: Options + Debug + Send + Sync {
         None
     }
 
+    /// Whether what it makes goes to a stream of this process, and not to an output.
+    fn writes_stream(&self) -> bool {
+        false
+    }
+
     /// The name of the job that it resumes, in the place of running one of its own.
     fn resumes(&self) -> Option<&str> {
         None

@@ -30,6 +30,9 @@ use crate::storage::location::{Location, parent_of};
 use crate::storage::stores::Stores;
 use crate::task::UserTaskExecutor;
 
+/// What a file would be called, beside which files lie that go to a stream; there never is one of this name.
+const COLLECTED: &str = "gristmill-output";
+
 /// Every kind of job, in the order of the help.
 const KINDS: &[Registered] = &[
     Registered::kind::<SortSpec>(),
@@ -100,6 +103,8 @@ pub struct JobSpec {
     pub(super) command: &'static str,
     pub(super) common: Common,
     pub(super) kind: Box<dyn JobKind>,
+    /// Where what goes to a stream is put together, if other machines make it.
+    collected: Option<Location>,
 }
 
 impl JobSpec {
@@ -148,6 +153,7 @@ impl JobSpec {
             command: kind.command().unwrap_or(registered.command.name),
             common,
             kind,
+            collected: None,
         })
     }
 
@@ -157,7 +163,11 @@ impl JobSpec {
             command: self.command,
             common: &self.common,
             options: &self.text,
-            output: self.kind.output(),
+            output: self
+                .collected
+                .as_ref()
+                .map(Output::File)
+                .or_else(|| self.kind.output()),
         }
     }
 
@@ -176,7 +186,7 @@ impl JobSpec {
                 self.common.spill_dir.push(".".into());
             }
             return match std::path::absolute(directory) {
-                Ok(directory) => self.rooted(&directory),
+                Ok(directory) => self.collected_in(&directory).rooted(&directory),
                 Err(_) => self,
             };
         }
@@ -189,6 +199,15 @@ impl JobSpec {
             && disk.may_write(directory)
         {
             self.common.spill_dir.push(directory.to_owned());
+        }
+        self
+    }
+
+    /// The same job, but what would go to a stream is collected in `directory` first, if other machines make it.
+    fn collected_in(mut self, directory: &Path) -> Self {
+        if self.common.on != On::Local && self.kind.writes_stream() {
+            self.collected = Some(directory.join(COLLECTED).into());
+            (self.common.collect, self.common.no_sync) = (true, true);
         }
         self
     }

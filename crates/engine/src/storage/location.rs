@@ -29,6 +29,9 @@ use crate::names::{Names, name_of, show_path, spell};
 /// What ends a scheme.
 const MARK: &str = "://";
 
+/// Standard input or output, as a name; `./-` is a file.
+pub const DASH: &str = "-";
+
 /// A location, as it was spelled. In JSON it is what the path of this spelling is (see [`crate::names`]).
 ///
 /// ```
@@ -157,12 +160,13 @@ impl Location {
     /// use gristmill_engine::storage::location::Location;
     /// let rooted = |text: &str| Location::from(text).rooted("/home".as_ref());
     /// assert_eq!((rooted("s3://b/k"), rooted("a")), ("s3://b/k".into(), "/home/a".into()));
+    /// assert_eq!((rooted("-"), rooted("./-")), ("-".into(), "/home/-".into()));
     /// ```
     #[must_use]
     pub fn rooted(&self, directory: &Path) -> Self {
         match self.local() {
-            Some(path) => directory.join(path).into(),
-            None => self.clone(),
+            Some(path) if path != Path::new(DASH) => directory.join(path).into(),
+            _ => self.clone(),
         }
     }
 

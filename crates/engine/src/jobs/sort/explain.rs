@@ -79,7 +79,8 @@ fn sort_reason<S: Shape>(job: &Job<'_>, sort: &Sort<'_, S>, reads_stream: bool) 
         return "all runs have room in the budget".to_owned();
     }
     if !job.runner.shares_memory() {
-        let has_stream = reads_stream || !sort.spec.writes_file();
+        let writes_here = job.cluster().is_none() && !sort.spec.writes_file();
+        let has_stream = reads_stream || writes_here;
         let here = if has_stream { STREAMS_HERE } else { "" };
         return format!("{}{here}", job.why_nothing_shared());
     }

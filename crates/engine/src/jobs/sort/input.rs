@@ -3,7 +3,6 @@
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use super::DASH;
 use super::SortSpec;
 use super::columns::Table;
 use crate::codec::Codec;
@@ -14,7 +13,7 @@ use crate::split::text::codec_of_whole;
 use crate::split::{Named, files_of, not_a_file};
 use crate::storage::Caching;
 use crate::storage::input::InputFile;
-use crate::storage::location::Location;
+use crate::storage::location::{DASH, Location};
 use crate::storage::stores::Stores;
 use crate::storage::stream::{File, is_special, open_to_read, standard};
 

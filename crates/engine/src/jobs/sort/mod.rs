@@ -49,12 +49,9 @@ use crate::split::check_whole_records;
 use crate::storage::LocalDisk;
 use crate::storage::agents::AGENT_PLACE;
 use crate::storage::layered::{Layered, MEMORY_PLACE};
-use crate::storage::location::Location;
+use crate::storage::location::{DASH, Location};
 use crate::storage::objects::Upload;
 use crate::task::{InProcess, Node, TaskContext};
-
-/// Standard input or output, as a name.
-pub(super) const DASH: &str = "-";
 
 impl JobKind for SortSpec {
     fn output(&self) -> Option<steps::Output<'_>> {
@@ -63,6 +60,10 @@ impl JobKind for SortSpec {
             Some(_) => steps::Output::Directory(output),
             None => steps::Output::File(output),
         })
+    }
+
+    fn writes_stream(&self) -> bool {
+        !self.check && !self.writes_file()
     }
 
     fn resumable(&self) -> Result<()> {

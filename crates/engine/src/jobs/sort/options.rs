@@ -2,12 +2,11 @@
 
 use std::path::Path;
 
-use super::DASH;
 use crate::jobs::kind::Described;
 use crate::plan::compression::OutputCompression;
 use crate::plan::format::Format;
 use crate::plan::table::{CommandSpec, Common, argument, option, options};
-use crate::storage::location::Location;
+use crate::storage::location::{DASH, Location};
 use crate::storage::stream::is_special;
 
 options! {

@@ -6,6 +6,10 @@
 //!   two parts    | part-r-00000  |  part-r-00001 |    as even as buckets are
 //!   compressed   | a member for each file: a task writes it from its beginning to its end
 //! ```
+//!
+//! What agents make for a stream is collected here first, and written when all is proved: nothing is taken back from a stream.
+//!
+//! Decision: docs/decisions/cluster-streams.md.
 
 use std::ops::Range;
 use std::os::fd::AsFd;
@@ -25,14 +29,19 @@ use crate::plan::sort::part_name;
 use crate::record::checksum::Hex;
 use crate::record::shape::ShapeKind;
 use crate::sorted_run::RunCompression;
-use crate::storage::Caps;
 use crate::storage::location::{Location, parent_of};
+use crate::storage::objects::Upload;
+use crate::storage::staged::staged;
 use crate::storage::stores::Stores;
 use crate::storage::stream::{File, Sink, open_to_write, standard};
+use crate::storage::{Caching, Caps, WriteFile as _};
 use crate::task::{MergeTarget, WholeFile};
 
 /// What standard output is called in errors.
 const STDOUT: &str = "standard output";
+
+/// What is copied to a stream at once.
+const PIECE_BYTES: usize = 1 << 20;
 
 /// Most parts of an output.
 const PARTS_MAX: usize = 10_000;
@@ -57,12 +66,19 @@ enum Place<'a> {
     Parts(Box<dyn Committer + 'a>, Vec<PathBuf>),
     /// With what it is called.
     Stream(File, PathBuf),
+    /// A file that is never published, and the stream that it goes to: standard output, if it has no path.
+    Collected(Box<dyn Committer + 'a>, Option<PathBuf>),
 }
 
 impl<'a> Output<'a> {
     /// Begins the output of a job.
     pub(super) fn begin(job: &Job<'a>, spec: &SortSpec, input: &Input) -> Result<Self> {
         let codec = spec.compress.codec();
+        if let Some(target) = collected(job, spec) {
+            let committer = job.committer(steps::Output::File(target), (&[], 0))?;
+            let place = Place::Collected(committer, spec.stream().map(Path::to_owned));
+            return Ok(Output { place, codec });
+        }
         let place = match (spec.target(), spec.stream(), spec.parts) {
             (Some(target), None, Some(parts)) => {
                 check_apart(&spec.inputs, target)?;
@@ -95,7 +111,9 @@ impl<'a> Output<'a> {
             Place::Stream(..) => {
                 return Box::new(move |_| Ok(vec![MergeTarget::Stream(codec)]));
             }
-            Place::File(committer) => (committer, vec![PathBuf::new()]),
+            Place::File(committer) | Place::Collected(committer, _) => {
+                (committer, vec![PathBuf::new()])
+            }
             Place::Parts(committer, names) => (committer, names.clone()),
         };
         let paths: Vec<_> = names.iter().map(|name| committer.path_of(name)).collect();
@@ -136,7 +154,9 @@ impl<'a> Output<'a> {
 
     fn committer(&self) -> Option<&(dyn Committer + 'a)> {
         match &self.place {
-            Place::File(committer) | Place::Parts(committer, _) => Some(&**committer),
+            Place::File(committer)
+            | Place::Parts(committer, _)
+            | Place::Collected(committer, _) => Some(&**committer),
             Place::Stream(..) => None,
         }
     }
@@ -149,7 +169,7 @@ impl<'a> Output<'a> {
         compression: RunCompression,
     ) -> OutputLocations {
         let (output, names, uploads) = match &self.place {
-            Place::File(committer) => {
+            Place::File(committer) | Place::Collected(committer, _) => {
                 let path = committer.staged();
                 let names = vec![path.file_name().unwrap_or_default().into()];
                 let uploads = vec![committer.path_of("".as_ref())];
@@ -187,6 +207,12 @@ impl<'a> Output<'a> {
     pub(super) fn publish(self, job: &mut Job<'_>, sorted: &Sorted) -> Result<()> {
         let (committer, names, success) = match self.place {
             Place::Stream(..) => return Ok(()),
+            Place::Collected(committer, stream) => {
+                job.begin_commit()?;
+                let written = write_stream(job, stream.as_deref(), &sorted.uploads);
+                drop(committer); // with what was collected
+                return written;
+            }
             Place::File(committer) => (committer, Vec::new(), Vec::new()),
             Place::Parts(committer, names) => {
                 let proof = success(job, &*committer, &names, sorted)?;
@@ -202,6 +228,52 @@ impl<'a> Output<'a> {
         };
         job.publish(committer, &made)
     }
+}
+
+/// Where what goes to a stream is collected, if agents make it.
+fn collected<'a>(job: &Job<'a>, spec: &SortSpec) -> Option<&'a Location> {
+    let is_far = job.cluster().is_some() && !spec.writes_file();
+    let output = job.asked.output.filter(|_| is_far);
+    output.map(steps::Output::path)
+}
+
+/// Writes files that were collected to a stream.
+fn write_stream(job: &Job<'_>, stream: Option<&Path>, files: &[Upload]) -> Result<()> {
+    let sink = match stream {
+        Some(path) => {
+            let opened = open_to_write(path, &job.control.flag())?;
+            Sink::new(opened, path.to_owned(), job.control.flag())
+        }
+        None => {
+            let stdout = standard(std::io::stdout().as_fd(), STDOUT, true)?;
+            Sink::new(stdout, STDOUT.into(), job.control.flag())
+        }
+    };
+    let mut written = 0;
+    for file in files {
+        let lies_at = staged(file.path.as_typed(), &file.id)?;
+        let opened = job.store().open(&lies_at, Caching::Cached)?;
+        let (mut piece, mut at, mut crc) = (vec![0; PIECE_BYTES], 0, crc32fast::Hasher::new());
+        while at < file.bytes() {
+            let read = opened.read_at(&mut piece, at)?;
+            let data = piece.get(..read).filter(|data| !data.is_empty());
+            let data = data.ok_or_else(|| changed(&lies_at))?;
+            sink.write_at(data, written)?;
+            crc.update(data);
+            (at, written) = (at + read as u64, written + read as u64);
+        }
+        if crc.finalize() != file.crc() {
+            return Err(changed(&lies_at));
+        }
+    }
+    Ok(())
+}
+
+fn changed(file: &Location) -> Error {
+    let message = "what the nodes sent was changed on the disk of this machine";
+    Error::new(Kind::Io, "write the output", message)
+        .with_path(file.as_typed())
+        .advise("check that disk, then run the job again")
 }
 
 impl SortSpec {

@@ -216,11 +216,11 @@ impl Runner for ClusterRunner {
         hooks: RunnerHooks<'_, '_>,
     ) -> Result<()> {
         if context.needs_this_process() {
-            let message = "standard input, standard output and pipes are of this machine alone";
+            let message = "standard input and pipes are of this machine alone";
             return Err(
                 Error::new(Kind::BadOption, "run the job on the cluster", message)
                     .of_option("on")
-                    .advise("name files in a place that all nodes see, or leave out --on ray"),
+                    .advise("save the input to a file in a place that all nodes see, or leave out --on ray"),
             );
         }
         let outputs = context.job.shared_outputs.as_ref();
