@@ -8,6 +8,7 @@ A signal does not break off the wait: the job is asked to end, and ends when it 
 
 import signal
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import click
@@ -140,7 +141,7 @@ def run_job(
     job_id = job.new_job_id()
     try:
         placed = job.placed_for(command, values, job_id, check=pending.check, tell=_tell)
-        with placed as cluster:
+        with _seen(command, values, pending, quiet=quiet) as values, placed as cluster:
             running = job.begin(
                 command, values, job_id, history=history, command_line=True, cluster=cluster
             )
@@ -153,6 +154,21 @@ def run_job(
         return JobReport.refused(
             job_id, command, "cannot finish the job: it was cancelled.", kind="cancelled"
         )
+
+
+def _seen(
+    command: str, values: Mapping[str, Value], pending: signals.Pending, *, quiet: bool
+) -> AbstractContextManager[Mapping[str, Value]]:
+    """The options of a job; on a cluster, without streams to read."""
+    if command != "sort" or values.get("on") != "ray":
+        return nullcontext(values)
+    from gristmill.cli.node_streams import seen_by_nodes
+
+    def stop() -> bool:
+        pending.check()
+        return False
+
+    return seen_by_nodes(values, stop, quiet=quiet)
 
 
 def _tell(sentence: str) -> None:

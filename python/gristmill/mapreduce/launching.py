@@ -29,6 +29,7 @@ from gristmill.mapreduce.result import Result, parts_of
 from gristmill.mapreduce.run_options import Options
 from gristmill.mapreduce.sampling import sampled
 from gristmill.mapreduce.spec import Spec
+from gristmill.mapreduce.stream_copies import check_seen
 from gristmill.mapreduce.streams import redirected, standing, streams_of
 from gristmill.mapreduce.submitting import Stop, run_prepared
 from gristmill.names import show_path
@@ -54,9 +55,16 @@ def _run(job: Spec, options: Options, stop: Stop) -> Result:
         reads = bool(streams_of(first.input))
         once = _CHAIN if len(jobs) > 1 else _STREAM if reads else None
         check_outputs(jobs if once else (), options)
+        on_nodes = options.get("on") == "ray"
         if reads:  # for what has been read is gone, if it is found out afterwards
             _check_sent(jobs)
-        with standing(first, _copies(first, options), stop, progress=options.progress) as first:
+            if on_nodes:
+                assert first.output is not None
+                collect = bool(options.get("collect"))
+                check_seen(streams_of(first.input), first.output.folder, collect=collect)
+        copies = _copies(first, options)
+        copying = standing(first, copies, stop, progress=options.progress, for_nodes=on_nodes)
+        with copying as first:
             for number, one in enumerate((first, *jobs[1:])):
                 try:
                     ours = _of_chain(options, number)

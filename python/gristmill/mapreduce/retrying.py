@@ -10,11 +10,9 @@ path that the worker had. What was kept is in failed.py.
 import faulthandler
 import os
 import resource
-import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
@@ -28,6 +26,7 @@ from gristmill.mapreduce.failures import Failure, TaskFailure, describe, shown
 from gristmill.mapreduce.formats import Input, Reader
 from gristmill.mapreduce.mending import mended
 from gristmill.mapreduce.pickling import loads
+from gristmill.mapreduce.removing import passing_folder
 from gristmill.mapreduce.running import Task
 from gristmill.mapreduce.skipping import Skipping
 from gristmill.names import to_json
@@ -67,7 +66,7 @@ def retry(failed: FailedTask, say: Say, *, whole_task: bool = False) -> Failure 
     except (Exception, SystemExit) as error:  # noqa: BLE001 - what a user's module raises
         return describe(error, doing=f"load the functions of {definition.name}")
     say(told)
-    with _folder() as folder:
+    with passing_folder("gristmill-retry-") as folder:
         spec |= {"places": [f"{folder}/runs"], "output": f"{folder}/out"}
         Path(folder, "runs").mkdir()
         try:
@@ -84,7 +83,7 @@ def retry(failed: FailedTask, say: Say, *, whole_task: bool = False) -> Failure 
 
 def _scripts_again(failed: FailedTask, say: Say) -> Failure | None:
     """Run a task with scripts again: as they are now, where they are named by their paths."""
-    with _folder() as folder:
+    with passing_folder("gristmill-retry-") as folder:
         try:
             said = _core.retry_scripts(failed.folder / TASK, folder)
         except (ValueError, OSError, RuntimeError, MemoryError) as error:
@@ -98,27 +97,6 @@ def _scripts_again(failed: FailedTask, say: Say) -> Failure | None:
     for line in said.splitlines():
         say(line)
     return None
-
-
-_REMOVE = "import shutil, sys; sys.stdin.read(1); shutil.rmtree(sys.argv[1], ignore_errors=True)"
-"""What removes a folder once its standard input ends, or has a byte."""
-
-
-@contextmanager
-def _folder() -> Generator[str]:
-    """A folder that goes even if user code ends this process: then another process removes it."""
-    folder = tempfile.mkdtemp(prefix="gristmill-retry-")
-    with subprocess.Popen(
-        [sys.executable, "-ISc", _REMOVE, folder],
-        stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        start_new_session=True,  # Ctrl-C is not for it
-    ) as remover:  # fmt: skip
-        try:
-            yield folder
-        finally:
-            assert remover.stdin is not None
-            with suppress(OSError):
-                remover.stdin.write(b".")  # what user code has forked may hold the pipe open
 
 
 def _chunk_bytes(header: dict[str, Any]) -> int:

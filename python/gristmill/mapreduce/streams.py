@@ -2,33 +2,29 @@
 
     "-", /dev/stdin, /dev/fd/N ─┬─ a file, at its beginning ─▶ that file, by its own path
     a FIFO, a terminal          └─ anything else ─block by block─▶ a copy on disk ─▶ `Copied`
+    on a cluster                                                  ▶ a copy beside the output
 
 Workers read an input in splits, and a failed task reads its split again, so a stream is copied to
 disk before the job is planned. The copy has no name in any folder: workers open it as
 `/proc/PID/fd/N`, and the system removes it when this process ends, however it ends. Users see the
-name that they gave, in records, splits, errors and histories.
+name that they gave, in records, splits, errors and histories. The nodes of a cluster must see the
+copy: there it has a name, in a folder beside the output, and another process removes that.
 """
 
-import errno
 import os
-import select
 import stat
-import sys
-import tempfile
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
-from gristmill.errors import ours
-from gristmill.job import TICK_S
 from gristmill.mapreduce.failures import renamed
 from gristmill.mapreduce.formats import Format, Input, Reader, Where
 from gristmill.mapreduce.inputs import Inputs
 from gristmill.mapreduce.kinds import is_dict, is_list
 from gristmill.mapreduce.paths import descriptor_of, is_stream
 from gristmill.mapreduce.plan import Plan, Split
+from gristmill.mapreduce.stream_copies import copied_for_nodes, copied_here, file_of, shown
 from gristmill.mapreduce.text import Text
 from gristmill.names import show_path
 
@@ -45,9 +41,6 @@ __all__ = [
     "streams_of",
     "unread",
 ]
-
-_BLOCK_BYTES = 1 << 20
-_BAR_AFTER_S = 2.0
 
 
 def streams_of(source: object) -> list[str]:
@@ -80,7 +73,7 @@ def redirected(job: "Spec") -> "Spec":
     """
     check_streams([job])
     paths = streams_of(job.input)
-    files = {path: file for path in paths if (file := _file_of(path)) is not None}
+    files = {path: file for path in paths if (file := file_of(path)) is not None}
     return _with(job, lambda one: one.at(tuple(files.get(path, path) for path in one.paths)))
 
 
@@ -98,9 +91,9 @@ def saved_as(job: "Spec", file: str) -> "Spec":
     streams = streams_of(job.input)
     if not streams:
         return job
-    if is_stream(file) or file in map(_shown, streams):
+    if is_stream(file) or file in map(shown, streams):
         raise ValueError(
-            f"cannot find the record: what was read from {_shown(file)} is gone."
+            f"cannot find the record: what was read from {shown(file)} is gone."
             " What to do: save it"
             " to a file first, and give --only the name of that file."
         )
@@ -119,6 +112,7 @@ def standing(
     stop: Callable[[], bool] = lambda: False,
     *,
     progress: bool | None = False,
+    for_nodes: bool = False,
 ) -> Generator["Spec"]:
     """A job whose streams have been copied to disk; the copies last as long as the context.
 
@@ -127,6 +121,7 @@ def standing(
         folder: Where the copies go; if it does not exist, the first one above it that does.
         stop: Whether to end before all is read.
         progress: As for `Job.run`.
+        for_nodes: Whether the nodes of a cluster read the copies, which have names then.
 
     Raises:
         ValueError: Two inputs are the same stream.
@@ -139,10 +134,9 @@ def standing(
     with ExitStack() as held:
         paths: dict[str, str] = {}
         for stream in streams:
-            copy = held.enter_context(_keeper(_shown(stream), folder))
-            _copy(stream, copy, folder, stop, progress)
-            paths[stream] = f"/proc/{os.getpid()}/fd/{copy.fileno()}"
-            names[paths[stream]] = _shown(stream)
+            copied = copied_for_nodes if for_nodes else copied_here
+            paths[stream] = held.enter_context(copied(stream, folder, stop, progress))
+            names[paths[stream]] = shown(stream)
         try:
             yield _with(job, lambda one: Copied(one, paths))
         except BaseException as error:
@@ -212,7 +206,7 @@ class Copied(_OfStreams):
     """What users call the copies, by their paths."""
 
     def __post_init__(self) -> None:
-        mine = {self.paths[path]: _shown(path) for path in self.given.paths if path in self.paths}
+        mine = {self.paths[path]: shown(path) for path in self.given.paths if path in self.paths}
         object.__setattr__(self, "names", mine)
 
     def plan(self, split_min: int, split_max: int) -> Plan:
@@ -317,11 +311,6 @@ def _with_paths(what: Any, paths: Mapping[str, str]) -> Any:  # noqa: ANN401 - a
     return what
 
 
-def _shown(path: str) -> str:
-    """What users call a stream."""
-    return "standard input" if path == "-" else path
-
-
 def _status(path: str) -> os.stat_result:
     number = descriptor_of(path)
     return os.stat(path if number is None else number)  # noqa: PTH116 - of a number, too
@@ -340,117 +329,12 @@ def _check_once(paths: list[str]) -> None:
                 continue  # such as /dev/null, which anybody can read
             key = found.st_dev, found.st_ino
         if key in known:
-            same = "" if known[key] == _shown(path) else f", which is also named {known[key]},"
+            same = "" if known[key] == shown(path) else f", which is also named {known[key]},"
             raise ValueError(
-                f"cannot plan the job: {_shown(path)}{same} is named twice, and can be read only"
+                f"cannot plan the job: {shown(path)}{same} is named twice, and can be read only"
                 " once. What to do: save it to a file, and name that."
             )
-        known[key] = _shown(path)
-
-
-def _file_of(path: str) -> str | None:
-    """The path of a file that a descriptor stands at the beginning of, if it still has one."""
-    number = descriptor_of(path)
-    if number is None or (number == 0 and sys.__stdin__ is None):
-        return None
-    try:
-        found = os.fstat(number)
-        if not stat.S_ISREG(found.st_mode) or os.lseek(number, 0, os.SEEK_CUR) != 0:
-            return None
-        file = Path(f"/proc/self/fd/{number}").readlink()
-        there = file.stat()
-    except OSError:
-        return None
-    same = (there.st_dev, there.st_ino) == (found.st_dev, found.st_ino)
-    return str(file) if same else None
-
-
-def _keeper(name: str, folder: str) -> BinaryIO:
-    """A file without a name."""
-    where = Path(folder)
-    while not where.exists():
-        where = where.parent
-    try:
-        return tempfile.TemporaryFile(dir=where, buffering=0)
-    except OSError as error:
-        raise _unkept(name, str(where), 0, error) from None
-
-
-def _copy(
-    path: str, copy: BinaryIO, folder: str, stop: Callable[[], bool], progress: bool | None
-) -> None:
-    from gristmill.terminal.progress import progress_bar
-
-    name, done_bytes = _shown(path), 0
-    with _opened(path, name) as number:
-        typed = os.isatty(number)  # a bar would be drawn where the user types
-        quiet, anywhere = typed or progress is False, progress is True
-        with progress_bar(quiet=quiet, first_s=_BAR_AFTER_S, anywhere=anywhere) as bar:
-            for block in _blocks(number, name, stop):
-                left = memoryview(block)
-                while left:
-                    try:
-                        left = left[copy.write(left) :]
-                    except OSError as error:
-                        raise _unkept(name, folder, done_bytes, error) from None
-                done_bytes += len(block)
-                bar.show("read", done_bytes, 0)
-
-
-def _blocks(number: int, name: str, stop: Callable[[], bool]) -> Iterator[bytes]:
-    """What comes from a descriptor, which is never waited for longer than a tick."""
-    poller = select.poll()
-    poller.register(number, select.POLLIN)
-    while True:
-        if stop():
-            raise KeyboardInterrupt
-        try:
-            # Before a FIFO has a writer, `read` says that it is at its end; `poll` does not.
-            if not poller.poll(TICK_S * 1000):
-                continue
-            block = os.read(number, _BLOCK_BYTES)
-        except BlockingIOError:
-            continue
-        except OSError as error:
-            raise _unreadable(name, error) from None
-        if not block:
-            return
-        yield block
-
-
-@contextmanager
-def _opened(path: str, name: str) -> Generator[int]:
-    try:
-        number = descriptor_of(path)
-        if number == 0 and sys.__stdin__ is None:  # another file may have its number by now
-            raise OSError(errno.EBADF, "closed")
-        if number is None:
-            opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
-        else:
-            opened = os.dup(number)  # whoever opened it closes it
-    except OSError as error:
-        raise _unreadable(name, error) from None
-    try:
-        yield opened
-    finally:
-        os.close(opened)
-
-
-def _unreadable(name: str, error: OSError) -> OSError:
-    why = "it is closed" if error.errno == errno.EBADF else str(error.strerror).lower()
-    advice = "give the job a pipe, or a file"
-    return ours(OSError(f"cannot read {show_path(name)}: {why}. What to do: {advice}."), "io")
-
-
-def _unkept(name: str, folder: str, done_bytes: int, error: OSError) -> OSError:
-    why = str(error.strerror).lower()
-    found = OSError(
-        f"cannot keep what comes from {show_path(name)}: {why} (in {show_path(folder)}, after"
-        f" {done_bytes:,} bytes)."
-        " What to do: name a spill directory with more room, or save it to a"
-        " file first."
-    )
-    return ours(found, "disk_full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "io")
+        known[key] = shown(path)
 
 
 def _rename(error: BaseException, names: Mapping[str, str]) -> None:
