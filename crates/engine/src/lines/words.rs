@@ -9,6 +9,8 @@
 //!
 //! A word costs two searches for a bit, and none of its bytes is looked at by itself. The compiler makes vector instructions
 //! of the loop over bytes.
+//!
+//! Decision: docs/decisions/short-keys.md.
 
 use std::ops::Range;
 

@@ -144,9 +144,7 @@ fn found(
     let listed = request.found.get(&number);
     let stat = match listed {
         Some(Listed(bytes, version)) => version.stat(*bytes),
-        None => store
-            .stat(path)?
-            .ok_or_else(|| no_input(path.as_typed()))?,
+        None => store.stat(path)?.ok_or_else(|| no_input(path.as_typed()))?,
     };
     let path = path.clone();
     Ok(InputFile { path, stat })

@@ -53,9 +53,7 @@ pub(super) fn files(
         }
         let stat = match known.get(path) {
             Some((bytes, version)) => version.stat(*bytes),
-            None => store
-                .stat(path)?
-                .ok_or_else(|| no_input(path.as_typed()))?,
+            None => store.stat(path)?.ok_or_else(|| no_input(path.as_typed()))?,
         };
         Ok(InputFile {
             path: path.clone(),

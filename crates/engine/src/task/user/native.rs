@@ -6,10 +6,12 @@
 //! ```
 //!
 //! Keys are bytes as they are, so that parts are in the order of bytes. Counts keep their memory from task to task.
+//!
+//! Decision: docs/decisions/short-keys.md.
 
 use std::fmt::Debug;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Deserialize;
 
@@ -21,6 +23,7 @@ use super::split::SplitData;
 use crate::aggregate::Aggregate;
 use crate::error::{Error, Result};
 use crate::merge::groups::{Form, Groups};
+use crate::spill::SpillScratch;
 use crate::spill::collect::Collector;
 use crate::spill::counts::Counts;
 use crate::split::lines::LineOptions;
@@ -77,8 +80,15 @@ pub struct NativeExecutor<M> {
     mapper: M,
     /// The options of its job, as JSON.
     options: String,
-    /// Those of tasks that are over.
-    counts: Mutex<Vec<Counts>>,
+    /// Memory of map tasks that are over.
+    kept: Mutex<Vec<MapMemory>>,
+}
+
+/// What a map task fills: memory that was touched before is faster than new memory.
+#[derive(Debug)]
+struct MapMemory {
+    counts: Counts,
+    scratch: SpillScratch,
 }
 
 /// What a split of text is.
@@ -94,7 +104,7 @@ impl<M: Mapper> NativeExecutor<M> {
             store,
             mapper,
             options: String::new(),
-            counts: Mutex::default(),
+            kept: Mutex::default(),
         }
     }
 
@@ -117,13 +127,12 @@ impl<M: Mapper> NativeExecutor<M> {
         let mut plan = spec.collect_plan();
         let partitions = plan.partitions;
         plan.chunk_bytes /= 2; // the counts have the other half
-        let mut counts = self.counts(plan.chunk_bytes)?;
-        let mut collector = Collector::new(
-            self.store.disk().clone(),
-            plan,
-            spec.run_name(),
-            Default::default(),
-        )?;
+        let MapMemory {
+            mut counts,
+            scratch,
+        } = self.memory(plan.chunk_bytes)?;
+        let mut collector =
+            Collector::new(self.store.disk().clone(), plan, spec.run_name(), scratch)?;
         let alive = |_| attempt.progress(0);
         let part = |key: &[u8]| self.mapper.partition(key, partitions);
         let mut count = |text: &[u8], key: Range<usize>| {
@@ -160,20 +169,27 @@ impl<M: Mapper> NativeExecutor<M> {
         report.bytes_out = counts.key_bytes();
         report.records_out = counts.added();
         (report.combine_in, report.combine_out) = (counts.added(), counts.given());
-        (report.runs, _) = collector.finish(&alive)?;
-        let mut kept = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.push(counts);
+        let (runs, scratch) = collector.finish(&alive)?;
+        report.runs = runs;
+        self.kept().push(MapMemory { counts, scratch });
         Ok(report)
     }
 
-    /// Counts of nothing, in the memory of a task that is over, if there is one.
-    fn counts(&self, limit_bytes: usize) -> Result<Counts> {
-        let mut kept = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(mut counts) = kept.pop() else {
-            return Counts::new(limit_bytes);
+    fn kept(&self) -> MutexGuard<'_, Vec<MapMemory>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Memory of a task that is over, if there is one; counts take `limit_bytes` of it at most.
+    fn memory(&self, limit_bytes: usize) -> Result<MapMemory> {
+        let kept = self.kept().pop();
+        let Some(mut memory) = kept else {
+            return Ok(MapMemory {
+                counts: Counts::new(limit_bytes)?,
+                scratch: SpillScratch::default(),
+            });
         };
-        counts.begin();
-        Ok(counts)
+        memory.counts.begin();
+        Ok(memory)
     }
 
     fn reduce(
@@ -182,6 +198,7 @@ impl<M: Mapper> NativeExecutor<M> {
         partition: u32,
         attempt: &Attempt<'_>,
     ) -> Result<UserTaskReport> {
+        self.kept().clear(); // the maps are over, and a reduce has the memory
         let mut groups = Groups::new(
             feed_of(spec, self.store.disk().clone())?,
             Form::default(),
