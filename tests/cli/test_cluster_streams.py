@@ -85,6 +85,24 @@ def test_a_sort_reads_standard_input(on_ray: tuple[str, ...], desk: Path) -> Non
     assert names(desk) == ["out"]
 
 
+def test_a_file_as_standard_input_is_read_where_it_is(
+    on_ray: tuple[str, ...], desk: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "in.txt").write_bytes(LINES)
+    os.chdir(desk)
+    with (tmp_path / "in.txt").open("rb") as file:
+        done = subprocess.run(
+            [GRISTMILL, "sort", *on_ray],
+            stdin=file,
+            capture_output=True,
+            env=clean_environment(),
+            timeout=60,
+            check=False,
+        )
+    assert done.stdout == SORTED, done.stderr
+    assert names(desk) == []
+
+
 def test_a_job_reads_standard_input(on_ray: tuple[str, ...], desk: Path) -> None:
     os.chdir(desk)
     (desk / "job.py").write_text(JOB)

@@ -6,7 +6,7 @@ from typing import cast
 
 from gristmill.locations import workplace
 from gristmill.mapreduce.paths import is_stream
-from gristmill.mapreduce.stream_copies import check_seen, copied_for_nodes
+from gristmill.mapreduce.stream_copies import check_seen, copied_for_nodes, file_of
 from gristmill.options import Value
 
 __all__ = ["seen_by_nodes"]
@@ -39,8 +39,9 @@ def seen_by_nodes(
         return
     output = values["output"]
     folder = None if output in (None, "-") or values["check"] else str(output)
-    check_seen(filter(is_stream, inputs), folder, collect=bool(values["collect"]))
-    beside, progress = str(workplace(str(folder), [])), False if quiet else None
+    streams = [path for path in inputs if is_stream(path) and file_of(path) is None]
+    check_seen(streams, folder, collect=bool(values["collect"]))
+    beside, progress = str(workplace(folder or "out", [])), False if quiet else None
     with ExitStack() as held:
         paths: list[str] = []
         for number, path in enumerate(inputs):
