@@ -123,13 +123,6 @@ impl Counts {
         })
     }
 
-    /// Forgets what was added and given before, and keeps the memory. What was added has been given.
-    pub fn begin(&mut self) {
-        debug_assert!(self.len == 0 && self.waiting.is_empty());
-        (self.added, self.given, self.key_bytes) = (0, 0, 0);
-        self.long = Table::new(Aggregate::Sum, self.limit_bytes / 4);
-    }
-
     /// Counts the key that lies in `key` of `text`. Whether it is full: it must be given to a collector before more is added.
     /// `partition` says that of a key.
     #[inline]
@@ -363,19 +356,5 @@ mod tests {
         let (given, filled) = counted(&long, 2 << 20);
         assert_eq!(given, 40_000);
         assert!(filled > 2, "{filled}");
-    }
-
-    #[test]
-    fn the_next_task_begins_at_nothing() {
-        let (mut counts, mut collector) = (Counts::new(1 << 20).unwrap(), collector());
-        for round in 1..3 {
-            counts.begin();
-            for key in [0..1, 0..20] {
-                counts.add(&[b'a'; 30], key, partition).unwrap();
-            }
-            counts.give(&mut collector, partition, &|_| Ok(())).unwrap();
-            assert_eq!((counts.added(), counts.given()), (2, 2));
-            assert_eq!(collector.records(), 2 * round);
-        }
     }
 }

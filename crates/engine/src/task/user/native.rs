@@ -5,13 +5,13 @@
 //!   reduce   a partition of all runs ──▶ Groups ──key, count──▶ Mapper::write ──▶ part-r-NNNNN
 //! ```
 //!
-//! Keys are bytes as they are, so that parts are in the order of bytes. Counts keep their memory from task to task.
+//! Keys are bytes as they are, so that parts are in the order of bytes.
 //!
 //! Decision: docs/decisions/short-keys.md.
 
 use std::fmt::Debug;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use serde::Deserialize;
 
@@ -23,7 +23,6 @@ use super::split::SplitData;
 use crate::aggregate::Aggregate;
 use crate::error::{Error, Result};
 use crate::merge::groups::{Form, Groups};
-use crate::spill::SpillScratch;
 use crate::spill::collect::Collector;
 use crate::spill::counts::Counts;
 use crate::split::lines::LineOptions;
@@ -80,15 +79,6 @@ pub struct NativeExecutor<M> {
     mapper: M,
     /// The options of its job, as JSON.
     options: String,
-    /// Memory of map tasks that are over.
-    kept: Mutex<Vec<MapMemory>>,
-}
-
-/// What a map task fills: memory that was touched before is faster than new memory.
-#[derive(Debug)]
-struct MapMemory {
-    counts: Counts,
-    scratch: SpillScratch,
 }
 
 /// What a split of text is.
@@ -104,7 +94,6 @@ impl<M: Mapper> NativeExecutor<M> {
             store,
             mapper,
             options: String::new(),
-            kept: Mutex::default(),
         }
     }
 
@@ -127,12 +116,13 @@ impl<M: Mapper> NativeExecutor<M> {
         let mut plan = spec.collect_plan();
         let partitions = plan.partitions;
         plan.chunk_bytes /= 2; // the counts have the other half
-        let MapMemory {
-            mut counts,
-            scratch,
-        } = self.memory(plan.chunk_bytes)?;
-        let mut collector =
-            Collector::new(self.store.disk().clone(), plan, spec.run_name(), scratch)?;
+        let mut counts = Counts::new(plan.chunk_bytes)?;
+        let mut collector = Collector::new(
+            self.store.disk().clone(),
+            plan,
+            spec.run_name(),
+            Default::default(),
+        )?;
         let alive = |_| attempt.progress(0);
         let part = |key: &[u8]| self.mapper.partition(key, partitions);
         let mut count = |text: &[u8], key: Range<usize>| {
@@ -169,27 +159,8 @@ impl<M: Mapper> NativeExecutor<M> {
         report.bytes_out = counts.key_bytes();
         report.records_out = counts.added();
         (report.combine_in, report.combine_out) = (counts.added(), counts.given());
-        let (runs, scratch) = collector.finish(&alive)?;
-        report.runs = runs;
-        self.kept().push(MapMemory { counts, scratch });
+        (report.runs, _) = collector.finish(&alive)?;
         Ok(report)
-    }
-
-    fn kept(&self) -> MutexGuard<'_, Vec<MapMemory>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Memory of a task that is over, if there is one; counts take `limit_bytes` of it at most.
-    fn memory(&self, limit_bytes: usize) -> Result<MapMemory> {
-        let kept = self.kept().pop();
-        let Some(mut memory) = kept else {
-            return Ok(MapMemory {
-                counts: Counts::new(limit_bytes)?,
-                scratch: SpillScratch::default(),
-            });
-        };
-        memory.counts.begin();
-        Ok(memory)
     }
 
     fn reduce(
@@ -198,7 +169,6 @@ impl<M: Mapper> NativeExecutor<M> {
         partition: u32,
         attempt: &Attempt<'_>,
     ) -> Result<UserTaskReport> {
-        self.kept().clear(); // the maps are over, and a reduce has the memory
         let mut groups = Groups::new(
             feed_of(spec, self.store.disk().clone())?,
             Form::default(),
