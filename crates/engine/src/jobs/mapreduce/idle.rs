@@ -72,7 +72,8 @@ impl Finished<'_> {
                     with smaller ones"
                 .to_owned();
         }
-        let bytes = (self.spec.input_bytes() / (self.workers as u64 * SPLITS_EACH)).max(1);
+        let wanted = self.workers as u64 * SPLITS_EACH;
+        let bytes = (self.spec.input_bytes() / wanted).max(1);
         match self.spec.command {
             Command::Mapreduce => format!(
                 "to use them, give the job a smaller split_max, such as split_max={bytes} \
@@ -80,7 +81,8 @@ impl Finished<'_> {
             ),
             Command::Native => "the input is too small to be cut into more tasks".to_owned(),
             Command::Streaming => format!(
-                "to use them, give -D mapreduce.input.fileinputformat.split.maxsize={bytes}"
+                "to use them, give -D mapreduce.job.maps={wanted} (with CombineTextInputFormat \
+                 -D mapreduce.input.fileinputformat.split.maxsize={bytes})"
             ),
         }
     }
@@ -160,7 +162,8 @@ mod tests {
         assert!(found[0].contains("split_max=50 "));
         assert!(found[1].contains("parts=4."));
         let found = said("streaming", "null", 2, 3.0, 100);
-        assert!(found[0].contains("2 of 4 workers") && found[0].contains("split.maxsize=100."));
+        assert!(found[0].contains("2 of 4 workers") && found[0].contains("split.maxsize=100)."));
+        assert!(found[0].contains("give -D mapreduce.job.maps=16 (with CombineTextInputFormat "));
         assert!(found[1].contains("-D mapreduce.job.reduces=4."));
         assert!(
             said("mapreduce", "\"gzip\"", 2, 3.0, 100)[0].contains("a compressed file is one task")
