@@ -88,6 +88,7 @@ def test_runs(tmp_path: Path, mount: Mount) -> None:
     (tmp_path / "job.py").write_text(JOB.format(output=str(disk / "out"), **settings))
     said = check(failed(tmp_path, "run", "job.py", "--workers", "1"), disk)
     assert "add a --spill-dir on another file system." in said
+    assert "cannot run a map task: reserve space for a run: no space left" in said
 
 
 def test_a_file_that_a_function_writes(tmp_path: Path, mount: Mount) -> None:

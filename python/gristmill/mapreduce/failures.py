@@ -141,10 +141,11 @@ def describe(
     about = shown(key) if has_key else "" if where is None else shown(record)
     if has_key:
         context = [("key", about), *context]
+    full = told is not None and kind == "disk_full"  # the engine's own disk, not what user code did
     place = where[:2] if where is not None and where[0] else None
     return Failure(
         kind=kind,
-        message=f"{doing}: {what}{line}",
+        message=f"{what}{line}" if full else f"{doing}: {what}{line}",
         traceback="".join(traceback.format_list(frames[-_FRAMES:])),
         where=None if where is None or place is None else _named(where),
         record="" if has_key else about,

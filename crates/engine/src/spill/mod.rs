@@ -287,7 +287,8 @@ pub fn create_run(
             Ok(file) => return Ok((path, Arc::from(file), compression)),
             Err(error) if error.kind() == crate::Kind::DiskFull => {
                 store.remove(&path)?;
-                failed = error.with("bytes", bytes).advise_options(
+                let failure = error.during("reserve space for a run").with("bytes", bytes);
+                failed = failure.advise_options(
                     "free some space, or add a {} on another file system",
                     [JobOption::SpillDir.named()],
                 );

@@ -98,6 +98,7 @@ fn a_full_directory_is_refused_with_the_numbers() {
         assert_eq!(failure.kind(), Kind::DiskFull);
         let message = failure.to_string();
         assert!(message.contains("--spill-dir"), "{message}");
+        assert!(!message.contains("the output"), "{message}");
         assert_eq!([first, second], [runs, 0], "{message}");
         if runs == 0 {
             assert!(

@@ -109,6 +109,14 @@ fn operation(spec: &UserAttemptSpec) -> &'static str {
     }
 }
 
+/// What the task was: no function is to blame for a disk that is full.
+fn attempt(spec: &UserAttemptSpec) -> &'static str {
+    match spec.work {
+        UserTaskKind::Map { .. } => "run a map task",
+        UserTaskKind::Reduce { .. } => "run a reduce task",
+    }
+}
+
 /// The error that a worker itself reported.
 fn of_failure(spec: &UserAttemptSpec, failure: Failure) -> (Error, String) {
     let kind = match failure.kind {
@@ -148,6 +156,9 @@ fn of_failure(spec: &UserAttemptSpec, failure: Failure) -> (Error, String) {
         error = error.detail("traceback", failure.traceback);
     }
     error = printed(error, &failure.stdout, &failure.stderr);
+    if kind == Kind::DiskFull {
+        error = error.during(attempt(spec));
+    }
     if failure.retryable {
         error = error.retryable_error();
     }
