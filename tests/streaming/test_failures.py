@@ -99,6 +99,11 @@ def test_a_program_that_is_not_there(home: Path, streaming: Run) -> None:
     assert done.returncode == 1
     assert "no program `mapper.py`" in done.stderr
     assert "-file path/to/mapper.py" in done.stderr
+    assert "or name its whole path" in done.stderr
+    done = streaming(*words(home, "-mapper", "/no/mapper.py"), cwd=home)
+    assert done.returncode == 1
+    assert "no program `/no/mapper.py`. What to do: ship it with the job, as in" in done.stderr
+    assert "name its whole path" not in done.stderr
     done = streaming(*words(home, "-mapper", str(home)), cwd=home)
     assert done.returncode == 1
     assert f"it is a directory, not a program (file {home})" in done.stderr

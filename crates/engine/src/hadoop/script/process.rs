@@ -281,7 +281,15 @@ fn find(name: &OsStr, program: &Program) -> Result<PathBuf> {
 }
 
 fn not_found(name: &OsStr) -> Error {
-    let name = show_path(name);
+    let path = Path::new(name);
+    let (is_whole, last) = (path.is_absolute(), path.file_name().unwrap_or(name));
+    let (name, last) = (show_path(name), show_path(last));
+    if is_whole {
+        let message = format!("there is no program `{name}`");
+        return Error::new(Kind::NotFound, "begin a script", message).advise(format!(
+            "ship it with the job, as in -file {name}, and call it {last}"
+        ));
+    }
     let message = format!(
         "there is no program `{name}`, neither in the task's working directory nor on the PATH"
     );

@@ -162,16 +162,20 @@ fn programs_are_found_in_the_folder_first() {
     };
     let ended = run(&program, "reporter:", &watch, |_| Ok(()), all).unwrap();
     assert_eq!(ended.stdout.unwrap(), b"mine\n");
-    for (name, kind) in [
-        ("nothing-of-that-name", Kind::NotFound),
-        ("/nothing", Kind::NotFound),
-    ] {
+    for (name, may_be_elsewhere) in [("nothing-of-that-name", true), ("/nothing", false)] {
         let program = Program {
             argv: vec![name.into()],
             ..shell("", folder.path())
         };
         let error = run(&program, "reporter:", &watch, |_| Ok(()), all).unwrap_err();
-        assert_eq!(error.kind(), kind);
-        assert!(error.to_string().contains("-file"), "{error}");
+        assert_eq!(error.kind(), Kind::NotFound);
+        let said = error.to_string();
+        assert!(said.contains("ship it with the job, as in -file"), "{said}");
+        assert_eq!(
+            said.contains("name its whole path"),
+            may_be_elsewhere,
+            "{said}"
+        );
+        assert_eq!(said.contains("on the PATH"), may_be_elsewhere, "{said}");
     }
 }
