@@ -197,6 +197,7 @@ def test_a_parent_that_may_not_be_written() -> None:
     says = refusal("-o", "folder/out", stdin=b"a\n", preexec=without_privileges)
     folder.chmod(0o755)
     assert "permission denied" in says.lower()
+    assert "What to do: write to a directory in which you may make files" in says
     assert (folder / "out").read_text() == "old"
     assert names(folder) == ["out"]
 

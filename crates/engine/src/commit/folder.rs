@@ -28,13 +28,16 @@ pub fn is_of_scripts(path: &Path) -> bool {
     name == ARCHIVES || name.starts_with(SCRIPT_FOLDER)
 }
 
-/// Makes a job folder: the error says what is missing above it.
+/// Makes a job folder: the error says what is missing above it, or what nobody may write to.
 pub(super) fn create(store: &dyn LocalDisk, folder: &Path) -> Result<bool> {
     store
         .create_directory(folder)
         .map(|()| true)
         .map_err(|error| match error.kind() {
             Kind::NotFound => no_parent(parent_of(folder)),
+            Kind::Permission => error.advise(
+                "write to a directory in which you may make files: an output takes its name when it is whole",
+            ),
             _ => error,
         })
 }
