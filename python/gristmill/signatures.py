@@ -116,6 +116,10 @@ _ELSEWHERE = {
 """Options of other libraries, and what they are called here."""
 
 
+_OF_JOB = ("split_max", "split_min", "parts", "skip_bad")
+"""Options of `gm.Job` that other functions are given by mistake."""
+
+
 def refuse_unknown(function: str, given: Iterable[str], known: Sequence[str]) -> None:
     """Refuse options that a function does not have, and name what was meant.
 
@@ -136,7 +140,12 @@ def refuse_unknown(function: str, given: Iterable[str], known: Sequence[str]) ->
             continue
         near = [_ELSEWHERE.get(name, "")] if _ELSEWHERE.get(name) in known else []
         near = near or get_close_matches(name, known, 1)
-        advice = f"give {near[0]}, if you mean that" if near else f"give some of {', '.join(known)}"
+        if name in _OF_JOB:
+            advice = f"give {name} to gm.Job, to which it belongs"
+        elif near:
+            advice = f"give {near[0]}, if you mean that"
+        else:
+            advice = f"give some of {', '.join(known)}"
         raise TypeError(
             f"cannot read the options: {function} has no option {name}. What to do: {advice}."
         )

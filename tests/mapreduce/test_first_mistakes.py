@@ -81,6 +81,15 @@ def test_an_unknown_option_is_named_with_the_one_that_was_meant(
     )
 
 
+def test_an_option_of_the_job_is_sent_there() -> None:
+    with pytest.raises(TypeError) as caught:
+        gm.text("x", split_max=1)  # pyright: ignore[reportCallIssue]
+    assert str(caught.value) == (
+        "cannot read the options: gm.text has no option split_max. What to do: give split_max to"
+        " gm.Job, to which it belongs."
+    )
+
+
 def test_an_option_that_is_like_none_is_answered_with_all_of_them() -> None:
     with pytest.raises(TypeError, match=r"gm\.tsv has no option columns\. .* paths, codec, tag\."):
         gm.tsv("a", columns=["a"])  # pyright: ignore[reportCallIssue]
