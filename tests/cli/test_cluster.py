@@ -336,7 +336,10 @@ def test_what_a_cluster_cannot_do_is_refused(
     ("address", "status", "says"),
     [
         ("127.0.0.1:1", 1, "nothing answers at 127.0.0.1:1"),
-        ("nowhere", 1, "nothing answers at nowhere"),
+        ("nowhere:1", 1, "nothing answers at nowhere:1"),
+        ("127.0.0.1", 2, "RAY_ADDRESS is 127.0.0.1, which has no port. What to do: set it to HOST"),
+        ("rubbish", 2, "RAY_ADDRESS is rubbish, which has no port"),
+        ("host:port", 2, "RAY_ADDRESS is host:port, which has no port"),
         ("ray://127.0.0.1:10001", 2, "Ray's client"),
     ],
 )

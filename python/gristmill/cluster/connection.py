@@ -197,9 +197,14 @@ def _reach(address: str) -> None:
             " RAY_ADDRESS=HOST:6379 or auto."
         )
     host, _, port = address.rpartition(":")
+    if not host or not (port.isascii() and port.isdigit()):
+        raise wrong(
+            f"cannot run the job on the cluster: RAY_ADDRESS is {address}, which has no port."
+            " What to do: set it to HOST:PORT, as in RAY_ADDRESS=HOST:6379, or to auto."
+        )
     try:
         socket.create_connection((host.strip("[]"), int(port)), _REACH_S).close()
-    except (OSError, ValueError) as error:
+    except (OSError, OverflowError) as error:
         raise failed(
             f"nothing answers at {address}, which RAY_ADDRESS names ({error})",
             "start the cluster (`ray start --head`), or correct RAY_ADDRESS",
