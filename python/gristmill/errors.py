@@ -10,12 +10,22 @@ An exception whose text is a paragraph of ours has a kind (`Kind` in crates/engi
 that nobody has to read the text: those of the engine bring it along, others get it from `ours`.
 """
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from gristmill.report import JobReport
 
-__all__ = ["attach_report", "is_of_system", "kind_of", "option_of", "ours", "report_of"]
+__all__ = [
+    "attach_report",
+    "is_of_system",
+    "kind_of",
+    "option_of",
+    "ours",
+    "report_of",
+    "told_by",
+    "typed",
+]
 
 _ATTRIBUTE = "gristmill_report"
 _KIND = "gristmill_kind"
@@ -34,6 +44,69 @@ def ours(error: _Error, kind: str) -> _Error:
     """
     setattr(error, _KIND, kind)
     return error
+
+
+def told_by(error: _Error, told: str) -> _Error:
+    """Mark an exception as an error of the engine in another process, and return it."""
+    setattr(error, _TOLD, told)
+    return error
+
+
+def typed(error: BaseException) -> str:
+    """Return the text of an exception whose advice names options, as the command line has them.
+
+    Those of the engine on other nodes come as Python's functions have them (error/advice.rs).
+
+    Example:
+        >>> from json import dumps
+        >>> advice = {"text": "give {} or {}", "options": [
+        ...     {"option": "memory", "value": {"megabytes": 64}},
+        ...     {"option": "spill_dir", "value": None}]}
+        >>> told = dumps({"kind": "memory", "option": None, "advice": advice})
+        >>> typed(told_by(OSError('no. What to do: give memory="64M" or spill_dir.'), told))
+        'no. What to do: give --memory 64M or --spill-dir.'
+    """
+    told, text = _told(error), str(error)
+    if told is None or told["advice"] is None or not told["advice"]["options"]:
+        return text
+    words, options = told["advice"]["text"], told["advice"]["options"]
+    theirs, ours = (_filled(words, map(spell, options)) for spell in (_as_keyword, _as_typed))
+    return text.replace(theirs, ours)
+
+
+def _filled(words: str, options: Iterable[str]) -> str:
+    for option in options:
+        words = words.replace("{}", option, 1)
+    return words
+
+
+def _as_keyword(option: Mapping[str, Any]) -> str:
+    match option:
+        case {"option": ("overwrite" | "csv" | "tsv") as name}:
+            return f"{name}=True"
+        case {"option": str(name), "value": {"count": count}}:
+            return f"{name}={count}"
+        case {"option": str(name), "value": {"megabytes": size}}:
+            return f'{name}="{size}M"'
+        case _:
+            return _name_of(option)
+
+
+def _as_typed(option: Mapping[str, Any]) -> str:
+    name = f"--{_name_of(option).removesuffix('_s').replace('_', '-')}"
+    match option:
+        case {"value": {"count": count}}:
+            return f"{name} {count}"
+        case {"value": {"megabytes": size}}:
+            return f"{name} {size}M"
+        case _:
+            return name
+
+
+def _name_of(option: Mapping[str, Any]) -> str:
+    """Its name; of the job's option `timeout` in the engine's words, that of Python."""
+    name = str(option["option"])
+    return "timeout_s" if name == "timeout" else name
 
 
 def kind_of(error: BaseException) -> str | None:

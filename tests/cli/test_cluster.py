@@ -347,7 +347,24 @@ def test_a_cluster_that_is_not_there(
     address: str, status: int, says: str, data: Path, tmp_path: Path
 ) -> None:
     job = ("terasort", data, tmp_path / "out", "--on", "ray")
-    assert says in failure(*job, status=status, RAY_ADDRESS=address)
+    said = failure(*job, status=status, RAY_ADDRESS=address)
+    assert says in said
+    assert "literal" not in said
+
+
+def test_options_are_named_as_on_the_command_line(
+    on_ray: tuple[str, ...], data: Path, tmp_path: Path
+) -> None:
+    """Also those that an agent on a node refuses; here and there by the same names."""
+    job = ("terasort", data, tmp_path / "out")
+    for places in ((), on_ray):
+        said = failure(*job, *places, "--spill-dir", "/missing", status=1)
+        assert said.startswith("cannot use a spill directory: it does not exist (file /missing).")
+        assert "What to do: give --spill-dir a directory that exists" in said
+        said = failure(*job, *places, "--split-size", "1", status=2)
+        assert said.startswith("cannot read the options: --split-size must be 102400 bytes or")
+    said = failure(*job, *on_ray, "--memory", "3x", status=2)
+    assert said.startswith("cannot read the options: --memory")
 
 
 def test_nothing_is_served_without_the_token(spill: Path) -> None:

@@ -15,7 +15,7 @@ import click
 
 from gristmill import _core
 from gristmill.cli.environment import environment_note
-from gristmill.cli.failures import DONE, FAILED, WRONG, Refused, fail
+from gristmill.cli.failures import DONE, FAILED, WRONG, Refused, as_typed, fail
 from gristmill.cli.generated import JobCommand, command_of, help_options
 from gristmill.cli.groups import CommandGroup
 from gristmill.cli.runner import check_paths
@@ -90,7 +90,7 @@ def _explain(command: str, *, as_json: bool, **values: Value) -> int:
         if is_of_system(error):
             raise
         kind = kind_of(error)
-        fail(f"explain {command}", f"{error}{environment_note(kind, option_of(error))}")
+        fail(f"explain {command}", f"{as_typed(error)}{environment_note(kind, option_of(error))}")
         return WRONG if kind in (None, "bad_option") else FAILED
     plan["rates"] = _rates(plan, _output_place(plan))
     plan["floor_s"] = _floor_s(plan)

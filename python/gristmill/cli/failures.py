@@ -6,12 +6,13 @@ No traceback ever: a defect says where it is and asks to be reported. A job that
 here; its report says all that this file would (runner.py).
 """
 
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import click
 
-from gristmill.errors import kind_of
+from gristmill.errors import kind_of, typed
 from gristmill.terminal import console
 from gristmill.terminal.signals import Interrupted, deferred, exit_code
 
@@ -23,6 +24,7 @@ __all__ = [
     "WRONG",
     "HelpWanted",
     "Refused",
+    "as_typed",
     "conclude",
     "fail",
     "paragraph_of",
@@ -78,6 +80,35 @@ def with_advice(kind: str, paragraph: str) -> str:
     if kind != "not_found" or "What to do:" in paragraph:
         return paragraph
     return f"{paragraph} What to do: check the name."
+
+
+_NAMED = re.compile(r"(cannot [^:]*: )([a-z][a-z_]*)(?=: | is | must )")
+"""How a paragraph begins that is about the value of an option."""
+
+
+def as_typed(error: BaseException | str, names: Iterable[str] = ()) -> str:
+    """Return an error's paragraph, with options as they are on the command line.
+
+    Args:
+        error: The error, or its paragraph.
+        names: The options, by Python's names; by default those of the command that runs.
+
+    Example:
+        >>> as_typed("cannot read the options: spill_dir is x. What to do: y.", ["spill_dir"])
+        'cannot read the options: --spill-dir is x. What to do: y.'
+        >>> as_typed("cannot read the input: it is a table.", ["spill_dir"])
+        'cannot read the input: it is a table.'
+    """
+    paragraph = error if isinstance(error, str) else typed(error)
+    context = click.get_current_context(silent=True)
+    if context is not None:
+        options = (one for one in context.command.params if isinstance(one, click.Option))
+        names = [*names, *(str(one.name) for one in options)]
+    found = _NAMED.match(paragraph)
+    if found is None or found[2] not in names:
+        return paragraph
+    dashed = f"--{found[2].removesuffix('_s').replace('_', '-')}"
+    return f"{found[1]}{dashed}{paragraph[found.end() :]}"
 
 
 def conclude(error: BaseException) -> int:

@@ -9,6 +9,7 @@ A signal does not break off the wait: the job is asked to end, and ends when it 
 import signal
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -22,10 +23,11 @@ from gristmill.cli.failures import (
     QUIET,
     WRONG,
     Refused,
+    as_typed,
     fail,
     with_advice,
 )
-from gristmill.errors import kind_of, option_of
+from gristmill.errors import kind_of, option_of, typed
 from gristmill.options import Option, Value, commands
 from gristmill.report import JobReport
 from gristmill.terminal import console, signals
@@ -138,6 +140,21 @@ def run_job(
     history: bool = False,
 ) -> JobReport:
     """Run a job to its end, which a pending signal brings near; returns its report."""
+    report = _run_job(command, values, pending, quiet=quiet, history=history)
+    if report.error is None:
+        return report
+    said = replace(report.error, message=as_typed(report.error.message))
+    return replace(report, error=said)
+
+
+def _run_job(
+    command: str,
+    values: Mapping[str, Value],
+    pending: signals.Pending,
+    *,
+    quiet: bool,
+    history: bool,
+) -> JobReport:
     job_id = job.new_job_id()
     try:
         placed = job.placed_for(command, values, job_id, check=pending.check, tell=_tell)
@@ -147,9 +164,9 @@ def run_job(
             )
             return _to_end(running, pending, quiet=quiet)
     except ValueError as error:
-        return JobReport.refused(job_id, command, str(error), option_of(error))
+        return JobReport.refused(job_id, command, typed(error), option_of(error))
     except OSError as error:  # of a cluster; a job says in its report what went wrong
-        return JobReport.refused(job_id, command, str(error), kind=kind_of(error) or "io")
+        return JobReport.refused(job_id, command, typed(error), kind=kind_of(error) or "io")
     except signals.Interrupted:
         return JobReport.refused(
             job_id, command, "cannot finish the job: it was cancelled.", kind="cancelled"

@@ -24,10 +24,14 @@ __all__ = ["Agent", "Packed", "digest", "machine", "tls_files"]
 
 _PROGRAM = (
     "import os, sys; os.fork() and os._exit(0); "
+    "sys.excepthook = lambda kind, error, _: print(getattr(error, 'gristmill_told', ''), "
+    "f'{kind.__name__}: {error}', sep=chr(10), file=sys.stderr); "
     "sys.path.insert(0, sys.argv[1]); import _core; del sys.path[0]; "
     "_core.run_agent(sys.stdin.readline(), lambda said: print(said, flush=True))"
 )
 """What the interpreter of an agent runs: the engine alone, without the package.
+
+Its last two lines say why it ended: the engine's error in parts, as JSON, and the sentence.
 
 A fork of it, since Ray kills the children of an actor that ends: this one removes its runs first.
 """
@@ -158,7 +162,8 @@ class Agent:
             errors.seek(0)
             lines = errors.read().strip().splitlines()
         said = lines[-1].partition(": ") if lines else ("", "", "")
-        return {"error": said[2] or said[0] or "the agent ended without a word"}
+        told = {"told": lines[-2]} if lines[-2:-1] and lines[-2].startswith("{") else {}
+        return {"error": said[2] or said[0] or "the agent ended without a word"} | told
 
     def ended(self) -> None:
         """Wait for the end of the agent, or for the word that none has begun."""

@@ -26,7 +26,7 @@ from gristmill.cluster.head import HeadWatch, at_most
 from gristmill.cluster.packing import kept_by, packed
 from gristmill.cluster.reserving import Reserved, memory_of_worker, on_node, shares
 from gristmill.cluster.watching import Begun, Watch, draining
-from gristmill.errors import ours
+from gristmill.errors import ours, told_by
 from gristmill.names import from_json, to_json
 from gristmill.units import show_bytes
 
@@ -153,5 +153,6 @@ def _said(
     for (node, _), answer in zip(given, answers, strict=True):
         if "error" in answer:
             where = f"node {node['NodeManagerAddress']}"
-            raise ours(OSError(f"{answer['error'].rstrip()} (on {where})"), "io")
+            error = OSError(f"{answer['error'].rstrip()} (on {where})")
+            raise told_by(error, answer["told"]) if "told" in answer else ours(error, "io")
     return [from_json(answer["hello"]) for answer in answers]

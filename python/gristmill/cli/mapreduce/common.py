@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from gristmill.cli.environment import environment_note
-from gristmill.cli.failures import DASH, FAILED, WRONG, Refused, fail
+from gristmill.cli.failures import DASH, FAILED, WRONG, Refused, as_typed, fail
 from gristmill.errors import is_of_system, kind_of, option_of, report_of
 from gristmill.mapreduce.loading import load_job
 from gristmill.mapreduce.source import Source
@@ -106,7 +106,10 @@ def said(command: str) -> Callable[[Command], Command]:
             except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
                 if is_of_system(error) or (isinstance(error, MemoryError) and not kind_of(error)):
                     raise  # for the edge of the program to say
-                fail(command, f"{error}{environment_note(kind_of(error), option_of(error))}")
+                fail(
+                    command,
+                    f"{as_typed(error)}{environment_note(kind_of(error), option_of(error))}",
+                )
                 for note in getattr(error, "__notes__", ()):
                     console.note(*note.split("\n"))
                 return FAILED if _is_failure(error) else WRONG

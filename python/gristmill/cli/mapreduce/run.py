@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from gristmill.cli.environment import environment_note
-from gristmill.cli.failures import DONE, FAILED, fail
+from gristmill.cli.failures import DONE, FAILED, as_typed, fail
 from gristmill.cli.generated import count, with_options
 from gristmill.cli.groups import PlainCommand
 from gristmill.cli.mapreduce.common import job_options, on_job, said
@@ -104,7 +104,7 @@ def _failed(report: JobReport, as_json: bool, signum: int | None) -> int:
     if as_json:
         console.put(json_of(report))
     error = report.error
-    fail("run", error.message + environment_note(error.kind, error.details.get("option")))
+    fail("run", as_typed(error.message) + environment_note(error.kind, error.details.get("option")))
     for note in failure_notes(error, report.job_id):
         console.note(*note.split("\n"))
     if report.status == "cancelled" and signum is not None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from gristmill import _core
-from gristmill.cli.failures import DONE, FAILED, WRONG
+from gristmill.cli.failures import DONE, FAILED, WRONG, as_typed
 from gristmill.cluster import UserCode, placed, planned, where_tasks_run
 from gristmill.errors import kind_of
 from gristmill.history.origin import place
@@ -67,11 +67,15 @@ def main(words: Sequence[str]) -> int:
     except ValueError as error:
         if kind_of(error) is None:
             raise
-        console.note(f"gristmill streaming: {error}")
+        console.note(f"gristmill streaming: {_typed(error)}")
         return WRONG
     except OSError as error:  # of a store that does not answer
-        console.note(f"gristmill streaming: {error}")
+        console.note(f"gristmill streaming: {_typed(error)}")
         return FAILED
+
+
+def _typed(error: Exception | str) -> str:
+    return as_typed(error, [one.name for one in user_code()])
 
 
 def _more(error: InputMissingError) -> str:
@@ -109,7 +113,7 @@ def _run(resolved: ResolvedJob) -> int:
     try:
         planned = _planned(resolved, found)
     except (OSError, ValueError) as error:
-        console.note(f"gristmill streaming: {error}")
+        console.note(f"gristmill streaming: {_typed(error)}")
         return FAILED
     splits: list[dict[str, Any]] = planned["splits"]
     definition = resolved.definition | {
@@ -178,7 +182,7 @@ def _say_plan(resolved: ResolvedJob) -> int:
         cluster, told = planned(spec), to_json({"mapreduce": spec})
         plan = from_json(_core.explain(told, cluster=cluster, command_line=True))
     except (OSError, ValueError) as error:
-        console.note(f"gristmill streaming: {error}")
+        console.note(f"gristmill streaming: {_typed(error)}")
         return FAILED
     if plan["nodes"]:
         workers, memory = show_count(plan["workers"], "worker"), show_bytes(plan["memory_bytes"])
@@ -319,7 +323,7 @@ def _wait(arguments: Arguments, spec: dict[str, Any], definition: dict[str, Any]
         except signals.Interrupted as error:
             return signals.exit_code(error.signum)
         except (OSError, ValueError) as error:
-            console.note(f"gristmill streaming: {error}")
+            console.note(f"gristmill streaming: {_typed(error)}")
             return WRONG if isinstance(error, ValueError) else FAILED
         signals.ignore()
     report = JobReport.from_json(job.report())
@@ -376,7 +380,7 @@ def _left_out(
 def _tell(report: JobReport, definition: dict[str, Any]) -> None:
     error = report.error
     assert error is not None
-    console.note(f"gristmill streaming: {error.message}")
+    console.note(f"gristmill streaming: {_typed(error.message)}")
     said = error.details.get("stderr")
     if said and "\n" in said:
         console.note("What it said last:", *(f"    {line}" for line in said.split("\n")))
