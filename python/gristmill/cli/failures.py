@@ -17,6 +17,7 @@ from gristmill.terminal import console
 from gristmill.terminal.signals import Interrupted, deferred, exit_code
 
 __all__ = [
+    "ADDRESS",
     "DASH",
     "DONE",
     "FAILED",
@@ -39,6 +40,13 @@ QUIET = "gristmill.quiet_check"
 
 DASH = "name a directory; ./- if that is to be its name"
 """What to do where `-` is not standard output."""
+
+
+ADDRESS = (
+    "give --on ray, with RAY_ADDRESS=HOST:6379 in the environment; or the address of a dashboard,"
+    " as in --on http://HOST:8265"
+)
+"""What to do where the address of a cluster stands in the place of a word."""
 
 
 class Refused(click.UsageError):

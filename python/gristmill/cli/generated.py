@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from gristmill.cli.failures import ADDRESS, Refused
 from gristmill.cli.runner import run_command
 from gristmill.options import HISTORY, Command, Option
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "JSON",
     "JobCommand",
+    "Places",
     "command_of",
     "count",
     "files",
@@ -242,10 +244,26 @@ def _type_of(option: Option) -> Any:  # noqa: ANN401 - click's types got paramet
             return count
         case "seconds":
             return float
+        case "choice" if option.name == "on":
+            return Places(option.choices)
         case "choice":
             return click.Choice(option.choices)
         case _:
             return str
+
+
+class Places(click.Choice):  # pyright: ignore[reportMissingTypeArgument] - none before 8.2
+    """Where a job may run: a word. Who gives an address is told where that goes."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the word that was given."""
+        if ":" in value:
+            raise Refused(
+                f"--on takes no address such as {value}",
+                ADDRESS,
+                ctx,
+            )
+        return cast("str", super().convert(value, param, ctx))
 
 
 def count(value: str | int) -> int:

@@ -13,7 +13,7 @@ from gristmill.analysis.bench.errors import WrongOptionError
 from gristmill.analysis.bench.suites import SUITES, suite_of
 from gristmill.cli.bench.common import failing
 from gristmill.cli.failures import DONE
-from gristmill.cli.generated import JobCommand, count
+from gristmill.cli.generated import JobCommand, Places, count
 from gristmill.cli.numbers import whole_number
 from gristmill.terminal import console
 
@@ -157,7 +157,7 @@ run = JobCommand(
         ),
         click.Option(
             ["--on"],
-            type=click.Choice(["local", "ray"]),
+            type=Places(["local", "ray"]),
             help="Whether the jobs run here or on a Ray cluster.",
         ),
         click.Option(

@@ -7,7 +7,7 @@ import click
 from gristmill import _core
 from gristmill.cli.doctor.verdicts import Check
 from gristmill.cli.failures import DONE, FAILED, Refused
-from gristmill.cli.generated import JobCommand, files
+from gristmill.cli.generated import JobCommand, Places, files
 from gristmill.cluster import examining
 from gristmill.cluster.examining import Asked
 from gristmill.names import to_json
@@ -80,7 +80,7 @@ doctor = JobCommand(
         ),
         click.Option(
             ["--on"],
-            type=click.Choice(["local", "ray"]),
+            type=Places(["local", "ray"]),
             default="local",
             help="What to check: this machine, or all nodes of a Ray cluster (the one of"
             " RAY_ADDRESS, or of this machine).  [default: local]",

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from gristmill import _core
-from gristmill.cli.failures import DONE, FAILED, WRONG, as_typed
+from gristmill.cli.failures import ADDRESS, DONE, FAILED, WRONG, as_typed
 from gristmill.cluster import UserCode, placed, planned, where_tasks_run
 from gristmill.errors import kind_of
 from gristmill.history.origin import place
@@ -56,6 +56,8 @@ def main(words: Sequence[str]) -> int:
         if not words or arguments.has("help") or arguments.has("info"):
             console.say(*help_text().splitlines())
             return DONE if words else WRONG
+        if ":" in (on := arguments.last("on") or ""):
+            raise WrongCommandError(f"--on takes no address such as {on}. What to do: {ADDRESS}")
         with with_store_options(arguments.options.get("store-option")):
             return _run(resolve(arguments))
     except WrongCommandError as error:
