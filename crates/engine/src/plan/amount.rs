@@ -7,6 +7,9 @@ use serde::de::{Deserialize, Deserializer, Error as _};
 pub use crate::error::show_bytes;
 use crate::error::{Error, Kind, Result};
 
+/// The first number of bytes that is too large for a file, and for memory: 2^63.
+const BYTES_END: f64 = (1_u64 << 63) as f64;
+
 /// Bytes. `K`, `M`, `G`, `T` are powers of 1000, `KiB`, `MiB`, `GiB`, `TiB` of 1024; a `B` may follow.
 ///
 /// ```
@@ -14,6 +17,7 @@ use crate::error::{Error, Kind, Result};
 /// assert_eq!("512M".parse(), Ok(Bytes(512_000_000)));
 /// assert_eq!("1.5GiB".parse(), Ok(Bytes(1_610_612_736)));
 /// assert!("12 parsecs".parse::<Bytes>().is_err());
+/// assert!("10000000T".parse::<Bytes>().is_err());
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bytes(pub u64);
@@ -43,6 +47,9 @@ impl FromStr for Bytes {
             .ok()
             .filter(|number| number.is_finite());
         match (number, factor) {
+            (Some(number), Some(factor)) if number * factor >= BYTES_END => {
+                Err(wrong("a size of less than 8 EiB", text, "512M, 8G or 1GiB"))
+            }
             (Some(number), Some(factor)) if number >= 0.0 => Ok(Bytes((number * factor) as u64)),
             _ => Err(wrong("a size", text, "512M, 8G or 1GiB")),
         }
