@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from tests.optional import missing
 from gristmill.cli.gnu_sort import GNU_OPTIONS
 
 from .harness import failure, run
+from .sorting import try_sort
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,6 +26,25 @@ def lines(tmp_path: Path) -> Path:
     path = tmp_path / "lines"
     path.write_text("b\na\n")
     return path
+
+
+GnuSort = Callable[..., int]
+
+
+@pytest.fixture
+def gnu(tmp_path: Path) -> GnuSort:
+    """The exit code of the installed sort, where that is GNU's."""
+    sort = shutil.which("sort")
+    shown = "" if sort is None else subprocess.check_output([sort, "--version"], text=True)
+    if sort is None or "GNU" not in shown:
+        missing("NOT TESTED: REFUSALS OF GNU SORT", "sort is not GNU's")
+
+    def code(*given: str | Path, stdin: bytes = b"") -> int:
+        return subprocess.run(
+            [str(sort), *given], cwd=tmp_path, input=stdin, capture_output=True, check=False
+        ).returncode
+
+    return code
 
 
 @pytest.mark.parametrize(
@@ -76,6 +97,56 @@ def test_a_part_of_the_memory_of_this_machine(lines: Path) -> None:
     says = failure("sort", "-S", "50%", "--on", "ray", lines, status=2)
     assert says.startswith("50% is a part of this machine's memory. What to do: give a size")
     assert '"half%" is not a size' in failure("sort", "-S", "half%", lines, status=2)
+
+
+def test_more_memory_than_this_machine_has(lines: Path) -> None:
+    """Gristmill takes what is available, which changes; GNU sort does likewise."""
+    whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    assert 0 < budget("-S", "1000T", lines=lines) <= whole
+    assert run("sort", "-S", "1000T", lines).stdout == "a\nb\n"
+    assert budget("-S", "64M", lines=lines) == 64_000_000
+    says = failure("sort", "-S", "100000000000000000000", lines, status=2)
+    assert "is not a size of less than 8 EiB. What to do: write it like 512M" in says
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (["-o", "x", "-o", "y"], "-o names 2 outputs: x, y. What to do: name one."),
+        (["-uo", "x", "--output=y"], "-o names 2 outputs: x, y. What to do: name one."),
+        (["-cC"], "-c and -C exclude each other. What to do: give -C"),
+        (["--check", "--check=quiet"], "-c and -C exclude each other"),
+        (["--check=wings"], "--check takes no word 'wings'. What to do: give quiet, silent or"),
+        (["--check="], "--check takes no word ''. What to do: give quiet, silent or"),
+    ],
+)
+def test_what_excludes_each_other_in_gnu_sort(
+    lines: Path, given: list[str], says: str, gnu: GnuSort
+) -> None:
+    assert failure("sort", *given, lines, status=2, cwd=lines.parent).startswith(says)
+    assert gnu(*given, lines) == (1 if "takes no word" in says else 2)
+    assert [path.name for path in lines.parent.iterdir()] == ["lines"]
+
+
+def test_the_same_output_may_be_named_twice(lines: Path) -> None:
+    out = lines.parent / "out"
+    run("sort", "-o", out, "-o", out, lines)
+    assert out.read_text() == "a\nb\n"
+
+
+def test_names_from_standard_input_leave_no_lines_in_it(gnu: GnuSort) -> None:
+    done = try_sort("--files0-from", "-", stdin=b"-\0")
+    assert done.status == 2
+    assert "standard input has the names of the inputs: it cannot be an input" in done.stderr
+    assert gnu("--files0-from=-", stdin=b"-\0") == 2
+
+
+def test_hard_links_keep_the_old_lines(lines: Path) -> None:
+    """GNU sort writes into the file; see docs/guide/sort.md, "What differs"."""
+    other = lines.parent / "other"
+    other.hardlink_to(lines)
+    run("sort", lines, "-o", lines)
+    assert (lines.read_text(), other.read_text()) == ("a\nb\n", "b\na\n")
 
 
 def test_h_is_never_help(lines: Path) -> None:

@@ -170,6 +170,8 @@ def _parameter(command: str, option: Option) -> click.Parameter:
         from gristmill.cli import gnu_sort
 
         names += gnu_sort.ALIASES.get(option.name, ())
+        if option.name == "output":
+            attributes |= {"multiple": True, "callback": gnu_sort.one_output}
     return click.Option(names, **attributes)
 
 

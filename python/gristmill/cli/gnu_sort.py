@@ -3,6 +3,7 @@
     -k2,2n        ──▶ the engine's table has it, by the same letter
     -S 1G         ──▶ a second name of --memory
     -S 50%        ──▶ bytes: that part of this machine's memory
+    -S 1T         ──▶ bytes: the memory that is available, if the machine has less than that
     --check=quiet ──▶ -C, and so is --check=q
     --num         ──▶ --numeric-sort: a long name may be cut short
     -R            ──▶ refused, with what to do instead
@@ -15,12 +16,14 @@ The table is that of GNU coreutils 9; a test compares it with the installed sort
 import os
 import re
 import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from gristmill import _core
+from gristmill.amounts import parse_bytes
 from gristmill.cli.failures import QUIET, Refused
 from gristmill.terminal import console
 
@@ -32,6 +35,7 @@ __all__ = [
     "complete",
     "explained",
     "more_options",
+    "one_output",
     "translated",
 ]
 
@@ -158,6 +162,13 @@ def more_options() -> list[click.Option]:
     ]
 
 
+def one_output(_ctx: click.Context, _param: click.Parameter, given: Sequence[str]) -> str | None:
+    """Return the output that was named; GNU sort takes the same name twice, and no two names."""
+    if len(set(given)) > 1:
+        raise Refused(f"-o names {len(set(given))} outputs: {', '.join(given)}", "name one")
+    return given[-1] if given else None
+
+
 def _note_quiet(ctx: click.Context, _: click.Parameter, given: bool) -> None:
     ctx.meta[QUIET] = given
 
@@ -189,13 +200,22 @@ def translated(arguments: list[str]) -> list[str]:
         letters = {letter for mode, letter in _CHECKS.items() if value and mode.startswith(value)}
         if name == "--check" and len(letters) == 1:
             words += letters
+        elif name == "--check" and equals:
+            raise Refused(f"--check takes no word {value!r}", f"give {_or(_CHECKS)}, or none")
         else:
             words.append(f"{name}{equals}{value}")
     return words
 
 
+def _or(words: Iterable[str]) -> str:
+    *some, last = words
+    return f"{', '.join(some)} or {last}"
+
+
 def complete(ctx: click.Context) -> None:
     """Set what follows from options of the command line alone; refuse keys that are none."""
+    if ctx.meta.get(QUIET) and ctx.params["check"]:
+        raise Refused("-c and -C exclude each other", "give -C to hear nothing, else -c", ctx)
     if ctx.meta.get(QUIET):
         ctx.params["check"] = True
     if "" in ctx.params["key"]:
@@ -206,6 +226,11 @@ def complete(ctx: click.Context) -> None:
     old = [name for name in ctx.params["inputs"] if _OLD_BEGIN.fullmatch(name)]
     if old and not os.path.lexists(old[0]):
         raise Refused(f"there is no file {old[0]}, and a key is not written so", _OLD_KEYS, ctx)
+    _read_names(ctx)
+
+
+def _read_names(ctx: click.Context) -> None:
+    """Set the inputs from a file with their names, if one was given."""
     path = ctx.meta.get(_FILES)
     if path is None:
         if not ctx.params["inputs"] and console.is_terminal(sys.stdin):
@@ -221,22 +246,36 @@ def complete(ctx: click.Context) -> None:
     inputs = [os.fsdecode(name) for name in names.removesuffix(b"\0").split(b"\0")]
     if not names or "" in inputs:
         raise Refused(f"{path} has an empty name, or none", "end each name with one NUL", ctx)
+    if path == "-" and "-" in inputs:
+        what = "standard input has the names of the inputs: it cannot be an input, too"
+        raise Refused(what, "leave - out; ./- is a file of this name", ctx)
     ctx.params["inputs"] = tuple(inputs)
 
 
 def _sized(memory: str | None, ctx: click.Context) -> str | None:
-    """The memory in bytes if it is N% of this machine's; never more of that than is available.
+    """The memory in bytes if it is N% of this machine's, or more than all: what is available.
 
     A control group may leave less than the machine has.
     """
+    is_here = ctx.params["on"] in (None, "local")
+    whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     percent = _PERCENT.fullmatch(memory or "")
     if percent is None:
-        return memory
-    if ctx.params["on"] not in (None, "local"):
+        if memory is None or not is_here or not _is_more(memory, whole):
+            return memory
+        return str(_core.available_memory() or whole)
+    if not is_here:
         raise Refused(f"{memory} is a part of this machine's memory", "give a size, as in 8G", ctx)
-    whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     part = whole * int(percent[1]) // 100
     return str(min(part, _core.available_memory() or part))
+
+
+def _is_more(memory: str, whole: int) -> bool:
+    """Whether a size is larger than this machine's memory; the engine refuses what is no size."""
+    try:
+        return parse_bytes(memory, "memory") > whole
+    except (TypeError, ValueError):
+        return False
 
 
 def explained(error: click.UsageError, arguments: list[str]) -> click.UsageError:  # noqa: ARG001
