@@ -14,6 +14,7 @@ from gristmill.cluster.connection import first_line
 from gristmill.mapreduce.launching import _copies  # what it is told decides what is looked at here
 from gristmill.mapreduce.run_options import Options
 
+from .harness import run
 from .resuming import tree
 
 AT_ONCE = """
@@ -57,6 +58,43 @@ def test_jobs_at_once_share_the_cluster_and_not_this_machine(tmp_path: Path) -> 
     said = script(tmp_path, AT_ONCE, json.dumps({"on": "ray"}), *outs)
     assert json.loads(said) == [2, 2]
     assert tree(outs[0]) == tree(outs[1]) != {}
+
+
+RELATIVE = """
+import gristmill as gm
+
+job = gm.Job(
+    gm.text("shared/small"),
+    map=lambda line, context: [(context.file("words").read_text() + line, 1)],
+    reduce=gm.sum(),
+    output=gm.tsv("out"),
+    files=["side/words"],
+)
+
+if __name__ == "__main__":
+    job.run(on="ray", overwrite=True)
+"""
+
+
+@pytest.mark.usefixtures("home")
+def test_relative_paths_are_those_of_the_directory_where_the_job_begins(
+    on_ray: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The nodes of the cluster were started elsewhere."""
+    for name in ("shared/small", "side"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "shared" / "small" / "a.txt").write_text("one\ntwo\n")
+    (tmp_path / "side" / "words").write_text("and ")
+    (tmp_path / "rel.py").write_text(RELATIVE)
+    monkeypatch.chdir(tmp_path)
+    script(tmp_path, RELATIVE)
+    wanted = tree(tmp_path / "out")
+    run("run", "rel.py", "--output", "a", *on_ray)
+    run("run", "rel.py", "--input", "shared/small/*.txt", "--output", "b", *on_ray)
+    assert wanted == tree(tmp_path / "a") == tree(tmp_path / "b")
+    assert "".join(part.read_text() for part in sorted((tmp_path / "a").glob("part-*"))) == (
+        "and one\t1\nand two\t1\n"
+    )
 
 
 @pytest.mark.usefixtures("on_ray")

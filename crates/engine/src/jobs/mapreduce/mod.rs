@@ -70,6 +70,9 @@ impl Described for Mapreduce {
 impl Options for Mapreduce {
     fn root(&mut self, directory: &Path) {
         self.0.output = self.0.output.rooted(directory);
+        for file in self.0.files.iter_mut().chain(&mut self.0.side_files) {
+            *file = file.rooted(directory);
+        }
     }
 }
 
