@@ -444,10 +444,10 @@ def explain(spec: str, *, cluster: str | None = None, command_line: bool = False
         OSError: An input cannot be looked at.
     """
 
-def pulse_open(path: str | PathLike[str]) -> None:
+def pulse_open(descriptor: int) -> None:
     """Open the pulse of this worker, the page in which it tells its driver where it stands.
 
-    Once is enough: the first one stays.
+    The driver left it open as `descriptor`, which is closed. Once is enough: the first one stays.
 
     Raises:
         OSError: There is none.
@@ -463,7 +463,7 @@ def pulse(record: int, offset: int, file: int, bytes_done: int) -> None:
 def beat() -> None:
     """Say that this worker makes progress of some kind; as `pulse` in a process that is none."""
 
-def run_tasks(pulse: str | PathLike[str]) -> None:
+def run_tasks(pulse: int) -> None:
     """Run tasks for the driver at the other end of stdin and stdout, until that closes stdin.
 
     What a worker process of the runner `processes` does from its beginning to its end.

@@ -74,7 +74,7 @@ def main(arguments: list[str]) -> int:
 
     Args:
         arguments: The program's name, the entries of `sys.path` if they are to be set, the
-            descriptor of the pipe for what is printed, and the path of the pulse.
+            descriptors of the pipe for what is printed, and of the pulse.
     """
     *path, stdout, pulse = arguments[1:]
     if path:
@@ -86,7 +86,7 @@ def main(arguments: list[str]) -> int:
 
     from gristmill import _core
 
-    _core.pulse_open(pulse)
+    _core.pulse_open(int(pulse))
     channel.send(b"H", _core.VERSION.encode())
     _serve(channel, home)
     return 0

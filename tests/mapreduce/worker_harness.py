@@ -21,17 +21,19 @@ class Worker:
         program, arguments, environment, _, _ = command()
         self.pulse = folder / "pulse"
         self.pulse.write_bytes(bytes(4096))
+        pulse = os.open(self.pulse, os.O_RDWR)
         printed, stdout = os.pipe()
         self.process = subprocess.Popen(
-            [program, *arguments, *more, str(stdout), str(self.pulse)],
+            [program, *arguments, *more, str(stdout), str(pulse)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=environment,
             process_group=0,
-            pass_fds=[stdout],
+            pass_fds=[stdout, pulse],
         )
         os.close(stdout)
+        os.close(pulse)
         assert self.process.stderr is not None
         self._stderr: list[bytes] = []
         self._readers = [

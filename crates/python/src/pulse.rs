@@ -1,16 +1,14 @@
 //! The pulse of this process, if it is a worker.
 
-use std::path::PathBuf;
-
 use gristmill_engine::worker::{Pulse, RecordPosition};
 use pyo3::prelude::*;
 
 use crate::error::to_python;
 
-/// Opens the pulse that the driver made; the first one stays.
+/// Opens the pulse that the driver made, and left open as `descriptor`; the first one stays.
 #[pyfunction]
-pub(crate) fn pulse_open(py: Python<'_>, path: PathBuf) -> PyResult<()> {
-    let opened = py.detach(move || Pulse::adopt(&path).map(|_pulse| ()));
+pub(crate) fn pulse_open(descriptor: i32) -> PyResult<()> {
+    let opened = Pulse::adopt(descriptor).map(|_pulse| ());
     opened.map_err(|error| to_python(&error))
 }
 

@@ -10,7 +10,6 @@
 //! process stands still. When stdin ends nobody wants the task any more: it is told to stop.
 
 use std::io;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -37,7 +36,7 @@ const BEAT: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 /// The driver sent what is not a task, or is gone.
-pub fn serve(pulse: &Path, store: Arc<Stores>, native: BuildNativeExecutor) -> Result<()> {
+pub fn serve(pulse: i32, store: Arc<Stores>, native: BuildNativeExecutor) -> Result<()> {
     keep_little_freed();
     let progress = Arc::new(Progress::new(Pulse::adopt(pulse)?));
     let (frames, replies) = take_over().map_err(|error| broken(&error))?;

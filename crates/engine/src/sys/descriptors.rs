@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
@@ -143,6 +143,19 @@ pub(crate) fn take_over() -> io::Result<(OwnedFd, OwnedFd)> {
     replace(File::open("/dev/null")?.as_fd(), libc::STDIN_FILENO)?;
     replace(io::stderr().as_fd(), libc::STDOUT_FILENO)?;
     Ok((from, to))
+}
+
+/// The file that whoever began this process left open for it under this number.
+///
+/// # Errors
+/// No file is open under it.
+pub(crate) fn inherited(number: i32) -> io::Result<OwnedFd> {
+    // SAFETY: a number, and no memory involved.
+    if unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) } == -1 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: it is open, and was left for this one call: nothing else in the process knows it.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
 
 /// Has `number` stand for what `descriptor` does.

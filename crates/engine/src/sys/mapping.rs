@@ -3,7 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::ops::Range;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::ptr::NonNull;
@@ -123,22 +123,21 @@ unsafe impl<const N: usize> Send for SharedWords<N> {}
 unsafe impl<const N: usize> Sync for SharedWords<N> {}
 
 impl<const N: usize> SharedWords<N> {
-    /// A new file of [`SHARED_BYTES`] zeros, which no other user may open. Where that fails, none stays behind.
-    pub(crate) fn create(path: &Path) -> io::Result<Self> {
+    /// The words of a new file of [`SHARED_BYTES`] zeros, which no other user may open. It loses its name at once, so that
+    /// none stays behind, however this process ends.
+    pub(crate) fn create(path: &Path) -> io::Result<(Self, OwnedFd)> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create_new(true).mode(0o600);
         let mut file = options.open(path)?;
+        std::fs::remove_file(path)?;
         // Written, not only made longer: a page that the file system has no room for must fail here.
-        let written = file.write_all(&[0; SHARED_BYTES]);
-        let mapped = written.and_then(|()| Self::map(&file));
-        mapped.inspect_err(|_| {
-            let _ = std::fs::remove_file(path);
-        })
+        file.write_all(&[0; SHARED_BYTES])?;
+        Ok((Self::map(&file)?, file.into()))
     }
 
     /// The words of a file that was created so.
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        let file = OpenOptions::new().read(true).write(true).open(path)?;
+    pub(crate) fn open(file: OwnedFd) -> io::Result<Self> {
+        let file = File::from(file);
         if file.metadata()?.len() < SHARED_BYTES as u64 {
             return Err(io::Error::other("it is shorter than a page"));
         }

@@ -111,7 +111,6 @@ impl<'a> Attempt<'a> {
             return Err(self.worker.not_started(reason));
         }
         self.worker.started = None;
-        self.worker.remove_pulse_file();
         self.changed = Instant::now();
         Ok(())
     }

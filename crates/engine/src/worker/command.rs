@@ -1,11 +1,11 @@
 //! What to start: two workers are interchangeable if their commands are equal.
 
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// A program with all that decides what it is once it runs. Two arguments are added: the descriptor of a pipe for what
-/// user code prints, and the path of the pulse.
+/// A program with all that decides what it is once it runs. Two arguments are added: the descriptors of a pipe for what
+/// user code prints, and of the pulse.
 ///
 /// ```
 /// use gristmill_engine::worker::Command;
@@ -58,7 +58,7 @@ impl Command {
     }
 
     /// The same for the standard library, with some arguments more.
-    pub(super) fn prepare(&self, more: &[&OsStr]) -> std::process::Command {
+    pub(super) fn prepare(&self, more: &[OsString]) -> std::process::Command {
         let mut prepared = std::process::Command::new(&self.program);
         prepared.args(&self.arguments).args(more);
         if self.whole_environment {

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::mem;
-use std::path::PathBuf;
+use std::os::fd::AsFd;
 use std::time::Instant;
 
 use super::DefinitionKey;
@@ -12,8 +12,6 @@ use super::frame::{Decoder, REMEMBERED};
 use super::process::Process;
 use super::pulse::Pulse;
 use crate::names::show_path;
-use crate::storage::LocalDisk;
-use crate::storage::local::Local;
 use crate::storage::requests::RequestCounts;
 
 /// A process of the pool, with what the driver knows of it.
@@ -24,8 +22,6 @@ pub(super) struct Worker {
     pub(super) pulse: Pulse,
     /// The requests of it that are known.
     counted: RequestCounts,
-    /// The file of the pulse, until it is removed.
-    pulse_path: Option<PathBuf>,
     pub(super) decoder: Decoder,
     /// When it was started, until it says hello.
     pub(super) started: Option<Instant>,
@@ -39,17 +35,13 @@ impl Worker {
         on_end: impl FnOnce() + Send + 'static,
     ) -> io::Result<Self> {
         let made = Pulse::create(&command.scratch);
-        let (pulse, path) = made.map_err(|error| io::Error::other(error.to_string()))?;
-        let process =
-            Process::spawn(command, Some(path.as_os_str()), on_end).inspect_err(|_| {
-                let _ = Local.remove(&path);
-            })?;
+        let (pulse, file) = made.map_err(|error| io::Error::other(error.to_string()))?;
+        let process = Process::spawn(command, Some(file.as_fd()), on_end)?;
         Ok(Worker {
             process,
             command: command.clone(),
             pulse,
             counted: RequestCounts::default(),
-            pulse_path: Some(path),
             decoder: Decoder::default(),
             started: Some(Instant::now()),
             definitions: Vec::new(),
@@ -76,12 +68,6 @@ impl Worker {
         counts.since(mem::replace(&mut self.counted, counts))
     }
 
-    pub(super) fn remove_pulse_file(&mut self) {
-        if let Some(path) = self.pulse_path.take() {
-            let _ = Local.remove(&path);
-        }
-    }
-
     pub(super) fn stderr(&self) -> String {
         self.process.tail().settle();
         self.process.tail().last_lines()
@@ -98,11 +84,5 @@ impl Worker {
             reason,
             stderr: self.stderr(),
         }
-    }
-}
-
-impl Drop for Worker {
-    fn drop(&mut self) {
-        self.remove_pulse_file();
     }
 }

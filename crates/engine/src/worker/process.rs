@@ -4,9 +4,9 @@
 //! whoever starts it must be a thread that lives as long: `pool.rs`); under memory pressure the kernel takes it before
 //! the driver; it is reaped whatever happens, and its group is killed before that, while its number cannot be another's.
 
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::io::{self, PipeReader, PipeWriter};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -49,19 +49,20 @@ pub struct Process {
 
 impl Process {
     /// Starts a command; `on_end` is called, by another thread, when its stderr ends, which is mostly when it does.
-    /// A worker is given two arguments more: the descriptor of a pipe for what user code prints, and `last`.
+    /// A worker is given two arguments more: the descriptors of a pipe for what user code prints, and of its pulse.
     pub fn spawn(
         command: &Command,
-        last: Option<&OsStr>,
+        pulse: Option<BorrowedFd<'_>>,
         on_end: impl FnOnce() + Send + 'static,
     ) -> io::Result<Self> {
         let (printed, print) = io::pipe()?;
-        let number = print.as_raw_fd().to_string();
-        let more = last.map(|last| [OsStr::new(&number), last]);
-        let mut prepared = command.prepare(more.as_ref().map_or(&[], |more| more));
+        let inherited = pulse.map_or(Vec::new(), |pulse| vec![print.as_fd(), pulse]);
+        let number = |descriptor: &BorrowedFd<'_>| descriptor.as_raw_fd().to_string().into();
+        let more: Vec<OsString> = inherited.iter().map(number).collect();
+        let mut prepared = command.prepare(&more);
         lifeline::bind(&mut prepared);
-        if last.is_some() {
-            processes::inherit(&mut prepared, print.as_fd());
+        for descriptor in inherited {
+            processes::inherit(&mut prepared, descriptor);
         }
         let ((gone, alive), (gone_too, alive_too)) = (io::pipe()?, io::pipe()?);
         let mut child = prepared.spawn()?;

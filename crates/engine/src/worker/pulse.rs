@@ -1,7 +1,7 @@
 //! The pulse: a page shared by a worker and its driver, in which the worker keeps saying where it stands.
 //!
 //! ```text
-//!   a file of 4096 bytes, mapped by both; eight u64 in the machine's byte order (little-endian on all we build for)
+//!   a file of 4096 bytes without a name, mapped by both; eight u64 in the machine's byte order (little-endian on all we build for)
 //!     0  number of the record worked on, counted by this attempt
 //!     8  bytes of input done
 //!    16  offset of that record in its file
@@ -17,12 +17,14 @@
 
 use std::fmt;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
 use crate::storage::requests::RequestCounts;
+use crate::sys::descriptors::inherited;
 use crate::sys::mapping::{SHARED_BYTES, SharedWords};
 
 /// The size of the file.
@@ -58,11 +60,10 @@ pub struct RecordPosition {
 /// ```
 /// use gristmill_engine::worker::{Pulse, RecordPosition};
 /// let folder = std::path::Path::new("/tmp"); // where there is no /dev/shm
-/// let (driver, path) = Pulse::create(folder)?;
-/// let worker = Pulse::open(&path)?;
+/// let (driver, file) = Pulse::create(folder)?;
+/// let worker = Pulse::open(file)?;
 /// worker.write(&RecordPosition { record: 7, offset: 700, file: 0, bytes_done: 600 });
 /// assert_eq!(driver.place().map(|place| place.offset), Some(700));
-/// std::fs::remove_file(path).unwrap();
 /// # Ok::<(), gristmill_engine::Error>(())
 /// ```
 pub struct Pulse(SharedWords<FIELDS>);
@@ -78,9 +79,9 @@ impl Look {
 }
 
 impl Pulse {
-    /// A new pulse and its file: in /dev/shm, where a write costs no disk a thing, or else in `scratch`. The file is
-    /// the caller's to remove.
-    pub fn create(scratch: &Path) -> Result<(Self, PathBuf)> {
+    /// A new pulse and its file: in /dev/shm, where a write costs no disk a thing, or else in `scratch`. The file has no
+    /// name: a worker inherits it open.
+    pub fn create(scratch: &Path) -> Result<(Self, OwnedFd)> {
         let memory = Path::new("/dev/shm");
         match create_in(memory) {
             Ok(made) => Ok(made),
@@ -90,19 +91,19 @@ impl Pulse {
     }
 
     /// Maps the pulse that a driver made.
-    pub fn open(path: &Path) -> Result<Self> {
-        let words = SharedWords::open(path);
-        words
+    pub fn open(file: OwnedFd) -> Result<Self> {
+        SharedWords::open(file)
             .map(Pulse)
-            .map_err(|error| Error::from_io("open the pulse of this worker", path, &error))
+            .map_err(|error| unopened(&error))
     }
 
-    /// Makes the pulse at `path` that of this process: what [`Pulse::mine`] gives. The first one stays.
-    pub fn adopt(path: &Path) -> Result<&'static Self> {
+    /// Makes the pulse that this process inherited as `descriptor`, which is closed, its own: what [`Pulse::mine`] gives.
+    /// The first one stays.
+    pub fn adopt(descriptor: i32) -> Result<&'static Self> {
         if let Some(pulse) = MINE.get() {
             return Ok(pulse);
         }
-        let pulse = Self::open(path)?;
+        let pulse = Self::open(inherited(descriptor).map_err(|error| unopened(&error))?)?;
         Ok(MINE.get_or_init(|| pulse))
     }
 
@@ -183,15 +184,19 @@ impl Pulse {
 
 static MINE: OnceLock<Pulse> = OnceLock::new();
 
-fn create_in(folder: &Path) -> io::Result<(Pulse, PathBuf)> {
+fn unopened(error: &io::Error) -> Error {
+    Error::from_io("open the pulse of this worker", Path::new(""), error)
+}
+
+fn create_in(folder: &Path) -> io::Result<(Pulse, OwnedFd)> {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     loop {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = folder.join(format!("gristmill-pulse-{}-{number}", std::process::id()));
         match SharedWords::create(&path) {
-            // Left behind by a process of the same number that was killed.
+            // Of a process of the same number, which was killed just then, or is in another container.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            made => return made.map(|words| (Pulse(words), path)),
+            made => return made.map(|(words, file)| (Pulse(words), file)),
         }
     }
 }
@@ -204,13 +209,18 @@ impl fmt::Debug for Pulse {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::FileExt;
+
     use super::*;
 
     #[test]
     fn both_sides_see_one_page_and_a_short_file_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let (driver, path) = create_in(folder.path()).unwrap();
-        let worker = Pulse::open(&path).unwrap();
+        let (driver, file) = create_in(folder.path()).unwrap();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        let file = std::fs::File::from(file);
+        let opened = || Pulse::open(file.try_clone().unwrap().into());
+        let worker = opened().unwrap();
         assert_eq!(driver.place(), None);
         worker.beat();
         let beaten = driver.look();
@@ -235,12 +245,10 @@ mod tests {
         assert_eq!((worker.place(), driver.requests()), (None, counts));
         // The bytes are where the page above says.
         worker.write(&place);
-        let bytes = std::fs::read(&path).unwrap();
-        assert_eq!(
-            (bytes.len(), bytes[0], bytes[8], bytes[24]),
-            (4096, 3, 9, 2)
-        );
-        std::fs::write(&path, b"short").unwrap();
-        assert!(Pulse::open(&path).is_err());
+        let mut bytes = [0; PULSE_BYTES];
+        file.read_exact_at(&mut bytes, 0).unwrap();
+        assert_eq!((bytes[0], bytes[8], bytes[24]), (3, 9, 2));
+        file.set_len(5).unwrap();
+        assert!(opened().is_err());
     }
 }

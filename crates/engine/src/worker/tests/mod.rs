@@ -13,8 +13,7 @@ use super::*;
 /// `pulse(record, bytes_done, offset, file, beats)` at hand; `result` is sent back.
 const WORKER: &str = r#"
 import json, mmap, os, signal, struct, subprocess, sys, time
-page = open(sys.argv[-1], "r+b")
-shared = mmap.mmap(page.fileno(), 4096)
+shared = mmap.mmap(int(sys.argv[-1]), 4096)
 def pulse(*fields): shared[:40] = struct.pack("<5Q", *fields)
 def frame(kind, payload): 
     data = kind + struct.pack("<I", len(payload)) + payload

@@ -199,12 +199,12 @@ fn a_lease_may_outlive_its_pool_and_the_thread_that_took_it() {
 }
 
 #[test]
-fn the_pulse_file_is_gone_after_the_hello() {
+fn the_file_of_the_pulse_has_no_name_before_the_worker_begins() {
     let pool = Processes::new(1);
     let mut worker = lease(&pool);
-    let path: String =
-        serde_json::from_str(&run(&mut worker, "result = sys.argv[-1]").unwrap()).unwrap();
-    assert!(path.contains("gristmill-pulse-") && !PathBuf::from(&path).exists());
+    let code = "result = os.readlink(f'/proc/self/fd/{sys.argv[-1]}')";
+    let path: String = serde_json::from_str(&run(&mut worker, code).unwrap()).unwrap();
+    assert!(path.contains("gristmill-pulse-") && path.ends_with(" (deleted)"));
 }
 
 #[test]
