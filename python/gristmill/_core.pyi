@@ -49,6 +49,7 @@ __all__ = [
     "find_files",
     "grep",
     "has_store",
+    "is_code_gone",
     "is_remote",
     "make_directory",
     "matching",
@@ -335,6 +336,13 @@ class RangeReader:
         Raises:
             OSError: They cannot be read.
         """
+
+def is_code_gone(folder: str | PathLike[str]) -> bool:
+    """Return whether what a dead job of user code needs to be resumed is gone from this machine.
+
+    Args:
+        folder: The folder of its history.
+    """
 
 def clear_left(folder: str | PathLike[str], *, dry_run: bool) -> list[str]:
     """Remove the hidden folders that a dead job left beside its output and where it spilled.

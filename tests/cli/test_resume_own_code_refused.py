@@ -93,6 +93,29 @@ def test_code_is_known_by_its_content(
     assert tree(out) == tree(wanted)
 
 
+def test_a_job_whose_code_is_gone_is_not_offered(bench: Bench, home: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    kill_when(bench.command("function", out), home, mapped)
+    (job,) = (path.name for path in (home / "jobs").iterdir())
+    assert f"gristmill resume {job}" in run("jobs").stderr
+    (beside,) = tmp_path.glob(f".*{job}")
+    beside.rename(tmp_path / "aside")
+    assert run("jobs").stderr == ""
+    (listed,) = json.loads(run("jobs", "--json").stdout)
+    assert (listed["state"], listed["resumable"]) == ("dead", False)
+    shown = run("jobs", "show", job).stdout
+    assert "resumes it" not in shown
+    assert "what is needed to resume it is gone" in shown
+    for name in (job, "last"):
+        said = failure("resume", name)
+        assert "its directory beside the output is gone" in said
+        assert f"job {job}" in said
+    assert run("jobs", "prune", "--json").stdout.count(job) == 0  # it may be back
+    (tmp_path / "aside").rename(beside)
+    run("resume", "last")
+    assert out.is_dir()
+
+
 def test_a_side_file_is_known_by_its_content(bench: Bench, home: Path, tmp_path: Path) -> None:
     side, out = tmp_path / "side", tmp_path / "out"
     side.write_text("one")

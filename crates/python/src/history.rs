@@ -58,6 +58,13 @@ impl History {
     }
 }
 
+/// Whether what a dead job of user code needs to be resumed is gone from this machine.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "as PyO3 gives it")]
+pub fn is_code_gone(py: Python<'_>, folder: PathBuf) -> bool {
+    py.detach(|| jobs::is_code_gone(&stores(), &folder))
+}
+
 /// Removes the hidden folders that a dead job left.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "as PyO3 gives it")]

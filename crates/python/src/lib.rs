@@ -32,7 +32,7 @@ mod _core {
     #[pymodule_export]
     use crate::grep::{Search, check_search, grep};
     #[pymodule_export]
-    use crate::history::{History, clear_left};
+    use crate::history::{History, clear_left, is_code_gone};
     #[pymodule_export]
     use crate::job::{
         Job, command_names, commands, explain, resumed_agents, user_code, why_not_resumed,

@@ -52,6 +52,8 @@ def shown(history: JobHistory) -> list[str]:
         lines.append(f"resumed after {times}; {show_count(kept, 'task')} not done again")
     if history.resumable:
         lines.append(f"its process died; gristmill resume {history.job_id} resumes it")
+    elif history.code_gone:
+        lines.append("its process died; what is needed to resume it is gone from beside its output")
     if report:
         work = history.work_bytes
         lines.append(

@@ -254,7 +254,8 @@ def _left_by(folder: Path, *, dry_run: bool, resumable: bool) -> list[str]:
     if history.state != "dead":
         return []
     other = history.program != __version__  # that version may be able to resume it
-    if not resumable and (other or history.resumable):
+    may_be_back = history.code_gone  # with a mount
+    if not resumable and (other or history.resumable or may_be_back):
         return []
     left = _core.clear_left(folder, dry_run=dry_run)
     for kept in kept_for_chain(history):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from gristmill.history.home import EVENTS
-from gristmill.history.reader import OWN_CODE, JobHistory, is_live, take_line
+from gristmill.history.reader import OWN_CODE, JobHistory, is_code_gone, is_live, take_line
 
 __all__ = ["load_brief"]
 
@@ -58,6 +58,7 @@ def load_brief(folder: Path, *, live: bool | None = None) -> JobHistory:
             history.state = "dead"
             if history.command in OWN_CODE:
                 history.keeps_code = _keeps_code(file, len(first), folder)
+                history.code_gone = is_code_gone(history, folder)
     return history
 
 

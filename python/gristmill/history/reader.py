@@ -24,6 +24,7 @@ __all__ = [
     "JobState",
     "PhaseSpan",
     "Sample",
+    "is_code_gone",
     "is_live",
     "load",
     "take_line",
@@ -169,6 +170,8 @@ class JobHistory:
     """The sorted runs that it wrote: task, path, records, bytes."""
     keeps_code: bool = False
     """Whether what its own code is, if it has some, is kept as long as it runs."""
+    code_gone: bool = False
+    """Of a dead job, whether what was kept of its own code is gone from beside its output."""
     resumed_ms: list[int] = field(default_factory=list[int])
     """When other processes resumed it."""
     report: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -207,8 +210,8 @@ class JobHistory:
 
     @property
     def resumable(self) -> bool:
-        """Whether `gristmill resume` can resume it, as far as its options tell."""
-        if self.state != "dead":
+        """Whether `gristmill resume` can resume it, as far as its options and the disk tell."""
+        if self.state != "dead" or self.code_gone:
             return False
         name = "mapreduce" if self.command in OWN_CODE else self.command
         spec = to_json({name: self.options})
@@ -297,6 +300,7 @@ class Follower:
             take_line(self.history, line, f"line {self._line}", self._folder, self._running)
         if self.history.state == "running" and not live:
             self.history.state = "dead"
+            self.history.code_gone = is_code_gone(self.history, self._folder)
         return self.history
 
     def _lines(self) -> Iterator[bytes]:
@@ -308,6 +312,11 @@ class Follower:
                 self._offset += len(line)
                 self._line += 1
                 yield line
+
+
+def is_code_gone(history: JobHistory, folder: Path) -> bool:
+    """Whether a dead job's own code was kept beside its output, and is there no more."""
+    return history.keeps_code and history.command in OWN_CODE and _core.is_code_gone(folder)
 
 
 def load(folder: Path) -> JobHistory:

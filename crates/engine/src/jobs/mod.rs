@@ -38,7 +38,7 @@ pub use execute::explain;
 pub use mapreduce::FilesOfCode;
 pub use registry::{JobSpec, commands, native_work, user_code};
 pub use report::{JobReport, Status};
-pub use resume::{ResumedAgents, clear_left, resumed_agents, why_not_resumed};
+pub use resume::{ResumedAgents, clear_left, is_code_gone, resumed_agents, why_not_resumed};
 pub use success::{PartProof, Success};
 
 use crate::runner::Control;

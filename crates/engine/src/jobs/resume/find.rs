@@ -4,23 +4,25 @@
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::dead;
+use super::{dead, left};
 use crate::error::{Error, Kind, Result};
 use crate::history::event::{Event, Timed};
 use crate::history::{EVENTS, is_live, lock, read};
 use crate::jobs::steps::OPERATION;
 use crate::names::show_path;
+use crate::storage::stores::Stores;
 
 /// Bytes that the last event has at most; where it has more, the whole history is read.
 const END_BYTES: u64 = 256 << 10;
 
 /// The folder of the job that is meant.
-pub(super) fn job(jobs: &Path, name: &str) -> Result<PathBuf> {
+pub(super) fn job(jobs: &Path, name: &str, stores: &Arc<Stores>) -> Result<PathBuf> {
     let folders = folders(jobs)?;
     if name == "last" {
-        return last(jobs, folders);
+        return last(jobs, folders, stores);
     }
     let name_of = |folder: &Path| {
         let name = folder.file_name().unwrap_or_default();
@@ -44,10 +46,10 @@ pub(super) fn job(jobs: &Path, name: &str) -> Result<PathBuf> {
     }
 }
 
-fn last(jobs: &Path, mut folders: Vec<PathBuf>) -> Result<PathBuf> {
+fn last(jobs: &Path, mut folders: Vec<PathBuf>, stores: &Arc<Stores>) -> Result<PathBuf> {
     // Names begin with the time, which decides where the file system's clock does not.
     folders.sort_by_cached_key(|folder| std::cmp::Reverse((changed(folder), folder.clone())));
-    if let Some(found) = folders.iter().find(|folder| can_resume(folder)) {
+    if let Some(found) = folders.iter().find(|folder| can_resume(folder, stores)) {
         return Ok(found.clone());
     }
     let Some(last) = folders.first() else {
@@ -69,9 +71,10 @@ fn last(jobs: &Path, mut folders: Vec<PathBuf>) -> Result<PathBuf> {
     Ok(last.clone()) // it died a moment ago
 }
 
-fn can_resume(folder: &Path) -> bool {
+fn can_resume(folder: &Path, stores: &Arc<Stores>) -> bool {
     let dead = !is_over(folder) && is_live(folder).is_ok_and(|live| !live);
-    dead && read(folder).is_ok_and(|events| dead::read(folder, &events).is_ok())
+    let may = dead && read(folder).is_ok_and(|events| dead::read(folder, &events).is_ok());
+    may && !left::is_code_gone(stores, folder)
 }
 
 /// Whether the last line says so, which is all that is read of it: most jobs are over, and their histories are long.
@@ -114,17 +117,22 @@ fn changed(folder: &Path) -> Option<SystemTime> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::storage::local::Local;
 
     #[test]
     fn a_name_a_part_of_one_or_the_last() {
         let home = tempfile::tempdir().unwrap();
-        let missing = job(&home.path().join("none"), "last").unwrap_err();
+        let stores = Stores::new(Arc::new(Local));
+        let missing = job(&home.path().join("none"), "last", &stores).unwrap_err();
         assert_eq!(missing.kind(), Kind::NotFound);
         for name in ["job_1", "job_12", "other"] {
             fs::create_dir(home.path().join(name)).unwrap();
             fs::write(home.path().join(name).join(EVENTS), "").unwrap();
         }
-        let found = |name| job(home.path(), name).map(|path| path.file_name().unwrap().to_owned());
+        let found = |name| {
+            let path = job(home.path(), name, &stores)?;
+            Ok::<_, Error>(path.file_name().unwrap().to_owned())
+        };
         assert_eq!(found("job_1").unwrap(), "job_1");
         assert_eq!(found("_12").unwrap(), "job_12");
         let last = found("last").unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! Removes what a dead job left beside its output, when its history goes and nothing is resumed from it.
+//! What a dead job left beside its output: removed when its history goes and nothing is resumed from it, or gone already.
 //!
 //! The history says where the job wrote, and is not trusted: a folder goes only if its name is that of this job, a
 //! job's lock is in it, and no process holds that lock.
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::commit::{SpillDirs, clear_dead, end_uploads_to, home_of};
+use crate::commit::{SpillDirs, clear_dead, definition_of, end_uploads_to, home_of};
 use crate::error::{Error, Result};
 use crate::history::EVENTS;
 use crate::history::event::{Event, Timed};
@@ -55,6 +55,25 @@ pub fn clear_left(stores: &Arc<Stores>, folder: &Path, dry_run: bool) -> Result<
         found.extend(clear_agents(&**stores.disk(), of_nodes, &name, dry_run)?);
     }
     Ok(found)
+}
+
+/// Whether what the user code of a dead job is was kept beside its output, and is there no more. It takes a look at this
+/// machine's disk.
+pub fn is_code_gone(stores: &Arc<Stores>, folder: &Path) -> bool {
+    let Ok(Some((spec, cwd))) = first_event(folder).map(|event| event.and_then(submitted)) else {
+        return false;
+    };
+    if !spec.kind.keeps_code() {
+        return false;
+    }
+    let stores = &stores_of(stores, &spec.common);
+    let spec = spec.placed(stores, &cwd);
+    let Some(output) = spec.asked().output.map(Output::path) else {
+        return false;
+    };
+    let home = home_of(stores, output, &spec.common.spill_dir);
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    definition_of(&**stores.disk(), &home, &name).is_ok_and(|found| found.is_none())
 }
 
 /// The same of folders of agents that this machine sees, but for those of agents that are about to end.

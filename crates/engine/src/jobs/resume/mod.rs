@@ -19,7 +19,7 @@ mod left;
 pub use self::agents::{ResumedAgents, resumed_agents};
 pub(super) use self::command::Resume;
 pub use self::dead::why_not_resumed;
-pub use self::left::clear_left;
+pub use self::left::{clear_left, is_code_gone};
 
 use super::environment::Environment;
 use super::execute::run_watched;
@@ -74,7 +74,7 @@ fn prepare(
         let message = "no history is kept here, and a job is resumed from its history";
         return Err(Error::new(Kind::BadOption, OPERATION, message));
     };
-    let folder = find::job(jobs, name)?;
+    let folder = find::job(jobs, name, &environment.store)?;
     let held = lock(&folder)?;
     let (spec, options, story) =
         dead::read(&held.folder, &held.events).map_err(|error| error.with_path(&folder))?;

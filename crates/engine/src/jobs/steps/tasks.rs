@@ -44,7 +44,9 @@ impl Job<'_> {
 
     /// The error of this job if it can only be run again.
     pub(in crate::jobs) fn refusal(&self, why: &str) -> Error {
-        refusal(why, "").with("command", self.report.command)
+        refusal(why, "")
+            .with("command", self.report.command)
+            .with("job", &self.environment.job_id)
     }
 
     /// Whether what is made must be durable before what it was made of goes: there is a history to resume from.
