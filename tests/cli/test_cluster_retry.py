@@ -72,6 +72,8 @@ def test_the_record_is_tried_again_here(
     wait_until_gone(spill)  # what the agent kept went with it
     again = run("retry", "last", status=1)
     assert SAYS[bad] in again.stdout + again.stderr
+    job_id = failed.stderr.splitlines()[-1].partition("retry ")[2].split()[0]
+    assert f"gristmill: what {job_id} failed at runs again" in again.stderr.splitlines()
     file.write_text(JOB.format(bad="nothing"))
     mended = run("retry", "last")
     assert SAYS[bad] in mended.stdout + mended.stderr

@@ -49,6 +49,11 @@ class FailedTask:
     """Where it was kept."""
 
     @property
+    def job_id(self) -> str:
+        """The name of the job that it was a task of."""
+        return self.folder.parent.parent.name
+
+    @property
     def of_map(self) -> bool:
         """Whether it is a map."""
         return "map" in self.header["spec"]["work"]

@@ -34,6 +34,8 @@ def retry(job_id: str, *, whole_task: bool) -> int:
     from gristmill.mapreduce.retrying import retry as run_again
 
     failed = failed_task(job_id)
+    if job_id != failed.job_id:
+        console.note(f"gristmill: what {failed.job_id} failed at runs again")
 
     def say(line: str) -> None:
         console.say(line)
