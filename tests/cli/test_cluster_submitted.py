@@ -10,7 +10,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -191,6 +191,73 @@ def test_a_dashboard_that_is_not_there(tmp_path: Path) -> None:
     done = run(*job, status=1, RAY_ADDRESS="http://127.0.0.1:1")
     assert "nothing answers at http://127.0.0.1:1 (Connection refused)" in done.stderr
     assert "ray start --head" in done.stderr
+
+
+@contextmanager
+def going_away() -> Generator[tuple[str, threading.Event, threading.Event]]:
+    """A dashboard with a job that runs: its address, whether it was asked, whether it is silent."""
+    asked, silent, over = threading.Event(), threading.Event(), threading.Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if silent.is_set():
+                over.wait()
+                return
+            answer = {"ray_version": "2.60.0", "submission_id": "raysubmit_1", "logs": ""}
+            body = json.dumps(answer | {"status": "RUNNING"}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+            if self.path.endswith("/logs"):
+                asked.set()
+
+        do_POST = do_GET
+
+        def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002, ARG002
+            return
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}", asked, silent
+        finally:
+            over.set()
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize("how", ["silent", "refuses"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_command_although_the_head_is_gone(
+    how: str, number: signal.Signals, tmp_path: Path
+) -> None:
+    with ExitStack() as stack:
+        address, asked, silent = stack.enter_context(going_away())
+        words = [GRISTMILL, "teragen", "10", tmp_path / "out", "--on", address]
+        began = subprocess.Popen(
+            words,
+            env=clean_environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
+        )
+        assert asked.wait(LONG_S)
+        if how == "silent":
+            silent.set()
+        else:
+            stack.close()
+        time.sleep(1.5)  # it has asked again
+        began.send_signal(number)
+        sent_s = time.monotonic()
+        done = end(began, timeout_s=30)
+        took_s = time.monotonic() - sent_s
+    assert done.status == 128 + number, done.stderr
+    assert took_s < 5
+    assert "does not answer any more" in done.stderr
+    assert f"ray job stop raysubmit_1 --address {address}" in done.stderr
 
 
 def test_what_is_of_this_machine_is_refused(tmp_path: Path) -> None:

@@ -73,7 +73,14 @@ def _run(there: Meant, dashboard: Dashboard, pending: signals.Pending) -> int:
     console.note(f"gristmill: {job} runs on the head of {dashboard.address}")
     with progress_bar(quiet=quiet) as progress:
         shown = _Shown(progress, dashboard.address, job)
-        ended = follow(dashboard, job, shown, lambda: pending.signum is not None)
+        try:
+            ended = follow(dashboard, job, shown, lambda: pending.signum is not None)
+        except OSError as error:
+            if pending.signum is None:
+                raise
+            signals.ignore()
+            fail(name, str(error))
+            return signals.exit_code(pending.signum)
     signals.ignore()
     if name != "jobs":
         shown.say_home()
