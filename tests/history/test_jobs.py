@@ -282,6 +282,24 @@ def test_what_a_dead_chain_kept_goes_too(home: Path, tmp_path: Path) -> None:
     )
 
 
+def test_prune_says_what_it_removed_of_a_job_whose_history_stays(
+    home: Path, tmp_path: Path
+) -> None:
+    spec = {"inputs": ["in"], "code": [], "splits": [], "partitions": 1, "output": "out"}
+    spec |= {"spill_dir": ["runs"], "on": "ray", "once": "it is one of a chain"}
+    job = submitted("job_1", command="mapreduce", spec={"mapreduce": spec}, cwd=str(tmp_path))
+    write_history(home, "job_1", [job])
+    left = tmp_path / "runs" / ".gristmill-spill-job_1-0"
+    left.mkdir(parents=True)
+    (left / "lock").touch()
+    for more, does in ((["--dry-run"], "would go"), ([], "removed")):
+        pruned = run("jobs", "prune", *more, GRISTMILL_HOME=str(home))
+        said = f"1 hidden directory of a dead job {does}\n"
+        assert (pruned.stdout, pruned.stderr) == (f"{left}\n", said)
+    assert not left.exists()
+    assert run("jobs", "prune", GRISTMILL_HOME=str(home)).stderr == "0 jobs removed\n"
+
+
 def test_a_history_stays_whose_folder_somebody_uses(home: Path, tmp_path: Path) -> None:
     spec = {"teragen": {"rows": "1", "output": str(tmp_path / "out")}}
     first = submitted("job_1", command="teragen", spec=spec, cwd=str(tmp_path))

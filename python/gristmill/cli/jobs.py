@@ -212,9 +212,11 @@ def prune(days: float, dry_run: bool, as_json: bool) -> int:
         console.put(to_json({"removed": gone, "folders": left, "dry_run": dry_run}))
     else:
         console.say(*gone, *left)
-        amount = show_count(len(gone), "job")
-        amount += f" and {show_count(len(left), 'hidden directory')}" if left else ""
-        console.note(f"{amount} {'would go' if dry_run else 'removed'}")
+        amounts = [show_count(len(gone), "job")] if gone or not left else []
+        amounts += [show_count(len(left), "hidden directory")] if left else []
+        of_whom = "a dead job" if len(left) == 1 else "dead jobs"
+        of_dead = f" of {of_whom}" if left and not gone else ""
+        console.note(f"{' and '.join(amounts)}{of_dead} {'would go' if dry_run else 'removed'}")
     return DONE
 
 
