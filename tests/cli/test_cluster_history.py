@@ -2,6 +2,7 @@
 
 import os
 import pty
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -131,6 +132,12 @@ def test_what_is_lost_with_a_node_is_told(
     assert all(a.error and f"node {a.node} is silent" in a.error for a in killed)
     counters = history.report["counters"]
     assert counters["LOST_AGENTS"] == 1
+    again = counters["LOST_TASK_ATTEMPTS"] + counters.get("LOST_TASK_OUTPUTS", 0)
+    (warning,) = [said for said in history.report["warnings"] if " lost; " in said]
+    assert re.fullmatch(
+        rf"1 of [23] agents was lost; {again} tasks? (was|were) done again", warning
+    )
+    assert f"gristmill: {warning}\n" in done.stderr
     assert counters["LOST_TASK_ATTEMPTS"] == len(killed) == lost.wasted > 0
     assert counters.get("LOST_TASK_ATTEMPT_BYTES", 0) == lost.wasted_bytes
     shown = run("jobs", "show", "last").stdout

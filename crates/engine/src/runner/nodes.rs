@@ -169,6 +169,31 @@ impl Nodes {
         counters.extend(lost.into_iter().filter(|(_, amount)| *amount > 0));
         counters
     }
+
+    /// What the user is told of agents that were lost, if some were.
+    ///
+    /// ```
+    /// use gristmill_engine::history::event::NodeSample;
+    /// use gristmill_engine::runner::nodes::Nodes;
+    /// let nodes = Nodes::default();
+    /// (0..3).for_each(|number| nodes.note(number, NodeSample::default()));
+    /// assert_eq!(nodes.loss(), None);
+    /// nodes.count(|counts| counts.lost_agents += 1);
+    /// nodes.count(|counts| counts.lost_attempts += 2);
+    /// assert_eq!(nodes.loss().as_deref(), Some("1 of 3 agents was lost; 2 tasks were done again"));
+    /// ```
+    pub fn loss(&self) -> Option<String> {
+        let state = self.lock();
+        let counts = state.counts;
+        let (agents, lost) = (state.samples.len(), counts.lost_agents);
+        let were = if lost == 1 { "was" } else { "were" };
+        let again = match counts.lost_attempts + counts.lost_outputs {
+            0 => "no task had to be done again".to_owned(),
+            1 => "1 task was done again".to_owned(),
+            tasks => format!("{tasks} tasks were done again"),
+        };
+        (lost > 0).then(|| format!("{lost} of {agents} agents {were} lost; {again}"))
+    }
 }
 
 #[cfg(test)]

@@ -107,6 +107,8 @@ impl<'a> Job<'a> {
         let nodes = self.runner.nodes();
         if let Some(nodes) = &nodes {
             self.count_nodes(nodes);
+            let loss = nodes.loss().filter(|_| outcome.is_ok()); // else the error says it
+            self.report.warnings.extend(loss);
         }
         let (mut report, before) = (self.report, self.used_before);
         let far = nodes.as_ref().map(|nodes| nodes.used()).unwrap_or_default();
