@@ -46,7 +46,8 @@ def folder(tmp_path: Path) -> Path:
         ("terasort data out --memory 1k", 1, "What to do: give --memory "),
         ("teragen 1b out --memory 1k", 1, " MB each, and the memory budget is 1.00 kB"),
         ("teragen 900b out", 1, "it needs 90.00 TB and the file system has "),
-        ("sort in.txt --memory 9999999999G", 1, " TB. What to do: give a smaller --memory"),
+        ("wordcount in.txt out --memory 9999999G", 1, " TB. What to do: give a smaller --memory"),
+        ("sort in.txt --memory 9999999999G", 2, '"9999999999G" is not a size of less than 8 EiB'),
         # checksums
         ("teravalidate sorted --against 0", 1, "and the checksum to compare with is 0."),
         ("teravalidate sorted --against 0", 1, "the files hold 100 records with checksum "),

@@ -235,7 +235,7 @@ STREAMING = (
         "URI...",
         "As -files (Hadoop advises against it).",
         "yes",
-        "test_parse.py::test_files_and_archives_become_links",
+        "test_shipped.py::test_files_and_archives_become_links",
     ),
     Option(
         "cacheArchive",
@@ -243,7 +243,7 @@ STREAMING = (
         "URI...",
         "As -archives (Hadoop advises against it).",
         "yes",
-        "test_parse.py::test_files_and_archives_become_links",
+        "test_shipped.py::test_files_and_archives_become_links",
     ),
     Option(
         "dfs",
