@@ -227,8 +227,8 @@ def test_blocks_of_the_output(there: str, cluster: Cluster, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("output", "option", "says"),
     [
-        ("local", ("--replication", "1"), "replication is of outputs in HDFS"),
-        ("s3://bucket/out", ("--block-size", "1MiB"), "block_size is of outputs in HDFS"),
+        ("local", ("--replication", "1"), "--replication is of outputs in HDFS"),
+        ("s3://bucket/out", ("--block-size", "1MiB"), "--block-size is of outputs in HDFS"),
         ("hdfs://127.0.0.1:1/out", ("--block-size", "1000"), "512 does not divide"),
         ("hdfs://127.0.0.1:1/out", ("--replication", "70000"), "from 1 to 32767"),
     ],
