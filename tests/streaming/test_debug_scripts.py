@@ -10,7 +10,7 @@ import pytest
 from .conftest import Run
 from .test_failures import ONCE, defining, is_clean, script, words
 
-WHAT = {"map": "mapper", "reduce": "reducer"}
+WHAT = {"map": "map a split", "reduce": "reduce a partition"}
 FAILING = "import sys\nlines = sys.stdin.readlines()\nprint('oh', file=sys.stderr)\nsys.exit(3)"
 
 
@@ -57,7 +57,7 @@ def test_what_a_debug_script_says_is_in_the_report(
     assert error["details"]["debug script"].split("\n") == [
         f"two words ['stdout', 'stderr', 'syslog', 'job.xml'] {str(side == 'map').lower()}",
         r"'' 'oh\n'",
-        f"cannot run the {WHAT[side]}",
+        f"cannot {WHAT[side]}",
         "on the other side",
     ]
     assert "What its debug script says:\n    two words [" in done.stderr
