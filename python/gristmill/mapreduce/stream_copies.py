@@ -1,8 +1,8 @@
 """Streams, copied to disk to their ends: to a file without a name, or to one that nodes see.
 
-standard input, FIFO ─block by block─▶ an unnamed file: /proc/PID/fd/N
-▶ beside the output of a job on a cluster:
-.gristmill-input-XXXX/input, which another process removes
+    standard input, FIFO ──block by block──▶ a file without a name: /proc/PID/fd/N
+          └── of a job on a cluster ───────▶ .gristmill-input-XXXX/input beside the output,
+                                             which another process removes
 
 Decision: docs/decisions/cluster-streams.md.
 """
