@@ -176,6 +176,7 @@ def timed(command: Command, out: Path) -> Figures:
 def measured(cell: Cell, rounds: int) -> list[dict[str, Figures]]:
     """The rounds of a cell; every other one in the other order. All outputs are the same."""
     found: list[dict[str, Figures]] = []
+    os.sync()  # what was made for it is not written to the device meanwhile
     cell.before()
     for number in range(rounds):
         order = list(cell.programs.items())
