@@ -73,23 +73,23 @@ PARTS = {
     "natural": Part("mapreduce.py --natural --rounds 3", "mapreduce", figures.python_jobs),
     "rare": Part("mapreduce.py --rounds 3", "mapreduce", figures.python_jobs),
     "spark": Part(
-        "wordcount.py --natural --text 1000 --rounds 1 --only gristmill,PySpark_RDDs"
+        "wordcount.py --natural --text 1000 --rounds 1 --through 1 --only gristmill,PySpark_RDDs"
         " --frameworks FRAMEWORKS",
         "wordcount",
         figures.counts,
     ),
     "spark_rare": Part(
-        "wordcount.py --text 1000 --only gristmill,PySpark_RDDs --frameworks FRAMEWORKS",
+        "wordcount.py --text 1000 --through 1 --only gristmill,PySpark_RDDs --frameworks FRAMEWORKS",
         "wordcount",
         figures.counts,
     ),
     "hadoop": Part(
-        "wordcount.py --natural --text 1000 --rounds 1 --only gristmill,Hadoop_Streaming",
+        "wordcount.py --natural --text 1000 --rounds 1 --through 1 --only gristmill,Hadoop_Streaming",
         "wordcount",
         figures.counts,
     ),
     "mrjob": Part(
-        "wordcount.py --natural --text 60 --rounds 1 --only gristmill,mrjob_local",
+        "wordcount.py --natural --text 60 --rounds 1 --through 1 --only gristmill,mrjob_local",
         "wordcount",
         figures.counts,
     ),
