@@ -79,12 +79,14 @@ PARTS = {
         figures.counts,
     ),
     "spark_rare": Part(
-        "wordcount.py --text 1000 --through 1 --only gristmill,PySpark_RDDs --frameworks FRAMEWORKS",
+        "wordcount.py --text 1000 --through 1 --only gristmill,PySpark_RDDs"
+        " --frameworks FRAMEWORKS",
         "wordcount",
         figures.counts,
     ),
     "hadoop": Part(
-        "wordcount.py --natural --text 1000 --rounds 1 --through 1 --only gristmill,Hadoop_Streaming",
+        "wordcount.py --natural --text 1000 --rounds 1 --through 1"
+        " --only gristmill,Hadoop_Streaming",
         "wordcount",
         figures.counts,
     ),
