@@ -228,8 +228,10 @@ impl LineReader {
     /// # Ok::<(), gristmill_engine::Error>(())
     /// ```
     pub fn next_lines(&mut self, most: u64) -> Result<Option<&[u8]>> {
-        // All of these begin in the range; one that ends behind it is read by itself.
-        let most = most.min(self.stop.saturating_sub(self.offset));
+        // All of these begin in the range, and none is too long; one that ends behind it is read by itself.
+        let most = most
+            .min(self.stop.saturating_sub(self.offset))
+            .min(self.line_bytes_max as u64);
         let many = self.lines.many(most)?;
         if many.is_empty() {
             let line = self.next_line()?.is_some();

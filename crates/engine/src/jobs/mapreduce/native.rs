@@ -58,3 +58,16 @@ pub(in crate::jobs) fn text_job(
         ..MapReduceSpec::default()
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_have_four_splits_each_within_bounds() {
+        assert_eq!(good_split(1 << 30, 2), 128 << 20);
+        assert_eq!(good_split(1 << 20, 2), SPLIT_MIN_BYTES);
+        assert_eq!(good_split(1 << 40, 2), SPLIT_MAX_BYTES);
+        assert_eq!(good_split(1 << 30, 0), SPLIT_MAX_BYTES);
+    }
+}

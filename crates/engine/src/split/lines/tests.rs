@@ -130,6 +130,36 @@ proptest! {
         prop_assert_eq!(every_nth_start(&mut stream(&text), count).unwrap(), starts);
     }
 
+    /// Many lines at once are those one by one, whatever the splits and the blocks.
+    #[test]
+    fn lines_together_are_those_one_by_one(
+        text in texts(),
+        strip_cr: bool,
+        cuts in vec(any::<proptest::sample::Index>(), 0..6),
+        block_bytes in prop_oneof![1_usize..20, 1_usize..5000],
+        most in 0_u64..200,
+    ) {
+        let terminator = Terminator::Lf { strip_cr };
+        let options = LineOptions { terminator, block_bytes, ..LineOptions::default() };
+        let size = text.len() as u64;
+        let mut borders: Vec<u64> = cuts.iter().map(|cut| cut.index(text.len() + 1) as u64).collect();
+        borders.extend([0, size]);
+        borders.sort_unstable();
+        let mut found = Vec::new();
+        for pair in borders.windows(2) {
+            let mut reader = of_range(&text, pair[0]..pair[1], &options).unwrap();
+            while let Some(lines) = reader.next_lines(most).unwrap() {
+                let ends = lines.iter().filter(|byte| **byte == b'\n').count();
+                prop_assert!(lines.len() as u64 <= most || ends <= 1);
+                found.extend_from_slice(lines);
+            }
+            let mut single = of_range(&text, pair[0]..pair[1], &options).unwrap();
+            let lines = all(&mut single).unwrap().len() as u64;
+            prop_assert_eq!((reader.lines(), reader.consumed()), (lines, single.consumed()));
+        }
+        prop_assert_eq!(&found[..], text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&text));
+    }
+
     /// Whether a line is too long does not depend on blocks, and on splits only in who says so.
     #[test]
     fn lines_beyond_the_limit_are_errors(
@@ -140,11 +170,18 @@ proptest! {
         cut in any::<proptest::sample::Index>(),
     ) {
         let long = naive(&text, &terminator).into_iter().find(|line| line.1.len() > line_bytes_max);
+        // Whole lines have their ends: of one that is as long as it may be without its CR, LF alone is looked for.
+        let strips_cr = !matches!(terminator, Terminator::Lf { strip_cr: false });
         let options = LineOptions { terminator, block_bytes, line_bytes_max };
         let (size, cut) = (text.len() as u64, cut.index(text.len() + 1) as u64);
         let mut found = None;
         for range in [0..cut, cut..size] {
-            let read = of_range(&text, range, &options).and_then(|mut reader| all(&mut reader));
+            let read = of_range(&text, range.clone(), &options).and_then(|mut reader| all(&mut reader));
+            let together = of_range(&text, range, &options).and_then(|mut reader| {
+                while reader.next_lines(u64::MAX)?.is_some() {}
+                Ok(())
+            });
+            prop_assert!(together.is_err() == read.is_err() || strips_cr);
             if let Err(error) = read {
                 found = found.or(Some(error));
             }
