@@ -140,6 +140,9 @@ SORTED = (
     case("sort-to-stdout", "sort -u {in}/lines", json=False),
     case("sort-check", "sort -c {in}/in-order", json=False),
     case("sort-check-disorder", "sort -c {in}/lines", status=1, says="order", json=False),
+    case("sort-keys", "sort -k1,1r -k2,2n {in}/rows.tsv -o {out}"),
+    case("sort-keys-unique", "sort -u -t: -k1.2,1.3f {in}/lines {in}/rows.tsv -o {out}"),
+    case("sort-keys-spilling", f"sort -k1.3,1.9r {{in}}/large -o {{out}} {LITTLE}"),
     case("sort-table", "sort --csv --key name:desc,id:num {in}/users.csv -o {out}"),
     case("sort-table-packed", "sort --csv --key note,id:num {in}/notes -o {out} --skip-bad 1"),
     case("sort-table-bad", "sort --csv {in}/notes -o {out}", status=1, says="the row has 1 field"),
@@ -148,6 +151,13 @@ SORTED = (
     case("sort-parts-packed", "sort -u {in}/lines -o {out} --parts 2 --compress zstd"),
     case("sort-to-packed", "sort -k1,1n {in}/lines -o {out} --compress gzip"),
     case("sort-cut-record", "sort {in}/lines -o {out} --format fixed:7", status=1, says="7"),
+)
+
+SEARCHED = (
+    case("grep", "grep -n -e be -e [0-9]7 {in}/text {in}/lines", json=False),
+    case("grep-packed", "grep -c -w be {in}/packed {in}/rows.tsv", json=False),
+    case("grep-nothing", "grep -i nowhere {in}/text", status=1, json=False),
+    case("grep-missing", "grep be {in}/nowhere", status=2, says="no such file", json=False),
 )
 
 COUNTED = (
@@ -226,7 +236,7 @@ STREAMED = (
     script("cat", "-mapper cat -reducer cat -D mapreduce.job.maps=4"),
 )
 
-CASES = (*GENERATED, *TERASORTED, *SORTED, *COUNTED, *PYTHON, *STREAMED)
+CASES = (*GENERATED, *TERASORTED, *SORTED, *SEARCHED, *COUNTED, *PYTHON, *STREAMED)
 
 CLUSTERED = frozenset(
     {
@@ -244,6 +254,11 @@ CLUSTERED = frozenset(
         "sort-unique",
         "sort-records",
         "sort-spilling",
+        "sort-keys",
+        "sort-keys-spilling",
+        "sort-table",
+        "sort-parts",
+        "sort-packed",
         "wordcount-parts",
         "wordcount-top",
         "matchcount",

@@ -190,7 +190,9 @@ class Yard:
         rest = rest.format_map({"in": there, "files": files, "out": out, "gate": self.gate})
         words = [str(GRISTMILL), "run" if kind in ("python", "killed") else kind]
         words += shlex.split(rest)
-        if kind != "resume":
+        if kind == "grep":
+            words += ["--workers", "2"]
+        elif kind != "resume":
             words += shlex.split(USUAL) if "--memory" not in words else []
             words += ["--on", "ray"] if self.place == ON_RAY else ["--runner", self.place.runner]
             words.append("--history")
