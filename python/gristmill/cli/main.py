@@ -27,9 +27,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             signals.ignore()
         console.settle()
         signals.leave()
+        _leave_ray(code)
         return code
     except KeyboardInterrupt:  # before `install`
         return 130
+
+
+def _leave_ray(code: int) -> None:
+    """End at once if a thread waits for a cluster that is gone: the end of Ray could crash."""
+    head = sys.modules.get("gristmill.cluster.head")
+    if head is not None and head.ray_is_called():
+        os._exit(code)
 
 
 def _run(arguments: Sequence[str]) -> int:

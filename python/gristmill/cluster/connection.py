@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any
 
-from gristmill.cluster.head import answers, at_most, patient
+from gristmill.cluster.head import answers, at_most, patient, ray_is_called
 from gristmill.errors import ours
 from gristmill.installing import install_extra
 
@@ -168,11 +168,15 @@ def _say_nothing(*_arguments: object, **_named: object) -> None:
 
 
 def _disconnect(ray: Any) -> None:  # noqa: ANN401 - a module
-    """End the connection. Ray waits for a head that is gone; we wait for Ray only so long."""
+    """End the connection. Ray waits for a head that is gone; we wait for Ray only so long.
+
+    While another thread of ours waits in a call of Ray, the connection stays.
+    """
     if answers(_head(ray)):
         ray.shutdown()
-    else:
-        atexit.unregister(ray.shutdown)
+        return
+    atexit.unregister(ray.shutdown)
+    if not ray_is_called():
         at_most(_END_S, ray.shutdown)
 
 

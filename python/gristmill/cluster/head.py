@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from gristmill.errors import ours
 
-__all__ = ["HeadWatch", "answers", "at_most", "patient"]
+__all__ = ["RAY_CALLS", "HeadWatch", "answers", "at_most", "patient", "ray_is_called"]
 
 _PATIENCE = "RAY_gcs_rpc_server_reconnect_timeout_s"
 _PATIENCE_S = 30 * 24 * 3600
@@ -29,6 +29,9 @@ _SILENCE_S = 10.0
 """How long a job that has not begun waits for a head that does not answer."""
 
 _END_S = 3.0
+
+RAY_CALLS = "gristmill-ray"
+"""The name of threads that call Ray, and may wait in a call for a head that is gone."""
 
 
 class Hears(Protocol):
@@ -89,8 +92,20 @@ def at_most(seconds: float, call: Callable[[], object]) -> bool:
         finally:
             over.set()
 
-    threading.Thread(target=called, daemon=True).start()
+    threading.Thread(target=called, name=RAY_CALLS, daemon=True).start()
     return over.wait(seconds)
+
+
+def ray_is_called() -> bool:
+    """Return whether a thread of ours waits in a call of Ray.
+
+    Ray frees at its end what such a call uses, and the process crashes.
+
+    Example:
+        >>> ray_is_called()
+        False
+    """
+    return any(thread.name == RAY_CALLS for thread in threading.enumerate())
 
 
 class HeadWatch:

@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import Any, NamedTuple, Protocol
 
 from gristmill.cluster.connection import alive
+from gristmill.cluster.head import RAY_CALLS
 
 __all__ = ["Begun", "Watch", "draining"]
 
@@ -94,7 +95,7 @@ class Watch:
 
     def start(self, tells: Hears) -> None:
         """Begin to look."""
-        thread = threading.Thread(target=self._run, args=(tells,), name="gristmill-nodes")
+        thread = threading.Thread(target=self._run, args=(tells,), name=RAY_CALLS)
         thread.daemon = True
         thread.start()
         self._thread = thread
