@@ -162,10 +162,10 @@ def environment(ray: RayCluster) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def of_records(ray: RayCluster, tmp_path_factory: pytest.TempPathFactory) -> Soak:
-    """A sort of 1.2 million records."""
+    """A sort of 2.4 million records, with more merges than workers: a node always has some."""
     folder = tmp_path_factory.mktemp("records")
-    run("teragen", "1200k", folder / "in", "--files", "6", "--skew", "--no-sync")
-    return Soak(ray, folder, ["terasort", *LITTLE, folder / "in"])
+    run("teragen", "2400k", folder / "in", "--files", "6", "--skew", "--no-sync")
+    return Soak(ray, folder, ["terasort", *LITTLE, "--partitions", "48", folder / "in"])
 
 
 @pytest.fixture(scope="module")
