@@ -134,8 +134,7 @@ impl TaskKind for MergeSpec {
         report.spent.iter().filter_map(part).collect()
     }
 
-    /// Nothing of what went to a stream, or was compressed. What was sorted by codes cannot be proved again, as the output
-    /// does not hold them; but its checkpoint says that the space of its runs was given back.
+    /// Nothing of what went to a stream, or was compressed.
     fn checkpoint(&self, report: &MergeReport) -> Option<Checkpoint> {
         if self.target.codec().is_some() {
             return None;

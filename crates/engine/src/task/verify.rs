@@ -2,7 +2,8 @@
 //!
 //! The same code that proved the records when they were written, over records that are read: what it finds must be
 //! what was reported then. So an output that was damaged, cut off or never reached the disk is noticed, and what it
-//! proves (first and last keys, order) does not have to be believed.
+//! proves (first and last keys, order) does not have to be believed. Lines of a sort by keys get the codes of their keys
+//! again first (`recoded`): the output does not hold them.
 
 use std::ops::Range;
 use std::path::Path;
@@ -10,13 +11,14 @@ use std::sync::Arc;
 
 use super::checkpoint::{Checkpoint, WrittenRange};
 use super::merge::MergeReport;
+use super::recoded::{Codes, Recoded};
 use super::spec::TaskReport;
 use crate::error::{Error, Kind, Result};
 use crate::merge::output::{MergeProof, ProvenWriter};
 use crate::order::check::OrderCheck;
 use crate::record::RECORD_BYTES;
 use crate::record::checksum::Checksum;
-use crate::record::shape::{Shape, ShapeKind};
+use crate::record::shape::{Keyed, Shape, ShapeKind};
 use crate::reduce::RangeProof;
 use crate::storage::overlap::OverlappedWriter;
 use crate::storage::read_ahead::read_through;
@@ -29,12 +31,22 @@ const READ_BYTES: usize = 256 << 10;
 /// Bytes of the buffers of a writer that writes nowhere.
 const PASS_BYTES: usize = 256 << 10;
 
+/// What the records of an output are.
+#[derive(Debug, Clone, Copy)]
+pub struct Proved<'a> {
+    /// What they were when they were merged.
+    pub shape: ShapeKind,
+    /// Whether of records with equal keys only the first was written.
+    pub unique: bool,
+    /// What gives them codes again, where they had such.
+    pub codes: Option<&'a Codes>,
+}
+
 /// The report of a task whose output is as it was when the task was over; an error where it is not. Of tasks that
 /// wrote no output there is none to give.
 pub fn verify(
     checkpoint: &Checkpoint,
-    shape: ShapeKind,
-    unique: bool,
+    records: Proved<'_>,
     store: &dyn Store,
     folder: &Path,
 ) -> Result<Option<TaskReport>> {
@@ -44,13 +56,13 @@ pub fn verify(
         | Checkpoint::User(_)
         | Checkpoint::Uploaded(_) => Ok(None),
         Checkpoint::Merge(ranges) => {
-            let proof = |range: &WrittenRange| merged(range, shape, unique, store, folder);
+            let proof = |range: &WrittenRange| merged(range, records, store, folder);
             let proofs = ranges.iter().map(proof).collect::<Result<_>>()?;
             let spent = Vec::new(); // it was given back, or goes with the job
             Ok(Some(TaskReport::Merge(MergeReport { proofs, spent })))
         }
         Checkpoint::GatherLines(ranges) => {
-            let proof = |range: &WrittenRange| merged(range, shape, unique, store, folder);
+            let proof = |range: &WrittenRange| merged(range, records, store, folder);
             let proofs = ranges.iter().map(proof).collect::<Result<_>>()?;
             Ok(Some(TaskReport::GatherLines(proofs)))
         }
@@ -68,19 +80,17 @@ pub fn verify(
 
 fn merged(
     range: &WrittenRange,
-    shape: ShapeKind,
-    unique: bool,
+    records: Proved<'_>,
     store: &dyn Store,
     folder: &Path,
 ) -> Result<MergeProof> {
-    let mut proof = match shape {
+    let mut proof = match records.shape {
         ShapeKind::Fixed(shape) => merged_shape(range, shape, store, folder),
         ShapeKind::Lines(shape) => merged_shape(range, shape, store, folder),
         ShapeKind::Pairs(shape) => merged_shape(range, shape, store, folder),
-        // The output does not hold the codes that prove its order.
-        ShapeKind::Keyed(_) => Err(differs(range, folder, "its keys are not in it")),
+        ShapeKind::Keyed(shape) => merged_keyed(range, (shape, records.codes), store, folder),
     }?;
-    if unique && proof.duplicates == 0 {
+    if records.unique && proof.duplicates == 0 {
         proof.duplicates = range.duplicates; // these were left out: the output cannot show them
     }
     let found = (proof.records, proof.duplicates, proof.checksum);
@@ -110,6 +120,31 @@ fn merged_shape<S: Shape>(
             Ok(())
         })?;
         if rest.is_empty() {
+            out.proof()
+        } else {
+            Err(differs(range, folder, "its last record is not whole"))
+        }
+    })
+}
+
+/// The same of lines that were sorted by codes, which they get again.
+fn merged_keyed(
+    range: &WrittenRange,
+    (shape, codes): (Keyed, Option<&Codes>),
+    store: &dyn Store,
+    folder: &Path,
+) -> Result<MergeProof> {
+    let codes = codes.ok_or_else(|| differs(range, folder, "its keys are not known"))?;
+    OverlappedWriter::run(&mut Vec::new(), PASS_BYTES, |writer| {
+        writer.begin(Arc::new(Nowhere), range.offset)?;
+        let mut out = ProvenWriter::new(shape, false, writer);
+        let mut lines = Recoded::new(shape, codes, range)?;
+        read(range, store, folder, |bytes| {
+            let fits = lines.block(bytes, &mut |record| out.append(record))?;
+            let error = || differs(range, folder, "a row has not the fields of the header");
+            fits.then_some(()).ok_or_else(error)
+        })?;
+        if lines.is_whole() {
             out.proof()
         } else {
             Err(differs(range, folder, "its last record is not whole"))
@@ -233,7 +268,12 @@ mod tests {
     }
 
     fn prove(store: &Memory, checkpoint: &Checkpoint, unique: bool) -> Result<Option<TaskReport>> {
-        verify(checkpoint, LINES, unique, store, "/o".as_ref())
+        let records = Proved {
+            shape: LINES,
+            unique,
+            codes: None,
+        };
+        verify(checkpoint, records, store, "/o".as_ref())
     }
 
     /// Any byte that is not what it was is noticed, and so is a file of another length.

@@ -154,6 +154,7 @@ fn run(job: &mut Job<'_>, definition: &Definition) -> Result<()> {
         uploads: uploads.into_iter().collect(),
         shape: Pairs.kind(),
         unique: false,
+        codes: None,
         compression: job.common.compress_runs,
         attempts: Some(attempts.clone()),
     };

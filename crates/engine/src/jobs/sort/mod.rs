@@ -275,7 +275,8 @@ impl<S: Shape> Sort<'_, S> {
             .reserve("runs in memory", self.memory_runs)?;
         let outcome = Arc::new(Mutex::new(RunOutcome::default()));
         let records = (self.shape.kind(), self.spec.unique);
-        let places = output.places(runs, records, job.common.compress_runs);
+        let mut places = output.places(runs, records, job.common.compress_runs);
+        places.codes = self.codes(places.names.first());
         let run_sort = RunSort {
             keys: self
                 .keys

@@ -188,6 +188,7 @@ impl<'a> Output<'a> {
             uploads,
             shape,
             unique,
+            codes: None,
             compression,
             attempts: None,
         }

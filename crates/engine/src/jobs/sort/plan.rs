@@ -1,6 +1,7 @@
 //! How `sort` goes about it: what memory is for, what each task reads, where the output is cut.
 
 use std::ops::Range;
+use std::path::PathBuf;
 
 use super::SortSpec;
 use super::columns::Table;
@@ -17,7 +18,9 @@ use crate::order::borders::{Border, borders_from_sample};
 use crate::plan::spill::MemoryLayout;
 use crate::record::shape::Shape;
 use crate::storage::location::Location;
-use crate::task::{MergeTarget, OutputFile, RangeSpec, SampleKeysSpec, TaskReport, TaskSpec};
+use crate::task::{
+    Codes, MergeTarget, OutputFile, RangeSpec, SampleKeysSpec, TaskReport, TaskSpec,
+};
 
 /// Input below which one merge writes the output: cutting it would cost more than it saves.
 const CUT_BYTES_MIN: u64 = 32 << 20;
@@ -171,6 +174,17 @@ impl<'a, S: Shape> Sort<'a, S> {
             .collect();
         tasks.extend(decoded.chunks(16).map(|decoded| task(&[], decoded)));
         (!tasks.is_empty()).then(|| Stage::new("sample", 0, tasks))
+    }
+
+    /// What gives lines of an output, whose first file is named, their codes again.
+    pub(super) fn codes(&self, first_file: Option<&PathBuf>) -> Option<Codes> {
+        let rows = |table: &Table| Codes::Rows {
+            table: table.keys.clone(),
+            first_file: first_file.cloned().unwrap_or_default(),
+        };
+        let lines = |keys: &SortKeys| Codes::Lines(keys.words.clone());
+        let of_table = self.table.as_ref().map(rows);
+        of_table.or_else(|| self.keys.as_ref().map(lines))
     }
 
     /// Where runs are cut, from the reports of the sample tasks.

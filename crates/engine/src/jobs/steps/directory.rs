@@ -70,6 +70,7 @@ impl Directory<'_> {
             uploads: uploads.collect(),
             shape: self.shape,
             unique: false,
+            codes: None,
             compression: job.common.compress_runs,
             attempts: None,
         };

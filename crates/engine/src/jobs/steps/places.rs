@@ -11,7 +11,7 @@ use crate::record::shape::ShapeKind;
 use crate::sorted_run::RunCompression;
 use crate::storage::layered::MEMORY_PLACE;
 use crate::storage::location::Location;
-use crate::task::Checkpoint;
+use crate::task::{Checkpoint, Codes};
 
 /// How the names of all runs begin.
 const RUN: &[u8] = b"run-";
@@ -31,6 +31,8 @@ pub(in crate::jobs) struct OutputLocations {
     pub(in crate::jobs) shape: ShapeKind,
     /// Whether of records with equal keys only the first stays.
     pub(in crate::jobs) unique: bool,
+    /// What gives lines of the output the codes again that they were sorted by, if they were.
+    pub(in crate::jobs) codes: Option<Codes>,
     /// How runs are compressed.
     pub(in crate::jobs) compression: RunCompression,
     /// The folder with a folder for each attempt that writes whole files, in jobs that have such.
@@ -107,6 +109,7 @@ mod tests {
             uploads: vec!["s3://b/out".into()],
             shape: Pairs.kind(),
             unique: false,
+            codes: None,
             compression: RunCompression::None,
             attempts: None,
         };

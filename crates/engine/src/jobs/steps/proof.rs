@@ -28,7 +28,9 @@ use crate::spill::{BucketSizes, SpilledRun};
 use crate::storage::LocalDisk;
 use crate::storage::crc::crc_of;
 use crate::storage::objects::Upload;
-use crate::task::{Checkpoint, TaskContext, TaskReport, UserTaskFile, UserTaskReport, verify};
+use crate::task::{
+    Checkpoint, Proved, TaskContext, TaskReport, UserTaskFile, UserTaskReport, verify,
+};
 
 /// What is looked at, and where.
 pub(super) struct OutputVerifier<'a> {
@@ -217,6 +219,7 @@ impl OutputVerifier<'_> {
             output,
             shape,
             unique,
+            codes,
             attempts,
             ..
         } = self.places;
@@ -230,16 +233,14 @@ impl OutputVerifier<'_> {
             let is_there = |upload| self.is_uploaded(upload);
             return report.uploads().into_iter().all(is_there).then_some(report);
         }
+        let records = Proved {
+            shape: *shape,
+            unique: *unique,
+            codes: codes.as_ref(),
+        };
         // Whatever is wrong with it, it is done again.
-        verify(
-            kept,
-            *shape,
-            *unique,
-            &**self.context.node.store.disk(),
-            output,
-        )
-        .ok()
-        .flatten()
+        let disk = &**self.context.node.store.disk();
+        verify(kept, records, disk, output).ok().flatten()
     }
 
     /// Whether an upload of the output is as it was sent, or was completed already.
