@@ -7,6 +7,7 @@
 //!   mounts       file systems that machines share;  owner: which process of which machine has something
 //!   descriptors  pipes, terminals and devices: that never block, waited for with a limit;  inherited: a fork's, cut off
 //!   processes    children: signalled, killed, reaped;  lifeline: they end with us;  death: how they ended
+//!   vectors      sixteen bytes at once
 //!   memory       what processes hold;  available: what there is;  usage: what they have used;  machine: what all have
 //! ```
 //!
@@ -28,6 +29,7 @@ pub mod pages;
 pub(crate) mod processes;
 mod shrink;
 pub mod usage;
+pub(crate) mod vectors;
 
 /// Device blocks: direct I/O moves whole ones. 4096 is the largest that disks of today use.
 pub const BLOCK_BYTES: usize = 4096;

@@ -9,7 +9,7 @@
 
 use memchr::{memchr, memmem};
 
-use super::marks::each_mark;
+use super::marks::{each_bare, each_mark};
 use crate::error::Result;
 
 /// Whole lines that are ended by LF alone.
@@ -107,16 +107,11 @@ impl<'a> Block<'a> {
         let Some(byte) = self.one_byte().filter(|byte| separator == [*byte]) else {
             return Ok(None);
         };
-        let (mut count, mut from, mut separated) = (0, 0, false);
-        each_mark(self.lines, byte, b'\n', |at, is_end| {
-            if is_end && !separated {
-                put(self.lines.get(from..at).unwrap_or_default())?;
-                put(separator)?;
-                from = at;
-            }
-            count += u64::from(is_end);
-            separated = !is_end;
-            Ok(())
+        let mut from = 0;
+        let count = each_bare(self.lines, byte, b'\n', |end| {
+            put(self.lines.get(from..end).unwrap_or_default())?;
+            from = end;
+            put(separator)
         })?;
         put(self.lines.get(from..).unwrap_or_default())?;
         Ok(Some(count))

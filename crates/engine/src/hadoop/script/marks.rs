@@ -7,9 +7,7 @@
 //! ```
 
 use crate::error::Result;
-
-/// Bytes that are looked at at once: as many as a word has bits.
-const BLOCK_BYTES: usize = u64::BITS as usize;
+use crate::sys::vectors::{BLOCK_BYTES, equal_bits};
 
 /// Calls `take` with the place of each `one` and each `other` of `text`, in order, and whether it is the `other`.
 #[inline]
@@ -19,39 +17,67 @@ pub(super) fn each_mark(
     other: u8,
     mut take: impl FnMut(usize, bool) -> Result<()>,
 ) -> Result<()> {
-    let (blocks, rest) = text.as_chunks::<BLOCK_BYTES>();
-    let mut last = [0; BLOCK_BYTES];
-    last[..rest.len()].copy_from_slice(rest);
-    let there = (1 << rest.len()) - 1;
-    let blocks = blocks.iter().map(|block| (block, u64::MAX));
     let mut at = 0;
-    for (block, there) in blocks.chain([(&last, there)]) {
-        let others = bits(block, other) & there;
-        let mut marks = (bits(block, one) | others) & there;
+    each_block(text, |block, there| {
+        let others = equal_bits(block, other) & there;
+        let mut marks = (equal_bits(block, one) | others) & there;
         while marks != 0 {
             let bit = marks.trailing_zeros();
             take(at + bit as usize, others >> bit & 1 != 0)?;
             marks &= marks - 1;
         }
         at += BLOCK_BYTES;
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
-/// A bit for each byte that is `wanted`, the first lowest.
+/// Calls `take` with the place of each `end` of `text` that has no `one` between it and the `end` before it; gives the
+/// number of all ends. The two are not the same byte.
+///
+/// ```text
+///   text           a b . c ; d e ; f . . ;      . the one, ; the end
+///   ones           0 0 1 0 0 0 0 0 0 1 1 0
+///   no ends        1 1 1 1 0 1 1 0 1 1 1 0      added, the lowest first: what is carried from a one stops at its end
+///   sum, of ends           1     0       1      the second has none
+/// ```
 #[inline]
-fn bits(block: &[u8; BLOCK_BYTES], wanted: u8) -> u64 {
-    /// Moves the lowest bits of eight bytes to the highest byte, the first byte's to its lowest bit.
-    const GATHER: u64 = 0x0102_0408_1020_4080;
-    let mut is = [0; BLOCK_BYTES];
-    for (is, byte) in is.iter_mut().zip(block) {
-        *is = u8::from(*byte == wanted);
+pub(super) fn each_bare(
+    text: &[u8],
+    one: u8,
+    end: u8,
+    mut take: impl FnMut(usize) -> Result<()>,
+) -> Result<u64> {
+    let (mut at, mut count, mut carried) = (0, 0, false);
+    each_block(text, |block, there| {
+        let ends = equal_bits(block, end) & there;
+        let (sum, first) = (equal_bits(block, one) & there).overflowing_add(!ends);
+        let (sum, second) = sum.overflowing_add(u64::from(carried));
+        carried = first || second;
+        count += u64::from(ends.count_ones());
+        let mut bare = ends & !sum;
+        while bare != 0 {
+            take(at + bare.trailing_zeros() as usize)?;
+            bare &= bare - 1;
+        }
+        at += BLOCK_BYTES;
+        Ok(())
+    })?;
+    Ok(count)
+}
+
+/// Calls `look` with each block of `text`, and a bit for each of its bytes that are there: the last may be short.
+#[inline]
+fn each_block(
+    text: &[u8],
+    mut look: impl FnMut(&[u8; BLOCK_BYTES], u64) -> Result<()>,
+) -> Result<()> {
+    let (blocks, rest) = text.as_chunks::<BLOCK_BYTES>();
+    for block in blocks {
+        look(block, u64::MAX)?;
     }
-    let mut bits = 0;
-    for (number, eight) in is.as_chunks::<8>().0.iter().enumerate() {
-        bits |= (u64::from_le_bytes(*eight).wrapping_mul(GATHER) >> 56) << (8 * number);
-    }
-    bits
+    let mut last = [0; BLOCK_BYTES];
+    last[..rest.len()].copy_from_slice(rest);
+    look(&last, (1 << rest.len()) - 1)
 }
 
 #[cfg(test)]
@@ -72,6 +98,31 @@ mod tests {
             let is_mark = |(_, byte): &(usize, u8)| [one, b'\n'].contains(byte);
             let want = text.bytes().enumerate().filter(is_mark);
             prop_assert_eq!(found, want.map(|(at, byte)| (at, byte == b'\n')).collect::<Vec<_>>());
+        }
+
+        /// As a look at each line finds them.
+        #[test]
+        fn bare_ends_are_those_of_lines_without_a_mark(
+            text in "[ab\t\n\0]{0,200}|[a\t]{60,70}\n{0,3}a{60,70}\n",
+            one in prop_oneof![Just(b'\t'), Just(0)],
+        ) {
+            let mut found = Vec::new();
+            let keep = |at| {
+                found.push(at);
+                Ok(())
+            };
+            let count = each_bare(text.as_bytes(), one, b'\n', keep).unwrap();
+            let (mut at, mut want, mut ends) = (0, Vec::new(), 0);
+            for line in text.as_bytes().split_inclusive(|byte| *byte == b'\n') {
+                at += line.len();
+                if line.ends_with(b"\n") {
+                    ends += 1;
+                    if !line.contains(&one) {
+                        want.push(at - 1);
+                    }
+                }
+            }
+            prop_assert_eq!((found, count), (want, ends));
         }
     }
 }

@@ -73,7 +73,10 @@ impl Writer {
             Protocol::Text => {
                 if !self.ignore_key {
                     key.0.to_line(key.1, out);
-                    out.extend_from_slice(&self.separator);
+                    match self.separator[..] {
+                        [byte] => out.push(byte), // a call for a copy costs more than a byte
+                        _ => out.extend_from_slice(&self.separator),
+                    }
                 }
                 value.0.to_line(value.1, out);
                 out.push(b'\n');
