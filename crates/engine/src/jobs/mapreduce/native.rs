@@ -11,9 +11,9 @@ use crate::storage::location::Location;
 use crate::task::{SplitData, UserTaskSplit};
 
 /// Splits for each worker: when one is late, the others have something left.
-const SPLITS_EACH: u64 = 4;
+const SPLITS_EACH: u64 = 2;
 const SPLIT_MIN_BYTES: u64 = 4 << 20;
-const SPLIT_MAX_BYTES: u64 = 256 << 20;
+const SPLIT_MAX_BYTES: u64 = 512 << 20;
 
 /// Bytes of a split: many, as a key is given once by each split that has it, however often it occurs there.
 fn good_split(input_bytes: u64, workers: usize) -> u64 {
@@ -64,8 +64,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn workers_have_four_splits_each_within_bounds() {
-        assert_eq!(good_split(1 << 30, 2), 128 << 20);
+    fn workers_have_two_splits_each_within_bounds() {
+        assert_eq!(good_split(1 << 30, 2), 256 << 20);
         assert_eq!(good_split(1 << 20, 2), SPLIT_MIN_BYTES);
         assert_eq!(good_split(1 << 40, 2), SPLIT_MAX_BYTES);
         assert_eq!(good_split(1 << 30, 0), SPLIT_MAX_BYTES);
