@@ -11,6 +11,7 @@ error.
 import inspect
 from collections.abc import Callable, Iterable
 from functools import partial
+from types import FunctionType
 from typing import Any
 
 from gristmill.mapreduce.context import Context
@@ -58,6 +59,9 @@ def takes_context(function: Callable[..., Any]) -> bool:
         >>> takes_context(lambda record, context: ...), takes_context(len)
         (True, False)
     """
+    names = _plain_parameters(function)
+    if names is not None:
+        return "context" in names
     own = signature_of(function)
     if own is None:
         return False
@@ -68,6 +72,19 @@ def takes_context(function: Callable[..., Any]) -> bool:
         "context" in taken and taken["context"].kind is not inspect.Parameter.VAR_KEYWORD
         for taken in (own.parameters, wrapped.parameters)
     )
+
+
+def _plain_parameters(function: Callable[..., Any]) -> tuple[str, ...] | None:
+    """The parameters of a function that says all of them itself, as each task asks; else None.
+
+    A signature takes 20 µs, as long as it takes to load the functions of a small job.
+    """
+    if type(function) is not FunctionType or function.__dict__:  # a decorator may say others there
+        return None
+    code = function.__code__
+    if code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
+        return None
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
 def signature_of(function: Callable[..., Any]) -> inspect.Signature | None:

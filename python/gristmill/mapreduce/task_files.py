@@ -25,7 +25,7 @@ class TaskFiles:
     """Files of an attempt; made when they are first written to, but the main one always."""
 
     def __init__(self, folder: str, label: str, main: Output, named: dict[str, Output]) -> None:
-        self._folder = Path(folder)
+        self._folder = folder
         self._label = label
         self._named = named
         self._main = main
@@ -84,7 +84,7 @@ class TaskFiles:
         return f"{prefix}-{self._label}{form.suffix}"
 
     def _path(self, name: str) -> Path:
-        path = self._folder / name
+        path = Path(self._folder, name)
         path.parent.mkdir(parents=True, exist_ok=True)
         return path
 
