@@ -16,7 +16,8 @@ jobs at once, and one after the other. `link` puts the nodes into network namesp
 Gbit/s (root): how fast the runs cross them, while they do (`ratio`) and over the whole phase of
 merges (`phase_ratio`), is compared with what iperf3 reaches there; without iperf3, with what plain
 sockets reach. `tasks` validates as many files as it is given rows, each of one record: tasks a
-second, of tasks with nothing to do, on the cluster and in threads. Raw results go to
+second, of tasks with nothing to do, on the cluster and in threads; and maps as many lines, each a
+task, with a Python function that does nothing, in worker processes. Raw results go to
 benchmarks/results/.
 """
 
@@ -46,6 +47,22 @@ from tests.cli.ray_cluster import RayCluster, in_network, serving
 RESULTS = Path(__file__).parent / "results"
 GRISTMILL = Path(sys.executable).parent / "gristmill"
 BY_HTTP = {"GRISTMILL_SEGMENTS": "http"}
+
+NOTHING = """
+import gristmill as gm
+
+
+def nothing(line):
+    return None
+
+
+def job(folder):
+    return gm.Job(
+        gm.text(f"{folder}/lines.txt"), map=nothing, reduce=gm.sum(), output=gm.tsv("out"), parts=1,
+        split_min=100, split_max=100,
+    )
+"""
+"""A job in which each line of 100 bytes is a task."""
 
 Figures = dict[str, Any]
 
@@ -77,20 +94,24 @@ class Bench:
         """Make a file for each row, in order."""
         (self.folder / "in").mkdir()
         (self.folder / "spill").mkdir()
-        for number in range(amount(rows)):
-            record = f"{number:010}".encode().ljust(98, b".") + b"\r\n"
+        records = [
+            f"{number:010}".encode().ljust(98, b".") + b"\r\n" for number in range(amount(rows))
+        ]
+        for number, record in enumerate(records):
             (self.folder / "in" / f"part-{number:07}").write_bytes(record)
+        (self.folder / "lines.txt").write_bytes(b"".join(records))
+        (self.folder / "nothing.py").write_text(NOTHING)
 
     def validate(self, on: str) -> Figures:
         """Check that all files are in order: how many there were, and seconds of the phase."""
-        report = self._run(["teravalidate", self.folder / "in"], on)
-        seconds = {phase["name"]: phase["wall_s"] for phase in report["phases"]}["validate"]
-        return {
-            "tasks": report["parts"],
-            "seconds": seconds,
-            "tasks_per_s": report["parts"] / seconds,
-            "cpu_s": report["user_s"] + report["sys_s"],
-        }
+        return tasks_of(self._run(["teravalidate", self.folder / "in"], on), "validate")
+
+    def map_nothing(self, on: str) -> Figures:
+        """Map the same records, one in each task, with a Python function: as above."""
+        settings = ["--set", f"folder={self.folder}", "--output", self.folder / "out"]
+        report = self._run(["run", self.folder / "nothing.py", *settings], on)
+        shutil.rmtree(self.folder / "out")
+        return tasks_of(report, "map")
 
     def _run(
         self,
@@ -134,6 +155,17 @@ class Bench:
             "runs_bytes": runs_bytes,
             "phases": phases,
         }
+
+
+def tasks_of(report: Figures, phase: str) -> Figures:
+    """How many tasks a phase had in a second."""
+    found = next(known for known in report["phases"] if known["name"] == phase)
+    return {
+        "tasks": found["tasks"],
+        "seconds": found["wall_s"],
+        "tasks_per_s": found["tasks"] / found["wall_s"],
+        "cpu_s": report["user_s"] + report["sys_s"],
+    }
 
 
 def sort_pair(bench: Bench, number: int) -> Figures:
@@ -184,7 +216,12 @@ def tasks(bench: Bench, number: int) -> Figures:
     """Tasks with nothing to do, on the cluster and in threads."""
     order = ["ray", "local"] if number % 2 == 0 else ["local", "ray"]
     found: Figures = {on: bench.validate(on) for on in order}
-    return {**found, "tasks_per_s": found["ray"]["tasks_per_s"]}
+    found |= {f"{on}_python": bench.map_nothing(on) for on in order}
+    return {
+        **found,
+        "tasks_per_s": found["ray"]["tasks_per_s"],
+        "python_tasks_per_s": found["ray_python"]["tasks_per_s"],
+    }
 
 
 SENDS = """
@@ -349,7 +386,7 @@ def main() -> None:
         else:
             with serving() as cluster:
                 measure(Bench(Path(made), options.memory, cluster))
-    ratios = ("ratio", "http_ratio", "phase_ratio", "tasks_per_s")
+    ratios = ("ratio", "http_ratio", "phase_ratio", "tasks_per_s", "python_tasks_per_s")
     medians = {
         name: statistics.median(run[name] for run in runs) for name in ratios if name in runs[0]
     }

@@ -222,3 +222,10 @@ def cluster(raw: Raw) -> dict[str, object]:
             found[name] = of(runs, name, "wall_s")
             found[f"{name}_ratio"] = ratio(runs, (name, "wall_s"), ("threads", "wall_s"))
     return found
+
+
+def tasks(raw: Raw) -> dict[str, object]:
+    """cluster.py tasks: how many tasks that do nothing there are in a second."""
+    runs = raw["runs"]
+    names = ("ray", "local", "ray_python", "local_python")
+    return {name: of(runs, name, "tasks_per_s") for name in names}

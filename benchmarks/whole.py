@@ -70,6 +70,7 @@ PARTS = {
     ),
     "ray_two": Part("cluster.py two --rows 10m --pairs 3", "cluster-two", figures.cluster),
     "ray_small": Part("cluster.py small", "cluster-small", figures.cluster),
+    "ray_tasks": Part("cluster.py tasks --rows 30k --pairs 3", "cluster-tasks", figures.tasks),
     "natural": Part("mapreduce.py --natural --rounds 3", "mapreduce", figures.python_jobs),
     "rare": Part("mapreduce.py --rounds 3", "mapreduce", figures.python_jobs),
     "spark": Part(
