@@ -1,13 +1,17 @@
-"""HDFS on this machine: Hadoop's MiniDFSCluster, with two data nodes and blocks of 1 MB."""
+"""HDFS on this machine: Hadoop's MiniDFSCluster, with two data nodes and blocks of 1 MB.
+
+Or its name node on this machine, and a data node on each machine of a network.
+"""
 
 import hashlib
 import os
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Generator, Iterable, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Timer
 from typing import IO
@@ -15,6 +19,7 @@ from typing import IO
 from gristmill import _core
 from gristmill.locations import open_read
 
+from .network import Network
 from .servers import ServerMissing
 
 TOP = Path(__file__).parent.parent.parent
@@ -40,10 +45,11 @@ class Cluster:
     process: subprocess.Popen[str]
     kerberos: str
     """The file for `KRB5_CONFIG`, where it asks for tickets."""
+    host: str = "127.0.0.1"
 
     def url(self, path: str) -> str:
         """The location of a file."""
-        return f"hdfs://127.0.0.1:{self.port}/{path}"
+        return f"hdfs://{self.host}:{self.port}/{path}"
 
     def tell(self, *words: str) -> list[str]:
         """Have the cluster do something, and wait until it is done; returns what it answered."""
@@ -118,20 +124,65 @@ def _classes(jars: str) -> Path:
 
 
 @contextmanager
-def serving(folder: Path, *, for_tests: bool = True, program: str = "Hdfs") -> Generator[Cluster]:
+def serving(
+    folder: Path, *more: str, for_tests: bool = True, program: str = "Hdfs"
+) -> Generator[Cluster]:
     """Start a cluster whose files lie in a folder, and end it.
 
     One for tests starts quickly; any other has a compiler for what runs often.
     """
+    told = folder.parent / "hdfs.log"
+    with _running([program, str(folder), *more], folder, told, for_tests=for_tests) as process:
+        assert process.stdout is not None
+        said = _line(process, process.stdout, _START_TIMEOUT_S).split(" ", 2)
+        if said[0] != "port":
+            process.kill()
+            process.wait()
+            raise ServerMissing(f"HDFS does not start: {told.read_text()[-2000:]}")
+        yield Cluster(int(said[1]), folder, process, "".join(said[2:]))
+
+
+@contextmanager
+def in_network(folder: Path, network: Network) -> Generator[Cluster]:
+    """Start a name node on this machine, and a data node on each machine of a network."""
+    names = folder / "names"
+    names.mkdir()
+    with ExitStack() as stack:
+        cluster = stack.enter_context(serving(names, "alone"))
+        cluster = replace(cluster, host=network.address)
+        for number, machine in enumerate(network.machines):
+            own = folder / f"data-{number}"
+            own.mkdir()
+            words = ["DataNodeApart", str(own), cluster.url(""), machine.host.address]
+            log = folder / f"data-{number}.log"
+            stack.enter_context(_running(words, own, log, before=machine.host.before))
+        wanted = [str(len(network.machines))]
+        deadline = time.monotonic() + _START_TIMEOUT_S
+        while cluster.tell("data-nodes") != wanted:
+            if time.monotonic() > deadline:
+                raise ServerMissing("HDFS does not start: not all data nodes are there")
+            time.sleep(0.1)
+        yield cluster
+
+
+@contextmanager
+def _running(
+    words: list[str],
+    folder: Path,
+    told: Path,
+    *,
+    for_tests: bool = True,
+    before: tuple[str, ...] = (),
+) -> Generator[subprocess.Popen[str]]:
+    """Run a program that ends with its input, in a folder; what it says goes to a file."""
     quick = ("-Xmx768m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
     jars = class_path()
     command = [
-        *(_program("java"), *(quick if for_tests else ()), "-Xshare:auto"),
+        *(*before, _program("java"), *(quick if for_tests else ()), "-Xshare:auto"),
         "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
         *(f"-Djava.io.tmpdir={folder}", "-cp", f"{_classes(jars)}{os.pathsep}{jars}"),
-        *(program, str(folder)),
+        *words,
     ]
-    told = folder.parent / "hdfs.log"
     with told.open("w") as log:
         process = subprocess.Popen(
             command,
@@ -143,13 +194,7 @@ def serving(folder: Path, *, for_tests: bool = True, program: str = "Hdfs") -> G
             env={**os.environ, "HADOOP_USER_NAME": "super"},
         )
     try:
-        assert process.stdout is not None
-        said = _line(process, process.stdout, _START_TIMEOUT_S).split(" ", 2)
-        if said[0] != "port":
-            process.kill()
-            process.wait()
-            raise ServerMissing(f"HDFS does not start: {told.read_text()[-2000:]}")
-        yield Cluster(int(said[1]), folder, process, "".join(said[2:]))
+        yield process
     finally:
         assert process.stdin is not None
         with suppress(OSError):

@@ -1,6 +1,7 @@
 """`--on ray` between machines: addresses, slow links and disks of each machine's own are real.
 
-Two network namespaces with links of 1 Gbit/s. Runs cross them, and links are cut and healed.
+Two network namespaces with links of 1 Gbit/s. Runs cross them, and links are cut and healed. Blocks
+of HDFS lie on either, and maps run where they are.
 """
 
 import subprocess
@@ -10,11 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.cli import hdfs_server
+from tests.cli.hdfs_server import Cluster, files, local
 from tests.cli.network import Machine, Network, network
 from tests.cli.ray_cluster import RayCluster, in_network
 from tests.optional import or_missing
 
-from .harness import end, report, run, start
+from .harness import GRISTMILL, clean_environment, end, report, run, start
 from .resuming import RUNS, Tree, events_of, tree, wait_for_history
 
 #: A silent agent is lost after ten seconds.
@@ -69,6 +72,61 @@ def test_runs_cross_a_slow_link(
     received = done["counters"]["SHUFFLE_BYTES_RECEIVED"]
     assert 1_000_000 < received == done["counters"]["SHUFFLE_BYTES_OTHER_NODES"]
     assert received < crossed(machines) - before < 1.06 * received + 1_000_000
+
+
+@pytest.fixture(scope="module")
+def hdfs(apart: Apart, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """HDFS with a data node on each machine of the cluster."""
+    folder = tmp_path_factory.mktemp("hdfs")
+    with or_missing("HDFS"), hdfs_server.in_network(folder, apart.network) as cluster:
+        yield cluster
+
+
+def put(machine: Machine, file: Path, location: str) -> None:
+    """Have a machine write a file to HDFS: all its blocks come to the data node there."""
+    command = [*machine.host.before, GRISTMILL, "hadoop", "fs", "-put", file, location]
+    subprocess.run(command, check=True, timeout=60, env=clean_environment())
+
+
+@pytest.mark.parametrize(
+    ("command", "before_output"),
+    [(("terasort", "--split-size", "300k", "--partitions", "3"), ()), (("sort",), ("-o",))],
+    ids=["terasort", "sort"],
+)
+def test_maps_run_where_their_blocks_are(
+    command: tuple[str, ...],
+    before_output: tuple[str, ...],
+    apart: Apart,
+    hdfs: Cluster,
+    on_ray: tuple[str, ...],
+    home: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each node has two slots, and the blocks of two maps or more: the first four are near."""
+    run("teragen", "52k", "in", "--files", "2", "--no-sync")
+    parts = sorted(local(Path("in")))
+    inputs = [Path("in", part) for part in parts]
+    run(*command, *inputs, *before_output, "wanted", GRISTMILL_HOME=str(tmp_path / "other"))
+    monkeypatch.setenv("HADOOP_USER_NAME", "somebody")
+    conf = hdfs_server.settings(tmp_path / "conf", {"dfs.replication": 1})
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(conf))
+    nodes = dict[str, str]()
+    for machine, file in zip(apart.network.machines, inputs, strict=True):
+        location = hdfs.url(f"{command[0]}-{file.name}")
+        put(machine, file, location)
+        nodes[location] = machine.host.address
+    output = hdfs.url(f"{command[0]}-out")
+    done = report(*command, *nodes, *before_output, output, "--history", *on_ray)
+    found, wanted = files(output), tree(Path("wanted"))
+    assert [found[part] for part in sorted(found)] == [wanted[part] for part in sorted(wanted)]
+    near = [
+        nodes[event["input"].partition(",")[0]] == event["node"]
+        for event in events_of(home)
+        if event["event"] == "attempt_started" and event["phase"] == "spill"
+    ]
+    assert near[:4] == [True] * 4
+    assert done["counters"]["DATA_LOCAL_MAPS"] == sum(near)
 
 
 def cut_during(

@@ -9,12 +9,13 @@ import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
 import org.apache.hadoop.hdfs.MiniDFSCluster;
 import org.apache.hadoop.hdfs.MiniDFSNNTopology;
+import org.apache.hadoop.hdfs.protocol.HdfsConstants.DatanodeReportType;
 import org.apache.hadoop.hdfs.protocol.HdfsConstants.SafeModeAction;
 
 /**
  * HDFS on this machine: a name node and two data nodes, with small blocks; and, when asked, another one whose two name
- * nodes stand in for each other. Says its port, then does what each line of standard input asks, and answers "ok" and
- * what was asked for. Ends with its input.
+ * nodes stand in for each other. Or a name node alone, for data nodes on other machines (DataNodeApart). Says its port,
+ * then does what each line of standard input asks, and answers "ok" and what was asked for. Ends with its input.
  */
 public final class Hdfs {
     private final String folder;
@@ -23,9 +24,15 @@ public final class Hdfs {
     private MiniDFSCluster.DataNodeProperties stopped;
     private MiniDFSCluster pair;
 
-    private Hdfs(String folder) throws Exception {
+    private Hdfs(String folder, boolean alone) throws Exception {
         this.folder = folder;
-        cluster = new MiniDFSCluster.Builder(settings(), new File(folder)).numDataNodes(2).build();
+        Configuration settings = settings();
+        if (alone) {
+            settings.set("dfs.namenode.rpc-bind-host", "0.0.0.0");
+            settings.setBoolean("dfs.namenode.datanode.registration.ip-hostname-check", false);
+        }
+        int nodes = alone ? 0 : 2;
+        cluster = new MiniDFSCluster.Builder(settings, new File(folder)).numDataNodes(nodes).build();
         cluster.waitActive();
         files = cluster.getFileSystem();
         files.setPermission(new Path("/"), new FsPermission((short) 0777));
@@ -45,6 +52,9 @@ public final class Hdfs {
 
     private String answer(String[] words) throws Exception {
         switch (words[0]) {
+            case "data-nodes" -> {
+                return " " + files.getDataNodeStats(DatanodeReportType.LIVE).length;
+            }
             case "stop-data-node" -> stopped = cluster.stopDataNode(0);
             case "start-data-node" -> {
                 cluster.restartDataNode(stopped, true);
@@ -79,7 +89,7 @@ public final class Hdfs {
     }
 
     public static void main(String[] arguments) throws Exception {
-        Hdfs hdfs = new Hdfs(arguments[0]);
+        Hdfs hdfs = new Hdfs(arguments[0], arguments.length > 1);
         System.out.println("port " + hdfs.cluster.getNameNodePort());
         BufferedReader asked =
             new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));

@@ -103,6 +103,9 @@ pub struct Driver {
     ready: BTreeSet<u32>,
     /// Tasks that are launched before others, if they are ready.
     preferred: VecDeque<u32>,
+    /// Whether the runner is told of a stage one turn before its first tasks are launched; and whether that was this turn.
+    hears_first: bool,
+    has_told: bool,
     /// How many of the tasks the runner was told of.
     told_tasks: usize,
     /// Tasks that wait for another, by that one.
@@ -162,6 +165,8 @@ impl Driver {
             undone: BTreeSet::new(),
             ready: BTreeSet::new(),
             preferred: VecDeque::new(),
+            hears_first: false,
+            has_told: false,
             told_tasks: 0,
             blocked: BTreeMap::new(),
             waiting: BTreeSet::new(),
@@ -213,6 +218,12 @@ impl Driver {
         self.preferred.extend(tasks);
     }
 
+    /// From now on the runner is told of a stage, and no task is launched in that turn: it may prefer some, and wakes the
+    /// driver at once.
+    pub fn tell_first(&mut self) {
+        self.hears_first = true;
+    }
+
     /// Attempts that ended without a result.
     pub fn failed_attempts(&self) -> u64 {
         self.failed_attempts
@@ -253,6 +264,7 @@ impl Driver {
         }
         self.wake(at_ms);
         self.launch(&mut actions);
+        self.has_told = false;
         self.complete_if_over(&mut actions);
         actions
     }
@@ -347,6 +359,7 @@ impl Driver {
                 kept: stage.kept,
             });
             self.ahead = 0;
+            self.has_told = true;
         }
         self.told_stages = self.told_stages.max(count);
     }
@@ -381,7 +394,7 @@ impl Driver {
     }
 
     fn launch(&mut self, actions: &mut Vec<Action>) {
-        while self.running.len() < self.slots + self.ahead {
+        while self.running.len() < self.slots + self.ahead && !self.holds_back() {
             let Some(number) = self.next_ready() else {
                 return;
             };
@@ -399,6 +412,10 @@ impl Driver {
                 return;
             }
             self.tell_stages(stage + 1, actions);
+            if self.holds_back() {
+                self.ready.insert(number);
+                return;
+            }
             let task = &mut self.tasks[number as usize];
             let id = AttemptId {
                 task: number,
@@ -412,6 +429,11 @@ impl Driver {
                 spec: task.spec.clone(),
             });
         }
+    }
+
+    /// Whether nothing is launched in this turn.
+    fn holds_back(&self) -> bool {
+        self.hears_first && self.has_told
     }
 
     fn next_ready(&mut self) -> Option<u32> {

@@ -70,20 +70,24 @@ fn outcome(actions: &[Action]) -> Option<&Result<()>> {
     })
 }
 
+fn done(task: u32) -> Event {
+    Event::Finished {
+        id: AttemptId { task, attempt: 0 },
+        report: report(u64::from(task)),
+    }
+}
+
+fn launched(actions: Vec<Action>) -> Vec<u32> {
+    let launched = actions.into_iter().filter_map(|action| match action {
+        Action::Launch { id, .. } => Some(id.task),
+        _ => None,
+    });
+    launched.collect()
+}
+
 #[test]
 fn tasks_that_are_preferred_are_launched_before_others() {
     let (mut driver, _) = driver(&[6, 2]);
-    let launched = |actions: Vec<Action>| -> Vec<u32> {
-        let launched = actions.into_iter().filter_map(|action| match action {
-            Action::Launch { id, .. } => Some(id.task),
-            _ => None,
-        });
-        launched.collect()
-    };
-    let done = |task: u32| Event::Finished {
-        id: AttemptId { task, attempt: 0 },
-        report: report(u64::from(task)),
-    };
     assert_eq!(
         launched(driver.handle(0, Event::Started { slots: 2 })),
         [0, 1]
@@ -111,6 +115,22 @@ fn tasks_that_are_preferred_are_launched_before_others() {
         assert_eq!(launched(driver.handle(3, done(task))), next);
     }
     assert_eq!(added(&mut driver), [6, 7]);
+}
+
+#[test]
+fn a_runner_that_hears_of_a_stage_first_may_prefer_tasks_of_it() {
+    let (mut driver, _) = driver(&[3, 2]);
+    driver.tell_first();
+    let begun = driver.handle(0, Event::Started { slots: 2 });
+    assert!(matches!(begun[..], [Action::BeginStage { tasks: 3, .. }]));
+    driver.prefer(vec![2]);
+    assert_eq!(launched(driver.handle(0, Event::Woken)), [2, 0]);
+    for (task, next) in [(2, vec![1]), (0, vec![])] {
+        assert_eq!(launched(driver.handle(1, done(task))), next);
+    }
+    assert_eq!(launched(driver.handle(2, done(1))), []);
+    driver.prefer(vec![4]);
+    assert_eq!(launched(driver.handle(2, Event::Woken)), [4, 3]);
 }
 
 proptest! {

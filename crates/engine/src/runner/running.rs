@@ -139,11 +139,16 @@ impl Running<'_, '_> {
         let began = Instant::now();
         let now_ms = || began.elapsed().as_millis() as u64;
         let slots = self.slots;
+        if self.place.nodes() > 0 {
+            self.driver.tell_first();
+        }
         let mut actions = self.driver.handle(now_ms(), Event::Started { slots });
         let mut cancelled = false;
         let mut looked: Option<Instant> = None;
         loop {
             let mut wake_ms = None;
+            let begins = |action: &Action| matches!(action, Action::BeginStage { .. });
+            let begins = actions.iter().any(begins);
             for action in actions {
                 match action {
                     Action::WakeAt { at_ms } => wake_ms = Some(at_ms),
@@ -151,7 +156,9 @@ impl Running<'_, '_> {
                     action => self.act(action)?,
                 }
             }
-            let event = self.wait(wake_ms.map(|at_ms| at_ms.saturating_sub(now_ms())));
+            let wake_in_ms = wake_ms.map(|at_ms| at_ms.saturating_sub(now_ms()));
+            // Of a stage that begins, the place may prefer tasks before the first is launched.
+            let event = (!begins).then(|| self.wait(wake_in_ms)).flatten();
             self.driver.prefer(self.place.wishes());
             if looked.is_none_or(|looked| looked.elapsed() >= LOOK_EVERY) {
                 self.hooks.memory.look();

@@ -217,6 +217,23 @@ impl Links {
         taking.map(|agent| agent.workers).sum()
     }
 
+    /// The agents with slots that are free, each as often as it has some: in turns.
+    pub(super) fn free_slots(&self) -> impl Iterator<Item = u32> {
+        let free = |agent: &Agent| agent.workers.saturating_sub(agent.running);
+        let taking = self.agents.iter().filter(|(_, agent)| agent.takes());
+        let free: Vec<(u32, usize)> = taking
+            .map(|(number, agent)| (*number, free(agent)))
+            .collect();
+        let most = free.iter().map(|(_, slots)| *slots).max().unwrap_or(0);
+        (0..most).flat_map(move |turn| {
+            let in_turn = free
+                .clone()
+                .into_iter()
+                .filter(move |(_, slots)| turn < *slots);
+            in_turn.map(|(number, _)| number)
+        })
+    }
+
     /// Tells all agents that the job is over, or that another driver may resume it.
     pub(super) fn end(&mut self, runs_stay: bool) {
         let living: Vec<&Agent> = self.living().collect();

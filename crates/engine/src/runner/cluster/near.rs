@@ -3,7 +3,7 @@
 //! ```text
 //!   tasks of a stage ── their pieces ──▶ name node: which nodes hold their blocks
 //!   a task begins    ──▶ on an agent of these nodes, if one has room             (choice.rs)
-//!   an agent is free ──▶ a task whose input its node holds comes before others   (next_for)
+//!   an agent is free ──▶ a task whose input its node holds comes before others   (next_for); all are when a stage begins
 //! ```
 //!
 //! A task waits for no agent: where none near has room, it runs on any. Tasks without such input are not known here.

@@ -101,7 +101,8 @@ pub(super) struct OnCluster<'a> {
     near: ((usize, usize, u64), Vec<u32>),
     /// Where the input of tasks is.
     inputs: Near,
-    /// Agents on which an attempt has ended since the driver last launched some.
+    /// Agents on which an attempt has ended since the driver last launched some; when a stage begins, each as often as it
+    /// has slots that are free.
     freed: Vec<u32>,
     pub(super) happened: VecDeque<Happened>,
 }
@@ -349,6 +350,7 @@ impl Place for OnCluster<'_> {
     fn planned(&mut self, tasks: Vec<(u32, Arc<TaskSpec>)>) {
         let known = (&*self.context.node.store, &self.context.job);
         self.inputs.look(&tasks, known, &self.links.by_host);
+        self.freed.extend(self.links.free_slots());
     }
 
     fn wishes(&mut self) -> Vec<u32> {
