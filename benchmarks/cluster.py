@@ -13,12 +13,13 @@ apart, and stand beside them as `command_s`.
 `sort` pairs TeraSort in threads with TeraSort on the cluster, with the same memory in all, once
 with runs of the other node read as files, and once over HTTP. `small` sorts 1 MB. `two` runs two
 jobs at once, and one after the other. `link` puts the nodes into network namespaces with links of 1
-Gbit/s (root): how fast the runs cross them, while they do (`ratio`) and over the whole phase of
-merges (`phase_ratio`), is compared with what iperf3 reaches there; without iperf3, with what plain
-sockets reach. `tasks` validates as many files as it is given rows, each of one record: tasks a
-second, of tasks with nothing to do, on the cluster and in threads; and maps as many lines, each a
-task, with a Python function that does nothing, in worker processes. Raw results go to
-benchmarks/results/.
+Gbit/s (root): how fast the runs cross them, while they do (`ratio`), between the first and the last
+tenth (`middle_ratio`), and over the whole phase of merges (`phase_ratio`), is compared with what
+iperf3 reaches there; without iperf3, with what plain sockets reach. `cpu_busy` is the share of the
+machine's CPU time in use, by whoever, while they cross. `tasks` validates as many files as it is
+given rows, each of one record: tasks a second, of tasks with nothing to do, on the cluster and in
+threads; and maps as many lines, each a task, with a Python function that does nothing, in worker
+processes. Raw results go to benchmarks/results/.
 """
 
 import argparse
@@ -280,57 +281,83 @@ def iperf_bytes_per_s(machines: Network) -> float:
     return statistics.mean(found["bits_per_second"] for found in ends) / 8
 
 
+Watched = tuple[list[list[Sample]], list[tuple[float, int, int]]]
+"""Of each machine what had come by when; and the CPU time that was used by when, and all of it."""
+
+
 @contextmanager
-def watched(machines: Network) -> Generator[list[list[Sample]]]:
-    """What had come to each machine at which time, from now to the end of the block."""
+def watched(machines: Network) -> Generator[Watched]:
+    """What has come to each machine at which time, from now to the end of the block."""
     found: list[list[Sample]] = [[] for _ in machines.machines]
+    ticks: list[tuple[float, int, int]] = []
     over = threading.Event()
 
     def watch() -> None:
         while not over.wait(SAMPLE_S):
+            ticks.append((time.monotonic(), *cpu_ticks()))
             for samples, machine in zip(found, machines.machines, strict=True):
                 samples.append((time.monotonic(), machine.link_bytes()[0]))
 
     thread = threading.Thread(target=watch)
     thread.start()
     try:
-        yield found
+        yield found, ticks
     finally:
         over.set()
         thread.join()
 
 
-def moving(samples: list[Sample]) -> tuple[float, float]:
-    """Return the rate between the first and the last hundredth of what came, and the seconds.
+def cpu_ticks() -> tuple[int, int]:
+    """Return the CPU time that this machine has used since it began, and all that it had."""
+    words = Path("/proc/stat").read_text().split("\n", 1)[0].split()
+    user, nice, system, idle, iowait, irq, softirq, stolen = map(int, words[1:9])
+    used = user + nice + system + irq + softirq + stolen
+    return used, used + idle + iowait
+
+
+def moving(samples: list[Sample], edge: float = 0.01) -> tuple[Sample, Sample]:
+    """Return the samples between which all but the first and the last part of all bytes came.
 
     Example:
         >>> moving([(0.0, 5), (1.0, 5), (2.0, 105), (3.0, 205), (9.0, 205)])
-        (100.0, 1.0)
+        ((2.0, 105), (3.0, 205))
     """
     first, last = samples[0][1], samples[-1][1]
-    edge = (last - first) / 100
-    began = next(at for at, sample in enumerate(samples) if sample[1] > first + edge)
-    ended = next(at for at, sample in enumerate(samples) if sample[1] >= last - edge)
-    seconds = samples[ended][0] - samples[began][0]
-    return (samples[ended][1] - samples[began][1]) / seconds, seconds
+    edge *= last - first
+    began = next(sample for sample in samples if sample[1] > first + edge)
+    ended = next(sample for sample in samples if sample[1] >= last - edge)
+    return began, ended
+
+
+def rate(ends: tuple[Sample, Sample]) -> float:
+    """Return bytes a second from one sample to another."""
+    (began, first), (ended, last) = ends
+    return (last - first) / (ended - began)
 
 
 def link(bench: Bench, _: int) -> Figures:
     """A sort whose runs cross slow links: how fast, while they do, and over the whole merge."""
     assert bench.network is not None
     reached = reached_bytes_per_s(bench.network)
-    with watched(bench.network) as samples:
+    with watched(bench.network) as (samples, ticks):
         found = bench.sort()
     crossed = [of_one[-1][1] - of_one[0][1] for of_one in samples]
-    rates = [moving(of_one) for of_one in samples]
+    whole = [moving(of_one) for of_one in samples]
+    middle = [rate(moving(of_one, 0.1)) for of_one in samples]
+    began, ended = min(at for (at, _), _ in whole), max(at for _, (at, _) in whole)
+    during = [(used, had) for at, used, had in ticks if began <= at <= ended]
+    used, had = (then - before for before, then in zip(during[0], during[-1], strict=True))
     return {
         **found,
         "crossed_bytes": crossed,
         "reached_bytes_per_s": reached,
         "reached_by": "iperf3" if shutil.which("iperf3") else "sockets",
-        "moving_bytes_per_s": [rate for rate, _ in rates],
-        "moving_s": [seconds for _, seconds in rates],
-        "ratio": statistics.mean(rate for rate, _ in rates) / reached,
+        "moving_bytes_per_s": [rate(ends) for ends in whole],
+        "moving_s": [then - at for (at, _), (then, _) in whole],
+        "middle_bytes_per_s": middle,
+        "cpu_busy": used / had,
+        "ratio": statistics.mean(rate(ends) for ends in whole) / reached,
+        "middle_ratio": statistics.mean(middle) / reached,
         "phase_ratio": max(crossed) / found["phases"]["merge"] / reached,
     }
 
@@ -386,7 +413,8 @@ def main() -> None:
         else:
             with serving() as cluster:
                 measure(Bench(Path(made), options.memory, cluster))
-    ratios = ("ratio", "http_ratio", "phase_ratio", "tasks_per_s", "python_tasks_per_s")
+    ratios = ("ratio", "http_ratio", "middle_ratio", "phase_ratio", "tasks_per_s")
+    ratios += ("python_tasks_per_s",)
     medians = {
         name: statistics.median(run[name] for run in runs) for name in ratios if name in runs[0]
     }
