@@ -24,7 +24,7 @@ use super::Entry;
 use super::counted::sort_counted;
 use super::packed::{Frame, Packed, position_bits, resolve_ties};
 use super::placed::{LONGER, PLACE_BITS, place_of};
-use super::refine::{Keys, Refiner, sort_entries};
+use super::refine::{AHEAD, Keys, Refiner, sort_longer};
 use super::sort::{SortScratch, sort_slices};
 use crate::record::KEY_BYTES;
 use crate::sys::pages::words_of_mut;
@@ -39,7 +39,7 @@ const BUCKET_BITS_MAX: u32 = 11;
 const SAMPLE_ENTRIES: usize = 1 << 14;
 
 /// How many entries ahead their keys are asked for where some tie.
-const TIES_AHEAD: usize = 24;
+const TIES_AHEAD: usize = 2 * AHEAD;
 
 /// Ties in the sample at most: beyond, an entry would have one in about every other case.
 const SAMPLE_TIES_MAX: usize = 2;
@@ -63,7 +63,7 @@ pub fn sort_compact<'a>(entries: &'a mut [Entry], keys: &dyn Keys) -> &'a [u64] 
     if repeat_often(entries) && sort_counted(entries, keys) {
         return &words_of_mut(entries)[..count];
     }
-    let packer = Packer::new(entries);
+    let packer = Packer::new(entries, keys.spare_bits());
     if packer.tells_apart(entries) {
         let words = words_of_mut(entries);
         packer.sort(words, keys);
@@ -123,7 +123,7 @@ fn refine_ties(keys: &dyn Keys, entries: &mut [Entry]) {
             for entry in &mut *group {
                 *entry = Entry::new(&[0; KEY_BYTES], place_of(*entry));
             }
-            sort_entries(keys, group);
+            sort_longer(keys, group);
         }
         first += len;
         asked = asked.max(first);
@@ -134,22 +134,49 @@ fn refine_ties(keys: &dyn Keys, entries: &mut [Entry]) {
 struct Packer {
     frame: Frame,
     position_bits: u32,
+    /// Bits of a place that are left out, so that more of the key has room.
+    spare_bits: u32,
     /// The highest entry, packed.
     highest: Packed,
 }
 
+/// Keys by places that were packed.
+struct PackedKeys<'a> {
+    keys: &'a dyn Keys,
+    spare_bits: u32,
+}
+
+impl Keys for PackedKeys<'_> {
+    fn key_at(&self, position: u64) -> &[u8] {
+        self.keys.key_at(position << self.spare_bits)
+    }
+
+    fn descending(&self) -> bool {
+        self.keys.descending()
+    }
+
+    fn longest(&self) -> usize {
+        self.keys.longest()
+    }
+
+    fn prefetch(&self, position: u64) {
+        self.keys.prefetch(position << self.spare_bits);
+    }
+}
+
 impl Packer {
-    fn new(entries: &[Entry]) -> Self {
+    fn new(entries: &[Entry], spare_bits: u32) -> Self {
         let (mut low, mut high, mut positions) = (u128::MAX, 0, 0);
         for entry in entries {
             low = low.min(entry.key_number());
             high = high.max(entry.key_number());
             positions |= place_of(*entry);
         }
-        let position_bits = position_bits(positions);
+        let position_bits = position_bits(positions >> spare_bits);
         let mut packer = Packer {
             frame: Frame::new(low.min(high), high, u64::BITS - position_bits),
             position_bits,
+            spare_bits,
             highest: 0,
         };
         let end = Entry::new(&high_key(high), positions);
@@ -159,7 +186,7 @@ impl Packer {
 
     #[inline]
     fn pack(&self, entry: Entry) -> Packed {
-        (self.frame.bits(entry) << self.position_bits) | place_of(entry)
+        (self.frame.bits(entry) << self.position_bits) | place_of(entry) >> self.spare_bits
     }
 
     /// Whether key bits tie seldom enough, by a sample.
@@ -195,9 +222,14 @@ impl Packer {
             );
             start = end;
         }
-        resolve_ties(packed, self.position_bits, keys, &mut Refiner::default());
+        let spare_bits = self.spare_bits;
+        let packed_keys = PackedKeys { keys, spare_bits };
+        let mut refiner = Refiner::default();
+        resolve_ties(packed, self.position_bits, &packed_keys, &mut refiner);
         let mask = (1 << self.position_bits) - 1;
-        packed.iter_mut().for_each(|packed| *packed &= mask);
+        packed
+            .iter_mut()
+            .for_each(|packed| *packed = (*packed & mask) << spare_bits);
     }
 }
 
@@ -259,7 +291,36 @@ pub(super) mod tests {
         let random = proptest::collection::vec(any::<u8>(), 10..14);
         let few = proptest::collection::vec(prop_oneof![Just(0_u8), Just(b'a')], 0..24);
         let alike = (0..4_u8, any::<u8>()).prop_map(|(a, b)| [b"the same.", &[a, b][..]].concat());
-        proptest::collection::vec(prop_oneof![4 => random, 1 => few, 1 => alike], 0..400)
+        let tail = proptest::collection::vec(prop_oneof![Just(0_u8), Just(b'a')], 0..24);
+        let deep = tail.prop_map(|tail| [b"the same beginning", &tail[..]].concat());
+        proptest::collection::vec(
+            prop_oneof![4 => random, 1 => few, 1 => alike, 2 => deep],
+            0..400,
+        )
+    }
+
+    /// The same keys by places that say their lengths, where they are shorter than eight bytes.
+    struct Measured<'a>(&'a List);
+
+    impl Measured<'_> {
+        const BITS: u32 = 3;
+
+        fn place(&self, number: u64) -> u64 {
+            let length = self.0.key_at(number).len() as u64;
+            number << Self::BITS | if length < 1 << Self::BITS { length } else { 0 }
+        }
+    }
+
+    impl Keys for Measured<'_> {
+        fn key_at(&self, position: u64) -> &[u8] {
+            self.0.key_at(position >> Self::BITS)
+        }
+        fn descending(&self) -> bool {
+            self.0.descending()
+        }
+        fn spare_bits(&self) -> u32 {
+            Self::BITS
+        }
     }
 
     proptest! {
@@ -276,10 +337,29 @@ pub(super) mod tests {
         fn packed_entries_come_as_a_stable_sort_puts_them(keys in keys(), descending in any::<bool>()) {
             let list = List(keys, descending);
             let mut all = entries(&list);
-            let packer = Packer::new(&all);
+            let packer = Packer::new(&all, 0);
             let words = words_of_mut(&mut all);
             packer.sort(words, &list);
             prop_assert_eq!(&words[..list.0.len()], &stable_sort(&list)[..]);
+        }
+
+        /// Places that say lengths, which the way by eight bytes leaves out.
+        #[test]
+        fn measured_entries_come_as_a_stable_sort_puts_them(keys in keys(), descending in any::<bool>(), packed in any::<bool>()) {
+            let list = List(keys, descending);
+            let measured = Measured(&list);
+            let numbers = (0..).take(list.0.len());
+            let entry = |number: u64| compact_entry(list.key_at(number), descending, measured.place(number));
+            let mut all: Vec<Entry> = numbers.map(entry).collect();
+            let places = if packed {
+                let packer = Packer::new(&all, Measured::BITS);
+                packer.sort(words_of_mut(&mut all), &measured);
+                &words_of_mut(&mut all)[..list.0.len()]
+            } else {
+                sort_compact(&mut all, &measured)
+            };
+            let found: Vec<u64> = places.iter().map(|place| place >> Measured::BITS).collect();
+            prop_assert_eq!(found, stable_sort(&list));
         }
     }
 

@@ -34,6 +34,11 @@ pub trait Keys {
         usize::MAX
     }
 
+    /// So many of the last bits of a position may be zeros as well: it leads to the same key.
+    fn spare_bits(&self) -> u32 {
+        0
+    }
+
     /// Says that the key of the record at `position` will be asked for soon.
     fn prefetch(&self, _position: u64) {}
 }
@@ -42,7 +47,7 @@ pub trait Keys {
 const FEW: usize = 16;
 
 /// How many keys ahead of their use they are asked for.
-const AHEAD: usize = 12;
+pub(super) const AHEAD: usize = 12;
 
 /// Keys between two questions whether to break off: of the longest lines, 16 MB each, they take half a second.
 const ASKED_KEYS: usize = 256;
@@ -116,12 +121,49 @@ pub fn sort_entries_unless<E>(
         // Ascending by mirrored positions, then turned round: keys descend, and equal ones ascend by position.
         let mirrored = Mirrored(keys);
         entries.iter_mut().for_each(mirror);
-        sort_from(&mirrored, entries, go_on)?;
+        sort_from(&mirrored, entries, 0, go_on)?;
         entries.iter_mut().for_each(mirror);
         entries.reverse();
         Ok(())
     } else {
-        sort_from(keys, entries, go_on)
+        sort_from(keys, entries, 0, go_on)
+    }
+}
+
+/// The same of keys that agree in the bytes that an entry holds, and go on behind them; the first ones were asked for.
+pub(super) fn sort_longer(keys: &dyn Keys, entries: &mut [Entry]) {
+    if keys.descending() {
+        let mirrored = Mirrored(keys);
+        entries.iter_mut().for_each(mirror);
+        sort_behind(&mirrored, entries);
+        entries.iter_mut().for_each(mirror);
+        entries.reverse();
+    } else {
+        sort_behind(keys, entries);
+    }
+}
+
+/// By the next ten bytes, without asking first how many of them all keys share: mostly none. What ties again is sorted as all
+/// else is.
+fn sort_behind(keys: &dyn Keys, entries: &mut [Entry]) {
+    for i in 0..entries.len() {
+        if i >= AHEAD {
+            prefetch(keys, entries, i + AHEAD); // the first ones were asked for
+        }
+        let position = entries[i].position();
+        entries[i] = Entry::new(&window(keys.key_at(position), KEY_BYTES), position);
+    }
+    entries.sort_unstable();
+    let mut first = 0;
+    while first + 1 < entries.len() {
+        let key = entries[first].key_number();
+        let ties = |entry: &&Entry| entry.key_number() == key;
+        let len = entries[first..].iter().take_while(ties).count();
+        if len > 1 {
+            let group = &mut entries[first..first + len];
+            let Ok(()) = sort_from(keys, group, KEY_BYTES, &|| Ok::<(), Infallible>(()));
+        }
+        first += len;
     }
 }
 
@@ -138,18 +180,19 @@ impl Keys for Mirrored<'_> {
     }
 }
 
-/// Groups that are left to sort, each with the depth to which its keys agree. A list rather than recursion: keys may
-/// share megabytes.
+/// Sorts entries whose keys agree up to `depth`, in groups, each with the depth to which its keys agree. A list rather
+/// than recursion: keys may share megabytes.
 fn sort_from<E>(
     keys: &dyn Keys,
     entries: &mut [Entry],
+    depth: usize,
     go_on: &impl Fn() -> Result<(), E>,
 ) -> Result<(), E> {
     if entries.len() <= FEW {
-        sort_few(keys, entries, 0);
+        sort_few(keys, entries, depth);
         return Ok(());
     }
-    let mut groups = vec![(0..entries.len(), 0)];
+    let mut groups = vec![(0..entries.len(), depth)];
     while let Some((range, depth)) = groups.pop() {
         let start = range.start;
         let group = &mut entries[range];

@@ -12,15 +12,15 @@
 //!
 //! Decision: docs/decisions/shared-chunk.md.
 
+use super::sorted::{Records, Sorted};
 use crate::error::Result;
 use crate::order::Entry;
 use crate::order::compact::sort_compact;
-use crate::order::placed::{PLACE_BITS, compact_entry};
-use crate::order::refine::Keys;
-use crate::record::shape::Shape;
+use crate::order::placed::{PLACE_BITS, Places, compact_entry};
+use crate::record::shape::{Shape, ShapeKind};
 use crate::record::sum::RecordSum;
 use crate::storage::BLOCK_BYTES;
-use crate::sys::pages::{Pages, bytes_of, bytes_of_mut, prefetch_second, words_of};
+use crate::sys::pages::{Pages, bytes_of, bytes_of_mut, words_of};
 
 const ENTRY_BYTES: usize = size_of::<Entry>();
 
@@ -65,6 +65,7 @@ struct Filled {
     sum: Option<RecordSum>,
     /// The length of a record to reckon with before there are any.
     typical_bytes: usize,
+    places: Places,
 }
 
 impl Chunk {
@@ -92,6 +93,7 @@ impl Chunk {
             spans,
             sum: Some(RecordSum::new(shape.kind())),
             typical_bytes: seen.unwrap_or(typical_bytes).max(1),
+            places: places_of(shape, len * ENTRY_BYTES),
             ..Filled::default()
         };
         Ok(())
@@ -201,7 +203,7 @@ impl Chunk {
             let slot = self.window - 1 - self.filled.records;
             let (low, high) = self.memory.split_at_mut(slot);
             let record = &bytes_of(low)[start..end];
-            high[0] = entry_of(shape, record, start);
+            high[0] = entry_of(shape, record, self.filled.places, start);
             self.filled.count(1, record.len(), record.len());
             self.filled.sum(record);
         }
@@ -240,7 +242,7 @@ impl Chunk {
             copy_short(part, &mut low[end..end + part.len()]);
             end += part.len();
         }
-        high[0] = entry_of(shape, &low[start..end], start);
+        high[0] = entry_of(shape, &low[start..end], self.filled.places, start);
         self.filled.count(1, bytes, bytes);
         self.filled.sum(&low[start..end]);
         self.filled.used = end;
@@ -291,6 +293,7 @@ impl Chunk {
         let records = Records {
             shape,
             memory: bytes_of(records),
+            places: self.filled.places,
         };
         let positions = &words_of(positions)[..self.filled.records];
         positions.get(number).map_or(&[], |at| records.at(*at))
@@ -308,6 +311,7 @@ impl Chunk {
         let records = Records {
             shape,
             memory: bytes_of(records),
+            places: self.filled.places,
         };
         let positions = sort_compact(entries, &records);
         Sorted {
@@ -370,7 +374,7 @@ impl<S: Shape> Scanner<'_, S> {
                 break;
             };
             let record = &block[end..end + length];
-            *slot = entry_of(shape, record, at + end);
+            *slot = entry_of(shape, record, filled.places, at + end);
             if !many && let Some(sum) = &mut filled.sum {
                 sum.add(record);
             }
@@ -395,8 +399,17 @@ impl<S: Shape> Scanner<'_, S> {
 }
 
 #[inline]
-fn entry_of<S: Shape>(shape: S, record: &[u8], at: usize) -> Entry {
-    compact_entry(shape.key(record), shape.descending(), at as u64)
+fn entry_of<S: Shape>(shape: S, record: &[u8], places: Places, at: usize) -> Entry {
+    let place = places.place(at, record.len());
+    compact_entry(shape.key(record), shape.descending(), place)
+}
+
+/// How places say where records of a memory lie: with their lengths, where those would have to be searched for.
+fn places_of<S: Shape>(shape: S, memory_bytes: usize) -> Places {
+    match shape.kind() {
+        ShapeKind::Lines(_) => Places::with_lengths(memory_bytes),
+        ShapeKind::Fixed(_) | ShapeKind::Pairs(_) | ShapeKind::Keyed(_) => Places::default(),
+    }
 }
 
 /// Copies what mostly is a few bytes, for which a call costs more than the copy.
@@ -423,69 +436,5 @@ fn copy_ends<const N: usize>(first: &[u8; N], last: &[u8; N], to: &mut [u8]) {
     }
     if let Some(end) = to.last_chunk_mut() {
         *end = *last;
-    }
-}
-
-/// A sorted chunk.
-pub(super) struct Sorted<'a, S> {
-    pub(super) records: Records<'a, S>,
-    /// Where they lie, in order.
-    pub(super) positions: &'a [u64],
-    spans: &'a [(u64, u64)],
-}
-
-impl<S> Sorted<'_, S> {
-    /// The position in the job's address space of what lies at `at` in the memory.
-    pub(super) fn position_of(&self, at: u64) -> u64 {
-        let after = self.spans.partition_point(|(start, _)| *start <= at);
-        self.spans[..after]
-            .last()
-            .map_or(at, |(start, position)| position + (at - start))
-    }
-}
-
-/// Finds records by their place in the memory.
-pub(super) struct Records<'a, S> {
-    shape: S,
-    memory: &'a [u8],
-}
-
-impl<'a, S: Shape> Records<'a, S> {
-    pub(super) fn at(&self, position: u64) -> &'a [u8] {
-        let rest = &self.memory[position as usize..];
-        rest.get(..self.shape.length(rest).unwrap_or(0))
-            .unwrap_or_default()
-    }
-}
-
-impl<S> Records<'_, S> {
-    /// Asks for the cache lines of a record of a common length.
-    #[inline]
-    pub(super) fn prefetch(&self, position: u64) {
-        for within in [0, 64, 99] {
-            prefetch_second(
-                self.memory
-                    .as_ptr()
-                    .wrapping_add(position as usize + within),
-            );
-        }
-    }
-}
-
-impl<S: Shape> Keys for Records<'_, S> {
-    fn key_at(&self, position: u64) -> &[u8] {
-        self.shape.key(self.at(position))
-    }
-
-    fn descending(&self) -> bool {
-        self.shape.descending()
-    }
-
-    fn longest(&self) -> usize {
-        self.shape.longest_key()
-    }
-
-    fn prefetch(&self, position: u64) {
-        Records::prefetch(self, position);
     }
 }

@@ -22,6 +22,7 @@ pub mod keyed;
 mod memory_model;
 pub mod rows;
 mod sizes;
+mod sorted;
 mod source;
 pub mod table;
 
@@ -31,10 +32,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub use self::appended::LeftOut;
-use self::chunk::{Chunk, Sorted};
+use self::chunk::Chunk;
 pub(crate) use self::first_bytes::FirstBytes;
 pub use self::memory_model::MemoryModel;
 pub use self::sizes::{BucketSizes, WrittenSizes};
+use self::sorted::Sorted;
 pub use self::source::{Progress, Stream, UnreadRanges};
 use crate::error::{Error, JobOption, Result};
 use crate::order::borders::{Border, compare};
