@@ -79,8 +79,10 @@ def at_most(seconds: float, call: Callable[[], object]) -> bool:
     Example:
         >>> at_most(1.0, lambda: 1 // 0)
         True
-        >>> at_most(0.01, threading.Event().wait)
+        >>> late = threading.Event()
+        >>> at_most(0.01, late.wait)
         False
+        >>> late.set()
     """
     over = threading.Event()
 
@@ -102,8 +104,10 @@ def ray_is_called() -> bool:
     Ray frees at its end what such a call uses, and the process crashes.
 
     Example:
-        >>> ray_is_called()
-        False
+        >>> late = threading.Event()
+        >>> at_most(0.01, late.wait), ray_is_called()
+        (False, True)
+        >>> late.set()
     """
     return any(thread.name == RAY_CALLS for thread in threading.enumerate())
 
