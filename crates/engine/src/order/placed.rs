@@ -6,6 +6,8 @@
 //! ```
 //!
 //! The length of a line is known when its entry is made. Looking for its end again is a miss of the cache each time.
+//!
+//! Decision: docs/decisions/key-length-bits.md.
 
 use super::Entry;
 use super::refine::window;
