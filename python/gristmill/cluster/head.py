@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from gristmill.errors import ours
 
-__all__ = ["RAY_CALLS", "HeadWatch", "answers", "at_most", "patient", "ray_is_called"]
+__all__ = ["CALLERS", "HeadWatch", "answers", "at_most", "patient", "ray_is_called"]
 
 _PATIENCE = "RAY_gcs_rpc_server_reconnect_timeout_s"
 _PATIENCE_S = 30 * 24 * 3600
@@ -30,7 +30,7 @@ _SILENCE_S = 10.0
 
 _END_S = 3.0
 
-RAY_CALLS = "gristmill-ray"
+CALLERS = "gristmill-ray"
 """The name of threads that call Ray, and may wait in a call for a head that is gone."""
 
 
@@ -94,7 +94,7 @@ def at_most(seconds: float, call: Callable[[], object]) -> bool:
         finally:
             over.set()
 
-    threading.Thread(target=called, name=RAY_CALLS, daemon=True).start()
+    threading.Thread(target=called, name=CALLERS, daemon=True).start()
     return over.wait(seconds)
 
 
@@ -109,7 +109,7 @@ def ray_is_called() -> bool:
         (False, True)
         >>> late.set()
     """
-    return any(thread.name == RAY_CALLS for thread in threading.enumerate())
+    return any(thread.name == CALLERS for thread in threading.enumerate())
 
 
 class HeadWatch:

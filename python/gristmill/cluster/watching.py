@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import Any, NamedTuple, Protocol
 
 from gristmill.cluster.connection import alive
-from gristmill.cluster.head import RAY_CALLS
+from gristmill.cluster.head import CALLERS
 
 __all__ = ["Begun", "Watch", "draining"]
 
@@ -95,7 +95,7 @@ class Watch:
 
     def start(self, tells: Hears) -> None:
         """Begin to look."""
-        thread = threading.Thread(target=self._run, args=(tells,), name=RAY_CALLS)
+        thread = threading.Thread(target=self._run, args=(tells,), name=CALLERS)
         thread.daemon = True
         thread.start()
         self._thread = thread
