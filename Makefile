@@ -131,7 +131,7 @@ bench-all: build $(BENCH)/.installed $(FRAMEWORKS)/.installed ## 1 and 10 GB, wi
 
 BENCH_COMPARE = $(BIN)/python benchmarks/compare.py --peers $(BENCH)/bin/python --frameworks $(FRAMEWORKS)/bin/python
 
-bench-whole: build $(BENCH)/.installed $(FRAMEWORKS)/.installed ## all that docs/benchmarks.md quotes, and that page: three hours; run it again to go on (root)
+bench-whole: build $(BENCH)/.installed $(FRAMEWORKS)/.installed ## all that docs/benchmarks.md quotes, and that page: two hours; run it again to go on (root)
 	$(BIN)/python benchmarks/whole.py --peers $(BENCH)/bin/python --frameworks $(FRAMEWORKS)/bin/python
 
 bench-floor: build ## against the floor of the device, five minutes

@@ -302,6 +302,7 @@ def plot(results: Figures, path: Path) -> None:
     import matplotlib as mpl
 
     mpl.use("svg")
+    mpl.rcParams["svg.hashsalt"] = "gristmill"  # the same file from the same figures
     from matplotlib import pyplot as plt
 
     found = medians(results)
