@@ -6,7 +6,7 @@ finds its figures.
 """
 
 from collections.abc import Iterable
-from statistics import median
+from statistics import mean, median
 from typing import Any
 
 from compare import CELLS, NAMES, medians
@@ -229,3 +229,33 @@ def tasks(raw: Raw) -> dict[str, object]:
     runs = raw["runs"]
     names = ("ray", "local", "ray_python", "local_python")
     return {name: of(runs, name, "tasks_per_s") for name in names}
+
+
+def memory(raw: Raw) -> dict[str, object]:
+    """memory.py: how many jobs, and their peaks as shares of their budgets."""
+    jobs = raw["jobs"]
+    shares = [job["peak_bytes"] / job["drawn"]["budget"] for job in jobs]
+    return {"jobs": len(jobs), "highest": Span([max(shares)])}
+
+
+def coverage(raw: Raw) -> dict[str, object]:
+    """coverage.py: settings whose intervals held the true values; the bootstrap's in per cent."""
+    rows = raw["rows"]
+    found: dict[str, object] = {
+        "within": sum(row["within"] for row in rows),
+        "settings": len(rows),
+        "trials": raw["trials"],
+        "singly": raw["singly"],
+    }
+    if raw["bootstraps"]:
+        shares = [row["bootstrap"] for row in rows]
+        found["bootstrap"] = Span(100 * mean(one[name] for one in shares) for name in shares[0])
+        found["bootstrap_each"] = Span(100 * share for one in shares for share in one.values())
+    return found
+
+
+def causes(raw: Raw) -> dict[str, object]:
+    """causes.py: how many causes were named, and how busy the machine was."""
+    kinds = {case["fault"] for case in raw["cases"]} - {"none"}
+    load, *_ = raw["machine"]["load_before"]
+    return {"right": raw["right"], "of": raw["of"], "kinds": len(kinds), "load": load}

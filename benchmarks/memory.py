@@ -10,7 +10,8 @@
     python benchmarks/memory.py --jobs 8 --most 40
     python benchmarks/memory.py --resumed        the same, killed and resumed
 
-Exit code 1 if a job used more than its budget, was refused, or failed.
+Exit code 1 if a job used more than its budget, was refused, or failed. Raw results go to
+benchmarks/results.
 """
 
 import argparse
@@ -26,9 +27,11 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from external import natural_text
+from run import HERE, machine
 
 GRISTMILL = Path(sys.executable).with_name("gristmill")
 
@@ -243,10 +246,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the draw (1)")
     parser.add_argument("--resumed", action="store_true", help="kill each job, and resume it")
     parser.add_argument("--dir", type=Path, default=Path(), help="where the data go (.)")
-    parser.add_argument("--results", type=Path, help="a file for the figures, as JSON lines")
+    parser.add_argument("--results", type=Path, default=HERE / "results", help="raw results")
     given = parser.parse_args(arguments)
-    chance = random.Random(given.seed)
-    most_bytes, broken = given.most * 1_000_000, 0
+    at, chance = datetime.now(UTC), random.Random(given.seed)
+    most_bytes = given.most * 1_000_000
+    jobs: list[Seen] = []
     with tempfile.TemporaryDirectory(prefix="gristmill-memory-", dir=given.dir.absolute()) as place:
         folder = Path(place)
         natural_text(folder / "text", most_bytes)
@@ -259,13 +263,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
             drawn = draw(chance, most_bytes, resumed=given.resumed)
             with tempfile.TemporaryDirectory(dir=folder) as scratch:
                 seen = run(drawn, Path(scratch))
-            broken += not seen.kept
+            jobs.append(seen)
             say(number, seen)
-            if given.results:
-                with given.results.open("a") as results:
-                    results.write(json.dumps({**asdict(seen), "kept": seen.kept}) + "\n")
-    print(f"{given.jobs - broken} of {given.jobs} jobs stayed within their budget")
-    return 1 if broken else 0
+    results = {
+        "at": at.isoformat(timespec="seconds"),
+        "machine": machine(),
+        "jobs": [{**asdict(seen), "kept": seen.kept} for seen in jobs],
+    }
+    given.results.mkdir(parents=True, exist_ok=True)
+    path = given.results / f"memory-{at:%Y-%m-%dT%H%M%S}.json"
+    path.write_text(json.dumps(results, indent=1) + "\n")
+    kept = sum(seen.kept for seen in jobs)
+    print(f"{kept} of {given.jobs} jobs stayed within their budget")
+    return 0 if kept == given.jobs else 1
 
 
 def say(number: int, seen: Seen) -> None:

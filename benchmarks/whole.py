@@ -110,6 +110,14 @@ PARTS = {
         "wordcount",
         figures.plain,
     ),
+    "memory": Part("memory.py", "memory", figures.memory),
+    "memory_again": Part("memory.py --seed 2", "memory", figures.memory),
+    "memory_resumed": Part("memory.py --jobs 40 --resumed", "memory", figures.memory),
+    "coverage": Part("coverage.py --singly 3", "coverage", figures.coverage),
+    "bootstraps": Part(
+        "coverage.py --singly 100 --bootstraps 400 --measured seconds", "coverage", figures.coverage
+    ),
+    "causes": Part("causes.py --seed 5", "causes", figures.causes),
 }
 
 
@@ -185,7 +193,7 @@ def main() -> None:
     if unknown := [name for name in given.parts if name not in PARTS]:
         parser.error(f"there is no {unknown[0]!r}; take some of {', '.join(PARTS)}")
     state: State = json.loads(STATE.read_text())
-    left = [name for name in PARTS if state[name]["commit"] != commit()]
+    left = [name for name in PARTS if state.get(name, {}).get("commit") != commit()]
     wanted = [] if given.page else given.parts or left
     failed = [
         name

@@ -18,8 +18,9 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 def test_jobs_drawn_by_chance_stay_within_their_budgets(tmp_path: Path) -> None:
     script = BENCHMARKS / "memory.py"
+    few = ["--jobs", "5", "--most", "15", "--seed", "5"]
     done = subprocess.run(
-        [sys.executable, script, "--jobs", "5", "--most", "15", "--seed", "5", "--dir", tmp_path],
+        [sys.executable, script, *few, "--dir", tmp_path, "--results", tmp_path / "results"],
         capture_output=True,
         text=True,
         env=clean_environment(),
@@ -28,6 +29,9 @@ def test_jobs_drawn_by_chance_stay_within_their_budgets(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.endswith("5 of 5 jobs stayed within their budget\n")
+    [results] = (tmp_path / "results").iterdir()
+    jobs = json.loads(results.read_text())["jobs"]
+    assert [job["kept"] for job in jobs] == [True] * 5
 
 
 @pytest.mark.parametrize("terminal", ["False", "True"])
