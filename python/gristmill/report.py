@@ -102,7 +102,7 @@ class JobReport:
     bytes_per_s: float = 0.0
     """Bytes a second, from beginning to end: of the output, or of a longer input."""
     durable: bool | None = None
-    """Whether the job waited until its output was durable; `None` where it has none."""
+    """Whether the job waited until its output was durable; `null` if it has no output."""
     records: int = 0
     """Records of the output (of the input, where there is no output)."""
     duplicate_keys: int = 0
@@ -124,7 +124,7 @@ class JobReport:
     misorders: int = 0
     """Records or files out of order that a validator found."""
     history: str | None = None
-    """The folder of the job's history, if one is kept."""
+    """The directory of the job's history, if one is kept."""
     warnings: tuple[str, ...] = ()
     """What went not as it should, and did no harm to the job."""
     notices: tuple[str, ...] = ()

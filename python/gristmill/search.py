@@ -283,23 +283,23 @@ def grep(
     Args:
         pattern: A regular expression in the syntax of Rust's regex crate, or several of them. A
             line is selected if it matches one.
-        inputs: One or several files, folders, patterns such as `"logs/*.gz"`, or locations in
-            stores. Folders are searched in the order of names. Compressed files are decoded; `"-"`
+        inputs: One or several files, directories, patterns such as `"logs/*.gz"`, or locations in
+            stores. Directories are searched in the order of names. Compressed files are decoded; `"-"`
             is standard input.
         fixed_strings: Patterns are text, not regular expressions.
         ignore_case: Upper and lower case are the same.
         invert_match: Select the lines that do not match.
         word_regexp: A match must be a whole word.
         line_regexp: A match must be a whole line.
-        max_count: Stop in a file after this many selected lines. By default at its end.
+        max_count: Stop in a file after this many selected lines. By default search the whole file.
         before_context: How many lines before each selected line are also given.
         after_context: How many lines after each selected line are also given.
         text: Also give the lines of binary files. Without it, a file with a NUL in its first 96 kB
-            gives none, and another one gives none from its first selected line with a NUL on.
+            gives no lines; in any other file they stop at the first selected line with a NUL.
         crlf: A CR before the LF is not part of the line.
         null_data: Lines end at a NUL, not at LF.
-        glob: In folders, search only files whose names match; `!GLOB` passes them over.
-        hidden: In folders, also search files whose names begin with `.` or `_`.
+        glob: In directories, search only files whose names match; `!GLOB` passes them over.
+        hidden: In directories, also search files whose names begin with `.` or `_`.
         skip_unreadable: Pass over files that cannot be read, and list them in `unreadable`. By
             default the first one raises an exception.
         workers: How many threads search. By default one for each core.

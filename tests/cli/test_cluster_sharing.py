@@ -51,7 +51,7 @@ def test_nodes_and_memory_bound_a_job(
     few = run(*job, "--overwrite", "--nodes", "1", "--workers", "3", status=2).stderr
     assert "with 1 node it has 2 CPUs" in few
     much = run(*job, "--overwrite", "--memory", "900G", status=2).stderr
-    assert "is to give 450 GB, and Ray counts on " in much
+    assert "needs 450 GB of its " in much
     here = run("terasort", records, tmp_path / "new", "--nodes", "1", status=2).stderr
     assert "nodes is for jobs on a cluster" in here
     assert tree(tmp_path / "out") == wanted

@@ -360,7 +360,7 @@ def test_an_option_that_is_not_here(name: str) -> None:
 def test_values_that_are_not_here(folder: Path) -> None:
     for words, says in (
         (["-rnP"], "-P is not here. What to do: leave it out: "),
-        (["-d", "skip"], "-d takes recurse alone"),
+        (["-d", "skip"], "-d can only be recurse"),
         (["--color=sometimes"], "'sometimes' is not one of"),
         (["--binary-files=x"], "'x' is not one of"),
         (["-m", "x"], "'-m' / '--max-count': 'x' is not a whole number. What to do: "),

@@ -7,7 +7,8 @@ from reference.sources import python_fields, rust_fields
 __all__ = ["BUILD", "CHECK", "DEMO", "EXPLAIN", "JOBS", "PRUNE", "page"]
 
 _INTRODUCTION = """\
-A command with `--json` prints one JSON value on standard output, in one line, whatever happens:
+A command with `--json` prints one JSON value in one line, on standard output (`grep`: on standard
+error; `sort` needs `-o`), whatever happens:
 also where the job failed, and where the command line was refused after the options were read.
 Messages for people go to standard error. Fields may be added in later versions; none changes its
 meaning. Bytes and milliseconds are whole numbers, seconds have fractions (`_s`). A name of a file
@@ -31,7 +32,7 @@ JOBS = {
 
 PRUNE = {
     "removed": "The jobs whose histories were removed.",
-    "folders": "The folders of dead jobs that were removed.",
+    "folders": "The directories of dead jobs that were removed.",
     "dry_run": "Whether nothing was removed in fact.",
 }
 CHECK = {

@@ -103,14 +103,19 @@ def _page(name: str, command: click.Command, context: click.Context) -> CommandP
         options=tuple(
             _option(option, context)
             for option in command.get_params(context)
-            if isinstance(option, click.Option) and option.opts[-1] not in _SELF_DOCUMENTED
+            if isinstance(option, click.Option) and not _is_left_out(option)
         ),
     )
 
 
+def _is_left_out(option: click.Option) -> bool:
+    return option.hidden or option.opts[-1] in _SELF_DOCUMENTED
+
+
 def _option(option: click.Option, context: click.Context) -> OptionRow:
     record = option.get_help_record(context)
-    name, text = record if record is not None else (option.opts[0], "")
+    assert record is not None, option.opts
+    name, text = record
     notes = dict(_NOTE.findall(text))
     return OptionRow(
         name, _NOTE.sub("", text).strip(), notes.get("default", ""), notes.get("env", "")

@@ -265,7 +265,8 @@ def _sized(memory: str | None, ctx: click.Context) -> str | None:
             return memory
         return str(_core.available_memory() or whole)
     if not is_here:
-        raise Refused(f"{memory} is a part of this machine's memory", "give a size, as in 8G", ctx)
+        what = f"{memory} is a part of this machine's memory, and the job runs elsewhere"
+        raise Refused(what, "give a size, as in 8G", ctx)
     part = whole * int(percent[1]) // 100
     return str(min(part, _core.available_memory() or part))
 

@@ -211,7 +211,7 @@ def _one_of(name: str, value: str, *names: str, help: str) -> Callable[[Any], An
 
 def _directories(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
     if value not in (None, "recurse"):
-        raise Refused("-d takes recurse alone", "name files, not directories", ctx)
+        raise Refused("-d can only be recurse", "name files, not directories", ctx)
 
 
 def _number(*names: str, help: str, least: int | None = 0) -> Callable[[Any], Any]:  # noqa: A002
@@ -286,8 +286,8 @@ def _number(*names: str, help: str, least: int | None = 0) -> Callable[[Any], An
     type=click.Choice(["auto", "always", "never"]),
     default="auto",
     metavar="[=WHEN]",
-    help="Colour matches, names and numbers: auto, which is on a terminal without NO_COLOR, always"
-    " or never.  [default: auto]",
+    help="When to colour matches, names and numbers: always, never, or auto (on a terminal, if"
+    " NO_COLOR is not set).  [default: auto]",
 )
 @_one_of("binary", "text", "-a", "--text", help="Search binary files as if they were text.")
 @_one_of("binary", "without-match", "-I", help="Select no line of binary files.")
@@ -296,8 +296,8 @@ def _number(*names: str, help: str, least: int | None = 0) -> Callable[[Any], An
     "binary",
     type=click.Choice(["binary", "text", "without-match"]),
     metavar="TYPE",
-    help="How binary files are searched: binary, which prints only that the file matches, text (as"
-    " -a) or without-match (as -I).  [default: binary]",
+    help="How binary files are searched: binary (print only that the file matches), text (as -a) or"
+    " without-match (as -I).  [default: binary]",
 )
 @_flag("-z", "--null-data", "null_data", help="Lines end at a NUL, in files and in the output.")
 @click.option(
@@ -358,7 +358,7 @@ def _number(*names: str, help: str, least: int | None = 0) -> Callable[[Any], An
     help="How many threads search.  [default: one for each core] [env: GRISTMILL_WORKERS]",
 )
 @_flag("--json", "as_json", help="Print a summary as one JSON object on stderr at the end.")
-@_flag("--counts", help="Count how often each match occurs, into -o OUT: see --counts --help.")
+@_flag("--counts", help="Count how often each match occurs, into the directory -o OUT: see grep --counts --help.")
 def grep(words: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - click's own values
     """Print the lines of files that match PATTERN, as grep does, searched on all cores.
 

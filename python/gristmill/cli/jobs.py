@@ -87,8 +87,8 @@ def jobs(
 ) -> int:
     """List the jobs whose histories are kept.
 
-    A job's history is kept if it took a second or more, failed in user code, printed something
-    there, or ran with --history. A job is `dead` if its process was killed before the job ended.
+    Gristmill keeps the history of a job that took a second or more, that failed in user code, whose
+    user code printed something, or that ran with --history. A job is `dead` if its process was killed before the job ended.
     It `ended early` if the reader of its output went away, as head does.
 
     ID is a job's name, a part of it that no other job has, or `last`.
@@ -185,8 +185,9 @@ def watch(job_id: str) -> int:
 def prune(days: float, dry_run: bool, as_json: bool) -> int:
     """Remove the histories of jobs that are over, and what dead jobs left.
 
-    A dead job leaves hidden directories beside its output and in its spill directories. If it can
-    be resumed, they are removed with its history; if it cannot, they are removed whatever its age.
+    A dead job leaves hidden directories beside its output and in its spill directories. If the job
+    can be resumed, they are removed together with its history. If it cannot, they are removed
+    whatever its age.
     """
     gone: list[str] = []
     left: list[str] = []

@@ -119,7 +119,7 @@ def _connect(ray: Any) -> bool:  # noqa: ANN401 - a module
         if not answers(_head(ray)):
             raise failed(
                 f"its head, {_head(ray)}, does not answer",
-                "start a cluster, and begin again in a process that is not connected to this one",
+                "start a cluster, then run the job in a new process",
             )
         return False
     address = os.environ.get("RAY_ADDRESS") or None

@@ -110,8 +110,8 @@ def memory_of_worker(
         known, wanted = int(node["Resources"].get("memory", 0)), each * count
         if known < wanted:
             raise wrong(
-                f"cannot run the job on the cluster: of the memory of {show_bytes(total)}, node"
-                f" {node['NodeManagerAddress']} is to give {show_bytes(wanted)}, and Ray counts on"
+                f"cannot run the job on the cluster: it needs {show_bytes(wanted)} of its"
+                f" {show_bytes(total)} of memory on node {node['NodeManagerAddress']}, and Ray has"
                 f" {show_bytes(known)} there. What to do: give less, or start the node by"
                 " `ray start --memory BYTES`."
             )

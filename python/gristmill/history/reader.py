@@ -109,7 +109,7 @@ class Sample:
     sys_s: float = 0.0
     """CPU seconds in the kernel, likewise."""
     own_s: float | None = None
-    """Of both together, those of the process; None of earlier versions, which knew no others."""
+    """CPU seconds of the process alone; `null` in histories of versions that counted no others."""
     machine: dict[str, float] = field(default_factory=dict[str, float])
     """CPU seconds of the machine: user, sys, iowait, steal, idle."""
     anon_bytes: int = 0
@@ -169,9 +169,9 @@ class JobHistory:
     runs: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     """The sorted runs that it wrote: task, path, records, bytes."""
     keeps_code: bool = False
-    """Whether what its own code is, if it has some, is kept as long as it runs."""
+    """Whether the job keeps a copy of its user code while it runs."""
     code_gone: bool = False
-    """Of a dead job, whether what was kept of its own code is gone from beside its output."""
+    """For a dead job: whether this copy is gone. It was in the job directory."""
     resumed_ms: list[int] = field(default_factory=list[int])
     """When other processes resumed it."""
     report: dict[str, Any] = field(default_factory=dict[str, Any])

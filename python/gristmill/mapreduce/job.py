@@ -35,8 +35,8 @@ class Job(Spec):
 
     Args:
         input: What to read, such as `gm.text("books/*.txt")`; or a job, to read what that one
-            writes (`kv` in a folder of its own, if it has no output). Or a list of inputs of
-            any formats, each with a `tag=`, which `context.tag` is while it is read.
+            writes (`kv` in a directory of its own, if it has no output). Or a list of inputs of
+            any formats, each with a `tag=`: while the job reads an input, `context.tag` is its tag.
         map: Called with each record; yields pairs of a key and a value (without a reduction:
             records of the output), or returns a list of them, or `None`. Without a map, records
             must be pairs.
@@ -103,13 +103,13 @@ class Job(Spec):
     def run(self, *, progress: bool | None = None, **options: Unpack[RunOptions]) -> "Result":
         r"""Run the job, after the job that it reads from, if it does.
 
-        `memory` is for sorting and merging, in all workers together; what functions take is beside
-        it. An exception that comes twice at the same record ends the job, whatever `attempts` says.
+        `memory` is for sorting and merging, in all workers together. The memory of your functions
+        is not part of it. An exception that comes twice at the same record ends the job, whatever `attempts` says.
 
         Args:
-            progress: Draw a bar, after two seconds; by default where stderr is a terminal or a
-                notebook, and if True, elsewhere as well, as lines. With False, warnings such as one
-                of idle workers are not printed to stderr either; they are in the report.
+            progress: `None`: draw a bar after two seconds, if stderr is a terminal or a notebook.
+                True: elsewhere also, as lines. False: draw nothing and print no warnings; the
+                report has them.
             options: Those of `gristmill run`.
 
         Returns:

@@ -69,7 +69,7 @@ def jsonl(
         skip_blank: Pass over lines of an input that are empty or hold white space alone;
             otherwise such a line is an error.
         codec: How the output is compressed: `gzip`, `bzip2`, `zstd`, `lz4`, `xz` or `snappy`.
-        tag: A name for the input, which `context.tag` is, where a job has several inputs.
+        tag: A name for this input, if a job has several: `context.tag` while the job reads it.
 
     Example:
         >>> jsonl("log/*.jsonl.gz").suffix

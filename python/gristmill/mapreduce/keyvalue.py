@@ -91,7 +91,7 @@ def kv(
     Args:
         paths: As an input files, directories, patterns; as an output a directory.
         codec: How the output is compressed: `gzip`, `bzip2`, `zstd`, `lz4`, `xz` or `snappy`.
-        tag: A name for the input, which `context.tag` is, where a job has several inputs.
+        tag: A name for this input, if a job has several: `context.tag` while the job reads it.
 
     Example:
         >>> kv("counts/").suffix

@@ -89,7 +89,7 @@ def items(data: Iterable[Any], *, tag: str = "") -> Items:
 
     Args:
         data: Objects that can be pickled; read once, when the function is called.
-        tag: A name for the input, which `context.tag` is, where a job has several inputs.
+        tag: A name for this input, if a job has several: `context.tag` while the job reads it.
 
     Example:
         >>> str(items(range(3)))

@@ -127,7 +127,7 @@ def csv(
             have names (a header, dicts) these columns are taken, and each must be there; of rows
             without names (`header=False`, tuples) they name all fields.
         codec: How the output is compressed: `gzip`, `bzip2`, `zstd`, `lz4`, `xz` or `snappy`.
-        tag: A name for the input, which `context.tag` is, where a job has several inputs.
+        tag: A name for this input, if a job has several: `context.tag` while the job reads it.
 
     Raises:
         ValueError: An option makes no sense.

@@ -217,7 +217,7 @@ def parquet(
         codec: How pages of the output are compressed: `snappy` (the default), `zstd`, `gzip`,
             `lz4`.
         schema: The `pyarrow.Schema` of the output; by default as the first records have it.
-        tag: A name for the input, which `context.tag` is, where a job has several inputs.
+        tag: A name for this input, if a job has several: `context.tag` while the job reads it.
 
     Example:
         >>> parquet("trips/*.parquet", columns=["fare"]).columns
@@ -240,7 +240,7 @@ def arrow(
         paths: As an input files, directories, patterns; as an output a directory.
         codec: How buffers of the output are compressed: `zstd` or `lz4`; by default not.
         schema: The `pyarrow.Schema` of the output; by default as the first records have it.
-        tag: A name for the input, which `context.tag` is, where a job has several inputs.
+        tag: A name for this input, if a job has several: `context.tag` while the job reads it.
 
     Example:
         >>> arrow("trips/").suffix

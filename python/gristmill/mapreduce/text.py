@@ -199,7 +199,7 @@ def text(
         errors: What to do with bytes that are not text, as for `bytes.decode`.
         strip_cr: Take a carriage return before the line's end away, too.
         codec: How the output is compressed: `gzip`, `bzip2`, `zstd`, `lz4`, `xz` or `snappy`.
-        tag: A name for the input, which `context.tag` is, where a job has several inputs.
+        tag: A name for this input, if a job has several: `context.tag` while the job reads it.
 
     Raises:
         ValueError: An option makes no sense.
@@ -218,7 +218,7 @@ def fixed(paths: Paths, length: int, *, tag: str = "") -> Fixed:
     Args:
         paths: Files, directories, patterns.
         length: Bytes of a record.
-        tag: A name for the input, which `context.tag` is, where a job has several inputs.
+        tag: A name for this input, if a job has several: `context.tag` while the job reads it.
 
     Raises:
         ValueError: `length` is less than 1.
@@ -238,7 +238,7 @@ def delimited(paths: Paths, separator: str | bytes = "\t", *, tag: str = "") -> 
         paths: Files, directories, patterns.
         separator: What stands between them; `bytes` give keys and values that are bytes. A line
             without it is a key with an empty value.
-        tag: A name for the input, which `context.tag` is, where a job has several inputs.
+        tag: A name for this input, if a job has several: `context.tag` while the job reads it.
 
     Raises:
         ValueError: The separator is empty.
@@ -261,7 +261,7 @@ def tsv(paths: Paths = (), *, codec: str | None = None, tag: str = "") -> Tsv:
     Args:
         paths: As an input files, directories, patterns; as an output a directory.
         codec: How the output is compressed: `gzip`, `bzip2`, `zstd`, `lz4`, `xz` or `snappy`.
-        tag: A name for the input, which `context.tag` is, where a job has several inputs.
+        tag: A name for this input, if a job has several: `context.tag` while the job reads it.
 
     Example:
         >>> tsv("counts/", codec="gzip").suffix

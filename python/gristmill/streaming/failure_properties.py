@@ -31,13 +31,13 @@ FAILURE_PROPERTIES = (
         "mapreduce.map.skip.maxrecords",
         ("mapred.skip.map.max.skip.records",),
         "0",
-        "More than 0: the attempt after mapreduce.task.skip.start.attempts looks for the records "
-        "that the mapper fails at, by halves, and leaves at most so many out around each bad one, "
-        "counted as MAP_SKIPPED_RECORDS. The search is within that attempt (Hadoop took an attempt "
-        "for each step, while it had skip mode: its MapReduce on YARN has not), and is given up "
-        "when the script has failed 100 times for each of mapreduce.map.maxattempts. It is "
-        "shorter where the script reports what it has processed, with "
-        "`reporter:counter:SkippingTaskCounters,MapProcessedRecords,1`.",
+        "More than 0: the attempt after mapreduce.task.skip.start.attempts searches by halves for "
+        "the records at which the mapper fails. Around each bad record it leaves out at most this "
+        "many records, counted as MAP_SKIPPED_RECORDS. The whole search is one attempt. (Hadoop "
+        "took an attempt for each step. Its MapReduce on YARN has no skip mode.) The search ends "
+        "without success when the script has failed 100 times for each of "
+        "mapreduce.map.maxattempts. It is shorter if the script reports what it has processed, "
+        "with `reporter:counter:SkippingTaskCounters,MapProcessedRecords,1`.",
         "test_skip.py::test_bad_records_are_left_out",
     ),
     Property(
@@ -52,7 +52,8 @@ FAILURE_PROPERTIES = (
         "mapreduce.task.skip.start.attempts",
         ("mapred.skip.attempts.to.start.skipping",),
         "2",
-        "After so many attempts that failed; with fewer of mapreduce.map.maxattempts, never.",
+        "The search for bad records begins after this many failed attempts. It never begins if a "
+        "task has no more attempts than this.",
         "test_skip.py::test_skip_mode_begins_after_so_many_attempts",
     ),
     Property(

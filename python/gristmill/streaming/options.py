@@ -266,7 +266,6 @@ STREAMING = (
 _METAVARS = {
     "bytes": "SIZE",
     "count": "N",
-    "choice": "NAME",
     "path_list": "DIR",
     "pairs": "KEY=VALUE",
 }
@@ -294,7 +293,7 @@ def _of_table(option: options.Option) -> Option:
     return Option(
         option.dashed,
         0 if is_flag else 1,
-        _METAVARS.get(option.kind, "" if is_flag else "VALUE"),
+        "|".join(option.choices) or _METAVARS.get(option.kind, "" if is_flag else "VALUE"),
         what + _MORE.get(option.name, ""),
         "yes",
         _SHOWN_BY.get(option.name, "test_command.py::test_little_memory_gives_the_same_output"),

@@ -52,8 +52,8 @@ What is different:
   that begins with `reporter:` is passed over without a word.
 - `gristmill resume last` resumes a job that was killed, from the tasks that are proved done, in the
   environment of the job. If an input or a shipped file changed, it is refused.
-- Numbers in keys are ordered as KeyFieldBasedComparator orders them, wherever it agrees with
-  itself. Two keys that lack a field are equal here.
+- Numbers in keys are in the order of KeyFieldBasedComparator, wherever that order is consistent.
+  Two keys that lack a field are equal here.
 - Separators of FieldSelectionMapReduce stand for themselves. In Hadoop they are regular
   expressions, where `.` and `|` mean something else.
 - A compressed file is one split. This holds for NLineInputFormat, which loses lines of such files
@@ -64,7 +64,9 @@ What is different:
 - A combiner's output is cut into keys as the reducer's is (`stream.num.reduce.output.key.fields`),
   the mapper's by `stream.num.map.output.key.fields`, as in Hadoop. If the two are not equal, equal
   keys may come apart, and a warning says so.
-- `-files` may be given more than once. If any other option is, the first one counts, as in Hadoop.
+- `-files`, and each option that the table calls repeatable, may be given more than once. Of another
+  option of Hadoop the first one counts, as in Hadoop. Of an option of Gristmill, such as
+  `--workers`, and of a property, the last one counts.
 - `stream.num.reduce.output.fields` has the effect that Hadoop's manual describes. In Hadoop itself
   only `stream.num.reduce.output.key.fields` has.
 - `${name}` in a property stands for another property, as in Hadoop. Hadoop's built-in defaults and

@@ -132,8 +132,9 @@ PROPERTIES = (
         "mapreduce.input.linerecordreader.line.maxlength",
         ("mapred.linerecordreader.maxlength",),
         "",
-        "Lines of so many bytes, their ends included, are passed over. As in Hadoop, what such a "
-        "line has behind the border of its split is a line of its own, if it is short enough.",
+        "Lines of this many bytes or more, line end included, are skipped. If such a line crosses "
+        "the end of its split, the part after it counts as a line of its own, if it is short "
+        "enough. Hadoop does the same.",
         "case:longest-line",
     ),
     Property(

@@ -44,7 +44,7 @@ impl Described for TeravalidateSpec {
     const COMMAND: CommandSpec = CommandSpec {
         name: "teravalidate",
         help: "Check that the files of a directory are in order, and sum the checksums of their records.",
-        details: "The `report` of the job's report holds the lines that Hadoop's TeraValidate writes. A failure raises ValueError, from which `report_of` gets the report.",
+        details: "With --json, the field `report` has the lines that Hadoop's TeraValidate writes. If the check fails, the exit code is 1; in Python it raises ValueError, and `gm.report_of(error)` gives the report.",
         example: "gristmill teravalidate sorted/ --against data/",
         python: r#"
 >>> import tempfile, gristmill

@@ -122,7 +122,7 @@ impl WordcountSpec {
         let parts = match (self.top, self.parts) {
             (Some(_), None | Some(1)) => Some(1),
             (Some(_), Some(_)) => {
-                return Err(wrong("parts", "what occurs most often is in one part"));
+                return Err(wrong("parts", "with --top the output has one part"));
             }
             (None, parts) => parts,
         };

@@ -11,7 +11,7 @@ pub struct PlannedStage {
     pub name: &'static str,
     /// Its tasks; runs and ranges may still change how many there are of the later ones.
     pub tasks: u64,
-    /// Bytes that it reads; nothing where user code decides.
+    /// Bytes that it reads; `null` if user code decides.
     pub reads: Option<u64>,
     /// Bytes that it writes, likewise.
     pub writes: Option<u64>,
@@ -33,7 +33,7 @@ pub struct PlannedDisk {
     pub path: String,
     /// What for: output, or runs.
     pub purpose: &'static str,
-    /// Bytes that will be needed there at the same time; nothing where user code decides, or how far runs shrink.
+    /// Bytes that will be needed there at the same time; `null` if it depends on user code, or on how well runs compress.
     pub needs: Option<u64>,
     /// Bytes that are free there, where the file system says.
     pub free: Option<u64>,
@@ -48,11 +48,11 @@ pub struct PlannedStore {
     pub place: String,
     /// What for: input, or output.
     pub purpose: &'static str,
-    /// Bytes there and back; nothing where user code decides.
+    /// Bytes there and back; `null` if user code decides.
     pub bytes: Option<u64>,
-    /// Requests that takes, likewise: about so many.
+    /// About how many requests this takes; `null` if user code decides.
     pub requests: Option<u64>,
-    /// How it answers now, from a short try; nothing of an output, as a try would write there.
+    /// How it answers now, from a short try; `null` for an output, since a try would write there.
     pub tried: Option<StoreRates>,
 }
 
@@ -67,7 +67,7 @@ pub struct Explanation {
     pub reason: String,
     /// Where tasks run: `threads`, `processes`, or `agents` of a cluster.
     pub runner: &'static str,
-    /// Nodes of the cluster that tasks run on; none where they run on this machine.
+    /// Nodes of the cluster that tasks run on; 0 if they run on this machine.
     pub nodes: usize,
     /// Tasks at once.
     pub workers: usize,
@@ -87,7 +87,7 @@ pub struct Explanation {
     pub records: Option<u64>,
     /// Output files.
     pub parts: usize,
-    /// Ranges of keys that are sorted or merged on their own; none where a hash divides them.
+    /// Ranges of keys that are sorted or merged on their own; 0 if a hash divides them.
     pub buckets: usize,
     /// Runs that are spilled.
     pub runs: u64,

@@ -300,7 +300,7 @@ fn too_small(room: Room, fixed_bytes: u64, worker_bytes: u64, workers: usize) ->
         .detail("needed_bytes", needed.to_string());
     if alone {
         error.advise_options(
-            "give {} or more or {}",
+            "give {} or more, or only {}",
             [memory, JobOption::Workers.count(1)],
         )
     } else {

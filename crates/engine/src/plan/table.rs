@@ -321,9 +321,9 @@ options! {
         ),
         on: On = option(
             "local",
-            "Where the job runs: on this machine, or on a Ray cluster (the one of RAY_ADDRESS, or of this machine). A \
-             command also takes http://HOST:8265, the address of a Ray dashboard, and is submitted to that cluster. The \
-             output does not depend on it.",
+            "Where the job runs: on this machine, or on a Ray cluster (the one of RAY_ADDRESS, or of this machine). On \
+             the command line also http://HOST:8265, the address of a Ray dashboard: Gristmill submits the command to that \
+             cluster. The output does not depend on it.",
         ),
         nodes: Option<usize> = option(
             "all of them",
@@ -331,10 +331,12 @@ options! {
         ),
         collect: bool = option(
             "off",
-            "Bring the output of a job on a cluster to the machine where it was started: nodes need not see its directory.",
+            "Write the output of a job on a cluster on the machine where it was started. Then the nodes need not see the output \
+             directory.",
         ),
         spill_dir: Vec<PathBuf> = option(
-            "beside the output, or where the job is begun if the output is not on a disk of this machine",
+            "beside the output; the current directory if that is not on a disk of this machine; on a cluster, the temporary \
+             directory of each node",
             "A directory for sorted runs, which are written when the input is larger than memory. Repeatable: Gristmill \
              uses the first with enough room.",
         ),
@@ -344,8 +346,9 @@ options! {
              for runs, and time where their disk is slow. The output does not depend on it.",
         ),
         split_size: Option<Bytes> = option(
-            "follows from the input",
-            "Bytes of a task's work, such as 64M, to find what a storage does best. The output does not depend on it.",
+            "chosen from the size of the input",
+            "How many bytes one task handles, such as 64M. Try several sizes to find the fastest for a store. The output does \
+             not depend on it.",
         ),
         store_option: StoreOptions = option(
             "as the environment and ~/.aws say",
@@ -354,8 +357,8 @@ options! {
         ),
         overwrite: bool = option(
             "off",
-            "Replace the output's directory if it exists: on a local disk in one step; elsewhere readers may see a moment \
-             without an output. An output that is one file is replaced without it.",
+            "Replace the output directory if it exists. On a local disk this is one step; elsewhere readers may see no output, or \
+             a part of it, for a moment. An output that is one file is always replaced.",
         ),
         no_sync: bool = option(
             "off",

@@ -1,7 +1,7 @@
 //! The gather: copies the records of a batch from all over the arena into the output buffer.
 //!
-//! Each record is two or three cache misses and, what is worse, a walk of the page tables, whose entries miss the
-//! cache too when records are visited in the order of their keys. So a batch is visited in the order of their
+//! Each record is two or three cache misses, and a walk of the page tables, whose entries miss the cache too when
+//! records are visited in the order of their keys. So a batch is visited in the order of their
 //! places, roughly, and each record is written to its rank:
 //!
 //! ```text

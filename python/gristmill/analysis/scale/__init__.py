@@ -45,10 +45,11 @@ def fit(
         work: How much each did, where that differs between runs.
         phases: Seconds of each phase, by its name.
         weak: The work grew in proportion to p (without `work`).
-        errors: Whether a run's error is a share of what is measured, or of one size everywhere.
-        level: What intervals hold the true value with.
-        bootstraps: How many data sets are drawn again for the bootstrap intervals.
-        seed: What these draws begin with.
+        errors: `relative`: the error of a run grows with what is measured; `absolute`: it is the
+            same for every `p`.
+        level: The confidence level of the intervals, from 0.5 to 0.999.
+        bootstraps: How many bootstrap samples are drawn; with 0 there are no bootstrap intervals.
+        seed: The random seed of these samples.
 
     Raises:
         ValueError: The data are wrong, or cannot carry three parameters; the text says why.

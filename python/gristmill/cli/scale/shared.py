@@ -28,22 +28,22 @@ FIT_OPTIONS = [
         ["--errors"],
         type=click.Choice(["relative", "absolute"]),
         default="relative",
-        help="Whether a run's error is a share of what is measured, or of one size at every p."
-        "  [default: relative]",
+        help="How the error of a run behaves: relative, it grows with what is measured; absolute, it is"
+        " the same at every p.  [default: relative]",
     ),
     click.Option(
         ["--level"],
         type=share(0.5, 0.999),
         default=0.95,
         metavar="SHARE",
-        help="How likely an interval holds the true value.  [default: 0.95]",
+        help="The confidence level of the intervals, from 0.5 to 0.999.  [default: 0.95]",
     ),
     click.Option(
         ["--bootstraps"],
         type=whole_number(0, 100_000),
         default=1000,
         metavar="N",
-        help="How often the runs are drawn again for bootstrap intervals; 0 leaves them out."
+        help="How many bootstrap samples are drawn; with 0 there are no bootstrap intervals."
         "  [default: 1000]",
     ),
     click.Option(

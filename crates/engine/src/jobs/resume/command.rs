@@ -17,8 +17,8 @@ options! {
 impl Described for Resume {
     const COMMAND: CommandSpec = CommandSpec {
         name: "resume",
-        help: "Resume a job whose process was killed: finished tasks are kept, and the output has the bytes that the job would have written.",
-        details: "The job is that of the history in `$GRISTMILL_HOME`, with the options that it was begun with, in the directory that it was begun in; if it runs user code, with that code as it was.",
+        help: "Resume a job whose process was killed: finished tasks are kept, and the output is the same, byte for byte, as without the interruption.",
+        details: "Gristmill reads the job from its history in `$GRISTMILL_HOME`. The job runs with its first options, in its first directory. If it has user code, it runs the code as it was then.",
         example: "gristmill resume last",
         python: r#"
 >>> import os, tempfile, gristmill

@@ -96,7 +96,7 @@ fn is_over(folder: &Path) -> bool {
 fn none(jobs: &Path, what: &str) -> Error {
     let message = format!("{what} in {}", show_path(jobs));
     Error::new(Kind::NotFound, OPERATION, message).advise(
-        "see `gristmill jobs`, which lists them; jobs of less than a second leave no history",
+        "see `gristmill jobs` for those that there are; a job of less than a second is kept with --history",
     )
 }
 

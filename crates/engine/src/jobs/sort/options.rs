@@ -16,7 +16,8 @@ options! {
             .or("standard input"),
         output: Option<Location> = option(
             "standard output",
-            "The file to write; replaced at once if it exists, also if it is an input. With --parts, a new directory.",
+            "The file to write. If it exists, the finished output replaces it in one step, also if it is an input. With --parts: \
+             a new directory.",
         ).short("o"),
         format: Format = option(
             "lines",
@@ -30,10 +31,10 @@ options! {
         ).short("s"),
         key: Vec<String> = option(
             "the whole line",
-            "A key, as F[.C][OPTS][,F[.C][OPTS]]: from field F, character C, to the end of the line or of another field; OPTS \
-             are letters of the order below, for this key alone. Repeatable: later keys decide where earlier ones are equal. \
-             Of a table: columns with commas between them, by name or by number, as in price:num:desc,name; 3 is the column \
-             with that name, if there is one, and else the third; #3 is the third.",
+            "A key, as F[.C][OPTS][,F[.C][OPTS]]: from field F, character C, to the end of the line or of the second field. OPTS \
+             are letters of the options -b, -d, -f, -g, -h, -i, -M, -n, -r and -V, for this key alone. Repeatable: a later key \
+             decides if the earlier ones are equal. With --csv or --tsv, columns with commas between them, by name or number: \
+             price:num:desc,name. If a column is named 3, 3 is that column, else the third; #3 is always the third.",
         ).short("k"),
         field_separator: Option<String> = option(
             "a field begins at the first blank after a byte that is not a blank",
@@ -41,8 +42,8 @@ options! {
         ).short("t"),
         csv: bool = option(
             "off",
-            "The input is a table with commas, quotes and a header, which stays first; equal rows keep their order. Keys are \
-             columns. Add :desc, :num, :nocase, :version, :human, :month, :asc or :text to a column.",
+            "The input is a table with commas, quotes and a header, which stays first; equal rows keep their order. Keys \
+             (-k) are columns. Add :desc, :num, :nocase, :version, :human, :month, :asc or :text to a column.",
         ),
         tsv: bool = option("off", "The same with tabs. With another separator: --csv -t ';'."),
         skip_bad: Option<usize> = option(
@@ -62,8 +63,9 @@ options! {
         ignore_nonprinting: bool = option("off", "Compare printable ASCII characters only.").short("i"),
         ignore_leading_blanks: bool = option("off", "Skip blanks at the beginning of keys.").short("b"),
         sort: Option<String> = option(
-            "text",
-            "The order as a word: general-numeric, human-numeric, month, numeric or version.",
+            "byte order",
+            "The order of keys, as a word: general-numeric, human-numeric, month, numeric or version. The same as -g, -h, -M, \
+             -n or -V.",
         ),
         zero_terminated: bool = option("off", "Lines end with NUL, in the input and in the output.").short("z"),
         merge: bool = option("off", "Accepted, as in GNU sort; the inputs are sorted again.").short("m"),

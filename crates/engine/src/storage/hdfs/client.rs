@@ -199,7 +199,7 @@ impl Open {
                 Error::new(Kind::BadOption, operation, message)
                     .with_path(location.as_typed())
                     .advise(
-                        "name hdfs://HOST:PORT/PATH, or set HADOOP_CONF_DIR to a folder whose core-site.xml has an \
+                        "name hdfs://HOST:PORT/PATH, or set HADOOP_CONF_DIR to a directory whose core-site.xml has an \
                          fs.defaultFS of hdfs://",
                     )
             }

@@ -109,7 +109,7 @@ fn refusal(operation: &'static str, path: &Path, class: &str, text: &str) -> Err
         }
         "AccessControlException" | "AuthorizationException" => {
             new(Kind::Permission, &format!("HDFS does not permit it: {text}")).advise(
-                "let the owner of the folder permit it (hdfs dfs -chmod, -setfacl), or run as another user \
+                "let the owner of the directory permit it (hdfs dfs -chmod, -setfacl), or run as another user \
                  (HADOOP_USER_NAME, or kinit)",
             )
         }
