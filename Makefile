@@ -89,13 +89,15 @@ check-python: build $(VENV)/.develop
 check-deps: $(DENY)
 	$(DENY) --locked check licenses bans sources
 
-format: build $(VENV)/.develop ## format Rust and Python, fix what the linters can fix, make stubs, manual pages, reference
+format: build $(VENV)/.develop ## format Rust and Python, fix what the linters can fix, make stubs, manual pages, reference, table of errors
 	cargo fmt --all
 	$(BIN)/python -c "from gristmill.functions import stub; print(stub(), end='')" > functions.pyi.new
 	mv functions.pyi.new python/gristmill/functions.pyi
 	$(BIN)/python -c "from gristmill.mapreduce.run_options import typed_module as made; print(made(), end='')" > typed.py.new
 	mv typed.py.new python/gristmill/mapreduce/typed.py
 	$(BIN)/python tools/manual.py
+	$(BIN)/python -m gristmill.streaming.page > streaming.md.new
+	mv streaming.md.new docs/streaming.md
 	$(MAKE) --no-print-directory reference
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format

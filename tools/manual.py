@@ -112,7 +112,7 @@ def _options(options: tuple[OptionRow, ...]) -> list[str]:
 
 def _page(name: str, about: str, sections: Iterable[list[str]]) -> str:
     lines = [
-        r".\" Made by tools/manual.py from the table of options. Do not edit.",
+        r".\" Made by `make format` from the table of options. Do not edit.",
         f'.TH "{name.upper()}" "1" "" "Gristmill {__version__}" "Gristmill"',
         *_section("NAME", [rf"{_text(name)} \- {_text(about)}"]),
         *(line for section in sections for line in section),

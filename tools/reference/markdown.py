@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 __all__ = ["code", "document", "fenced", "plain", "table"]
 
-_MADE = "<!-- Made by `make reference` from the program's own tables. Do not edit. -->"
+_MADE = "<!-- Made by `make format` from the program's own tables. Do not edit. -->"
 
 
 def document(title: str, *parts: str) -> str:

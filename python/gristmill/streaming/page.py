@@ -16,7 +16,7 @@ Example:
 _INTRODUCTION = """\
 # For those who come from Hadoop Streaming
 
-<!-- Made by `python -m gristmill.streaming.page`; a test checks that it is up to date. -->
+<!-- Made by `make format` (`python -m gristmill.streaming.page`). Do not edit. -->
 
 `gristmill streaming` takes the command line of `hadoop jar hadoop-streaming.jar` and runs the
 same scripts. It uses all cores of one machine, or a Ray cluster with `--on ray`. It needs neither
