@@ -358,7 +358,10 @@ def _number(*names: str, help: str, least: int | None = 0) -> Callable[[Any], An
     help="How many threads search.  [default: one for each core] [env: GRISTMILL_WORKERS]",
 )
 @_flag("--json", "as_json", help="Print a summary as one JSON object on stderr at the end.")
-@_flag("--counts", help="Count how often each match occurs, into the directory -o OUT: see grep --counts --help.")
+@_flag(
+    "--counts",
+    help="Count how often each match occurs, into the directory -o OUT: see grep --counts --help.",
+)
 def grep(words: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - click's own values
     """Print the lines of files that match PATTERN, as grep does, searched on all cores.
 

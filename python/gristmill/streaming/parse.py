@@ -8,9 +8,10 @@ property the last. `${name}` in a value stands for another property's.
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 
-from gristmill.streaming.options import OWN, Option, option_named
+from gristmill.streaming.options import OPTIONS, OWN, Option, option_named
 from gristmill.streaming.placeholders import DepthError, substituted
 from gristmill.streaming.properties import PROPERTIES, present_name
 
@@ -51,7 +52,8 @@ def told(error: WrongCommandError) -> str:
         '-imput is not an option of Hadoop Streaming. What to do: see gristmill streaming --help.'
     """
     advice = isinstance(error, MisspeltError)
-    return f"{error}. What to do: see gristmill streaming --help." if advice else f"{error}."
+    said = str(error) if str(error).endswith("?") else f"{error}."
+    return f"{said} What to do: see gristmill streaming --help." if advice else said
 
 
 @dataclass
@@ -193,7 +195,10 @@ def _configured(path: str) -> list[tuple[str, str]]:
 
 def _unknown(word: str) -> str:
     if word.startswith("-"):
-        return f"{word} is not an option of Hadoop Streaming"
+        close = get_close_matches(word, [one.shown.split()[0] for one in OPTIONS], 1)
+        return f"{word} is not an option of Hadoop Streaming" + (
+            f": did you mean {close[0]}?" if close else ""
+        )
     return f"`{word}` stands where an option is expected"
 
 

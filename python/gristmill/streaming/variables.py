@@ -3,7 +3,7 @@
 my.own-property=1 ─▶ my_own_property=1;  one with an old name is there under both
 """
 
-import os
+import getpass
 import re
 from pathlib import Path
 
@@ -51,9 +51,16 @@ def _properties(resolved: ResolvedJob, inputs: list[str], maps: int) -> dict[str
         "mapreduce.job.reduces": str(resolved.partitions),
         "mapreduce.input.fileinputformat.inputdir": ",".join(map(_uri, inputs)),
         "mapreduce.output.fileoutputformat.outputdir": _uri(resolved.output),
-        "mapreduce.job.user.name": os.environ.get("USER", ""),
+        "mapreduce.job.user.name": _user(),
         "mapreduce.job.working.dir": f"file:{Path.cwd()}",
     }
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a user without a name
+        return ""
 
 
 def _uri(location: str) -> str:

@@ -77,6 +77,18 @@ Commands:
       The commands are, with their options:"""
 
 
+_SEE_HELP = "see gristmill hadoop --help"
+
+_ELSEWHERE = {
+    "streaming": "write gristmill streaming",
+    "distcp": "write gristmill hadoop fs -cp SOURCE TARGET",
+    "job": "see gristmill jobs",
+    "application": "see gristmill jobs",
+    "logs": "see gristmill jobs show last --logs",
+}
+"""What does the work of other commands of `hadoop`, `mapred` and `yarn`."""
+
+
 def main(words: Sequence[str]) -> int:
     """Run a command line of Hadoop's; returns the exit code."""
     match list(words):
@@ -94,7 +106,8 @@ def main(words: Sequence[str]) -> int:
             console.note(*help_text().splitlines())
             return WRONG
         case unknown:
-            return _refuse(f"there is no command {unknown[0]!r}")
+            advice = _ELSEWHERE.get(unknown[0], _SEE_HELP)
+            return _refuse(f"there is no command {unknown[0]!r}", advice)
 
 
 def _jar(words: list[str]) -> int:
@@ -131,8 +144,8 @@ def help_text() -> str:
     return "\n".join([_HELP, *known])
 
 
-def _refuse(message: str) -> int:
-    console.note(f"gristmill hadoop: {message}. What to do: see gristmill hadoop --help.")
+def _refuse(message: str, advice: str = _SEE_HELP) -> int:
+    console.note(f"gristmill hadoop: {message}. What to do: {advice}.")
     return WRONG
 
 
@@ -166,7 +179,9 @@ def _file_command(command: str, words: list[str]) -> int:
         return _not_done(command)
     act = _COMMANDS.get(command)
     if act is None:
-        return _refuse(f"there is no command fs {command!r}")
+        with_dash = f"-{command}"
+        advice = f"write {with_dash}" if with_dash in _COMMANDS else _SEE_HELP
+        return _refuse(f"there is no command fs {command!r}", advice)
     unknown = [option for option in options if option not in _OPTIONS.get(command, ())]
     if unknown:
         return _refuse(_no_option(command, unknown[0]))
