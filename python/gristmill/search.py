@@ -284,8 +284,8 @@ def grep(
         pattern: A regular expression in the syntax of Rust's regex crate, or several of them. A
             line is selected if it matches one.
         inputs: One or several files, directories, patterns such as `"logs/*.gz"`, or locations in
-            stores. Directories are searched in the order of names. Compressed files are decoded; `"-"`
-            is standard input.
+            stores. Directories are searched in the order of names. Compressed files are decoded;
+            `"-"` is standard input.
         fixed_strings: Patterns are text, not regular expressions.
         ignore_case: Upper and lower case are the same.
         invert_match: Select the lines that do not match.

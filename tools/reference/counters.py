@@ -40,7 +40,7 @@ COUNTERS = {
             " a read of each block."
         ),
         "STORE_IO_RETRY": "Those of them that were sent again.",
-        "STORE_IO_THROTTLED": "Requests that the store answered with a wish for fewer of them (503, 429).",
+        "STORE_IO_THROTTLED": "Requests that the store refused because it had too many (503, 429).",
     },
     "Tasks": {
         "TOTAL_LAUNCHED_MAPS": "Attempts at map tasks; a task that is tried again counts again.",
@@ -48,7 +48,9 @@ COUNTERS = {
         "LAUNCHED_MAPS": "Map tasks of a job with scripts or user code; each counts once.",
         "LAUNCHED_REDUCES": "Its reduce tasks.",
         "FAILED_TASK_ATTEMPTS": "Attempts that failed.",
-        "NUM_FAILED_MAPS": "Map tasks that failed in every attempt, in a job that may continue without them.",
+        "NUM_FAILED_MAPS": (
+            "Map tasks that failed in every attempt, in a job that may continue without them."
+        ),
         "NUM_FAILED_REDUCES": "Reduce tasks, likewise.",
         "KEPT_TASKS": "Tasks that a resumed job did not do again.",
         "CPU_MILLISECONDS": "CPU time, user and system, of all processes of the job.",
@@ -61,7 +63,9 @@ COUNTERS = {
         "SHUFFLE_BYTES_OTHER_NODES": "Bytes read from runs of other nodes.",
         "SHUFFLE_BYTES_RECEIVED": "Those of them that came over the network.",
         "LOST_AGENTS": "Agents that were lost.",
-        "LOST_TASK_ATTEMPTS": "Attempts that were lost because their agent was, or because a run could not be read.",
+        "LOST_TASK_ATTEMPTS": (
+            "Attempts that were lost because their agent was, or because a run could not be read."
+        ),
         "LOST_TASK_ATTEMPT_BYTES": "Bytes that these had worked on.",
         "LOST_TASK_OUTPUTS": "Tasks that were done again because what they had made was lost.",
     },

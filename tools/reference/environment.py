@@ -6,8 +6,8 @@ from reference.markdown import code, document, plain, table
 __all__ = ["OF_OTHERS", "OURS", "page"]
 
 OURS = {
-    "GRISTMILL_HOME": "Where Gristmill keeps its data; histories are in the directory `jobs` below it. By "
-    "default `~/.local/share/gristmill`, or `$XDG_DATA_HOME/gristmill` if that is set.",
+    "GRISTMILL_HOME": "Where Gristmill keeps its data; histories are in the directory `jobs` below "
+    "it. By default `~/.local/share/gristmill`, or `$XDG_DATA_HOME/gristmill` if that is set.",
 }
 """Variables of ours that are not defaults of options."""
 
@@ -35,7 +35,8 @@ OF_OTHERS = {
     "it, agents speak TLS among each other, too.",
     "SSL_CERT_FILE": "Certificates to trust for HTTPS, in place of the system's.",
     "TMPDIR": "Where small temporary files go, and runs on nodes of a cluster.",
-    "NO_COLOR, TERM": "If NO_COLOR is set, or TERM is `dumb`: no colours. TERM=dumb: no progress bars either.",
+    "NO_COLOR, TERM": "If NO_COLOR is set, or TERM is `dumb`: no colours. TERM=dumb: no "
+    "progress bars either.",
     "COLUMNS": "The width of help and of tables, where it is not the terminal's.",
 }
 """Variables that other programs know, too."""

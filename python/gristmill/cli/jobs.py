@@ -88,8 +88,9 @@ def jobs(
     """List the jobs whose histories are kept.
 
     Gristmill keeps the history of a job that took a second or more, that failed in user code, whose
-    user code printed something, or that ran with --history. A job is `dead` if its process was killed before the job ended.
-    It `ended early` if the reader of its output went away, as head does.
+    user code printed something, or that ran with --history. A job is `dead` if its process was
+    killed before the job ended. It `ended early` if the reader of its output went away, as head
+    does.
 
     ID is a job's name, a part of it that no other job has, or `last`.
     """

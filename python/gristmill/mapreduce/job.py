@@ -104,7 +104,8 @@ class Job(Spec):
         r"""Run the job, after the job that it reads from, if it does.
 
         `memory` is for sorting and merging, in all workers together. The memory of your functions
-        is not part of it. An exception that comes twice at the same record ends the job, whatever `attempts` says.
+        is not part of it. An exception that comes twice at the same record ends the job, whatever
+        `attempts` says.
 
         Args:
             progress: `None`: draw a bar after two seconds, if stderr is a terminal or a notebook.
