@@ -61,6 +61,7 @@ def folder(tmp_path: Path) -> Path:
         ("sort --memroy 1G in.txt", 2, "Did you mean '--memory' or "),
         ("sort --memroy 1G in.txt", 2, "What to do: see gristmill sort --help."),
         ("explain -x", 2, "no such option '-x'"),
+        ("explain job.py", 2, "What to do: gristmill run FILE --explain says"),
         ("explain teragen 5 x", 2, "no such command 'teragen'. What to do: see"),
         ("explain run job.py", 2, "What to do: gristmill run FILE --explain says"),
         ("explain streaming", 2, "What to do: add --explain to the command line of gristmill str"),

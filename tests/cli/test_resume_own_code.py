@@ -76,6 +76,18 @@ def test_killed_at_any_moment(job: str, bench: Bench, home: Path, tmp_path: Path
     assert killed >= 1, "the job was over before it could be killed"
 
 
+def test_what_workers_use_counts_when_resumed(bench: Bench, home: Path, tmp_path: Path) -> None:
+    whole = json.loads(run(*bench.command("function", tmp_path / "whole"), "--json").stdout)
+    shutil.rmtree(home, ignore_errors=True)
+    out = bench.command("function", tmp_path / "out")
+    kill_when(out, home, lambda events: done(events, "map") >= 1)
+    resumed = report("resume", "last")
+    assert tree(tmp_path / "out") == tree(tmp_path / "whole")
+    # A process without its workers holds a quarter of that.
+    assert resumed["peak_anon_bytes"] > whole["peak_anon_bytes"] / 2
+    assert resumed["counters"]["CPU_MILLISECONDS"] > whole["counters"]["CPU_MILLISECONDS"] / 3
+
+
 @pytest.mark.parametrize("job", ["function", "several", "combiner"])
 def test_killed_where_names_are_not_utf8(job: str, home: Path, tmp_path: Path) -> None:
     folder = tmp_path / os.fsdecode(b"caf\xe9")

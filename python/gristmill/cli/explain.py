@@ -55,7 +55,7 @@ class _Explain(CommandGroup):
 
     def advice(self, name: str) -> str:
         """Return how other jobs are explained."""
-        return _ELSEWHERE.get(name, "")
+        return _ELSEWHERE.get("run" if name.endswith(".py") else name, "")
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Return the command that explains `cmd_name`."""

@@ -163,7 +163,8 @@ def _pattern(pattern: str) -> list[str]:
     if not files:
         raise FileNotFoundError(
             f"cannot plan the job: the pattern {show_path(pattern)} matches no file."
-            " What to do: check it (** stands for directories of any depth)."
+            " What to do: check it (** stands for directories of any depth; names that begin with"
+            " _ or . are skipped, unless you name the file)."
         )
     return files
 

@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde_json::Value;
 
 use super::environment::Environment;
+use super::registry::JobSpec;
 use super::report::JobReport;
 use crate::budget::Budget;
 use crate::error::{Error, Result};
@@ -53,9 +54,10 @@ impl JobMonitor {
         }
     }
 
-    /// Of a resumed job.
-    pub(super) fn resumed(recorder: Recorder, environment: &Environment, common: &Common) -> Self {
-        let watched = JobMonitor::by(recorder, environment.has_processes(common));
+    /// Of a resumed job. Who runs its user code may be known only when its definition is read.
+    pub(super) fn resumed(recorder: Recorder, environment: &Environment, job: &JobSpec) -> Self {
+        let below = environment.has_processes(&job.common) || job.kind.keeps_code();
+        let watched = JobMonitor::by(recorder, below);
         watched.resumes();
         watched
     }
@@ -66,6 +68,11 @@ impl JobMonitor {
             unix_ms: unix_ms(),
             pid: std::process::id(),
         });
+    }
+
+    /// Whether tasks run in processes below this one, whose memory counts.
+    pub(super) fn has_processes(&self) -> bool {
+        self.below
     }
 
     pub(super) fn recorder(&self) -> &Recorder {

@@ -36,7 +36,7 @@ use crate::runner::Control;
 pub(super) fn run(name: &str, environment: &Environment, control: &Control) -> JobReport {
     match prepare(name, environment) {
         Ok((job, environment, recorder, mut story)) => {
-            let watched = JobMonitor::resumed(recorder, &environment, &job.common);
+            let watched = JobMonitor::resumed(recorder, &environment, &job);
             let go_on = |story: &ReplayedHistory| {
                 watched.sampled(control, || {
                     run_watched(&job, &environment, control, &watched, Some(story))

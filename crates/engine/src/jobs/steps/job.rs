@@ -90,7 +90,7 @@ impl<'a> Job<'a> {
             used_before: watched.tree().used(),
             requests_before: environment.store.requests().counts(),
             clock: PhaseClock::new(watched.tree(), watched.recorder()),
-            peak: PeakMemory::of_job(environment.has_processes(asked.common)),
+            peak: PeakMemory::of_job(watched.has_processes()),
             watched,
             resumed,
             ownership: resumed.map_or_else(Ownership::of_new_job, |story| story.taken.clone()),
