@@ -40,8 +40,8 @@ _INTRODUCTION = """\
 `sort`, `teragen`, `terasort`, `teravalidate`, `wordcount`, `matchcount`, `resume`. Its options are
 those of the command line, with `_` in place of `-` (`--timeout` is `timeout_s`). A function runs
 its job in this process, returns a [`JobReport`](json.md#jobreport), and raises the built-in
-exception nearest to what went wrong ([errors](errors.md)). `Job` is MapReduce of your own functions; the
-[guide](../guide/mapreduce.md) shows how."""
+exception nearest to what went wrong ([errors](errors.md)). `Job` is MapReduce of your own
+functions; the [guide](../guide/mapreduce.md) shows how."""
 
 _SECTION = re.compile(r"^(Args|Returns|Raises|Example|Yields):$", re.MULTILINE)
 

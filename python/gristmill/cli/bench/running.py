@@ -145,8 +145,8 @@ run = JobCommand(
             ["--cache"],
             type=click.Choice(["warm", "cold", "dropped"]),
             default="warm",
-            help="warm: read the input of a step into the page cache before it. cold: remove it from the"
-            " page cache. dropped: drop all caches of the machine (root only)."
+            help="warm: read the input of a step into the page cache before it. cold: remove it"
+            " from the page cache. dropped: drop all caches of the machine (root only)."
             "  [default: warm]",
         ),
         click.Option(["--workers"], metavar="N", type=count, help="How many tasks run at once."),

@@ -28,8 +28,8 @@ FIT_OPTIONS = [
         ["--errors"],
         type=click.Choice(["relative", "absolute"]),
         default="relative",
-        help="How the error of a run behaves: relative, it grows with what is measured; absolute, it"
-        " is the same at every p.  [default: relative]",
+        help="How the error of a run behaves: relative, it grows with what is measured; absolute,"
+        " it is the same at every p.  [default: relative]",
     ),
     click.Option(
         ["--level"],
