@@ -47,7 +47,8 @@ def mended(definition: Definition) -> tuple[Definition, Functions, str]:
     except OSError:
         return definition, definition.functions(), f"{_KEPT}: {shown} is gone"
     if source.sha256 == hashlib.sha256(text).hexdigest():
-        return definition, definition.functions(), f"the code is that of {shown}, unchanged"
+        told = f"the code is that of {shown}, unchanged, and of its modules as they are now"
+        return definition, definition.functions(), told
     told = f"the code is that of {shown} as it is now"
     if source.name is not None:
         definition = _loaded_again(definition, source)
