@@ -121,7 +121,8 @@ impl Feed {
             return Ok(false);
         }
         let bytes = Pairs.length(&self.batch[self.next..]);
-        let bytes = bytes.ok_or_else(|| Error::bug("read merged pairs", "a batch ends within a pair"))?;
+        let bytes =
+            bytes.ok_or_else(|| Error::bug("read merged pairs", "a batch ends within a pair"))?;
         self.here = self.next..self.next + bytes;
         self.next += bytes;
         self.records += 1;
