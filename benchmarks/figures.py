@@ -206,6 +206,8 @@ def s3(raw: Raw) -> dict[str, object]:
     if "sort_s" in pairs[0]:
         found["wall"] = of(pairs, "sort_s")
         found["aws"] = Span(one["aws_download_s"] + one["aws_upload_s"] for one in pairs)
+    if "far_s" in pairs[0]:
+        found |= {"near": of(pairs, "near_s"), "far": of(pairs, "far_s")}
     return found
 
 
