@@ -55,23 +55,23 @@ def sort(
     Args:
         inputs: Files, or directories whose files are read; - is standard input, which is also read
             without INPUT. By default standard input.
-        output: The file to write; replaced at once if it exists, also if it is an input. With
-            --parts, a new directory. By default standard output.
+        output: The file to write. If it exists, the finished output replaces it in one step, also
+            if it is an input. With --parts: a new directory. By default standard output.
         format: What a record is: lines, fixed:LEN or fixed:LEN:KEYLEN (bytes). By default lines.
         reverse: Larger keys first.
         unique: Write only the first of records with equal keys.
         stable: Keep records with equal keys in input order; without it, all their bytes decide.
         key: A key, as F[.C][OPTS][,F[.C][OPTS]]: from field F, character C, to the end of the line
-            or of another field; OPTS are letters of the order below, for this key alone.
-            Repeatable: later keys decide where earlier ones are equal. Of a table: columns with
-            commas between them, by name or by number, as in price:num:desc,name; 3 is the column
-            with that name, if there is one, and else the third; #3 is the third. By default the
-            whole line.
+            or of the second field. OPTS are letters of the options -b, -d, -f, -g, -h, -i, -M, -n,
+            -r and -V, for this key alone. Repeatable: a later key decides if the earlier ones are
+            equal. With --csv or --tsv, columns with commas between them, by name or number:
+            price:num:desc,name. If a column is named 3, 3 is that column, else the third; #3 is
+            always the third. By default the whole line.
         field_separator: The byte between fields; \t is a tab, \0 is NUL. By default a field begins
             at the first blank after a byte that is not a blank.
         csv: The input is a table with commas, quotes and a header, which stays first; equal rows
-            keep their order. Keys are columns. Add :desc, :num, :nocase, :version, :human, :month,
-            :asc or :text to a column.
+            keep their order. Keys (-k) are columns. Add :desc, :num, :nocase, :version, :human,
+            :month, :asc or :text to a column.
         tsv: The same with tabs. With another separator: --csv -t ';'.
         skip_bad: How many rows of a table may be left out because their number of fields is not
             that of the header. By default none.
@@ -84,8 +84,8 @@ def sort(
         dictionary_order: Compare letters, digits and blanks only.
         ignore_nonprinting: Compare printable ASCII characters only.
         ignore_leading_blanks: Skip blanks at the beginning of keys.
-        sort: The order as a word: general-numeric, human-numeric, month, numeric or version. By
-            default text.
+        sort: The order of keys, as a word: general-numeric, human-numeric, month, numeric or
+            version. The same as -g, -h, -M, -n or -V. By default byte order.
         zero_terminated: Lines end with NUL, in the input and in the output.
         merge: Accepted, as in GNU sort; the inputs are sorted again.
         parts: Write the output as N files, part-r-00000 and so on, in a directory. Concatenated in
@@ -100,24 +100,26 @@ def sort(
         runner: Where tasks run: in threads of this process, or in worker processes. The output does
             not depend on it. By default threads.
         on: Where the job runs: on this machine, or on a Ray cluster (the one of RAY_ADDRESS, or of
-            this machine). A command also takes http://HOST:8265, the address of a Ray dashboard,
-            and is submitted to that cluster. The output does not depend on it. By default local.
+            this machine). On the command line also http://HOST:8265, the address of a Ray
+            dashboard: Gristmill submits the command to that cluster. The output does not depend on
+            it. By default local.
         nodes: On how many nodes of a cluster the job may run. The output does not depend on it. By
             default all of them.
-        collect: Bring the output of a job on a cluster to the machine where it was started: nodes
-            need not see its directory.
+        collect: Write the output of a job on a cluster on the machine where it was started. Then
+            the nodes need not see the output directory.
         spill_dir: A directory for sorted runs, which are written when the input is larger than
             memory. Repeatable: Gristmill uses the first with enough room. By default beside the
-            output, or where the job is begun if the output is not on a disk of this machine.
+            output; the current directory if that is not on a disk of this machine; on a cluster,
+            the temporary directory of each node.
         compress_runs: How sorted runs on disk are compressed: lz4 takes little CPU time, zstd makes
             them smaller. Spares space for runs, and time where their disk is slow. The output does
             not depend on it. By default none.
         store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
             (path or virtual), connect_timeout and request_timeout (seconds),
             max_concurrent_requests. By default as the environment and ~/.aws say.
-        overwrite: Replace the output's directory if it exists: on a local disk in one step;
-            elsewhere readers may see a moment without an output. An output that is one file is
-            replaced without it.
+        overwrite: Replace the output directory if it exists. On a local disk this is one step;
+            elsewhere readers may see no output, or a part of it, for a moment. An output that is
+            one file is always replaced.
         no_sync: Do not wait until the output is durable. Faster; a power failure can lose it.
         replication: How many copies HDFS keeps of each block of the output. By default as Hadoop is
             configured.
@@ -185,20 +187,22 @@ def teragen(
         runner: Where tasks run: in threads of this process, or in worker processes. The output does
             not depend on it. By default threads.
         on: Where the job runs: on this machine, or on a Ray cluster (the one of RAY_ADDRESS, or of
-            this machine). A command also takes http://HOST:8265, the address of a Ray dashboard,
-            and is submitted to that cluster. The output does not depend on it. By default local.
+            this machine). On the command line also http://HOST:8265, the address of a Ray
+            dashboard: Gristmill submits the command to that cluster. The output does not depend on
+            it. By default local.
         nodes: On how many nodes of a cluster the job may run. The output does not depend on it. By
             default all of them.
-        collect: Bring the output of a job on a cluster to the machine where it was started: nodes
-            need not see its directory.
-        split_size: Bytes of a task's work, such as 64M, to find what a storage does best. The
-            output does not depend on it. By default follows from the input.
+        collect: Write the output of a job on a cluster on the machine where it was started. Then
+            the nodes need not see the output directory.
+        split_size: How many bytes one task handles, such as 64M. Try several sizes to find the
+            fastest for a store. The output does not depend on it. By default chosen from the size
+            of the input.
         store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
             (path or virtual), connect_timeout and request_timeout (seconds),
             max_concurrent_requests. By default as the environment and ~/.aws say.
-        overwrite: Replace the output's directory if it exists: on a local disk in one step;
-            elsewhere readers may see a moment without an output. An output that is one file is
-            replaced without it.
+        overwrite: Replace the output directory if it exists. On a local disk this is one step;
+            elsewhere readers may see no output, or a part of it, for a moment. An output that is
+            one file is always replaced.
         no_sync: Do not wait until the output is durable. Faster; a power failure can lose it.
         replication: How many copies HDFS keeps of each block of the output. By default as Hadoop is
             configured.
@@ -260,26 +264,29 @@ def terasort(
         runner: Where tasks run: in threads of this process, or in worker processes. The output does
             not depend on it. By default threads.
         on: Where the job runs: on this machine, or on a Ray cluster (the one of RAY_ADDRESS, or of
-            this machine). A command also takes http://HOST:8265, the address of a Ray dashboard,
-            and is submitted to that cluster. The output does not depend on it. By default local.
+            this machine). On the command line also http://HOST:8265, the address of a Ray
+            dashboard: Gristmill submits the command to that cluster. The output does not depend on
+            it. By default local.
         nodes: On how many nodes of a cluster the job may run. The output does not depend on it. By
             default all of them.
-        collect: Bring the output of a job on a cluster to the machine where it was started: nodes
-            need not see its directory.
+        collect: Write the output of a job on a cluster on the machine where it was started. Then
+            the nodes need not see the output directory.
         spill_dir: A directory for sorted runs, which are written when the input is larger than
             memory. Repeatable: Gristmill uses the first with enough room. By default beside the
-            output, or where the job is begun if the output is not on a disk of this machine.
+            output; the current directory if that is not on a disk of this machine; on a cluster,
+            the temporary directory of each node.
         compress_runs: How sorted runs on disk are compressed: lz4 takes little CPU time, zstd makes
             them smaller. Spares space for runs, and time where their disk is slow. The output does
             not depend on it. By default none.
-        split_size: Bytes of a task's work, such as 64M, to find what a storage does best. The
-            output does not depend on it. By default follows from the input.
+        split_size: How many bytes one task handles, such as 64M. Try several sizes to find the
+            fastest for a store. The output does not depend on it. By default chosen from the size
+            of the input.
         store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
             (path or virtual), connect_timeout and request_timeout (seconds),
             max_concurrent_requests. By default as the environment and ~/.aws say.
-        overwrite: Replace the output's directory if it exists: on a local disk in one step;
-            elsewhere readers may see a moment without an output. An output that is one file is
-            replaced without it.
+        overwrite: Replace the output directory if it exists. On a local disk this is one step;
+            elsewhere readers may see no output, or a part of it, for a moment. An output that is
+            one file is always replaced.
         no_sync: Do not wait until the output is durable. Faster; a power failure can lose it.
         replication: How many copies HDFS keeps of each block of the output. By default as Hadoop is
             configured.
@@ -321,8 +328,9 @@ def teravalidate(
 ) -> JobReport:
     r"""Check that the files of a directory are in order, and sum the checksums of their records.
 
-    The `report` of the job's report holds the lines that Hadoop's TeraValidate writes. A failure
-    raises ValueError, from which `report_of` gets the report.
+    With --json, the field `report` has the lines that Hadoop's TeraValidate writes. If the check
+    fails, the exit code is 1; in Python it raises ValueError, and `gm.report_of(error)` gives the
+    report.
 
     Args:
         input: The directory to check.
@@ -335,12 +343,14 @@ def teravalidate(
         runner: Where tasks run: in threads of this process, or in worker processes. The output does
             not depend on it. By default threads.
         on: Where the job runs: on this machine, or on a Ray cluster (the one of RAY_ADDRESS, or of
-            this machine). A command also takes http://HOST:8265, the address of a Ray dashboard,
-            and is submitted to that cluster. The output does not depend on it. By default local.
+            this machine). On the command line also http://HOST:8265, the address of a Ray
+            dashboard: Gristmill submits the command to that cluster. The output does not depend on
+            it. By default local.
         nodes: On how many nodes of a cluster the job may run. The output does not depend on it. By
             default all of them.
-        split_size: Bytes of a task's work, such as 64M, to find what a storage does best. The
-            output does not depend on it. By default follows from the input.
+        split_size: How many bytes one task handles, such as 64M. Try several sizes to find the
+            fastest for a store. The output does not depend on it. By default chosen from the size
+            of the input.
         store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
             (path or virtual), connect_timeout and request_timeout (seconds),
             max_concurrent_requests. By default as the environment and ~/.aws say.
@@ -417,24 +427,26 @@ def wordcount(
         runner: Where tasks run: in threads of this process, or in worker processes. The output does
             not depend on it. By default threads.
         on: Where the job runs: on this machine, or on a Ray cluster (the one of RAY_ADDRESS, or of
-            this machine). A command also takes http://HOST:8265, the address of a Ray dashboard,
-            and is submitted to that cluster. The output does not depend on it. By default local.
+            this machine). On the command line also http://HOST:8265, the address of a Ray
+            dashboard: Gristmill submits the command to that cluster. The output does not depend on
+            it. By default local.
         nodes: On how many nodes of a cluster the job may run. The output does not depend on it. By
             default all of them.
-        collect: Bring the output of a job on a cluster to the machine where it was started: nodes
-            need not see its directory.
+        collect: Write the output of a job on a cluster on the machine where it was started. Then
+            the nodes need not see the output directory.
         spill_dir: A directory for sorted runs, which are written when the input is larger than
             memory. Repeatable: Gristmill uses the first with enough room. By default beside the
-            output, or where the job is begun if the output is not on a disk of this machine.
+            output; the current directory if that is not on a disk of this machine; on a cluster,
+            the temporary directory of each node.
         compress_runs: How sorted runs on disk are compressed: lz4 takes little CPU time, zstd makes
             them smaller. Spares space for runs, and time where their disk is slow. The output does
             not depend on it. By default none.
         store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
             (path or virtual), connect_timeout and request_timeout (seconds),
             max_concurrent_requests. By default as the environment and ~/.aws say.
-        overwrite: Replace the output's directory if it exists: on a local disk in one step;
-            elsewhere readers may see a moment without an output. An output that is one file is
-            replaced without it.
+        overwrite: Replace the output directory if it exists. On a local disk this is one step;
+            elsewhere readers may see no output, or a part of it, for a moment. An output that is
+            one file is always replaced.
         no_sync: Do not wait until the output is durable. Faster; a power failure can lose it.
         replication: How many copies HDFS keeps of each block of the output. By default as Hadoop is
             configured.
@@ -513,24 +525,26 @@ def matchcount(
         runner: Where tasks run: in threads of this process, or in worker processes. The output does
             not depend on it. By default threads.
         on: Where the job runs: on this machine, or on a Ray cluster (the one of RAY_ADDRESS, or of
-            this machine). A command also takes http://HOST:8265, the address of a Ray dashboard,
-            and is submitted to that cluster. The output does not depend on it. By default local.
+            this machine). On the command line also http://HOST:8265, the address of a Ray
+            dashboard: Gristmill submits the command to that cluster. The output does not depend on
+            it. By default local.
         nodes: On how many nodes of a cluster the job may run. The output does not depend on it. By
             default all of them.
-        collect: Bring the output of a job on a cluster to the machine where it was started: nodes
-            need not see its directory.
+        collect: Write the output of a job on a cluster on the machine where it was started. Then
+            the nodes need not see the output directory.
         spill_dir: A directory for sorted runs, which are written when the input is larger than
             memory. Repeatable: Gristmill uses the first with enough room. By default beside the
-            output, or where the job is begun if the output is not on a disk of this machine.
+            output; the current directory if that is not on a disk of this machine; on a cluster,
+            the temporary directory of each node.
         compress_runs: How sorted runs on disk are compressed: lz4 takes little CPU time, zstd makes
             them smaller. Spares space for runs, and time where their disk is slow. The output does
             not depend on it. By default none.
         store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
             (path or virtual), connect_timeout and request_timeout (seconds),
             max_concurrent_requests. By default as the environment and ~/.aws say.
-        overwrite: Replace the output's directory if it exists: on a local disk in one step;
-            elsewhere readers may see a moment without an output. An output that is one file is
-            replaced without it.
+        overwrite: Replace the output directory if it exists. On a local disk this is one step;
+            elsewhere readers may see no output, or a part of it, for a moment. An output that is
+            one file is always replaced.
         no_sync: Do not wait until the output is durable. Faster; a power failure can lose it.
         replication: How many copies HDFS keeps of each block of the output. By default as Hadoop is
             configured.
@@ -564,10 +578,10 @@ def resume(
     *,
     history: bool = ...,
 ) -> JobReport:
-    r"""Resume a job whose process was killed: finished tasks are kept, and the output has the bytes that the job would have written.
+    r"""Resume a job whose process was killed: finished tasks are kept, and the output is the same, byte for byte, as without the interruption.
 
-    The job is that of the history in `$GRISTMILL_HOME`, with the options that it was begun with, in
-    the directory that it was begun in; if it runs user code, with that code as it was.
+    Gristmill reads the job from its history in `$GRISTMILL_HOME`. The job runs with its first
+    options, in its first directory. If it has user code, it runs the code as it was then.
 
     Args:
         job_id: The job's name, a part of it that no other job has, or last; `gristmill jobs` lists
