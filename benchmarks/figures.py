@@ -240,7 +240,9 @@ def memory(raw: Raw) -> dict[str, object]:
     """memory.py: how many jobs, and their peaks as shares of their budgets."""
     jobs = raw["jobs"]
     shares = [job["peak_bytes"] / job["drawn"]["budget"] for job in jobs]
-    return {"jobs": len(jobs), "highest": Span([max(shares)])}
+    refused = sum(not job["kept"] for job in jobs)
+    told = f"{len(jobs)}, of them {refused} refused" if refused else len(jobs)
+    return {"jobs": told, "highest": Span([max(shares)])}
 
 
 def coverage(raw: Raw) -> dict[str, object]:

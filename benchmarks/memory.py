@@ -10,8 +10,8 @@
     python benchmarks/memory.py --jobs 8 --most 40
     python benchmarks/memory.py --resumed        the same, killed and resumed
 
-Exit code 1 if a job used more than its budget, was refused, or failed. Raw results go to
-benchmarks/results.
+A budget that is too small for two workers is refused. Exit code 1 if a job used more than its
+budget, or failed otherwise. Raw results go to benchmarks/results.
 """
 
 import argparse
@@ -90,6 +90,11 @@ class Seen:
     def kept(self) -> bool:
         """Whether the job did its work within its budget."""
         return self.status == 0 and self.peak_bytes <= self.drawn.budget
+
+    @property
+    def refused(self) -> bool:
+        """Whether the job was refused, within its budget, since that was too small."""
+        return "is too small for" in self.said and self.peak_bytes <= self.drawn.budget
 
 
 def draw(chance: random.Random, most_bytes: int, *, resumed: bool = False) -> Drawn:
@@ -274,15 +279,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     path = given.results / f"memory-{at:%Y-%m-%dT%H%M%S}.json"
     path.write_text(json.dumps(results, indent=1) + "\n")
     kept = sum(seen.kept for seen in jobs)
-    print(f"{kept} of {given.jobs} jobs stayed within their budget")
-    return 0 if kept == given.jobs else 1
+    refused = sum(seen.refused for seen in jobs)
+    beside = f", {refused} refused" if refused else ""
+    print(f"{kept} of {given.jobs} jobs stayed within their budget{beside}")
+    return 0 if kept + refused == given.jobs else 1
 
 
 def say(number: int, seen: Seen) -> None:
     """One line for a job."""
     drawn = seen.drawn
     share = seen.peak_bytes / drawn.budget
-    verdict = "" if seen.kept else "  BROKEN" if seen.status == 0 else f"  FAILED: {seen.said}"
+    broken = "  BROKEN" if seen.status == 0 else f"  FAILED: {seen.said}"
+    verdict = "" if seen.kept else "  refused" if seen.refused else broken
     print(
         f"{number:3}  {drawn.kind:<8}  {drawn.input_bytes / 1e6:6.1f} MB  budget"
         f" {drawn.budget / 1e6:7.1f}  peak {seen.peak_bytes / 1e6:7.1f}  {share:4.0%}"

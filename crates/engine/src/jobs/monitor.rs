@@ -9,7 +9,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde_json::Value;
 
 use super::environment::Environment;
-use super::registry::JobSpec;
 use super::report::JobReport;
 use crate::budget::Budget;
 use crate::error::{Error, Result};
@@ -54,9 +53,8 @@ impl JobMonitor {
         }
     }
 
-    /// Of a resumed job. Who runs its user code may be known only when its definition is read.
-    pub(super) fn resumed(recorder: Recorder, environment: &Environment, job: &JobSpec) -> Self {
-        let below = environment.has_processes(&job.common) || job.kind.keeps_code();
+    /// Of a resumed job; whether its tasks run in processes below this one.
+    pub(super) fn resumed(recorder: Recorder, below: bool) -> Self {
         let watched = JobMonitor::by(recorder, below);
         watched.resumes();
         watched

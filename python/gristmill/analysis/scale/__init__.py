@@ -48,7 +48,7 @@ def fit(
         errors: `relative`: the error of a run grows with what is measured; `absolute`: it is the
             same for every `p`.
         level: The confidence level of the intervals, from 0.5 to 0.999.
-        bootstraps: How many bootstrap samples are drawn; with 0 there are no bootstrap intervals.
+        bootstraps: How many bootstrap samples are drawn; 0 leaves bootstrap intervals out.
         seed: The random seed of these samples.
 
     Raises:

@@ -43,7 +43,7 @@ FIT_OPTIONS = [
         type=whole_number(0, 100_000),
         default=1000,
         metavar="N",
-        help="How many bootstrap samples are drawn; with 0 there are no bootstrap intervals."
+        help="How many bootstrap samples are drawn; 0 leaves bootstrap intervals out."
         "  [default: 1000]",
     ),
     click.Option(

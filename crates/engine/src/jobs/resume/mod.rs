@@ -36,7 +36,9 @@ use crate::runner::Control;
 pub(super) fn run(name: &str, environment: &Environment, control: &Control) -> JobReport {
     match prepare(name, environment) {
         Ok((job, environment, recorder, mut story)) => {
-            let watched = JobMonitor::resumed(recorder, &environment, &job);
+            // Who runs user code is known only when the job's definition is read.
+            let below = environment.has_processes(&job.common) || job.kind.keeps_code();
+            let watched = JobMonitor::resumed(recorder, below);
             let go_on = |story: &ReplayedHistory| {
                 watched.sampled(control, || {
                     run_watched(&job, &environment, control, &watched, Some(story))
