@@ -88,7 +88,7 @@ def test_a_job_that_is_over_or_alive_or_not_there_is_refused(
     records: Path, home: Path, tmp_path: Path
 ) -> None:
     assert "no job 'nothing'" in failure("resume", "nothing").replace('"', "'")
-    assert "leave no history" in failure("resume", "last")
+    assert "a second is kept with --history" in failure("resume", "last")
     run("terasort", records, tmp_path / "one", "--history")
     refused = failure("resume", "last")
     assert "no job can be resumed. The last one is job_" in refused
