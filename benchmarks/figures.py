@@ -240,7 +240,7 @@ def memory(raw: Raw) -> dict[str, object]:
     """memory.py: how many jobs, and their peaks as shares of their budgets."""
     jobs = raw["jobs"]
     shares = [job["peak_bytes"] / job["drawn"]["budget"] for job in jobs]
-    refused = sum(not job["kept"] for job in jobs)
+    refused = sum("is too small for" in job["said"] for job in jobs)
     told = f"{len(jobs)}, of them {refused} refused" if refused else len(jobs)
     return {"jobs": told, "highest": Span([max(shares)])}
 

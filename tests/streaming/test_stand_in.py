@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 import pytest
 
-from gristmill.cli.streaming import hadoop_shim
+from gristmill.cli.streaming import fs_copy, hadoop_shim
 from gristmill.locations import open_read
 
 
@@ -366,7 +366,7 @@ def test_a_file_that_vanishes_when_it_is_to_be_merged_is_named(
         return open_read(path)
 
     monkeypatch.chdir(home)
-    monkeypatch.setattr(f"{hadoop_shim.__name__}.open_read", vanished)
+    monkeypatch.setattr(f"{fs_copy.__name__}.open_read", vanished)
     assert hadoop_shim.main(["fs", "-getmerge", "folder", "a.txt"]) == 1
     said = capsys.readouterr().err
     assert said == "getmerge: `folder/two': No such file or directory\n"

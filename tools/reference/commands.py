@@ -7,8 +7,8 @@ __all__ = ["page"]
 
 _INTRODUCTION = """\
 `gristmill COMMAND --help` shows the same on the terminal, and `man gristmill-COMMAND` where the
-manual pages are installed. A flag without a default here is
-off. An option with a value and without a default is not set.
+manual pages are installed. A flag without a default here is off. An option with a value and
+without a default is not set.
 
 Exit codes are those of [errors and exit codes](errors.md). What `--json` prints is in
 [JSON output](json.md)."""

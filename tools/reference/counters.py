@@ -57,7 +57,7 @@ COUNTERS = {
     },
     "Clusters": {
         "DATA_LOCAL_MAPS": "Attempts at maps on a node that holds their input, in HDFS.",
-        "SHUFFLED_MAPS": "Segments of runs that tasks read.",
+        "SHUFFLED_MAPS": "Segments of runs that tasks read; each task counts those that it reads.",
         "FAILED_SHUFFLE": "Times that a task began again because it could not read a run.",
         "SHUFFLE_BYTES_SAME_NODE": "Bytes of segments read from runs of the same node.",
         "SHUFFLE_BYTES_OTHER_NODES": "Bytes read from runs of other nodes.",

@@ -4,7 +4,7 @@
     hadoop jar .../hadoop-streaming.jar ARGUMENTS      as gristmill streaming ARGUMENTS
     hadoop jar .../hadoop-mapreduce-examples.jar ...   examples.py
     hadoop fs -mkdir -put -cat -ls -du -rm -test ...   on local files, and in stores (those that
-                                                       print: fs_show.py)
+                                                       print: fs_show.py; that copy: fs_copy.py)
 
 mrjob's Hadoop runner does all of its work with these: `python job.py -r hadoop --hadoop-bin
 "gristmill hadoop" --hadoop-streaming-jar hadoop-streaming.jar input`. `hdfs://HOST/...` is a
@@ -13,32 +13,25 @@ name node as its default. Else it lies in the folder `hdfs` beside the histories
 """
 
 import re
-import shutil
-import sys
-import tempfile
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
 from gristmill import _core
 from gristmill.cli.failures import DONE, FAILED, WRONG
-from gristmill.cli.streaming import examples, fs_show
+from gristmill.cli.streaming import examples, fs_copy, fs_show
 from gristmill.cli.streaming.stored import (
     Place,
     Stored,
-    copied,
     expanded,
-    is_proof,
     matches,
-    moved,
     place,
-    whole,
+    removed,
 )
 from gristmill.errors import kind_of, option_of
-from gristmill.locations import open_read
 from gristmill.store_options import with_store_options
-from gristmill.streaming.inputs import InputMissingError, local_path
+from gristmill.streaming.inputs import InputMissingError
 from gristmill.streaming.parse import WrongCommandError
 from gristmill.streaming.unnamed_hdfs import hdfs_folder, localized, stands_for_folder
 from gristmill.terminal import console
@@ -241,128 +234,6 @@ def _mkdir(options: list[str], paths: list[str]) -> int:
     return DONE
 
 
-def _put(options: list[str], paths: list[str]) -> int:
-    if paths[:-1] == [_STDIN]:
-        return _put_stdin(options, place(paths[-1]))
-    return _copy(options, [place(text) for text in paths[:-1]], place(paths[-1]))
-
-
-def _put_stdin(options: list[str], to: Place) -> int:
-    """Write what standard input has; the file is there when it is whole."""
-    _check_target([], to)
-    if to.is_dir():
-        raise IsADirectoryError(21, "Is a directory", str(to))
-    if to.exists() and "-f" not in options:
-        raise FileExistsError(17, "File exists", str(to))
-    if isinstance(to, Path):
-        with whole(to) as staged, staged.open("wb") as file:
-            shutil.copyfileobj(sys.stdin.buffer, file)
-        return DONE
-    with tempfile.NamedTemporaryFile(prefix="gristmill-put-") as file:
-        shutil.copyfileobj(sys.stdin.buffer, file)
-        file.flush()
-        copied(Path(file.name), to)
-    return DONE
-
-
-def _copy(options: list[str], sources: list[Place], target: Place) -> int:
-    _check_target(sources, target)
-    for source in sources:
-        to = _named(source, target)
-        if to.exists() and "-f" not in options:
-            raise FileExistsError(17, "File exists", str(to))
-        if not source.exists():
-            raise FileNotFoundError(2, "No such file or directory", str(source))
-        if _same(source, to):
-            raise OSError(22, "are identical", str(source), None, str(to))
-        copied(source, to)
-    return DONE
-
-
-def _named(source: Place, target: Place) -> Place:
-    """The name that a source gets: below a target that is a directory, which it does not hold."""
-    to = target / source.name if target.is_dir() else target
-    if source.is_dir() and str(to).startswith(f"{source}/"):
-        raise OSError(22, "is a subdirectory of itself", str(source), None, str(to))
-    return to
-
-
-def _same(source: Place, to: Place) -> bool:
-    if isinstance(source, Path) and isinstance(to, Path):
-        return to.exists() and to.samefile(source)
-    return str(to) == str(source)
-
-
-def _get(options: list[str], paths: list[str]) -> int:
-    return _copy(options, expanded(paths[:-1]), place(paths[-1]))
-
-
-def _cp(options: list[str], paths: list[str]) -> int:
-    return _copy(options, expanded(paths[:-1]), place(paths[-1]))
-
-
-def _mv(_: list[str], paths: list[str]) -> int:
-    sources, target = expanded(paths[:-1]), place(paths[-1])
-    _check_target(sources, target)
-    for source in sources:
-        to = _named(source, target)
-        if to.exists():
-            raise FileExistsError(17, "File exists", str(to))
-        moved(source, to)
-    return DONE
-
-
-def _check_target(sources: list[Place], target: Place) -> None:
-    """Several sources go into a directory only: into a file, the last one would be left."""
-    if len(sources) > 1:
-        _check_directory(target)
-    elif isinstance(target, Path):
-        _check_directory(target.parent)
-
-
-def _check_directory(path: Place) -> None:
-    if not path.is_dir():
-        what = "Is not a directory" if path.exists() else "No such file or directory"
-        raise OSError(20, what, str(path))
-
-
-def _move_from_local(options: list[str], paths: list[str]) -> int:
-    code = _put(options, paths)
-    for source in map(place, paths[:-1]):
-        _remove(source)
-    return code
-
-
-def _getmerge(options: list[str], paths: list[str]) -> int:
-    """Write files one after the other to a file of this machine; of directories, those in them.
-
-    The `_SUCCESS` of a directory is left out: it is empty in Hadoop, and holds the proof here. So
-    is a proof that is named.
-    """
-    target = local_path(paths[-1], "fs -getmerge")
-    _check_directory(target.parent)
-    with whole(target) as staged, staged.open("wb") as to:
-        for path in _merged(paths[:-1]):
-            if "-skip-empty-file" in options and path.stat().st_size == 0:
-                continue
-            with open_read(str(path)) as file:
-                shutil.copyfileobj(file, to)
-            if "-nl" in options:
-                to.write(b"\n")
-    return DONE
-
-
-def _merged(paths: list[str]) -> Iterator[Place]:
-    for path in expanded(paths):
-        if path.is_dir():
-            children = list[Place](path.iterdir())
-            yield from sorted(
-                (one for one in children if one.is_file() and one.name != "_SUCCESS"), key=str
-            )
-        elif not is_proof(path):
-            yield path
-
-
 def _rm(options: list[str], paths: list[str]) -> int:
     """Remove what can be removed; of all else, say why it stays and go on."""
     return max(_done("-rm", partial(_rm_matches, options, text), text) for text in paths)
@@ -378,22 +249,10 @@ def _rm_matches(options: list[str], text: str) -> int:
 
 def _rm_one(options: list[str], path: Place) -> int:
     if {"-R", "-r"} & set(options):
-        _remove(path)
+        removed(path)
     else:
         path.unlink()
     return DONE
-
-
-def _remove(path: Place) -> None:
-    """Remove a file, or a directory with all in it; not the one in which the command runs."""
-    if not path.is_dir() or (isinstance(path, Path) and path.is_symlink()):
-        path.unlink()
-    elif isinstance(path, Path):
-        if Path.cwd().is_relative_to(path.resolve()):
-            raise OSError(22, "It holds the current directory", str(path))
-        shutil.rmtree(path)
-    else:
-        path.remove_whole()
 
 
 def _rmdir(options: list[str], paths: list[str]) -> int:
@@ -446,14 +305,14 @@ def _touch(_: list[str], paths: list[str]) -> int:
 
 _COMMANDS: dict[str, Callable[[list[str], list[str]], int]] = {
     "-mkdir": _mkdir,
-    "-put": _put,
-    "-copyFromLocal": _put,
-    "-get": _get,
-    "-copyToLocal": _get,
-    "-cp": _cp,
-    "-mv": _mv,
-    "-moveFromLocal": _move_from_local,
-    "-getmerge": _getmerge,
+    "-put": fs_copy.put,
+    "-copyFromLocal": fs_copy.put,
+    "-get": fs_copy.get,
+    "-copyToLocal": fs_copy.get,
+    "-cp": fs_copy.cp,
+    "-mv": fs_copy.mv,
+    "-moveFromLocal": fs_copy.move_from_local,
+    "-getmerge": fs_copy.getmerge,
     "-cat": fs_show.cat,
     "-text": fs_show.text,
     "-head": fs_show.head,
@@ -471,7 +330,6 @@ _COMMANDS: dict[str, Callable[[list[str], list[str]], int]] = {
     "-touch": _touch,
     "-touchz": _touchz,
 }
-_STDIN = "-"
 _COPYING = ("-f", "-p", "-l", "-d")
 _OPTIONS = {
     "-mkdir": ("-p",),
@@ -491,7 +349,14 @@ _OPTIONS = {
 }
 """Options that commands take. Those that say how Hadoop copies and removes have no effect here."""
 
-_TWO_PATHS = (_put, _get, _cp, _mv, _move_from_local, _getmerge)
+_TWO_PATHS = (
+    fs_copy.put,
+    fs_copy.get,
+    fs_copy.cp,
+    fs_copy.mv,
+    fs_copy.move_from_local,
+    fs_copy.getmerge,
+)
 
 _NO_PATH = tuple(_COMMANDS[name] for name in ("-ls", "-lsr", "-du", "-dus", "-count"))
 """Without a path they are of the folder where they run, where relative paths begin."""

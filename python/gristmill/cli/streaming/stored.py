@@ -29,6 +29,7 @@ __all__ = [
     "moved",
     "place",
     "printed",
+    "removed",
     "whole",
 ]
 
@@ -263,6 +264,18 @@ def moved(source: Place, target: Place) -> None:
             _core.remove_whole(str(target))
             raise
         source.remove_whole()
+
+
+def removed(path: Place) -> None:
+    """Remove a file, or a directory with all in it; not the one in which the command runs."""
+    if not path.is_dir() or (isinstance(path, Path) and path.is_symlink()):
+        path.unlink()
+    elif isinstance(path, Path):
+        if Path.cwd().is_relative_to(path.resolve()):
+            raise OSError(22, "It holds the current directory", str(path))
+        shutil.rmtree(path)
+    else:
+        path.remove_whole()
 
 
 def _file_system(place: Place) -> str:

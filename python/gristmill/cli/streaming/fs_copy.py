@@ -1,0 +1,160 @@
+"""The commands of `gristmill hadoop fs` that copy and move: between this machine and stores.
+
+-put -get -cp        a file is there when it is whole; of a directory, each of its files is
+-mv                  another name in the same disk or store; nothing is replaced
+-moveFromLocal       as -put; what was written is removed here
+-getmerge            files one after the other, into one of this machine
+
+They raise the errors of the system, as of `open`; hadoop_shim.py says them as Hadoop does.
+"""
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from gristmill.cli.failures import DONE
+from gristmill.cli.streaming.stored import (
+    Place,
+    copied,
+    expanded,
+    is_proof,
+    moved,
+    place,
+    removed,
+    whole,
+)
+from gristmill.locations import open_read
+from gristmill.streaming.inputs import local_path
+
+__all__ = ["cp", "get", "getmerge", "move_from_local", "mv", "put"]
+
+_STDIN = "-"
+
+
+def put(options: list[str], paths: list[str]) -> int:
+    """Write files of this machine, or standard input, to a store or a directory."""
+    if paths[:-1] == [_STDIN]:
+        return _put_stdin(options, place(paths[-1]))
+    return _copy(options, [place(text) for text in paths[:-1]], place(paths[-1]))
+
+
+def _put_stdin(options: list[str], to: Place) -> int:
+    """Write what standard input has; the file is there when it is whole."""
+    _check_target([], to)
+    if to.is_dir():
+        raise IsADirectoryError(21, "Is a directory", str(to))
+    if to.exists() and "-f" not in options:
+        raise FileExistsError(17, "File exists", str(to))
+    if isinstance(to, Path):
+        with whole(to) as staged, staged.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        return DONE
+    with tempfile.NamedTemporaryFile(prefix="gristmill-put-") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+        file.flush()
+        copied(Path(file.name), to)
+    return DONE
+
+
+def _copy(options: list[str], sources: list[Place], target: Place) -> int:
+    _check_target(sources, target)
+    for source in sources:
+        to = _named(source, target)
+        if to.exists() and "-f" not in options:
+            raise FileExistsError(17, "File exists", str(to))
+        if not source.exists():
+            raise FileNotFoundError(2, "No such file or directory", str(source))
+        if _same(source, to):
+            raise OSError(22, "are identical", str(source), None, str(to))
+        copied(source, to)
+    return DONE
+
+
+def _named(source: Place, target: Place) -> Place:
+    """The name that a source gets: below a target that is a directory, which it does not hold."""
+    to = target / source.name if target.is_dir() else target
+    if source.is_dir() and str(to).startswith(f"{source}/"):
+        raise OSError(22, "is a subdirectory of itself", str(source), None, str(to))
+    return to
+
+
+def _same(source: Place, to: Place) -> bool:
+    if isinstance(source, Path) and isinstance(to, Path):
+        return to.exists() and to.samefile(source)
+    return str(to) == str(source)
+
+
+def get(options: list[str], paths: list[str]) -> int:
+    """Copy files to this machine."""
+    return _copy(options, expanded(paths[:-1]), place(paths[-1]))
+
+
+def cp(options: list[str], paths: list[str]) -> int:
+    """Copy files, each to below the target if that is a directory."""
+    return _copy(options, expanded(paths[:-1]), place(paths[-1]))
+
+
+def mv(_: list[str], paths: list[str]) -> int:
+    """Move files and directories; nothing is replaced."""
+    sources, target = expanded(paths[:-1]), place(paths[-1])
+    _check_target(sources, target)
+    for source in sources:
+        to = _named(source, target)
+        if to.exists():
+            raise FileExistsError(17, "File exists", str(to))
+        moved(source, to)
+    return DONE
+
+
+def _check_target(sources: list[Place], target: Place) -> None:
+    """Several sources go into a directory only: into a file, the last one would be left."""
+    if len(sources) > 1:
+        _check_directory(target)
+    elif isinstance(target, Path):
+        _check_directory(target.parent)
+
+
+def _check_directory(path: Place) -> None:
+    if not path.is_dir():
+        what = "Is not a directory" if path.exists() else "No such file or directory"
+        raise OSError(20, what, str(path))
+
+
+def move_from_local(options: list[str], paths: list[str]) -> int:
+    """Write files as `put` does, then remove them here."""
+    code = put(options, paths)
+    for source in map(place, paths[:-1]):
+        removed(source)
+    return code
+
+
+def getmerge(options: list[str], paths: list[str]) -> int:
+    """Write files one after the other to a file of this machine; of directories, those in them.
+
+    The `_SUCCESS` of a directory is left out: it is empty in Hadoop, and holds the proof here. So
+    is a proof that is named.
+    """
+    target = local_path(paths[-1], "fs -getmerge")
+    _check_directory(target.parent)
+    with whole(target) as staged, staged.open("wb") as to:
+        for path in _merged(paths[:-1]):
+            if "-skip-empty-file" in options and path.stat().st_size == 0:
+                continue
+            with open_read(str(path)) as file:
+                shutil.copyfileobj(file, to)
+            if "-nl" in options:
+                to.write(b"\n")
+    return DONE
+
+
+def _merged(paths: list[str]) -> Iterator[Place]:
+    for path in expanded(paths):
+        if path.is_dir():
+            children = list[Place](path.iterdir())
+            yield from sorted(
+                (one for one in children if one.is_file() and one.name != "_SUCCESS"), key=str
+            )
+        elif not is_proof(path):
+            yield path
