@@ -194,8 +194,14 @@ def run(drawn: Drawn, folder: Path) -> Seen:
         peak_bytes=peak,
         wall_s=round(time.perf_counter() - began_s, 2),
         status=status,
-        said=said if status else "",
+        said=sentence(said, folder) if status else "",
     )
+
+
+def sentence(said: str, folder: Path) -> str:
+    """The last line of what a process said, without paths of the machine."""
+    last = said.rstrip().rpartition("\n")[2]
+    return last.strip().replace(str(folder), "...")
 
 
 def watched(command: list[str], drawn: Drawn, folder: Path) -> tuple[int, int, str]:
