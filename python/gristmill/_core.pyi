@@ -497,6 +497,26 @@ def run_agent(spec: str, hello: Callable[[str], object]) -> None:
         OSError: It cannot listen at its address, or write to its folders.
     """
 
+class Unsealer:
+    """A key of this process: what is sealed by its public key opens here and nowhere else."""
+
+    def __init__(self) -> None: ...
+    def public_key(self) -> bytes:
+        """Return what others seal by; all may know it."""
+    def open(self, sealed: bytes) -> bytes:
+        """Return the text that was sealed.
+
+        Raises:
+            ValueError: It was sealed by another key, or was changed.
+        """
+
+def seal(public_key: bytes, text: bytes) -> bytes:
+    """Seal a text for the process that made a key.
+
+    Raises:
+        ValueError: The key is not a key.
+    """
+
 def default_memory() -> int:
     """Return the memory of a job that is given none, in bytes: 60 % of what is available.
 

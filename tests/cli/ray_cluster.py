@@ -56,6 +56,8 @@ class RayCluster:
     """Whether that is so: mount namespaces may be forbidden."""
     tls: Mapping[str, str] = field(default_factory=dict[str, str])
     """Ray's variables of TLS, where it uses that, or of its token."""
+    head: str = ""
+    """Where programs connect to a cluster whose address is that of a dashboard."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -145,7 +147,8 @@ def with_dashboard(hidden: Path, token: str) -> Generator[RayCluster]:
         apart = _without(_PACKAGE, hidden)
         starting.begin_head(more=more, before=apart, dashboard=port)
         address = f"http://127.0.0.1:{port}"
-        yield RayCluster(address, Path(starting.folder), bool(apart), tls=more)
+        folder = Path(starting.folder)
+        yield RayCluster(address, folder, bool(apart), tls=more, head=starting.address)
 
 
 @contextmanager

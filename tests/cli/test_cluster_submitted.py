@@ -7,6 +7,7 @@ nothing of the folder in which the user works. Its dashboard asks for a token.
 import json
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Generator
@@ -28,7 +29,7 @@ from .harness import (
     only_object,
     run,
 )
-from .ray_cluster import RayCluster, with_dashboard
+from .ray_cluster import CONNECT, RayCluster, with_dashboard
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 
@@ -85,6 +86,20 @@ def broken(number):
 
 
 job = gm.Job(gm.items([1]), map=broken, output=gm.tsv("broken"))
+"""
+
+
+SECRET = """
+import os
+
+import gristmill as gm
+
+
+def told(_):
+    yield os.environ["AWS_SECRET_ACCESS_KEY"][::-1], os.environ["AWS_REGION"]
+
+
+job = gm.Job(gm.items([1]), map=told, output=gm.tsv("secret"))
 """
 
 
@@ -306,6 +321,38 @@ def test_functions_with_their_modules_and_side_files(there: There) -> None:
     assert "its history stays on the head" in done.stderr
     listed = there.run("jobs", "--json", "--limit", "1").stdout
     assert json.loads(listed)[0]["state"] == "succeeded"
+
+
+KEPT = """
+from ray.experimental import internal_kv as store
+secret = sys.stdin.read().encode()
+for name in store._internal_kv_list(b""):
+    print(name, secret in (store._internal_kv_get(name) or b"") or secret in name)
+"""
+
+
+def test_credentials_go_to_the_driver_and_nowhere_else(there: There) -> None:
+    """The job reads an environment that has them; no file, no log and no store of Ray has."""
+    secret = "correct-horse-battery-staple"
+    (there.mine / "secret.py").write_text(SECRET)
+    output = there.shared / "secrets"
+    job = ("run", "secret.py", "--output", output)
+    there.run(*job, AWS_SECRET_ACCESS_KEY=secret, AWS_REGION="moon-1")
+    assert content(output).decode().split() == [secret[::-1], "moon-1"]
+    for file in there.cluster.of_head.rglob("*"):
+        if file.is_file():
+            assert secret.encode() not in file.read_bytes(), file
+    kept = subprocess.run(
+        [sys.executable, "-c", CONNECT + KEPT],
+        input=secret,
+        env=clean_environment(**there.cluster.tls, RAY_ADDRESS=there.cluster.head),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    ).stdout.splitlines()
+    assert any("gcs://gristmill_" in line for line in kept)  # the package itself
+    assert not [line for line in kept if line.endswith("True")]
 
 
 def test_scripts_of_hadoop_streaming(there: There) -> None:

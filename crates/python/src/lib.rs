@@ -13,6 +13,7 @@ mod job;
 mod output;
 mod probe;
 mod pulse;
+mod sealing;
 mod stores;
 mod tasks;
 mod work;
@@ -45,6 +46,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::pulse::{beat, pulse, pulse_open};
+    #[pymodule_export]
+    use crate::sealing::{Unsealer, seal};
     #[pymodule_export]
     use crate::stores::{
         RangeReader, block_places, default_file_system, exists, find_files, is_remote,

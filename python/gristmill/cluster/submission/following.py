@@ -1,6 +1,7 @@
 """A job of Ray on the head, followed from this machine until it ends.
 
     its log, asked for again and again ──▶ lines by their marks (on_head.py) ──▶ who shows them
+    a key in the log                   ──▶ the variables of stores, sealed by it (secrets.py)
     its state                          ──▶ whether it is over
     a signal here                      ──▶ the job is stopped, and followed to its end
 
@@ -15,6 +16,7 @@ from typing import NamedTuple, Protocol
 
 from gristmill.cluster.connection import failed
 from gristmill.cluster.submission.dashboard import Dashboard, NoAnswerError, State
+from gristmill.cluster.submission.secrets import sealed_by
 
 __all__ = ["Ended", "Shows", "follow"]
 
@@ -77,6 +79,8 @@ def follow(
             mark, _, text = line.partition(" ")
             if mark == "end":
                 code = int(text)
+            elif mark == "key":
+                _send_variables(patient, text)
             else:
                 shows.line(mark, text)
         told = max(told, end)
@@ -94,6 +98,13 @@ def follow(
                 f"look at {dashboard.address}",
             )
     raise AssertionError
+
+
+def _send_variables(patient: "_Patient", key: str) -> None:
+    """Send the variables of stores to the driver that has told a key."""
+    package = sealed_by(key)
+    while not patient.ask(lambda: patient.dashboard.put(*package)):
+        patient.pause(_SOON_S)
 
 
 class _Patient:

@@ -84,8 +84,9 @@ def _run(folder: Path, told: "dict[str, Any]") -> int:
     work = folder / told["folder"]
     work.mkdir(parents=True, exist_ok=True)
     reads, writes = os.pipe()
+    waits = "variables" if told["awaits_variables"] else "-"
     process = subprocess.Popen(
-        [sys.executable, "-c", _DRIVER, str(writes), *told["words"]],
+        [sys.executable, "-c", _DRIVER, str(writes), waits, *told["words"]],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -109,8 +110,8 @@ def _run(folder: Path, told: "dict[str, Any]") -> int:
 
 
 def _environment(folder: Path, told: "dict[str, Any]") -> "dict[str, str]":
-    """The variables of the command: those of the head, and those of stores that came along."""
-    environment: dict[str, str] = dict(os.environ, **told["variables"])
+    """The variables of the command: those of the head. Those of stores come when it runs."""
+    environment: dict[str, str] = dict(os.environ)
     environment[_ON_HEAD] = "1"
     roots = [str(folder / name) for name in ("lib", *told["roots"])]
     before = os.environ.get("PYTHONPATH")

@@ -1,7 +1,7 @@
 """What goes to the head along with a command: Gristmill, the user's files, and the command line.
 
     on_head.py      what the job of Ray runs
-    told.json       the command line, the folder, variables
+    told.json       the command line, the folder; no variables: see secrets.py
     lib/            Gristmill, and the packages that it needs
     files/…         files of this machine, each under its path: relative names and `__file__` hold
 
@@ -73,7 +73,7 @@ def packaged(command: Command) -> Package:
         "words": list(command.words),
         "folder": _inside(str(Path.cwd())),
         "roots": [_inside(root) for root in command.roots],
-        "variables": variables_of_stores(),
+        "awaits_variables": bool(variables_of_stores()),
         "platform": f"{sys.platform} {os.uname().machine}",
     }
     made = io.BytesIO()

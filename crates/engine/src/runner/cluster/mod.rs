@@ -26,6 +26,7 @@ mod messages;
 mod near;
 mod pace;
 mod place;
+pub mod sealing;
 mod secured;
 mod server;
 mod sight;
