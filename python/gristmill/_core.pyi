@@ -160,7 +160,7 @@ class Job:
     def nodes(self) -> tuple[int, int]:
         """Return how many nodes its tasks run on, 0 on one machine, and how many tasks run."""
     def notices(self) -> list[str]:
-        """Return what the user is to be told before the tasks begin, and has not been told yet."""
+        """Return what the user is to be told, and has not been told yet."""
     def cancel(self) -> None:
         """Ask the job to end; it cleans up and is over soon."""
     def report(self) -> str:

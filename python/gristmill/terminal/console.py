@@ -45,7 +45,7 @@ def note(*lines: str) -> None:
 
 
 def tell(notices: Iterable[str]) -> None:
-    """Write what a job has to say before its tasks begin, each as a line to stderr."""
+    """Write what a job has to say before it is over, each as a line to stderr."""
     for notice in notices:
         note(f"gristmill: {notice}")
 

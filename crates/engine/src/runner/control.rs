@@ -2,6 +2,9 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use crate::storage::waiting::Waiting;
 
 /// A handle on a running job: how far it is, and a way to end it.
 #[derive(Debug, Default)]
@@ -9,6 +12,7 @@ pub struct Control {
     cancel: Arc<AtomicBool>,
     stage: Mutex<StageProgress>,
     notices: Mutex<Vec<String>>,
+    waiting: Arc<Waiting>,
 }
 
 /// How far a stage is.
@@ -49,9 +53,18 @@ impl Control {
         *self.stage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the user is to be told before the job's tasks begin, and has not been told yet.
+    /// What the user is to be told, and has not been told yet: what came up before the job's tasks begin, and what the job has
+    /// waited for too long.
     pub fn notices(&self) -> Vec<String> {
-        std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner))
+        let mut notices =
+            std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner));
+        notices.extend(self.waiting.notices(Instant::now()));
+        notices
+    }
+
+    /// What the job waits for, which the user is told of after a while.
+    pub fn waiting(&self) -> &Arc<Waiting> {
+        &self.waiting
     }
 
     /// Tells the user something.

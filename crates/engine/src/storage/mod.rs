@@ -44,6 +44,7 @@ pub mod stores;
 pub mod stream;
 mod trust;
 pub mod version;
+pub mod waiting;
 pub mod window;
 pub(crate) mod wire;
 

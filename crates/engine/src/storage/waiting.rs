@@ -1,0 +1,128 @@
+//! What a job waits for that may never come: a file on a mount that hangs, a node that does not answer. After ten seconds the
+//! user is told, so that no job stands still without a word.
+//!
+//! ```text
+//!   begin(FILE) ── a call that may hang ── drop
+//!        │
+//!   Control::notices ──▶ "waiting 12 s for FILE"
+//! ```
+//!
+//! Not for what may take its time: standard input, user code, other tasks.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long nobody is told.
+const QUIET: Duration = Duration::from_secs(10);
+
+/// Between two lines about one wait.
+const AGAIN: Duration = Duration::from_secs(30);
+
+/// Waits that are told of together: a mount that hangs may be that of many nodes.
+const TOLD_AT_ONCE: usize = 3;
+
+/// All that a job waits for now.
+#[derive(Debug, Default)]
+pub struct Waiting {
+    waits: Mutex<BTreeMap<u64, Wait>>,
+}
+
+#[derive(Debug)]
+struct Wait {
+    what: String,
+    began: Instant,
+    /// When the user is told.
+    tell_at: Instant,
+}
+
+/// A wait, which is over when this is dropped.
+#[derive(Debug)]
+pub struct Awaited {
+    waiting: Arc<Waiting>,
+    id: u64,
+}
+
+impl Waiting {
+    fn waits(&self) -> MutexGuard<'_, BTreeMap<u64, Wait>> {
+        self.waits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A wait begins: for a file (`in/part-1`), or for somebody to do something (`node 10.0.0.3 to look at in/part-1`).
+    pub fn begin(self: &Arc<Self>, what: impl Into<String>) -> Awaited {
+        let began = Instant::now();
+        let wait = Wait {
+            what: what.into(),
+            began,
+            tell_at: began + QUIET,
+        };
+        let mut waits = self.waits();
+        let id = waits.last_key_value().map_or(0, |(last, _)| last + 1);
+        waits.insert(id, wait);
+        Awaited {
+            waiting: Arc::clone(self),
+            id,
+        }
+    }
+
+    /// What the user is to be told at this time, and has not been told yet.
+    ///
+    /// ```
+    /// use std::{sync::Arc, time::{Duration, Instant}};
+    /// use gristmill_engine::storage::waiting::Waiting;
+    /// let waiting = Arc::<Waiting>::default();
+    /// let wait = waiting.begin("in/part-1");
+    /// let after = |s| Instant::now() + Duration::from_secs(s);
+    /// assert!(waiting.notices(after(9)).is_empty());
+    /// assert_eq!(waiting.notices(after(12)), ["waiting 12 s for in/part-1"]);
+    /// assert!(waiting.notices(after(20)).is_empty());
+    /// drop(wait);
+    /// assert!(waiting.notices(after(60)).is_empty());
+    /// ```
+    pub fn notices(&self, now: Instant) -> Vec<String> {
+        let mut waits = self.waits();
+        let due = waits.values_mut().filter(|wait| wait.tell_at <= now);
+        let mut lines: Vec<String> = due.map(|wait| wait.tell(now)).collect();
+        let others = lines.len().saturating_sub(TOLD_AT_ONCE);
+        if others > 0 {
+            lines.truncate(TOLD_AT_ONCE);
+            lines.push(format!("{others} more are waited for as long"));
+        }
+        lines
+    }
+}
+
+impl Wait {
+    fn tell(&mut self, now: Instant) -> String {
+        self.tell_at = now + AGAIN;
+        let waited_s = now.saturating_duration_since(self.began).as_secs();
+        format!("waiting {waited_s} s for {}", self.what)
+    }
+}
+
+impl Drop for Awaited {
+    fn drop(&mut self) {
+        self.waiting.waits().remove(&self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_user_is_told_of_a_few_waits_and_again_later() {
+        let waiting = Arc::<Waiting>::default();
+        let waits: Vec<Awaited> = (0..5).map(|n| waiting.begin(format!("node {n}"))).collect();
+        let after = |seconds| Instant::now() + Duration::from_secs(seconds);
+        let said = waiting.notices(after(11));
+        assert_eq!(said.len(), 4);
+        assert_eq!(said[0], "waiting 11 s for node 0");
+        assert_eq!(said[3], "2 more are waited for as long");
+        let first = waits.into_iter().next();
+        assert!(waiting.notices(after(30)).is_empty());
+        assert_eq!(waiting.notices(after(42)), ["waiting 42 s for node 0"]);
+        drop(first);
+        assert!(waiting.notices(after(200)).is_empty());
+    }
+}
