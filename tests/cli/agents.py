@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -69,11 +69,12 @@ def one_agent(
     number: int = 0,
     workers: int = 1,
     without: Path | None = None,
+    before: Sequence[str] = (),
     tls: dict[str, str] | None = None,
 ) -> Generator[dict[str, Any]]:
     """An agent that belongs to no job, and may not see a folder; what it said of itself.
 
-    One with TLS reads runs of others over the network only.
+    Its command may begin with other words. One with TLS reads runs of others over the network only.
     """
     spec = {
         "job_id": "job_alone",
@@ -88,7 +89,7 @@ def one_agent(
     core = Path(_core.__file__ or "").parent
     hiding = [] if without is None else [*WITHOUT, str(without)]
     process = subprocess.Popen(
-        [*hiding, sys.executable, "-I", "-S", "-c", PROGRAM, str(core)],
+        [*before, *hiding, sys.executable, "-I", "-S", "-c", PROGRAM, str(core)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

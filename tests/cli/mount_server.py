@@ -29,6 +29,8 @@ class Mounts:
     data: Path
     a: Path
     b: Path
+    pids: tuple[int, int]
+    """Who answers for each mount: one that is stopped hangs."""
 
 
 def _programs() -> tuple[str, str, Path]:
@@ -51,16 +53,16 @@ def _programs() -> tuple[str, str, Path]:
 def mounted(folder: Path) -> Generator[Mounts]:
     """Mount `folder/data` at two places beside it, and unmount it."""
     sshfs, unmount, server = _programs()
-    mounts = Mounts(folder / "data", folder / "a", folder / "b")
+    data, places = folder / "data", (folder / "a", folder / "b")
     begin = folder / "begin"
     begin.write_text(f"#!/bin/sh\nexec {server}\n")
     begin.chmod(0o755)
-    mounts.data.mkdir()
+    data.mkdir()
     processes: list[subprocess.Popen[bytes]] = []
     try:
-        for place in (mounts.a, mounts.b):
+        for place in places:
             place.mkdir()
-            command = [sshfs, "-f", "-o", f"ssh_command={begin}", f"localhost:{mounts.data}"]
+            command = [sshfs, "-f", "-o", f"ssh_command={begin}", f"localhost:{data}"]
             with (folder / "sshfs.log").open("a") as log:
                 process = subprocess.Popen([*command, str(place)], stdout=log, stderr=log)
             processes.append(process)
@@ -70,9 +72,10 @@ def mounted(folder: Path) -> Generator[Mounts]:
                     said = (folder / "sshfs.log").read_text()
                     raise ServerMissing(f"sshfs does not mount: {said}")
                 time.sleep(0.01)
-        yield mounts
+        first, second = processes
+        yield Mounts(data, *places, (first.pid, second.pid))
     finally:
-        for place, process in zip((mounts.a, mounts.b), processes, strict=False):
+        for place, process in zip(places, processes, strict=False):
             subprocess.run([unmount, "-u", "-z", str(place)], capture_output=True, check=False)
             with suppress(subprocess.TimeoutExpired):
                 process.wait(10)

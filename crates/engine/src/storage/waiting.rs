@@ -65,6 +65,16 @@ impl Waiting {
         }
     }
 
+    /// What has been waited for so long, a few of those: for who tells the user elsewhere.
+    pub fn lasting(&self, least: Duration) -> Vec<String> {
+        let waits = self.waits();
+        let lasting = waits.values().filter(|wait| wait.began.elapsed() >= least);
+        lasting
+            .take(TOLD_AT_ONCE)
+            .map(|wait| wait.what.clone())
+            .collect()
+    }
+
     /// What the user is to be told at this time, and has not been told yet.
     ///
     /// ```

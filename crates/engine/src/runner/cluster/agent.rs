@@ -12,7 +12,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::{self, sleep};
+use std::thread::{Builder, sleep};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,7 @@ use crate::storage::agents::{AgentDisk, AgentPlace, Agents, NONCE, RunName};
 use crate::storage::stores::Stores;
 use crate::storage::{Caching, LocalDisk};
 use crate::sys::memory::{keep_little_freed, resident_bytes};
-use crate::task::{AgentFolders, Attempt, Here, Scratch, TaskContext, TaskReport};
+use crate::task::{AgentFolders, Attempt, Here, Scratch, TaskContext, TaskReport, TaskSpec};
 use crate::worker::Processes;
 
 /// The variable by which processes below an agent find the file with what it knows of the others.
@@ -177,9 +177,10 @@ fn serve_in(
     );
     let agents = Arc::new(agents.trusting(trusted));
     let itself = place.clone();
-    agents.change(&**disk, |table| {
+    agents.change(|table| {
         drop(table.agents.insert(spec.agent, itself));
-    })?;
+    });
+    agents.show(&**disk)?;
     let attempts = first.join("attempts");
     disk.create_directory(&attempts)?;
     let with_agents: Arc<dyn LocalDisk> =
@@ -204,14 +205,29 @@ fn serve_in(
         folders: folders.to_vec(),
     }));
     let runtime = server::serve(listener, spec.tls.as_ref(), &spec.token, Arc::clone(&desk))?;
-    for _ in 0..spec.workers {
-        let desk = Arc::clone(&desk);
-        thread::spawn(move || slot(&desk)); // ends with the process, if not before
-    }
+    begin_threads(&desk, spec.workers)?;
     let outcome = wait(&desk, place);
     Processes::shared().dismiss();
     runtime.shutdown_background();
     outcome
+}
+
+/// Begins what works for the driver; it ends with the process, if not before.
+fn begin_threads(desk: &Arc<Desk>, slots: usize) -> Result<()> {
+    let refused = |error: std::io::Error| {
+        Error::new(Kind::Io, "begin a thread", error.to_string()).advise(
+            "raise the limit of processes on the node (`ulimit -u`), or run fewer workers there",
+        )
+    };
+    let chores = Arc::clone(desk);
+    let begun = Builder::new().spawn(move || chores.do_chores());
+    begun.map_err(refused)?;
+    for _ in 0..slots {
+        let desk = Arc::clone(desk);
+        let begun = Builder::new().spawn(move || slot(&desk));
+        begun.map_err(refused)?;
+    }
+    Ok(())
 }
 
 /// What agents of a dead driver of the job left here, taken over.
@@ -336,6 +352,12 @@ fn slot(desk: &Desk) {
             scratch = Scratch::default();
             before = Some(Arc::clone(&task.job));
         }
+        if task.spec.as_ref().is_ok_and(TaskSpec::runs_user_code)
+            && let Err(error) = desk.tell_processes()
+        {
+            desk.breaks(&task, error);
+            continue;
+        }
         let began = Instant::now();
         let mut outcome = run(&task, &mut scratch);
         let took = began.elapsed();
@@ -354,7 +376,7 @@ fn run(task: &Task, scratch: &mut Scratch) -> Result<TaskReport> {
     let spec = task.spec.as_ref().map_err(Error::clone)?;
     let context = (*task.job).as_ref().map_err(Error::clone)?;
     let attempt = Attempt {
-        id: task.id,
+        id: task.launch.id,
         stop: Arc::clone(&task.flags.stop),
         done_bytes: &task.flags.done_bytes,
         own_bytes: AtomicU64::new(0),

@@ -6,33 +6,38 @@
 //!     └── Events, kept until they are known to have come ◀┘
 //! ```
 //!
-//! The rules that must hold: an order that is sent twice is done once, and one that fails is done again; an event is kept until
-//! the driver asks for those after it; an agent that its driver does not ask any more ends; and nothing that waits for a disk
-//! keeps the driver waiting, who would take the agent for lost.
+//! The rules that must hold: an order that is sent twice is done once; an event is kept until the driver asks for those after
+//! it; an agent that its driver does not ask any more ends; and nothing that waits for a disk keeps the driver waiting, who would
+//! take the agent for lost. So an order is taken at once: what needs a disk is left to threads (`begin`, `desk/chores.rs`), and
+//! what goes wrong there is an event.
+
+mod chores;
+mod used;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::sleep;
+use std::thread::{Builder, sleep};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use super::messages::{AgentUse, AttemptOver, Events, Order, Orders, READS_MAX};
+use self::chores::{Chore, Chores};
+use self::used::Used;
+use super::messages::{AttemptOver, Events, Launch, Order, Orders};
 use super::sight::check_sight;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::runner::messages::{WorkerUse, reply_bytes};
 use crate::runner::shared::{BuildNativeExecutor, Host, Told};
-use crate::runner::tree::Tree;
 use crate::storage::LocalDisk;
-use crate::storage::agents::{Agents, ReadOf};
+use crate::storage::agents::Agents;
+use crate::storage::objects::Upload;
 use crate::storage::requests::RequestCounts;
 use crate::storage::stores::Stores;
-use crate::sys::machine::machine_cpu;
-use crate::sys::memory::{descendants_bytes, resident_bytes};
+use crate::storage::waiting::Waiting;
 use crate::task::wire::{self, Receiver};
-use crate::task::{AttemptId, TaskContext, TaskReport, TaskSpec};
+use crate::task::{TaskContext, TaskReport, TaskSpec};
 
 /// How long a driver that asks is kept waiting when nothing happens.
 const NOTHING_NEW: Duration = Duration::from_secs(1);
@@ -45,12 +50,17 @@ const TOGETHER: Duration = Duration::from_millis(1);
 /// Reports of so many bytes go in one reply; the rest in the next.
 const REPLY_BYTES: usize = 8 << 20;
 
-/// How often an agent looks at what it uses.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// The longest report: with those before it, it fits in one reply (`storage/wire.rs`).
+const REPORT_BYTES_MAX: usize = 32 << 20;
+
+/// A file that is awaited so long is worth a word to the driver.
+const LASTS: Duration = Duration::from_secs(1);
 
 /// A task to be run, with what it is run by.
 pub(super) struct Task {
-    pub(super) id: AttemptId,
+    pub(super) launch: Launch,
+    /// How many chores are before it.
+    after: u64,
     pub(super) spec: Result<TaskSpec>,
     pub(super) job: Arc<Result<TaskContext>>,
     pub(super) flags: Arc<Flags>,
@@ -68,20 +78,23 @@ struct State {
     orders: u64,
     queue: VecDeque<Task>,
     /// What waits or runs.
-    open: BTreeMap<AttemptId, Arc<Flags>>,
+    open: BTreeMap<Launch, Arc<Flags>>,
     /// What the driver does not know yet, from this number on.
     first: u64,
     over: VecDeque<AttemptOver>,
     job: Arc<Result<TaskContext>>,
     receiver: Receiver,
+    chores: Chores,
     counted: RequestCounts,
     /// When the driver was heard of, and whether it was at all.
     heard: (Instant, bool),
-    used: (AgentUse, Option<Instant>),
-    /// How many parts of the job it has begun with, and how many of them the driver was told of.
-    begun: u64,
+    /// How many parts of the job it was told of, has begun with, and has said so of.
     told: u64,
+    begun: u64,
+    said: u64,
     refused: Option<Error>,
+    /// Why it cannot do what it is told, and whether it has said so.
+    broken: (Option<Error>, bool),
     ended: bool,
     runs_stay: bool,
 }
@@ -104,8 +117,9 @@ pub(super) struct Desk {
     batch: Mutex<()>,
     state: Mutex<State>,
     changed: Condvar,
-    tree: Tree,
-    sent_bytes: AtomicU64,
+    used: Used,
+    /// Files that may never answer.
+    waiting: Arc<Waiting>,
 }
 
 impl Desk {
@@ -121,19 +135,21 @@ impl Desk {
                 over: VecDeque::new(),
                 job: Arc::new(none),
                 receiver: Receiver::default(),
+                chores: Chores::default(),
                 counted: RequestCounts::default(),
                 heard: (Instant::now(), false),
-                used: (AgentUse::default(), None),
-                begun: 0,
                 told: 0,
+                begun: 0,
+                said: 0,
                 refused: None,
+                broken: (None, false),
                 ended: false,
                 runs_stay: false,
             }),
             equipment,
             changed: Condvar::new(),
-            tree: Tree::of_job(true),
-            sent_bytes: AtomicU64::new(0),
+            used: Used::default(),
+            waiting: Arc::default(),
         }
     }
 
@@ -142,7 +158,10 @@ impl Desk {
     }
 
     /// Takes a batch of orders.
-    pub(super) fn take(&self, body: &[u8]) -> Result<()> {
+    ///
+    /// # Errors
+    /// They are not orders.
+    pub(super) fn take(self: &Arc<Self>, body: &[u8]) -> Result<()> {
         let Orders { first, orders } = wire::from_bytes(body)?;
         let _batch = self.batch.lock().unwrap_or_else(PoisonError::into_inner);
         let known = {
@@ -150,68 +169,94 @@ impl Desk {
             state.hear();
             state.orders.saturating_sub(first) as usize
         };
-        let mut new = orders.into_iter().skip(known);
-        let done = new.try_for_each(|order| {
-            if !matches!(order, Order::Run { .. } | Order::Stop { .. }) {
-                self.changed.notify_all(); // it may take a while
-            }
-            self.act(order)?;
+        for order in orders.into_iter().skip(known) {
+            self.act(order);
             self.state().orders += 1;
-            Ok(())
-        });
+        }
         self.changed.notify_all();
-        done
+        Ok(())
     }
 
-    fn act(&self, order: Order) -> Result<()> {
-        let Equipment { disk, agents, .. } = &self.equipment;
+    fn act(self: &Arc<Self>, order: Order) {
+        let agents = &self.equipment.agents;
         match order {
-            Order::Begin { told, sign } => {
-                let context = self.context(&told).and_then(|context| {
-                    check_sight(&context, sign.as_ref(), &self.equipment.host.here)?;
-                    Ok(context)
-                });
-                let mut state = self.state();
-                state.receiver = Receiver::default();
-                state.refused = context.as_ref().err().cloned();
-                state.begun += 1;
-                state.job = Arc::new(context);
+            Order::Begin { told, sign } => self.begin(told, sign),
+            Order::Agents(others) => {
+                agents.change(|table| table.agents.extend(others));
+                self.state().chores.add(Chore::Show);
             }
-            Order::Agents(others) => agents.change(&**disk, |table| table.agents.extend(others))?,
-            Order::Run { id, spec } => {
+            Order::Run { launch, spec } => {
                 let flags = Arc::<Flags>::default();
                 let mut state = self.state();
-                state.open.insert(id, Arc::clone(&flags));
+                state.open.insert(launch, Arc::clone(&flags));
                 let task = Task {
-                    id,
+                    launch,
+                    after: state.chores.added(),
                     spec: state.receiver.from_bytes(&spec),
                     job: Arc::clone(&state.job),
                     flags,
                 };
                 state.queue.push_back(task);
             }
-            Order::Stop { id } => {
-                if let Some(flags) = self.state().open.get(&id) {
+            Order::Stop { launch } => {
+                if let Some(flags) = self.state().open.get(&launch) {
                     flags.stop.store(true, Ordering::Relaxed);
                 }
             }
             Order::GiveBack(spent) => {
-                let job = Arc::clone(&self.state().job);
-                if let Ok(context) = &*job {
-                    spent.iter().for_each(|spent| spent.give_back(context));
-                }
+                let mut state = self.state();
+                let job = Arc::clone(&state.job);
+                state.chores.add(Chore::GiveBack(job, spent));
             }
-            Order::Changed { lost, moved } => agents.change(&**disk, |table| {
-                table.lost.extend(lost);
-                table.moved.extend(moved);
-            })?,
+            Order::Changed { lost, moved } => {
+                agents.change(|table| {
+                    table.lost.extend(lost);
+                    table.moved.extend(moved);
+                });
+                self.state().chores.add(Chore::Show);
+            }
             Order::End { runs_stay } => {
                 let mut state = self.state();
                 state.runs_stay = runs_stay;
                 state.end();
             }
         }
-        Ok(())
+    }
+
+    /// Begins with a part of the job, on a thread: a mount that hangs is not to keep the driver waiting.
+    fn begin(self: &Arc<Self>, told: Bytes, sign: Option<Upload>) {
+        let number = {
+            let mut state = self.state();
+            state.receiver = Receiver::default();
+            state.refused = None;
+            state.told += 1;
+            state.told
+        };
+        let desk = Arc::clone(self);
+        let begins = move || {
+            let context = desk.context(&told).and_then(|context| {
+                let here = &desk.equipment.host.here;
+                check_sight(&context, sign.as_ref(), here, &desk.waiting)?;
+                Ok(context)
+            });
+            desk.has_begun(number, context);
+        };
+        if let Err(error) = Builder::new().name("gristmill-begin".into()).spawn(begins) {
+            let error = Error::new(Kind::Io, "begin a thread", error.to_string());
+            self.has_begun(number, Err(error));
+        }
+    }
+
+    /// It can begin with a part, or not; if that is still the last one that it was told of.
+    fn has_begun(&self, number: u64, context: Result<TaskContext>) {
+        let mut state = self.state();
+        if state.told == number {
+            state.refused = context.as_ref().err().cloned();
+            state.begun = number;
+            state.job = Arc::new(context);
+        }
+        drop(state);
+        self.changed.notify_all();
     }
 
     fn context(&self, told: &[u8]) -> Result<TaskContext> {
@@ -228,8 +273,7 @@ impl Desk {
     /// The next task of a slot; nothing when the job is over.
     pub(super) fn next(&self) -> Option<Task> {
         let state = self.state();
-        let idle = |state: &mut State| state.queue.is_empty() && !state.ended;
-        let waited = self.changed.wait_while(state, idle);
+        let waited = self.changed.wait_while(state, |state| !state.has_work());
         let mut state = waited.unwrap_or_else(PoisonError::into_inner);
         if state.ended {
             return None;
@@ -240,29 +284,29 @@ impl Desk {
     /// Takes in how an attempt ended. One that fails while the agent ends was stopped by that: it is lost with the agent, and
     /// did not fail.
     pub(super) fn over(&self, task: &Task, took: Duration, outcome: Result<TaskReport>) {
-        let mut state = self.state();
-        state.open.remove(&task.id);
-        if state.ended && outcome.is_err() {
-            return;
-        }
         let peak_bytes = task
             .job
             .as_ref()
             .as_ref()
             .map_or(0, |context| context.node.budget.peak_bytes());
         let counts = self.equipment.stores.requests().counts();
-        let requests = counts.since(std::mem::replace(&mut state.counted, counts));
+        let requests = counts.since(std::mem::replace(&mut self.state().counted, counts));
         let used = WorkerUse {
             peak_bytes,
             requests,
         };
-        let reply = reply_bytes(used, outcome).or_else(|error| reply_bytes(used, Err(error)));
-        state.over.push_back(AttemptOver {
-            id: task.id,
+        let failed = outcome.is_err();
+        let over = AttemptOver {
+            launch: task.launch,
             bytes: task.flags.done_bytes.load(Ordering::Relaxed),
             took_us: took.as_micros() as u64,
-            reply: reply.map_or_else(|_| Bytes::new(), Bytes::from),
-        });
+            reply: report_bytes(used, outcome).into(),
+        };
+        let mut state = self.state();
+        state.open.remove(&task.launch);
+        if !(state.ended && failed) {
+            state.over.push_back(over);
+        }
         drop(state);
         self.changed.notify_all();
     }
@@ -274,16 +318,22 @@ impl Desk {
         while state.first < known && state.over.pop_front().is_some() {
             state.first += 1;
         }
-        let quiet = |state: &mut State| state.over.is_empty() && state.begun == state.told;
-        let waited = self.changed.wait_timeout_while(state, NOTHING_NEW, quiet);
-        let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
-        if state.queue.len() >= WAITING_MANY * self.equipment.host.workers {
-            drop(state);
+        let waited = self
+            .changed
+            .wait_timeout_while(state, NOTHING_NEW, |state| !state.has_news());
+        let state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        let many = state.queue.len() >= WAITING_MANY * self.equipment.host.workers;
+        drop(state);
+        if many {
             sleep(TOGETHER);
-            state = self.state();
         }
+        let used = self.used.now(&self.equipment.agents); // while nobody waits for it
+        let reads = Used::reads(&self.equipment.agents);
+        let waits = self.waiting.lasting(LASTS);
+        let mut state = self.state();
         state.hear();
-        state.told = state.begun;
+        state.said = state.begun;
+        state.broken.1 = state.broken.0.is_some();
         let mut bytes = 0;
         let fits = |over: &&AttemptOver| {
             let before = bytes;
@@ -291,65 +341,37 @@ impl Desk {
             before < REPLY_BYTES
         };
         let over = state.over.iter().take_while(fits).cloned().collect();
-        let done = |(id, flags): (&AttemptId, &Arc<Flags>)| {
+        let done = |(launch, flags): (&Launch, &Arc<Flags>)| {
             let bytes = flags.done_bytes.load(Ordering::Relaxed);
-            (bytes > 0).then_some((*id, bytes))
+            (bytes > 0).then_some((*launch, bytes))
         };
         let events = Events {
             first: state.first,
             over,
             running: state.open.iter().filter_map(done).collect(),
-            used: self.used(&mut state),
-            reads: self.reads(),
+            used,
+            reads,
             begun: state.begun,
             refused: state.refused.clone(),
+            broken: state.broken.0.clone(),
+            waits,
         };
         drop(state);
         wire::to_bytes(&events)
     }
 
-    fn used(&self, state: &mut State) -> AgentUse {
-        let (used, looked) = &mut state.used;
-        if looked.is_none_or(|looked| looked.elapsed() >= LOOK_EVERY) {
-            let now = self.tree.used();
-            *used = AgentUse {
-                user_s: now.user_s,
-                sys_s: now.sys_s,
-                own_s: now.own_s,
-                machine: machine_cpu(),
-                anonymous_bytes: resident_bytes().0 + descendants_bytes(),
-                read_bytes: now.read_bytes,
-                write_bytes: now.write_bytes,
-                ..AgentUse::default()
-            };
-            *looked = Some(Instant::now());
-        }
-        let reads = self.equipment.agents.reads().all();
-        let own = self.equipment.agents.own();
-        let of_others = || reads.iter().filter(|read| read.agent != own);
-        let of_own = reads.iter().filter(|read| read.agent == own);
-        AgentUse {
-            sent_bytes: self.sent_bytes.load(Ordering::Relaxed),
-            own_bytes: of_own.map(|read| read.file_bytes).sum(),
-            received_bytes: of_others().map(|read| read.far_bytes).sum(),
-            file_bytes: of_others().map(|read| read.file_bytes).sum(),
-            ..*used
-        }
-    }
-
-    /// What was read of the runs of each agent, unless there are too many to say so again and again.
-    fn reads(&self) -> Vec<ReadOf> {
-        let reads = self.equipment.agents.reads().all();
-        if reads.len() <= READS_MAX {
-            reads
-        } else {
-            Vec::new()
-        }
-    }
-
     /// Counts bytes of runs that went to another agent.
     pub(super) fn sent(&self, bytes: u64) {
-        self.sent_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.used.sent(bytes);
+    }
+
+    /// It cannot do what it is told: nothing more begins here, and the attempt is lost with the agent.
+    pub(super) fn breaks(&self, task: &Task, error: Error) {
+        let mut state = self.state();
+        state.open.remove(&task.launch);
+        state.broken.0.get_or_insert(error);
+        drop(state);
+        self.changed.notify_all();
     }
 
     /// Where a run of this agent lies, if its name is one.
@@ -388,13 +410,61 @@ impl State {
         self.heard = (Instant::now(), true);
     }
 
+    /// Whether a slot has something to do: a task whose chores are done, or to end.
+    fn has_work(&self) -> bool {
+        let next = self.queue.front().filter(|_| self.broken.0.is_none());
+        self.ended || next.is_some_and(|task| task.after <= self.chores.done())
+    }
+
+    /// Whether there is something that the driver was not told.
+    fn has_news(&self) -> bool {
+        !self.over.is_empty()
+            || self.begun != self.said
+            || self.broken.0.is_some() && !self.broken.1
+    }
+
     fn end(&mut self) {
         self.ended = true;
         for task in self.queue.drain(..) {
-            self.open.remove(&task.id);
+            self.open.remove(&task.launch);
         }
         for flags in self.open.values() {
             flags.stop.store(true, Ordering::Relaxed);
         }
     }
+}
+
+/// How an attempt ended, as the driver is sent it. A report that is too long fails the attempt.
+fn report_bytes(used: WorkerUse, outcome: Result<TaskReport>) -> Vec<u8> {
+    let counters = outcome.as_ref().map_or(0, counters_bytes);
+    let reply = reply_bytes(used, outcome).and_then(|reply| match reply.len() {
+        bytes if bytes > REPORT_BYTES_MAX => Err(too_long(bytes, counters)),
+        _ => Ok(reply),
+    });
+    let reply = reply.or_else(|error| reply_bytes(used, Err(error)));
+    reply.unwrap_or_default()
+}
+
+fn counters_bytes(report: &TaskReport) -> usize {
+    let TaskReport::User(report) = report else {
+        return 0;
+    };
+    let groups = report.counters.iter();
+    let of_group = |(group, names): (&String, &BTreeMap<String, i64>)| {
+        group.len()
+            + names
+                .keys()
+                .map(|name| name.len() + size_of::<i64>())
+                .sum::<usize>()
+    };
+    groups.map(of_group).sum()
+}
+
+fn too_long(bytes: usize, counters: usize) -> Error {
+    let message = format!(
+        "its report takes {bytes} bytes, {counters} of them for counters of user code, and an agent sends at most {REPORT_BYTES_MAX}"
+    );
+    Error::new(Kind::UserCode, "report a task", message)
+        .advise("count fewer things: what is counted for each key belongs in the output")
+        .final_error()
 }

@@ -26,7 +26,7 @@ impl OnCluster<'_> {
             match change {
                 Change::Joined { number, hello } => {
                     if let Err(error) = self.join(number, &hello) {
-                        self.lose(number, &error.to_string()); // the job does without it
+                        self.lose(number, &format!("cannot join: {error}")); // the job does without it
                     }
                 }
                 Change::Drained { number } => {
@@ -78,7 +78,7 @@ impl OnCluster<'_> {
         self.signs.remove(&number);
         match refused {
             // Its node does not see what the others see: the job does without it.
-            Some(error) if self.has_begun => self.lose(number, &error.to_string()),
+            Some(error) if self.has_begun => self.lose(number, &format!("cannot begin: {error}")),
             _ => self.tell_slots(),
         }
     }

@@ -2,25 +2,25 @@
 //!
 //! ```text
 //!   order ──▶ queue ──POST /orders, as many as there are──▶ agent
-//!   Heard ◀───────────GET /events, again and again───────── agent
+//!   Inbox ◀───────────GET /events, again and again───────── agent
 //! ```
 //!
 //! The rules that must hold: orders arrive in their order, each once; and an agent of which nothing is heard for so long is
-//! silent for good: what it says later is not heard. One whose node refuses connections has ended, and is lost sooner.
+//! silent for good: what it says later is not heard. One whose node refuses connections has ended, and is lost sooner. One that
+//! refuses orders for a while is gone as well: no order is sent again for ever.
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpStream};
-use std::sync::mpsc::Sender as Told;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, sleep};
+use std::thread::{Builder, sleep};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::{Method, Request, StatusCode};
 
+use super::inbox::{Heard, Inbox};
 use super::messages::{Events, ORDERS_BYTES_MAX, Order, Orders};
-use crate::error::Result;
 use crate::storage::agents::AgentPlace;
 use crate::storage::wire::{Broken, Reply, Way, Wire};
 use crate::task::wire;
@@ -37,20 +37,17 @@ const REQUEST_LIMIT: Duration = Duration::from_secs(4);
 /// Orders with user code and its data take longer: at least so long, and longer by their bytes.
 const ORDERS_LIMIT: Duration = Duration::from_secs(60);
 
+/// How long an agent may answer that it does not take orders.
+const REFUSED_LIMIT: Duration = Duration::from_secs(5);
+
+/// Requests with the same orders that are not answered, at most.
+const TRIES: u32 = 3;
+
 /// Before the next try.
 const WAIT: Duration = Duration::from_millis(100);
 
 /// Orders in one request.
 const ORDERS_AT_ONCE: usize = 1000;
-
-/// What is heard of an agent.
-#[derive(Debug)]
-pub(super) enum Heard {
-    /// What happened there.
-    Events(Box<Events>),
-    /// Nothing any more, and why.
-    Silent(String),
-}
 
 #[derive(Debug)]
 struct Out {
@@ -60,6 +57,16 @@ struct Out {
     heard: Instant,
     /// Nothing is to be said to it, or heard of it, any more.
     over: bool,
+    /// All is over once its orders have come.
+    leaves: bool,
+}
+
+/// Why a request was not done.
+enum Undone {
+    /// The agent says so.
+    Refused(String),
+    /// There is no answer.
+    Unanswered(String),
 }
 
 /// An agent, as the driver reaches it.
@@ -72,6 +79,7 @@ pub(super) struct Link {
     way: Way,
     out: Mutex<Out>,
     changed: Condvar,
+    inbox: Arc<Inbox>,
 }
 
 impl Link {
@@ -80,7 +88,7 @@ impl Link {
         number: u32,
         (place, token): (&AgentPlace, &str),
         (wire, way): (&Arc<Wire>, &Way),
-        tell: &Told<(u32, Heard)>,
+        inbox: &Arc<Inbox>,
     ) -> Arc<Self> {
         let link = Arc::new(Link {
             number,
@@ -93,13 +101,23 @@ impl Link {
                 sent: 0,
                 heard: Instant::now(),
                 over: false,
+                leaves: false,
             }),
             changed: Condvar::new(),
+            inbox: Arc::clone(inbox),
         });
-        let (sending, asking, tell) = (Arc::clone(&link), Arc::clone(&link), tell.clone());
-        let told = tell.clone();
-        thread::spawn(move || sending.send(&told));
-        thread::spawn(move || asking.ask(&tell));
+        let (sending, asking) = (Arc::clone(&link), Arc::clone(&link));
+        let threads = [
+            Builder::new().spawn(move || sending.send()),
+            Builder::new().spawn(move || asking.ask()),
+        ];
+        for thread in threads {
+            if let Err(error) = thread {
+                link.give_up(format!(
+                    "cannot be talked to: this machine gives no thread: {error}"
+                ));
+            }
+        }
         link
     }
 
@@ -128,14 +146,20 @@ impl Link {
         self.changed.notify_all();
     }
 
-    /// How long nothing was heard.
-    pub(super) fn silence(&self) -> Duration {
-        self.out().heard.elapsed()
+    /// Sends this order after all others, and hears nothing any more.
+    pub(super) fn leave(&self, last: Order) {
+        let mut out = self.out();
+        out.orders.push_back(last);
+        out.leaves = true;
+        drop(out);
+        self.changed.notify_all();
     }
 
-    /// Says nothing more, and hears nothing.
+    /// Says nothing more, and hears nothing; of one that leaves, once it was told to.
     pub(super) fn cut(&self) {
-        self.out().over = true;
+        let mut out = self.out();
+        out.over = !out.leaves;
+        drop(out);
         self.changed.notify_all();
     }
 
@@ -148,30 +172,26 @@ impl Link {
 
     /// The orders that come next, with the number of the first; nothing when all is over.
     fn batch(&self) -> Option<Orders> {
-        let idle = |out: &mut Out| out.orders.is_empty() && !out.over;
+        let idle = |out: &mut Out| out.orders.is_empty() && !out.over && !out.leaves;
         let waited = self.changed.wait_while(self.out(), idle);
         let out = waited.unwrap_or_else(PoisonError::into_inner);
-        (!out.over).then(|| Orders {
+        (!out.over && !out.orders.is_empty()).then(|| Orders {
             first: out.sent,
             orders: out.orders.iter().take(ORDERS_AT_ONCE).cloned().collect(),
         })
     }
 
-    fn send(&self, tell: &Told<(u32, Heard)>) {
+    fn send(&self) {
         while let Some(batch) = self.batch() {
             let body = match wire::to_bytes(&batch) {
                 Ok(body) if body.len() <= ORDERS_BYTES_MAX => Bytes::from(body),
-                Ok(body) => return self.give_up(tell, too_large(body.len())),
-                Err(error) => return self.give_up(tell, error.to_string()),
+                Ok(body) => return self.give_up(too_large(body.len())),
+                Err(error) => return self.give_up(format!("cannot be told: {error}")),
             };
-            let limit = ORDERS_LIMIT.max(self.wire.limit(body.len()));
-            loop {
-                let reply = self.request(Method::POST, "/orders", body.clone(), limit);
-                match reply {
-                    Ok(_) => break,
-                    Err(_) if self.out().over => return,
-                    Err(_) => sleep(WAIT),
-                }
+            match self.deliver(&body) {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(why) => return self.give_up(why),
             }
             let mut out = self.out();
             out.sent += batch.orders.len() as u64;
@@ -181,40 +201,71 @@ impl Link {
         }
     }
 
-    /// Takes an agent for lost that cannot be told what to do.
-    fn give_up(&self, tell: &Told<(u32, Heard)>, why: String) {
-        self.cut();
-        // No one hears it where the job is over.
-        let _ = tell.send((self.number, Heard::Silent(why)));
+    /// Sends orders until they are taken, and says so; or nothing is to be said any more. Fails with what the agent does instead.
+    fn deliver(&self, body: &Bytes) -> Result<bool, String> {
+        let limit = ORDERS_LIMIT.max(self.wire.limit(body.len()));
+        let (mut refused, mut unanswered): (Option<Instant>, u32) = (None, 0);
+        loop {
+            let taken = self.request(Method::POST, "/orders", body.clone(), limit);
+            if taken.is_ok() || self.out().over {
+                return Ok(taken.is_ok());
+            }
+            match taken {
+                Err(Undone::Refused(why)) => {
+                    let since = refused.get_or_insert_with(Instant::now);
+                    if since.elapsed() >= REFUSED_LIMIT {
+                        return Err(format!("refuses orders: {why}"));
+                    }
+                }
+                Err(Undone::Unanswered(why)) => {
+                    unanswered += u32::from(!self.is_silent());
+                    if unanswered >= TRIES {
+                        return Err(format!("takes no orders: {why}"));
+                    }
+                }
+                Ok(_) => {}
+            }
+            sleep(WAIT);
+        }
     }
 
-    fn ask(&self, tell: &Told<(u32, Heard)>) {
+    /// Whether nothing was heard of it just now, either: then it is soon known whether it is there.
+    fn is_silent(&self) -> bool {
+        self.out().heard.elapsed() > REQUEST_LIMIT
+    }
+
+    /// Takes an agent for lost that cannot be told what to do.
+    fn give_up(&self, why: String) {
+        self.cut();
+        self.inbox.add(self.number, Heard::Gone(why));
+    }
+
+    fn ask(&self) {
         let mut known = 0;
         loop {
             let heard = self.events(&mut known);
-            if self.out().over {
+            if self.is_over() {
                 return;
             }
-            let said = match heard {
+            match heard {
                 Ok(events) => {
                     self.out().heard = Instant::now();
-                    Heard::Events(Box::new(events))
+                    self.inbox.add(self.number, Heard::Events(Box::new(events)));
                 }
                 Err(why) => {
                     let longest = if self.is_refused() { REFUSALS } else { SILENCE };
-                    if self.silence() <= longest {
-                        sleep(WAIT);
-                        continue;
+                    if self.out().heard.elapsed() > longest {
+                        return self.give_up(format!("is silent: {why}"));
                     }
-                    self.cut();
-                    Heard::Silent(why)
+                    sleep(WAIT);
                 }
-            };
-            let is_last = matches!(said, Heard::Silent(_));
-            if tell.send((self.number, said)).is_err() || is_last {
-                return;
             }
         }
+    }
+
+    fn is_over(&self) -> bool {
+        let out = self.out();
+        out.over || out.leaves
     }
 
     /// Whether the node says that no process has the agent's port: it has ended.
@@ -229,7 +280,8 @@ impl Link {
     /// The events after those that are known.
     fn events(&self, known: &mut u64) -> Result<Events, String> {
         let path = format!("/events?after={known}");
-        let reply = self.request(Method::GET, &path, Bytes::new(), REQUEST_LIMIT)?;
+        let reply = self.request(Method::GET, &path, Bytes::new(), REQUEST_LIMIT);
+        let reply = reply.map_err(|(Undone::Refused(why) | Undone::Unanswered(why))| why)?;
         let mut events: Events =
             wire::from_bytes(&reply.body).map_err(|error| error.to_string())?;
         let before = known.saturating_sub(events.first) as usize;
@@ -244,28 +296,33 @@ impl Link {
         path: &str,
         body: Bytes,
         limit: Duration,
-    ) -> Result<Reply, String> {
+    ) -> Result<Reply, Undone> {
         let request = Request::builder()
             .method(method)
             .uri(format!("{}{path}", self.place.url()))
             .header("authorization", &self.authorization)
             .body(body.into())
-            .map_err(|error| error.to_string())?;
+            .map_err(|error| Undone::Refused(error.to_string()))?;
         let reply = self.wire.send(&self.way, request, &mut [], limit);
-        let reply = reply.map_err(|broken| match broken {
-            Broken::Here(error) => error.to_string(),
-            Broken::There(why) => why,
-            Broken::Untrusted(distrust) => {
-                let (what, advice) = distrust.says(self.way.bundle.as_ref(), "RAY_TLS_CA_CERT");
-                format!("{what} ({advice})")
-            }
-            Broken::Stopped => "it is to end".to_owned(),
+        let reply = reply.map_err(|broken| {
+            Undone::Unanswered(match broken {
+                Broken::Here(error) => error.to_string(),
+                Broken::There(why) => why,
+                Broken::Untrusted(distrust) => {
+                    let (what, advice) = distrust.says(self.way.bundle.as_ref(), "RAY_TLS_CA_CERT");
+                    format!("{what} ({advice})")
+                }
+                Broken::Stopped => "it is to end".to_owned(),
+            })
         })?;
         match reply.status {
             StatusCode::OK | StatusCode::NO_CONTENT => Ok(reply),
             status => {
                 let said = String::from_utf8_lossy(&reply.body);
-                Err(format!("it answered {status} {}", said.trim()))
+                Err(Undone::Refused(format!(
+                    "it answered {status} {}",
+                    said.trim()
+                )))
             }
         }
     }
@@ -273,7 +330,7 @@ impl Link {
 
 fn too_large(bytes: usize) -> String {
     format!(
-        "functions and what they refer to take {bytes} bytes, and an agent takes {ORDERS_BYTES_MAX} at once: have them read \
+        "cannot be told: functions and what they refer to take {bytes} bytes, and an agent takes {ORDERS_BYTES_MAX} at once: have them read \
          large data from a file"
     )
 }

@@ -3,21 +3,20 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender as Told, channel};
 use std::time::{Duration, Instant};
 
 use super::Cluster;
 use super::agent::Hello;
 use super::choice::{Choice, Rank};
 use super::found::NOBODY;
-use super::link::{Heard, Link, SILENCE};
+use super::inbox::Inbox;
+use super::link::{Link, SILENCE};
 use super::messages::{AgentUse, Order, READS_MAX};
 use super::near::AgentsByHost;
-use crate::error::Result;
 use crate::history::event::{NodeRead, NodeSample};
 use crate::runner::nodes::Nodes;
-use crate::storage::LocalDisk;
 use crate::storage::agents::{AgentPlace, Agents, ReadOf, way_to_agents};
+use crate::storage::waiting::Awaited;
 use crate::storage::wire::{Way, Wire};
 use crate::task::wire::Sender;
 
@@ -38,6 +37,8 @@ pub(super) struct Agent {
     pub(super) workers: usize,
     /// What runs there, or waits there.
     pub(super) running: usize,
+    /// Of these, by their numbers, those that were to stop and did not: their slots are not free until they have.
+    pub(super) stuck: BTreeMap<u64, Awaited>,
     /// What it has been sent of what specs share.
     pub(super) sender: Sender,
     pub(super) is_lost: bool,
@@ -120,8 +121,11 @@ pub(super) struct Links {
     pub(super) token: String,
     wire: Arc<Wire>,
     way: Way,
-    tell: Told<(u32, Heard)>,
-    pub(super) heard: Receiver<(u32, Heard)>,
+    pub(super) inbox: Arc<Inbox>,
+    /// How many attempts were launched.
+    pub(super) launched: u64,
+    /// What became of the last agent that was lost.
+    pub(super) last_lost: String,
     /// Runs that were made again.
     pub(super) moved: BTreeMap<String, String>,
     pub(super) peak_bytes: u64,
@@ -131,7 +135,6 @@ pub(super) struct Links {
 impl Links {
     /// Begins to talk to all agents.
     pub(super) fn begin(cluster: &Cluster, nodes: &Arc<Nodes>) -> Self {
-        let (tell, heard) = channel();
         let mut links = Links {
             agents: BTreeMap::new(),
             choice: Choice::default(),
@@ -143,8 +146,9 @@ impl Links {
             token: cluster.token.clone(),
             wire: Arc::new(Wire::with_limits(SILENCE, SILENCE, None)),
             way: way_to_agents(cluster.authorities.clone()),
-            tell,
-            heard,
+            inbox: Arc::default(),
+            launched: 0,
+            last_lost: "it was lost before".to_owned(),
             moved: BTreeMap::new(),
             peak_bytes: 0,
             nodes: Arc::clone(nodes),
@@ -162,11 +166,12 @@ impl Links {
         let (node, is_first) = node_name(before, &hello.place.address);
         let reached = (&hello.place, self.token.as_str());
         let agent = Agent {
-            link: Link::begin(number, reached, (&self.wire, &self.way), &self.tell),
+            link: Link::begin(number, reached, (&self.wire, &self.way), &self.inbox),
             node,
             is_first,
             workers,
             running: 0,
+            stuck: BTreeMap::new(),
             sender: Sender::default(),
             is_lost: false,
             is_drained: false,
@@ -214,7 +219,8 @@ impl Links {
     /// How many attempts may run at once.
     pub(super) fn slots(&self) -> usize {
         let taking = self.agents.values().filter(|agent| agent.takes());
-        taking.map(|agent| agent.workers).sum()
+        let slots = |agent: &Agent| agent.workers.saturating_sub(agent.stuck.len());
+        taking.map(slots).sum()
     }
 
     /// The agents with slots that are free, each as often as it has some: in turns.
@@ -232,6 +238,16 @@ impl Links {
                 .filter(move |(_, slots)| turn < *slots);
             in_turn.map(|(number, _)| number)
         })
+    }
+
+    /// An attempt has stopped at last, if it is one that was not waited for any more.
+    pub(super) fn has_stopped(&mut self, number: u32, launch: u64) -> bool {
+        let mut was_stuck = false;
+        self.update(number, |agent| {
+            was_stuck = agent.stuck.remove(&launch).is_some();
+            agent.running = agent.running.saturating_sub(usize::from(was_stuck));
+        });
+        was_stuck
     }
 
     /// Tells all agents that the job is over, or that another driver may resume it.
@@ -305,14 +321,14 @@ impl Links {
     }
 
     /// An agent, for who reads its runs and no others.
-    pub(super) fn reader_of(&self, number: u32, disk: &dyn LocalDisk) -> Result<Agents> {
+    pub(super) fn reader_of(&self, number: u32) -> Agents {
         let place = self.places.get(&number).cloned();
         let known = place.map(|place| (number, place)).into_iter().collect();
         let is_lost = self.agents.get(&number).is_none_or(|agent| agent.is_lost);
         let authorities = self.way.bundle.as_ref().map(|bundle| bundle.file.clone());
         let agents = Agents::of_driver(NOBODY, self.token.clone(), known);
-        agents.change(disk, |table| table.lost.extend(is_lost.then_some(number)))?;
-        Ok(agents.trusting(authorities))
+        agents.change(|table| table.lost.extend(is_lost.then_some(number)));
+        agents.trusting(authorities)
     }
 
     /// What a run is called now.

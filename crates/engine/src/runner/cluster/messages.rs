@@ -25,6 +25,14 @@ pub(super) const READS_MAX: usize = 64;
 /// The longest batch of orders: user code and its data may be in one.
 pub(super) const ORDERS_BYTES_MAX: usize = 1 << 30;
 
+/// An attempt on an agent. Its number is its own in the whole job: another part of it may have an attempt that is called so,
+/// while one that did not stop still runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(super) struct Launch {
+    pub(super) id: AttemptId,
+    pub(super) number: u64,
+}
+
 /// What an agent is to do.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) enum Order {
@@ -38,9 +46,9 @@ pub(super) enum Order {
     /// Know these agents, with those that were known.
     Agents(BTreeMap<u32, AgentPlace>),
     /// Run an attempt: the spec is a message.
-    Run { id: AttemptId, spec: Bytes },
+    Run { launch: Launch, spec: Bytes },
     /// Stop an attempt.
-    Stop { id: AttemptId },
+    Stop { launch: Launch },
     /// Give space back.
     GiveBack(Vec<Spent>),
     /// These agents are lost, and these runs are called otherwise now.
@@ -63,7 +71,7 @@ pub(super) struct Orders {
 /// An attempt that is over.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct AttemptOver {
-    pub(super) id: AttemptId,
+    pub(super) launch: Launch,
     /// Bytes that it noted as done.
     pub(super) bytes: u64,
     /// Microseconds from when it had a slot.
@@ -103,7 +111,7 @@ pub(super) struct Events {
     pub(super) first: u64,
     pub(super) over: Vec<AttemptOver>,
     /// What runs and has noted bytes, and how many.
-    pub(super) running: Vec<(AttemptId, u64)>,
+    pub(super) running: Vec<(Launch, u64)>,
     pub(super) used: AgentUse,
     /// What it has read of runs so far, by the agent that keeps them; nothing where there are many agents.
     pub(super) reads: Vec<ReadOf>,
@@ -111,6 +119,10 @@ pub(super) struct Events {
     pub(super) begun: u64,
     /// Why it cannot begin with the last of them.
     pub(super) refused: Option<Error>,
+    /// Why it cannot do what it is told: it is given up.
+    pub(super) broken: Option<Error>,
+    /// Files that it has waited for, for a while.
+    pub(super) waits: Vec<String>,
 }
 
 impl Message for Orders {

@@ -18,6 +18,7 @@ mod choice;
 mod collector;
 mod desk;
 mod found;
+mod inbox;
 mod joining;
 mod link;
 mod links;

@@ -7,27 +7,29 @@
 //!                                 │ tasks are short: more may be launched, which wait there (pace.rs)
 //! ```
 //!
-//! The rule that must hold: the driver hears that an output is lost before it hears of attempts that are lost with it, so that none
-//! of them begins again before the output is there.
+//! The rules that must hold: the driver hears that an output is lost before it hears of attempts that are lost with it, so that none
+//! of them begins again before the output is there; and no agent is waited for longer than it may take to stop an attempt, or without
+//! a word (`place/waits.rs`).
 
 mod failed;
 mod over;
+mod waits;
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
 use super::changes::Changes;
 use super::collector::Takes;
-use super::link::Heard;
+use super::inbox::Heard;
 use super::links::{Agent, Links, host_of};
 use super::made::Made;
-use super::messages::{Events, Order};
+use super::messages::{Events, Launch, Order};
 use super::near::Near;
 use super::pace::Pace;
 use super::sight::Sign;
@@ -38,15 +40,9 @@ use crate::runner::{Control, RunnerHooks};
 use crate::spill::SpilledRun;
 use crate::storage::agents::RunName;
 use crate::storage::location::Location;
+use crate::storage::waiting::Awaited;
 use crate::task::wire::{self, Sender};
-use crate::task::{AttemptId, MergeRun, Side, Spent, TaskContext, TaskSpec};
-
-/// Between two looks at whether the job is cancelled, before it begins.
-const TICK: Duration = Duration::from_millis(20);
-
-/// An agent that is silent so long is not waited for when its attempts are to stop. One that lives answers within a second,
-/// and a little more on a slow link.
-const NOT_WAITED: Duration = Duration::from_secs(3);
+use crate::task::{AttemptId, Side, Spent, TaskContext, TaskSpec};
 
 /// Attempts that are launched after events that came together go to agents together, so many at most: the first is not to
 /// wait for the last.
@@ -55,6 +51,7 @@ const LAUNCHED_TOGETHER: usize = 16;
 /// An attempt under way.
 struct Launched {
     agent: u32,
+    number: u64,
     spec: Arc<TaskSpec>,
     bytes: u64,
     /// Whether it was told to stop: what it makes all the same counts for nothing.
@@ -75,6 +72,7 @@ pub(super) struct OnCluster<'a> {
     pub(super) links: &'a mut Links,
     pub(super) changes: &'a Changes,
     pub(super) context: &'a TaskContext,
+    control: &'a Control,
     /// A name of a file of the output, which nodes are to see.
     pub(super) output: Option<Location>,
     /// Where files of the output come to, if they are collected.
@@ -86,6 +84,10 @@ pub(super) struct OnCluster<'a> {
     /// What agents that join look for.
     pub(super) signs: BTreeMap<u32, Sign<'a>>,
     running: BTreeMap<AttemptId, Launched>,
+    /// Attempts that were told to stop, and when: the first was told first.
+    stopping: VecDeque<(Instant, AttemptId)>,
+    /// What agents wait for, by their numbers.
+    awaited: BTreeMap<(u32, String), Awaited>,
     /// Agents that are still to be sent what was launched there, and how many attempts that is.
     unsent: (BTreeSet<u32>, usize),
     /// How long the tasks of the stage take.
@@ -97,8 +99,8 @@ pub(super) struct OnCluster<'a> {
     failed: BTreeMap<u32, FailedThere>,
     complaints: BTreeMap<PathBuf, u32>,
     repeats: BTreeMap<u32, u32>,
-    /// The agents that keep most of the runs that were looked for last, and which these were.
-    near: ((usize, usize, u64), Vec<u32>),
+    /// The agents that keep most of the runs that were looked for last, by the task that reads these and the version of `made`.
+    near: Option<(Arc<TaskSpec>, u64, Vec<u32>)>,
     /// Where the input of tasks is.
     inputs: Near,
     /// Agents on which an attempt has ended since the driver last launched some; when a stage begins, each as often as it
@@ -115,7 +117,7 @@ impl<'a> OnCluster<'a> {
     pub(super) fn begin(
         links: &'a mut Links,
         (changes, context, planned): (&'a Changes, &'a TaskContext, usize),
-        hooks: &RunnerHooks<'_, '_>,
+        hooks: &RunnerHooks<'a, '_>,
     ) -> Result<Self> {
         let sign = Sign::of(&context.node.store, hooks.output.as_ref())?;
         let workers: usize = links.living().map(|agent| agent.workers).sum();
@@ -128,11 +130,14 @@ impl<'a> OnCluster<'a> {
             links,
             changes,
             context,
+            control: hooks.control,
             output: hooks.output.clone(),
             worker_bytes: free_bytes / workers.max(1) as u64,
             has_begun: false,
             signs: BTreeMap::new(),
             running: BTreeMap::new(),
+            stopping: VecDeque::new(),
+            awaited: BTreeMap::new(),
             unsent: Default::default(),
             pace: Pace::default(),
             made: Made::default(),
@@ -140,7 +145,7 @@ impl<'a> OnCluster<'a> {
             failed: BTreeMap::new(),
             complaints: BTreeMap::new(),
             repeats: BTreeMap::new(),
-            near: Default::default(),
+            near: None,
             inputs: Near::default(),
             freed: Vec::new(),
             happened: VecDeque::new(),
@@ -168,8 +173,9 @@ impl<'a> OnCluster<'a> {
                 agent.link.order(begin);
                 agent.told += 1;
             });
+            cluster.note_waits(number, &[]);
         }
-        cluster.await_begun(hooks.control)?;
+        cluster.await_begun()?;
         cluster.has_begun = true;
         Ok(cluster)
     }
@@ -183,40 +189,6 @@ impl<'a> OnCluster<'a> {
         Ok(Order::Begin { told, sign })
     }
 
-    /// Waits until all agents have begun.
-    fn await_begun(&mut self, control: &Control) -> Result<()> {
-        let waits = |links: &Links| links.living().any(|agent| agent.begun < agent.told);
-        while waits(self.links) {
-            if let Ok((number, heard)) = self.links.heard.recv_timeout(TICK) {
-                if let Heard::Events(events) = &heard
-                    && let Some(error) = &events.refused
-                {
-                    return Err(self.of_node(number, error.clone()));
-                }
-                if let Heard::Silent(why) = &heard
-                    && self.links.living().count() == 1
-                {
-                    return Err(self.changes.none_left(why));
-                }
-                self.heard(number, heard);
-            }
-            if control.is_cancelled() {
-                return Err(Error::cancelled());
-            }
-        }
-        Ok(())
-    }
-
-    /// Waits for an agent that joins, if there is no other.
-    fn await_one(&mut self) {
-        let begins = |links: &Links| links.living().any(|agent| agent.begun < agent.told);
-        while self.links.living_numbers().next().is_none() && begins(self.links) {
-            if let Ok((number, heard)) = self.links.heard.recv_timeout(TICK) {
-                self.heard(number, heard);
-            }
-        }
-    }
-
     /// An error of a machine, with the machine.
     fn of_node(&self, number: u32, error: Error) -> Error {
         match (error.kind(), self.links.agents.get(&number)) {
@@ -227,29 +199,36 @@ impl<'a> OnCluster<'a> {
         }
     }
 
-    /// Looks which agents keep these runs; the same list, which all reduces have, is looked at once.
-    fn look_for_runs(&mut self, runs: &[MergeRun]) {
-        let which = (runs.as_ptr().addr(), runs.len(), self.made.version());
-        if self.near.0 != which {
-            self.near = (which, self.made.nearest(runs));
+    /// Looks which agents keep the runs that a task reads; the same list, which all reduces have, is looked at once.
+    fn look_for_runs(&mut self, spec: &Arc<TaskSpec>) {
+        let (runs, version) = (spec.reads(), self.made.version());
+        let is_known = self.near.as_ref().is_some_and(|(before, looked, _)| {
+            *looked == version && std::ptr::eq(before.reads(), runs) // they are kept: no others are there
+        });
+        if !is_known {
+            self.near = Some((Arc::clone(spec), version, self.made.nearest(runs)));
         }
     }
 
     fn heard(&mut self, number: u32, heard: Heard) {
         match heard {
             Heard::Events(events) => self.events(number, *events),
-            Heard::Silent(why) => self.lose(number, &why),
+            Heard::Gone(why) => self.lose(number, &why),
         }
     }
 
     fn events(&mut self, number: u32, events: Events) {
         self.links.note_use(number, events.used, &events.reads);
         self.begun(number, events.begun, events.refused);
-        for (id, bytes) in events.running {
-            self.progress(id, number, bytes);
+        self.note_waits(number, &events.waits);
+        for (launch, bytes) in events.running {
+            self.progress(launch, number, bytes);
         }
         for over in events.over {
             self.over(number, &over);
+        }
+        if let Some(error) = events.broken {
+            self.give_up(number, &error);
         }
         self.tell_ahead();
     }
@@ -276,10 +255,10 @@ impl<'a> OnCluster<'a> {
     }
 
     /// Takes in how many bytes an attempt has done.
-    fn progress(&mut self, id: AttemptId, number: u32, bytes: u64) {
+    fn progress(&mut self, launch: Launch, number: u32, bytes: u64) {
         let done = &self.context.done_bytes;
-        if let Some(launched) = self.running.get_mut(&id)
-            && launched.agent == number
+        if let Some(launched) = self.running.get_mut(&launch.id)
+            && (launched.agent, launched.number) == (number, launch.number)
         {
             done.fetch_add(bytes, Ordering::Relaxed);
             take_back(done, launched.bytes);
@@ -310,14 +289,15 @@ impl Place for OnCluster<'_> {
         begins: &mut dyn FnMut(&TaskSpec, &str),
     ) -> Result<()> {
         let failed_on = self.failed_on.get(&id.task).copied();
-        self.look_for_runs(spec.reads());
-        self.await_one();
+        self.look_for_runs(&spec);
+        self.await_one()?;
         let by_input = self.inputs.agents_of(id.task, &self.links.by_host);
-        let near = by_input.as_ref().unwrap_or(&self.near.1);
+        let by_runs = self.near.as_ref().map(|(_, _, near)| near);
+        let near = by_input.as_ref().or(by_runs).map_or(&[][..], Vec::as_slice);
         let choice = self.links.choice.of(failed_on, near);
         let drained = || self.links.living_numbers().next(); // there is no other
         let Some(number) = choice.or_else(drained) else {
-            return Err(self.changes.none_left("it was lost before"));
+            return Err(self.changes.none_left(&self.links.last_lost));
         };
         if let Some(near) = by_input.filter(|_| spec.side() == Some(Side::Map)) {
             let is_local = u64::from(near.contains(&number));
@@ -326,16 +306,22 @@ impl Place for OnCluster<'_> {
             });
         }
         self.inputs.begin(id.task);
+        self.links.launched += 1;
+        let launch = Launch {
+            id,
+            number: self.links.launched,
+        };
         if let Some(agent) = self.links.agents.get_mut(&number) {
             begins(&spec, &agent.node);
             let spec = Bytes::from(agent.sender.to_bytes(&*spec)?);
-            agent.link.keep(Order::Run { id, spec });
+            agent.link.keep(Order::Run { launch, spec });
             self.unsent.0.insert(number);
             self.unsent.1 += 1;
         }
         self.links.update(number, |agent| agent.running += 1);
         let launched = Launched {
             agent: number,
+            number: launch.number,
             spec,
             bytes: 0,
             stops: false,
@@ -380,13 +366,11 @@ impl Place for OnCluster<'_> {
             return;
         };
         launched.stops = true;
-        let number = launched.agent;
-        let Some(agent) = self.links.agents.get(&number) else {
-            return;
-        };
-        agent.link.order(Order::Stop { id });
-        if agent.link.silence() > NOT_WAITED {
-            self.lose(number, "it does not answer");
+        self.stopping.push_back((Instant::now(), id));
+        let number = launched.number;
+        if let Some(agent) = self.links.agents.get(&launched.agent) {
+            let launch = Launch { id, number };
+            agent.link.order(Order::Stop { launch });
         }
     }
 
@@ -423,11 +407,12 @@ impl Place for OnCluster<'_> {
 
     fn next(&mut self, longest: Duration) -> Option<Happened> {
         self.take_changes();
+        self.write_off();
         if self.happened.is_empty() {
             self.send_launched();
         }
         if self.happened.is_empty()
-            && let Ok((number, heard)) = self.links.heard.recv_timeout(longest)
+            && let Some((number, heard)) = self.links.inbox.next(longest)
         {
             self.heard(number, heard);
         }

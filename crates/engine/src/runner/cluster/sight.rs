@@ -7,6 +7,7 @@
 //! ```
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,7 @@ use crate::error::{Error, Kind, Result};
 use crate::storage::location::Location;
 use crate::storage::objects::Upload;
 use crate::storage::stores::Stores;
+use crate::storage::waiting::Waiting;
 use crate::storage::{Caching, Publisher};
 use crate::task::{Here, TaskContext};
 
@@ -72,9 +74,15 @@ impl Drop for Sign<'_> {
     }
 }
 
-/// Fails, on a node, where the job's files at paths are not what the driver sees.
-pub(super) fn check_sight(context: &TaskContext, sign: Option<&Upload>, here: &Here) -> Result<()> {
+/// Fails, on a node, where the job's files at paths are not what the driver sees. A mount may hang: `waiting` knows at which file.
+pub(super) fn check_sight(
+    context: &TaskContext,
+    sign: Option<&Upload>,
+    here: &Here,
+    waiting: &Arc<Waiting>,
+) -> Result<()> {
     if let Some(sign) = sign {
+        let _awaited = waiting.begin(sign.path.to_string());
         check_output(&context.node.store, sign)?;
     }
     let mut folders = BTreeSet::new();
@@ -86,7 +94,9 @@ pub(super) fn check_sight(context: &TaskContext, sign: Option<&Upload>, here: &H
         if came_along || !folders.insert(file.path.parent()) {
             continue;
         }
+        let awaited = waiting.begin(file.path.to_string());
         let found = context.node.store.stat(&file.path)?;
+        drop(awaited);
         if found.is_none_or(|found| found.bytes != file.stat.bytes) {
             let message = match found {
                 None => "a node does not see it, though it is there where the job was started",

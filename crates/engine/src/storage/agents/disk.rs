@@ -27,7 +27,7 @@ impl AgentDisk {
     /// below.create("/spill/run-1".as_ref(), 3, Caching::Cached)?.write_at(b"abc", 0)?;
     /// let agents = Arc::new(Agents::of_agent(0, "token".into(), "/told".into(), true));
     /// let own = AgentPlace { folders: vec!["/spill".into()], ..AgentPlace::default() };
-    /// agents.change(&*below, |table| drop(table.agents.insert(0, own)))?;
+    /// agents.change(|table| drop(table.agents.insert(0, own)));
     /// let disk = AgentDisk::new(below, agents);
     /// let mut bytes = [0; 3];
     /// disk.open("agent:0/0/run-1".as_ref(), Caching::Cached)?.read_at(&mut bytes, 0)?;

@@ -11,7 +11,8 @@
 //!
 //! A run that was made again, as its agent was lost, is found under its first name ([`AgentTable::moved`]). The rules that must
 //! hold: an error of a run names the run, so that the driver can have it made again; and who waits for an agent that does
-//! not answer hears at once that the agent is lost.
+//! not answer hears at once that the agent is lost. An agent knows what it was told, even where it cannot write that down for the
+//! processes below it.
 
 mod disk;
 mod fetch;
@@ -169,6 +170,8 @@ pub struct Agents {
     known: Mutex<Known>,
     /// Where another process says what has changed, or this one says it to others.
     file: Option<PathBuf>,
+    /// Of an agent: how many changes are in the file. Held while it is written.
+    shown: Option<Mutex<u64>>,
     /// Whether runs of other agents are read as files where they can be.
     reads_files: bool,
     reads: Reads,
@@ -177,6 +180,8 @@ pub struct Agents {
 #[derive(Debug, Default)]
 struct Known {
     table: AgentTable,
+    /// How often the table was changed here.
+    changes: u64,
     /// Whether the folders of an agent are seen here, once that was tried.
     seen: BTreeMap<u32, bool>,
     /// The version of the file that this was read from.
@@ -196,6 +201,7 @@ impl Agents {
             way: way_to_agents(None),
             known: Mutex::default(),
             file: Some(file),
+            shown: Some(Mutex::new(0)),
             reads_files,
             reads: Reads::default(),
         }
@@ -217,6 +223,7 @@ impl Agents {
                 ..Known::default()
             }),
             file: None,
+            shown: None,
             reads_files: false,
             reads: Reads::default(),
         }
@@ -235,6 +242,7 @@ impl Agents {
             way: way_to_agents(shown.authorities),
             known: Mutex::default(),
             file: Some(file),
+            shown: None,
             reads_files: true,
             reads: Reads::default(),
         };
@@ -263,23 +271,37 @@ impl Agents {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes in what has changed, and tells the processes below.
-    ///
-    /// # Errors
-    /// The file for them cannot be written.
-    pub fn change(&self, disk: &dyn LocalDisk, change: impl FnOnce(&mut AgentTable)) -> Result<()> {
+    /// Takes in what has changed.
+    pub fn change(&self, change: impl FnOnce(&mut AgentTable)) {
         let mut known = self.known();
         change(&mut known.table);
-        let Some(file) = &self.file else {
+        known.changes += 1;
+    }
+
+    /// Tells the processes below what has changed since they were told. No one who reads runs waits for the disk meanwhile.
+    ///
+    /// # Errors
+    /// The file for them cannot be written. They can still be told later.
+    pub fn show(&self, disk: &dyn LocalDisk) -> Result<()> {
+        let (Some(file), Some(shown)) = (&self.file, &self.shown) else {
             return Ok(());
         };
-        let shown = Shown {
+        let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let (table, changes) = {
+            let known = self.known();
+            if known.changes == *shown {
+                return Ok(());
+            }
+            (known.table.clone(), known.changes)
+        };
+        let authorities = self.way.bundle.as_ref().map(|bundle| bundle.file.clone());
+        let told = Shown {
             own: self.own,
             token: self.token.clone(),
-            authorities: self.way.bundle.as_ref().map(|bundle| bundle.file.clone()),
-            table: known.table.clone(),
+            authorities,
+            table,
         };
-        let json = serde_json::to_vec(&shown)
+        let json = serde_json::to_vec(&told)
             .map_err(|error| Error::bug("tell workers of agents", error.to_string()))?;
         let new = file.with_extension("new");
         disk.remove(&new)?;
@@ -289,7 +311,7 @@ impl Agents {
         } else {
             disk.rename(&new, file)?;
         }
-        known.read = disk.stat(file)?.map(|stat| version_of(&stat));
+        *shown = changes;
         Ok(())
     }
 
@@ -301,7 +323,9 @@ impl Agents {
 
     /// In a process below an agent: takes in what the agent has heard since.
     fn refresh(&self, disk: &dyn LocalDisk) {
-        let Some(file) = &self.file else { return };
+        let Some(file) = self.file.as_ref().filter(|_| self.shown.is_none()) else {
+            return;
+        };
         let Ok(Some(stat)) = disk.stat(file) else {
             return;
         };

@@ -1,6 +1,7 @@
 //! How attempts end, and what that means: a task that is done, one that failed, a run that is gone, an agent that is lost.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Launched, OnCluster, take_back};
@@ -22,10 +23,13 @@ const REPEATS_MAX: u32 = 5;
 
 impl OnCluster<'_> {
     pub(super) fn over(&mut self, number: u32, over: &AttemptOver) {
-        self.progress(over.id, number, over.bytes);
-        let is_running = self.running.get(&over.id);
-        if is_running.is_none_or(|launched| launched.agent != number) {
-            return;
+        self.progress(over.launch, number, over.bytes);
+        let id = over.launch.id;
+        let this = (number, over.launch.number);
+        let is_running = self.running.get(&id);
+        let is_running = is_running.filter(|launched| (launched.agent, launched.number) == this);
+        if is_running.is_none() {
+            return self.over_late(this, over);
         }
         let stops = is_running.is_some_and(|launched| launched.stops);
         let ended = match reply_of(&over.reply) {
@@ -36,11 +40,25 @@ impl OnCluster<'_> {
                 if outcome.is_ok() && !stops {
                     self.pace.note(Duration::from_micros(over.took_us));
                 }
-                self.judged((over.id, number), outcome)
+                self.judged((id, number), outcome)
             }
             Err(error) => Ended::Failed(error),
         };
-        self.end(over.id, ended);
+        self.end(id, ended);
+    }
+
+    /// An attempt that was written off has ended: its slot is free, and what it made is of no use.
+    fn over_late(&mut self, (number, launch): (u32, u64), over: &AttemptOver) {
+        if !self.links.has_stopped(number, launch) {
+            return;
+        }
+        self.freed.push(number);
+        self.tell_slots();
+        if let (Ok((_, Ok(report))), Some(agent)) =
+            (reply_of(&over.reply), self.links.agents.get(&number))
+        {
+            agent.link.order(Order::GiveBack(report.leftovers()));
+        }
     }
 
     /// An attempt is over, however it ended.
@@ -52,6 +70,11 @@ impl OnCluster<'_> {
             agent.running = agent.running.saturating_sub(1);
         });
         self.freed.push(launched.agent);
+        self.report(id, launched, ended);
+    }
+
+    /// Has the driver hear how an attempt ended.
+    pub(super) fn report(&mut self, id: AttemptId, launched: Launched, ended: Ended) {
         let Launched { spec, bytes, .. } = launched;
         self.links.nodes.count(|counts| match &ended {
             Ended::Done(_) | Ended::Differs(_) => counts.shuffled += spec.segments_read() as u64,
@@ -136,17 +159,33 @@ impl OnCluster<'_> {
         Ended::Lost(error.to_string())
     }
 
-    /// An agent is gone.
+    /// An agent says that it cannot do what it is told: the job does without it, and the user hears why.
+    pub(super) fn give_up(&mut self, number: u32, error: &Error) {
+        let living = |agent: &&Agent| !agent.is_lost;
+        let Some(agent) = self.links.agents.get(&number).filter(living) else {
+            return;
+        };
+        let (node, link) = (agent.node.clone(), Arc::clone(&agent.link));
+        let notice = format!("node {node} is given up: {error}");
+        self.control.notice(notice);
+        link.leave(Order::End { runs_stay: false });
+        self.lose(number, &format!("cannot do what it is told: {error}"));
+    }
+
+    /// An agent is gone: it is, or does, this.
     pub(in super::super) fn lose(&mut self, number: u32, why: &str) {
         let living = |agent: &&Agent| !agent.is_lost;
         let Some(agent) = self.links.agents.get(&number).filter(living) else {
             return;
         };
-        let node = agent.node.clone();
+        let why = format!("node {} {why}", agent.node);
         self.links.update(number, |agent| {
             agent.is_lost = true;
+            agent.stuck.clear();
             agent.link.cut();
         });
+        self.note_waits(number, &[]);
+        self.links.last_lost.clone_from(&why);
         if let Some(agent) = self.links.agents.get(&number) {
             self.links.nodes.note(number as usize, agent.sample());
         }
@@ -172,9 +211,9 @@ impl OnCluster<'_> {
             self.end(
                 id,
                 if is_last {
-                    Ended::Failed(self.changes.none_left(why))
+                    Ended::Failed(self.changes.none_left(&why))
                 } else {
-                    Ended::Lost(format!("node {node} is silent: {why}"))
+                    Ended::Lost(why.clone())
                 },
             );
         }
