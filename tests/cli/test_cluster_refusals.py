@@ -235,7 +235,7 @@ def test_a_node_of_ray_whose_mount_hangs_is_named_and_ctrl_c_ends_the_job(
             words = ["--on", "ray", "--spill-dir", str(spill)]
             process = start("terasort", read, tmp_path / "out", *words)
             assert process.stderr is not None
-            line = next(line for line in process.stderr if "waiting" in line)
+            line = next(line for line in process.stderr if "waiting 1" in line)
             assert str(read) in line, line
             assert line.endswith(f" on node {THIRD}\n"), line
             began_s = time.monotonic()

@@ -237,7 +237,10 @@ impl Wire {
             None => exchange(),
         };
         match done {
-            Some(Waited::Done(Ok(reply))) => Ok(reply),
+            Some(Waited::Done(Ok(Some(reply)))) => Ok(reply),
+            Some(Waited::Done(Ok(None))) => Err(Broken::There(format!(
+                "its reply has more than {REPLY_BYTES_MAX} bytes"
+            ))),
             Some(Waited::Done(Err(error))) => Err(what_broke(&error)),
             Some(Waited::Late(limit)) => Err(Broken::There(late(limit))),
             Some(Waited::Stopped) => Err(Broken::Stopped),
@@ -313,7 +316,7 @@ async fn exchange(
     http: &HttpClient,
     request: HttpRequest,
     buffer: &mut [u8],
-) -> Result<Reply, HttpError> {
+) -> Result<Option<Reply>, HttpError> {
     let (parts, body) = http.execute(request).await?.into_parts();
     let mut pieces = body.bytes_stream();
     let takes_object = !buffer.is_empty() && parts.status == StatusCode::PARTIAL_CONTENT;
@@ -329,16 +332,18 @@ async fn exchange(
             read += piece.len(); // more than fits is a wrong length
         } else if parts.status == StatusCode::OK && !buffer.is_empty() {
             break; // a whole object, which nobody asked for
-        } else if text.len() < REPLY_BYTES_MAX {
+        } else if text.len() + piece.len() > REPLY_BYTES_MAX {
+            return Ok(None);
+        } else {
             text.extend_from_slice(&piece);
         }
     }
-    Ok(Reply {
+    Ok(Some(Reply {
         status: parts.status,
         headers: parts.headers,
         body: text.into(),
         read,
-    })
+    }))
 }
 
 fn what_broke(error: &HttpError) -> Broken {
@@ -368,4 +373,51 @@ pub fn bytes_of_range(headers: &HeaderMap, offset: u64) -> Option<u64> {
     let (last, _) = rest.split_once('/')?;
     let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
     (first == offset && last >= first).then(|| last - first + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::thread;
+
+    use http::Request;
+
+    use super::*;
+
+    /// What is said of a reply of so many bytes.
+    fn reply_of(bytes: usize) -> Result<Reply, Broken> {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let server = thread::spawn(move || {
+            let mut stream = listener.accept().unwrap().0;
+            let _ = stream.read(&mut [0; 4096]);
+            let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {bytes}\r\n\r\n");
+            stream.write_all(head.as_bytes()).unwrap();
+            let piece = vec![b'x'; 1 << 20];
+            for at in (0..bytes).step_by(piece.len()) {
+                if stream
+                    .write_all(&piece[..piece.len().min(bytes - at)])
+                    .is_err()
+                {
+                    return; // nobody reads on
+                }
+            }
+        });
+        let request = Request::get(url).body(Bytes::new().into()).unwrap();
+        let way = Way::with_secrets();
+        let reply = Wire::default().send(&way, request, &mut [], Duration::from_secs(60));
+        server.join().unwrap();
+        reply
+    }
+
+    #[test]
+    fn a_reply_that_is_too_long_is_an_error_and_never_cut() {
+        let reply = reply_of(REPLY_BYTES_MAX).unwrap();
+        assert_eq!(reply.body.len(), REPLY_BYTES_MAX);
+        match reply_of(REPLY_BYTES_MAX + 1) {
+            Err(Broken::There(why)) => assert!(why.contains("more than 67108864 bytes"), "{why}"),
+            other => panic!("{other:?}"),
+        }
+    }
 }

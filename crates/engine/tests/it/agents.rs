@@ -2,24 +2,26 @@
 //! nobody else.
 
 use std::collections::BTreeMap;
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::thread::{JoinHandle, spawn};
+use std::time::{Duration, Instant};
 
-use gristmill_engine::Result;
 use gristmill_engine::budget::Process;
 use gristmill_engine::history::HistoryConfig;
 use gristmill_engine::jobs::{self, JobReport, JobSpec, Status, native_work};
 use gristmill_engine::runner::Control;
 use gristmill_engine::runner::cluster::Cluster;
 use gristmill_engine::runner::cluster::agent::{AgentSpec, End, Hello, serve};
-use gristmill_engine::storage::agents::{AgentDisk, Agents};
+use gristmill_engine::storage::agents::{AgentDisk, AgentPlace, Agents};
 use gristmill_engine::storage::local::Local;
 use gristmill_engine::storage::stores::Stores;
 use gristmill_engine::storage::{Caching, Store};
 use gristmill_engine::task::streaming::{StreamingExecutor, retry};
+use gristmill_engine::{Kind, Result};
 use serde_json::{Value, json};
 
 use crate::support::Place;
@@ -240,4 +242,26 @@ fn an_agent_gives_runs_alone_and_to_its_job_alone() {
     let said = disk.open(KEPT.as_ref(), Caching::Cached).unwrap_err();
     assert!(said.to_string().contains("its agent is lost"), "{said}");
     agent.end();
+}
+
+#[test]
+fn a_job_that_is_cancelled_does_not_wait_for_a_run_of_an_agent_that_says_nothing() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = AgentPlace {
+        address: listener.local_addr().unwrap().to_string(),
+        folders: vec!["/spill".into()],
+        ..AgentPlace::default()
+    };
+    let flag = Arc::<AtomicBool>::default();
+    let agents = Agents::of_driver(u32::MAX, TOKEN.to_owned(), BTreeMap::from([(0, place)]));
+    let disk = AgentDisk::new(
+        Arc::new(Local),
+        Arc::new(agents.ended_by(Arc::clone(&flag))),
+    );
+    let began = Instant::now();
+    let waits = spawn(move || disk.stat("agent:0/0/run-1".as_ref()));
+    flag.store(true, Ordering::Relaxed);
+    let error = waits.join().unwrap().unwrap_err();
+    assert_eq!(error.kind(), Kind::Cancelled, "{error}");
+    assert!(began.elapsed() < Duration::from_secs(9)); // a request may take ten
 }

@@ -164,7 +164,9 @@ impl Job<'_> {
     ) -> Result<Replay> {
         self.begin_phase("replay");
         let disk = self.store().disk();
-        let found = self.cluster().map(|cluster| FoundRuns::of(cluster, disk));
+        let cancel = self.control.flag();
+        let found = self.cluster();
+        let found = found.map(|cluster| FoundRuns::of(cluster, disk, cancel));
         let look = OutputVerifier {
             job_id: &self.environment.job_id,
             context,

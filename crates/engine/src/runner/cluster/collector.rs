@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, TcpListener, UdpSocket};
-use std::path::PathBuf;
+use std::path::{Component, Path as FilePath, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -146,13 +146,14 @@ impl Files {
     fn begin(&self, body: &[u8]) -> Result<u64> {
         let new: NewFile =
             serde_json::from_slice(body).map_err(|error| wrong(&error.to_string()))?;
-        let path = new
+        if !new
             .path
             .local()
-            .filter(|path| path.starts_with(&self.folder));
-        if path.is_none() {
+            .is_some_and(|path| is_below(&self.folder, path))
+        {
             return Err(wrong("it is not of the output"));
         }
+        self.check_room(new.bytes)?;
         let file = self.stores.create(&new.path, new.bytes, Caching::Cached)?;
         let mut taken = locked(&self.taken);
         taken.begun += 1;
@@ -164,6 +165,25 @@ impl Files {
         };
         taken.files.insert(id, Arc::new(Mutex::new(begun)));
         Ok(id)
+    }
+
+    /// Fails where so many bytes cannot be: before the disk is filled with what nobody needs.
+    fn check_room(&self, bytes: u64) -> Result<()> {
+        let disk = self.stores.disk();
+        let mut folders = self.folder.ancestors();
+        let free = folders.find_map(|folder| disk.free_bytes(folder).ok().flatten());
+        match free.filter(|free| *free < bytes) {
+            None => Ok(()),
+            Some(free) => {
+                let message =
+                    format!("a file of {bytes} bytes is to come, and {free} bytes are free");
+                Err(
+                    Error::new(Kind::DiskFull, "take the output of an agent", message)
+                        .with_path(&self.folder)
+                        .advise("make room on the machine where the job was started"),
+                )
+            }
+        }
     }
 
     fn of(&self, id: u64) -> Result<Arc<Mutex<File>>> {
@@ -195,6 +215,14 @@ impl Files {
         }
         file.upload.clone().ok_or_else(|| wrong("it is closed"))
     }
+}
+
+/// Whether a path leads into a folder, by plain names alone.
+fn is_below(folder: &FilePath, path: &FilePath) -> bool {
+    let rest = path.strip_prefix(folder).unwrap_or(FilePath::new(""));
+    let mut names = rest.components();
+    let is_plain = |name| matches!(name, Component::Normal(_));
+    rest != FilePath::new("") && names.all(is_plain)
 }
 
 fn wrong(message: &str) -> Error {
@@ -244,4 +272,49 @@ async fn remove(State(files): State<Arc<Files>>, Path(id): Path<u64>) -> Respons
         Ok(())
     })
     .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::memory::Memory;
+
+    fn files() -> Files {
+        Files {
+            stores: Stores::new(Arc::new(Memory::with_room_for(1000))),
+            folder: "/out".into(),
+            taken: Mutex::default(),
+        }
+    }
+
+    fn begin(path: &str, bytes: u64) -> Result<u64> {
+        let path = Location::from(FilePath::new(path));
+        let new = serde_json::to_vec(&NewFile { path, bytes });
+        files().begin(&new.unwrap())
+    }
+
+    #[test]
+    fn files_are_taken_below_the_folder_alone() {
+        begin("/out/part-0", 10).expect("a file of the output");
+        begin("/out/a/part-0", 10).expect("a file of the output");
+        for wrong in [
+            "/out/../x",
+            "/out/a/../../x",
+            "/out",
+            "/outer/x",
+            "/x",
+            "out/x",
+            "/out/a/..",
+        ] {
+            let error = begin(wrong, 10).unwrap_err().to_string();
+            assert!(error.contains("not of the output"), "{wrong}: {error}");
+        }
+    }
+
+    #[test]
+    fn no_more_is_reserved_than_there_is() {
+        let error = begin("/out/part-0", 5000).unwrap_err();
+        assert_eq!(error.kind(), Kind::DiskFull, "{error}");
+        assert!(error.to_string().contains("5000 bytes"), "{error}");
+    }
 }

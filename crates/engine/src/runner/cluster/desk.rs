@@ -468,3 +468,36 @@ fn too_long(bytes: usize, counters: usize) -> Error {
         .advise("count fewer things: what is counted for each key belongs in the output")
         .final_error()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runner::messages::reply_of;
+    use crate::task::UserTaskReport;
+
+    #[test]
+    fn a_report_that_is_too_long_fails_its_attempt() {
+        let used = WorkerUse {
+            peak_bytes: 7,
+            requests: RequestCounts::default(),
+        };
+        let report = |counters: u32| {
+            let names = (0..counters).map(|n| (format!("{n:0100}"), 1)).collect();
+            TaskReport::User(UserTaskReport {
+                counters: BTreeMap::from([("mine".to_owned(), names)]),
+                ..UserTaskReport::default()
+            })
+        };
+        let sent = report_bytes(used, Ok(report(10)));
+        assert!(reply_of(&sent).unwrap().1.is_ok());
+        let sent = report_bytes(used, Ok(report(400_000)));
+        assert!(sent.len() < 10_000);
+        let (used, outcome) = reply_of(&sent).unwrap();
+        let error = outcome.unwrap_err();
+        assert_eq!(used.peak_bytes, 7);
+        assert!(!error.retryable());
+        let said = error.to_string();
+        assert!(said.contains("43200004 of them for counters"), "{said}");
+        assert!(said.contains("at most 33554432"), "{said}");
+    }
+}

@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use super::Cluster;
 use crate::storage::LocalDisk;
@@ -27,11 +28,12 @@ pub struct FoundRuns {
 }
 
 impl FoundRuns {
-    /// Those that the agents of `cluster` have said.
-    pub fn of(cluster: &Cluster, disk: &Arc<dyn LocalDisk>) -> Self {
+    /// Those that the agents of `cluster` have said, for a job that ends by this flag.
+    pub fn of(cluster: &Cluster, disk: &Arc<dyn LocalDisk>, cancel: Arc<AtomicBool>) -> Self {
         let places = (0..).zip(cluster.agents.iter().map(|agent| agent.place.clone()));
         let agents = Agents::of_driver(NOBODY, cluster.token.clone(), places.collect())
-            .trusting(cluster.authorities.clone());
+            .trusting(cluster.authorities.clone())
+            .ended_by(cancel);
         let named = |path: &PathBuf| Some((RunName::of(path)?.name, path.clone()));
         let found = cluster.agents.iter().flat_map(|agent| &agent.found);
         FoundRuns {

@@ -217,6 +217,7 @@ impl Link {
                         return Err(format!("refuses orders: {why}"));
                     }
                 }
+                Err(Undone::Unanswered(_)) if self.is_over() => return Ok(false), // it leaves
                 Err(Undone::Unanswered(why)) => {
                     unanswered += u32::from(!self.is_silent());
                     if unanswered >= TRIES {
@@ -333,4 +334,57 @@ fn too_large(bytes: usize) -> String {
         "cannot be told: functions and what they refer to take {bytes} bytes, and an agent takes {ORDERS_BYTES_MAX} at once: have them read \
          large data from a file"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    use super::*;
+    use crate::storage::agents::way_to_agents;
+
+    /// An agent that lives, and answers each batch of orders so: where it is.
+    fn agent_that_answers(orders: &'static str) -> AgentPlace {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let events = wire::to_bytes(&Events::default()).unwrap();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (mut stream, mut head) = (stream.unwrap(), [0; 1 << 16]);
+                let read = stream.read(&mut head).unwrap_or(0);
+                let (status, body) = match head[..read].starts_with(b"GET") {
+                    true => ("200 OK", events.as_slice()),
+                    false => (orders, &b"cannot write agents.new"[..]),
+                };
+                let length = body.len();
+                let head = format!(
+                    "HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n"
+                );
+                let _ = stream.write_all(&[head.as_bytes(), body].concat());
+            }
+        });
+        AgentPlace {
+            address,
+            ..AgentPlace::default()
+        }
+    }
+
+    #[test]
+    fn orders_that_are_refused_are_not_sent_for_ever() {
+        let place = agent_that_answers("500 Internal Server Error");
+        let (wire, inbox) = (Arc::new(Wire::default()), Arc::<Inbox>::default());
+        let link = Link::begin(4, (&place, "t"), (&wire, &way_to_agents(None)), &inbox);
+        link.order(Order::End { runs_stay: false });
+        let began = Instant::now();
+        let why = loop {
+            match inbox.next(Duration::from_secs(1)) {
+                Some((4, Heard::Gone(why))) => break why,
+                _ => assert!(began.elapsed() < Duration::from_secs(60)),
+            }
+        };
+        assert!(why.starts_with("refuses orders: "), "{why}");
+        assert!(why.contains("cannot write agents.new"), "{why}");
+        assert!(link.batch().is_none(), "nothing more is said");
+    }
 }

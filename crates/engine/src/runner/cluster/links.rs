@@ -343,7 +343,30 @@ impl Links {
 
 #[cfg(test)]
 mod tests {
-    use super::node_name;
+    use super::*;
+    use crate::storage::waiting::Waiting;
+
+    #[test]
+    fn an_attempt_that_does_not_stop_keeps_its_slot_until_it_has() {
+        let agent = format!(
+            r#"{{"place": {{"address": "127.0.0.1:9", "folders": [], "nonce": ""}}, "version": "{}",
+                "workers": 2, "available_bytes": 1, "held_bytes": 1}}"#,
+            crate::VERSION
+        );
+        let cluster = Cluster::from_json(&format!(r#"{{"token": "t", "agents": [{agent}]}}"#));
+        let mut links = Links::begin(&cluster.unwrap(), &Arc::default());
+        let awaited = Arc::<Waiting>::default().begin("node 127.0.0.1 to stop task 3");
+        links.update(0, |agent| {
+            agent.running = 1;
+            agent.stuck.insert(7, awaited);
+        });
+        assert_eq!(links.slots(), 1);
+        assert_eq!(links.free_slots().count(), 1);
+        assert!(!links.has_stopped(0, 8));
+        assert!(links.has_stopped(0, 7) && !links.has_stopped(0, 7));
+        assert_eq!((links.slots(), links.free_slots().count()), (2, 2));
+        links.end(false);
+    }
 
     #[test]
     fn nodes_are_called_by_their_hosts_and_told_apart_on_one_host() {

@@ -16,6 +16,7 @@ pub mod agent;
 mod changes;
 mod choice;
 mod collector;
+mod connections;
 mod desk;
 mod found;
 mod inbox;

@@ -1,38 +1,16 @@
 //! TLS of an agent's server, where Ray uses TLS: with the certificate of the node, which Ray's variables name.
-//!
-//! ```text
-//!   port ── accept ──▶ handshakes, side by side, each with a time limit ──▶ connections ──▶ axum
-//! ```
-//!
 //! Others prove who they are by the job's token. They check the certificate, which must be for the node's address.
 
 use std::fs;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
 
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde::Deserialize;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc::{Receiver, Sender, channel};
-use tokio::time::{sleep, timeout};
-use tokio_rustls::TlsAcceptor;
-use tokio_rustls::server::TlsStream;
 
 use crate::error::{Error, Kind, Result};
 use crate::storage::wire::take_ring;
-
-/// How long a handshake may take.
-const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
-
-/// Connections that wait for axum.
-const WAITING: usize = 64;
-
-/// After an `accept` that failed, as when there are no more descriptors.
-const PAUSE: Duration = Duration::from_millis(100);
 
 /// The files of a node's identity, PEM all of them.
 #[derive(Debug, Clone, Deserialize)]
@@ -78,67 +56,5 @@ impl TlsFiles {
             .with_no_client_auth()
             .with_single_cert(chain, own)
             .map_err(|error| wrong(&self.certificate, certificate, error.to_string()))
-    }
-}
-
-/// A port on which every connection is encrypted.
-#[derive(Debug)]
-pub(super) struct Secured {
-    address: SocketAddr,
-    ready: Receiver<(TlsStream<TcpStream>, SocketAddr)>,
-}
-
-impl Secured {
-    /// Begins to accept connections, on the runtime that this is called in.
-    pub(super) fn begin(listener: TcpListener, config: ServerConfig) -> std::io::Result<Self> {
-        let address = listener.local_addr()?;
-        let (tell, ready) = channel(WAITING);
-        tokio::spawn(accept(listener, TlsAcceptor::from(Arc::new(config)), tell));
-        Ok(Secured { address, ready })
-    }
-}
-
-/// Has the end of a reply sent without waiting for the acknowledgement of what is before it: that takes up to 40 ms, in
-/// which nothing of the next reply is under way.
-pub(super) fn at_once(stream: &mut TcpStream) {
-    let _ = stream.set_nodelay(true); // a connection that is gone shows soon
-}
-
-async fn accept(
-    listener: TcpListener,
-    acceptor: TlsAcceptor,
-    tell: Sender<(TlsStream<TcpStream>, SocketAddr)>,
-) {
-    while !tell.is_closed() {
-        match listener.accept().await {
-            Ok((mut stream, peer)) => {
-                at_once(&mut stream);
-                let (acceptor, tell) = (acceptor.clone(), tell.clone());
-                tokio::spawn(async move {
-                    // One that speaks no TLS is closed.
-                    if let Ok(Ok(stream)) = timeout(HANDSHAKE_LIMIT, acceptor.accept(stream)).await
-                    {
-                        let _ = tell.send((stream, peer)).await;
-                    }
-                });
-            }
-            Err(_) => sleep(PAUSE).await,
-        }
-    }
-}
-
-impl axum::serve::Listener for Secured {
-    type Io = TlsStream<TcpStream>;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
-        match self.ready.recv().await {
-            Some(connection) => connection,
-            None => std::future::pending().await,
-        }
-    }
-
-    fn local_addr(&self) -> std::io::Result<Self::Addr> {
-        Ok(self.address)
     }
 }

@@ -11,17 +11,18 @@ use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use axum::serve::ListenerExt;
 use futures_util::StreamExt;
 use futures_util::stream;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
+use tokio_rustls::TlsAcceptor;
 
+use super::connections::take_connections;
 use super::desk::Desk;
 use super::messages::ORDERS_BYTES_MAX;
-use super::secured::{Secured, TlsFiles, at_once};
+use super::secured::TlsFiles;
 use crate::error::{Error, Kind, Result};
 use crate::storage::{Caching, ReadFile};
 
@@ -93,6 +94,7 @@ pub(super) fn serve_app(
         } else {
             (
                 StatusCode::UNAUTHORIZED,
+                [(header::CONNECTION, "close")],
                 "the token is not that of the job\n",
             )
                 .into_response()
@@ -102,16 +104,8 @@ pub(super) fn serve_app(
     listener.set_nonblocking(true).map_err(failed)?;
     let _inside = runtime.enter();
     let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
-    match tls {
-        None => {
-            let listener = listener.tap_io(at_once);
-            drop(runtime.spawn(async move { axum::serve(listener, app).await }));
-        }
-        Some(config) => {
-            let secured = Secured::begin(listener, config).map_err(failed)?;
-            drop(runtime.spawn(async move { axum::serve(secured, app).await }));
-        }
-    }
+    let tls = tls.map(|config| TlsAcceptor::from(Arc::new(config)));
+    drop(runtime.spawn(take_connections(listener, tls, app)));
     Ok(runtime)
 }
 

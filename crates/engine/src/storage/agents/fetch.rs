@@ -116,6 +116,7 @@ impl Agents {
             match attempt(self.find(disk, run)?) {
                 Ok(done) => return Ok(done),
                 Err(Failed::ForGood(error)) => return Err(error),
+                Err(_) if self.is_cancelled() => return Err(Error::cancelled()),
                 Err(Failed::Now(why)) if began.elapsed() > PATIENCE => {
                     return Err(lost_run(run, &format!("its agent does not answer: {why}")));
                 }
@@ -223,7 +224,9 @@ impl Agents {
         let limit = self.wire.limit(buffer.len());
         let reply = self
             .wire
-            .send_unless(&self.way, request, buffer, limit, is_lost);
+            .send_unless(&self.way, request, buffer, limit, || {
+                self.is_cancelled() || is_lost()
+            });
         reply.map_err(|broken| match broken {
             Broken::Here(error) => Failed::ForGood(error),
             Broken::There(why) => Failed::Now(why),

@@ -20,7 +20,8 @@ mod reads;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -175,6 +176,8 @@ pub struct Agents {
     /// Whether runs of other agents are read as files where they can be.
     reads_files: bool,
     reads: Reads,
+    /// Whether the job is to end: nobody is waited for then. Where a task waits, its attempt ends with the process.
+    cancel: Option<Arc<AtomicBool>>,
 }
 
 #[derive(Debug, Default)]
@@ -204,6 +207,7 @@ impl Agents {
             shown: Some(Mutex::new(0)),
             reads_files,
             reads: Reads::default(),
+            cancel: None,
         }
     }
 
@@ -226,6 +230,7 @@ impl Agents {
             shown: None,
             reads_files: false,
             reads: Reads::default(),
+            cancel: None,
         }
     }
 
@@ -245,6 +250,7 @@ impl Agents {
             shown: None,
             reads_files: true,
             reads: Reads::default(),
+            cancel: None,
         };
         agents.known().table = shown.table;
         Ok(agents)
@@ -255,6 +261,18 @@ impl Agents {
     pub fn trusting(self, authorities: Option<PathBuf>) -> Self {
         let way = way_to_agents(authorities);
         Agents { way, ..self }
+    }
+
+    /// The same, for a job that ends by this flag.
+    #[must_use]
+    pub fn ended_by(self, flag: Arc<AtomicBool>) -> Self {
+        let cancel = Some(flag);
+        Agents { cancel, ..self }
+    }
+
+    fn is_cancelled(&self) -> bool {
+        let cancel = self.cancel.as_ref();
+        cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed))
     }
 
     /// The number of the agent that this process belongs to.

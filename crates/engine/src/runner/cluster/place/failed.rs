@@ -55,6 +55,7 @@ impl OnCluster<'_> {
     fn take_failed(&self, failed: &FailedThere) -> Result<()> {
         let disk = self.context.node.store.disk();
         let agents = self.links.reader_of(failed.agent);
+        let agents = agents.ended_by(self.control.flag());
         let agents = AgentDisk::new(Arc::clone(disk), Arc::new(agents));
         failed
             .spec
