@@ -4,8 +4,8 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Command, ExitStatus};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 use super::death::Death;
 
@@ -93,11 +93,6 @@ pub(crate) fn look(pid: u32) -> Option<Death> {
             core_dumped: code == libc::CLD_DUMPED,
         },
     })
-}
-
-/// The signal that ended a process, if one did.
-pub(crate) fn signal_of(status: ExitStatus) -> Option<i32> {
-    status.signal()
 }
 
 /// Waits for a child that is dead or dying.

@@ -1,8 +1,6 @@
 //! How a process ended.
 
-use std::process::ExitStatus;
-
-use crate::sys::processes::signal_of;
+use crate::sys::death::Death;
 
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,10 +12,12 @@ pub enum Exit {
 }
 
 impl Exit {
-    pub(super) fn of(status: ExitStatus) -> Self {
-        match status.code() {
-            Some(code) => Exit::Code(code),
-            None => Exit::Signal(signal_of(status).unwrap_or(0)),
+    /// How a process ended that is not reaped yet, if the system knows.
+    pub(super) fn of(death: Death) -> Option<Self> {
+        match death {
+            Death::Exit { code } => Some(Exit::Code(code)),
+            Death::Signal { number, .. } => Some(Exit::Signal(number)),
+            Death::Unknown => None,
         }
     }
 }

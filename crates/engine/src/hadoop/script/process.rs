@@ -9,6 +9,9 @@
 //! Both directions move independently, so that a script may read all before it writes, write before it reads, or do
 //! neither. Its program is started as it is, without a shell. When it is over, whatever of its process group is left is
 //! killed. If we are killed, the kernel kills it.
+//!
+//! The rule that must hold: the group is killed while its leader is not reaped, on every path. The number of the group may
+//! be another's afterwards.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, PipeReader, PipeWriter};
@@ -23,8 +26,9 @@ use super::pipes::{Halt, Pipe, ScriptDeadline, Stdin, Stdout};
 use super::reporter::Reporter;
 use crate::error::{Error, Kind, Result};
 use crate::names::show_path;
+use crate::sys::death::Death;
 use crate::sys::files::make_executable;
-use crate::sys::processes::kill_group;
+use crate::sys::processes::{kill_group, look, reap};
 use crate::sys::{codes, lifeline, signals};
 
 /// How long to wait for a process that has closed its output, between looks.
@@ -37,6 +41,9 @@ const ERRORS_LEFT: u32 = 4;
 /// however late; somebody whom it left behind may speak for ever.
 const ERRORS_LAST: Duration = Duration::from_secs(1);
 const ERRORS_PIECES: u32 = 64;
+
+/// How long a process that was killed may take to be gone.
+const REAPING: Duration = Duration::from_secs(5);
 
 /// What to run, and where.
 #[derive(Debug, Clone)]
@@ -77,7 +84,7 @@ pub fn run<T, F: Send>(
     feed: impl FnOnce(&mut Stdin<'_>) -> Result<F> + Send,
     take: impl FnOnce(&mut Stdout<'_>) -> Result<T>,
 ) -> Result<Ended<T, F>> {
-    let mut child = Group(spawn(program)?);
+    let mut child = Group::new(spawn(program)?);
     let (input, output, errors) = child.pipes()?;
     let mut said = Reporter::new(prefix);
     let over = std::sync::atomic::AtomicBool::new(false);
@@ -168,34 +175,39 @@ fn listen(
 }
 
 /// A process and those that it began. Killed when it is dropped.
-struct Group(Child);
+struct Group {
+    leader: Child,
+    reaped: bool,
+}
 
 impl Group {
+    fn new(leader: Child) -> Self {
+        Group {
+            leader,
+            reaped: false,
+        }
+    }
+
     fn pipes(&mut self) -> Result<(Pipe<PipeWriter>, Pipe<PipeReader>, Pipe<PipeReader>)> {
         let missing = || Error::bug("begin a script", "it has no pipes");
-        let input = self.0.stdin.take().map(OwnedFd::from).ok_or_else(missing)?;
-        let output = self
-            .0
-            .stdout
-            .take()
-            .map(OwnedFd::from)
-            .ok_or_else(missing)?;
-        let errors = self
-            .0
-            .stderr
-            .take()
-            .map(OwnedFd::from)
-            .ok_or_else(missing)?;
+        let leader = &mut self.leader;
+        let input = leader.stdin.take().map(OwnedFd::from).ok_or_else(missing)?;
+        let output = leader.stdout.take().map(OwnedFd::from);
+        let errors = leader.stderr.take().map(OwnedFd::from);
+        let (output, errors) = (output.ok_or_else(missing)?, errors.ok_or_else(missing)?);
         Ok((Pipe::new(input), Pipe::new(output), Pipe::new(errors)))
     }
 
+    /// How the process ended, if it has; it stays to be reaped.
+    fn death(&self) -> Option<Death> {
+        look(self.leader.id())
+    }
+
     /// Waits for the process to end by itself; how it did, if the system knows.
-    fn wait(&mut self, watch: &ScriptDeadline<'_>) -> Result<Option<Exit>, Halt> {
+    fn wait(&self, watch: &ScriptDeadline<'_>) -> Result<Option<Exit>, Halt> {
         loop {
-            match self.0.try_wait() {
-                Ok(None) => {}
-                Ok(Some(status)) => return Ok(Some(Exit::of(status))),
-                Err(_) => return Ok(None),
+            if let Some(death) = self.death() {
+                return Ok(Exit::of(death));
             }
             if let Some(halt) = watch.check() {
                 return Err(halt);
@@ -204,30 +216,41 @@ impl Group {
         }
     }
 
-    fn kill(&mut self) {
-        kill_group(self.0.id());
-    }
-
-    fn end(mut self) -> Exit {
-        // Before it is waited for: its number is its own until then.
-        self.kill_rest();
-        match self.0.wait() {
-            Ok(status) => Exit::of(status),
-            Err(_) => Exit::Signal(signals::SIGKILL),
+    /// Kills the process and what it left behind.
+    fn kill(&self) {
+        // Of one that somebody else reaped, the number may be another's by now.
+        if !self.reaped && self.death() != Some(Death::Unknown) {
+            kill_group(self.leader.id());
         }
     }
 
-    /// Kills what the process left behind. It has ended, or is to end now.
-    fn kill_rest(&mut self) {
+    fn end(mut self) -> Exit {
+        self.kill_and_reap()
+    }
+
+    fn kill_and_reap(&mut self) -> Exit {
         self.kill();
+        self.reaped = true;
+        let (pid, began) = (self.leader.id(), Instant::now());
+        let killed = Exit::Signal(signals::SIGKILL);
+        while began.elapsed() < REAPING {
+            if let Some(death) = self.death() {
+                reap(pid);
+                return Exit::of(death).unwrap_or(killed);
+            }
+            thread::sleep(LOOK);
+        }
+        // It hangs in the kernel (a dead network file system, for one): it is dead when it comes back.
+        let waiting = thread::Builder::new().spawn(move || reap(pid));
+        drop(waiting);
+        killed
     }
 }
 
 impl Drop for Group {
     fn drop(&mut self) {
-        if let Ok(None) = self.0.try_wait() {
-            self.kill();
-            let _ = self.0.wait(); // it was killed
+        if !self.reaped {
+            self.kill_and_reap();
         }
     }
 }

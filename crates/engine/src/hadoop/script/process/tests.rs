@@ -150,6 +150,31 @@ fn a_child_left_behind_is_killed_and_holds_nobody_up() {
     assert!(began.elapsed() < Duration::from_secs(20));
 }
 
+/// Else the number may be another's when the group is killed.
+#[test]
+fn a_process_that_has_ended_is_reaped_after_its_group_was_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let stop = AtomicBool::new(false);
+    let watch = ScriptDeadline::new(&stop, None);
+    let program = shell("sleep 100 >/dev/null 2>&1 & echo $!; exit 3", folder.path());
+    let mut group = Group::new(spawn(&program).unwrap());
+    let (_input, output, _errors) = group.pipes().unwrap();
+    assert_eq!(group.wait(&watch), Ok(Some(Exit::Code(3))));
+    let state = |pid: u32| std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let leader = group.leader.id();
+    assert!(state(leader).contains(") Z "), "{:?}", state(leader));
+    let left = all(&mut Stdout::new(output, &watch)).unwrap();
+    let left: u32 = String::from_utf8(left).unwrap().trim().parse().unwrap();
+    assert!(!state(left).is_empty());
+    assert_eq!(group.end(), Exit::Code(3));
+    assert_eq!(state(leader), "");
+    let began = Instant::now();
+    while !(state(left).is_empty() || state(left).contains(") Z ")) {
+        assert!(began.elapsed() < Duration::from_secs(10));
+        thread::sleep(LOOK);
+    }
+}
+
 #[test]
 fn programs_are_found_in_the_folder_first() {
     let folder = tempfile::tempdir().unwrap();
