@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::WriteFile;
 use super::location::Location;
 use super::objects::Upload;
+use super::stop::LAST;
 use super::wire::{Broken, Way, Wire};
 use crate::error::{Error, Kind, Result};
 
@@ -88,6 +89,17 @@ impl Collecting {
 
     /// What is answered to a request.
     fn ask(&self, method: &Method, path: &str, body: &Bytes) -> Result<Bytes> {
+        self.ask_for(PATIENCE, method, path, body)
+    }
+
+    /// The same, for so long where nobody answers.
+    fn ask_for(
+        &self,
+        patience: Duration,
+        method: &Method,
+        path: &str,
+        body: &Bytes,
+    ) -> Result<Bytes> {
         let (began, url) = (Instant::now(), format!("http://{}/{path}", self.to.address));
         loop {
             let request = Request::builder()
@@ -98,6 +110,11 @@ impl Collecting {
                 .body(body.clone().into())
                 .map_err(|error| Error::bug("send the output", error.to_string()))?;
             let limit = self.wire.limit(body.len());
+            let limit = if patience < PATIENCE {
+                limit.min(patience)
+            } else {
+                limit
+            };
             let why = match self
                 .wire
                 .send(&Way::with_secrets(), request, &mut [], limit)
@@ -113,7 +130,7 @@ impl Collecting {
                 Err(Broken::There(why)) => why,
                 Err(Broken::Untrusted(_)) => "it did not prove its name".to_owned(),
             };
-            if began.elapsed() > PATIENCE {
+            if began.elapsed() >= patience {
                 return Err(self.silent(&why));
             }
             sleep(WAIT);
@@ -196,11 +213,36 @@ impl Drop for Sent {
     fn drop(&mut self) {
         if !self.state().finished {
             // The attempt's own error is what counts; the driver ends what stays.
-            let _ = self.to.ask(
-                &Method::DELETE,
-                &format!("files/{}", self.id),
-                &Bytes::new(),
-            );
+            let path = format!("files/{}", self.id);
+            let _ = self.to.ask_for(LAST, &Method::DELETE, &path, &Bytes::new());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_given_up_waits_little_for_a_driver_that_does_not_answer() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap(); // it takes connections, and says nothing
+        let collector = Collector {
+            address: listener.local_addr().unwrap().to_string(),
+            token: String::new(),
+        };
+        let file = Sent {
+            to: Arc::new(Collecting::new(collector)),
+            id: 1,
+            state: Mutex::default(),
+        };
+        let began = Instant::now();
+        drop(file);
+        assert!(
+            began.elapsed() < Duration::from_secs(20),
+            "{:?}",
+            began.elapsed()
+        );
     }
 }

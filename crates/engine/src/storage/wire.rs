@@ -23,7 +23,7 @@ use tokio::time::sleep;
 use super::options::StoreOptions;
 use super::per_process::PerProcess;
 use super::requests::Requests;
-use super::stop::Waited;
+use super::stop::{Stop, Waited};
 use super::trust::{Bundle, Distrust};
 use crate::error::{Error, Kind, Result};
 
@@ -88,10 +88,19 @@ impl UnderWay {
         let count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.over.wait_while(count, |count| *count >= most);
         *waited.unwrap_or_else(PoisonError::into_inner) += 1;
-        let done = work();
-        *self.count.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
-        self.over.notify_one();
-        done
+        let _place = Place(self);
+        work()
+    }
+}
+
+/// One of those under way: it is given back also where the request panics.
+struct Place<'u>(&'u UnderWay);
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let mut count = self.0.count.lock().unwrap_or_else(PoisonError::into_inner);
+        *count -= 1;
+        self.0.over.notify_one();
     }
 }
 
@@ -173,6 +182,11 @@ impl Wire {
             },
             ..Wire::default()
         }
+    }
+
+    /// What ends waiting: the jobs are to end.
+    pub fn stop(&self) -> &Stop {
+        &self.requests.stop
     }
 
     /// How long a request with so many bytes, there or back, may take.
@@ -419,5 +433,16 @@ mod tests {
             Err(Broken::There(why)) => assert!(why.contains("more than 67108864 bytes"), "{why}"),
             other => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn a_request_that_panics_gives_its_place_back() {
+        let under_way = std::sync::Arc::new(UnderWay::default());
+        let panicking = std::sync::Arc::clone(&under_way);
+        let broken = std::thread::spawn(move || panicking.during(1, || panic!("by a test")));
+        assert!(broken.join().is_err());
+        let (send, done) = std::sync::mpsc::channel();
+        std::thread::spawn(move || send.send(under_way.during(1, || 7)));
+        assert_eq!(done.recv_timeout(Duration::from_secs(10)), Ok(7));
     }
 }

@@ -1,22 +1,28 @@
 //! A program that prints credentials: `credential_process` of a profile.
 //!
-//! It is a command line for the shell, and prints JSON. One that takes too long is killed, with what it began.
+//! It is a command line for the shell, and prints JSON. One that takes too long is killed, with what it began; and so is one
+//! that runs when the jobs are to end.
 
 use std::fmt;
 use std::io::Read as _;
 use std::process::{Command, Stdio};
-use std::sync::mpsc::channel;
-use std::time::{Duration, SystemTime};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant, SystemTime};
 
 use chrono::DateTime;
 use object_store::aws::AwsCredential;
 use serde::Deserialize;
 
-use super::given::Given;
+use super::given::{Given, none};
+use crate::error::{Error, Result};
+use crate::storage::stop::Stop;
 use crate::sys::processes::kill_tree;
 
 /// It may ask a person something; AWS's own programs wait so long, too.
 const LIMIT: Duration = Duration::from_secs(60);
+
+/// How soon it is killed when the jobs are to end.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// A program that prints credentials.
 #[derive(Clone)]
@@ -54,7 +60,7 @@ impl Program {
     }
 
     /// What the program prints. One that takes too long is killed, and what it began.
-    fn run(&self) -> Result<Vec<u8>, String> {
+    fn run(&self, stop: &Stop) -> Result<Vec<u8>, String> {
         let said = |what: &str| format!("the program in credential_process {what}");
         let mut shell = Command::new("/bin/sh");
         shell.arg("-c").arg(&self.command).stdin(Stdio::null());
@@ -67,11 +73,19 @@ impl Program {
         let read = move || {
             let mut text = Vec::new();
             let read = stdout.as_mut().map(|stdout| stdout.read_to_end(&mut text));
-            let _ = send.send(read.transpose().map(|_| text)); // nobody waits any more
+            let read = read.transpose().map(|_| text);
+            let _ = send.send(read.map_err(|error| error.to_string())); // nobody waits any more
         };
         let begun = std::thread::Builder::new().spawn(read);
         begun.map_err(|error| said(&format!("cannot be read: {error}")))?;
-        let printed = printed.recv_timeout(self.limit);
+        let began = Instant::now();
+        let printed = loop {
+            let printed = printed.recv_timeout(LOOK.min(self.limit));
+            let waits = printed == Err(RecvTimeoutError::Timeout) && began.elapsed() < self.limit;
+            if !waits || stop.is_set() {
+                break printed;
+            }
+        };
         if printed.is_err() {
             kill_tree(child.id());
         }
@@ -89,9 +103,19 @@ impl Program {
         printed.map_err(|error| said(&format!("cannot be read: {error}")))
     }
 
-    /// What it gives; or why it gives nothing, without what it printed.
-    pub fn ask(&self) -> Result<Given, String> {
-        let printed = self.run()?;
+    /// What it gives.
+    ///
+    /// # Errors
+    /// Why it gives nothing, without what it printed; or the jobs are to end.
+    pub fn ask(&self, stop: &Stop) -> Result<Given> {
+        self.given(stop).map_err(|why| match stop.is_set() {
+            true => Error::cancelled(),
+            false => none(&why),
+        })
+    }
+
+    fn given(&self, stop: &Stop) -> Result<Given, String> {
+        let printed = self.run(stop)?;
         let odd = "the program in credential_process did not print credentials as JSON, version 1";
         let printed: Printed = serde_json::from_slice(&printed).map_err(|_secret| odd)?;
         if printed.version != 1 {
@@ -135,7 +159,7 @@ mod tests {
             ),
             ("/no/such/program", "failed (exit status: 127)"),
         ] {
-            let error = Program::new(command).ask().err().unwrap();
+            let error = Program::new(command).given(&Stop::default()).err().unwrap();
             assert!(error.contains(says) && !error.contains("hush"), "{error}");
         }
     }
@@ -150,7 +174,7 @@ mod tests {
             limit: Duration::from_millis(100),
             ..Program::new(&command)
         };
-        let error = program.run().unwrap_err();
+        let error = program.run(&Stop::default()).unwrap_err();
         assert!(error.contains("did not end within 0 s"), "{error}");
         assert!(began.elapsed() < Duration::from_millis(900));
         std::thread::sleep(Duration::from_millis(1200).saturating_sub(began.elapsed()));

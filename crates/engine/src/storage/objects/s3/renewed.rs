@@ -6,7 +6,7 @@
 //!                                              if that fails, the same    if that fails, the job fails
 //! ```
 //!
-//! One thread asks; the others use what there is, or wait for it.
+//! One thread asks; the others use what there is, or wait for it. All of them look at the end of the jobs meanwhile.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -17,7 +17,7 @@ use object_store::aws::AwsCredential;
 use super::given::none;
 use super::program::Program;
 use super::services::Service;
-use crate::error::{Kind, Result};
+use crate::error::{Error, Kind, Result};
 use crate::storage::wire::{Way, Wire};
 
 /// Credentials that end sooner than this are asked for again.
@@ -25,6 +25,9 @@ const RENEWED_BEFORE: Duration = Duration::from_secs(300);
 
 /// How soon they are asked for again where such were given as end soon, too; ten times that after a failure, which may take its time.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// How soon it is seen that another thread was given some.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// Credentials that end.
 pub struct Renewed {
@@ -85,16 +88,24 @@ impl Renewed {
         if let Some(fresh) = self.fresh() {
             return Ok(fresh);
         }
-        let _asking = match (self.asking.try_lock(), self.good()) {
-            (Ok(asking), _) => asking,
-            (Err(TryLockError::WouldBlock), Some(good)) => return Ok(good),
-            (Err(_), _) => locked(&self.asking),
+        let _asking = loop {
+            match self.asking.try_lock() {
+                Ok(asking) => break asking,
+                Err(TryLockError::Poisoned(asking)) => break asking.into_inner(),
+                Err(TryLockError::WouldBlock) => {}
+            }
+            if let Some(good) = self.good() {
+                return Ok(good);
+            }
+            if wire.stop().sleep(LOOK) {
+                return Err(Error::cancelled());
+            }
         };
         if let Some(fresh) = self.fresh() {
             return Ok(fresh); // another thread has asked
         }
         let given = match &self.giver {
-            Giver::Program(program) => program.ask().map_err(|why| none(&why)),
+            Giver::Program(program) => program.ask(wire.stop()),
             Giver::Service(service, way) => service.ask(wire, way),
         };
         let given = given.and_then(|given| {
@@ -150,6 +161,7 @@ mod tests {
     use chrono::{DateTime, TimeDelta, Utc};
     use std::fs;
     use std::path::Path;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     /// A program that prints credentials that end in so many seconds, counts how often it ran, and fails when it is to.
     fn renewed(folder: &Path, seconds: Option<i64>) -> Renewed {
@@ -218,6 +230,23 @@ mod tests {
         std::thread::sleep(Duration::from_millis(2100));
         let error = renewed.get(&Wire::default()).unwrap_err().to_string();
         assert!(error.contains("failed (exit status: 1)"), "{error}");
+    }
+
+    #[test]
+    fn nobody_who_waits_for_them_is_deaf_to_the_end_of_the_jobs() {
+        let renewed = Renewed::by_program(Program::new("exec sleep 50"));
+        let (wire, flag) = (Wire::default(), Arc::new(AtomicBool::new(false)));
+        let _job = wire.stop().by(Arc::clone(&flag));
+        let began = Instant::now();
+        std::thread::scope(|scope| {
+            let asked = [(); 2].map(|()| scope.spawn(|| renewed.get(&wire).unwrap_err()));
+            std::thread::sleep(Duration::from_millis(300));
+            flag.store(true, Ordering::Relaxed);
+            for asked in asked {
+                assert_eq!(asked.join().unwrap().kind(), Kind::Cancelled);
+            }
+        });
+        assert!(began.elapsed() < Duration::from_secs(20));
     }
 
     #[test]

@@ -10,7 +10,6 @@
 //! error; and no token goes over a network without TLS, unless STS was named with `http://`.
 
 use std::fs;
-use std::thread;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
@@ -204,7 +203,9 @@ impl Service {
             if !may_pass || tries == TRIES_MAX {
                 return self.given(sent, way);
             }
-            thread::sleep(Duration::from_millis(100 << tries));
+            if wire.stop().sleep(Duration::from_millis(100 << tries)) {
+                return Err(Error::cancelled());
+            }
         }
         Err(Error::bug(
             "connect to the store",
