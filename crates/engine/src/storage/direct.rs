@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 use super::{BLOCK_BYTES, Caching, ReadFile, WriteFile};
 use crate::error::{Error, Kind, Result};
-use crate::sys::{files, mounts};
+use crate::sys::{file_calls, files, mounts};
 
 /// A local file open for reading.
 #[derive(Debug)]
@@ -52,6 +52,10 @@ impl Version {
 
 impl LocalReader {
     pub(super) fn open(path: &Path, caching: Caching) -> Result<Self> {
+        file_calls::on(path, || Self::open_now(path, caching))
+    }
+
+    fn open_now(path: &Path, caching: Caching) -> Result<Self> {
         let mut options = OpenOptions::new();
         options.read(true);
         let failed = |error| Error::from_io("open the input", path, &error);
@@ -112,16 +116,16 @@ impl ReadFile for LocalReader {
         while done < buffer.len() {
             let at = offset + done as u64;
             let rest = &mut buffer[done..];
-            let mut read = self.way(rest, at).read_at(rest, at);
-            if read.as_ref().is_err_and(refused_direct) {
-                read = self.cached.read_at(rest, at);
-            }
+            let read = file_calls::on(&self.path, || match self.way(rest, at).read_at(rest, at) {
+                Err(error) if refused_direct(&error) => self.cached.read_at(rest, at),
+                read => read,
+            });
             match read {
                 Ok(0) => break,
                 Ok(bytes) => done += bytes,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::StaleNetworkFileHandle => {
-                    match self.read_by_name(rest, at)? {
+                    match file_calls::on(&self.path, || self.read_by_name(rest, at))? {
                         0 => break,
                         bytes => done += bytes,
                     }
@@ -153,6 +157,10 @@ pub(super) struct LocalWriter {
 
 impl LocalWriter {
     pub(super) fn create(path: &Path, bytes: u64, caching: Caching) -> Result<Self> {
+        file_calls::on(path, || Self::create_now(path, bytes, caching))
+    }
+
+    fn create_now(path: &Path, bytes: u64, caching: Caching) -> Result<Self> {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false);
         let failed = |error| Error::from_io("create the output", path, &error);
@@ -186,10 +194,10 @@ impl LocalWriter {
     }
 
     fn write(&self, file: &File, data: &[u8], offset: u64) -> io::Result<()> {
-        match file.write_all_at(data, offset) {
+        file_calls::on(&self.path, || match file.write_all_at(data, offset) {
             Err(error) if refused_direct(&error) => self.cached.write_all_at(data, offset),
             done => done,
-        }
+        })
     }
 }
 
@@ -216,20 +224,19 @@ impl WriteFile for LocalWriter {
     }
 
     fn reserve(&self, bytes: u64) -> Result<()> {
-        reserve_space(&self.cached, bytes).map_err(|error| {
+        let reserved = file_calls::on(&self.path, || reserve_space(&self.cached, bytes));
+        reserved.map_err(|error| {
             Error::from_io("reserve space for the output", &self.path, &error).with("bytes", bytes)
         })
     }
 
     fn cut(&self, bytes: u64) -> Result<()> {
-        self.cached
-            .set_len(bytes)
+        file_calls::on(&self.path, || self.cached.set_len(bytes))
             .map_err(|error| self.failed("cut the output", &error).with("bytes", bytes))
     }
 
     fn sync(&self) -> Result<()> {
-        self.cached
-            .sync_all()
+        file_calls::on(&self.path, || self.cached.sync_all())
             .map_err(|error| self.failed("make the output durable", &error))
     }
 
@@ -237,7 +244,7 @@ impl WriteFile for LocalWriter {
         if !self.is_shared {
             return Ok(());
         }
-        files::hand_over(&self.cached)
+        file_calls::on(&self.path, || files::hand_over(&self.cached))
             .map_err(|error| self.failed("hand the output over to its server", &error))
     }
 }

@@ -16,6 +16,7 @@ use super::{
     lock, private, whole_blocks,
 };
 use crate::error::{Error, Kind, Result};
+use crate::sys::file_calls::on;
 use crate::sys::files;
 
 /// Files of this machine, network mounts included.
@@ -35,11 +36,11 @@ pub struct Local;
 
 impl Store for Local {
     fn stat(&self, path: &Path) -> Result<Option<Stat>> {
-        match fs::metadata(path) {
+        match on(path, || fs::metadata(path)) {
             Ok(found) => Ok(Some(stat_of(&found))),
             // A link that leads nowhere is there all the same: its name is taken.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                match fs::symlink_metadata(path) {
+                match on(path, || fs::symlink_metadata(path)) {
                     Ok(link) => Ok(Some(stat_of(&link))),
                     Err(_) => Ok(None),
                 }
@@ -53,7 +54,8 @@ impl Store for Local {
     fn list(&self, directory: &Path) -> Result<Vec<PathBuf>> {
         let failed = |error| Error::from_io("list a directory", directory, &error);
         let mut paths = Vec::new();
-        for entry in fs::read_dir(directory).map_err(failed)? {
+        let mut entries = on(directory, || fs::read_dir(directory)).map_err(failed)?;
+        while let Some(entry) = on(directory, || entries.next()) {
             paths.push(entry.map_err(failed)?.path());
         }
         // By bytes: paths compare by their parts, which takes longer, and these differ in the last one only.
@@ -66,7 +68,8 @@ impl Store for Local {
     }
 
     fn check_readable(&self, path: &Path) -> Result<()> {
-        files::check_readable(path).map_err(|error| Error::from_io("open the input", path, &error))
+        let checked = on(path, || files::check_readable(path));
+        checked.map_err(|error| Error::from_io("open the input", path, &error))
     }
 }
 
@@ -78,19 +81,20 @@ impl Output for Local {
 
 impl LocalDisk for Local {
     fn create_private(&self, path: &Path, data: &[u8]) -> Result<()> {
-        private::create(path, data)
+        on(path, || private::create(path, data))
     }
 
     fn read_private(&self, path: &Path) -> Result<Vec<u8>> {
-        private::read(path)
+        on(path, || private::read(path))
     }
 
     fn create_private_directory(&self, path: &Path) -> Result<()> {
-        private::create_directory(path)
+        on(path, || private::create_directory(path))
     }
 
     fn create_directory(&self, path: &Path) -> Result<()> {
-        fs::create_dir(path).map_err(|error| Error::from_io("create a directory", path, &error))
+        on(path, || fs::create_dir(path))
+            .map_err(|error| Error::from_io("create a directory", path, &error))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
@@ -98,12 +102,12 @@ impl LocalDisk for Local {
             Err(error) if refused(&error) => rename_checked(from, to),
             done => done,
         };
-        or_done(from, to, rename).map_err(|error| Error::from_io("rename", to, &error))
+        on(to, || or_done(from, to, rename)).map_err(|error| Error::from_io("rename", to, &error))
     }
 
     fn replace(&self, from: &Path, to: &Path) -> Result<()> {
         let failed = |error| Error::from_io("rename", to, &error);
-        match fs::metadata(to) {
+        match on(to, || fs::metadata(to)) {
             Ok(old) => {
                 let owner = std::os::unix::fs::chown(from, Some(old.uid()), Some(old.gid()));
                 // Set-id bits stay only with the owner whom they were for.
@@ -114,12 +118,12 @@ impl LocalDisk for Local {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(failed(error)),
         }
-        or_done(from, to, |from, to| fs::rename(from, to)).map_err(failed)
+        on(to, || or_done(from, to, |from, to| fs::rename(from, to))).map_err(failed)
     }
 
     fn resolve(&self, path: &Path) -> Result<PathBuf> {
-        match fs::symlink_metadata(path) {
-            Ok(found) if found.is_symlink() => match fs::canonicalize(path) {
+        match on(path, || fs::symlink_metadata(path)) {
+            Ok(found) if found.is_symlink() => match on(path, || fs::canonicalize(path)) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     fs::read_link(path).map(|leads_to| parent_of(path).join(leads_to))
                 } // to where nothing is yet
@@ -131,7 +135,7 @@ impl LocalDisk for Local {
     }
 
     fn exchange(&self, one: &Path, other: &Path) -> Result<bool> {
-        match files::exchange(one, other) {
+        match on(other, || files::exchange(one, other)) {
             Ok(()) => Ok(true),
             Err(error) if refused(&error) => Ok(false),
             Err(error) => Err(Error::from_io("exchange names", other, &error)),
@@ -139,11 +143,11 @@ impl LocalDisk for Local {
     }
 
     fn remove(&self, path: &Path) -> Result<()> {
-        let removed = match fs::symlink_metadata(path) {
+        let removed = on(path, || match fs::symlink_metadata(path) {
             Ok(found) if found.is_dir() => remove_tree(path),
             Ok(_) => fs::remove_file(path),
             Err(error) => Err(error),
-        };
+        });
         match removed {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(Error::from_io("remove", path, &error))
@@ -153,11 +157,11 @@ impl LocalDisk for Local {
     }
 
     fn remove_if_empty(&self, path: &Path) -> Result<()> {
-        let removed = match fs::symlink_metadata(path) {
+        let removed = on(path, || match fs::symlink_metadata(path) {
             Ok(found) if found.is_dir() => fs::remove_dir(path),
             Ok(_) => fs::remove_file(path),
             Err(error) => Err(error),
-        };
+        });
         match removed.map_err(|error| Error::from_io("remove", path, &error)) {
             Err(error) if !matches!(error.kind(), Kind::NotFound | Kind::Exists) => Err(error),
             _ => Ok(()),
@@ -165,7 +169,9 @@ impl LocalDisk for Local {
     }
 
     fn sync_directory(&self, directory: &Path) -> Result<()> {
-        match File::open(directory).and_then(|opened| opened.sync_all()) {
+        match on(directory, || {
+            File::open(directory).and_then(|opened| opened.sync_all())
+        }) {
             // Where a server keeps the names, it has written them before it answered.
             Err(error) if refused(&error) => Ok(()),
             done => {
@@ -179,18 +185,18 @@ impl LocalDisk for Local {
         let failed = |error| {
             Error::from_io("give back space of a file", path, &error).with("offset", blocks.start)
         };
-        let file = OpenOptions::new().write(true).open(path).map_err(failed)?;
+        let file = on(path, || OpenOptions::new().write(true).open(path)).map_err(failed)?;
         if blocks.is_empty() {
             return Ok(());
         }
-        match files::punch_hole(&file, &blocks) {
+        match on(path, || files::punch_hole(&file, &blocks)) {
             Err(error) if refused(&error) => Ok(()),
             done => done.map_err(failed),
         }
     }
 
     fn free_bytes(&self, path: &Path) -> Result<Option<u64>> {
-        let free = files::free_bytes(path);
+        let free = on(path, || files::free_bytes(path));
         free.map(Some)
             .map_err(|error| Error::from_io("ask for free space", path, &error))
     }
@@ -202,7 +208,7 @@ impl LocalDisk for Local {
             file.set_len(2 * BLOCK_BYTES as u64)?;
             files::punch_hole(&file, &(0..BLOCK_BYTES as u64))
         };
-        let tried = tried();
+        let tried = on(&path, tried);
         self.remove(&path)?;
         match tried {
             Err(error) if refused(&error) => Ok(false),
@@ -213,15 +219,15 @@ impl LocalDisk for Local {
     }
 
     fn may_write(&self, directory: &Path) -> bool {
-        files::check_writable(directory).is_ok()
+        on(directory, || files::check_writable(directory)).is_ok()
     }
 
     fn shared_mount(&self, path: &Path) -> Option<SharedMount> {
-        SharedMount::of(path)
+        on(path, || SharedMount::of(path))
     }
 
     fn lock(&self, path: &Path) -> Result<Option<Box<dyn Lock>>> {
-        lock::take(path)
+        on(path, || lock::take(path))
     }
 }
 

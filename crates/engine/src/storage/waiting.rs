@@ -2,16 +2,20 @@
 //! user is told, so that no job stands still without a word.
 //!
 //! ```text
-//!   begin(FILE) ── a call that may hang ── drop
-//!        │
-//!   Control::notices ──▶ "waiting 12 s for FILE"
+//!   begin(NODE) ── what it is asked to do ── drop        a call on a file (sys/file_calls.rs)
+//!        └──────────────────────┬──────────────────────────────────┘
+//!                      Control::notices ──▶ "waiting 12 s for FILE"
 //! ```
 //!
 //! Not for what may take its time: standard input, user code, other tasks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use crate::names::show_path;
+use crate::sys::file_calls::under_way_now;
 
 /// How long nobody is told.
 const QUIET: Duration = Duration::from_secs(10);
@@ -26,6 +30,25 @@ const TOLD_AT_ONCE: usize = 3;
 #[derive(Debug, Default)]
 pub struct Waiting {
     waits: Mutex<BTreeMap<u64, Wait>>,
+    /// The files that the user was told of, and when that is done again.
+    files: Mutex<BTreeMap<PathBuf, Instant>>,
+}
+
+/// The files that this process and its workers wait for, that longest first: those of which a call is under way, which a look
+/// saw so long ago.
+pub fn files_awaited(at_least: Duration) -> Vec<(PathBuf, Duration)> {
+    longest_first(under_way_now(Instant::now()), at_least)
+}
+
+fn longest_first(
+    mut calls: Vec<(PathBuf, Duration)>,
+    at_least: Duration,
+) -> Vec<(PathBuf, Duration)> {
+    calls.retain(|(_, waited)| *waited >= at_least);
+    calls.sort_unstable_by(|(path, waited), (other, less)| less.cmp(waited).then(path.cmp(other)));
+    let mut named = BTreeSet::new();
+    calls.retain(|(path, _)| named.insert(path.clone()));
+    calls
 }
 
 #[derive(Debug)]
@@ -93,6 +116,8 @@ impl Waiting {
         let mut waits = self.waits();
         let due = waits.values_mut().filter(|wait| wait.tell_at <= now);
         let mut lines: Vec<String> = due.map(|wait| wait.tell(now)).collect();
+        drop(waits);
+        lines.extend(self.of_files(under_way_now(now), now));
         let others = lines.len().saturating_sub(TOLD_AT_ONCE);
         if others > 0 {
             lines.truncate(TOLD_AT_ONCE);
@@ -100,13 +125,31 @@ impl Waiting {
         }
         lines
     }
+
+    /// The same of calls on files that are under way.
+    fn of_files(&self, calls: Vec<(PathBuf, Duration)>, now: Instant) -> Vec<String> {
+        let calls = longest_first(calls, QUIET);
+        let mut told = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        told.retain(|path, _| calls.iter().any(|(awaited, _)| awaited == path));
+        let mut lines = Vec::new();
+        for (path, waited) in calls {
+            if told.get(&path).is_none_or(|tell_at| *tell_at <= now) {
+                lines.push(line(waited, &show_path(&path)));
+                told.insert(path, now + AGAIN);
+            }
+        }
+        lines
+    }
+}
+
+fn line(waited: Duration, what: &dyn std::fmt::Display) -> String {
+    format!("waiting {} s for {what}", waited.as_secs())
 }
 
 impl Wait {
     fn tell(&mut self, now: Instant) -> String {
         self.tell_at = now + AGAIN;
-        let waited_s = now.saturating_duration_since(self.began).as_secs();
-        format!("waiting {waited_s} s for {}", self.what)
+        line(now.saturating_duration_since(self.began), &self.what)
     }
 }
 
@@ -134,5 +177,21 @@ mod tests {
         assert_eq!(waiting.notices(after(42)), ["waiting 42 s for node 0"]);
         drop(first);
         assert!(waiting.notices(after(200)).is_empty());
+    }
+
+    #[test]
+    fn a_file_is_told_of_once_however_many_wait_for_it() {
+        let (waiting, start) = (Waiting::default(), Instant::now());
+        let said = |seconds: u64, paths: &[&str]| {
+            let waited = Duration::from_secs(seconds);
+            let calls = paths.iter().map(|path| (PathBuf::from(path), waited));
+            waiting.of_files(calls.collect(), start + waited)
+        };
+        assert!(said(9, &["mnt/a", "mnt/a"]).is_empty());
+        assert_eq!(said(12, &["mnt/a", "mnt/a"]), ["waiting 12 s for mnt/a"]);
+        assert_eq!(said(13, &["mnt/a", "mnt/b"]), ["waiting 13 s for mnt/b"]);
+        assert!(said(14, &["mnt/a", "mnt/b"]).is_empty());
+        assert!(said(15, &[]).is_empty());
+        assert_eq!(said(16, &["mnt/a"]), ["waiting 16 s for mnt/a"]);
     }
 }

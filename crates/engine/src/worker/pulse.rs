@@ -1,13 +1,14 @@
 //! The pulse: a page shared by a worker and its driver, in which the worker keeps saying where it stands.
 //!
 //! ```text
-//!   a file of 4096 bytes without a name, mapped by both; eight u64 in the machine's byte order (little-endian on all we build for)
+//!   a file of 4096 bytes without a name, mapped by both; u64s in the machine's byte order (little-endian on all we build for)
 //!     0  number of the record worked on, counted by this attempt
 //!     8  bytes of input done
 //!    16  offset of that record in its file
 //!    24  index of the file, among those of the split
 //!    32  beats: anything else that is progress
 //!    40  requests to stores that the worker has sent, 48 those of them that it sent again, 56 those that were too many
+//!    64  calls on files that are under way, eight rows of 504 bytes (sys/file_calls.rs)
 //! ```
 //!
 //! One side writes with relaxed stores, a handful for a record; the other looks every 20 ms. The fields may be seen
@@ -19,13 +20,14 @@ use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use crate::error::{Error, Result};
 use crate::storage::requests::RequestCounts;
 use crate::sys::descriptors::inherited;
-use crate::sys::mapping::{SHARED_BYTES, SharedWords};
+use crate::sys::file_calls::{PAGE_WORDS, PULSE_WORDS, Page, look_at, rows_of, share_rows};
+use crate::sys::mapping::SHARED_BYTES;
 
 /// The size of the file.
 pub const PULSE_BYTES: usize = SHARED_BYTES;
@@ -39,8 +41,7 @@ const BEATS: usize = 4;
 const LOOKED_AT: usize = 5;
 const SENT: usize = 5;
 const RETRIED: usize = 6;
-const THROTTLED: usize = 7;
-const FIELDS: usize = 8;
+const THROTTLED: usize = PULSE_WORDS - 1;
 
 /// Where a worker stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -66,7 +67,7 @@ pub struct RecordPosition {
 /// assert_eq!(driver.place().map(|place| place.offset), Some(700));
 /// # Ok::<(), gristmill_engine::Error>(())
 /// ```
-pub struct Pulse(SharedWords<FIELDS>);
+pub struct Pulse(Arc<Page>);
 
 /// The fields that say of progress, at one look: equal if nothing was written in between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -92,9 +93,8 @@ impl Pulse {
 
     /// Maps the pulse that a driver made.
     pub fn open(file: OwnedFd) -> Result<Self> {
-        SharedWords::open(file)
-            .map(Pulse)
-            .map_err(|error| unopened(&error))
+        let page = Page::open(file).map_err(|error| unopened(&error))?;
+        Ok(Pulse(Arc::new(page)))
     }
 
     /// Makes the pulse that this process inherited as `descriptor`, which is closed, its own: what [`Pulse::mine`] gives.
@@ -104,7 +104,9 @@ impl Pulse {
             return Ok(pulse);
         }
         let pulse = Self::open(inherited(descriptor).map_err(|error| unopened(&error))?)?;
-        Ok(MINE.get_or_init(|| pulse))
+        let pulse = MINE.get_or_init(|| pulse);
+        share_rows(rows_of(pulse.fields()));
+        Ok(pulse)
     }
 
     /// The pulse of this process, if it is a worker.
@@ -177,7 +179,7 @@ impl Pulse {
         }
     }
 
-    fn fields(&self) -> &[AtomicU64; FIELDS] {
+    fn fields(&self) -> &[AtomicU64; PAGE_WORDS] {
         self.0.words()
     }
 }
@@ -193,10 +195,15 @@ fn create_in(folder: &Path) -> io::Result<(Pulse, OwnedFd)> {
     loop {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = folder.join(format!("gristmill-pulse-{}-{number}", std::process::id()));
-        match SharedWords::create(&path) {
+        match Page::create(&path) {
             // Of a process of the same number, which was killed just then, or is in another container.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            made => return made.map(|(words, file)| (Pulse(words), file)),
+            made => {
+                let (page, file) = made?;
+                let page = Arc::new(page);
+                look_at(&page);
+                return Ok((Pulse(page), file));
+            }
         }
     }
 }
