@@ -163,6 +163,8 @@ class Job:
         """Return what the user is to be told, and has not been told yet."""
     def cancel(self) -> None:
         """Ask the job to end; it cleans up and is over soon."""
+    def leave(self) -> None:
+        """Ask the job to end, and have nobody wait for it, even if it never cleans up."""
     def report(self) -> str:
         """Return the report of a job that is over, as JSON.
 
@@ -174,6 +176,16 @@ class Job:
 
         Nothing happens if it succeeded.
         """
+
+def files_awaited(at_least_s: float) -> list[tuple[str, float]]:
+    """Return the files that this process and its workers wait for, and for how many seconds.
+
+    A file is awaited while a call on it is under way. The one that is awaited longest comes first.
+    The seconds are counted from the first look that saw the call.
+    """
+
+def kill_children() -> None:
+    """Kill all processes below this one, which is about to end without cleaning up."""
 
 @final
 class History:

@@ -17,7 +17,7 @@ from typing import Any
 
 from gristmill import _core
 from gristmill.cluster import UserCode, placed
-from gristmill.ending import ending_with_signals
+from gristmill.ending import cancel, ending_with_signals
 from gristmill.errors import attach_report
 from gristmill.history.origin import place
 from gristmill.names import from_json
@@ -28,6 +28,9 @@ __all__ = ["TICK_S", "begin", "new_job_id", "placed_for", "run"]
 
 TICK_S = 0.05
 """Seconds between two looks at signals and progress; the end of a job is noticed at once."""
+
+_QUIET_S = 10.0
+"""How long a file may be awaited without a word."""
 
 _numbers = count(1)
 
@@ -136,13 +139,15 @@ def _tell(sentence: str) -> None:
 
 
 def _run_to_end(job: _core.Job) -> JobReport:
+    told: set[str] = set()
     try:
         while not job.wait(TICK_S):
-            pass
-    except BaseException:
-        job.cancel()
-        while not job.wait(TICK_S):
-            pass
+            for path, waited_s in _core.files_awaited(_QUIET_S):
+                if path not in told:
+                    told.add(path)
+                    _tell(f"waiting {waited_s:.0f} s for {path}")
+    except BaseException as error:
+        cancel(job, error, _tell)
         raise
     report = JobReport.from_json(job.report())
     try:

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -40,6 +41,8 @@ pub struct Job {
     shared: Arc<Shared>,
     /// How options are called where the job was begun.
     spelling: Spelling,
+    /// Nobody waits for it any more, even if it does not clean up.
+    left: AtomicBool,
     /// The process that it runs in: a fork of it has this object, but not the job.
     process: u32,
 }
@@ -49,6 +52,9 @@ impl Drop for Job {
     fn drop(&mut self) {
         if self.process == std::process::id() && !self.shared.wait(Duration::ZERO) {
             self.shared.control.cancel();
+            if self.left.load(Ordering::Relaxed) {
+                return;
+            }
             Python::try_attach(|py| py.detach(|| self.shared.wait(CLEANING)));
         }
     }
@@ -125,6 +131,7 @@ impl Job {
         Ok(Job {
             shared,
             spelling,
+            left: AtomicBool::new(false),
             process: std::process::id(),
         })
     }
@@ -155,6 +162,11 @@ impl Job {
 
     fn cancel(&self) {
         self.shared.control.cancel();
+    }
+
+    fn leave(&self) {
+        self.shared.control.cancel();
+        self.left.store(true, Ordering::Relaxed);
     }
 
     fn report(&self) -> PyResult<String> {

@@ -16,6 +16,7 @@ mod pulse;
 mod sealing;
 mod stores;
 mod tasks;
+mod waits;
 mod work;
 
 use pyo3::prelude::*;
@@ -55,6 +56,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::tasks::{run_agent, run_tasks};
+    #[pymodule_export]
+    use crate::waits::{files_awaited, kill_children};
     #[pymodule_export]
     use crate::work::{
         CompressedReader, CompressedWriter, Emitter, Executor, Groups, LineReader, LineWriter,

@@ -398,6 +398,8 @@ def _noting(given: dict[str, Any]) -> Callable[[str, bytes], None]:
         shown = console.printable(os.fsdecode(text))
         if kind == "binary":
             console.note(f"gristmill grep: {shown}: binary file matches")
+        elif kind == "waiting":
+            console.note(f"gristmill grep: {shown}")
         elif not given["silent"]:
             fail("grep", shown)
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from gristmill import _core, worker
 from gristmill.amounts import parse_bytes
 from gristmill.cluster import UserCode, placed
+from gristmill.ending import cancel
 from gristmill.errors import attach_report
 from gristmill.history.origin import place
 from gristmill.job import TICK_S, new_job_id
@@ -63,15 +64,20 @@ def _tells(progress: bool | None, prepared: Prepared) -> bool:
     return progress is not False or prepared.options.command_line
 
 
+def _tell(sentence: str, prepared: Prepared, progress: bool | None) -> None:
+    if _tells(progress, prepared):
+        from gristmill.terminal import console
+
+        console.tell([sentence])
+
+
 def _run_to_end(
     native: "_core.Job", prepared: Prepared, progress: bool | None, stop: Stop
 ) -> JobReport:
     try:
         _wait(native, progress, stop, telling=_tells(progress, prepared))
-    except BaseException:
-        native.cancel()
-        while not native.wait(TICK_S):
-            pass
+    except BaseException as error:
+        cancel(native, error, lambda sentence: _tell(sentence, prepared, progress))
         raise
     report = JobReport.from_json(native.report())
     try:

@@ -7,8 +7,9 @@
                                 for a reader that never comes, or a terminal that was stopped
 
 The first signal counts. Those that follow are ignored: what was begun is being cleaned up, which an
-impatient second Ctrl-C must not break off. A signal that the parent has set to be ignored (`nohup`,
-a background job) stays ignored. State of the process, like the signals themselves.
+impatient second Ctrl-C must not break off, unless a file never answers (watchdog.py). A signal that
+the parent has set to be ignored (`nohup`, a background job) stays ignored. State of the process,
+like the signals themselves.
 """
 
 import errno
@@ -17,6 +18,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
+
+from gristmill.terminal import watchdog
 
 __all__ = [
     "Interrupted",
@@ -73,6 +76,7 @@ class Pending:
 
 def install() -> None:
     """From now on the signals raise `Interrupted`."""
+    watchdog.watch()
     for number in _handled():
         signal.signal(number, _interrupt)
 
@@ -87,6 +91,7 @@ def deferred(*, raising: bool = False) -> Generator[Pending]:
     pending = Pending(raising=raising)
 
     def note(signum: int, frame: FrameType | None) -> None:
+        watchdog.heard()
         if pending.raising:
             _interrupt(signum, frame)
         if pending.signum is None:
@@ -145,6 +150,7 @@ def _nothing(_signum: int, _frame: FrameType | None) -> None:
 def _end_write() -> None:
     global _seen  # noqa: PLW0603 - as above
     _seen = True
+    watchdog.heard()
     if _depth:
         raise BrokenPipeError(errno.EPIPE, "a signal came while there was no reader")
 
@@ -152,5 +158,6 @@ def _end_write() -> None:
 def _interrupt(signum: int, _frame: FrameType | None) -> None:
     global _seen  # noqa: PLW0603 - as above
     _seen = True
+    watchdog.heard()
     ignore()
     raise Interrupted(signum)

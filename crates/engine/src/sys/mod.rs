@@ -28,7 +28,7 @@ pub mod memory;
 pub(crate) mod mounts;
 pub(crate) mod owner;
 pub mod pages;
-pub(crate) mod processes;
+pub mod processes;
 mod shrink;
 pub mod usage;
 pub(crate) mod vectors;

@@ -68,6 +68,12 @@ pub(crate) fn kill_tree(pid: u32) {
     found.iter().for_each(|pid| signal(*pid, libc::SIGKILL));
 }
 
+/// Kills all children of this process, and all below them: it ends now, and reaps nobody any more.
+pub fn kill_children() {
+    let children = children_of(std::process::id());
+    children.into_iter().for_each(kill_tree);
+}
+
 /// How a child ended, leaving it to be reaped.
 pub(crate) fn look(pid: u32) -> Option<Death> {
     // SAFETY: zeros are a value of this plain structure, which the call may fill.

@@ -14,10 +14,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gristmill_engine::Error;
 use gristmill_engine::storage::stores::Stores;
+use gristmill_engine::storage::waiting::Waiting;
 use gristmill_grep::{Note, Options, Pattern, PatternOptions, Run, Show, Style, Summary, search};
 use pyo3::exceptions::{PyBrokenPipeError, PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -215,7 +216,7 @@ pub fn grep(
     };
     let begun = thread::Builder::new().spawn(begin);
     begun.map_err(|error| to_python(&Error::from_io("search", "".as_ref(), &error)))?;
-    let mut said = said;
+    let (mut said, awaited) = (said, Waiting::default());
     loop {
         let waiting = &mut said;
         match py.detach(move || waiting.recv_timeout(LOOK)) {
@@ -227,9 +228,13 @@ pub fn grep(
                 note.call1((kind, PyBytes::new(py, text)))?;
             }
             Ok(Said::Done(done)) => return summary(done),
-            Err(RecvTimeoutError::Timeout) => py
-                .check_signals()
-                .inspect_err(|_| stop.store(true, Ordering::Relaxed))?,
+            Err(RecvTimeoutError::Timeout) => {
+                py.check_signals()
+                    .inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
+                for line in awaited.notices(Instant::now()) {
+                    note.call1(("waiting", PyBytes::new(py, line.as_bytes())))?;
+                }
+            }
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(to_python(&Error::bug("search", "a thread panicked")));
             }
