@@ -7,11 +7,15 @@ job; a wait with a limit (`recv_timeout`, `wait_timeout_while`); and for calls o
 """
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
-from .test_layers import ENGINE_SRC, blanked, without_tests
+from .test_layers import ENGINE_SRC, TOP
+
+sys.path.insert(0, str(TOP / "tools"))
+from arrows import blanked, without_tests
 
 _WAITS = re.compile(
     r"\.recv\(\)|\.join\(\)|\.wait_while\(|\.wait\(\)|(?:changed|landed|over|done)\s*\.wait\("
