@@ -14,10 +14,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::OLD;
 use super::folder::is_of_scripts;
-use super::{LOCK, OLD};
 use crate::error::{Error, Kind, Result};
-use crate::storage::{FileKind, LocalDisk, Lock};
+use crate::storage::{FileKind, LocalDisk, Lock, Locked, MissingLock};
 
 /// Whether what is there is this job's to clear away: what its predecessor left from when it has taken that over, what it
 /// made itself until it leaves that to those who resume it.
@@ -53,39 +53,43 @@ pub(super) fn may_go(ownership: Option<&Ownership>) -> bool {
 
 /// Locks a dead job's folder, and checks that it is what it seems.
 pub(super) fn take(store: &dyn LocalDisk, folder: &Path) -> Result<Box<dyn Lock>> {
-    check_plain(store, folder)?;
-    let locked = store.lock(&folder.join(LOCK))?;
-    locked.ok_or_else(|| {
-        Error::new(
-            Kind::Exists,
-            "resume the job",
-            "another process has its directory",
+    if store.resolve(folder)? != folder {
+        return Err(has_link(folder));
+    }
+    let refuse = |kind, what: &str| Error::new(kind, "resume the job", what).with_path(folder);
+    match store.lock(folder, MissingLock::Make)? {
+        Locked::Taken(lock) => check_plain(store, folder).map(|()| lock),
+        Locked::Held => Err(refuse(Kind::Exists, "another process has its directory")
+            .advise("wait for that process")),
+        Locked::Missing | Locked::Foreign => Err(refuse(
+            Kind::Permission,
+            "its directory, or the lock in it, does not belong to this user",
         )
-        .with_path(folder)
-        .advise("wait for that process")
-    })
+        .advise("resume it as the user who began it, or remove the directory")),
+    }
 }
 
 /// Fails where a folder, or anything in it down to the files of the output and the runs, is a link.
 fn check_plain(store: &dyn LocalDisk, folder: &Path) -> Result<()> {
-    let refuse = |path: &Path| {
-        let message = "the job's directory has a link in it, which no job makes";
-        Error::new(Kind::BadInput, "resume the job", message)
-            .with_path(path)
-            .advise("check what it is, and remove the directory")
-    };
     let mut left = vec![folder.to_owned()];
     while let Some(path) = left.pop() {
         if store.resolve(&path)? != path {
-            return Err(refuse(&path));
+            return Err(has_link(&path));
         }
         match store.stat(&path)?.map(|stat| stat.kind) {
             // Links of scripts lead nowhere that is looked at: their folders go as they are.
             Some(FileKind::Directory) if is_of_scripts(&path) && path != folder => {}
             Some(FileKind::Directory) if !path.ends_with(OLD) => left.extend(store.list(&path)?),
-            Some(FileKind::DanglingLink | FileKind::Other) => return Err(refuse(&path)),
+            Some(FileKind::DanglingLink | FileKind::Other) => return Err(has_link(&path)),
             _ => {}
         }
     }
     Ok(())
+}
+
+fn has_link(path: &Path) -> Error {
+    let message = "the job's directory has a link in it, which no job makes";
+    Error::new(Kind::BadInput, "resume the job", message)
+        .with_path(path)
+        .advise("check what it is, and remove the directory")
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::adopt::{Ownership, may_go, take};
 use super::folder::{
-    create, folders_of, is_there, job_folder, lock, make, prefix_of, remove_folder, sweep,
+    create, folders_of, is_there, job_folder, make, prefix_of, remove_folder, sweep,
 };
 use super::within::{self, make_above};
 use super::{CommitOptions, Committer, Made, OLD, OUTPUT, SUCCESS};
@@ -63,43 +63,36 @@ impl<'a> Staging<'a> {
         let mount_point = exists && device_of(store, target)? != device_of(store, parent)?;
         let within = target.join(format!(".gristmill-{job}"));
         sweep(store, parent, &prefix, target, None)?;
-        let made = if mount_point {
-            Ok(false)
-        } else {
-            create(store, &beside)
+        let made = match mount_point {
+            true => None,
+            false => match create(store, &beside) {
+                Err(error) if exists && error.kind() == Kind::Permission => None,
+                made => Some(made?),
+            },
         };
-        let (folder, inside) = match made {
-            Ok(true) => (beside, false),
-            Err(error) if !exists || error.kind() != Kind::Permission => return Err(error),
-            Ok(false) | Err(_) => {
+        let inside = made.is_none();
+        let (folder, lock) = match made {
+            Some(lock) => (beside, lock),
+            None => {
                 sweep(store, target, ".gristmill-".as_ref(), target, None)?;
-                create(store, &within)?;
-                (within, true)
+                let lock = create(store, &within)?;
+                (within, lock)
             }
         };
-        match lock(store, &folder) {
-            Ok(lock) => {
-                let target = target.to_owned();
-                let staging = Staging {
-                    store,
-                    target,
-                    folder,
-                    options,
-                    inside,
-                    lock: Some(lock),
-                    published: false,
-                    holds_old: false,
-                    ownership: None,
-                };
-                store.create_directory(&staging.folder.join(OUTPUT))?;
-                check_space(store, &staging.folder, bytes)?;
-                Ok(staging)
-            }
-            Err(error) => {
-                remove_folder(store, &folder, None)?;
-                Err(error)
-            }
-        }
+        let staging = Staging {
+            store,
+            target: target.to_owned(),
+            folder,
+            options,
+            inside,
+            lock: Some(lock),
+            published: false,
+            holds_old: false,
+            ownership: None,
+        };
+        store.create_directory(&staging.folder.join(OUTPUT))?;
+        check_space(store, &staging.folder, bytes)?;
+        Ok(staging)
     }
 
     /// Makes `parts` durable, writes `success` to `_SUCCESS`, gives the directory its name.
@@ -127,17 +120,18 @@ impl<'a> Staging<'a> {
             self.publish_directory(&staged)?;
         }
         self.published = true;
-        let names = if self.inside {
-            &self.target
-        } else {
-            parent_of(&self.target)
+        let synced = match (self.options.sync, self.inside) {
+            (false, _) => Ok(()),
+            (true, true) => within::sync(self.store, &self.target, parts),
+            (true, false) => self.store.sync_directory(parent_of(&self.target)),
         };
-        let synced = if self.options.sync {
-            self.store.sync_directory(names)
-        } else {
-            Ok(())
-        };
-        remove_folder(self.store, &self.folder, self.lock.take()).and(synced)
+        match synced {
+            // After a crash the old output may have its name again.
+            Err(error) if self.options.overwrite => Err(error
+                .with("old output", show_path(&self.folder))
+                .advise("check the disk; the old output stays there until a job writes to the same output")),
+            synced => remove_folder(self.store, &self.folder, self.lock.take()).and(synced),
+        }
     }
 
     fn sync_file(&self, path: &Path) -> Result<()> {

@@ -12,7 +12,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use super::adopt::{Ownership, may_go, take};
-use super::folder::{create, is_there, job_folder, lock, prefix_of, remove_folder, sweep};
+use super::folder::{create, is_there, job_folder, prefix_of, remove_folder, sweep};
 use super::{Committer, Made};
 use crate::error::{Error, Kind, Result};
 use crate::storage::location::{Location, parent_of};
@@ -41,22 +41,18 @@ impl<'a> FileStaging<'a> {
         let parent = parent_of(&target);
         sweep(store, parent, &prefix, &target, None)?;
         let folder = parent.join(job_folder(&prefix, job));
-        create(store, &folder)?;
-        match lock(store, &folder) {
-            Ok(lock) => Ok(FileStaging {
-                store,
-                target,
-                folder,
-                sync,
-                lock: Some(lock),
-                published: false,
-                ownership: None,
-            }),
-            Err(error) => {
-                remove_folder(store, &folder, None)?;
-                Err(error)
-            }
-        }
+        let lock = create(store, &folder)?;
+        let staging = FileStaging {
+            store,
+            target,
+            folder,
+            sync,
+            lock: Some(lock),
+            published: false,
+            ownership: None,
+        };
+        staging.keep_private()?;
+        Ok(staging)
     }
 
     /// The file that is meant, where a link leads to it; and how the names of job folders beside it begin.
@@ -91,6 +87,15 @@ impl<'a> FileStaging<'a> {
         self
     }
 
+    /// Makes the file that is to replace another one, so that nobody else may read it before it has that one's permissions.
+    fn keep_private(&self) -> Result<()> {
+        let staged = self.staged();
+        if !is_there(self.store, &self.target)? || is_there(self.store, &staged)? {
+            return Ok(());
+        }
+        self.store.create_private(&staged, &[])
+    }
+
     /// Takes over the folder of the dead job `job`; begins anew where there is none.
     ///
     /// # Errors
@@ -109,7 +114,7 @@ impl<'a> FileStaging<'a> {
         }
         let lock = take(store, &folder)?;
         sweep(store, parent_of(&target), &prefix, &target, Some(&folder))?;
-        Ok(FileStaging {
+        let staging = FileStaging {
             store,
             target,
             folder,
@@ -117,7 +122,9 @@ impl<'a> FileStaging<'a> {
             lock: Some(lock),
             published: false,
             ownership: Some(taken.clone()),
-        })
+        };
+        staging.keep_private()?;
+        Ok(staging)
     }
 }
 

@@ -7,11 +7,11 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use super::{LOCK, OLD, SUCCESS};
+use super::{OLD, SUCCESS};
 use crate::error::{Error, Kind, Result};
 use crate::names::show_path;
 use crate::storage::location::parent_of;
-use crate::storage::{LocalDisk, Lock};
+use crate::storage::{LOCK, LocalDisk, Lock, Locked, MissingLock};
 
 /// The file with what a job of user code needs to be resumed.
 pub(super) const DEFINITION: &str = "definition";
@@ -28,18 +28,16 @@ pub fn is_of_scripts(path: &Path) -> bool {
     name == ARCHIVES || name.starts_with(SCRIPT_FOLDER)
 }
 
-/// Makes a job folder: the error says what is missing above it, or what nobody may write to.
-pub(super) fn create(store: &dyn LocalDisk, folder: &Path) -> Result<bool> {
-    store
-        .create_directory(folder)
-        .map(|()| true)
-        .map_err(|error| match error.kind() {
-            Kind::NotFound => no_parent(parent_of(folder)),
-            Kind::Permission => error.advise(
-                "write to a directory in which you may make files: an output takes its name when it is whole",
-            ),
-            _ => error,
-        })
+/// Makes a job folder, locked: the error says what is missing above it, or what nobody may write to.
+pub(super) fn create(store: &dyn LocalDisk, folder: &Path) -> Result<Box<dyn Lock>> {
+    let created = store.create_locked(folder);
+    created.map_err(|error| match error.kind() {
+        Kind::NotFound => no_parent(parent_of(folder)),
+        Kind::Permission => error.advise(
+            "write to a directory in which you may make files: an output takes its name when it is whole",
+        ),
+        _ => error,
+    })
 }
 
 pub(super) fn no_parent(parent: &Path) -> Error {
@@ -47,18 +45,6 @@ pub(super) fn no_parent(parent: &Path) -> Error {
     Error::new(Kind::NotFound, "write the output", what)
         .with_path(parent)
         .advise("make that directory first")
-}
-
-pub(super) fn lock(store: &dyn LocalDisk, folder: &Path) -> Result<Box<dyn Lock>> {
-    store.lock(&folder.join(LOCK))?.ok_or_else(|| {
-        Error::new(
-            Kind::Exists,
-            "write the output",
-            "another job uses this job's directory",
-        )
-        .with_path(folder)
-        .advise("wait for that job to end, then run again")
-    })
 }
 
 /// How the names of job folders beside an output of this name begin.
@@ -74,7 +60,8 @@ pub(super) fn job_folder(prefix: &OsStr, job: &str) -> OsString {
     name
 }
 
-/// Removes the job folders in `directory` whose jobs are dead, but `own`; fails where one is alive.
+/// Removes the job folders in `directory` whose jobs are dead, but `own`; fails where one is alive, or holds the only copy of an
+/// output. Folders of other users are left alone, and so is what cannot be removed: neither is in the way of a job.
 pub(super) fn sweep(
     store: &dyn LocalDisk,
     directory: &Path,
@@ -85,24 +72,20 @@ pub(super) fn sweep(
     if store.stat(directory)?.is_none() {
         return Ok(());
     }
-    for folder in store.list(directory)? {
+    // A directory that may be written, and not be read, has a job's folder as any other.
+    for folder in store.list(directory).unwrap_or_default() {
         let is_job = folder
             .file_name()
             .is_some_and(|name| name.as_bytes().starts_with(prefix.as_bytes()));
-        // A folder without a lock file was made a moment ago, by a job that is about to lock it.
-        if !is_job || Some(&*folder) == own || store.stat(&folder.join(LOCK))?.is_none() {
+        if !is_job || Some(&*folder) == own {
             continue;
         }
-        let found = match store.lock(&folder.join(LOCK)) {
-            Err(error) if error.kind() == Kind::NotFound => continue, // gone: a listing may be old
-            found => found?,
-        };
-        match found {
-            Some(_) if holds_old(store, &folder, target)? => {
+        match store.lock(&folder, MissingLock::Leave) {
+            Ok(Locked::Taken(_)) if holds_old(store, &folder, target)? => {
                 return Err(only_copy(&folder));
             }
-            Some(free) => remove_folder(store, &folder, Some(free))?,
-            None => {
+            Ok(Locked::Taken(free)) => drop(remove_folder(store, &folder, Some(free))),
+            Ok(Locked::Held) => {
                 return Err(Error::new(
                     Kind::Exists,
                     "write the output",
@@ -111,6 +94,10 @@ pub(super) fn sweep(
                 .with("job directory", show_path(&folder))
                 .advise("wait for it, or name another output"));
             }
+            // Of another machine, which may be alive.
+            Err(error) if error.kind() == Kind::Exists => return Err(error),
+            // One without a lock was made a moment ago, by a job that is about to lock it.
+            Ok(Locked::Missing | Locked::Foreign) | Err(_) => {}
         }
     }
     Ok(())

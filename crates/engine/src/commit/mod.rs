@@ -38,17 +38,16 @@ pub use upload::{UploadCommitter, end_uploads_to, home_of};
 pub use within::{check_file_name, is_file_name, make_above};
 
 use self::directory::check_target;
-use self::folder::{DEFINITION, make, no_parent};
+use self::folder::{DEFINITION, no_parent};
 use crate::error::Result;
-use crate::storage::LocalDisk;
 use crate::storage::location::{Location, parent_of};
 use crate::storage::objects::Upload;
 use crate::storage::stores::Stores;
+use crate::storage::{LOCK, LocalDisk};
 
 /// The file that says that a directory holds a finished job's output, and what that job proved.
 pub const SUCCESS: &str = "_SUCCESS";
 
-const LOCK: &str = "lock";
 const OUTPUT: &str = "output";
 const SPILL: &str = "spill";
 const ATTEMPTS: &str = "attempts";
@@ -99,14 +98,14 @@ pub trait Committer: std::fmt::Debug {
     /// A place for runs in the job's folder; gone with the job.
     fn spill_place(&self) -> Result<PathBuf> {
         let place = self.folder().join(SPILL);
-        make(self.disk(), &place)?;
+        self.disk().create_private_directory(&place)?;
         Ok(place)
     }
 
     /// A place for files of attempts, of which only some count; gone with the job.
     fn attempts_place(&self) -> Result<PathBuf> {
         let place = self.folder().join(ATTEMPTS);
-        make(self.disk(), &place)?;
+        self.disk().create_private_directory(&place)?;
         Ok(place)
     }
 

@@ -11,13 +11,12 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use super::LOCK;
 use super::adopt::{Ownership, may_go, take};
 use super::folder::{is_there, remove_folder};
 use crate::error::{Error, JobOption, Kind, Result, show_bytes};
 use crate::names::show_path;
 use crate::storage::location::parent_of;
-use crate::storage::{FileKind, LocalDisk, Lock};
+use crate::storage::{FileKind, LocalDisk, Lock, Locked, MissingLock};
 
 const PREFIX: &str = ".gristmill-spill-";
 
@@ -132,10 +131,9 @@ impl<'a> SpillDirs<'a> {
                 places.folders.push(folder);
                 continue;
             }
-            sweep(store, directory)?;
-            store.create_directory(&folder)?;
-            places.folders.push(folder.clone());
-            places.locks.push(store.lock(&folder.join(LOCK))?);
+            sweep(store, directory);
+            places.locks.push(Some(store.create_locked(&folder)?));
+            places.folders.push(folder);
         }
         Ok(places)
     }
@@ -237,22 +235,18 @@ fn shown_of(place: &Path) -> &Path {
     }
 }
 
-/// Removes what killed jobs left.
-fn sweep(store: &dyn LocalDisk, directory: &Path) -> Result<()> {
-    for folder in store.list(directory)? {
+/// Removes what killed jobs of this user left. What cannot be removed is not in the way of a job.
+fn sweep(store: &dyn LocalDisk, directory: &Path) {
+    for folder in store.list(directory).unwrap_or_default() {
         let name = folder.file_name().map(|name| name.to_string_lossy());
-        let ours = name.is_some_and(|name| name.starts_with(PREFIX));
-        // A folder without a lock file was made a moment ago, by a job that is about to lock it.
-        if ours && store.stat(&folder.join(LOCK))?.is_some() {
-            match store.lock(&folder.join(LOCK)) {
-                Ok(None) => {}
-                Ok(free) => remove_folder(store, &folder, free)?,
-                Err(error) if error.kind() == Kind::NotFound => {} // gone: a listing may be old
-                Err(error) => return Err(error),
-            }
+        if !name.is_some_and(|name| name.starts_with(PREFIX)) {
+            continue;
+        }
+        // One without a lock was made a moment ago, by a job that is about to lock it.
+        if let Ok(Locked::Taken(free)) = store.lock(&folder, MissingLock::Leave) {
+            let _ = remove_folder(store, &folder, Some(free));
         }
     }
-    Ok(())
 }
 
 /// Fails with the numbers where `bytes` of runs cannot have room in `folders`, each on a file system of its own or not. If
@@ -305,6 +299,7 @@ pub fn check_room(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::storage::LOCK;
     use crate::storage::faulty::Faulty;
     use crate::storage::local::Local;
 
@@ -364,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_link_in_a_folders_place_only_the_link_goes() {
+    fn a_link_in_a_folders_place_is_left_alone() {
         let directory = tempfile::tempdir().unwrap();
         let precious = directory.path().join("precious");
         std::fs::create_dir(&precious).unwrap();
@@ -373,7 +368,9 @@ mod tests {
         let link = directory.path().join(".gristmill-spill-j");
         std::os::unix::fs::symlink(&precious, &link).unwrap();
         drop(SpillDirs::begin(&Local, &[directory.path().to_owned()], "next").unwrap());
-        assert!(!link.is_symlink() && precious.join("mine").exists());
+        assert!(
+            link.is_symlink() && precious.join(LOCK).exists() && precious.join("mine").exists()
+        );
     }
 
     #[test]

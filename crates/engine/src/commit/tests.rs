@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::*;
 use crate::error::Kind;
+use crate::storage::faulty::{Fault, Faulty, Plan};
 use crate::storage::local::Local;
 use crate::storage::{Caching, Output as _, Store as _};
 
@@ -219,6 +220,50 @@ fn links_are_refused_and_what_was_published_is_cleared_up() {
     leave(&spill, &["run-1"]);
     clear_published(&Local, &out, &[root.path().to_owned()], "j").unwrap();
     assert_eq!(names(root.path()), ["precious"]);
+}
+
+/// Whether a file of these bytes is anywhere in a folder.
+fn is_in(folder: &Path, bytes: &[u8]) -> bool {
+    let paths = Local.list(folder).unwrap();
+    paths.iter().any(|path| match path.is_dir() {
+        true => is_in(path, bytes),
+        false => std::fs::read(path).unwrap() == bytes,
+    })
+}
+
+/// Among them: a disk that does not make the new name durable, so that the old one may come back.
+#[test]
+fn whatever_fails_an_old_output_is_kept() {
+    for call in 0.. {
+        let root = tempfile::tempdir().unwrap();
+        let out = root.path().join("out");
+        std::fs::create_dir(&out).unwrap();
+        std::fs::write(out.join("part-0"), "old").unwrap();
+        std::fs::write(out.join(SUCCESS), "{}").unwrap();
+        let plan = Plan {
+            fault: Fault::Code(5),
+            from: call,
+            to: call + 1,
+        };
+        let store = Faulty::new(Local, plan);
+        let write = || {
+            let staging = Staging::begin(&store, &out, "j", 1, OVERWRITE)?;
+            std::fs::write(staging.staged().join("part-0"), "new").unwrap();
+            let made = Made {
+                names: &["part-0".into()],
+                uploads: &[],
+                success: b"{}",
+            };
+            Box::new(staging).publish(&made)
+        };
+        let published = write();
+        if store.calls() <= call {
+            published.unwrap();
+            assert!(call > 10 && !is_in(root.path(), b"old"));
+            return;
+        }
+        assert!(published.is_ok() || is_in(root.path(), b"old"), "{call}");
+    }
 }
 
 #[test]

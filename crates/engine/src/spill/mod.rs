@@ -285,7 +285,7 @@ pub fn create_run(
             compression
         };
         let bytes = bytes_of(compression).unwrap_or(u64::MAX);
-        match store.create(&path, bytes, Caching::Direct) {
+        match store.create_run(&path, bytes, Caching::Direct) {
             Ok(file) => return Ok((path, Arc::from(file), compression)),
             Err(error) if error.kind() == crate::Kind::DiskFull => {
                 store.remove(&path)?;

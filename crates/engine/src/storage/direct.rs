@@ -17,7 +17,7 @@
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::{BLOCK_BYTES, Caching, ReadFile, WriteFile};
@@ -156,13 +156,14 @@ pub(super) struct LocalWriter {
 }
 
 impl LocalWriter {
-    pub(super) fn create(path: &Path, bytes: u64, caching: Caching) -> Result<Self> {
-        file_calls::on(path, || Self::create_now(path, bytes, caching))
+    /// Opens a file, which gets `mode` less the umask if it is made.
+    pub(super) fn create(path: &Path, bytes: u64, caching: Caching, mode: u32) -> Result<Self> {
+        file_calls::on(path, || Self::create_now(path, bytes, caching, mode))
     }
 
-    fn create_now(path: &Path, bytes: u64, caching: Caching) -> Result<Self> {
+    fn create_now(path: &Path, bytes: u64, caching: Caching, mode: u32) -> Result<Self> {
         let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(false);
+        options.write(true).create(true).truncate(false).mode(mode);
         let failed = |error| Error::from_io("create the output", path, &error);
         let cached = options.open(path).map_err(failed)?;
         let is_shared = mounts::may_be_shared(cached.as_fd());
@@ -322,7 +323,7 @@ mod tests {
             ends.sort_unstable();
             let mut start = 0;
             for end in ends {
-                let writer = LocalWriter::create(&path, bytes as u64, Caching::Direct).unwrap();
+                let writer = LocalWriter::create(&path, bytes as u64, Caching::Direct, 0o666).unwrap();
                 writer.write_at(&data[start..end], start as u64).unwrap();
                 start = end;
             }

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{
-    Caching, LocalDisk, Lock, Output, ReadFile, Stat, Store, WriteFile, remove_one_by_one,
+    Caching, LocalDisk, Lock, Locked, MissingLock, Output, ReadFile, Stat, Store, WriteFile,
+    remove_one_by_one,
 };
 use crate::error::{Error, Result};
 use crate::sys::codes;
@@ -222,9 +223,14 @@ impl<S: LocalDisk> LocalDisk for Faulty<S> {
         self.inner.free_bytes(path)
     }
 
-    fn lock(&self, path: &Path) -> Result<Option<Box<dyn Lock>>> {
-        self.counter.check("lock", path)?;
-        self.inner.lock(path)
+    fn create_locked(&self, directory: &Path) -> Result<Box<dyn Lock>> {
+        self.counter.check("create a directory", directory)?;
+        self.inner.create_locked(directory)
+    }
+
+    fn lock(&self, directory: &Path, missing: MissingLock) -> Result<Locked> {
+        self.counter.check("lock", directory)?;
+        self.inner.lock(directory, missing)
     }
 }
 

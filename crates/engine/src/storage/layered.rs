@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use super::memory::Memory;
 use super::mounts::SharedMount;
-use super::{Caching, LocalDisk, Lock, Output, ReadFile, Stat, Store, WriteFile};
+use super::{
+    Caching, LocalDisk, Lock, Locked, MissingLock, Output, ReadFile, Stat, Store, WriteFile,
+};
 use crate::error::Result;
 
 /// The directory that is in memory: no path of a file system begins like this.
@@ -84,6 +86,10 @@ impl LocalDisk for Layered {
         self.of(path).create_private(path, data)
     }
 
+    fn create_run(&self, path: &Path, bytes: u64, caching: Caching) -> Result<Box<dyn WriteFile>> {
+        self.of(path).create_run(path, bytes, caching)
+    }
+
     fn create_private_directory(&self, path: &Path) -> Result<()> {
         self.of(path).create_private_directory(path)
     }
@@ -144,7 +150,11 @@ impl LocalDisk for Layered {
         self.of(path).free_bytes(path)
     }
 
-    fn lock(&self, path: &Path) -> Result<Option<Box<dyn Lock>>> {
-        self.of(path).lock(path)
+    fn create_locked(&self, directory: &Path) -> Result<Box<dyn Lock>> {
+        self.of(directory).create_locked(directory)
+    }
+
+    fn lock(&self, directory: &Path, missing: MissingLock) -> Result<Locked> {
+        self.of(directory).lock(directory, missing)
     }
 }

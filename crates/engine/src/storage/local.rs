@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use super::direct::{LocalReader, LocalWriter};
 use super::location::parent_of;
 use super::mounts::SharedMount;
-use super::removal::remove_tree;
+use super::removal::{remove_all_but, remove_tree};
 use super::{
-    BLOCK_BYTES, Caching, FileKind, LocalDisk, Lock, Output, ReadFile, Stat, Store, WriteFile,
-    lock, private, whole_blocks,
+    BLOCK_BYTES, Caching, FileKind, LocalDisk, Lock, Locked, MissingLock, Output, ReadFile, Stat,
+    Store, WriteFile, private, private_folder, whole_blocks,
 };
 use crate::error::{Error, Kind, Result};
 use crate::sys::file_calls::on;
@@ -75,13 +75,17 @@ impl Store for Local {
 
 impl Output for Local {
     fn create(&self, path: &Path, bytes: u64, caching: Caching) -> Result<Box<dyn WriteFile>> {
-        Ok(Box::new(LocalWriter::create(path, bytes, caching)?))
+        Ok(Box::new(LocalWriter::create(path, bytes, caching, 0o666)?))
     }
 }
 
 impl LocalDisk for Local {
     fn create_private(&self, path: &Path, data: &[u8]) -> Result<()> {
         on(path, || private::create(path, data))
+    }
+
+    fn create_run(&self, path: &Path, bytes: u64, caching: Caching) -> Result<Box<dyn WriteFile>> {
+        Ok(Box::new(LocalWriter::create(path, bytes, caching, 0o600)?))
     }
 
     fn read_private(&self, path: &Path) -> Result<Vec<u8>> {
@@ -156,6 +160,14 @@ impl LocalDisk for Local {
         }
     }
 
+    fn remove_all_but(&self, directory: &Path, kept: &str) -> Result<()> {
+        let removed = on(directory, || remove_all_but(directory, kept.as_ref()));
+        match removed.map_err(|error| Error::from_io("remove", directory, &error)) {
+            Err(error) if matches!(error.kind(), Kind::NotFound | Kind::BadInput) => Ok(()),
+            removed => removed,
+        }
+    }
+
     fn remove_if_empty(&self, path: &Path) -> Result<()> {
         let removed = on(path, || match fs::symlink_metadata(path) {
             Ok(found) if found.is_dir() => fs::remove_dir(path),
@@ -226,8 +238,12 @@ impl LocalDisk for Local {
         on(path, || SharedMount::of(path))
     }
 
-    fn lock(&self, path: &Path) -> Result<Option<Box<dyn Lock>>> {
-        on(path, || lock::take(path))
+    fn create_locked(&self, directory: &Path) -> Result<Box<dyn Lock>> {
+        on(directory, || private_folder::create(directory))
+    }
+
+    fn lock(&self, directory: &Path, missing: MissingLock) -> Result<Locked> {
+        on(directory, || private_folder::take(directory, missing))
     }
 }
 

@@ -10,10 +10,15 @@
 //!     dead on this machine, or none    ─▶ free: taken, and this process named
 //!     on another machine               ─▶ free if the mount's locks reach all machines; else an error that names it
 //! ```
+//!
+//! Where a server gives the files of several users one owner, the file has its user's mark, too (`mark.rs`). The rule that must
+//! hold: nothing is locked or written that is not known to be a lock of this user's (`private_folder.rs`).
 
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, Write};
+use std::fs::{File, TryLockError};
+use std::io::{self, Read, Seek, Write};
 use std::path::Path;
+
+use serde::{Deserialize, Serialize};
 
 use super::Lock;
 use super::mounts::SharedMount;
@@ -25,16 +30,34 @@ use crate::sys::owner::{Life, Owner};
 /// Bytes of what names a process, at most.
 const OWNER_BYTES_MAX: u64 = 4096;
 
-/// Takes the lock that is this file; `None` while another process holds it.
-pub(super) fn take(path: &Path) -> Result<Option<Box<dyn Lock>>> {
-    take_on(path, SharedMount::of(path).as_ref())
+/// What a lock's file says.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Said {
+    #[serde(flatten)]
+    owner: Option<Owner>,
+    /// Of which user it is, where its owner does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) mark: Option<String>,
 }
 
-fn take_on(path: &Path, mount: Option<&SharedMount>) -> Result<Option<Box<dyn Lock>>> {
-    let failed = |error| Error::from_io("lock", path, &error);
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
-    let file = options.open(path).map_err(failed)?;
+/// What is said in a file of a lock; of another file, nothing.
+pub(super) fn read(mut file: &File) -> io::Result<Said> {
+    let mut text = Vec::new();
+    file.rewind()?;
+    file.take(OWNER_BYTES_MAX).read_to_end(&mut text)?;
+    file.rewind()?;
+    Ok(serde_json::from_slice(&text).unwrap_or_default())
+}
+
+/// Takes the lock that is this file of the job's `folder`; `None` while another process holds it. `mark` stands in it from
+/// then on.
+pub(super) fn take(
+    file: File,
+    folder: &Path,
+    mount: Option<&SharedMount>,
+    mark: Option<String>,
+) -> Result<Option<Box<dyn Lock>>> {
+    let failed = |error| Error::from_io("lock a job's directory", folder, &error);
     let locked = match file.try_lock() {
         Ok(()) => true,
         Err(TryLockError::WouldBlock) => return Ok(None),
@@ -44,30 +67,21 @@ fn take_on(path: &Path, mount: Option<&SharedMount>) -> Result<Option<Box<dyn Lo
     let Some(mount) = mount else {
         return Ok(Some(Box::new(FileLock(file))));
     };
-    let found = owner(&file).map_err(failed)?;
+    let found = read(&file).map_err(failed)?.owner;
     match found.as_ref().map(Owner::life) {
         Some(Life::Alive) => return Ok(None),
         Some(Life::Elsewhere) if !(locked && mount.locks_reach_all()) => {
             let host = found.map(|owner| owner.host).unwrap_or_default();
-            return Err(of_another_machine(path, &host, mount));
+            return Err(of_another_machine(folder, &host, mount));
         }
         Some(Life::Elsewhere | Life::Dead) | None => {}
     }
-    let named = NamedLock(file);
-    named.name(Owner::this().as_ref()).map_err(failed)?;
+    let named = NamedLock { file, mark };
+    named.name(Owner::this()).map_err(failed)?;
     Ok(Some(Box::new(named)))
 }
 
-/// Whom a lock's file names.
-fn owner(mut file: &File) -> std::io::Result<Option<Owner>> {
-    let mut text = Vec::new();
-    file.take(OWNER_BYTES_MAX).read_to_end(&mut text)?;
-    file.rewind()?;
-    Ok(serde_json::from_slice(&text).ok())
-}
-
-fn of_another_machine(path: &Path, host: &str, mount: &SharedMount) -> Error {
-    let folder = path.parent().unwrap_or(path);
+fn of_another_machine(folder: &Path, host: &str, mount: &SharedMount) -> Error {
     let message = format!(
         "a job on the machine {host} has its directory here and may still run: locks of this kind of mount ({mount}) do not reach \
          other machines"
@@ -87,15 +101,23 @@ impl Lock for FileLock {}
 
 /// A lock whose file names its process.
 #[derive(Debug)]
-struct NamedLock(File);
+struct NamedLock {
+    file: File,
+    mark: Option<String>,
+}
 
 impl NamedLock {
-    fn name(&self, owner: Option<&Owner>) -> std::io::Result<()> {
-        self.0.set_len(0)?;
-        if let Some(owner) = owner {
-            (&self.0).write_all(&serde_json::to_vec(owner)?)?;
+    fn name(&self, owner: Option<Owner>) -> io::Result<()> {
+        let said = Said {
+            owner,
+            mark: self.mark.clone(),
+        };
+        self.file.set_len(0)?;
+        if said.owner.is_some() || said.mark.is_some() {
+            (&self.file).rewind()?;
+            (&self.file).write_all(&serde_json::to_vec(&said)?)?;
         }
-        files::hand_over(&self.0)
+        files::hand_over(&self.file)
     }
 }
 

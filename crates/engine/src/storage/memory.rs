@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Rw
 
 use super::local::not_there;
 use super::{
-    Caching, FileKind, LocalDisk, Lock, Output, ReadFile, Stat, Store, WriteFile, whole_blocks,
+    Caching, FileKind, LOCK, LocalDisk, Lock, Locked, MissingLock, Output, ReadFile, Stat, Store,
+    WriteFile, whole_blocks,
 };
 use crate::error::{Error, Kind, Result};
 use crate::sys::pages::Pages;
@@ -254,9 +255,21 @@ impl LocalDisk for Memory {
         Ok(Some(self.limit_bytes.saturating_sub(used)))
     }
 
-    fn lock(&self, path: &Path) -> Result<Option<Box<dyn Lock>>> {
-        self.create(path, 0, Caching::Cached)?;
-        Ok(Some(Box::new(NoLock)))
+    fn create_locked(&self, directory: &Path) -> Result<Box<dyn Lock>> {
+        self.create_directory(directory)?;
+        self.create(&directory.join(LOCK), 0, Caching::Cached)?;
+        Ok(Box::new(NoLock))
+    }
+
+    fn lock(&self, directory: &Path, missing: MissingLock) -> Result<Locked> {
+        let lock = directory.join(LOCK);
+        if self.stat(&lock)?.is_none() {
+            if missing == MissingLock::Leave {
+                return Ok(Locked::Missing);
+            }
+            self.create(&lock, 0, Caching::Cached)?;
+        }
+        Ok(Locked::Taken(Box::new(NoLock)))
     }
 }
 

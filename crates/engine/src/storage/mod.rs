@@ -25,6 +25,7 @@ pub mod layered;
 pub mod local;
 pub mod location;
 mod lock;
+pub mod mark;
 pub mod memory;
 pub mod mounts;
 pub mod objects;
@@ -32,6 +33,7 @@ pub mod options;
 pub mod overlap;
 pub mod per_process;
 mod private;
+mod private_folder;
 pub mod probe;
 pub mod read_ahead;
 mod removal;
@@ -59,6 +61,7 @@ use serde::{Deserialize, Serialize};
 use self::mounts::SharedMount;
 use self::objects::sending::Sending;
 use self::objects::{KeptPart, Object, Upload};
+pub use self::private_folder::LOCK;
 use self::window::WindowMemory;
 use crate::error::Result;
 pub use crate::sys::BLOCK_BYTES;
@@ -290,6 +293,11 @@ pub trait LocalDisk: Output {
         file.write_at(data, 0)
     }
 
+    /// [`Output::create`] of a file that nobody else may read or write, in a store that knows owners.
+    fn create_run(&self, path: &Path, bytes: u64, caching: Caching) -> Result<Box<dyn WriteFile>> {
+        self.create(path, bytes, caching)
+    }
+
     /// Reads a file of [`create_private`](Self::create_private). Fails where somebody else may have written it.
     fn read_private(&self, path: &Path) -> Result<Vec<u8>> {
         let stat = self.stat(path)?;
@@ -369,9 +377,34 @@ pub trait LocalDisk: Output {
     /// Bytes that can still be written below `path`, where the store knows.
     fn free_bytes(&self, path: &Path) -> Result<Option<u64>>;
 
-    /// Takes the lock that is the file `path` (created where it is not there), or `None` while another process
-    /// holds it. The lock ends with the value, or with the process, however that ends.
-    fn lock(&self, path: &Path) -> Result<Option<Box<dyn Lock>>>;
+    /// Creates a job's directory, for nobody else to look into, and takes its lock ([`LOCK`]). The lock ends with the value, or
+    /// with the process, however that ends.
+    fn create_locked(&self, directory: &Path) -> Result<Box<dyn Lock>>;
+
+    /// Takes the lock of such a directory, in a store that knows owners only if it is this user's.
+    fn lock(&self, directory: &Path, missing: MissingLock) -> Result<Locked>;
+}
+
+/// What is done about a directory without a lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MissingLock {
+    /// It stays without.
+    Leave,
+    /// It gets one, if it is this user's.
+    Make,
+}
+
+/// What came of the wish to lock a job's directory.
+#[derive(Debug)]
+pub enum Locked {
+    /// The lock is held, as long as this lives.
+    Taken(Box<dyn Lock>),
+    /// Another process holds it.
+    Held,
+    /// The directory is this user's, and has no lock.
+    Missing,
+    /// It is no directory of this user's jobs, or is gone: nothing in it was touched.
+    Foreign,
 }
 
 /// [`LocalDisk::remove_all_but`], by the other calls of a disk.

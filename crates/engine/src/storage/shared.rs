@@ -23,7 +23,8 @@ use super::location::{Location, parent_of};
 use super::objects::{Object, Upload, UploadPart};
 use super::staged::{self, Found, Renaming, staged};
 use super::{
-    Caching, Caps, FileKind, Listed, LocalDisk, Output, Publisher, ReadFile, Stat, Store, WriteFile,
+    Caching, Caps, FileKind, Listed, LocalDisk, Locked, MissingLock, Output, Publisher, ReadFile,
+    Stat, Store, WriteFile,
 };
 use crate::error::{Error, Kind, Result};
 
@@ -158,6 +159,10 @@ impl Output for SharedDisk {
         }
         let id = staged::stage(self, path)?;
         let place = staged(path, &id)?;
+        if self.disk.stat(path)?.is_some() {
+            // It gets the permissions of the file that it replaces, and nobody else may read it before.
+            self.disk.create_private(place.as_typed(), &[])?;
+        }
         let file = self.disk.create(place.as_typed(), bytes, caching)?;
         Ok(Box::new(Writer {
             place: self.clone(),
@@ -205,7 +210,11 @@ impl Renaming for SharedDisk {
             return Ok(());
         }
         self.make_folder(operation, parent_of(path))?;
-        match self.disk.create_directory(path) {
+        let made = match path.file_name().is_some_and(staged::is_staging) {
+            true => self.disk.create_private_directory(path),
+            false => self.disk.create_directory(path),
+        };
+        match made {
             // By another task, on this machine or another one.
             Err(error) if error.kind() == Kind::Exists => Ok(()),
             done => done.map_err(|error| error.during(operation)),
@@ -243,6 +252,11 @@ impl Renaming for SharedDisk {
         let parent = parent_of(directory);
         let device = |path| Ok::<_, Error>(self.disk.stat(path)?.map(|stat| stat.identity.0));
         Ok(self.disk.may_write(parent) && device(directory)? == device(parent)?)
+    }
+
+    fn is_ours(&self, folder: &Path) -> Result<bool> {
+        let locked = self.disk.lock(folder, MissingLock::Leave)?;
+        Ok(!matches!(locked, Locked::Foreign))
     }
 
     fn crc_of(&self, path: &Path) -> Result<Option<u32>> {

@@ -19,7 +19,7 @@
 //!
 //! Decision: docs/decisions/staged-renames.md.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -84,6 +84,11 @@ pub trait Renaming: Output {
         Ok(true)
     }
 
+    /// Whether a folder is this user's, in a place where others may make one.
+    fn is_ours(&self, _folder: &Path) -> Result<bool> {
+        Ok(true)
+    }
+
     /// The CRC-32 of a file's bytes, which are read: in places whose versions do not prove them.
     fn crc_of(&self, _path: &Path) -> Result<Option<u32>> {
         Ok(None)
@@ -111,12 +116,23 @@ fn staging_for(place: &impl Renaming, path: &Path) -> Result<&'static str> {
     let has_sign = || place.find(OPERATION, parent.join(made).as_typed());
     let is_ours = is_there.is_none() || has_sign()?.is_some();
     let staging = if is_ours { made } else { beside };
-    let made = place.make_folder(OPERATION, parent.join(staging).as_typed());
+    let folder = parent.join(staging);
+    let made = place.make_folder(OPERATION, folder.as_typed());
     if made.is_err() && is_there.is_none() {
         // Without its sign nobody would know that it may go.
         let _ = place.remove_one(OPERATION, parent.as_typed());
     }
-    made.map(|()| staging)
+    made?;
+    match place.is_ours(folder.as_typed())? {
+        true => Ok(staging),
+        false => Err(Error::new(
+            Kind::Permission,
+            OPERATION,
+            "the directory for files that are not whole yet belongs to another user",
+        )
+        .with_path(folder.as_typed())
+        .advise("name an output in a directory in which nobody else makes files, or remove that directory")),
+    }
 }
 
 /// Begins a file that will be `path`: its name below the folder that it will be in, which no other attempt on any machine has.
@@ -153,13 +169,18 @@ pub fn staged(path: &Path, id: &str) -> Result<Location> {
     }
 }
 
+/// Whether a folder of this name is one for staged files.
+pub fn is_staging(name: &OsStr) -> bool {
+    STAGING.iter().any(|staging| name == *staging)
+}
+
 /// Whether a listing names a path: neither a folder for staged files, nor one within an output that was made for them.
 pub fn is_listed(place: &impl Renaming, path: &Path) -> Result<bool> {
     let location = Location::from(path);
     let Some(name) = location.name() else {
         return Ok(true);
     };
-    if STAGING.iter().any(|staging| name == *staging) {
+    if is_staging(name) {
         return Ok(false);
     }
     if INNER.iter().all(|inner| name != *inner) {

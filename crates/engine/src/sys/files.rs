@@ -21,6 +21,14 @@ pub(crate) fn has_no_locks(error: &io::Error) -> bool {
     not_supported(error) || error.raw_os_error() == Some(libc::ENOLCK)
 }
 
+/// Whether an error says that what was opened is neither a file nor a directory: a link, or what nobody is behind.
+pub(crate) fn is_special(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::ELOOP | libc::ENXIO | libc::ENODEV)
+    )
+}
+
 /// Fails unless the process may read a file, which is not opened for that.
 pub(crate) fn check_readable(path: &Path) -> io::Result<()> {
     may(path, libc::R_OK)
@@ -104,6 +112,11 @@ pub(crate) fn open_no_link(path: &Path) -> io::Result<Option<File>> {
 /// Makes a folder, and those above it, for nobody else to look into.
 pub(crate) fn create_private_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// Makes one folder for nobody else to look into; it does not exist.
+pub(crate) fn create_one_private_directory(path: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(0o700).create(path)
 }
 
 /// As `chmod a+x`. What may not be changed may be executable already: starting it shows.

@@ -4,6 +4,7 @@
 //!   pages        memory from the system, prefetches
 //!   mapping      files in memory;  shrink: those that lose pages while they are there
 //!   files        what std::fs lacks: renames that refuse, holes, space, what is in the page cache
+//!   directory    an open directory, whose names lead nowhere else
 //!   file_calls   which of them are under way: what a thread waits for where a mount hangs
 //!   mounts       file systems that machines share;  owner: which process of which machine has something
 //!   descriptors  pipes, terminals and devices: that never block, waited for with a limit;  inherited: a fork's, cut off
@@ -18,6 +19,7 @@
 pub mod available;
 pub(crate) mod death;
 pub(crate) mod descriptors;
+pub(crate) mod directory;
 pub(crate) mod file_calls;
 pub(crate) mod files;
 pub(crate) mod inherited;

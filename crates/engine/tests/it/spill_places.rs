@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use gristmill_engine::Kind;
 use gristmill_engine::jobs::{JobReport, Status};
 use gristmill_engine::runner::Control;
-use gristmill_engine::storage::LocalDisk;
 use gristmill_engine::storage::layered::{Layered, MEMORY_PLACE};
 use gristmill_engine::storage::local::Local;
+use gristmill_engine::storage::{LocalDisk, Locked, MissingLock};
 use serde_json::{Value, json};
 
 use super::oracle::Shape;
@@ -174,8 +174,9 @@ fn what_dead_jobs_left_is_removed() {
             folder
         };
         let _new = folder("new");
-        let living = place.path(&format!("{}/lock", folder("living")));
-        let _held = Local.lock(&living).unwrap().unwrap();
+        let living = place.path(&folder("living"));
+        let held = Local.lock(&living, MissingLock::Make).unwrap();
+        assert!(matches!(held, Locked::Taken(_)));
         place.make_directory("spill/not-ours");
         let before = place.tree();
         let dead = folder("dead");

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use gristmill_engine::runner::Control;
 use gristmill_engine::storage::{
-    Caching, LocalDisk, Lock, Output, ReadFile, Stat, Store, WriteFile,
+    Caching, LocalDisk, Lock, Locked, MissingLock, Output, ReadFile, Stat, Store, WriteFile,
 };
 use gristmill_engine::{Error, Result};
 
@@ -277,8 +277,14 @@ impl LocalDisk for Watched {
             .call("free_bytes", path, || self.inner.free_bytes(path))
     }
 
-    fn lock(&self, path: &Path) -> Result<Option<Box<dyn Lock>>> {
-        self.watch.call("lock", path, || self.inner.lock(path))
+    fn create_locked(&self, directory: &Path) -> Result<Box<dyn Lock>> {
+        let create = || self.inner.create_locked(directory);
+        self.watch.call("create_directory", directory, create)
+    }
+
+    fn lock(&self, directory: &Path, missing: MissingLock) -> Result<Locked> {
+        let lock = || self.inner.lock(directory, missing);
+        self.watch.call("lock", directory, lock)
     }
 }
 

@@ -124,6 +124,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::storage::MissingLock;
     use crate::storage::local::Local;
 
     /// A dead terasort's history, and the folders that it left.
@@ -169,7 +170,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let (history, [left, runs]) = dead_job(root.path());
         let stores = Stores::new(Arc::new(Local));
-        let lock = Local.lock(&left.join("lock")).unwrap();
+        let lock = Local.lock(&left, MissingLock::Leave).unwrap();
         assert!(clear_left(&stores, &history, false).is_err());
         drop(lock);
         fs::create_dir(left.join("old")).unwrap();

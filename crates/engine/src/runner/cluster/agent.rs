@@ -26,9 +26,9 @@ use crate::commit::SpillDirs;
 use crate::error::{Error, Kind, Result};
 use crate::runner::shared::{BuildNativeExecutor, Host};
 use crate::runner::threads::run_caught;
+use crate::storage::LocalDisk;
 use crate::storage::agents::{AgentDisk, AgentPlace, Agents, NONCE, RunName};
 use crate::storage::stores::Stores;
-use crate::storage::{Caching, LocalDisk};
 use crate::sys::memory::{keep_little_freed, resident_bytes};
 use crate::task::{AgentFolders, Attempt, Here, Scratch, TaskContext, TaskReport, TaskSpec};
 use crate::worker::Processes;
@@ -182,7 +182,7 @@ fn serve_in(
     });
     agents.show(&**disk)?;
     let attempts = first.join("attempts");
-    disk.create_directory(&attempts)?;
+    disk.create_private_directory(&attempts)?;
     let with_agents: Arc<dyn LocalDisk> =
         Arc::new(AgentDisk::new(Arc::clone(disk), Arc::clone(&agents)));
     let mut here = spec.here.clone();
@@ -238,10 +238,8 @@ fn left_by_others<'a>(disk: &'a dyn LocalDisk, spec: &AgentSpec) -> Result<Spill
     let round = round_of(spec);
     // A colleague of this agent has no such file yet, or one of this round.
     let is_left = |folder: &Path| {
-        let mut text = vec![0; round.len()];
-        let file = disk.open(&folder.join(NONCE), Caching::Cached);
-        let read = file.and_then(|file| file.read_at(&mut text, 0));
-        read.is_ok_and(|read| read == text.len()) && text != round.as_bytes()
+        let text = disk.read_private(&folder.join(NONCE));
+        text.is_ok_and(|text| text.len() >= round.len() && !text.starts_with(round.as_bytes()))
     };
     let deadline = Instant::now() + LINGERING;
     let (dirs, job) = (&spec.spill_dir, &spec.job_id);

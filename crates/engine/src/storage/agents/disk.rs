@@ -7,7 +7,9 @@ use std::sync::Arc;
 use super::{Agents, Found, RunName};
 use crate::error::Result;
 use crate::storage::mounts::SharedMount;
-use crate::storage::{Caching, Listed, LocalDisk, Lock, Output, ReadFile, Stat, Store, WriteFile};
+use crate::storage::{
+    Caching, Listed, LocalDisk, Lock, Locked, MissingLock, Output, ReadFile, Stat, Store, WriteFile,
+};
 
 /// A disk on which the runs of all agents can be read. All other paths are those of the disk below.
 #[derive(Debug)]
@@ -107,6 +109,10 @@ impl LocalDisk for AgentDisk {
         self.below.create_private(path, data)
     }
 
+    fn create_run(&self, path: &Path, bytes: u64, caching: Caching) -> Result<Box<dyn WriteFile>> {
+        self.below.create_run(path, bytes, caching)
+    }
+
     fn create_private_directory(&self, path: &Path) -> Result<()> {
         self.below.create_private_directory(path)
     }
@@ -177,7 +183,11 @@ impl LocalDisk for AgentDisk {
         self.below.free_bytes(path)
     }
 
-    fn lock(&self, path: &Path) -> Result<Option<Box<dyn Lock>>> {
-        self.below.lock(path)
+    fn create_locked(&self, directory: &Path) -> Result<Box<dyn Lock>> {
+        self.below.create_locked(directory)
+    }
+
+    fn lock(&self, directory: &Path, missing: MissingLock) -> Result<Locked> {
+        self.below.lock(directory, missing)
     }
 }

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use crate::error::{Error, Kind, Result};
-use crate::sys::files::symlink;
+use crate::sys::files::{create_private_directory, symlink};
 
 /// A folder that is removed when it is dropped.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ impl Folder {
         let failed = |path: &Path, error: &std::io::Error| {
             Error::from_io("make a task's working directory", path, error)
         };
-        fs::create_dir_all(&path).map_err(|error| failed(&path, &error))?;
+        create_private_directory(&path).map_err(|error| failed(&path, &error))?;
         let folder = Folder(path);
         for (name, target) in links {
             let link = folder.0.join(name);
@@ -67,7 +67,7 @@ pub fn unpack(archive: &Path, folder: &Path) -> Result<()> {
             .with_path(archive)
             .advise("check that it is a whole .zip, .jar, .tar, .tar.gz or .tgz file")
     };
-    fs::create_dir_all(folder)
+    create_private_directory(folder)
         .map_err(|error| Error::from_io("unpack an archive", folder, &error))?;
     let file = fs::File::open(archive)
         .map_err(|error| Error::from_io("unpack an archive", archive, &error))?;
