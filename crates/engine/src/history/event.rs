@@ -214,6 +214,9 @@ pub struct JobBasis {
     /// What the process held of it when the job was planned.
     #[serde(default)]
     pub held_bytes: u64,
+    /// How many runs a merge may have open, where fewer files may be open than merges are planned for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs_at_once: Option<usize>,
     /// The files that are read, in order.
     pub inputs: Vec<FileVersion>,
     /// The SHA-256 of what the user code of a job is, in hexadecimal, where that is kept beside its output.

@@ -12,6 +12,7 @@ use crate::error::Result;
 use crate::plan::explain::Explanation;
 use crate::runner::Control;
 use crate::runner::threads::from_panic;
+use crate::sys::descriptors::raise_open_files;
 use crate::sys::memory::keep_little_freed;
 
 /// Runs a job from its beginning.
@@ -36,6 +37,7 @@ pub(super) fn run_watched(
     if environment.process == Process::Own {
         keep_little_freed();
     }
+    raise_open_files();
     let _stopping = environment.store.requests().stop.by(control.flag());
     let environment = &Environment {
         store: environment.store.with_blocks(spec.common.blocks()),
@@ -51,6 +53,7 @@ pub(super) fn run_watched(
         spec.kind.run(&mut job)
     });
     let outcome = catch_unwind(run).unwrap_or_else(|panic| Err(from_panic(&*panic)));
+    let outcome = outcome.map_err(|error| job.under_limit(error));
     job.over(outcome)
 }
 
@@ -62,7 +65,9 @@ pub fn explain(spec: &JobSpec, environment: &Environment) -> Result<Explanation>
     let environment = &environment.for_job(&spec.common);
     let watched = JobMonitor::new(environment, &spec.common);
     let control = Control::default();
+    raise_open_files(); // as the job itself would
     let mut job = Job::new(environment, spec.asked(), &control, &watched, None);
     job.resolve()?;
-    spec.kind.explain(&job)
+    let explained = spec.kind.explain(&job);
+    explained.map_err(|error| job.under_limit(error))
 }

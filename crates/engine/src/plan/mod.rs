@@ -6,6 +6,7 @@
 pub mod amount;
 pub mod compression;
 pub mod explain;
+pub mod files;
 pub mod format;
 pub mod mapreduce;
 pub mod sort;

@@ -312,6 +312,16 @@ pub fn memory(given: Option<Bytes>, available: Option<u64>) -> u64 {
     given.map_or(share, |bytes| bytes.0)
 }
 
+/// What must be available, so that the memory of a job that is given none is so much.
+///
+/// ```
+/// use gristmill_engine::plan::sort::{available_for, memory};
+/// assert!(memory(None, Some(available_for(7_000_001))) >= 7_000_001);
+/// ```
+pub fn available_for(bytes: u64) -> u64 {
+    bytes.div_ceil(6).saturating_mul(10).next_multiple_of(10)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

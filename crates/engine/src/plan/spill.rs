@@ -16,6 +16,7 @@ use crate::error::{Error, JobOption, Kind, Result};
 use crate::merge::carry_bytes;
 use crate::order::Entry;
 use crate::plan::amount::show_bytes;
+use crate::plan::files::RUNS_MAX;
 use crate::sorted_run;
 use crate::spill::MemoryModel;
 use crate::storage::overlap::writer_bytes;
@@ -48,9 +49,6 @@ const SOURCE_STATE_BYTES: u64 = 8 << 10;
 /// Memory for the buffers of a merge of runs that are in memory.
 const MEMORY_MERGE_BYTES: u64 = 48 << 20;
 
-/// Runs that are merged at once at most: each is two open files for each worker.
-const FAN_IN_MAX: usize = 200;
-
 /// The numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryLayout {
@@ -66,6 +64,8 @@ pub struct MemoryLayout {
     merge_bytes: u64,
     /// How much of it is worth having for buffers.
     most_merge_bytes: u64,
+    /// Runs that a merge may have open.
+    most_runs: usize,
 }
 
 impl MemoryLayout {
@@ -143,7 +143,37 @@ impl MemoryLayout {
             needed,
             merge_bytes: own_bytes,
             most_merge_bytes: u64::MAX,
+            most_runs: RUNS_MAX,
         })
+    }
+
+    /// The same where a merge may have so many runs open: two at least.
+    ///
+    /// ```
+    /// use gristmill_engine::plan::spill::MemoryLayout;
+    /// let numbers = MemoryLayout::new(2_000_000_000, 2, 100, 100)?.opening(4);
+    /// assert_eq!((numbers.fan_in(), numbers.passes(400)), (4, 4));
+    /// assert_eq!(numbers.groups(&[100; 10])?, [4, 3, 3]);
+    /// # Ok::<(), gristmill_engine::Error>(())
+    /// ```
+    #[must_use]
+    pub fn opening(self, runs: usize) -> Self {
+        MemoryLayout {
+            most_runs: runs.clamp(2, RUNS_MAX),
+            ..self
+        }
+    }
+
+    /// The same for an input of so many bytes, all of which one worker has room for however short its records are: no
+    /// more than that is mapped.
+    #[must_use]
+    pub fn for_input(mut self, bytes: u64) -> Self {
+        let most = bytes
+            .saturating_mul(2 * (1 + ENTRY_BYTES))
+            .saturating_add(CHUNK_BYTES_MIN);
+        let most = usize::try_from(most / ENTRY_BYTES * ENTRY_BYTES).unwrap_or(usize::MAX);
+        self.chunk_bytes = self.chunk_bytes.min(most);
+        self
     }
 
     /// The same where runs in memory may have as much as is planned here.
@@ -194,7 +224,7 @@ impl MemoryLayout {
     /// Runs of short records that are merged at once at most.
     pub fn fan_in(&self) -> usize {
         let fan_in = (self.merge_bytes / self.source_cost(0)) as usize;
-        fan_in.clamp(2, FAN_IN_MAX)
+        fan_in.clamp(2, self.most_runs)
     }
 
     /// The passes before the last merge, where records are short.
@@ -221,7 +251,7 @@ impl MemoryLayout {
     /// ```
     pub fn groups(&self, longest: &[u64]) -> Result<Vec<usize>> {
         let runs = longest.len();
-        if self.fit(longest) && runs <= FAN_IN_MAX {
+        if self.fit(longest) && runs <= self.most_runs {
             return Ok(Vec::new());
         }
         let cost: u64 = longest.iter().map(|bytes| self.source_cost(*bytes)).sum();

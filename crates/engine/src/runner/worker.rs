@@ -22,6 +22,7 @@ use super::threads::run_caught;
 use crate::error::{Error, Result};
 use crate::storage::requests::RequestCounts;
 use crate::storage::stores::Stores;
+use crate::sys::descriptors::raise_open_files;
 use crate::sys::memory::keep_little_freed;
 use crate::task::wire::{self, Receiver};
 use crate::task::{Attempt, Scratch, TaskContext};
@@ -38,6 +39,7 @@ const BEAT: Duration = Duration::from_millis(100);
 /// The driver sent what is not a task, or is gone.
 pub fn serve(pulse: i32, store: Arc<Stores>, native: BuildNativeExecutor) -> Result<()> {
     keep_little_freed();
+    raise_open_files();
     let progress = Arc::new(Progress::new(Pulse::adopt(pulse)?));
     let (frames, replies) = take_over().map_err(|error| broken(&error))?;
     let unwanted = Arc::new(AtomicBool::new(false));

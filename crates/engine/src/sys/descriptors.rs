@@ -1,10 +1,14 @@
-//! Descriptors of pipes, terminals and devices: opened so that nothing waits, made so, waited for with a limit, replaced.
+//! Descriptors of pipes, terminals and devices: opened so that nothing waits, made so, waited for with a limit, replaced;
+//! and how many there may be.
 
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::Command;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// Opened with this, no call waits for the other side. A terminal does not become ours. Only Linux tells a FIFO without a
@@ -14,6 +18,40 @@ const NO_WAIT: i32 = if cfg!(target_os = "linux") {
 } else {
     libc::O_NOCTTY
 };
+
+/// More open files than any job has: some programs go through all that there may be, one by one.
+const OPEN_FILES_MAX: u64 = 1 << 16;
+
+/// How many files the process could open, softly and at most, before more were allowed.
+static OPEN_FILES_GIVEN: OnceLock<(u64, u64)> = OnceLock::new();
+
+/// Lets this process open as many files as its hard limit allows. Programs of the user begin with the limit that there was
+/// ([`give_back_limit`]): `select` knows no descriptor beyond 1023.
+pub(crate) fn raise_open_files() {
+    let Some((soft, hard)) = super::limits_of(libc::RLIMIT_NOFILE) else {
+        return;
+    };
+    let raised = hard.min(OPEN_FILES_MAX);
+    if soft < raised && super::limit_softly(libc::RLIMIT_NOFILE, raised, hard).is_ok() {
+        let _ = OPEN_FILES_GIVEN.set((soft, hard)); // the first one is the user's
+    }
+}
+
+/// How many files this process may have open; nothing where that has no limit.
+pub(crate) fn open_files() -> Option<u64> {
+    super::soft_limit(libc::RLIMIT_NOFILE)
+}
+
+/// Has a program of the user begin with the limit of open files that the user gave us.
+pub(crate) fn give_back_limit(prepared: &mut Command) {
+    let Some((soft, hard)) = OPEN_FILES_GIVEN.get().copied() else {
+        return;
+    };
+    // SAFETY: between fork and exec one system call that is safe there; nothing is allocated.
+    unsafe {
+        prepared.pre_exec(move || super::limit_softly(libc::RLIMIT_NOFILE, soft, hard));
+    }
+}
 
 /// What a wait is for. Each ends when the other side is gone, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,13 +6,17 @@
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-/// Makes a command the leader of a process group of its own, which ends with us, and gives it pipes for its streams.
+use super::descriptors::give_back_limit;
+
+/// Makes a command the leader of a process group of its own, which ends with us, and gives it pipes for its streams, and the
+/// limit of open files that the user gave us.
 pub(crate) fn bind(prepared: &mut Command) {
     prepared
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0);
+    give_back_limit(prepared);
     kill_with_parent(prepared);
 }
 

@@ -31,6 +31,10 @@ pub(crate) fn keep_little_freed() {
     unsafe {
         libc::mallopt(libc::M_MMAP_THRESHOLD, FREED_BYTES_MAX);
         libc::mallopt(libc::M_TRIM_THRESHOLD, FREED_BYTES_MAX);
+        // Each heap of a thread takes 64 MB of address space, which `ulimit -v` counts.
+        if super::available::tightest_limit().is_some() {
+            libc::mallopt(libc::M_ARENA_MAX, 1);
+        }
     }
 }
 

@@ -45,6 +45,42 @@ pub(crate) fn page_bytes() -> usize {
     usize::try_from(bytes).unwrap_or(BLOCK_BYTES)
 }
 
+/// The soft limit of a resource of this process; `None` where there is none.
+fn soft_limit(resource: Resource) -> Option<u64> {
+    let (soft, _) = limits_of(resource)?;
+    (soft != libc::RLIM_INFINITY).then_some(soft)
+}
+
+/// The soft limit and the hard one.
+fn limits_of(resource: Resource) -> Option<(u64, u64)> {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: it writes one structure, which is ours.
+    let done = unsafe { libc::getrlimit(resource, &raw mut limit) } == 0;
+    done.then_some((limit.rlim_cur, limit.rlim_max))
+}
+
+/// Sets the soft limit.
+fn limit_softly(resource: Resource, soft: u64, hard: u64) -> std::io::Result<()> {
+    let limit = libc::rlimit {
+        rlim_cur: soft,
+        rlim_max: hard,
+    };
+    // SAFETY: it reads one structure, which is ours.
+    match unsafe { libc::setrlimit(resource, &raw const limit) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
+/// What the C library numbers resources by.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+type Resource = libc::__rlimit_resource_t;
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+type Resource = libc::c_int;
+
 /// Numbers of errors that [`std::io::ErrorKind`] does not tell apart.
 pub(crate) mod codes {
     pub(crate) use libc::{E2BIG, EACCES, EIO, ENOENT, ENOEXEC, ENOSPC};

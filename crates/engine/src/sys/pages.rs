@@ -8,7 +8,8 @@ use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
 
 use super::BLOCK_BYTES;
-use crate::error::{Error, JobOption, Kind, Result};
+use super::available::map_limits;
+use crate::error::{Error, JobOption, Kind, Result, show_bytes};
 
 /// A type for which any bytes, all zeros included, are a value.
 ///
@@ -183,18 +184,29 @@ pub(super) fn anonymous(
 
 /// The error of an allocation that the operating system refused.
 pub(super) fn out_of_memory(bytes: usize) -> Error {
-    Error::new(
-        Kind::Memory,
-        "allocate memory",
-        format!(
-            "the operating system refused {}",
-            crate::error::show_bytes(bytes as u64)
+    let refused = format!("the operating system refused {}", show_bytes(bytes as u64));
+    let error = |message| Error::new(Kind::Memory, "allocate memory", message);
+    let limits = map_limits().into_iter();
+    let mut over = limits.filter(|limit| limit.free_bytes() < bytes as u64);
+    match over.next() {
+        Some(limit) => error(format!(
+            "{refused}: `{}` lets the process map {}, and {} are taken",
+            limit.command,
+            show_bytes(limit.bytes),
+            show_bytes(limit.used_bytes)
+        ))
+        .advise_options(
+            format!(
+                "give a smaller {{}}, or raise the limit: `{}` or more",
+                limit.raised_by(bytes as u64)
+            ),
+            [JobOption::Memory.named()],
         ),
-    )
-    .advise_options(
-        "give a smaller {}, or end other programs",
-        [JobOption::Memory.named()],
-    )
+        None => error(refused).advise_options(
+            "give a smaller {}, or end other programs",
+            [JobOption::Memory.named()],
+        ),
+    }
 }
 
 /// Asks for huge pages; where there are none this does nothing.

@@ -34,12 +34,13 @@ use self::stages::MapReduce;
 use super::kind::{Described, JobKind};
 use super::steps::far::far_names;
 use super::steps::{Job, Output, OutputLocations, lock, refusal, unless_changed};
-use crate::budget::Budget;
+use crate::budget::{Budget, Room};
 use crate::commit::{Committer, Made, check_file_name};
 use crate::driver::RetryPolicy;
 use crate::error::{Error, Result};
 use crate::plan::explain::Explanation;
 use crate::plan::mapreduce::{Command, MapReduceSpec};
+use crate::plan::spill::MemoryLayout;
 use crate::plan::table::{CommandSpec, Common, Options};
 use crate::record::shape::{Pairs, Shape};
 use crate::storage::input::InputFile;
@@ -116,7 +117,7 @@ pub(super) fn run_native(
 /// What a job would do.
 pub(super) fn explain(job: &Job<'_>, spec: &MapReduceSpec) -> Result<Explanation> {
     spec.check()?;
-    let (numbers, _) = spec.numbers(job.room(), job.workers, job.common.compress_runs)?;
+    let (numbers, _) = numbers_of(job, spec, job.room())?;
     let far = far_names(job.store(), &spec.files, spec.input_bytes())?;
     job.with_stores(explain::of_plan(job, spec, &numbers)?, &far)
 }
@@ -127,7 +128,7 @@ fn run(job: &mut Job<'_>, definition: &Definition) -> Result<()> {
     let spec = &definition.spec;
     let files = inputs::files(store, spec, job.resumed.is_some())?;
     let room = job.room_for(&files);
-    let numbers = spec.numbers(room, job.workers, job.common.compress_runs)?;
+    let numbers = numbers_of(job, spec, room)?;
     job.watched
         .planned(|| explain::of_plan(job, spec, &numbers.0));
     let committer = stage(job, definition, &files)?;
@@ -239,4 +240,17 @@ fn stage<'env>(
     let names = story.files_of_tasks();
     names.iter().try_for_each(|name| check_file_name(name))?;
     job.committer(output, (&names, 0))
+}
+
+/// How memory is shared by tasks, and by passes over their runs.
+fn numbers_of(
+    job: &Job<'_>,
+    spec: &MapReduceSpec,
+    room: Room,
+) -> Result<(MemoryLayout, MemoryLayout)> {
+    let (tasks, passes) = spec.numbers(room, job.workers, job.common.compress_runs)?;
+    Ok((
+        tasks.opening(job.runs_at_once),
+        passes.opening(job.runs_at_once),
+    ))
 }

@@ -94,8 +94,16 @@ impl<'a, S: Shape> Sort<'a, S> {
         let planned_bytes = (known as f64 * growth.planned) as u64;
         let runs_bytes =
             planned_bytes + planned_bytes / 1000 + (input.files.len() as u64 + 64) * 16_384;
-        let plan = |room: Room| MemoryLayout::new(room, workers, typical, longest);
         let streams = input.has_unknown_bytes();
+        let grown = (!streams && !input.has_compressed()).then_some(planned_bytes);
+        let plan = |room: Room| {
+            let numbers = MemoryLayout::new(room, workers, typical, longest)?;
+            let numbers = numbers.opening(job.runs_at_once);
+            Ok(match grown {
+                Some(bytes) => numbers.for_input(bytes),
+                None => numbers,
+            })
+        };
         // Memory that is reserved and not touched costs nothing: long lines have room, and tasks are small.
         let share_of = |numbers: &MemoryLayout| {
             numbers

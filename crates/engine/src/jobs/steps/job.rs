@@ -14,6 +14,7 @@ use crate::jobs::monitor::JobMonitor;
 use crate::jobs::report::JobReport;
 use crate::plan;
 use crate::plan::amount::check_count;
+use crate::plan::files::{RUNS_MAX, fewer_workers, runs_at_once, workers_within};
 use crate::plan::table::Common;
 use crate::runner::nodes::Nodes;
 use crate::runner::phases::PhaseClock;
@@ -27,6 +28,8 @@ use crate::storage::objects::part_bytes;
 use crate::storage::objects::sending::PARTS_AT_ONCE;
 use crate::storage::requests::RequestCounts;
 use crate::storage::stores::Stores;
+use crate::sys::available::{MapLimit, tightest_limit};
+use crate::sys::descriptors::open_files;
 use crate::sys::memory::resident_bytes;
 use crate::sys::usage::counts_device_bytes;
 
@@ -52,12 +55,16 @@ pub(in crate::jobs) struct Job<'a> {
     pub(in crate::jobs) runner_bytes: u64,
     /// The memory to plan with, once it is asked for.
     room: OnceCell<Room>,
+    /// How many runs each worker may read at once.
+    pub(in crate::jobs) runs_at_once: usize,
     began: Instant,
     used_before: Used,
     requests_before: RequestCounts,
     pub(in crate::jobs) clock: PhaseClock<'a>,
     pub(super) peak: PeakMemory,
     pub(in crate::jobs) watched: &'a JobMonitor,
+    /// The limit of the process that the budget follows from, if none was given.
+    limit: Option<MapLimit>,
     /// What is known of the job, if another process began it.
     pub(in crate::jobs) resumed: Option<&'a ReplayedHistory>,
     /// Whether what is there goes with the job.
@@ -86,12 +93,14 @@ impl<'a> Job<'a> {
             began_bytes: resident_bytes().0,
             runner_bytes: 0,
             room: OnceCell::new(),
+            runs_at_once: RUNS_MAX,
             began: Instant::now(),
             used_before: watched.tree().used(),
             requests_before: environment.store.requests().counts(),
             clock: PhaseClock::new(watched.tree(), watched.recorder()),
             peak: PeakMemory::of_job(watched.has_processes()),
             watched,
+            limit: None,
             resumed,
             ownership: resumed.map_or_else(Ownership::of_new_job, |story| story.taken.clone()),
             rounds: 0,
@@ -183,6 +192,7 @@ impl<'a> Job<'a> {
             Some(began) => {
                 self.workers = plan::sort::workers(Some(began.workers))?;
                 self.memory_bytes = began.memory_bytes;
+                self.runs_at_once = began.runs_at_once.unwrap_or(RUNS_MAX);
                 self.room = OnceCell::from(Room {
                     budget_bytes: began.memory_bytes,
                     held_bytes: began.held_bytes,
@@ -195,14 +205,48 @@ impl<'a> Job<'a> {
                 self.runner_bytes = self.runner.held_bytes(self.workers)?;
             }
             None => {
-                self.workers = plan::sort::workers(workers)?;
-                self.memory_bytes = plan::sort::memory(memory, available_bytes());
+                self.workers = self.workers_within(plan::sort::workers(workers)?)?;
+                let available = available_bytes();
+                self.memory_bytes = plan::sort::memory(memory, available);
+                self.limit = tightest_limit().filter(|limit| {
+                    memory.is_none()
+                        && available.is_some_and(|bytes| bytes >= limit.free_bytes() / 10 * 9)
+                });
                 self.runner_bytes = self.runner.held_bytes(self.workers)?;
             }
         }
         self.report.workers = self.workers;
         self.report.memory_bytes = self.memory_bytes;
         Ok(())
+    }
+
+    /// As many of the workers as the limit of open files leaves room for; what of it each may use for runs is noted.
+    fn workers_within(&mut self, wanted: usize) -> Result<usize> {
+        let limit = open_files();
+        let workers = workers_within(limit, wanted)?;
+        if let Some(limit) = limit.filter(|_| workers < wanted) {
+            let said = fewer_workers(limit, wanted, workers);
+            self.report.warnings.push(said);
+        }
+        self.runs_at_once = runs_at_once(limit, workers);
+        Ok(workers)
+    }
+
+    /// The same error, which names the limit of the process that left too little memory.
+    pub(in crate::jobs) fn under_limit(&self, error: Error) -> Error {
+        let needed = error.detail_of("needed_bytes");
+        let needed = needed.and_then(|bytes| bytes.parse().ok());
+        let (Some(limit), Some(needed)) = (self.limit, needed) else {
+            return error;
+        };
+        let raised = limit.raised_by(plan::sort::available_for(needed));
+        let command = limit.command;
+        error
+            .with("limit", format!("{command} {}", limit.bytes / 1024))
+            .advise_options(
+                format!("raise the limit: `{raised}` or more; or give fewer {{}}"),
+                [JobOption::Workers.named()],
+            )
     }
 
     /// The agents that tasks run in, if they do.

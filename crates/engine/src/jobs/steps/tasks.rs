@@ -12,6 +12,7 @@ use super::replayed::ReplayedHistory;
 use crate::driver::{Driver, Plan, Replay, RetryPolicy, Stage};
 use crate::error::{Error, Kind, Result};
 use crate::history::event::{Event, FileVersion, JobBasis};
+use crate::plan::files::RUNS_MAX;
 use crate::runner::{FoundRuns, RunnerHooks};
 use crate::split::check_unchanged;
 use crate::storage::input::InputFile;
@@ -30,6 +31,7 @@ impl Job<'_> {
             workers: self.workers,
             memory_bytes: self.memory_bytes,
             held_bytes: self.room_for(files).held_bytes,
+            runs_at_once: (self.runs_at_once < RUNS_MAX).then_some(self.runs_at_once),
             inputs: files.iter().map(known).collect(),
             definition,
             output: self.output_before(),

@@ -157,12 +157,9 @@ fn plan_of(
         None
     } else {
         let record_bytes = RECORD_BYTES as u64;
-        Some(MemoryLayout::new(
-            job.room(),
-            job.workers,
-            record_bytes,
-            record_bytes,
-        )?)
+        let numbers = MemoryLayout::new(job.room(), job.workers, record_bytes, record_bytes)?;
+        let numbers = numbers.opening(job.runs_at_once);
+        Some(numbers.for_input(plan.input_bytes()))
     };
     Ok((files, plan, numbers))
 }

@@ -29,6 +29,7 @@ use crate::runner::threads::run_caught;
 use crate::storage::LocalDisk;
 use crate::storage::agents::{AgentDisk, AgentPlace, Agents, NONCE, RunName};
 use crate::storage::stores::Stores;
+use crate::sys::descriptors::raise_open_files;
 use crate::sys::memory::{keep_little_freed, resident_bytes};
 use crate::task::{AgentFolders, Attempt, Here, Scratch, TaskContext, TaskReport, TaskSpec};
 use crate::worker::Processes;
@@ -120,6 +121,7 @@ pub fn serve(
     hello: impl FnOnce(&Hello) -> Result<()>,
 ) -> Result<()> {
     keep_little_freed();
+    raise_open_files();
     let disk = Arc::clone(stores.disk());
     let left = left_by_others(&*disk, spec)?;
     let spill = SpillDirs::begin(&*disk, &spec.spill_dir, &name_of(&*disk, spec)?)?;
