@@ -4,7 +4,8 @@ It means the same to readers and writers: of rows that have names these columns 
 must be there.
 """
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from gristmill.mapreduce.formats import BadRecord
@@ -12,7 +13,10 @@ from gristmill.mapreduce.formats import BadRecord
 if TYPE_CHECKING:
     from gristmill.mapreduce.formats import Format
 
-__all__ = ["as_columns", "check_columns", "check_has"]
+__all__ = ["as_columns", "check_columns", "check_has", "named_twice", "shown_names"]
+
+_SHOWN_MAX = 20
+"""So many names stand in an error: a table may have a hundred thousand columns."""
 
 
 def as_columns(columns: Iterable[str] | None) -> tuple[str, ...] | None:
@@ -41,7 +45,7 @@ def check_columns(form: "Format", columns: tuple[str, ...] | None) -> None:
     """
     if columns is None:
         return
-    twice = {name for name in columns if columns.count(name) > 1}
+    twice = named_twice(columns)
     if twice or not columns:
         wrong = f"columns names {min(twice)!r} twice" if twice else "columns names none"
         raise ValueError(
@@ -56,7 +60,32 @@ def check_has(names: Iterable[str], wanted: Iterable[str] | None) -> None:
     Raises:
         BadRecord: It does.
     """
-    known = list(names)
-    for name in wanted or ():
+    if wanted is None:
+        return
+    known = dict.fromkeys(names)
+    for name in wanted:
         if name not in known:
-            raise BadRecord(f"the file has no column {name!r}", f"take some of {', '.join(known)}")
+            raise BadRecord(
+                f"the file has no column {name!r}", f"take some of {shown_names(list(known))}"
+            )
+
+
+def named_twice(names: Iterable[str]) -> set[str]:
+    """Return the names that come more than once.
+
+    Example:
+        >>> named_twice(["a", "b", "a"])
+        {'a'}
+    """
+    return {name for name, count in Counter(names).items() if count > 1}
+
+
+def shown_names(names: Sequence[str]) -> str:
+    """Return names as an error shows them: the first ones, and how many more there are.
+
+    Example:
+        >>> shown_names(["a", "b"]), shown_names(["a"] * 30)[-13:]
+        ('a, b', ' a and 10 more')
+    """
+    more = len(names) - _SHOWN_MAX
+    return ", ".join(names[:_SHOWN_MAX]) + (f" and {more:,} more" if more > 0 else "")

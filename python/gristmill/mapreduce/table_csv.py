@@ -13,7 +13,13 @@ from reprlib import repr as short
 from typing import Any, ClassVar
 
 from gristmill import _core
-from gristmill.mapreduce.column_names import as_columns, check_columns, check_has
+from gristmill.mapreduce.column_names import (
+    as_columns,
+    check_columns,
+    check_has,
+    named_twice,
+    shown_names,
+)
 from gristmill.mapreduce.combine_splits import Several, is_shared, shared
 from gristmill.mapreduce.fields import fields_of
 from gristmill.mapreduce.formats import BadRecord, Format, Reader, Where, Writer
@@ -178,7 +184,7 @@ class _RowReader:
                     " What to do: remove it, or"
                     " say header=False."
                 )
-            twice = {name for name in names if names.count(name) > 1}
+            twice = named_twice(names)
             if twice:
                 raise ValueError(
                     f"two columns are named {min(twice)!r}. What to do: rename one of them, or say"
@@ -278,7 +284,7 @@ class _RowWriter:
         selects = self._form.columns is not None
         if not (row.keys() >= set(names) if selects else row.keys() == set(names)):
             raise BadRecord(
-                f"the record {short(row)} has not the columns {', '.join(names)}, {self._as()}"
+                f"the record {short(row)} has not the columns {shown_names(names)}, {self._as()}"
             )
         return [row[name] for name in names]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from reprlib import repr as short
 from typing import Any
 
-from gristmill.mapreduce.column_names import check_has
+from gristmill.mapreduce.column_names import check_has, shown_names
 from gristmill.mapreduce.extras import pyarrow
 from gristmill.mapreduce.fields import fields_of
 from gristmill.mapreduce.formats import BadRecord
@@ -69,7 +69,7 @@ class TableWriter:
                 return {name: _value(value) for name, value in zip(names, values, strict=True)}
         if not is_dict(record) or not record.keys() >= set(names):
             raise BadRecord(
-                f"the record {short(record)} has not the columns {', '.join(names)},"
+                f"the record {short(record)} has not the columns {shown_names(names)},"
                 " which columns= names"
             )
         return {name: record[name] for name in names}
@@ -151,9 +151,9 @@ class TableWriter:
     def _unknown(self, columns: Iterable[str]) -> BadRecord:
         """What a row holds that the table has no column for: leaving it out would lose it."""
         names = self._names or set[str]()
-        more = ", ".join(str(name) for name in columns if name not in names)
+        more = shown_names([str(name) for name in columns if name not in names])
         return BadRecord(
-            f"a row has the columns {more}, and the table has {', '.join(sorted(names))}",
+            f"a row has the columns {more}, and the table has {shown_names(sorted(names))}",
             "give every row the same columns, or the output schema= with all of them",
         )
 

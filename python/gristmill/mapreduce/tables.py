@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from gristmill import _core
 from gristmill.locations import absolute, is_remote, open_read, size_of
-from gristmill.mapreduce.column_names import as_columns, check_columns
+from gristmill.mapreduce.column_names import as_columns, check_columns, shown_names
 from gristmill.mapreduce.combine_splits import Before, Several, before_of, is_shared, shared
 from gristmill.mapreduce.extras import pyarrow
 from gristmill.mapreduce.formats import BadRecord, Format, Reader, Where, Writer
@@ -97,11 +97,12 @@ class Parquet(Format):
 
     def _check_columns(self, path: str, names: list[str]) -> None:
         """Refuse columns that a file has not: pyarrow would leave them out without a word."""
+        known = set(names)
         for name in self.columns or ():
-            if name not in names and name.split(".")[0] not in names:
+            if name not in known and name.split(".")[0] not in known:
                 raise BadRecord(
                     f"cannot read {show_path(path)}: it has no column {name!r}",
-                    f"take some of {', '.join(names)}",
+                    f"take some of {shown_names(names)}",
                 )
 
     def _wanted(self) -> list[str] | None:

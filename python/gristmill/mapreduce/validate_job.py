@@ -9,6 +9,7 @@ from gristmill import _core
 from gristmill.amounts import whole_number
 from gristmill.mapreduce.aggregates import Aggregate
 from gristmill.mapreduce.check_calls import check_calls
+from gristmill.mapreduce.column_names import named_twice
 from gristmill.mapreduce.formats import Input, Output
 from gristmill.mapreduce.keyvalue import kv
 from gristmill.mapreduce.partitioners import Ranges, SampledRanges
@@ -192,7 +193,7 @@ def _check_outputs(job: Spec) -> None:
             )
         _is_a(output, (Output,), f"the output {name}", "an output such as gm.jsonl()")
     names = [Path(as_name(path)).name for path in job.files]
-    twice = {name for name in names if names.count(name) > 1}
+    twice = named_twice(names)
     if twice:
         raise _wrong(
             f"two side files have the name {twice.pop()}, by which context.file finds them",
