@@ -8,21 +8,66 @@
 //! ```
 //!
 //! A line ends at a line feed, or at a NUL where that was asked for. A stream is read by the worker that takes the block, while the others search; a range by its worker alone.
+//!
+//! A line that is read to a buffer has a bound ([`Room`]): a longer one is an error, and at any time one buffer alone is long. A
+//! file that is mapped is not copied, and its lines have none.
 
 use std::io::{self, Read};
-use std::mem;
 use std::ops::Range;
 use std::sync::Arc;
 
 use memchr::{memchr, memrchr};
 
 use crate::lines::line_end;
+use crate::trouble::{Held, TooLarge, Trouble};
 
 /// Bytes of a block: few reads, and it fits the cache of a core together with the search.
 const BLOCK_BYTES: usize = 1 << 20;
 
 /// Bytes of the first read of a stream, and of a line that goes on behind its block; doubled after each full read.
 const FURTHER_BYTES: usize = 64 << 10;
+
+/// A longer buffer is filled only when its block is written next, and given back then: one worker has such a buffer.
+pub const LONG_BYTES: usize = 8 << 20;
+
+/// How much of a line may be read to a buffer.
+pub struct Room<'r> {
+    /// The longest line, in bytes without its end.
+    pub line_bytes_max: usize,
+    /// Waits until the block of this number is written next; false where the search is over.
+    pub turn: &'r dyn Fn(u64) -> bool,
+}
+
+impl Room<'_> {
+    /// Lengthens a buffer behind a line that has `line` bytes so far and begins at `offset`, by `wanted` bytes or as many as it may have;
+    /// returns how many. The block has the number `sequence`.
+    fn lengthen(
+        &self,
+        buffer: &mut Vec<u8>,
+        (line, offset): (usize, u64),
+        wanted: usize,
+        sequence: u64,
+    ) -> io::Result<usize> {
+        let too_large = |bytes_max: usize| TooLarge {
+            what: Held::Line,
+            offset,
+            bytes_max: bytes_max as u64,
+        };
+        let left = (self.line_bytes_max + 1).saturating_sub(line); // with its end
+        if left == 0 {
+            return Err(too_large(self.line_bytes_max).into());
+        }
+        let more = wanted.min(left).min(LONG_BYTES);
+        if buffer.len() + more > LONG_BYTES && !(self.turn)(sequence) {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        if buffer.try_reserve_exact(more).is_err() {
+            return Err(too_large(line).into());
+        }
+        buffer.resize(buffer.len() + more, 0);
+        Ok(more)
+    }
+}
 
 /// A file that is read in ranges, by several workers.
 pub trait Ranges: Send + Sync {
@@ -52,24 +97,6 @@ pub enum Data {
     Ranges(Arc<dyn Ranges>, u64),
     /// Bytes one after the other.
     Stream(Box<dyn Read + Send>),
-}
-
-/// Why an input cannot be read: a message for people, and its kind for programs.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Trouble {
-    /// The kind of the system's error; `None` if the system has said nothing.
-    pub kind: Option<io::ErrorKind>,
-    /// The message, which names the input.
-    pub message: String,
-}
-
-impl From<io::Error> for Trouble {
-    fn from(error: io::Error) -> Self {
-        Trouble {
-            kind: Some(error.kind()),
-            message: error.to_string(),
-        }
-    }
 }
 
 /// An input: its name, as it stands before lines, and what opens it when its turn comes.
@@ -131,9 +158,18 @@ struct Current {
 
 enum Open {
     Ranges(Arc<dyn Ranges>, u64, u64),
-    /// The stream, what was read of the next block, and how much is asked for at once.
-    Stream(Box<dyn Read + Send>, Vec<u8>, usize),
+    Stream(Stream),
     Failed(Trouble),
+}
+
+/// A stream that is read on.
+struct Stream {
+    bytes: Box<dyn Read + Send>,
+    /// What was read of the next block, and where that begins.
+    ahead: Vec<u8>,
+    offset: u64,
+    /// How much is asked for at once.
+    further: usize,
 }
 
 impl<I: Iterator<Item = Input>> Blocks<I> {
@@ -148,7 +184,7 @@ impl<I: Iterator<Item = Input>> Blocks<I> {
     }
 
     /// The next block; that of a stream has its bytes in `buffer`. Files before the number `enough` are skipped.
-    pub fn next(&mut self, buffer: &mut Vec<u8>, enough: u64) -> Option<Block> {
+    pub fn next(&mut self, buffer: &mut Vec<u8>, enough: u64, room: &Room<'_>) -> Option<Block> {
         let mut current = match self.current.take() {
             Some(current) => current,
             None => self.open_next()?,
@@ -157,7 +193,9 @@ impl<I: Iterator<Item = Input>> Blocks<I> {
             buffer.clear();
             (Bytes::Here, true)
         } else {
-            current.data.take_block(buffer, self.end)
+            current
+                .data
+                .take_block(buffer, self.end, room, self.sequence)
         };
         let block = Block {
             sequence: self.sequence,
@@ -179,7 +217,12 @@ impl<I: Iterator<Item = Input>> Blocks<I> {
         let input = self.inputs.next()?;
         let data = match (input.open)() {
             Ok(Data::Ranges(file, bytes)) => Open::Ranges(file, 0, bytes),
-            Ok(Data::Stream(stream)) => Open::Stream(stream, Vec::new(), FURTHER_BYTES),
+            Ok(Data::Stream(stream)) => Open::Stream(Stream {
+                bytes: stream,
+                ahead: Vec::new(),
+                offset: 0,
+                further: FURTHER_BYTES,
+            }),
             Err(trouble) => Open::Failed(trouble),
         };
         Some(Current {
@@ -191,7 +234,13 @@ impl<I: Iterator<Item = Input>> Blocks<I> {
 
 impl Open {
     /// The next block, and whether it is the last.
-    fn take_block(&mut self, buffer: &mut Vec<u8>, end: u8) -> (Bytes, bool) {
+    fn take_block(
+        &mut self,
+        buffer: &mut Vec<u8>,
+        end: u8,
+        room: &Room<'_>,
+        sequence: u64,
+    ) -> (Bytes, bool) {
         match self {
             Open::Ranges(file, at, bytes) => {
                 let (from, to) = (*at, (*at + BLOCK_BYTES as u64).min(*bytes));
@@ -201,68 +250,73 @@ impl Open {
                     to == *bytes,
                 )
             }
-            Open::Stream(stream, ahead, room) => {
-                mem::swap(buffer, ahead);
-                ahead.clear();
-                match fill(stream, buffer, room, end) {
+            Open::Stream(stream) => {
+                buffer.clear();
+                buffer.append(&mut stream.ahead);
+                match stream.fill(buffer, end, room, sequence) {
                     Ok(is_end) => {
                         if !is_end {
                             let cut = memrchr(end, buffer).map_or(0, |at| at + 1);
-                            ahead.extend_from_slice(&buffer[cut..]);
+                            stream.ahead.extend_from_slice(&buffer[cut..]);
                             buffer.truncate(cut);
                         }
+                        stream.offset += buffer.len() as u64;
                         (Bytes::Here, is_end)
                     }
                     Err(error) => (Bytes::Failed(error.into()), true),
                 }
             }
-            Open::Failed(trouble) => (Bytes::Failed(mem::take(trouble)), true),
+            Open::Failed(trouble) => (Bytes::Failed(trouble.clone()), true),
         }
     }
 }
 
-/// Reads until there is a whole line, and returns whether the stream ended. A slow stream gives single lines, a fast one
-/// whole blocks.
-fn fill(
-    stream: &mut impl Read,
-    buffer: &mut Vec<u8>,
-    room: &mut usize,
-    end: u8,
-) -> io::Result<bool> {
-    loop {
-        let length = buffer.len();
-        buffer.resize(length + (*room).max(length), 0); // a long line doubles it
-        let read = loop {
-            match stream.read(&mut buffer[length..]) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                read => break read,
+impl Stream {
+    /// Reads until there is a whole line, and returns whether the stream ended. A slow stream gives single lines, a fast one
+    /// whole blocks.
+    fn fill(
+        &mut self,
+        buffer: &mut Vec<u8>,
+        end: u8,
+        room: &Room<'_>,
+        sequence: u64,
+    ) -> io::Result<bool> {
+        loop {
+            let length = buffer.len(); // all of one line
+            let wanted = self.further.max(length); // a long line doubles it
+            room.lengthen(buffer, (length, self.offset), wanted, sequence)?;
+            let read = loop {
+                match self.bytes.read(&mut buffer[length..]) {
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    read => break read,
+                }
+            };
+            let count = read.as_ref().map_or(0, |&count| count);
+            if length + count == buffer.len() {
+                self.further = (self.further * 2).min(BLOCK_BYTES);
             }
-        };
-        let count = read.as_ref().map_or(0, |&count| count);
-        if length + count == buffer.len() {
-            *room = (*room * 2).min(BLOCK_BYTES);
-        }
-        buffer.truncate(length + count);
-        if read? == 0 {
-            return Ok(true);
-        }
-        if memchr(end, &buffer[length..]).is_some() {
-            return Ok(false);
+            buffer.truncate(length + count);
+            if read? == 0 {
+                return Ok(true);
+            }
+            if memchr(end, &buffer[length..]).is_some() {
+                return Ok(false);
+            }
         }
     }
 }
 
-/// The lines that begin in a range of a file, as a range of [`Bytes::memory`]: they are read to `buffer`, which is as long as
-/// it ever was, unless they lie in memory.
+/// The lines that begin in a range of a file, as a range of [`Bytes::memory`]: they are read to `buffer`, unless they lie in memory.
 pub fn load(
     file: &dyn Ranges,
     (from, to, bytes): (u64, u64, u64),
     buffer: &mut Vec<u8>,
     end: u8,
+    (room, sequence): (&Room<'_>, u64),
 ) -> io::Result<Range<usize>> {
     match file.mapped() {
         Some(mapped) => Ok(lines_of(mapped, from as usize, to as usize, end)),
-        None => read_lines(file, (from, to, bytes), buffer, end),
+        None => read_lines(file, (from, to, bytes), buffer, end, (room, sequence)),
     }
 }
 
@@ -286,9 +340,15 @@ fn read_lines(
     (from, to, bytes): (u64, u64, u64),
     buffer: &mut Vec<u8>,
     end: u8,
+    (room, sequence): (&Room<'_>, u64),
 ) -> io::Result<Range<usize>> {
     let begin = from.saturating_sub(1); // a line begins where a line feed is before it
-    let mut length = read_on(file, begin, 0, (to - begin) as usize, buffer)?;
+    buffer.resize((to - begin) as usize, 0);
+    let mut length = match buffer.len() {
+        0 => 0,
+        _ => file.read_at(buffer, begin)?,
+    };
+    buffer.truncate(length);
     let start = match from {
         0 => 0,
         _ => memchr(end, &buffer[..length]).map_or(length, |at| at + 1),
@@ -296,13 +356,19 @@ fn read_lines(
     if start == length {
         return Ok(0..0);
     }
+    let last = memrchr(end, &buffer[start..]).map_or(start, |at| start + at + 1);
     let mut further = FURTHER_BYTES;
     while buffer[length - 1] != end {
         let at = begin + length as u64;
         let wanted = bytes.saturating_sub(at).min(further as u64) as usize;
-        let read = read_on(file, at, length, wanted, buffer)?;
+        let line = (length - last, begin + last as u64);
+        if room.lengthen(buffer, line, wanted, sequence)? == 0 {
+            break;
+        }
+        let read = file.read_at(&mut buffer[length..], at)?;
         let found = memchr(end, &buffer[length..length + read]);
         length += found.map_or(read, |at| at + 1);
+        buffer.truncate(length);
         if read == 0 {
             break;
         }
@@ -311,26 +377,14 @@ fn read_lines(
     Ok(start..length)
 }
 
-/// Reads `wanted` bytes at `offset` of a file to `at` in the buffer, which grows if it must.
-fn read_on(
-    file: &dyn Ranges,
-    offset: u64,
-    at: usize,
-    wanted: usize,
-    buffer: &mut Vec<u8>,
-) -> io::Result<usize> {
-    if wanted == 0 {
-        return Ok(0);
-    }
-    if buffer.len() < at + wanted {
-        buffer.resize(at + wanted, 0);
-    }
-    file.read_at(&mut buffer[at..at + wanted], offset)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const ROOM: Room<'_> = Room {
+        line_bytes_max: 100,
+        turn: &|_| true,
+    };
 
     struct Memory(Vec<u8>, bool);
 
@@ -375,7 +429,8 @@ mod tests {
                     unreachable!()
                 };
                 let mut buffer = vec![b'x'; 3];
-                let found = load(&**ranges, (from, to, bytes), &mut buffer, b'\n').unwrap();
+                let found =
+                    load(&**ranges, (from, to, bytes), &mut buffer, b'\n', (&ROOM, 0)).unwrap();
                 let mine: Vec<&usize> = starts
                     .iter()
                     .filter(|&&at| (from..to).contains(&(at as u64)))

@@ -16,6 +16,7 @@ use crate::find::Found;
 use crate::lines::line_end;
 use crate::out::Out;
 use crate::print::Head;
+use crate::trouble::{Held, TooLarge};
 
 #[derive(Debug)]
 pub struct Context {
@@ -23,6 +24,8 @@ pub struct Context {
     after: usize,
     /// The byte that ends lines.
     end: u8,
+    /// The most bytes of the tail.
+    bytes_max: usize,
     tail: Tail,
     /// Lines still to be written behind the last selected one.
     after_left: usize,
@@ -33,11 +36,12 @@ pub struct Context {
 }
 
 impl Context {
-    pub fn new((before, after): (usize, usize), end: u8) -> Self {
+    pub fn new((before, after): (usize, usize), end: u8, bytes_max: usize) -> Self {
         Context {
             before,
             after,
             end,
+            bytes_max,
             tail: Tail::default(),
             after_left: 0,
             skipped: false,
@@ -91,7 +95,7 @@ impl Context {
         if found.cut.is_some() {
             return Ok(false);
         }
-        self.keep(&block[at..]);
+        self.keep(&block[at..], head.offset(at))?;
         let is_last = left <= found.spans.len() as u64;
         Ok(is_last && self.after_left == 0)
     }
@@ -157,15 +161,27 @@ impl Context {
         Ok(())
     }
 
-    /// Keeps the last lines of what was passed over.
-    fn keep(&mut self, rest: &[u8]) {
+    /// Keeps the last lines of what was passed over, which begins at `offset` of the file.
+    fn keep(&mut self, rest: &[u8], offset: u64) -> io::Result<()> {
         let last = last_lines(self.end, rest, 0, self.before);
         if last.start > 0 {
             self.tail.clear();
             self.skipped = true;
         }
+        self.skipped |= self.tail.shorten(self.end, self.before - last.count);
+        let offset = offset + last.start as u64;
+        let (what, bytes_max) = (Held::Before, self.bytes_max as u64);
+        let bytes = self.tail.bytes().len() + rest.len() - last.start;
+        if bytes > self.bytes_max {
+            return Err(TooLarge {
+                what,
+                offset,
+                bytes_max,
+            }
+            .into());
+        }
         self.tail.push(&rest[last.start..], last.count);
-        self.skipped |= self.tail.shorten(self.end, self.before);
+        Ok(())
     }
 }
 
@@ -241,14 +257,14 @@ mod tests {
     #[test]
     fn the_tail_is_the_last_lines_of_what_was_passed_over() {
         for before in 0..5 {
-            let mut context = Context::new((before, 0), b'\n');
+            let mut context = Context::new((before, 0), b'\n', 1 << 20);
             let mut lines: Vec<Vec<u8>> = Vec::new();
             for number in 0..200 {
                 let count = number % 4;
                 let block: Vec<Vec<u8>> = (0..count)
                     .map(|at| format!("{}\n", "x".repeat(number * 7 % 5 + at)).into_bytes())
                     .collect();
-                context.keep(&block.concat());
+                context.keep(&block.concat(), 0).unwrap();
                 lines.extend(block);
                 let wanted = lines[lines.len().saturating_sub(before)..].concat();
                 assert_eq!(kept(&context), wanted, "{before} of {number}");
@@ -261,9 +277,9 @@ mod tests {
     #[test]
     fn a_block_of_a_slow_stream_costs_its_own_bytes() {
         let begun = Instant::now();
-        let mut context = Context::new((200_000, 0), b'\n');
+        let mut context = Context::new((200_000, 0), b'\n', 1 << 20 << 10);
         for _ in 0..400_000 {
-            context.keep(b"a line\n");
+            context.keep(b"a line\n", 0).unwrap();
             assert!(begun.elapsed() < Duration::from_secs(20), "quadratic");
         }
         assert_eq!(kept(&context).len(), 200_000 * 7);

@@ -12,6 +12,9 @@ use crate::pattern::Pattern;
 /// A file whose first bytes, so many, have a NUL is binary: GNU grep's first buffer.
 const BINARY_BYTES: usize = 96 << 10;
 
+/// Of longer lines the places of matches are not kept.
+const LONG_LINE_BYTES: usize = 1 << 20;
+
 /// What was found in a block.
 #[derive(Debug, Default)]
 pub struct Found {
@@ -36,6 +39,9 @@ pub struct Span {
     pub range: Range<usize>,
     /// Ends of lines before it, where they are counted.
     pub line_feeds: u64,
+    /// It is a long line, and the matches in it are found again when they are written: their places would take many times its
+    /// memory.
+    pub has_matches: bool,
 }
 
 /// Searches a block; `first` is that of its file.
@@ -97,14 +103,17 @@ fn collect(pattern: &Pattern, options: &Options, block: &[u8], found: &mut Found
             line_feeds_before += line_feeds(pattern.end(), &block[counted..line.start]);
             counted = line.start;
         }
+        let is_long = line.len() > LONG_LINE_BYTES;
+        let has_matches = is_long && !options.finds_lines();
         let mut push = |range: Range<usize>| match found.spans.last_mut() {
             Some(last) if joins && last.range.end == range.start => last.range.end = range.end,
             _ => found.spans.push(Span {
                 range,
                 line_feeds: line_feeds_before,
+                has_matches,
             }),
         };
-        if options.finds_lines() {
+        if options.finds_lines() || (is_long && !options.invert) {
             push(line);
         } else if !options.invert {
             let start = line.start;

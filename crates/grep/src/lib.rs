@@ -5,8 +5,8 @@
 //!             blocks.rs           lines.rs, by pattern.rs         run.rs      print.rs
 //! ```
 //!
-//! A worker takes the next block, searches it, and waits for its turn to write: memory is one block a worker, whatever
-//! the files. The output is a function of the files and the options alone. Patterns are those of ripgrep (`grep-regex`).
+//! A worker takes the next block, searches it, and waits for its turn to write: memory is one block a worker and one
+//! long line, whatever the files. The output is a function of the files and the options alone. Patterns are those of ripgrep (`grep-regex`).
 
 mod blocks;
 mod context;
@@ -17,9 +17,11 @@ mod out;
 mod pattern;
 mod print;
 mod run;
+mod trouble;
 
-pub use blocks::{Data, Input, Ranges, Trouble};
+pub use blocks::{Data, Input, Ranges};
 pub use options::{Options, Show, Style};
 pub use pattern::{Pattern, PatternOptions};
 pub use print::{Note, Summary};
 pub use run::{Run, search};
+pub use trouble::{Held, TooLarge, Trouble};

@@ -20,6 +20,8 @@ pub struct Out<W> {
     pub colour: bool,
 }
 
+const END_COLOUR: &[u8] = b"\x1b[m\x1b[K";
+
 /// Bytes that go out at once, and that are not worth a copy.
 const OUT_BYTES: usize = 64 << 10;
 
@@ -37,16 +39,34 @@ impl<W> Out<W> {
 impl<W: Write> Out<W> {
     /// Writes lines, the last with its end.
     pub fn line(&mut self, line: &[u8]) -> io::Result<()> {
-        if self.buffer.len() + line.len() > OUT_BYTES {
-            self.flush()?;
-        }
-        if line.len() > OUT_BYTES {
-            self.sink.write_all(line)?;
-        } else {
-            self.buffer.extend_from_slice(line);
-        }
+        self.bytes(line)?;
         if !line.ends_with(&[self.end]) {
             self.buffer.push(self.end);
+        }
+        Ok(())
+    }
+
+    /// Writes part of a line.
+    pub fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.buffer.len() + bytes.len() > OUT_BYTES {
+            self.flush()?;
+        }
+        if bytes.len() > OUT_BYTES {
+            self.sink.write_all(bytes)?;
+        } else {
+            self.buffer.extend_from_slice(bytes);
+        }
+        Ok(())
+    }
+
+    /// Writes part of a line in a colour.
+    pub fn coloured_bytes(&mut self, code: &[u8], bytes: &[u8]) -> io::Result<()> {
+        if self.colour {
+            self.begin_colour(code);
+        }
+        self.bytes(bytes)?;
+        if self.colour {
+            self.buffer.extend_from_slice(END_COLOUR);
         }
         Ok(())
     }
@@ -75,6 +95,7 @@ impl<W: Write> Out<W> {
     pub fn flush(&mut self) -> io::Result<()> {
         self.sink.write_all(&self.buffer)?;
         self.buffer.clear();
+        self.buffer.shrink_to(2 * OUT_BYTES); // of a long line for a program
         self.sink.flush()
     }
 }
@@ -83,17 +104,17 @@ impl<W> Out<W> {
     /// Writes bytes in a colour, where there are colours; each clears the line behind it, as those of GNU grep do.
     pub fn coloured(&mut self, code: &[u8], bytes: &[u8]) {
         if self.colour {
-            for part in [
-                b"\x1b[".as_slice(),
-                code,
-                b"m\x1b[K",
-                bytes,
-                b"\x1b[m\x1b[K",
-            ] {
-                self.buffer.extend_from_slice(part);
-            }
+            self.begin_colour(code);
+            self.buffer.extend_from_slice(bytes);
+            self.buffer.extend_from_slice(END_COLOUR);
         } else {
             self.buffer.extend_from_slice(bytes);
+        }
+    }
+
+    fn begin_colour(&mut self, code: &[u8]) {
+        for part in [b"\x1b[".as_slice(), code, b"m\x1b[K"] {
+            self.buffer.extend_from_slice(part);
         }
     }
 

@@ -9,17 +9,20 @@
 //!   E lines                                                 it ended, and so many lines were selected
 //! ```
 
-use std::convert::Infallible;
 use std::io::{self, Write};
 use std::mem;
+use std::ops::Range;
 use std::sync::Arc;
 
-use crate::blocks::Trouble;
 use crate::context::Context;
-use crate::find::Found;
+use crate::find::{Found, Span};
 use crate::options::{Options, Show, Style};
 use crate::out::{Out, colour};
 use crate::pattern::Pattern;
+use crate::trouble::{Held, TooLarge, Trouble};
+
+/// Bytes that the place of a match takes on its way to a program: two numbers here, two objects there.
+const MATCH_BYTES: usize = 64;
 
 /// What is said of a file, beside its lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +50,8 @@ pub struct Summary {
 pub struct Printer<W, N> {
     out: Out<W>,
     options: Options,
+    /// As in [`Run`](crate::Run).
+    line_bytes_max: usize,
     note: N,
     context: Option<Context>,
     /// Finds matches in lines that are written with them.
@@ -83,15 +88,21 @@ pub enum Next {
 }
 
 impl<W: Write, N: FnMut(Note)> Printer<W, N> {
-    pub fn new(out: W, pattern: &Pattern, options: Options, note: N) -> Self {
+    pub fn new(
+        out: W,
+        pattern: &Pattern,
+        options: Options,
+        line_bytes_max: usize,
+        note: N,
+    ) -> Self {
         let context = options.context.filter(|_| options.finds_lines());
         let told = options.show == Show::Matches || options.style.colour || options.style.framed;
-        let marks = options.finds_lines() && told;
         Printer {
             out: Out::new(out, pattern.end(), options.style.colour),
-            context: context.map(|lines| Context::new(lines, pattern.end())),
-            marker: marks.then(|| Arc::new(pattern.clone())),
+            context: context.map(|lines| Context::new(lines, pattern.end(), line_bytes_max)),
+            marker: told.then(|| Arc::new(pattern.clone())),
             options,
+            line_bytes_max,
             note,
             name: Vec::new(),
             place: Place::default(),
@@ -135,10 +146,7 @@ impl<W: Write, N: FnMut(Note)> Printer<W, N> {
     /// As [`Self::fail`], with the file's name before what is wrong.
     pub fn fail_as(&mut self, what: &str) -> io::Result<()> {
         let name = String::from_utf8_lossy(&self.name).into_owned();
-        self.fail(Trouble {
-            kind: None,
-            message: format!("{name}: {what}"),
-        })
+        self.fail(Trouble::Unread(None, format!("{name}: {what}")))
     }
 
     /// Writes what was found in the next block of the file.
@@ -182,8 +190,9 @@ impl<W: Write, N: FnMut(Note)> Printer<W, N> {
         if let Some(mut context) = self.context.take() {
             let max = self.options.max.unwrap_or(u64::MAX);
             let head = Head::of(self);
-            self.done = context.block(&mut self.out, &head, max - self.lines, block, found)?;
+            let done = context.block(&mut self.out, &head, max - self.lines, block, found);
             self.context = Some(context);
+            self.done = done?;
             self.lines = self.lines.saturating_add(found.lines).min(max);
         } else {
             self.spans(block, found)?;
@@ -210,8 +219,7 @@ impl<W: Write, N: FnMut(Note)> Printer<W, N> {
                 left -= 1;
                 line = self.options.counts_lines().then_some(span.line_feeds);
             }
-            let place = (span.line_feeds as i64, span.range.start as i64);
-            head.line(&mut self.out, b':', place, &block[span.range.clone()])?;
+            head.span(&mut self.out, block, span)?;
         }
         self.lines = self.lines.saturating_add(found.lines).min(max);
         self.done = self.lines == max;
@@ -302,6 +310,7 @@ pub struct Head {
     only_matches: bool,
     /// What is found is a match, not a line.
     is_match: bool,
+    line_bytes_max: usize,
 }
 
 impl Head {
@@ -317,6 +326,25 @@ impl Head {
             inverted: options.invert,
             only_matches: options.show == Show::Matches && options.finds_lines(),
             is_match: options.show == Show::Matches,
+            line_bytes_max: printer.line_bytes_max,
+        }
+    }
+
+    /// Where a place in the block is in its file.
+    pub fn offset(&self, at: usize) -> u64 {
+        self.place.bytes + at as u64
+    }
+
+    /// Writes what was found: a line, a match, or the matches in a long line.
+    fn span<W: Write>(&self, out: &mut Out<W>, block: &[u8], span: &Span) -> io::Result<()> {
+        let (line_feeds, start) = (span.line_feeds as i64, span.range.start);
+        let found = &block[span.range.clone()];
+        match &self.marker {
+            Some(pattern) if span.has_matches => pattern.try_matches(found, |range| {
+                let place = (line_feeds, (start + range.start) as i64);
+                self.line(out, b':', place, &found[range])
+            }),
+            _ => self.line(out, b':', (line_feeds, start as i64), found),
         }
     }
 
@@ -337,10 +365,10 @@ impl Head {
         if !self.only_matches {
             return self.written(out, mark, (number, offset), line);
         }
-        for (from, to) in self.matches(mark, line) {
-            self.written(out, mark, (number, offset + from as u64), &line[from..to])?;
-        }
-        Ok(())
+        self.each_match(mark, line, |range| {
+            let offset = offset + range.start as u64;
+            self.written(out, mark, (number, offset), &line[range])
+        })
     }
 
     /// Writes a line, or a match, with what stands before it.
@@ -383,30 +411,29 @@ impl Head {
     /// Writes a line whose matches are coloured.
     fn coloured<W: Write>(&self, out: &mut Out<W>, mark: u8, line: &[u8]) -> io::Result<()> {
         if self.is_match {
-            out.coloured(colour::MATCH, line);
+            out.coloured_bytes(colour::MATCH, line)?;
             return out.line(b"");
         }
         let mut at = 0;
-        for (from, to) in self.matches(mark, line) {
-            out.buffer.extend_from_slice(&line[at..from]);
-            out.coloured(colour::MATCH, &line[from..to]);
-            at = to;
-        }
+        self.each_match(mark, line, |range| {
+            out.bytes(&line[at..range.start])?;
+            at = range.end;
+            out.coloured_bytes(colour::MATCH, &line[range])
+        })?;
         out.line(&line[at..])
     }
 
-    /// The matches in a line, where it can have some.
-    fn matches(&self, mark: u8, line: &[u8]) -> Vec<(usize, usize)> {
-        let mut found = Vec::new();
-        if let Some(pattern) = &self.marker
-            && (mark == b':') != self.inverted
-        {
-            let _ = pattern.try_matches(line, |range| {
-                found.push((range.start, range.end));
-                Ok::<_, Infallible>(())
-            });
+    /// Hands on the matches in a line, where it can have some.
+    fn each_match(
+        &self,
+        mark: u8,
+        line: &[u8],
+        each: impl FnMut(Range<usize>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        match &self.marker {
+            Some(pattern) if (mark == b':') != self.inverted => pattern.try_matches(line, each),
+            _ => Ok(()),
         }
-        found
     }
 
     /// Writes a line as programs read it.
@@ -417,7 +444,22 @@ impl Head {
         (number, offset): (u64, u64),
         line: &[u8],
     ) -> io::Result<()> {
-        let matches = self.matches(mark, line);
+        let too_large = |what| TooLarge {
+            what,
+            offset,
+            bytes_max: self.line_bytes_max as u64,
+        };
+        if line.len() > self.line_bytes_max + 1 {
+            return Err(too_large(Held::Line).into());
+        }
+        let mut matches = Vec::new();
+        self.each_match(mark, line, |range| {
+            if matches.len() == self.line_bytes_max / MATCH_BYTES {
+                return Err(too_large(Held::Matches).into());
+            }
+            matches.push((range.start, range.end));
+            Ok(())
+        })?;
         out.buffer.push(mark);
         for number in [number, offset, matches.len() as u64] {
             out.number(number);

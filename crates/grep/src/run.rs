@@ -5,7 +5,7 @@
 //!   worker 2   take 1 │ search 1    │ wait │ write 1 │ take 3 │ ...
 //! ```
 //!
-//! A worker that waits for its turn holds one block, so memory is bounded. When nothing more is wanted, the search ends at
+//! A worker that waits for its turn holds one block; a long line is read by the worker whose turn it is, so memory is bounded. When nothing more is wanted, the search ends at
 //! once: it does not wait for a worker that reads a stream.
 
 use std::io::{self, Write};
@@ -15,11 +15,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use crate::blocks::{Block, Blocks, Bytes, Input, Trouble, load};
+use crate::blocks::{Block, Blocks, Bytes, Input, LONG_BYTES, Room, load};
 use crate::find::{Found, find};
 use crate::options::Options;
 use crate::pattern::Pattern;
 use crate::print::{Next, Note, Printer, Summary};
+use crate::trouble::{TooLarge, Trouble};
 
 /// How often the wish to stop is checked.
 const LOOK: Duration = Duration::from_millis(50);
@@ -31,6 +32,9 @@ const BAD_ADDRESS: i32 = 14;
 pub struct Run {
     /// Threads that search.
     pub workers: usize,
+    /// The longest line that is read to memory, in bytes; lines before a selected one may have as many. A file that is mapped has
+    /// lines of any length.
+    pub line_bytes_max: usize,
     /// Set it to end the search.
     pub stop: Arc<AtomicBool>,
 }
@@ -48,7 +52,7 @@ pub struct Run {
 /// let inputs = [Input { name: b"book".to_vec(), open }].into_iter();
 /// let pattern = Pattern::new(&[b"fish$"], PatternOptions::default())?;
 /// let (out, written) = std::io::pipe()?;
-/// let run = Run { workers: 2, stop: Default::default() };
+/// let run = Run { workers: 2, line_bytes_max: 1 << 20, stop: Default::default() };
 /// let summary = search(inputs, pattern, Options::default(), &run, written, |note| panic!("{note:?}"))?;
 /// assert_eq!(std::io::read_to_string(out)?, "one fish\ntwo fish\n");
 /// assert_eq!((summary.files, summary.lines), (1, 2));
@@ -74,11 +78,12 @@ pub fn search<W: Write + Send + 'static>(
             next: 0,
             working: workers,
             ended: None,
-            printer: Printer::new(out, &pattern, options.clone(), note),
+            printer: Printer::new(out, &pattern, options.clone(), run.line_bytes_max, note),
         }),
         changed: Condvar::new(),
         enough: AtomicU64::new(0),
         over: AtomicBool::new(false),
+        line_bytes_max: run.line_bytes_max,
         pattern,
         options,
     });
@@ -98,6 +103,7 @@ struct Shared<I, W, N> {
     /// The first file that is still wanted.
     enough: AtomicU64,
     over: AtomicBool,
+    line_bytes_max: usize,
     pattern: Pattern,
     options: Options,
 }
@@ -138,13 +144,18 @@ where
 
     fn work(&self) {
         let leaving = Leaving(self);
+        let turn = |sequence| self.turn_of(sequence).ended.is_none();
+        let room = Room {
+            line_bytes_max: self.line_bytes_max,
+            turn: &turn,
+        };
         let mut buffer = Vec::new();
         while !self.over.load(Ordering::Relaxed) {
             let enough = self.enough.load(Ordering::Relaxed);
-            let taken = lock(&self.blocks).next(&mut buffer, enough);
+            let taken = lock(&self.blocks).next(&mut buffer, enough, &room);
             let Some(block) = taken else { break };
-            let searched = self.searched(&block, &mut buffer, enough);
-            if !self.write(block, searched, &buffer) {
+            let searched = self.searched(&block, &mut buffer, enough, &room);
+            if !self.write(block, searched, &mut buffer) {
                 break;
             }
         }
@@ -157,12 +168,14 @@ where
         block: &Block,
         buffer: &mut Vec<u8>,
         enough: u64,
+        room: &Room<'_>,
     ) -> Result<(Range<usize>, Found), Trouble> {
         let range = match &block.bytes {
             Bytes::Here => 0..buffer.len(),
             _ if block.file < enough => 0..0,
             Bytes::There(file, from, to, bytes) => {
-                load(&**file, (*from, *to, *bytes), buffer, self.pattern.end())?
+                let (end, room) = (self.pattern.end(), (room, block.sequence));
+                load(&**file, (*from, *to, *bytes), buffer, end, room)?
             }
             Bytes::Failed(trouble) => return Err(trouble.clone()),
         };
@@ -175,20 +188,26 @@ where
         Ok((range, found))
     }
 
-    /// Writes what was found when the block's turn comes; returns whether the search goes on.
-    fn write(
-        &self,
-        block: Block,
-        searched: Result<(Range<usize>, Found), Trouble>,
-        buffer: &[u8],
-    ) -> bool {
+    /// Waits until a block is written next, or the search has ended.
+    fn turn_of(&self, sequence: u64) -> MutexGuard<'_, Turn<W, N>> {
         let mut turn = lock(&self.turn);
-        while turn.next != block.sequence && turn.ended.is_none() {
+        while turn.next != sequence && turn.ended.is_none() {
             turn = self
                 .changed
                 .wait(turn)
                 .unwrap_or_else(PoisonError::into_inner);
         }
+        turn
+    }
+
+    /// Writes what was found when the block's turn comes; returns whether the search goes on.
+    fn write(
+        &self,
+        block: Block,
+        searched: Result<(Range<usize>, Found), Trouble>,
+        buffer: &mut Vec<u8>,
+    ) -> bool {
+        let mut turn = self.turn_of(block.sequence);
         if turn.ended.is_some() {
             return false;
         }
@@ -199,6 +218,9 @@ where
             }
             Ok((Next::End, _)) => turn.ended = Some(Ok(())),
             Err(error) => turn.ended = Some(Err(error)),
+        }
+        if buffer.capacity() > LONG_BYTES {
+            *buffer = Vec::new(); // before the next worker may have a long one
         }
         turn.next += 1;
         self.changed.notify_all();
@@ -223,6 +245,10 @@ fn written<W: Write, N: FnMut(Note)>(
                 // What lies in memory is the file's no more.
                 Err(error) if error.raw_os_error() == Some(BAD_ADDRESS) => {
                     printer.fail_as("the file became shorter while it was searched")?;
+                    Next::File
+                }
+                Err(error) if error.get_ref().is_some_and(|error| error.is::<TooLarge>()) => {
+                    printer.fail(error.into())?;
                     Next::File
                 }
                 next => next?,

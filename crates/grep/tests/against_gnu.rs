@@ -195,6 +195,7 @@ impl Case {
             Written::default(),
             Run {
                 workers,
+                line_bytes_max: 1 << 20,
                 stop: Arc::default(),
             },
         );

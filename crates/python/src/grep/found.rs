@@ -7,23 +7,27 @@
 //! A piece holds whole frames. A search that nothing reads cannot write, and stops. A thread that waits for a FIFO stops
 //! only when the FIFO's writer writes or ends.
 
-use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::{io, iter};
 
 use gristmill_engine::Error;
-use gristmill_grep::{Note, Summary};
+use gristmill_grep::{Note, Summary, Trouble};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 
+use super::bounds::told;
 use super::{Asked, LOOK, summary};
 use crate::error::to_python;
 
 /// Pieces that wait for their reader.
 const AHEAD: usize = 4;
+
+/// A longer piece, which a long line makes, is taken before the search goes on.
+const PIECE_BYTES_MAX: usize = 1 << 20;
 
 /// What comes from the search while it runs.
 enum Said {
@@ -38,8 +42,17 @@ struct Frames(SyncSender<Said>);
 impl io::Write for Frames {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if !bytes.is_empty() {
-            let sent = self.0.send(Said::Frames(bytes.to_vec()));
-            sent.map_err(|error| io::Error::new(io::ErrorKind::BrokenPipe, error.to_string()))?;
+            // Empty pieces behind a long one take all places that are free, and one more.
+            let empty = if bytes.len() > PIECE_BYTES_MAX {
+                AHEAD
+            } else {
+                0
+            };
+            for piece in iter::once(bytes.to_vec()).chain(iter::repeat_n(Vec::new(), empty)) {
+                let sent = self.0.send(Said::Frames(piece));
+                let gone = |_| io::Error::new(io::ErrorKind::BrokenPipe, "no reader");
+                sent.map_err(gone)?;
+            }
         }
         Ok(bytes.len())
     }
@@ -152,18 +165,13 @@ impl Drop for Search {
 fn noted<'py>(py: Python<'py>, note: &Note) -> PyResult<Bound<'py, PyTuple>> {
     match note {
         Note::Trouble(name, trouble) => {
-            let kind = match trouble.kind {
-                Some(io::ErrorKind::NotFound) => "not_found",
-                Some(io::ErrorKind::PermissionDenied) => "permission",
+            let kind = match trouble {
+                Trouble::Unread(Some(io::ErrorKind::NotFound), _) => "not_found",
+                Trouble::Unread(Some(io::ErrorKind::PermissionDenied), _) => "permission",
                 _ => "io",
             };
-            (
-                "trouble",
-                PyBytes::new(py, name),
-                kind,
-                trouble.message.as_str(),
-            )
-                .into_pyobject(py)
+            let message = told(name, trouble);
+            ("trouble", PyBytes::new(py, name), kind, message).into_pyobject(py)
         }
         Note::Binary(name) => ("binary", PyBytes::new(py, name)).into_pyobject(py),
     }

@@ -358,8 +358,5 @@ fn trouble(error: &Error) -> Trouble {
         Kind::Permission => Some(io::ErrorKind::PermissionDenied),
         _ => None,
     };
-    Trouble {
-        kind,
-        message: error.to_string(),
-    }
+    Trouble::Unread(kind, error.to_string())
 }

@@ -1,5 +1,6 @@
 //! The search of `gristmill grep`: options as the command line gives them, files of all stores, lines to standard output.
 
+mod bounds;
 mod found;
 mod inputs;
 mod open;
@@ -25,6 +26,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::Deserialize;
 
+use self::bounds::{line_bytes_max, told};
 use self::inputs::{Globs, GlobsGiven, Inputs};
 use self::open::Identity;
 use crate::error::to_python;
@@ -187,6 +189,7 @@ impl Asked {
         options.style.framed = framed;
         let run = Run {
             workers: self.given.workers,
+            line_bytes_max: line_bytes_max(framed),
             stop,
         };
         search(inputs, self.pattern, options, &run, out, note)
@@ -222,10 +225,10 @@ pub fn grep(
         match py.detach(move || waiting.recv_timeout(LOOK)) {
             Ok(Said::Note(found)) => {
                 let (kind, text) = match &found {
-                    Note::Trouble(_, trouble) => ("trouble", trouble.message.as_bytes()),
-                    Note::Binary(name) => ("binary", &name[..]),
+                    Note::Trouble(name, trouble) => ("trouble", told(name, trouble).into_bytes()),
+                    Note::Binary(name) => ("binary", name.clone()),
                 };
-                note.call1((kind, PyBytes::new(py, text)))?;
+                note.call1((kind, PyBytes::new(py, &text)))?;
             }
             Ok(Said::Done(done)) => return summary(done),
             Err(RecvTimeoutError::Timeout) => {
