@@ -36,6 +36,7 @@ __all__ = [
     "decode",
     "decode_key",
     "default_file_system",
+    "default_spill_dir",
     "default_memory",
     "default_workers",
     "device_floor",
@@ -296,6 +297,12 @@ def remove_whole(path: str | PathLike[str]) -> None:
 
     Raises:
         OSError: The store says why not.
+    """
+
+def default_spill_dir(directory: StrPath) -> str:
+    """Return the directory for what a job in this one keeps that has no place beside its output.
+
+    That one; where nothing can be made in it, TMPDIR or /tmp.
     """
 
 def default_file_system() -> str | None:

@@ -92,7 +92,7 @@ def workplace(output: str, spill_dirs: list[str]) -> Path:
         PosixPath('/var/tmp')
     """
     if is_remote(output):
-        return Path(spill_dirs[0] if spill_dirs else ".").absolute()
+        return Path(spill_dirs[0] if spill_dirs else _core.default_spill_dir(".")).absolute()
     return Path(output).absolute().parent
 
 

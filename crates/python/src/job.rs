@@ -104,10 +104,10 @@ impl Job {
     ) -> PyResult<Self> {
         let spelling = spelling_of(command_line);
         let cluster = cluster.map(|cluster| Arc::clone(&cluster.0));
-        let options = kept_options(spec);
         let spec = JobSpec::from_json(spec).map_err(|error| to_exception(&error, spelling))?;
         let store = stores_of_job().map_err(|error| to_exception(&error, spelling))?;
         let spec = spec.placed(&store, Path::new("."));
+        let options = kept_options(spec.options());
         let history = history.map_or_else(HistoryConfig::default, |history| history.place(options));
         let work = work.map(Executor::to_engine);
         let (interpreter, worker) = (interpreter(py)?, worker_command(py)?);

@@ -51,8 +51,8 @@ mod _core {
     use crate::sealing::{Unsealer, seal};
     #[pymodule_export]
     use crate::stores::{
-        RangeReader, block_places, default_file_system, exists, find_files, is_remote,
-        set_ahead_bytes, store_options, use_store_options,
+        RangeReader, block_places, default_file_system, default_spill_dir, exists, find_files,
+        is_remote, set_ahead_bytes, store_options, use_store_options,
     };
     #[pymodule_export]
     use crate::tasks::{run_agent, run_tasks};

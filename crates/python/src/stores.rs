@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use gristmill_engine::commit::SUCCESS;
+use gristmill_engine::commit::{self, SUCCESS};
 use gristmill_engine::runner::cluster::agent::AGENTS_VARIABLE;
 use gristmill_engine::split::pattern::{self, Found};
 use gristmill_engine::split::{Named, files_at, not_a_file};
@@ -59,6 +59,13 @@ fn variable(name: &str) -> Option<String> {
     Some(value.to_string_lossy().into_owned())
 }
 
+/// Where what is temporary may go.
+fn temporary() -> Vec<PathBuf> {
+    let given = variable("TMPDIR").filter(|given| !given.is_empty());
+    let given = given.map(PathBuf::from).filter(|path| path.is_absolute());
+    given.into_iter().chain(["/tmp".into()]).collect()
+}
+
 /// The folder of Hadoop's configuration.
 fn hadoop_folder() -> Option<PathBuf> {
     let given = variable("HADOOP_CONF_DIR").map(PathBuf::from);
@@ -77,7 +84,7 @@ fn made() -> &'static (Arc<Stores>, Result<()>) {
             Some(Err(error)) => (local(), Err(error.with("variable", AGENTS_VARIABLE))),
             None => (local(), Ok(())),
         };
-        let stores = Stores::with(disk, fail, settings, hdfs);
+        let stores = Stores::with(disk, fail, settings, hdfs).with_temporary(temporary());
         stores.requests().tell(|counts| {
             if let Some(pulse) = Pulse::mine() {
                 pulse.count_requests(counts); // of a worker process: its driver counts them
@@ -159,6 +166,12 @@ pub fn stores_of_job() -> Result<Arc<Stores>> {
 #[pyfunction]
 pub fn is_remote(path: PathBuf) -> bool {
     Location::from(path).is_remote()
+}
+
+/// The directory for what a job in `directory` keeps that has no place beside its output.
+#[pyfunction]
+pub fn default_spill_dir(py: Python<'_>, directory: PathBuf) -> PathBuf {
+    py.detach(|| commit::default_spill_dir(&stores(), &directory))
 }
 
 /// The default file system of Hadoop's configuration, where it is one of HDFS.

@@ -8,6 +8,7 @@ use super::file::FileStaging;
 use super::folder::{
     DEFINITION, folders_of, holds_old, is_there, job_folder, only_copy, remove_folder,
 };
+use super::in_place::{check_copied, folder_in};
 use super::places::SpillDirs;
 use crate::error::Result;
 use crate::storage::LocalDisk;
@@ -49,6 +50,9 @@ pub fn clear_dead(
         if target.map_or(Ok(false), |target| holds_old(store, folder, target))? {
             return Err(only_copy(folder));
         }
+        if let Some(target) = target {
+            check_copied(store, folder, target)?;
+        }
         if !dry_run {
             remove_folder(store, folder, Some(lock))?;
         }
@@ -73,8 +77,14 @@ fn left_by(
         let long = folders_of(target, job).map(|(folder, _)| folder);
         long.into_iter().chain(short.ok())
     });
+    let in_place = target.into_iter().flat_map(|target| {
+        let folders = spill_dirs
+            .iter()
+            .map(|place| folder_in(store, place, target, job));
+        folders.flatten()
+    });
     let mut found = Vec::new();
-    for folder in staged.chain(spilled) {
+    for folder in staged.chain(spilled).chain(in_place) {
         if !found.contains(&folder) && is_there(store, &folder)? {
             found.push(folder);
         }

@@ -11,13 +11,15 @@
 //! output removes it. The lock goes last, so that this also holds of a job that is killed while it clears up. Where
 //! nothing can be created beside the output (its parent is not writable, or the output is a mount point) the job
 //! folder lies inside it and parts are renamed one by one, `_SUCCESS` last; only then can a kill between two renames
-//! leave parts without `_SUCCESS`.
+//! leave parts without `_SUCCESS`. A file that no other can replace is written in place, from a complete copy (`in_place.rs`).
 
 mod adopt;
 mod dead;
+mod default_spill;
 mod directory;
 mod file;
 mod folder;
+mod in_place;
 mod places;
 mod send;
 #[cfg(test)]
@@ -29,9 +31,11 @@ use std::path::{Path, PathBuf};
 
 pub use adopt::Ownership;
 pub use dead::{clear_dead, clear_published, definition_of};
+pub use default_spill::{default_spill_dir, notice_of_memory};
 pub use directory::Staging;
 pub use file::FileStaging;
 pub use folder::{ARCHIVES, SCRIPT_FOLDER, is_of_scripts};
+pub use in_place::{InPlace, finish_in_place};
 pub use places::{SpillDirs, check_directory, check_room, notice_of_runs};
 pub use send::{send_file, send_file_again};
 pub use upload::{UploadCommitter, end_uploads_to, home_of};
@@ -75,7 +79,7 @@ pub struct Made<'a> {
     pub success: &'a [u8],
 }
 
-/// How an output appears: by a rename ([`Staging`], [`FileStaging`]), or by uploads ([`UploadCommitter`]). Each has a
+/// How an output appears: by a rename ([`Staging`], [`FileStaging`]), in place ([`InPlace`]), or by uploads ([`UploadCommitter`]). Each has a
 /// `begin`, and an `adopt` for the output of a dead job; to drop one that has not published is to abandon the output.
 pub trait Committer: std::fmt::Debug {
     /// The disk that the job's folder is on.
@@ -86,6 +90,12 @@ pub trait Committer: std::fmt::Debug {
 
     /// Where a task writes the output file `name`.
     fn path_of(&self, name: &Path) -> Location;
+
+    /// Writes the output into the file that is meant, where no other can take its name; returns that file, which is as it will
+    /// be. [`publish`](Self::publish) comes next.
+    fn write_in_place(&self) -> Result<Option<PathBuf>> {
+        Ok(None)
+    }
 
     /// Publishes the output.
     fn publish(self: Box<Self>, made: &Made<'_>) -> Result<()>;

@@ -132,7 +132,10 @@ impl<'a> SpillDirs<'a> {
                 continue;
             }
             sweep(store, directory);
-            places.locks.push(Some(store.create_locked(&folder)?));
+            let locked = store.create_locked(&folder);
+            places
+                .locks
+                .push(Some(locked.map_err(|error| takes_none(directory, error))?));
             places.folders.push(folder);
         }
         Ok(places)
@@ -191,6 +194,21 @@ fn folders_of_agents(
     Ok(found)
 }
 
+/// The error of a spill directory in which no folder can be made.
+fn takes_none(directory: &Path, error: Error) -> Error {
+    let what = match error.kind() {
+        Kind::Permission => "it cannot be written to",
+        Kind::NotFound | Kind::Io => "its file system takes no files",
+        _ => return error,
+    };
+    Error::new(error.kind(), "use a spill directory", what)
+        .with_path(directory)
+        .advise_options(
+            "give {} a directory that can be written to, on a file system with room",
+            [JobOption::SpillDir.named()],
+        )
+}
+
 /// Fails where a spill directory that was given is none.
 pub fn check_directory(store: &dyn LocalDisk, directory: &Path) -> Result<()> {
     let wrong = |kind, what| {
@@ -224,7 +242,7 @@ pub fn notice_of_runs(store: &dyn LocalDisk, place: &Path) -> Option<String> {
 }
 
 /// The directory that the user knows: without what the job has made in it.
-fn shown_of(place: &Path) -> &Path {
+pub(super) fn shown_of(place: &Path) -> &Path {
     let is_ours = |path: &&Path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         name.starts_with('.') && name.contains("gristmill-")

@@ -6,7 +6,7 @@
 //!        └──▶ KINDS ──▶ the kind's own options ──▶ JobSpec ──▶ jobs::run, jobs::explain, resume
 //! ```
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
@@ -23,9 +23,12 @@ use super::teragen::TeragenSpec;
 use super::terasort::TerasortSpec;
 use super::teravalidate::TeravalidateSpec;
 use super::wordcount::WordcountSpec;
+use crate::commit::{InPlace, default_spill_dir};
 use crate::error::{Error, Kind, Result};
+use crate::names::spell;
 use crate::plan::table::{CommandSpec, Common, Options as _};
 use crate::runner::On;
+use crate::storage::LocalDisk;
 use crate::storage::location::{Location, parent_of};
 use crate::storage::stores::Stores;
 use crate::task::UserTaskExecutor;
@@ -105,6 +108,17 @@ pub struct JobSpec {
     pub(super) kind: Box<dyn JobKind>,
     /// Where what goes to a stream is put together, if other machines make it.
     collected: Option<Location>,
+    spill: SpillChoice,
+}
+
+/// Who chose where runs go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SpillChoice {
+    Given,
+    /// Beside the output, or where the job was begun.
+    Usual,
+    /// A directory for what is temporary: no folder can be made in the usual one.
+    Temporary,
 }
 
 impl JobSpec {
@@ -142,6 +156,10 @@ impl JobSpec {
             .into_iter()
             .partition(|(name, _)| registered.command.common.contains(&name.as_str()));
         let mut common: Common = deserialize(common)?;
+        let spill = match common.spill_dir.is_empty() {
+            true => SpillChoice::Usual,
+            false => SpillChoice::Given,
+        };
         let kind = (registered.read)(own)?;
         let output = kind.output().map(Output::path);
         let is_remote = output.is_some_and(Location::is_remote);
@@ -154,6 +172,7 @@ impl JobSpec {
             common,
             kind,
             collected: None,
+            spill,
         })
     }
 
@@ -163,6 +182,7 @@ impl JobSpec {
             command: self.command,
             common: &self.common,
             options: &self.text,
+            spills_elsewhere: self.spill == SpillChoice::Temporary,
             output: self
                 .collected
                 .as_ref()
@@ -173,6 +193,7 @@ impl JobSpec {
 
     /// The same job with a place for its runs, where it was begun in `directory`: where its output goes to a mount that several
     /// machines share, and the user has named no place, runs stay on the disk of this machine, if that directory is on one.
+    /// Where they would go to that directory, and nothing can be made in it, they go to one for what is temporary.
     /// Where tasks on several machines write the output, its folder is there, too, and all paths are absolute. On a cluster that
     /// is all that is kept here: the places that the user named are those of the nodes.
     #[must_use]
@@ -185,8 +206,12 @@ impl JobSpec {
             if self.common.spill_dir.is_empty() {
                 self.common.spill_dir.push(".".into());
             }
+            let place = default_spill_dir(stores, directory);
+            if self.common.spill_dir == [Path::new(".")] && place != directory {
+                self.common.spill_dir = vec![place.clone()];
+            }
             return match std::path::absolute(directory) {
-                Ok(directory) => self.collected_in(&directory).rooted(&directory),
+                Ok(directory) => self.collected_in(&directory.join(place)).rooted(&directory),
                 Err(_) => self,
             };
         }
@@ -200,7 +225,53 @@ impl JobSpec {
         {
             self.common.spill_dir.push(directory.to_owned());
         }
+        let is_remote = output.is_some_and(Location::is_remote);
+        let is_in_place = self.writes_in_place(disk);
+        if self.spill == SpillChoice::Usual
+            && (is_remote || is_in_place || self.kind.writes_stream())
+        {
+            self.spill_elsewhere(default_spill_dir(stores, directory), directory);
+        }
+        if is_in_place && self.common.spill_dir.is_empty() {
+            self.common.spill_dir.push(directory.to_owned());
+        }
+        // Scripts are told of it, and run in folders of their own.
+        if self.kind.keeps_code()
+            && self.common.spill_dir == [Path::new(".")]
+            && let Ok(directory) = std::path::absolute(directory)
+        {
+            self.common.spill_dir = vec![directory];
+        }
         self
+    }
+
+    /// Whether the output is a file that no new one can take the place of.
+    fn writes_in_place(&self, disk: &dyn LocalDisk) -> bool {
+        let Some(Output::File(target)) = self.kind.output() else {
+            return false;
+        };
+        let path = target.local();
+        path.is_some_and(|path| matches!(InPlace::is_needed(disk, path), Ok(true)))
+    }
+
+    /// Has runs go to `place`, unless that is the usual directory; the job's options say so from then on.
+    fn spill_elsewhere(&mut self, place: PathBuf, usual: &Path) {
+        if place == usual {
+            return;
+        }
+        if let Ok(Value::Object(mut job)) = serde_json::from_str(&self.text)
+            && let Some(Value::Object(options)) = job.values_mut().next()
+        {
+            options.insert("spill_dir".to_owned(), spell(&place).into());
+            self.text = Value::Object(job).to_string();
+        }
+        self.common.spill_dir = vec![place];
+        self.spill = SpillChoice::Temporary;
+    }
+
+    /// The job's options, as JSON: with the place for its runs, where that is not the usual one.
+    pub fn options(&self) -> &str {
+        &self.text
     }
 
     /// The same job, but what would go to a stream is collected in `directory` first, if other machines make it.

@@ -183,6 +183,18 @@ impl LocalWriter {
         })
     }
 
+    /// A file that is there, through the cache.
+    pub(super) fn of_existing(path: &Path) -> Result<Self> {
+        let opened = OpenOptions::new().write(true).open(path);
+        let cached = opened.map_err(|error| Error::from_io("write the output", path, &error))?;
+        Ok(LocalWriter {
+            path: path.to_owned(),
+            is_shared: mounts::may_be_shared(cached.as_fd()),
+            direct: None,
+            cached,
+        })
+    }
+
     /// The error of a write. A file that its server has forgotten is not made anew: what others wrote there would be lost.
     fn failed(&self, operation: &'static str, error: &io::Error) -> Error {
         let made = Error::from_io(operation, &self.path, error);

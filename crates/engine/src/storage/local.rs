@@ -234,8 +234,24 @@ impl LocalDisk for Local {
         on(directory, || files::check_writable(directory)).is_ok()
     }
 
+    fn only_in_place(&self, file: &Path) -> bool {
+        let may_be = on(file, || {
+            fs::metadata(file).is_ok_and(|found| found.is_file())
+                && files::check_writable_file(file).is_ok()
+        });
+        may_be && (!self.may_write(parent_of(file)) || files::keeps_its_name(file))
+    }
+
+    fn overwrite(&self, file: &Path) -> Result<Box<dyn WriteFile>> {
+        Ok(Box::new(LocalWriter::of_existing(file)?))
+    }
+
     fn shared_mount(&self, path: &Path) -> Option<SharedMount> {
         on(path, || SharedMount::of(path))
+    }
+
+    fn memory_disk(&self, path: &Path) -> Option<&'static str> {
+        crate::sys::mounts::in_memory(path)
     }
 
     fn create_locked(&self, directory: &Path) -> Result<Box<dyn Lock>> {

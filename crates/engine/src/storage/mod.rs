@@ -369,8 +369,23 @@ pub trait LocalDisk: Output {
         true
     }
 
+    /// Whether a file may be written, and no other one can take its name.
+    fn only_in_place(&self, _file: &Path) -> bool {
+        false
+    }
+
+    /// Opens a file that is there, to be written in place.
+    fn overwrite(&self, file: &Path) -> Result<Box<dyn WriteFile>> {
+        self.create(file, 0, Caching::Cached)
+    }
+
     /// The mount that a path lies in, or would lie in, if several machines share it.
     fn shared_mount(&self, _path: &Path) -> Option<SharedMount> {
+        None
+    }
+
+    /// The kind of file system that a directory lies in, if that is kept in memory.
+    fn memory_disk(&self, _path: &Path) -> Option<&'static str> {
         None
     }
 

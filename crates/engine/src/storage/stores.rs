@@ -12,7 +12,7 @@
 //! They take a [`Location`], and nothing else does: a [`Store`](super::Store) by itself takes the paths that it knows its
 //! files by. A new kind of object store is one implementation of [`Objects`] and its scheme here.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::at_once::at_once;
@@ -47,6 +47,8 @@ pub struct Stores {
     directory: ObjectStore,
     http: Http,
     requests: Arc<Requests>,
+    /// Where what is temporary may go.
+    temporary: Vec<PathBuf>,
     /// What they were made with, beside options.
     faults: Faults,
     settings: Settings,
@@ -90,6 +92,7 @@ impl Stores {
             directory: store_of(Directory, faults, &requests),
             http: Http::new(wire, Arc::clone(&requests)),
             requests,
+            temporary: Vec::new(),
             faults,
             settings,
         })
@@ -109,6 +112,20 @@ impl Stores {
             http: Http::new(wire, Arc::clone(&self.requests)),
             ..same
         })
+    }
+
+    /// The same stores, where what is temporary may go to these directories of the local disk, the first ones first.
+    #[must_use]
+    pub fn with_temporary(&self, directories: Vec<PathBuf>) -> Arc<Self> {
+        Arc::new(Stores {
+            temporary: directories,
+            ..self.clone()
+        })
+    }
+
+    /// The directories of the local disk for what is temporary.
+    pub fn temporary(&self) -> &[PathBuf] {
+        &self.temporary
     }
 
     /// The requests that object stores, HDFS and HTTP servers were sent by this process, and what those share.

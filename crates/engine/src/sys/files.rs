@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd};
 use std::os::unix::ffi::OsStrExt;
 pub(crate) use std::os::unix::fs::symlink;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 /// Whether an error says that the system, or the file system, has no such call.
@@ -37,6 +37,28 @@ pub(crate) fn check_readable(path: &Path) -> io::Result<()> {
 /// Fails unless the process may make files in a directory.
 pub(crate) fn check_writable(directory: &Path) -> io::Result<()> {
     may(directory, libc::W_OK | libc::X_OK)
+}
+
+/// Fails unless the process may write to a file.
+pub(crate) fn check_writable_file(file: &Path) -> io::Result<()> {
+    may(file, libc::W_OK)
+}
+
+/// Whether no other file can take the name of this one in a directory that may be written: it is a mount point, or neither
+/// it nor its sticky directory is ours.
+pub(crate) fn keeps_its_name(file: &Path) -> bool {
+    if linux::is_mount_point(file) {
+        return true;
+    }
+    let parent = file
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    let parent = std::fs::metadata(parent.unwrap_or(Path::new(".")));
+    let (Ok(parent), Ok(file)) = (parent, std::fs::metadata(file)) else {
+        return false;
+    };
+    let (us, sticky) = (super::processes::user(), parent.mode() & 0o1000 != 0);
+    sticky && us != 0 && parent.uid() != us && file.uid() != us
 }
 
 fn may(path: &Path, what: libc::c_int) -> io::Result<()> {
@@ -172,6 +194,20 @@ mod linux {
         done(unsafe { libc::fallocate(file.as_raw_fd(), mode, start, bytes) })
     }
 
+    /// What statx(2) says of the root of a mount.
+    pub(super) fn is_mount_point(path: &Path) -> bool {
+        let Ok(name) = name_of(path) else {
+            return false;
+        };
+        // SAFETY: `name` ends with NUL, and `found` is written by the call before it is read.
+        let (code, found) = unsafe {
+            let mut found: libc::statx = std::mem::zeroed();
+            let code = libc::statx(libc::AT_FDCWD, name.as_ptr(), 0, 0, &raw mut found);
+            (code, found)
+        };
+        code == 0 && found.stx_attributes & libc::STATX_ATTR_MOUNT_ROOT as u64 != 0
+    }
+
     /// Fills `states`, which has a byte for each page of the window.
     pub(super) fn is_cached(
         file: BorrowedFd<'_>,
@@ -213,6 +249,10 @@ mod linux {
 
     pub(super) fn fallocate(_file: &File, _mode: i32, _range: &Range<u64>) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(super) fn is_mount_point(_path: &Path) -> bool {
+        false
     }
 
     pub(super) fn is_cached(_: BorrowedFd<'_>, _: u64, _: usize, _: &mut [u8]) -> bool {

@@ -1,4 +1,4 @@
-//! Which kind of file system a file lies in, where that is one that several machines may share.
+//! Which kind of file system a file lies in, where that is one that several machines may share, or one in memory.
 //!
 //! statfs(2) gives a number for each kind, and for all of FUSE one: which of them it is stands in /proc/self/mountinfo. The
 //! first is asked of each file that is opened, the second once for a directory.
@@ -41,6 +41,9 @@ const SHARED: [(u32, &str); 19] = [
     (0x0027_e0eb, "acfs"),
 ];
 
+/// Numbers of the kinds that are kept in memory.
+const IN_MEMORY: [(u32, &str); 2] = [(0x0102_1994, "tmpfs"), (0x8584_58f6, "ramfs")];
+
 /// FUSE, and virtiofs.
 const FUSE: u32 = 0x6573_5546;
 
@@ -76,6 +79,15 @@ pub(crate) fn shared(path: &Path) -> Option<Mount> {
         options: String::new(),
     });
     (!OVER_A_DISK.contains(&mount.kind.as_str())).then_some(mount)
+}
+
+/// The kind of file system that a directory or file lies in, if that is kept in memory.
+pub(crate) fn in_memory(path: &Path) -> Option<&'static str> {
+    use std::os::fd::AsFd;
+    let number = kind_number(File::open(path).ok()?.as_fd())?;
+    let mut all = IN_MEMORY.iter();
+    all.find(|(known, _)| *known == number)
+        .map(|(_, name)| *name)
 }
 
 fn named(number: u32) -> Option<&'static str> {
@@ -149,6 +161,16 @@ mod tests {
         let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
         let device = std::fs::metadata("/proc").unwrap().dev();
         assert_eq!(find(&table, device).unwrap().kind, "proc");
+        assert_eq!(in_memory("/proc".as_ref()), None);
+        if let Some(shared) = std::fs::metadata("/dev/shm")
+            .ok()
+            .and_then(|found| find(&table, found.dev()))
+        {
+            assert_eq!(
+                in_memory("/dev/shm".as_ref()).is_some(),
+                shared.kind == "tmpfs"
+            );
+        }
         // A file system of the kernel's own is nobody else's.
         let file = File::open("/proc").unwrap();
         assert!(!may_be_shared(file.as_fd()));

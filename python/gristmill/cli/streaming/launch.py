@@ -129,8 +129,6 @@ def _run(resolved: ResolvedJob) -> int:
     else:
         console.note(*(f"gristmill streaming: {remark}" for remark in resolved.remarks))
     spec = _spec(resolved, files, splits) | {"code": _code(definition)}
-    if spec.get("on") != "ray" and is_remote(resolved.output) and not arguments.has("spill-dir"):
-        spec["spill_dir"] = [str(Path.cwd())]  # as above: from the root on
     only = arguments.last("only-split")
     if only is not None:
         spec |= _only(only, spec, definition)

@@ -11,6 +11,8 @@ pub(in crate::jobs) struct Asked<'a> {
     pub(in crate::jobs) common: &'a Common,
     /// All its options, as JSON.
     pub(in crate::jobs) options: &'a str,
+    /// Whether runs go to a directory for what is temporary: there is no place where they usually are.
+    pub(in crate::jobs) spills_elsewhere: bool,
     /// What it publishes.
     pub(in crate::jobs) output: Option<Output<'a>>,
 }

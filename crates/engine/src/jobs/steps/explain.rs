@@ -4,7 +4,6 @@
 use super::asked::Output;
 use super::far::{FarInput, planned_input, planned_output};
 use super::job::Job;
-use crate::commit::notice_of_runs;
 use crate::error::Result;
 use crate::names::spell;
 use crate::plan::explain::{Explanation, PlannedDisk, PlannedMemory, PlannedStage, PlannedStore};
@@ -108,7 +107,7 @@ impl<'a> Job<'a> {
                 needs: needs.filter(|_| purpose == OUTPUT || !compressed),
                 free,
                 notice: match place.local() {
-                    Some(path) if purpose != OUTPUT => notice_of_runs(&**store.disk(), path),
+                    Some(path) if purpose != OUTPUT => self.notice_of_runs(&**store.disk(), path),
                     _ => None,
                 },
             })

@@ -7,8 +7,9 @@ use serde::Deserialize;
 use super::asked::Output;
 use super::job::Job;
 use crate::commit::{
-    CommitOptions, Committer, FileStaging, Made, SUCCESS, SpillDirs, Staging, UploadCommitter,
-    check_directory, check_room, clear_published, end_uploads_to, home_of, notice_of_runs,
+    CommitOptions, Committer, FileStaging, InPlace, Made, SUCCESS, SpillDirs, Staging,
+    UploadCommitter, check_directory, check_room, clear_published, end_uploads_to, finish_in_place,
+    home_of, notice_of_memory, notice_of_runs,
 };
 use crate::error::Result;
 use crate::history::event::{FileVersion, OutputBefore};
@@ -45,6 +46,10 @@ impl<'env> Job<'env> {
             return Ok(Box::new(begun?.owned(&self.ownership)));
         };
         let files = (names, bytes);
+        if is_file && InPlace::is_needed(disk, path)? {
+            let begun = self.in_place(path, sync)?;
+            return Ok(Box::new(begun.owned(&self.ownership)));
+        }
         if is_file {
             let staging = match taken {
                 None => FileStaging::begin(disk, path, job_id, sync),
@@ -57,6 +62,22 @@ impl<'env> Job<'env> {
             Some(taken) => Staging::adopt(disk, path, job_id, files, options, taken),
         };
         Ok(Box::new(staging?.owned(&self.ownership)))
+    }
+
+    /// An output file that is written in place.
+    fn in_place(&self, target: &Path, sync: bool) -> Result<InPlace<'env>> {
+        let (disk, job_id) = (&**self.environment.store.disk(), &self.environment.job_id);
+        let spill_dir = self.common.spill_dir.first();
+        let spill_dir = spill_dir.map_or(Path::new("."), PathBuf::as_path);
+        check_directory(disk, spill_dir)?;
+        let places = (target, spill_dir);
+        let begun = match self.resumed.map(|story| &story.taken) {
+            None => InPlace::begin(disk, places, job_id, sync),
+            Some(taken) => InPlace::adopt(disk, places, job_id, sync, taken),
+        };
+        let begun = begun?;
+        self.control.notice(InPlace::notice(target, spill_dir));
+        Ok(begun)
     }
 
     /// Fails where a directory that the user named for runs is none; also where the plan makes no runs.
@@ -118,13 +139,24 @@ impl<'env> Job<'env> {
     pub(in crate::jobs) fn tell_of_runs(&mut self, folders: &[PathBuf]) {
         let disk = &**self.environment.store.disk();
         for folder in folders {
-            let notice = notice_of_runs(disk, folder);
+            let notice = self.notice_of_runs(disk, folder);
             let notice = notice.filter(|notice| !self.report.notices.contains(notice));
             if let Some(notice) = notice {
                 self.control.notice(notice.clone());
                 self.report.notices.push(notice);
             }
         }
+    }
+
+    /// What a user should know of a place for runs.
+    pub(in crate::jobs) fn notice_of_runs(
+        &self,
+        disk: &dyn LocalDisk,
+        place: &Path,
+    ) -> Option<String> {
+        let is_elsewhere = self.asked.spills_elsewhere;
+        let of_memory = || notice_of_memory(disk, place).filter(|_| is_elsewhere);
+        notice_of_runs(disk, place).or_else(of_memory)
     }
 
     /// Notes that the output is about to get its name, and gives it that.
@@ -136,6 +168,11 @@ impl<'env> Job<'env> {
         let staged = committer.staged();
         if let Some(stat) = self.store().disk().stat(&staged)? {
             self.watched.publishing(&staged, &stat, &self.report);
+        }
+        if let Some(file) = committer.write_in_place()?
+            && let Some(stat) = self.store().disk().stat(&file)?
+        {
+            self.watched.publishing(&file, &stat, &self.report);
         }
         committer.publish(made)?;
         self.report.durable = self.is_durable();
@@ -167,6 +204,13 @@ impl<'env> Job<'env> {
         Some(store.is_durable(output.path(), sync))
     }
 
+    /// Whether the job was killed when it wrote its output in place; that is done then.
+    fn finishes_in_place(&self, target: &Path) -> Result<bool> {
+        let disk = &**self.environment.store.disk();
+        let (job_id, sync) = (&self.environment.job_id, !self.common.no_sync);
+        finish_in_place(disk, target, &self.common.spill_dir, job_id, sync)
+    }
+
     /// Whether the job was killed after its output had its name: then what is left of it is cleared away.
     pub(in crate::jobs) fn ends_published(&mut self) -> Result<bool> {
         let (Some(story), Some(output)) = (self.resumed, self.asked.output) else {
@@ -181,6 +225,13 @@ impl<'env> Job<'env> {
                 // A file that was completed is as it would be made again.
                 _ if store.publisher(target).is_some() => false,
                 None => false,
+                Some(path) if self.finishes_in_place(path)? => {
+                    self.report.fill_from(numbers);
+                    if let Some(stat) = store.disk().stat(path)? {
+                        self.watched.publishing(path, &stat, &self.report);
+                    }
+                    true
+                }
                 Some(path) => {
                     let path = store.disk().resolve(path)?;
                     let there = store.disk().stat(&path)?;
