@@ -129,12 +129,11 @@ impl<'a> InPlace<'a> {
 
     /// What the user should know before the file is written.
     pub fn notice(target: &Path, spill_dir: &Path) -> String {
-        let whole = std::path::absolute(spill_dir);
         format!(
             "no new file can take the name of {}, so the job writes into that file at its end. If it is killed at that moment, the \
              file is incomplete, and the complete output is in {}: `gristmill resume last` then finishes it.",
             show_path(target),
-            show_path(whole.as_deref().unwrap_or(spill_dir))
+            shown(spill_dir)
         )
     }
 }
@@ -262,6 +261,12 @@ fn remove_copied(
     Ok(())
 }
 
+/// A path as it is found from any directory.
+fn shown(path: &Path) -> String {
+    let whole = std::path::absolute(path);
+    show_path(whole.as_deref().unwrap_or(path)).to_string()
+}
+
 fn half_written(folder: &Path, target: &Path) -> Error {
     let message = "a job was killed while it wrote this file, which may be incomplete";
     let job = folder
@@ -270,7 +275,7 @@ fn half_written(folder: &Path, target: &Path) -> Error {
         .map(|(_, job)| job.to_owned());
     Error::new(Kind::Exists, "write the output", message)
         .with_path(target)
-        .with("complete output", show_path(&folder.join(COMPLETE)))
+        .with("complete output", shown(&folder.join(COMPLETE)))
         .advise(format!(
             "finish it with `gristmill resume {}`, or copy the complete output to the file; to give it up, remove its directory",
             job.unwrap_or_default()
@@ -295,7 +300,7 @@ fn copy(store: &dyn LocalDisk, complete: &Path, target: &Path, sync: bool) -> Re
     };
     write().map_err(|error| {
         error
-            .with("complete output", show_path(complete))
+            .with("complete output", shown(complete))
             .advise("copy the complete output to the file, then remove its directory")
     })
 }
@@ -333,6 +338,143 @@ fn for_each_piece(
         offset += read as u64;
         if read < piece.len() {
             return Ok(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::faulty::{Fault, Faulty, Plan};
+    use crate::storage::local::Local;
+    use std::fs;
+    use std::os::unix::fs::MetadataExt;
+
+    const MADE: Made<'_> = Made {
+        names: &[],
+        uploads: &[],
+        success: b"",
+    };
+
+    struct Place {
+        folder: tempfile::TempDir,
+        target: PathBuf,
+        old: Vec<u8>,
+        new: Vec<u8>,
+    }
+
+    impl Place {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let target = folder.path().join("out");
+            Place {
+                target,
+                folder,
+                old: vec![b'o'; 2 * PIECE_BYTES + 5],
+                new: vec![b'n'; PIECE_BYTES + 3],
+            }
+        }
+
+        fn spill(&self) -> PathBuf {
+            self.folder.path().join("spill")
+        }
+
+        /// A job that writes the file, as far as it comes.
+        fn job(&self, store: &dyn LocalDisk) -> Result<()> {
+            fs::write(&self.target, &self.old).unwrap();
+            fs::create_dir_all(self.spill()).unwrap();
+            let made = InPlace::begin(store, (&self.target, &self.spill()), "j", true)?;
+            fs::write(made.staged(), &self.new).unwrap();
+            assert_eq!(made.write_in_place()?.as_ref(), Some(&self.target));
+            Box::new(made).publish(&MADE)
+        }
+
+        fn holds(&self, bytes: &[u8]) -> bool {
+            fs::read(&self.target).unwrap() == bytes
+        }
+
+        fn left(&self) -> usize {
+            fs::read_dir(self.spill()).unwrap().count()
+        }
+    }
+
+    #[test]
+    fn the_file_stays_the_same_file_and_nothing_else_stays() {
+        let place = Place::new();
+        fs::write(&place.target, "").unwrap();
+        let before = fs::metadata(&place.target).unwrap();
+        place.job(&Local).unwrap();
+        let after = fs::metadata(&place.target).unwrap();
+        assert!(place.holds(&place.new));
+        assert_eq!((after.ino(), after.mode()), (before.ino(), before.mode()));
+        assert_eq!(place.left(), 0);
+        let spill = place.spill();
+        drop(InPlace::begin(&Local, (&place.target, &spill), "k", true).unwrap());
+        assert_eq!(place.left(), 0, "a job that fails leaves nothing");
+    }
+
+    /// Whenever a job is killed, the old bytes are in the file, or the new ones are somewhere.
+    #[test]
+    fn a_kill_at_any_call_loses_nothing() {
+        let calls = {
+            let (place, store) = (Place::new(), Faulty::dying(Local, u64::MAX));
+            place.job(&store).unwrap();
+            store.calls()
+        };
+        let mut half_written = 0;
+        for call in 0..calls {
+            let (place, store) = (Place::new(), Faulty::dying(Local, call));
+            let died = place.job(&store).is_err();
+            let (target, spill) = (&place.target, place.spill());
+            let complete = folder_in(&Local, &spill, target, "j")
+                .unwrap()
+                .join(COMPLETE);
+            if complete.exists() && !place.holds(&place.new) {
+                half_written += 1;
+                assert!(fs::read(&complete).unwrap() == place.new, "call {call}");
+                for refused in [
+                    InPlace::begin(&Local, (target, &spill), "k", true),
+                    InPlace::adopt(&Local, (target, &spill), "j", true, &Ownership::default()),
+                ] {
+                    let error = refused.unwrap_err();
+                    assert!(
+                        error.to_string().contains(complete.to_str().unwrap()),
+                        "{error}"
+                    );
+                }
+                assert!(finish_in_place(&Local, target, &[spill.clone()], "j", true).unwrap());
+                assert!(place.holds(&place.new), "call {call}");
+            }
+            assert!(!died || place.holds(&place.old) || place.holds(&place.new));
+            drop(InPlace::begin(&Local, (target, &spill), "k", true).unwrap());
+            let empty = place.left() == 0 || !complete.with_file_name(LOCK).exists();
+            assert!(empty, "call {call}");
+        }
+        assert!(half_written >= 3, "{half_written}");
+    }
+
+    /// A disk that fails once: the error says where the output is, if it is not where it belongs.
+    #[test]
+    fn an_error_at_any_call_loses_nothing() {
+        for call in 0_u64.. {
+            let fault = Fault::Code(28);
+            let plan = Plan {
+                fault,
+                from: call,
+                to: call + 1,
+            };
+            let (place, store) = (Place::new(), Faulty::new(Local, plan));
+            let done = place.job(&store);
+            if store.calls() <= call {
+                return;
+            }
+            if let Err(error) = done
+                && !place.holds(&place.old)
+                && !place.holds(&place.new)
+            {
+                assert!(error.to_string().contains(COMPLETE), "call {call}: {error}");
+                assert_eq!(place.left(), 1);
+            }
         }
     }
 }

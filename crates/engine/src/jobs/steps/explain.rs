@@ -15,6 +15,9 @@ use crate::storage::location::Location;
 /// The purpose of the disk that the output goes to.
 pub(in crate::jobs) const OUTPUT: &str = "output";
 
+/// That of the disk where an output is made that is written in place.
+const COMPLETE: &str = "the complete output, before it is written in place";
+
 /// Why a job goes by runs whose tasks run in worker processes.
 const NOTHING_SHARED: &str = "worker processes share no memory, so that sorted runs go to disk";
 
@@ -116,6 +119,10 @@ impl<'a> Job<'a> {
         let output = self.asked.output.and_then(beside);
         let output = output.unwrap_or_else(|| ".".into());
         let mut disks = vec![disk(&output, OUTPUT)?];
+        if let (Some(notice), Some(planned)) = (self.notice_in_place()?, disks.first_mut()) {
+            planned.notice = Some(notice);
+            disks.push(disk(&self.place_in_place().into(), COMPLETE)?);
+        }
         if self.cluster().is_some() {
             disks.extend(runs.then(|| PlannedDisk {
                 path: OF_NODES.to_owned(),

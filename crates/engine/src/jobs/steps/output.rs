@@ -67,8 +67,7 @@ impl<'env> Job<'env> {
     /// An output file that is written in place.
     fn in_place(&self, target: &Path, sync: bool) -> Result<InPlace<'env>> {
         let (disk, job_id) = (&**self.environment.store.disk(), &self.environment.job_id);
-        let spill_dir = self.common.spill_dir.first();
-        let spill_dir = spill_dir.map_or(Path::new("."), PathBuf::as_path);
+        let spill_dir = self.place_in_place();
         check_directory(disk, spill_dir)?;
         let places = (target, spill_dir);
         let begun = match self.resumed.map(|story| &story.taken) {
@@ -78,6 +77,27 @@ impl<'env> Job<'env> {
         let begun = begun?;
         self.control.notice(InPlace::notice(target, spill_dir));
         Ok(begun)
+    }
+
+    /// Where such a file is made, before it is written.
+    pub(super) fn place_in_place(&self) -> &Path {
+        let given = self.common.spill_dir.first();
+        given.map_or(Path::new("."), PathBuf::as_path)
+    }
+
+    /// What the user should know of an output that is written in place.
+    pub(super) fn notice_in_place(&self) -> Result<Option<String>> {
+        let store = self.store();
+        let Some(Output::File(target)) = self.asked.output else {
+            return Ok(None);
+        };
+        let path = target.local().filter(|_| store.publisher(target).is_none());
+        match path {
+            Some(path) if InPlace::is_needed(&**store.disk(), path)? => {
+                Ok(Some(InPlace::notice(path, self.place_in_place())))
+            }
+            _ => Ok(None),
+        }
     }
 
     /// Fails where a directory that the user named for runs is none; also where the plan makes no runs.
