@@ -50,6 +50,33 @@ def _programs() -> tuple[str, str, Path]:
 
 
 @contextmanager
+def mounted_for_all(folder: Path) -> Generator[tuple[Path, Path, "subprocess.Popen[bytes]"]]:
+    """Mount `folder/data` at `folder/a` for all users, and unmount it; also the process of sshfs.
+
+    All files there belong to the user of the server, who is root.
+    """
+    sshfs, unmount, server = _programs()
+    data, place, begin = folder / "data", folder / "a", folder / "begin"
+    begin.write_text(f"#!/bin/sh\nexec {server}\n")
+    begin.chmod(0o755)
+    data.mkdir()
+    place.mkdir()
+    options = f"ssh_command={begin},allow_other"
+    process = subprocess.Popen([sshfs, "-f", "-o", options, f"localhost:{data}", str(place)])
+    try:
+        deadline_s = time.monotonic() + _MOUNT_TIMEOUT_S
+        while not place.is_mount():
+            if process.poll() is not None or time.monotonic() > deadline_s:
+                raise ServerMissing("sshfs does not mount for other users")
+            time.sleep(0.01)
+        yield data, place, process
+    finally:
+        subprocess.run([unmount, "-u", "-z", str(place)], capture_output=True, check=False)
+        process.kill()
+        process.wait()
+
+
+@contextmanager
 def mounted(folder: Path) -> Generator[Mounts]:
     """Mount `folder/data` at two places beside it, and unmount it."""
     sshfs, unmount, server = _programs()

@@ -1,0 +1,28 @@
+"""`make soak`: faults at random moments of jobs of two users.
+
+FAULTS says how many, FAULTS_SEED which ones, FAULTS_PLACES where outputs go.
+"""
+
+import os
+import random
+import sys
+
+import pytest
+from tests.optional import missing, or_missing
+
+from .faults import LONGEST_S, campaign
+
+FAULTS = int(os.environ.get("FAULTS") or 10)
+
+PLACES = ("local", "s3", "mount")
+
+
+@pytest.mark.timeout(FAULTS * 3 * LONGEST_S)
+def test_faults_at_random_moments() -> None:
+    if os.geteuid() != 0:
+        missing("NOT TESTED: RANDOM FAULTS", "programs of two users take root")
+    seed = int(os.environ.get("FAULTS_SEED") or random.SystemRandom().randrange(1, 1 << 32))
+    print(f"FAULTS_SEED={seed}", file=sys.stderr, flush=True)
+    places = (os.environ.get("FAULTS_PLACES") or " ".join(PLACES)).split()
+    with or_missing("RANDOM FAULTS"):
+        campaign(range(FAULTS), seed, places, lambda line: print(line, file=sys.stderr, flush=True))
