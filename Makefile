@@ -52,10 +52,11 @@ test: build $(VENV)/.develop $(if $(shell command -v go),test-servers) ## run th
 test-nfs: build $(VENV)/.develop ## run the tests of NFS: two emulated machines, and a server (root, on Debian; CONTRIBUTING.md)
 	$(BIN)/python -m pytest -o addopts="$(PYTEST_OPTIONS)" -r fER tests/nfs
 
-soak: build $(VENV)/.develop ## kill nodes of a Ray cluster at random moments, 20 in each phase: an hour (KILLS=3: fewer)
-	KILLS=$(KILLS) $(BIN)/python -m pytest -o addopts="$(PYTEST_OPTIONS)" -r fER --capture no tests/soak
+soak: build $(VENV)/.develop ## kill nodes of a cluster, and disturb jobs of two users, at random moments: an hour or two (KILLS=3 FAULTS=20: fewer)
+	KILLS=$(KILLS) FAULTS=$(FAULTS) $(BIN)/python -m pytest -o addopts="$(PYTEST_OPTIONS)" -r fER --capture no tests/soak
 
 KILLS := 20
+FAULTS := 200
 
 fuzz: build $(VENV)/.develop ## compare sort and grep with GNU's and ripgrep's for an hour, cases at random (MINUTES=10: less)
 	@seed=$(or $(SEED),$$($(BIN)/python -c 'import random; print(random.SystemRandom().randrange(1, 1 << 32))')); \

@@ -335,8 +335,8 @@ options! {
              directory.",
         ),
         spill_dir: Vec<PathBuf> = option(
-            "beside the output; the current directory if that is not on a disk of this machine; on a cluster, the temporary \
-             directory of each node",
+            "beside the output; the current directory if that is not on a disk of this machine, or TMPDIR if nothing can be made \
+             there; on a cluster, the temporary directory of each node",
             "A directory for sorted runs, which are written when the input is larger than memory. Repeatable: Gristmill \
              uses the first with enough room.",
         ),
