@@ -299,7 +299,7 @@ def remove_whole(path: str | PathLike[str]) -> None:
         OSError: The store says why not.
     """
 
-def default_spill_dir(directory: StrPath) -> str:
+def default_spill_dir(directory: str | PathLike[str]) -> str:
     """Return the directory for what a job in this one keeps that has no place beside its output.
 
     That one; where nothing can be made in it, TMPDIR or /tmp.

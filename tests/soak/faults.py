@@ -20,7 +20,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -72,7 +72,8 @@ def drawn(seed: int, number: int, places: tuple[str, ...]) -> Case:
     job = draws.choice(JOBS)
     runner = draws.choice(RUNNERS) if job not in ("python", "streaming") else "processes"
     place = draws.choice(places)
-    fault = draws.choice((*FAULTS, *([OF_MOUNT] * 3 if place == "mount" else [])))
+    hung = (OF_MOUNT,) * 3 if place == "mount" else ()
+    fault = draws.choice((*FAULTS, *hung))
     if fault == "kill worker" and runner == "threads":
         fault = "kill driver"
     share, stopped_s = draws.uniform(0, 1), draws.uniform(*STOPS_S)
@@ -270,7 +271,7 @@ class Campaign:
     # --- the faults ---
 
     @contextmanager
-    def _fault(self, case: Case, user: User, running: Running) -> Iterator[None]:
+    def _fault(self, case: Case, user: User, running: Running) -> Generator[None]:
         """Do what the case says; its undoing comes at the end of the job."""
         process = running.process.pid
         match case.fault:
@@ -372,7 +373,7 @@ def stop_for(process: int, seconds: float, running: Running) -> None:
 
 
 @contextmanager
-def small_disk(folder: Path) -> Iterator[None]:
+def small_disk(folder: Path) -> Generator[None]:
     """A spill directory of its own, for all."""
     folder.mkdir()
     options = f"size={SPILL_BYTES},mode={SPILL_MODE:o}"
@@ -388,7 +389,7 @@ def small_disk(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def filled(folder: Path) -> Iterator[None]:
+def filled(folder: Path) -> Generator[None]:
     """A disk that is full."""
     filler = folder / "filler"
     with filler.open("wb", buffering=0) as file, suppress(OSError):
@@ -401,7 +402,7 @@ def filled(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def closed(folder: Path, mode: int) -> Iterator[None]:
+def closed(folder: Path, mode: int) -> Generator[None]:
     """A directory that takes no new files."""
     folder.chmod(0o555)
     try:
@@ -411,7 +412,7 @@ def closed(folder: Path, mode: int) -> Iterator[None]:
 
 
 @contextmanager
-def closed_folders(spill: Path, user: User) -> Iterator[None]:
+def closed_folders(spill: Path, user: User) -> Generator[None]:
     """The folders of a user's jobs take no new files."""
     with ExitStack() as held:
         for folder in left_of(user, spill):
@@ -420,7 +421,7 @@ def closed_folders(spill: Path, user: User) -> Iterator[None]:
 
 
 @contextmanager
-def closed_for_now(folder: Path) -> Iterator[None]:
+def closed_for_now(folder: Path) -> Generator[None]:
     folder.chmod(0o500)
     try:
         yield
