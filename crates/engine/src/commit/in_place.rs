@@ -18,12 +18,12 @@ use std::path::{Path, PathBuf};
 
 use super::adopt::{Ownership, may_go, take};
 use super::file::FileStaging;
-use super::folder::{create, is_there, job_folder, lock, prefix_of, remove_folder, sweep};
-use super::{Committer, LOCK, Made};
+use super::folder::{create, is_there, job_folder, prefix_of, remove_folder, sweep};
+use super::{Committer, Made};
 use crate::error::{Error, Kind, Result};
 use crate::names::show_path;
 use crate::storage::location::Location;
-use crate::storage::{Caching, LocalDisk, Lock, ReadFile};
+use crate::storage::{Caching, LocalDisk, Lock, Locked, MissingLock, ReadFile};
 
 /// The whole output, from when the file is being written.
 const COMPLETE: &str = "complete";
@@ -77,9 +77,8 @@ impl<'a> InPlace<'a> {
         remove_copied(store, spill_dir, &prefix, &target)?;
         sweep(store, spill_dir, &prefix, &target, None)?;
         let folder = spill_dir.join(job_folder(&prefix, job));
-        create(store, &folder)?;
         let made = InPlace {
-            lock: Some(lock(store, &folder)?),
+            lock: Some(create(store, &folder)?),
             store,
             target,
             folder,
@@ -253,7 +252,7 @@ fn remove_copied(
         {
             continue;
         }
-        if let Some(free) = store.lock(&folder.join(LOCK))? {
+        if let Locked::Taken(free) = store.lock(&folder, MissingLock::Leave)? {
             check_copied(store, &folder, target)?;
             remove_folder(store, &folder, Some(free))?;
         }
