@@ -8,6 +8,7 @@ to look after.
 """
 
 import os
+import secrets
 import time
 import warnings
 from collections.abc import Callable, Generator, Mapping
@@ -33,13 +34,18 @@ _QUIET_S = 10.0
 """How long a file may be awaited without a word."""
 
 _numbers = count(1)
+_processes: dict[int, str] = {}
 
 
 def new_job_id() -> str:
-    """Return a name for a job: when it begins (UTC), the process, and its number in the process."""
+    """Return a name for a job: when it begins (UTC), the process, and its number in the process.
+
+    The process has 64 random bits: in two containers the same number may be that of two processes.
+    """
     now = time.strftime("%Y%m%d%H%M%S", time.gmtime())
+    process = _processes.setdefault(os.getpid(), secrets.token_hex(8))  # a fork has its own
     number = next(_numbers)
-    return f"job_{now}_{os.getpid():04}" + (f"_{number}" if number > 1 else "")
+    return f"job_{now}_{process}" + (f"_{number}" if number > 1 else "")
 
 
 def begin(

@@ -274,12 +274,13 @@ def test_what_a_dead_chain_kept_goes_too(home: Path, tmp_path: Path) -> None:
     assert len(kept) == 2
     other = tmp_path / f".out.job_20260101000000_{job.pid + 1}-0"
     other.mkdir()
-    (tmp_path / f".out.job_20260101000000_{job.pid}-1").mkdir()  # no output of a job
+    process = kept[0].name.split("_")[2].partition("-")[0]
+    assert all(process in path.name for path in kept)
+    unfinished = f".out.job_20260101000000_{process}-1"  # no output of a job
+    (tmp_path / unfinished).mkdir()
     told = run("jobs", "prune", "--older-than", "0", "--json", **where).stdout
     assert set(map(str, kept)) < set(json.loads(told)["folders"])
-    assert sorted(path.name for path in tmp_path.glob(".*")) == sorted(
-        [f".out.job_20260101000000_{job.pid}-1", other.name]
-    )
+    assert sorted(path.name for path in tmp_path.glob(".*")) == sorted([unfinished, other.name])
 
 
 def test_prune_says_what_it_removed_of_a_job_whose_history_stays(
@@ -389,13 +390,18 @@ def test_what_a_killed_job_failed_at_is_pruned_without_a_history(tmp_path: Path)
         f"job_20260101120000_{number}" for number in (process.stdout.strip(), os.getpid())
     )
     other = "notes"
-    for name in (dead, alive, other):
+    named = ("job_20260101120000_1234567890123456", "job_20260101120000_5f3c09d1e2a7b648_2")
+    old, young = (home / "jobs" / name for name in named)
+    for name in (dead, alive, other, old.name, young.name):
         (home / "jobs" / name / "failed" / "0").mkdir(parents=True)
+    os.utime(old, (time.time() - 4000,) * 2)  # a living job would have a history
     where = {"GRISTMILL_HOME": str(home)}
     told = run("jobs", "prune", "--json", **where).stdout
     assert json.loads(told)["removed"] == []  # too young
     told = run("jobs", "prune", "--older-than", "0", "--dry-run", "--json", **where).stdout
-    assert json.loads(told)["removed"] == [dead]
+    assert json.loads(told)["removed"] == sorted([dead, old.name])
     assert (home / "jobs" / dead).exists()
     run("jobs", "prune", "--older-than", "0", **where)
-    assert sorted(path.name for path in (home / "jobs").iterdir()) == [alive, other]
+    assert sorted(path.name for path in (home / "jobs").iterdir()) == sorted(
+        [alive, young.name, other]
+    )

@@ -1,10 +1,11 @@
 """What a chain of jobs that died left: the outputs that its first jobs kept for the later ones.
 
-    parent/.out.job_20261122183452_4711-0    by number, beside the output of the last job
+    parent/.out.job_20261122183452_5f3c09d1e2a7b648-0    beside the output of the last job
 
 No lock says whether a chain lives, but its process had the locks of its jobs: of a dead job's
-process, by its number and its host, all that it had begun is dead too. What another process with
-the same number made later is told by the time in its name.
+process, by the random bits in their names and its host, all that it had begun is dead too. Older
+names have the number of the process in their place: what another process with the same number made
+later is told by the time in its name.
 """
 
 import json
@@ -16,8 +17,9 @@ from gristmill.history.reader import JobHistory
 
 __all__ = ["kept_for_chain"]
 
-_KEPT = re.compile(r"\.(?P<output>.+)\.job_(?P<begun>\d{14})_(?P<pid>\d+)(?:_\d+)?-\d+", re.DOTALL)
-_JOB = re.compile(r"job_(?P<begun>\d{14})_(?P<pid>\d+)(?:_\d+)?")
+_NAME = r"job_(?P<begun>\d{14})_(?P<process>[0-9a-f]{16}|\d{1,15})(?:_\d+)?"
+_KEPT = re.compile(rf"\.(?P<output>.+)\.{_NAME}-\d+", re.DOTALL)
+_JOB = re.compile(_NAME)
 _SUCCESS_MAX_BYTES = 64_000_000
 
 
@@ -34,7 +36,7 @@ def kept_for_chain(history: JobHistory) -> list[Path]:
     chained = [(path.parent, kept) for path in named if (kept := _KEPT.fullmatch(path.name))]
     found: set[Path] = set()
     for parent, kept in chained:
-        for path in parent.glob(f".*.job_*_{job['pid']}*-*"):
+        for path in parent.glob(f".*.job_*_{job['process']}*-*"):
             other = _KEPT.fullmatch(path.name)
             if other and other["output"] == kept["output"] and _is_of(path, other, job):
                 found.add(path)
@@ -43,11 +45,13 @@ def kept_for_chain(history: JobHistory) -> list[Path]:
 
 def _is_of(path: Path, kept: re.Match[str], job: re.Match[str]) -> bool:
     """Whether a folder holds the output of a job of the same process, which began no later."""
-    if kept["pid"] != job["pid"] or kept["begun"] > job["begun"] or path.is_symlink():
+    if kept["process"] != job["process"] or kept["begun"] > job["begun"] or path.is_symlink():
         return False
     try:
         with (path / "_SUCCESS").open("rb") as file:
             maker = _JOB.fullmatch(json.loads(file.read(_SUCCESS_MAX_BYTES))["job_id"])
     except (OSError, ValueError, KeyError, TypeError):
         return False
-    return maker is not None and maker["pid"] == job["pid"] and maker["begun"] <= job["begun"]
+    if maker is None or maker["process"] != job["process"]:
+        return False
+    return maker["begun"] <= job["begun"]

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,10 @@ _OURS = "gristmill/jobs"
 
 EVENTS = "events.jsonl"
 """The file in a job's folder."""
+
+_PID_DIGITS_MAX = 10
+_HISTORY_BY_S = 3600.0
+"""Seconds after which a living job surely has a history: it has one after a second."""
 
 
 class NoSuchJobError(LookupError):
@@ -65,7 +70,7 @@ def without_history() -> list[Path]:
     """Return the folders of jobs that have no history, and whose processes are over.
 
     A job writes what its user code fails at before its history is worth keeping; killed then, it
-    leaves that. The name of a job has the number of its process.
+    leaves that.
     """
     home = jobs_folder()
     try:
@@ -76,15 +81,19 @@ def without_history() -> list[Path]:
         path
         for path in folders
         if path.is_dir() and not path.is_symlink() and not (path / EVENTS).exists()
-        if not _runs(path.name)
+        if not _may_run(path)
     )
 
 
-def _runs(job_id: str) -> bool:
-    _, _, process = job_id.partition("_")[2].partition("_")
+def _may_run(folder: Path) -> bool:
+    """Whether a job without a history may be alive.
+
+    Its process may be in another container, or on another machine. Older names have its number.
+    """
+    _, _, process = folder.name.partition("_")[2].partition("_")
     number = process.partition("_")[0]
-    if not number.isdecimal():
-        return False
+    if not number.isdecimal() or len(number) > _PID_DIGITS_MAX:
+        return time.time() - folder.stat().st_mtime < _HISTORY_BY_S
     try:
         os.kill(int(number), 0)
     except ProcessLookupError:

@@ -3,7 +3,7 @@
 RuntimeError: cannot map words: ZeroDivisionError: … at offset 812 of a.txt; the record is '…'.
 the frames of the user's code
 the last lines of what the worker wrote to stdout, and to stderr
-To try it again alone: gristmill retry job_20260101_120000_123_4
+To try it again alone: gristmill retry job_20260101120000_5f3c09d1e2a7b648
 """
 
 import shutil
