@@ -109,7 +109,7 @@ impl Http {
     ) -> Result<Reply> {
         let limit = self.wire.limit(buffer.len());
         self.wire
-            .send(&Way::default(), request, buffer, limit)
+            .send(&Way::to_files(), request, buffer, limit)
             .map_err(|broken| match broken {
                 Broken::Here(error) => error.during(operation).with_path(path),
                 Broken::Untrusted(distrust) => {

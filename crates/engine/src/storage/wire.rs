@@ -118,8 +118,10 @@ struct Connections {
 pub struct Way {
     /// The certificates that are trusted in place of those of the system.
     pub bundle: Option<Bundle>,
-    /// Whether it is told secrets to give credentials for them: it passes nobody on to another server, and without TLS no proxy
-    /// is between.
+    /// Whether it may redirect a request to another server. So no request that has a secret or a signature: what signs for
+    /// one server would be told to another.
+    pub redirects: bool,
+    /// Whether it is told secrets to give credentials for them: without TLS no proxy is between.
     pub gives_credentials: bool,
 }
 
@@ -127,8 +129,16 @@ impl Way {
     /// To a server that is told a secret: straight, and nowhere else.
     pub fn with_secrets() -> Self {
         Way {
-            bundle: None,
             gives_credentials: true,
+            ..Way::default()
+        }
+    }
+
+    /// To a server that is asked for what anybody may read, or where that is now.
+    pub fn to_files() -> Self {
+        Way {
+            redirects: true,
+            ..Way::default()
         }
     }
 }
@@ -289,6 +299,7 @@ impl Connections {
         let mut builder = reqwest::Client::builder()
             .user_agent(concat!("gristmill/", env!("CARGO_PKG_VERSION")))
             .http1_only()
+            .referer(false) // a URL may be a secret: one that was signed in advance
             .connect_timeout(self.connect)
             .pool_idle_timeout(IDLE_LIMIT);
         if is_plain {
@@ -297,7 +308,7 @@ impl Connections {
         } else if let Some(bundle) = &way.bundle {
             builder = builder.tls_certs_only(bundle.read()?);
         }
-        if way.gives_credentials {
+        if !way.redirects {
             builder = builder.redirect(Policy::none());
         }
         if way.gives_credentials && is_plain {

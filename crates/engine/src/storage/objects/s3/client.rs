@@ -4,7 +4,9 @@
 //!   any thread ── send ──▶ sign ─▶ Wire ─▶ reply, or what went wrong on the way
 //! ```
 //!
-//! Each request is signed with credentials that are good then. They are in signatures, and in no text.
+//! Each request is signed with credentials that are good then. They are in signatures, and in no text. What is signed for
+//! one server goes to no other: no redirect is followed. (A proxy that the user has set is: with TLS it sees nothing of a
+//! request, and without TLS the network sees as much as it.)
 
 use std::sync::{Arc, OnceLock};
 

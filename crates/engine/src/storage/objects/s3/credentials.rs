@@ -77,7 +77,7 @@ impl Keys {
             Source::Service(service) => {
                 let way = Way {
                     bundle: bundle.cloned(),
-                    gives_credentials: true,
+                    ..Way::with_secrets()
                 };
                 Keys::Renewed(Renewed::by_service(service.clone(), way))
             }

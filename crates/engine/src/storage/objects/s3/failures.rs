@@ -7,6 +7,7 @@ use super::replies::{Refusal, refusal};
 use crate::error::{Error, Kind};
 use crate::storage::objects::retry::{replaced, throttled, unanswered};
 use crate::storage::trust::{Bundle, Distrust};
+use crate::storage::wire::header;
 
 /// The detail that says which error of S3 it is.
 const CODE: &str = "s3_code";
@@ -24,7 +25,7 @@ pub fn is_no_bucket(error: &Error) -> bool {
 /// The error of a request that was refused by the store at `place`, an endpoint and a region.
 pub fn failure(place: (&str, &str), call: &Call<'_>, reply: &Reply) -> Error {
     let refused = refusal(&reply.body).unwrap_or_default();
-    let (bucket, (endpoint, region)) = (&call.bucket, place);
+    let (bucket, endpoint) = (&call.bucket, place.0);
     let new = |kind, message: &str| Error::new(kind, call.operation, message);
     let permit = |message: &str| new(Kind::Permission, message);
     let error = match (&*refused.code, reply.status) {
@@ -58,8 +59,9 @@ pub fn failure(place: (&str, &str), call: &Call<'_>, reply: &Reply) -> Error {
             _,
         )
         | (_, StatusCode::MOVED_PERMANENTLY | StatusCode::TEMPORARY_REDIRECT) => {
-            elsewhere(region, call, reply, &refused)
+            elsewhere(place, call, reply, &refused)
         }
+        (_, status) if status.is_redirection() => elsewhere(place, call, reply, &refused),
         ("QuotaExceeded" | "XMinioStorageFull", _) | (_, StatusCode::INSUFFICIENT_STORAGE) => {
             new(Kind::DiskFull, "the store is full, or the quota is used up")
                 .advise("free some space there, then resume the job")
@@ -115,22 +117,53 @@ fn may_pass(code: &str, status: StatusCode) -> bool {
         || of_the_way.contains(&code)
 }
 
-/// The bucket is in another region than the one that was asked.
-fn elsewhere(asked: &str, call: &Call<'_>, reply: &Reply, refused: &Refusal) -> Error {
-    let named = reply.headers.get("x-amz-bucket-region");
-    let named = named.and_then(|region| region.to_str().ok());
+/// The bucket is in another region than the one that was asked, or the request is to go to another server, where it
+/// does not go: it is signed for this one.
+fn elsewhere(
+    (endpoint, asked): (&str, &str),
+    call: &Call<'_>,
+    reply: &Reply,
+    refused: &Refusal,
+) -> Error {
+    let region = header(&reply.headers, "x-amz-bucket-region").or(refused.region.as_deref());
+    let region = region.filter(|region| *region != asked);
+    let named = header(&reply.headers, "location").or(refused.endpoint.as_deref());
+    let answered = named.map(|named| {
+        let (status, server) = (reply.status.as_u16(), server_of(named));
+        format!("{endpoint} answered {status} and names {server}")
+    });
     let bucket = &call.bucket;
-    let (message, advice) = match named.or(refused.region.as_deref()) {
-        Some(region) => (
-            format!("the bucket {bucket} is in the region {region}, not in {asked}"),
-            format!("set AWS_REGION={region}"),
+    let (message, advice) = match (region, answered) {
+        (Some(region), answered) => {
+            let what = format!("the bucket {bucket} is in the region {region}, not in {asked}");
+            let answered = answered.map_or(String::new(), |answered| format!(": {answered}"));
+            (what + &answered, format!("set AWS_REGION={region}"))
+        }
+        (None, Some(answered)) => (
+            format!("{answered}, and a signed request goes to no other server than it was signed for"),
+            "set AWS_REGION to the region of the bucket, or AWS_ENDPOINT_URL to the server that has the bucket, if you \
+             trust it"
+                .to_owned(),
         ),
-        None => (
+        (None, None) => (
             format!("the bucket {bucket} is not in the region {asked}"),
             "set AWS_REGION to the region of the bucket".to_owned(),
         ),
     };
     Error::new(Kind::BadOption, call.operation, message).advise(advice)
+}
+
+/// The server that a URL or a name of a host names; no more of it, as the rest may be a secret.
+fn server_of(url: &str) -> String {
+    let no_query = url.split(['?', '#']).next().unwrap_or_default();
+    let (scheme, rest) = match no_query.split_once("//") {
+        Some((scheme, rest)) => (format!("{scheme}//"), rest),
+        None if no_query.starts_with('/') => return "another path of its own".to_owned(),
+        None => (String::new(), no_query),
+    };
+    let authority = rest.split('/').next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    scheme + &host.escape_debug().to_string()
 }
 
 /// The error of a store that does not answer.
@@ -159,4 +192,29 @@ pub fn untrusted(
     Error::new(Kind::Io, call.operation, message)
         .with_path(call.path)
         .advise(format!("{advice} (AWS_ENDPOINT_URL)"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_redirect_no_more_than_the_server_is_named() {
+        for (url, server) in [
+            (
+                "http://b.example:9000/a/b?token=hush",
+                "http://b.example:9000",
+            ),
+            ("https://me:hush@b.example/a", "https://b.example"),
+            ("//b.example/a", "//b.example"),
+            (
+                "b.s3.eu-west-1.amazonaws.com",
+                "b.s3.eu-west-1.amazonaws.com",
+            ),
+            ("/minio/ui?hush", "another path of its own"),
+            ("http://b.example\n/a", "http://b.example\\n"),
+        ] {
+            assert_eq!(server_of(url), server);
+        }
+    }
 }

@@ -151,6 +151,8 @@ pub struct Refusal {
     #[serde(default)]
     pub message: String,
     pub region: Option<String>,
+    /// Where the store wants to be asked.
+    pub endpoint: Option<String>,
 }
 
 /// The parts that are to become an object.
