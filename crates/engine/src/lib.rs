@@ -12,6 +12,11 @@
 //!
 //! Nothing here knows Python, Ray or a command line. Nothing here reads the environment.
 
+#[cfg(not(target_pointer_width = "64"))]
+compile_error!(
+    "Gristmill needs a target whose pointers have 64 bits: lengths and offsets of files are `usize` in memory"
+);
+
 pub mod error;
 
 pub mod aggregate;

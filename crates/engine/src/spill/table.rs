@@ -21,7 +21,7 @@ use hashbrown::HashTable;
 use super::Progress;
 use super::collect::Collector;
 use crate::aggregate::{Aggregate, State};
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use crate::value;
 
 /// Keys that there is room for at first.
@@ -182,7 +182,7 @@ impl Table {
         };
         let number = match self.index.find(Place::hash(low), same) {
             Some(place) => place.slot as usize,
-            None => self.new_slot(hash, key, partition(hash)?),
+            None => self.new_slot(hash, key, partition(hash)?)?,
         };
         let slot = &mut self.slots[number];
         let before = slot.state.heap_bytes();
@@ -194,7 +194,8 @@ impl Table {
 
     /// Gives a key a slot.
     #[inline]
-    fn new_slot(&mut self, hash: u64, key: &[u8], partition: u32) -> usize {
+    fn new_slot(&mut self, hash: u64, key: &[u8], partition: u32) -> Result<usize> {
+        let bytes = stored_length(key.len())?;
         let (low, number) = (hash as u32, self.index.len());
         if number == self.slots.len() {
             let blank = || Slot {
@@ -213,10 +214,10 @@ impl Table {
         self.index.insert_unique(Place::hash(low), place, again);
         let slot = &mut self.slots[number];
         slot.start = self.keys.len();
-        slot.bytes = key.len() as u32;
+        slot.bytes = bytes;
         slot.partition = partition;
         self.keys.extend_from_slice(key);
-        number
+        Ok(number)
     }
 
     /// Whether it has so much that it must be given to a collector before more is added. What grows can hold the
@@ -274,5 +275,29 @@ impl Table {
         keys.clear();
         self.heap_bytes = 0;
         Ok(())
+    }
+}
+
+/// A key's length as a slot has it: cut, it would be the key of another group.
+fn stored_length(bytes: usize) -> Result<u32> {
+    u32::try_from(bytes).map_err(|_long| {
+        let message = format!(
+            "a key of {bytes} bytes is longer than the longest, {} bytes",
+            u32::MAX
+        );
+        Error::new(Kind::BadInput, "collect what the map gave", message).advise("make shorter keys")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_that_is_too_long_is_an_error_and_not_cut() {
+        assert_eq!(stored_length(u32::MAX as usize).unwrap(), u32::MAX);
+        let error = stored_length(u32::MAX as usize + 1).unwrap_err();
+        assert_eq!(error.kind(), Kind::BadInput);
+        assert!(error.to_string().contains("4294967296 bytes"), "{error}");
     }
 }
