@@ -29,6 +29,7 @@ __all__ = [
     "beat",
     "block_places",
     "check_output",
+    "check_outside",
     "check_search",
     "clear_left",
     "command_names",
@@ -891,6 +892,18 @@ def retry_scripts(task: str | PathLike[str], folder: str | PathLike[str]) -> str
 
     Raises:
         RuntimeError: It fails again; or another exception says why it cannot be run.
+    """
+
+def check_outside(inputs: Sequence[str | PathLike[str]], output: str | PathLike[str]) -> None:
+    """Refuse an output directory that lies in a directory which is an input.
+
+    Args:
+        inputs: The inputs, as they were named; patterns only of stores.
+        output: The directory.
+
+    Raises:
+        ValueError: It does.
+        OSError: A store does not answer.
     """
 
 def plan_text(

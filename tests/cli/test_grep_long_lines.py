@@ -11,8 +11,6 @@ from pathlib import Path
 
 import pytest
 
-import gristmill as gm
-
 from .harness import GRISTMILL, clean_environment
 
 MB = 1_000_000
@@ -27,6 +25,7 @@ def compressed(path: Path, length: int, behind: bytes = b"") -> Path:
     return path
 
 
+@pytest.mark.timeout(600)
 def test_a_line_without_an_end(tmp_path: Path) -> None:
     (tmp_path / "small").write_text("a q\n")
     with (tmp_path / "out").open("wb") as out, (tmp_path / "said").open("wb") as said:
@@ -46,6 +45,7 @@ def test_a_line_without_an_end(tmp_path: Path) -> None:
     assert used.ru_maxrss * 1024 < (1 << 30) + 100 * MB
 
 
+@pytest.mark.timeout(600)
 def test_lines_for_python(tmp_path: Path) -> None:
     fits = compressed(tmp_path / "fits.gz", 30, b"\nthe last\n")
     large = compressed(tmp_path / "large.gz", 270)
@@ -65,9 +65,3 @@ assert peak * 1024 < (256 << 20) + {100 * MB}, peak
         check=False,
     )
     assert done.stdout == f"[(1, {30 * MB}), (2, 8)] {large}\n", done.stderr
-
-
-def test_a_line_that_is_too_long_raises(tmp_path: Path) -> None:
-    large = compressed(tmp_path / "large.gz", 270)
-    with pytest.raises(OSError, match=r"a line has more than .* \(file .*large.gz, offset 0\)"):
-        gm.grep("q", large).any()

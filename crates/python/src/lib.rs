@@ -61,8 +61,8 @@ mod _core {
     #[pymodule_export]
     use crate::work::{
         CompressedReader, CompressedWriter, Emitter, Executor, Groups, LineReader, LineWriter,
-        Values, decode, decode_key, dismiss_workers, encode, encode_key, encode_order,
-        plan_streaming, plan_text, retry_scripts,
+        Values, check_outside, decode, decode_key, dismiss_workers, encode, encode_key,
+        encode_order, plan_streaming, plan_text, retry_scripts,
     };
 
     /// The version of the engine, which is that of the package.

@@ -23,7 +23,7 @@ from gristmill.links import why_missing
 from gristmill.locations import as_location, is_remote
 from gristmill.names import StrPath, show_path
 
-__all__ = ["StrPath", "as_paths", "descriptor_of", "find_files", "is_stream"]
+__all__ = ["StrPath", "as_paths", "descriptor_of", "find_files", "is_stream", "named_places"]
 
 
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/([0-9]{1,9})")
@@ -115,6 +115,19 @@ def find_files(paths: Iterable[str], *, far: bool = True) -> list[str]:
     if not found:
         raise ValueError("cannot plan the job: it has no input. What to do: name a file.")
     return found
+
+
+def named_places(paths: Iterable[str]) -> list[str]:
+    """Return what paths name: a pattern of this machine names what it matches."""
+    return [
+        place
+        for path in paths
+        for place in (
+            glob.glob(path, recursive=True)  # noqa: PTH207 - Path's takes no absolute ones
+            if not is_remote(path) and _is_pattern(path)
+            else [path]
+        )
+    ]
 
 
 def _is_pattern(path: str) -> bool:

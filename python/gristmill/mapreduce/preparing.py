@@ -11,12 +11,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from gristmill import _core
 from gristmill.locations import absolute
 from gristmill.mapreduce.code import code_files
 from gristmill.mapreduce.definition import Definition, Functions, pickled, record_classes
 from gristmill.mapreduce.formats import Format, Input, Output
 from gristmill.mapreduce.inputs import Inputs
 from gristmill.mapreduce.partitioners import Ranges
+from gristmill.mapreduce.paths import named_places
 from gristmill.mapreduce.plan import PARTITION_BYTES, Plan
 from gristmill.mapreduce.run_options import Options
 from gristmill.mapreduce.source import script
@@ -60,6 +62,8 @@ def prepare(job: Spec, options: Options, *, once: str | None = None) -> Prepared
     plan = source.plan(*job.split_sizes())
     files = side_files(job)
     folder = absolute(output.folder)
+    if plan.files:
+        _core.check_outside(named_places(plan.display), folder)
     spec = {
         "name": job.name,
         "inputs": plan.display,

@@ -198,6 +198,49 @@ fn check_file(InputFile { path, stat }: &InputFile) -> Result<()> {
     }
 }
 
+/// Fails where an output directory would lie in a directory that is an input, and the next job would find it there: names that begin
+/// with `_` or `.` are passed over.
+///
+/// # Errors
+/// It does; or a pattern cannot be looked for.
+///
+/// ```
+/// use gristmill_engine::{split::check_outside, storage::{local::Local, stores::Stores}};
+/// let stores = Stores::new(std::sync::Arc::new(Local));
+/// let check = |input: &str, output: &str| check_outside(&stores, &[input.into()], &output.into());
+/// assert!(check("/data/in", "/data/out").is_ok());
+/// assert!(check("/data/in", "/data/in/_out").is_ok());
+/// assert!(check("/data/in", "/data/in/out").is_err());
+/// assert!(check("s3://b/in/", "s3://b/in/a/out").is_err());
+/// ```
+pub fn check_outside(stores: &Stores, inputs: &[Location], output: &Location) -> Result<()> {
+    for name in inputs {
+        let found = match pattern::is_pattern(name) {
+            true => pattern::matching(stores, name)?,
+            false => vec![Found {
+                path: name.clone(),
+                stat: None,
+            }],
+        };
+        if let Some(input) = found.iter().find(|found| is_found_in(output, &found.path)) {
+            let what =
+                "the output directory lies in an input directory, and the next job would read it";
+            return Err(Error::new(Kind::BadOption, "write the output", what)
+                .with_path(output.as_typed())
+                .with("input", &input.path)
+                .advise("name an output elsewhere, or one whose name begins with \"_\""));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a list of `outer` has `inner`, or what holds it.
+fn is_found_in(inner: &Location, outer: &Location) -> bool {
+    let below = inner.below(outer);
+    let first = below.as_deref().and_then(|below| below.iter().next());
+    first.is_some_and(|first| !is_hidden(first.as_ref()))
+}
+
 /// Fails unless every file holds whole records of `record_bytes` bytes.
 pub fn check_whole_records(files: &[InputFile], record_bytes: usize) -> Result<()> {
     for InputFile { path, stat } in files {

@@ -93,7 +93,7 @@ fn look_for(stores: &Stores, name: &Location) -> Result<Vec<Found>> {
 }
 
 /// Whether a location of a store has signs of a pattern.
-fn is_pattern(name: &Location) -> bool {
+pub(super) fn is_pattern(name: &Location) -> bool {
     let is_http = name
         .scheme()
         .is_some_and(|scheme| http::SCHEMES.contains(&scheme)); // `?` is a query's

@@ -170,7 +170,7 @@ impl Location {
         }
     }
 
-    /// Whether it lies in `outer`, or is it. Links of this machine are followed where the paths exist.
+    /// Whether it lies in `outer`, or is it. Links of this machine are followed as far as the paths exist.
     ///
     /// ```
     /// use gristmill_engine::storage::location::Location;
@@ -178,15 +178,32 @@ impl Location {
     /// assert!(lies_in("s3://b/k/a", "s3://b/k/") && !lies_in("s3://b/kk", "s3://b/k") && !lies_in("/b/k", "s3://b"));
     /// ```
     pub fn lies_in(&self, outer: &Location) -> bool {
+        self.below(outer).is_some()
+    }
+
+    /// Its path below `outer`, empty where it is that; nothing where it lies elsewhere. Links as in [`Self::lies_in`].
+    ///
+    /// ```
+    /// use gristmill_engine::storage::location::Location;
+    /// let below = Location::from("s3://b/k/a/c").below(&"s3://b/k/".into());
+    /// assert_eq!(below.as_deref(), Some("a/c".as_ref()));
+    /// ```
+    pub fn below(&self, outer: &Location) -> Option<PathBuf> {
         let (Some(inner), Some(outer)) = (self.local(), outer.local()) else {
-            return self.0.starts_with(&outer.0);
+            return self.0.strip_prefix(&outer.0).ok().map(Path::to_owned);
         };
         let real = |path: &Path| -> PathBuf {
-            path.canonicalize()
-                .or_else(|_| std::path::absolute(path))
-                .unwrap_or_else(|_| path.to_owned())
+            let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+            let there = |upper: &Path| {
+                let below = path.strip_prefix(upper).ok()?;
+                Some(upper.canonicalize().ok()?.join(below))
+            };
+            path.ancestors().find_map(there).unwrap_or(path.clone())
         };
-        real(inner).starts_with(real(outer))
+        real(inner)
+            .strip_prefix(real(outer))
+            .ok()
+            .map(Path::to_owned)
     }
 }
 

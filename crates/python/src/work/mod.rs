@@ -35,7 +35,7 @@ pub use emitter::Emitter;
 pub use files::{CompressedReader, CompressedWriter};
 pub use groups::{Groups, Values};
 pub use lines::LineWriter;
-pub use plan::plan_text;
+pub use plan::{check_outside, plan_text};
 pub use processes::{Executor, dismiss_workers, plan_streaming, retry_scripts};
 pub use reader::LineReader;
 pub use value::{decode, decode_key, encode, encode_key, encode_order};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use gristmill_engine::Result;
 use gristmill_engine::split::text::{TextSplit, TextSplits, text_splits};
-use gristmill_engine::split::{asked_at_once, input_files};
+use gristmill_engine::split::{self, asked_at_once, input_files};
 use gristmill_engine::storage::at_once::at_once;
 use gristmill_engine::storage::input::InputFile;
 use gristmill_engine::storage::location::Location;
@@ -48,6 +48,16 @@ pub fn plan_text(
     let splits: Vec<_> = splits.iter().map(split).collect();
     let files: Vec<_> = files.into_iter().map(|file| file.path).collect();
     to_json(&json!({"files": files, "splits": splits}))
+}
+
+/// Refuses an output directory that lies in a directory which is an input.
+#[pyfunction]
+pub fn check_outside(py: Python<'_>, inputs: Vec<PathBuf>, output: PathBuf) -> PyResult<()> {
+    let inputs: Vec<_> = inputs.into_iter().map(Location::from).collect();
+    let output = Location::from(output);
+    attended(py, &stores(), |stores| {
+        split::check_outside(stores, &inputs, &output)
+    })
 }
 
 /// Files of this machine, and what is below locations in stores, as they are found; those of several stand in their order.

@@ -5,8 +5,8 @@ use crate::jobs::steps::Job;
 use crate::plan::amount::check_count;
 use crate::plan::mapreduce::{Command, MapReduceSpec, PARTITIONS_MAX};
 use crate::plan::sort::default_parts;
-use crate::split::input_files;
 use crate::split::text::{TextSplit, TextSplits, text_splits};
+use crate::split::{check_outside, input_files};
 use crate::storage::location::Location;
 use crate::task::{SplitData, UserTaskSplit};
 
@@ -32,6 +32,7 @@ pub(in crate::jobs) fn text_job(
     output: &Location,
 ) -> Result<MapReduceSpec> {
     check_count("parts", parts, PARTITIONS_MAX)?;
+    check_outside(job.store(), inputs, output)?;
     let files = input_files(job.store(), inputs)?;
     let input_bytes: u64 = files.iter().map(|file| file.stat.bytes).sum();
     let split = good_split(input_bytes, job.workers);
