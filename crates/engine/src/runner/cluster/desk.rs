@@ -8,9 +8,10 @@
 //!
 //! The rules that must hold: an order that is sent twice is done once; an event is kept until the driver asks for those after
 //! it; an agent that its driver does not ask any more ends; and nothing that waits for a disk keeps the driver waiting, who would
-//! take the agent for lost. So an order is taken at once: what needs a disk is left to threads (`begin`, `desk/chores.rs`), and
+//! take the agent for lost. So an order is taken at once: what needs a disk is left to threads (`begin`, `desk/at_disk.rs`), and
 //! what goes wrong there is an event.
 
+mod at_disk;
 mod chores;
 mod used;
 

@@ -1,23 +1,10 @@
-//! What an agent does on its disk because the driver says so: on one thread, in turn, so that no order waits for a disk. A task that
-//! came after a chore begins after it.
-//!
-//! The rule that must hold: what cannot be done is an event. Space that cannot be given back goes with the job. Processes below the
-//! agent that cannot be told of other agents would look for runs where there are none: the agent gets no more tasks.
+//! What an agent is to do on its disk because the driver says so, in turn (`desk/at_disk.rs`).
 
 use std::collections::VecDeque;
-use std::sync::{Arc, PoisonError};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
-use super::{Desk, State};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::task::{Spent, TaskContext};
-
-/// How long an agent tries to write what its processes must know.
-const PATIENCE: Duration = Duration::from_secs(3);
-
-/// Before the next try.
-const WAIT: Duration = Duration::from_millis(100);
 
 /// Something to do.
 pub(super) enum Chore {
@@ -49,57 +36,21 @@ impl Chores {
     pub(super) fn done(&self) -> u64 {
         self.done
     }
-}
 
-impl Desk {
-    /// Does what is to do, until the agent ends.
-    pub(in super::super) fn do_chores(&self) {
-        while let Some(chore) = self.next_chore() {
-            self.do_chore(&chore);
-            let mut state = self.state();
-            state.chores.done += 1;
-            state.chores.under_way = false;
-            drop(state);
-            self.changed.notify_all();
-        }
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
     }
 
-    fn next_chore(&self) -> Option<Chore> {
-        let idle = |state: &mut State| state.chores.waiting.is_empty() && !state.ended;
-        let waited = self.changed.wait_while(self.state(), idle);
-        let mut state = waited.unwrap_or_else(PoisonError::into_inner);
-        let chore = state.chores.waiting.pop_front()?;
-        state.chores.under_way = true;
+    /// The next one is under way, if there is one.
+    pub(super) fn begin(&mut self) -> Option<Chore> {
+        let chore = self.waiting.pop_front()?;
+        self.under_way = true;
         Some(chore)
     }
 
-    fn do_chore(&self, chore: &Chore) {
-        let folder = self.equipment.folders.first();
-        let _awaited = folder.map(|folder| self.waiting.begin(folder.display().to_string()));
-        match chore {
-            Chore::GiveBack(job, spent) => {
-                if let Ok(context) = &**job {
-                    spent.iter().for_each(|spent| spent.give_back(context));
-                }
-            }
-            // Who must know sees to it (`tell_processes`).
-            Chore::Show => drop(self.equipment.agents.show(&*self.equipment.disk)),
-        }
-    }
-
-    /// Has the processes below know of other agents what this one knows.
-    ///
-    /// # Errors
-    /// That cannot be written, however often it is tried.
-    pub(in super::super) fn tell_processes(&self) -> Result<()> {
-        let began = Instant::now();
-        loop {
-            match self.equipment.agents.show(&*self.equipment.disk) {
-                Ok(()) => return Ok(()),
-                Err(_) if self.state().ended => return Err(Error::cancelled()),
-                Err(error) if began.elapsed() >= PATIENCE => return Err(error),
-                Err(_) => sleep(WAIT),
-            }
-        }
+    /// The one that is under way is done.
+    pub(super) fn end(&mut self) {
+        self.done += 1;
+        self.under_way = false;
     }
 }
