@@ -25,6 +25,7 @@ use percent_encoding::percent_decode;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::names::{Names, name_of, show_path, spell};
+use crate::sys::file_calls;
 
 /// What ends a scheme.
 const MARK: &str = "://";
@@ -196,7 +197,8 @@ impl Location {
             let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
             let there = |upper: &Path| {
                 let below = path.strip_prefix(upper).ok()?;
-                Some(upper.canonicalize().ok()?.join(below))
+                let upper = file_calls::on(upper, || upper.canonicalize());
+                Some(upper.ok()?.join(below))
             };
             path.ancestors().find_map(there).unwrap_or(path.clone())
         };

@@ -18,6 +18,7 @@ use std::time::Duration;
 use super::WriteFile;
 use crate::error::{Error, Result};
 use crate::sys::descriptors::{self, Wait, wait};
+use crate::sys::file_calls::on;
 
 /// What a pipe takes at once (POSIX: PIPE_BUF is at least 512; 4096 on Linux).
 const PIPE_BYTES: usize = 4096;
@@ -68,11 +69,11 @@ pub fn open_to_write(path: &Path, cancelled: &AtomicBool) -> Result<File> {
 /// written, not replaced.
 pub fn is_special(path: &Path) -> bool {
     // Of what a link leads to, and of where it leads to only if something is there.
-    std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
+    on(path, || std::fs::metadata(path)).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
 fn is_fifo(path: &Path) -> bool {
-    std::fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo())
+    on(path, || std::fs::metadata(path)).is_ok_and(|found| found.file_type().is_fifo())
 }
 
 /// A stream that this process was given, as a file of our own. Pipes and terminals are opened again where that is
