@@ -59,9 +59,14 @@ def run(
     return Done(done.returncode, done.stdout, done.stderr)
 
 
-def report(*arguments: str | Path, status: int = 0, cwd: Path | None = None) -> dict[str, Any]:
+def report(
+    *arguments: str | Path,
+    status: int = 0,
+    cwd: Path | None = None,
+    preexec: Callable[[], None] | None = None,
+) -> dict[str, Any]:
     """Run with --json; returns the one object on stdout."""
-    return only_object(run(*arguments, "--json", status=status, cwd=cwd).stdout)
+    return only_object(run(*arguments, "--json", status=status, cwd=cwd, preexec=preexec).stdout)
 
 
 def only_object(stdout: str) -> dict[str, Any]:

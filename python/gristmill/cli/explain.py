@@ -223,7 +223,17 @@ def _disks(plan: Plan) -> list[str]:
     if not near:
         return []
     header = f"  {'disk for':<46} {'needs':>10} {'free':>10}"
-    return [header, *(_disk(plan, disk) for disk in near), ""]
+    return [header, *(_disk(plan, disk) for disk in near), *_passes(near), ""]
+
+
+def _passes(disks: list[dict[str, Any]]) -> list[str]:
+    """What merge passes have to do with the space for runs."""
+    added = max((disk["passes"] or 0 for disk in disks), default=0)
+    if not added:
+        return []
+    return [
+        f"  {show_bytes(added)} of it while merge passes write new runs: the old ones go afterwards"
+    ]
 
 
 def _disk(plan: Plan, disk: dict[str, Any]) -> str:

@@ -99,7 +99,7 @@ impl JobKind for TeragenSpec {
             bytes,
             inputs: &[],
             shape: super::terasort::SHAPE.kind(),
-            by_runs: false,
+            runs: None,
         };
         directory.make(job, |job, committer, places| {
             let store = job.environment.store.clone();

@@ -35,6 +35,8 @@ pub struct PlannedDisk {
     pub purpose: &'static str,
     /// Bytes that will be needed there at the same time; `null` if it depends on user code, or on how well runs compress.
     pub needs: Option<u64>,
+    /// How many of them merge passes add: each writes new runs before it gives back the old ones. Likewise `null`.
+    pub passes: Option<u64>,
     /// Bytes that are free there, where the file system says.
     pub free: Option<u64>,
     /// What the user should know of the place, if there is something.

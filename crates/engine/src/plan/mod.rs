@@ -5,6 +5,7 @@
 
 pub mod amount;
 pub mod compression;
+pub mod disk;
 pub mod explain;
 pub mod files;
 pub mod format;

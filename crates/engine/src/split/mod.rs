@@ -335,6 +335,11 @@ pub fn check_unchanged(stores: &Stores, files: &[InputFile]) -> Result<()> {
 /// What one map task reads: a range of one large file, or several small files.
 pub type Split = Vec<InputRange>;
 
+/// Its bytes.
+pub(crate) fn bytes_of(split: &[InputRange]) -> u64 {
+    split.iter().map(|range| range.bytes).sum()
+}
+
 /// The largest stride by which splits are aligned; odd record lengths beyond it give up block alignment.
 const STRIDE_MAX: u64 = 4 << 20;
 

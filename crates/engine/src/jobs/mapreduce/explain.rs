@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::jobs::steps::Job;
-use crate::jobs::steps::explain::memory;
+use crate::jobs::steps::explain::{PlannedRuns, memory};
 use crate::plan::explain::{Explanation, PlannedStage};
 use crate::plan::mapreduce::{Command, MapReduceSpec};
 use crate::plan::spill::MemoryLayout;
@@ -31,6 +31,10 @@ pub(super) fn of_plan(
     } else {
         "the files of the map tasks are the output"
     };
+    let runs = match reduces {
+        true => PlannedRuns::Unknown,
+        false => PlannedRuns::None,
+    };
     let pairs_bytes = numbers.chunk_bytes as u64 * job.workers as u64;
     let explained = Explanation {
         mode: if reduces { "runs" } else { "maps" },
@@ -40,7 +44,7 @@ pub(super) fn of_plan(
         fan_in: numbers.fan_in(),
         passes: numbers.passes(splits),
         stages,
-        disks: job.disks(None, reduces)?,
+        disks: job.disks(None, runs)?,
         ..job.explanation(spec.files.len(), bytes)
     };
     Ok(match spec.command {

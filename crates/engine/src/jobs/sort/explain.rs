@@ -3,7 +3,8 @@
 use super::plan::Sort;
 use crate::error::Result;
 use crate::jobs::steps::Job;
-use crate::jobs::steps::explain::{OUTPUT, by_runs, memory};
+use crate::jobs::steps::explain::{OUTPUT, PlannedRuns, by_runs, memory};
+use crate::plan::disk::RunDisk;
 use crate::plan::explain::Explanation;
 use crate::record::shape::Shape;
 
@@ -17,7 +18,7 @@ pub(super) fn of_plan<S: Shape>(
     files: usize,
     bytes: u64,
     streams: Vec<String>,
-    tasks: u64,
+    (tasks, disk): (u64, RunDisk),
 ) -> Result<Explanation> {
     let (spec, numbers) = (sort.spec, &sort.numbers);
     let reason = sort_reason(job, sort, !streams.is_empty());
@@ -29,6 +30,10 @@ pub(super) fn of_plan<S: Shape>(
         ..job.explanation(files, bytes)
     };
     by_runs(&mut explained, numbers, tasks, sort.grown);
+    let runs = match sort.fits {
+        true => PlannedRuns::None,
+        false => PlannedRuns::Of(disk),
+    };
     for stage in &mut explained.stages {
         match stage.name {
             "spill" => stage.reads = Some(bytes),
@@ -46,12 +51,7 @@ pub(super) fn of_plan<S: Shape>(
             stage.writes = Some(if stage.name == "merge" { bytes } else { 0 });
         }
     }
-    explained.disks = job.disks(Some(bytes), !sort.fits)?;
-    for disk in &mut explained.disks {
-        if disk.purpose != OUTPUT {
-            disk.needs = disk.needs.map(|_| sort.grown); // the output has no codes
-        }
-    }
+    explained.disks = job.disks(Some(bytes), runs)?;
     if !spec.writes_file() {
         explained.disks.retain(|disk| disk.purpose != OUTPUT); // a stream is on no disk
     }
@@ -69,7 +69,7 @@ fn leave_unknown(explained: &mut Explanation, compressed: usize) {
         stage.writes = None;
     }
     for disk in &mut explained.disks {
-        disk.needs = None;
+        (disk.needs, disk.passes) = (None, None);
     }
 }
 

@@ -19,7 +19,7 @@ use crate::budget::{Budget, Reservation};
 use crate::driver::{Plan, Stage};
 use crate::error::{Error, Kind, Result, show_bytes};
 use crate::jobs::runs::{Borders, RunOutcome, Targets, count_runs};
-use crate::jobs::steps::explain::{memory, stage};
+use crate::jobs::steps::explain::{PlannedRuns, memory, stage};
 use crate::jobs::steps::lay_out::lay_out;
 use crate::jobs::steps::{Job, lock, wrong_report};
 use crate::order::borders::borders_from_sample;
@@ -187,7 +187,7 @@ impl LineSort {
             stage("map", self.splits.len() as u64, bytes, 0),
             stage("reduce", ranges, 0, bytes),
         ];
-        explained.disks = job.disks(Some(bytes), false)?;
+        explained.disks = job.disks(Some(bytes), PlannedRuns::None)?;
         Ok(job.with_process(explained))
     }
 

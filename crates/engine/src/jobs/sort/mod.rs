@@ -40,6 +40,7 @@ use super::steps::refusal::{FROM_STREAM, TO_STREAM};
 use super::steps::{self, Job, lock, refusal};
 use crate::commit::SpillDirs;
 use crate::error::{Error, Kind, Result};
+use crate::plan::disk::RunDisk;
 use crate::plan::explain::Explanation;
 use crate::plan::format::Format;
 use crate::record::checksum::Hex;
@@ -206,7 +207,8 @@ fn explain_shape<S: Shape>(job: &Job<'_>, spec: &SortSpec, shape: S) -> Result<E
         return lines.explain(job, input.files.len());
     }
     let sort = Sort::new(job, spec, shape, &input, true)?;
-    let tasks = sort.tasks(job, &input)?;
+    let inputs = sort.about(job, &input)?;
+    let tasks = (inputs.len() as u64, sort.disk(job, &input, &inputs));
     let files = input.files.len();
     let explained = explain::of_plan(
         job,
@@ -246,14 +248,15 @@ impl<S: Shape> Sort<'_, S> {
         merging: &mut bool,
     ) -> Result<Sorted> {
         let store = Arc::clone(&job.environment.store);
-        let (spill, runs) = self.places(job, &**store.disk(), output)?;
+        let inputs = self.inputs(job, &input)?;
+        let disk = self.disk(job, &input, &inputs);
+        let (spill, runs) = self.places(job, &**store.disk(), output, disk)?;
         if !self.fits {
             job.tell_of_runs(spill.folders());
         }
-        let inputs = self.inputs(job, &input)?;
         let (input_bytes, streams) = (input.bytes(), input.stream_names());
         let compressed = input.has_compressed();
-        let (files, tasks) = (input.files.len(), inputs.len() as u64);
+        let (files, tasks) = (input.files.len(), (inputs.len() as u64, disk));
         job.watched
             .planned(|| explain::of_plan(job, &self, files, input_bytes, streams, tasks));
         let run_store: Arc<dyn LocalDisk> =
@@ -309,6 +312,7 @@ impl<S: Shape> Sort<'_, S> {
         job: &Job<'_>,
         store: &'s dyn LocalDisk,
         output: &Output<'_>,
+        disk: RunDisk,
     ) -> Result<(SpillDirs<'s>, Vec<PathBuf>)> {
         if job.cluster().is_some() {
             return Ok((job.spill_places(store, &[])?, vec![AGENT_PLACE.into()]));
@@ -328,7 +332,7 @@ impl<S: Shape> Sort<'_, S> {
         };
         places.extend_from_slice(spill.folders());
         if !self.fits {
-            job.check_room(store, spill.folders(), (self.grown, output.folder()))?;
+            job.check_room(store, spill.folders(), (disk, output.folder()))?;
         }
         Ok((spill, places))
     }

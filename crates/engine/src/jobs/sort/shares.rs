@@ -12,9 +12,10 @@ use super::input::Input;
 use super::plan::{Sort, spill_tasks};
 use crate::error::Result;
 use crate::jobs::steps::Job;
+use crate::plan::disk::RunDisk;
 use crate::record::shape::Shape;
 use crate::split::records::at_records;
-use crate::split::{Split, splits, stride};
+use crate::split::{Split, bytes_of, splits, stride};
 use crate::task::SpillInput;
 
 impl<S: Shape> Sort<'_, S> {
@@ -23,9 +24,30 @@ impl<S: Shape> Sort<'_, S> {
         self.shares(job, input, true)
     }
 
-    /// About how many tasks there are: where rows begin in tables, nobody has looked yet.
-    pub(super) fn tasks(&self, job: &Job<'_>, input: &Input) -> Result<u64> {
-        Ok(self.shares(job, input, self.table.is_none())?.len() as u64)
+    /// About what the tasks read: where rows begin in tables, nobody has looked yet.
+    pub(super) fn about(&self, job: &Job<'_>, input: &Input) -> Result<Vec<SpillInput>> {
+        self.shares(job, input, self.table.is_none())
+    }
+
+    /// The disk that their runs need, as far as lengths of files tell.
+    pub(super) fn disk(&self, job: &Job<'_>, input: &Input, inputs: &[SpillInput]) -> RunDisk {
+        let share = self.grown as f64 / input.bytes().max(1) as f64;
+        let run = |input_bytes: u64| (input_bytes as f64 * share) as u64;
+        let runs = inputs.iter().map(|read| {
+            run(match read {
+                SpillInput::Ranges(split) => bytes_of(split),
+                SpillInput::Decoded { file, .. } => {
+                    input.files.get(*file).map_or(0, |file| file.stat.bytes)
+                }
+                SpillInput::Stream(_) => 0,
+            })
+        });
+        RunDisk::of(
+            &self.numbers,
+            runs.collect(),
+            self.buckets as u64,
+            job.workers,
+        )
     }
 
     fn shares(&self, job: &Job<'_>, input: &Input, exactly: bool) -> Result<Vec<SpillInput>> {

@@ -11,6 +11,7 @@ use super::job::Job;
 use super::places::OutputLocations;
 use crate::commit::{Committer, Made};
 use crate::error::{Error, Kind, Result};
+use crate::plan::disk::RunDisk;
 use crate::record::shape::ShapeKind;
 use crate::storage::input::InputFile;
 use crate::storage::location::Location;
@@ -29,8 +30,8 @@ pub(in crate::jobs) struct Directory<'a> {
     pub(in crate::jobs) inputs: &'a [InputFile],
     /// What its records are.
     pub(in crate::jobs) shape: ShapeKind,
-    /// Whether the job writes runs, about as many bytes as its output.
-    pub(in crate::jobs) by_runs: bool,
+    /// The disk that runs need, if the job writes some.
+    pub(in crate::jobs) runs: Option<RunDisk>,
 }
 
 /// What a job can say of its output when all is proved.
@@ -52,11 +53,11 @@ impl Directory<'_> {
         job.take_inputs(self.inputs, None)?;
         let output = (self.names, self.bytes);
         let committer = job.committer(Output::Directory(self.path), output)?;
-        let (spill, runs) = if self.by_runs {
+        let (spill, runs) = if let Some(disk) = self.runs {
             let (spill, folders) = job.run_folders(&*committer)?;
             let is_apart = job.store().publisher(self.path).is_some();
             let local = (!is_apart).then(|| committer.folder());
-            job.check_room(committer.disk(), &folders, (self.bytes, local))?;
+            job.check_room(committer.disk(), &folders, (disk, local))?;
             job.tell_of_runs(&folders);
             (Some(spill), folders)
         } else {

@@ -6,11 +6,23 @@ use super::far::{FarInput, planned_input, planned_output};
 use super::job::Job;
 use crate::error::Result;
 use crate::names::spell;
+use crate::plan::disk::RunDisk;
 use crate::plan::explain::{Explanation, PlannedDisk, PlannedMemory, PlannedStage, PlannedStore};
 use crate::plan::sort::reduce_bytes;
 use crate::plan::spill::MemoryLayout;
 use crate::sorted_run::RunCompression;
 use crate::storage::location::Location;
+
+/// What runs of a job go to disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::jobs) enum PlannedRuns {
+    /// None.
+    None,
+    /// Nobody knows how many: user code decides.
+    Unknown,
+    /// Runs that need so much.
+    Of(RunDisk),
+}
 
 /// The purpose of the disk that the output goes to.
 pub(in crate::jobs) const OUTPUT: &str = "output";
@@ -90,15 +102,20 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Disk space for output and runs. On one file system they share: what is merged is given back. How far runs shrink
-    /// that are compressed is not known.
+    /// Disk space for output, and for runs if there are some. On one file system they share: what is merged is given back. How
+    /// far runs shrink that are compressed is not known.
     pub(in crate::jobs) fn disks(
         &self,
-        needs: Option<u64>,
-        runs: bool,
+        output_bytes: Option<u64>,
+        runs: PlannedRuns,
     ) -> Result<Vec<PlannedDisk>> {
         let (store, spill_dirs) = (self.store(), &self.common.spill_dir);
         let compressed = self.common.compress_runs != RunCompression::None;
+        let (has_runs, of_runs) = match runs {
+            PlannedRuns::None => (false, None),
+            PlannedRuns::Of(disk) if !compressed => (true, Some(disk)),
+            PlannedRuns::Of(_) | PlannedRuns::Unknown => (true, None),
+        };
         let disk = |place: &Location, purpose| {
             let free = match place.local() {
                 Some(path) if store.stat(place)?.is_some() => store.disk().free_bytes(path)?,
@@ -107,7 +124,13 @@ impl<'a> Job<'a> {
             Ok(PlannedDisk {
                 path: spell(place.as_typed()),
                 purpose,
-                needs: needs.filter(|_| purpose == OUTPUT || !compressed),
+                needs: match purpose {
+                    OUTPUT => output_bytes,
+                    _ => of_runs.map(RunDisk::bytes),
+                },
+                passes: of_runs
+                    .filter(|_| purpose != OUTPUT)
+                    .map(|disk| disk.passes_bytes),
                 free,
                 notice: match place.local() {
                     Some(path) if purpose != OUTPUT => self.notice_of_runs(&**store.disk(), path),
@@ -124,16 +147,17 @@ impl<'a> Job<'a> {
             disks.push(disk(&self.place_in_place().into(), COMPLETE)?);
         }
         if self.cluster().is_some() {
-            disks.extend(runs.then(|| PlannedDisk {
+            disks.extend(has_runs.then(|| PlannedDisk {
                 path: OF_NODES.to_owned(),
                 purpose: "runs",
-                needs: needs.filter(|_| !compressed),
+                needs: of_runs.map(RunDisk::bytes),
+                passes: of_runs.map(|disk| disk.passes_bytes),
                 free: None,
                 notice: None,
             }));
             return Ok(disks);
         }
-        if runs && spill_dirs.is_empty() {
+        if has_runs && spill_dirs.is_empty() {
             // Runs of an output whose files appear one by one lie where the job was begun.
             let beside = if store.publisher(&output).is_some() {
                 ".".into()
@@ -142,7 +166,7 @@ impl<'a> Job<'a> {
             };
             disks.push(disk(&beside, "runs, given back as the output grows")?);
         }
-        for directory in spill_dirs.iter().filter(|_| runs) {
+        for directory in spill_dirs.iter().filter(|_| has_runs) {
             disks.push(disk(&directory.as_path().into(), "runs")?);
         }
         Ok(disks)

@@ -13,6 +13,7 @@ use crate::commit::{
 };
 use crate::error::Result;
 use crate::history::event::{FileVersion, OutputBefore};
+use crate::plan::disk::RunDisk;
 use crate::sorted_run::RunCompression;
 use crate::storage::agents::AGENT_PLACE;
 use crate::storage::location::Location;
@@ -140,19 +141,19 @@ impl<'env> Job<'env> {
         Ok((spill, folders))
     }
 
-    /// Whether so many bytes of runs have room. Not where nobody knows: of nodes; of a resumed job, some are there already, and how many more there will
+    /// Whether runs have room that need so much disk. Not where nobody knows: of nodes; of a resumed job, some are there already, and how many more there will
     /// be is not known; nor is it of runs that are compressed.
     pub(in crate::jobs) fn check_room(
         &self,
         store: &dyn LocalDisk,
         folders: &[PathBuf],
-        (bytes, output): (u64, Option<&Path>),
+        (disk, output): (RunDisk, Option<&Path>),
     ) -> Result<()> {
         let is_known = self.resumed.is_none() && self.cluster().is_none();
         if !is_known || self.common.compress_runs != RunCompression::None {
             return Ok(());
         }
-        check_room(store, folders, bytes, output)
+        check_room(store, folders, disk, output)
     }
 
     /// Tells the user of places for runs that are no disks of this machine.

@@ -1,8 +1,9 @@
 //! What `explain` says of a terasort.
 
+use super::disk_of;
 use crate::error::{Result, show_bytes};
 use crate::jobs::steps::Job;
-use crate::jobs::steps::explain::{by_runs, memory, stage};
+use crate::jobs::steps::explain::{PlannedRuns, by_runs, memory, stage};
 use crate::plan::explain::Explanation;
 use crate::plan::sort::{SortPlan, reduce_bytes};
 use crate::plan::spill::MemoryLayout;
@@ -24,6 +25,7 @@ pub(super) fn of_plan(
     let work_bytes = plan.memory_bytes(job.workers);
     let needed = job.room().held_bytes + work_bytes;
     let shown = show_bytes(needed);
+    let mut runs = PlannedRuns::None;
     match numbers {
         None => {
             explained.mode = "memory";
@@ -52,11 +54,12 @@ pub(super) fn of_plan(
             let tasks = plan.spill_splits(numbers.task_bytes(), job.workers).len();
             explained.buckets = plan.coarse().buckets();
             by_runs(&mut explained, numbers, tasks as u64, bytes);
+            runs = PlannedRuns::Of(disk_of(job, plan, numbers));
             explained
                 .stages
                 .insert(0, stage("sample", plan.sample().len() as u64, 0, 0));
         }
     }
-    explained.disks = job.disks(Some(bytes), numbers.is_some())?;
+    explained.disks = job.disks(Some(bytes), runs)?;
     Ok(job.with_process(explained))
 }

@@ -25,6 +25,7 @@ use crate::driver::Stage;
 use crate::error::{Error, Kind, Result};
 use crate::order::CutPoints;
 use crate::plan::amount::check_split_size;
+use crate::plan::disk::RunDisk;
 use crate::plan::explain::Explanation;
 use crate::plan::sort::{SortPlan, part_name};
 use crate::plan::spill::MemoryLayout;
@@ -33,7 +34,7 @@ use crate::record::checksum::Hex;
 use crate::record::shape::{Fixed, Shape};
 use crate::record::{KEY_BYTES, RECORD_BYTES};
 use crate::reduce::RangeProof;
-use crate::split::{check_whole_records, input_files};
+use crate::split::{bytes_of, check_whole_records, input_files};
 use crate::storage::Caps;
 use crate::storage::input::InputFile;
 use crate::storage::location::Location;
@@ -117,7 +118,7 @@ impl JobKind for TerasortSpec {
             bytes: plan.input_bytes(),
             inputs: &files,
             shape: SHAPE.kind(),
-            by_runs: numbers.is_some(),
+            runs: numbers.as_ref().map(|numbers| disk_of(job, &plan, numbers)),
         };
         directory.make(job, |job, committer, places| {
             let paths = names.iter().map(|name| committer.path_of(name));
@@ -162,6 +163,13 @@ fn plan_of(
         Some(numbers.for_input(plan.input_bytes()))
     };
     Ok((files, plan, numbers))
+}
+
+/// The disk that runs need.
+fn disk_of(job: &Job<'_>, plan: &SortPlan, numbers: &MemoryLayout) -> RunDisk {
+    let splits = plan.spill_splits(numbers.task_bytes(), job.workers);
+    let runs = splits.iter().map(|split| bytes_of(split)).collect();
+    RunDisk::of(numbers, runs, plan.coarse().buckets() as u64, job.workers)
 }
 
 /// Sorts an input that does not fit: sorted runs are spilled to their places, then merged.
