@@ -15,7 +15,6 @@ use super::adopt::{Ownership, may_go, take};
 use super::folder::{is_there, remove_folder};
 use crate::error::{Error, JobOption, Kind, Result, show_bytes};
 use crate::names::show_path;
-use crate::plan::disk::RunDisk;
 use crate::storage::location::parent_of;
 use crate::storage::{FileKind, LocalDisk, Lock, Locked, MissingLock};
 
@@ -268,21 +267,21 @@ fn sweep(store: &dyn LocalDisk, directory: &Path) {
     }
 }
 
-/// Fails with the numbers where runs that need so much disk cannot have room in `folders`, each on a file system of its own or not. If
+/// Fails with the numbers where runs of so many bytes, and what passes add, cannot have room in `folders`, each on a file system of its own or not. If
 /// one of them has no holes, and the `output` lies there too, both need room at the same time.
 pub fn check_room(
     store: &dyn LocalDisk,
     folders: &[PathBuf],
-    disk: RunDisk,
+    (runs_bytes, passes_bytes): (u64, u64),
     output: Option<&Path>,
 ) -> Result<()> {
     let (mut free, mut devices) = (0_u64, Vec::new());
     let device_of = |path: &Path| Ok::<_, Error>(store.stat(path)?.map(|stat| stat.identity.0));
     let output = output.map_or(Ok(None), device_of)?;
-    let (mut bytes, mut with_output) = (disk.bytes(), false);
+    let (mut bytes, mut with_output) = (runs_bytes.saturating_add(passes_bytes), false);
     for folder in folders {
         if output.is_some() && device_of(folder)? == output && !store.gives_back(folder)? {
-            (bytes, with_output) = (bytes.max(disk.runs_bytes.saturating_mul(2)), true);
+            (bytes, with_output) = (bytes.max(runs_bytes.saturating_mul(2)), true);
             break;
         }
     }
@@ -303,7 +302,7 @@ pub fn check_room(
         "runs{} need {} of disk{}, and {} are free",
         if with_output { " and output" } else { "" },
         show_bytes(bytes),
-        shown_passes(disk),
+        shown_passes(passes_bytes),
         show_bytes(free)
     );
     let error = Error::new(Kind::DiskFull, "spill", message);
@@ -317,8 +316,8 @@ pub fn check_room(
 }
 
 /// What merge passes have to do with it.
-fn shown_passes(disk: RunDisk) -> String {
-    match disk.passes_bytes {
+fn shown_passes(passes_bytes: u64) -> String {
+    match passes_bytes {
         0 => String::new(),
         bytes => format!(
             " ({} of them while merge passes write new runs)",
@@ -426,10 +425,7 @@ mod tests {
         let missing = directory.path().join("missing");
         let error = SpillDirs::begin(&Local, &[missing], "j").unwrap_err();
         assert_eq!(error.kind(), Kind::NotFound);
-        let disk = RunDisk {
-            runs_bytes: 1 << 60,
-            passes_bytes: 0,
-        };
+        let disk = (1 << 60, 0);
         let error = check_room(&Local, &[directory.path().to_owned()], disk, None).unwrap_err();
         assert!(error.to_string().contains("1152921.50 TB"), "{error}");
         let runs = directory.path().join(".out.gristmill-j/spill");

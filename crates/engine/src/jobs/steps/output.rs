@@ -153,7 +153,7 @@ impl<'env> Job<'env> {
         if !is_known || self.common.compress_runs != RunCompression::None {
             return Ok(());
         }
-        check_room(store, folders, disk, output)
+        check_room(store, folders, (disk.runs_bytes, disk.passes_bytes), output)
     }
 
     /// Tells the user of places for runs that are no disks of this machine.
