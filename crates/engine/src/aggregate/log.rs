@@ -11,6 +11,7 @@
 //! do. What is written is canonical.
 
 use std::cmp::Ordering;
+use std::iter;
 
 use super::worth::{by_type, by_worth};
 use super::{Aggregate, bad_state, check_value, check_whole, mismatch, split_unsigned};
@@ -23,6 +24,12 @@ pub(super) struct Log(Vec<u8>);
 
 /// An entry's two fields; the second is empty for `distinct`.
 type Entry<'a> = (&'a [u8], &'a [u8]);
+
+/// What is made of the buffer: the result, Python's object, and what its writer makes of that.
+const FINISHED_COPIES: usize = 3;
+
+/// Bytes of an entry beside its own: its places in the canonical form, and the head of Python's object.
+const ENTRY_BYTES: usize = size_of::<Entry<'_>>() + size_of::<(Entry<'_>, u64)>() + 48;
 
 /// A smaller buffer is not worth sorting.
 const COMPACT_MIN: usize = 64;
@@ -48,6 +55,13 @@ impl Log {
             _ => return Err(mismatch(aggregate)),
         }
         Ok(())
+    }
+
+    /// About as many bytes as there are until the result is written: the buffer, its canonical form, the result, and what Python and its
+    /// writer make of that.
+    pub(super) fn finish_bytes(&self, aggregate: &Aggregate) -> usize {
+        let entries = entries(&self.0, fields_of(aggregate)).count();
+        self.0.capacity() + FINISHED_COPIES * self.0.len() + entries * ENTRY_BYTES
     }
 
     pub(super) fn merge(&mut self, aggregate: &Aggregate, other: &[u8]) -> Result<()> {
@@ -112,12 +126,7 @@ impl Log {
 
     /// The entries that the result needs, in its order, each with its count (1 but for quantiles).
     fn canonical(&self, aggregate: &Aggregate) -> Vec<(Entry<'_>, u64)> {
-        let fields = if matches!(aggregate, Aggregate::Distinct) {
-            1
-        } else {
-            2
-        };
-        let mut entries = entries(&self.0, fields);
+        let mut entries: Vec<_> = entries(&self.0, fields_of(aggregate)).collect();
         match aggregate {
             Aggregate::Top(count) => {
                 entries.sort_unstable_by(descending);
@@ -134,21 +143,27 @@ impl Log {
     }
 }
 
+/// How many fields of an entry are there.
+fn fields_of(aggregate: &Aggregate) -> usize {
+    match aggregate {
+        Aggregate::Distinct => 1,
+        _ => 2,
+    }
+}
+
 /// The entries in a buffer, all of which were checked when they came.
-fn entries(mut rest: &[u8], fields: usize) -> Vec<Entry<'_>> {
-    let mut found = Vec::new();
-    while let Ok(length) = skip(rest) {
-        let (first, behind) = rest.split_at(length);
+fn entries(mut rest: &[u8], fields: usize) -> impl Iterator<Item = Entry<'_>> {
+    iter::from_fn(move || {
+        let (first, behind) = rest.split_at(skip(rest).ok()?);
         let length = if fields == 1 {
             0
         } else {
             skip(behind).unwrap_or(0)
         };
         let (second, behind) = behind.split_at(length);
-        found.push((first, second));
         rest = behind;
-    }
-    found
+        Some((first, second))
+    })
 }
 
 /// The bytes behind the first entry, which must be one.

@@ -186,6 +186,24 @@ impl Aggregate {
         }
     }
 
+    /// About how many bytes of memory there are, the state's among them, until its result is written; 0 where that is little for
+    /// any values. It takes as long as the state is large.
+    ///
+    /// ```
+    /// use gristmill_engine::aggregate::Aggregate;
+    /// let mut state = Aggregate::Collect.empty();
+    /// Aggregate::Collect.add(&mut state, &[b"\x02".as_slice(), &[b'a'; 1000], b"\0"].concat(), 0)?;
+    /// assert!(Aggregate::Collect.finish_bytes(&state) > 4000);
+    /// assert_eq!(Aggregate::Sum.finish_bytes(&Aggregate::Sum.empty()), 0);
+    /// # Ok::<(), gristmill_engine::Error>(())
+    /// ```
+    pub fn finish_bytes(&self, state: &State) -> usize {
+        match &state.0 {
+            Inner::Log(log) => log.finish_bytes(self.plain().0),
+            _ => 0,
+        }
+    }
+
     /// The state before the first value.
     ///
     /// ```

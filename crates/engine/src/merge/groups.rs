@@ -11,9 +11,15 @@ use std::ops::Range;
 
 use super::feed::Feed;
 use crate::aggregate::Aggregate;
-use crate::error::Result;
+use crate::error::{Error, JobOption, Kind, Result, show_bytes};
 use crate::value::order::key_of;
-use crate::value::skip;
+use crate::value::{display, skip};
+
+/// A result may take so much memory however little a worker has.
+const ROOM_LEAST: usize = 1 << 20;
+
+/// A longer key is cut in an error.
+const SHOWN_CHARS: usize = 80;
 
 /// What a pair's key holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -203,17 +209,49 @@ impl Groups {
 
     /// Goes to the next group and merges the states that are its values; `result` is the aggregate, encoded. False at
     /// the end.
-    pub fn next_aggregate(&mut self, aggregate: &Aggregate, result: &mut Vec<u8>) -> Result<bool> {
+    ///
+    /// # Errors
+    /// Besides those of the feed: the result of a key would take more than `room` bytes of memory, or a state is none.
+    pub fn next_aggregate(
+        &mut self,
+        aggregate: &Aggregate,
+        room: usize,
+        result: &mut Vec<u8>,
+    ) -> Result<bool> {
         if !self.next_group()? {
             return Ok(false);
         }
+        let room = room.max(ROOM_LEAST);
         let mut state = aggregate.empty();
+        let (mut merged, mut looked) = (0, ROOM_LEAST / 16);
         while self.next_pair()? {
-            aggregate.merge(&mut state, self.feed.pair().1)?;
+            let more = self.feed.pair().1;
+            aggregate.merge(&mut state, more)?;
+            merged += more.len();
+            // A look takes as long as the state is large: each byte is looked at some nine times.
+            if merged > looked {
+                looked = merged + merged / 8;
+                let taken = aggregate.finish_bytes(&state);
+                if taken > room {
+                    return Err(self.too_large(aggregate, merged, room));
+                }
+            }
         }
         result.clear();
         aggregate.finish(&state, result)?;
         Ok(true)
+    }
+
+    fn too_large(&self, aggregate: &Aggregate, merged: usize, room: usize) -> Error {
+        let (name, key) = (aggregate.name(), display(self.key(), SHOWN_CHARS));
+        let (read, room) = (show_bytes(merged as u64), show_bytes(room as u64));
+        let message = format!(
+            "{name} holds all values of a key in memory: {read} of those of {key} need more than {room}, the memory of a worker"
+        );
+        Error::new(Kind::Memory, "reduce a key", message).advise_options(
+            "give more {}, or fewer {}; or write a reduce function, which gets the values one by one",
+            [JobOption::Memory.named(), JobOption::Workers.named()],
+        )
     }
 
     #[inline]

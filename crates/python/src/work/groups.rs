@@ -18,6 +18,8 @@ use crate::stores::{runs_read, stores};
 pub struct Groups {
     groups: merge::Groups,
     aggregate: Option<Aggregate>,
+    /// The memory for a key's result.
+    room: usize,
     /// What the aggregate has made of the group's values.
     result: Vec<u8>,
 }
@@ -33,6 +35,7 @@ impl Groups {
         Ok(Groups {
             groups: merge::Groups::new(feed, merge::Form { ordered, ranked }, note),
             aggregate,
+            room: spec.chunk_bytes,
             result: Vec::new(),
         })
     }
@@ -92,7 +95,9 @@ impl Groups {
         let Some(aggregate) = &self.aggregate else {
             return Err(Error::bug("reduce", "there is no aggregate"));
         };
-        let found = self.groups.next_aggregate(aggregate, &mut self.result)?;
+        let found = self
+            .groups
+            .next_aggregate(aggregate, self.room, &mut self.result)?;
         Ok(found.then_some((self.groups.key(), &self.result)))
     }
 }

@@ -193,7 +193,7 @@ impl<M: Mapper> NativeExecutor<M> {
             records += 1;
             file.append(&line)
         };
-        while groups.next_aggregate(&Aggregate::Sum, &mut result)? {
+        while groups.next_aggregate(&Aggregate::Sum, spec.chunk_bytes, &mut result)? {
             let number = number_of(&result)?;
             match least {
                 Some(least) if number < least => {}
