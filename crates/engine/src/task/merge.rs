@@ -40,6 +40,8 @@ pub struct WholeFile {
     pub path: Location,
     /// The buckets whose records it holds.
     pub buckets: Range<usize>,
+    /// Bytes of all records in them, of which fewer may be written: an upload is cut into parts by them.
+    pub bytes_max: u64,
     /// How it is compressed.
     pub codec: Option<Codec>,
 }
@@ -214,7 +216,11 @@ fn merge<S: Shape>(
             })
             .collect::<Result<Vec<(Arc<dyn WriteFile>, _, _)>>>()?,
         MergeTarget::File(whole) => {
-            let file = context.node.store.create(&whole.path, 0, Caching::Direct)?;
+            let store = &context.node.store;
+            // A disk would make it as long as that.
+            let is_sent = store.sends_parts(&whole.path);
+            let bytes = if is_sent { whole.bytes_max } else { 0 };
+            let file = store.create(&whole.path, bytes, Caching::Direct)?;
             let file = compressed(Arc::from(file), whole.codec)?;
             vec![(file, 0, whole.buckets.clone())]
         }
@@ -229,7 +235,7 @@ fn merge<S: Shape>(
                 (Some(&range.file.path), range.file.bytes)
             })
         }
-        MergeTarget::File(file) => (Some(&file.path), 0),
+        MergeTarget::File(file) => (Some(&file.path), file.bytes_max),
         MergeTarget::Stream(_) => (None, 0),
     };
     let sending = path.and_then(|path| context.sending(path, longest));

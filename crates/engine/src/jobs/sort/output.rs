@@ -21,7 +21,7 @@ use super::plan::ranges;
 use super::{SortSpec, Sorted};
 use crate::codec::Codec;
 use crate::commit::{Committer, Made};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, show_bytes};
 use crate::jobs::runs::{RunOutcome, Targets};
 use crate::jobs::steps::{self, Job, OutputLocations, check_apart};
 use crate::jobs::success::{PartProof, Success, success_bytes};
@@ -30,7 +30,7 @@ use crate::record::checksum::Hex;
 use crate::record::shape::ShapeKind;
 use crate::sorted_run::RunCompression;
 use crate::storage::location::{Location, parent_of};
-use crate::storage::objects::Upload;
+use crate::storage::objects::{OBJECT_BYTES_MAX, Upload};
 use crate::storage::staged::staged;
 use crate::storage::stores::Stores;
 use crate::storage::stream::{File, Sink, open_to_write, standard};
@@ -48,6 +48,18 @@ const PARTS_MAX: usize = 10_000;
 
 /// The longest key that the proof of a part names.
 const SHOWN_KEY_BYTES: usize = 256;
+
+/// Fails where a store takes no object of so many bytes.
+fn check_length(target: &Location, bytes: u64) -> Result<()> {
+    if bytes <= OBJECT_BYTES_MAX {
+        return Ok(());
+    }
+    let (bytes, most) = (show_bytes(bytes), show_bytes(OBJECT_BYTES_MAX));
+    let message = format!("the input has {bytes}, and an object of a store has at most {most}");
+    Err(Error::new(Kind::BadOption, "write the output", message)
+        .with_path(target.as_typed())
+        .advise("write a directory of parts, each of them an object"))
+}
 
 /// What a task writes of an output of so many bytes, about.
 pub(super) fn output_share(bytes: u64) -> u64 {
@@ -94,6 +106,9 @@ impl<'a> Output<'a> {
                 Place::Stream(opened, path.to_owned())
             }
             (Some(target), None, None) => {
+                if codec.is_none() && job.store().sends_parts(target) {
+                    check_length(target, input.bytes())?;
+                }
                 Place::File(job.committer(steps::Output::File(target), (&[], 0))?)
             }
             (None, None, _) => {
@@ -126,9 +141,11 @@ impl<'a> Output<'a> {
             let mut targets = Vec::new();
             for (path, buckets) in paths.iter().zip(cut(sizes, paths.len())) {
                 if whole {
+                    let in_it = sizes.get(buckets.clone()).unwrap_or_default();
                     targets.push(MergeTarget::File(WholeFile {
                         path: path.clone(),
                         buckets,
+                        bytes_max: in_it.iter().map(|size| size.0).sum(),
                         codec,
                     }));
                 } else {

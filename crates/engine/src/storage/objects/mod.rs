@@ -59,6 +59,30 @@ pub const fn part_bytes(bytes: u64) -> u64 {
     }
 }
 
+/// The longest object that stores take (S3: 5 TiB).
+pub const OBJECT_BYTES_MAX: u64 = 5 << 40;
+
+/// Of more bytes than were foreseen, each part has at least this share of what is sent: where nothing was, 9,393 parts reach
+/// the longest object, none of them longer than stores take (S3: 5 GiB), and short objects have short parts.
+const PARTS_OF_SENT: u64 = 1_300;
+
+/// Bytes of the next part of a file of which `sent` are sent, and that was to have `bytes` bytes (0 where nobody knows).
+///
+/// ```
+/// use gristmill_engine::storage::objects::next_part_bytes;
+/// assert_eq!(next_part_bytes(1 << 40, 1 << 39), 122_167_959);
+/// assert_eq!((next_part_bytes(0, 1 << 30), next_part_bytes(0, 1 << 40)), (8 << 20, 845_778_175));
+/// ```
+pub const fn next_part_bytes(bytes: u64, sent: u64) -> u64 {
+    let foreseen = part_bytes(bytes);
+    let grown = sent / PARTS_OF_SENT;
+    if sent < bytes || grown < foreseen {
+        foreseen
+    } else {
+        grown
+    }
+}
+
 /// What a store knows of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Object {

@@ -5,6 +5,8 @@
 //!                  ◀── its memory, for another part ────────────┘
 //! ```
 //!
+//! A part that is longer than those which the job has memory for takes the places of several, at most all.
+//!
 //! All files that a task writes share one [`Sending`]: so its memory is what was granted, however many they are. The
 //! rule that must hold: no more parts are on their way than were granted, and each is one until its reply is there.
 
@@ -28,7 +30,8 @@ pub struct Sending {
 
 #[derive(Debug)]
 struct State {
-    /// How many more may go.
+    /// How many may go at once, and how many more.
+    at_once: usize,
     free: usize,
     /// Memory of parts that are there.
     spare: Vec<BytesMut>,
@@ -41,6 +44,7 @@ impl Sending {
     /// `at_once` parts, at least one, for which the job has memory.
     pub fn new(at_once: usize) -> Arc<Self> {
         let state = State {
+            at_once: at_once.max(1),
             free: at_once.max(1),
             spare: Vec::new(),
         };
@@ -59,20 +63,22 @@ impl Sending {
         self.state().spare.pop()
     }
 
-    /// Waits until a part may go, and sends it by `put`.
+    /// Waits until a part that takes so many places may go, and sends it by `put`.
     pub(super) fn send(
         self: &Arc<Self>,
         part: Part,
+        places: usize,
         put: impl FnOnce(&Part) -> Result<UploadPart> + Send + 'static,
     ) -> Result<OnItsWay> {
         let mut state = self.state();
-        while state.free == 0 {
+        let places = places.clamp(1, state.at_once);
+        while state.free < places {
             let woken = self.landed.wait(state);
             state = woken.unwrap_or_else(PoisonError::into_inner);
         }
-        state.free -= 1;
+        state.free -= places;
         drop(state);
-        let place = Place(Arc::clone(self));
+        let place = Place(Arc::clone(self), places);
         let work = move || {
             let put = put(&part);
             place.land(part);
@@ -90,8 +96,8 @@ impl Sending {
     }
 }
 
-/// The place of a part on its way, free again when dropped.
-struct Place(Arc<Sending>);
+/// The places of a part on its way, free again when dropped.
+struct Place(Arc<Sending>, usize);
 
 impl Place {
     /// Keeps the part's memory for another.
@@ -106,8 +112,8 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.0.state().free += 1;
-        self.0.landed.notify_one();
+        self.0.state().free += self.1;
+        self.0.landed.notify_all(); // who wants fewer places may go before who wants more
     }
 }
 

@@ -259,10 +259,11 @@ fn by_runs() -> impl Strategy<Value = TaskSpec> {
     ];
     let target = prop_oneof![
         ranges().prop_map(MergeTarget::Ranges),
-        (path(), any::<Range<usize>>()).prop_map(|(path, buckets)| {
+        (path(), any::<(Range<usize>, u64)>()).prop_map(|(path, (buckets, bytes_max))| {
             MergeTarget::File(WholeFile {
                 path: path.into(),
                 buckets,
+                bytes_max,
                 codec: Some(Codec::Gzip),
             })
         }),
