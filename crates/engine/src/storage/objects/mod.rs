@@ -241,6 +241,18 @@ pub trait Objects: Send + Sync + std::fmt::Debug {
     /// Makes the object, at once. Fails where there is no such upload.
     fn complete(&self, upload: &Upload) -> Result<()>;
 
+    /// Whether the object is there that an upload makes which is gone.
+    fn is_made(&self, upload: &Upload) -> Result<bool> {
+        let object = self.head(upload.path.as_typed())?;
+        Ok(object.is_some_and(|object| upload.made(&object)))
+    }
+
+    /// Whether an upload that is being completed is gone before its object is there, and is completed although who asked
+    /// for that is dead.
+    fn completes_alone(&self) -> bool {
+        false
+    }
+
     /// Ends an upload without an object. No such upload is no error.
     fn abort(&self, path: &Path, id: &str) -> Result<()>;
 
@@ -410,6 +422,11 @@ impl Publisher for ObjectStore {
 
     fn parts(&self, path: &Path, id: &str) -> Result<Option<Vec<KeptPart>>> {
         self.objects.parts(path, id)
+    }
+
+    fn has(&self, upload: &Upload) -> Result<bool> {
+        let kept = self.parts(upload.path.as_typed(), &upload.id)?;
+        Ok(kept.is_some_and(|kept| upload.is_kept(&kept)) || self.objects.is_made(upload)?)
     }
 
     fn complete(&self, upload: &Upload) -> Result<()> {

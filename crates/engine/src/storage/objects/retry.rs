@@ -12,14 +12,15 @@
 //!
 //! A reply can be lost after the request was done. All requests but two may simply be repeated: an upload that nobody has
 //! the name of is ended by the committer, who asks for uploads by location; and of an upload that is gone when it is to
-//! be completed, the object is asked whether it is what the upload makes.
+//! be completed, the object is asked whether it is what the upload makes. A store may still be making it for somebody who
+//! was killed: it is asked for half a minute.
 //!
 //! Decision: docs/decisions/store-retries.md.
 
 use std::hash::BuildHasher;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -49,6 +50,10 @@ const RETRY_AFTER_MAX_S: u64 = 60;
 /// How long a store that has answered before is asked again when it answers no more.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// How long the object of an upload that is gone is waited for, of all such uploads together; and how often it is asked for.
+const COMPLETING: Duration = Duration::from_secs(30);
+const COMPLETING_LOOK: Duration = Duration::from_millis(200);
+
 /// The detail of an error of a store that gave no answer.
 const NO_ANSWER: &str = "no_answer";
 
@@ -75,13 +80,19 @@ const THROTTLED: &str = "retry_after_s";
 pub struct Retried<O> {
     inner: O,
     retries: Retries,
+    /// When the first upload was missed that may be about to be an object.
+    missed: OnceLock<Instant>,
 }
 
 impl<O: Objects> Retried<O> {
     /// `inner`, tried again; `requests` counts.
     pub fn new(inner: O, requests: Arc<Requests>) -> Self {
         let retries = Retries::counted(requests);
-        Retried { inner, retries }
+        Retried {
+            inner,
+            retries,
+            missed: OnceLock::new(),
+        }
     }
 
     fn retry<T>(&self, path: &Path, request: impl FnMut() -> Result<T>) -> Result<T> {
@@ -268,18 +279,34 @@ impl<O: Objects> Objects for Retried<O> {
 
     fn complete(&self, upload: &Upload) -> Result<()> {
         let path = upload.path.as_typed();
-        let is_done = || -> Result<bool> {
-            let object = self.inner.head(path)?;
-            Ok(object.is_some_and(|object| upload.made(&object)))
-        };
-        self.retry(path, || match self.inner.complete(upload) {
+        match self.retry(path, || self.inner.complete(upload)) {
             // It was completed, and the reply lost; or by a job that was killed then.
-            Err(error) if error.kind() == Kind::NotFound => match is_done()? {
+            Err(error) if error.kind() == Kind::NotFound => match self.is_made(upload)? {
                 true => Ok(()),
                 false => Err(error),
             },
             done => done,
-        })
+        }
+    }
+
+    fn is_made(&self, upload: &Upload) -> Result<bool> {
+        let stop = &self.retries.requests.stop;
+        loop {
+            if self.retry(upload.path.as_typed(), || self.inner.is_made(upload))? {
+                return Ok(true);
+            }
+            let missed = self.missed.get_or_init(Instant::now);
+            if !self.inner.completes_alone() || missed.elapsed() > COMPLETING {
+                return Ok(false);
+            }
+            if stop.is_set() || stop.sleep(COMPLETING_LOOK) {
+                return Ok(false);
+            }
+        }
+    }
+
+    fn completes_alone(&self) -> bool {
+        self.inner.completes_alone()
     }
 
     fn abort(&self, path: &Path, id: &str) -> Result<()> {
@@ -321,6 +348,97 @@ mod tests {
             prop_assert!(wait(tries, Some(u64::MAX), chance) <= Duration::from_secs(65));
             prop_assert!(wait(tries, Some(0), chance) >= Duration::from_millis(50));
         }
+    }
+
+    /// A store that makes the object of an upload some looks after the upload is gone.
+    #[derive(Debug)]
+    struct Late {
+        inner: super::super::directory::Directory,
+        looks: std::sync::atomic::AtomicU32,
+    }
+
+    impl Objects for Late {
+        fn head(&self, path: &Path) -> Result<Option<Object>> {
+            let left = self.looks.load(Ordering::Relaxed);
+            self.looks.store(left.saturating_sub(1), Ordering::Relaxed);
+            if left > 0 {
+                Ok(None)
+            } else {
+                self.inner.head(path)
+            }
+        }
+        fn list(&self, directory: &Path, from: Option<&str>) -> Result<Page> {
+            self.inner.list(directory, from)
+        }
+        fn get(&self, path: &Path, version: &Version, to: &mut [u8], at: u64) -> Result<usize> {
+            self.inner.get(path, version, to, at)
+        }
+        fn delete(&self, path: &Path) -> Result<()> {
+            self.inner.delete(path)
+        }
+        fn begin(&self, path: &Path) -> Result<String> {
+            self.inner.begin(path)
+        }
+        fn put_part(&self, path: &Path, id: &str, n: u32, part: &Part) -> Result<UploadPart> {
+            self.inner.put_part(path, id, n, part)
+        }
+        fn parts(&self, _: &Path, _: &str) -> Result<Option<Vec<KeptPart>>> {
+            Ok(None)
+        }
+        fn complete(&self, _: &Upload) -> Result<()> {
+            Err(Error::new(
+                Kind::NotFound,
+                "publish the output",
+                "there is no such upload",
+            ))
+        }
+        fn completes_alone(&self) -> bool {
+            true
+        }
+        fn abort(&self, path: &Path, id: &str) -> Result<()> {
+            self.inner.abort(path, id)
+        }
+        fn uploads(&self, path: &Path) -> Result<Vec<(PathBuf, String)>> {
+            self.inner.uploads(path)
+        }
+    }
+
+    #[test]
+    fn an_object_that_the_store_is_still_making_for_a_dead_job_is_waited_for() {
+        use super::super::{ObjectStore, directory::Directory};
+        use crate::storage::{Caching, Output as _, Publisher as _};
+        let folder = tempfile::tempdir().unwrap();
+        let path = format!("objects://{}/a", folder.path().display());
+        let writer = ObjectStore::new(Arc::new(Directory));
+        let file = writer.create(path.as_ref(), 5, Caching::Direct).unwrap();
+        file.write_at(b"hello", 0).unwrap();
+        let upload = file.finish().unwrap().unwrap();
+        writer.objects().complete(&upload).unwrap();
+        let late = |looks| {
+            let looks = std::sync::atomic::AtomicU32::new(looks);
+            let inner = Directory;
+            let late = Late { inner, looks };
+            ObjectStore::new(Arc::new(Retried::new(late, Arc::default())))
+        };
+        assert!(late(0).has(&upload).unwrap());
+        assert!(late(3).has(&upload).unwrap());
+        late(3).complete(&upload).unwrap();
+        // An object of other bytes is none that it made.
+        let mut other = upload.clone();
+        other.parts[0].crc ^= 1;
+        let store = Retried::new(
+            Late {
+                inner: Directory,
+                looks: 0.into(),
+            },
+            Arc::default(),
+        );
+        store
+            .missed
+            .set(Instant::now().checked_sub(COMPLETING * 2).unwrap())
+            .unwrap();
+        assert!(!store.is_made(&other).unwrap());
+        assert_eq!(store.complete(&other).unwrap_err().kind(), Kind::NotFound);
     }
 
     #[test]

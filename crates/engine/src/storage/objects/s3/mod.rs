@@ -263,6 +263,10 @@ impl Objects for S3 {
         Ok(())
     }
 
+    fn completes_alone(&self) -> bool {
+        true
+    }
+
     fn abort(&self, path: &Path, id: &str) -> Result<()> {
         let call = Call::new("end an upload", Method::DELETE, path)?.ask("uploadId", id);
         self.found(&call).map(drop)
