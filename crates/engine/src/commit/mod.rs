@@ -97,6 +97,11 @@ pub trait Committer: std::fmt::Debug {
         Ok(None)
     }
 
+    /// What the user is to know of what else is where the output is to be.
+    fn notice(&self) -> Option<String> {
+        None
+    }
+
     /// Publishes the output.
     fn publish(self: Box<Self>, made: &Made<'_>) -> Result<()>;
 

@@ -7,8 +7,10 @@
 //! ```
 //!
 //! The rules that must hold: until `_SUCCESS` is there, nothing counts as output; what is completed is what the reports
-//! of the tasks name, whatever a listing says; and no upload stays behind, however the job ends. (After a kill, those end
-//! with the job's resumption, with the next job to the same output, or with `gristmill jobs prune`.) An output that is one
+//! of the tasks name, whatever a listing says; and no upload of the job stays behind, however it ends. (After a kill, those
+//! end with the job's resumption, with the next job to the same output, or with `gristmill jobs prune`.) An upload is the
+//! job's by where it goes: to the output itself, or to a name that a task may give a file of it. Any other below the same
+//! prefix is of another program, or of a job whose output lies within this one: it is left, and the user is told. An output that is one
 //! object needs no `_SUCCESS`: completing it is the commit. Where directories are renamed (HDFS), an old output that is whole
 //! stays until the new one is whole beside it, `_SUCCESS` included.
 //!
@@ -27,6 +29,7 @@ use super::places::check_directory;
 use super::within::is_file_name;
 use super::{CommitOptions, Committer, Made, SUCCESS};
 use crate::error::{Error, JobOption, Kind, Result};
+use crate::names::show_path;
 use crate::storage::at_once::{SHORT_AT_ONCE, at_once};
 use crate::storage::location::{Location, parent_of};
 use crate::storage::objects::Upload;
@@ -76,6 +79,8 @@ pub struct UploadCommitter<'a> {
     ownership: Option<Ownership>,
     /// What was completed of an output that has no `_SUCCESS` yet.
     completed: Vec<Location>,
+    /// Uploads below the output that are not its own.
+    others: Vec<Location>,
 }
 
 impl<'a> UploadCommitter<'a> {
@@ -114,16 +119,17 @@ impl<'a> UploadCommitter<'a> {
             None => Staging::begin(disk, &home, job, 0, options)?,
             Some(taken) => Staging::adopt(disk, &home, job, (&[], 0), options, taken)?,
         };
-        let committer = UploadCommitter {
+        let mut committer = UploadCommitter {
             stores,
             target: target.clone(),
             is_file,
             folder,
             ownership: adopted.cloned(),
             completed: Vec::new(),
+            others: Vec::new(),
         };
         if committer.ownership.is_none() {
-            end_uploads(committer.objects()?, target)?;
+            committer.others = end_uploads(committer.objects()?, (target, is_file))?;
         }
         let any = committer.path_of(ANY_NAME.as_ref());
         committer.objects()?.prepare(any.as_typed())?;
@@ -263,6 +269,10 @@ impl Committer for UploadCommitter<'_> {
         self.folder.folder()
     }
 
+    fn notice(&self) -> Option<String> {
+        notice_of(&self.others)
+    }
+
     fn path_of(&self, name: &Path) -> Location {
         if self.is_file {
             self.target.clone()
@@ -315,32 +325,66 @@ impl Drop for UploadCommitter<'_> {
             let _ = objects.delete(path.as_typed()); // one that fails keeps no other
             Ok(())
         });
-        let ended = end_uploads(objects, &self.target);
+        let target = (&self.target, self.is_file);
+        let ended = end_uploads(objects, target);
         // Once more on a disk, where no call is retried: after an output that is whole nobody hears of what stays.
         if ended.is_err() && self.target.local().is_some() {
-            let _ = end_uploads(objects, &self.target);
+            let _ = end_uploads(objects, target);
         }
     }
 }
 
-/// Ends all uploads to an output of a dead job, if it is in an object store.
+/// Ends the uploads of a dead job to its output, if it is in an object store.
 ///
 /// # Errors
 /// The store cannot be reached.
 pub fn end_uploads_to(stores: &Stores, target: &Location) -> Result<()> {
     match stores.publisher(target) {
-        Some(objects) => end_uploads(objects, target),
+        Some(objects) => end_uploads(objects, (target, false)).map(drop),
         None => Ok(()),
     }
 }
 
-fn end_uploads(objects: &dyn Publisher, target: &Location) -> Result<()> {
-    let uploads = objects.uploads(target.as_typed())?;
-    at_once(&uploads, SHORT_AT_ONCE, |(path, id)| {
-        objects.abort(path, id)
-    })?;
+/// Ends the uploads to an output; where those go that are below it and not its own.
+fn end_uploads(
+    objects: &dyn Publisher,
+    (target, is_file): (&Location, bool),
+) -> Result<Vec<Location>> {
+    let uploads = objects.uploads(target.as_typed())?.into_iter();
+    let (own, others): (Vec<_>, Vec<_>) =
+        uploads.partition(|(path, _)| is_own((target, is_file), path));
+    at_once(&own, SHORT_AT_ONCE, |(path, id)| objects.abort(path, id))?;
     objects.clear(target.as_typed())?;
-    objects.settle(target.as_typed())
+    objects.settle(target.as_typed())?;
+    Ok(others.into_iter().map(|(path, _)| path.into()).collect())
+}
+
+/// Whether an upload is one to a file of this output: by its name, as nobody knows its id where a task was killed.
+fn is_own((target, is_file): (&Location, bool), path: &Path) -> bool {
+    let within = path.strip_prefix(target.as_typed());
+    match within {
+        Ok(name) if name.as_os_str().is_empty() => true,
+        Ok(name) if !is_file => {
+            let is_plain = name.components().count() == 1;
+            (is_file_name(name) || name == Path::new(SUCCESS)) && (is_output(name) || !is_plain)
+        }
+        _ => false,
+    }
+}
+
+/// What the user is told of uploads that are left.
+fn notice_of(others: &[Location]) -> Option<String> {
+    let first = others.first()?;
+    let (count, shown) = (others.len(), show_path(first.as_typed()));
+    let which = match count {
+        1 => format!("an upload to {shown} is below the output and not of this job"),
+        _ => format!(
+            "{count} uploads, such as one to {shown}, are below the output and not of this job"
+        ),
+    };
+    Some(format!(
+        "{which}: it stays; if nobody needs it, end it in the store, or have a lifecycle rule of the bucket do so"
+    ))
 }
 
 fn objects_of<'s>(stores: &'s Stores, target: &Location) -> Result<&'s dyn Publisher> {
@@ -437,4 +481,72 @@ fn old_names(stores: &Stores, target: &Location) -> Result<Vec<Location>> {
         .map(|part| part.name)
         .filter(|name| is_file_name(name));
     Ok(names.map(|name| target.join(name)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_upload_is_of_an_output_by_its_name() {
+        let out = Location::from("s3://b/out");
+        for (path, is_own_of_directory) in [
+            ("s3://b/out", true),
+            ("s3://b/out/part-r-00000.gz", true),
+            ("s3://b/out/words-m-00007", true),
+            ("s3://b/out/_SUCCESS", true),
+            ("s3://b/out/_logs/skip/attempt_1_m_000000_2", true),
+            ("s3://b/out/film.mp4", false),
+            ("s3://b/out/day/part-r-00000", false),
+            ("s3://b/out/day/_SUCCESS", false),
+            ("s3://b/outer/part-r-00000", false),
+        ] {
+            let found = is_own((&out, false), path.as_ref());
+            assert_eq!(found, is_own_of_directory, "{path}");
+            let found = is_own((&out, true), path.as_ref());
+            assert_eq!(found, path == "s3://b/out", "{path}");
+        }
+        assert_eq!(notice_of(&[]), None);
+    }
+
+    #[test]
+    fn uploads_of_others_below_an_output_stay_and_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let stores = Stores::new(std::sync::Arc::new(crate::storage::local::Local));
+        let at =
+            |name: &str| Location::from(&*format!("objects://{}/{name}", folder.path().display()));
+        let upload = |name: &str| {
+            let file = stores.create(&at(name), 0, Caching::Direct).unwrap();
+            file.write_at(b"a", 0).unwrap();
+            file.finish().unwrap().unwrap();
+        };
+        let left = || {
+            let objects = stores.publisher(&at("out")).unwrap();
+            let mut left = objects.uploads(at("out").as_typed()).unwrap();
+            left.sort();
+            left.into_iter()
+                .map(|(path, _)| Location::from(path))
+                .collect::<Vec<_>>()
+        };
+        for name in ["out/part-r-00001", "out/film.mp4", "out/day/part-r-00000"] {
+            upload(name); // the first one by a job of this output that was killed
+        }
+        let others = [at("out/day/part-r-00000"), at("out/film.mp4")];
+        let options = CommitOptions {
+            overwrite: false,
+            sync: false,
+        };
+        let (out, spill) = (at("out"), [folder.path().to_owned()]);
+        let begun = UploadCommitter::begin(&stores, (&out, false), &spill, "j", options, None);
+        let committer = begun.unwrap();
+        assert_eq!(left(), others);
+        let notice = committer.notice().unwrap();
+        assert!(
+            notice.starts_with("2 uploads, such as one to objects://"),
+            "{notice}"
+        );
+        upload("out/part-r-00000"); // by an attempt that was killed
+        drop(committer);
+        assert_eq!(left(), others);
+    }
 }

@@ -195,6 +195,10 @@ impl<'env> Job<'env> {
         {
             self.watched.publishing(&file, &stat, &self.report);
         }
+        if let Some(notice) = committer.notice() {
+            self.control.notice(notice.clone());
+            self.report.notices.push(notice);
+        }
         committer.publish(made)?;
         self.report.durable = self.is_durable();
         Ok(())
