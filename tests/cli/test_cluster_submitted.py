@@ -19,6 +19,8 @@ from pathlib import Path
 import pytest
 from tests.optional import or_missing
 
+from gristmill.cluster.submission.dashboard import Dashboard
+
 from .agents import wait_until_gone
 from .harness import (
     GRISTMILL,
@@ -199,6 +201,35 @@ def test_what_is_no_dashboard_for_jobs(answer: bytes, says: str, tmp_path: Path)
         done = run("teragen", "10", tmp_path / "out", "--on", address, status=1)
     assert says in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_the_token_goes_to_no_other_host() -> None:
+    """Another host, to which the address points, would have it."""
+
+    class Pointing(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.headers.get("Authorization", ""))
+            self.send_response(302)
+            self.send_header("Location", f"http://localhost:{self.server.server_address[1]}/other")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002, ARG002
+            return
+
+    asked: list[str] = []
+    with ThreadingHTTPServer(("127.0.0.1", 0), Pointing) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        first = Dashboard(
+            f"http://127.0.0.1:{server.server_address[1]}",
+            {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN},
+        )
+        with pytest.raises(OSError, match="answers 302 and points to localhost:"):
+            first.check_version()
+        server.shutdown()
+        thread.join()
+    assert asked == [f"Bearer {TOKEN}"]
 
 
 def test_a_dashboard_that_is_not_there(tmp_path: Path) -> None:

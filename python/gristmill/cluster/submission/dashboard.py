@@ -13,8 +13,8 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.error import HTTPError
-from urllib.parse import quote
-from urllib.request import Request, urlopen
+from urllib.parse import quote, urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from gristmill.cluster.connection import failed, wrong
 from gristmill.errors import ours
@@ -32,7 +32,16 @@ _NOT_FOUND = 404
 _START = "start the head with `ray start --head --dashboard-host=0.0.0.0`, where `pip install"
 _ADVICE = f"{_START} 'ray[default]'` was done, or correct the address"
 
+_REDIRECTS = range(300, 400)
+
 Json = dict[str, Any]
+
+
+class _Stay(HTTPRedirectHandler):
+    """Follows no redirect: the token would go to another host."""
+
+    def redirect_request(self, *_args: object, **_named: object) -> None:
+        """Have the answer raised as an error."""
 
 
 class NoAnswerError(OSError):
@@ -165,12 +174,13 @@ class Dashboard:
             headers=self._headers | {"Content-Type": kind},
         )
         try:
-            with urlopen(request, timeout=_ANSWER_S) as response:  # noqa: S310 - as above
+            with build_opener(_Stay).open(request, timeout=_ANSWER_S) as response:
                 said = response.read()
         except HTTPError as error:
             if missing and error.code == _NOT_FOUND:
                 return None
-            raise self._refused(error) from error
+            with error:
+                raise self._refused(error) from error
         except (OSError, HTTPException) as error:
             reason = getattr(error, "reason", error)
             if isinstance(reason, ssl.SSLError):
@@ -199,6 +209,15 @@ class Dashboard:
             )
         if error.code == _NOT_FOUND:
             return failed(f"what answers at {self.address} is not a dashboard of Ray", _ADVICE)
+        if error.code in _REDIRECTS:
+            to = urlsplit(error.headers.get("Location") or "")
+            return failed(
+                f"{self.address} answers {error.code} and points to {to.netloc or 'another place'},"
+                " where no request goes: it may hold a token",
+                f"give the address of the dashboard itself, such as {to.scheme}://{to.netloc}"
+                if to.netloc
+                else _ADVICE,
+            )
         lines = [line.strip() for line in error.read().decode(errors="replace").splitlines()]
         said = next((line for line in reversed(lines) if line), str(error.reason))
         return failed(
