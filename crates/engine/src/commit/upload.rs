@@ -377,13 +377,13 @@ fn notice_of(others: &[Location]) -> Option<String> {
     let first = others.first()?;
     let (count, shown) = (others.len(), show_path(first.as_typed()));
     let which = match count {
-        1 => format!("an upload to {shown} is below the output and not of this job"),
+        1 => format!("an upload to {shown} lies below the output, is not of this job, and stays"),
         _ => format!(
-            "{count} uploads, such as one to {shown}, are below the output and not of this job"
+            "{count} uploads, such as one to {shown}, lie below the output, are not of this job, and stay"
         ),
     };
     Some(format!(
-        "{which}: it stays; if nobody needs it, end it in the store, or have a lifecycle rule of the bucket do so"
+        "{which}. What is not needed any more can be ended in the store, or by a lifecycle rule of the bucket"
     ))
 }
 
