@@ -4,12 +4,14 @@ This module goes to the nodes as it is, and imports the standard library alone: 
 they have.
 """
 
+import glob
 import hashlib
 import json
 import os
 import re
 import shutil
 import socket
+import stat
 import subprocess
 import sys
 import tempfile
@@ -240,17 +242,31 @@ def _must_be_there(path: str, names: list[str]) -> None:
 
 
 def _home() -> Path:
-    """The folder of copies on this node, without those that no job asks for."""
-    user = os.getuid()
-    home = Path(tempfile.gettempdir(), f"gristmill-{user}")
-    home.mkdir(mode=0o700, exist_ok=True)
-    if home.is_symlink() or home.stat().st_uid != user:
-        raise PermissionError(f"{home} is not one of this user's")
+    """The folder of copies on this node, without those that no job asks for.
+
+    Another user may have taken its name, where all may make files: then it has a longer one.
+    """
+    top, name = tempfile.gettempdir(), f"gristmill-{os.getuid()}"
+    with suppress(FileExistsError):
+        Path(top, name).mkdir(mode=0o700)
+    named = [Path(top, name), *sorted(Path(top).glob(f"{glob.escape(name)}-*"))]
+    home = next(filter(_is_private, named), None)
+    home = home or Path(tempfile.mkdtemp(prefix=f"{name}-", dir=top))
     for folder in home.iterdir():
         with suppress(FileNotFoundError):  # another agent was faster
             if time.time() - folder.stat().st_mtime > _KEPT_S:
                 shutil.rmtree(folder, ignore_errors=True)
     return home
+
+
+def _is_private(path: Path) -> bool:
+    """Whether a path is a folder of this user's that nobody else may look into."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return False
+    is_closed = stat.S_ISDIR(found.st_mode) and found.st_mode & 0o077 == 0
+    return is_closed and found.st_uid == os.getuid()
 
 
 def _put_in_place(new: Path, folder: Path, is_whole: Callable[[], bool]) -> None:
