@@ -1,12 +1,13 @@
 //! Where the history of a job goes, and what goes with it when it is pruned.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use gristmill_engine::error::Spelling;
 use gristmill_engine::history::event::Origin;
 use gristmill_engine::history::{Hidden, HistoryConfig};
 use gristmill_engine::jobs;
+use gristmill_engine::storage::mark;
 use pyo3::prelude::*;
 
 use crate::error::to_exception;
@@ -34,6 +35,7 @@ impl History {
         host: String,
         hidden: Vec<(String, String)>,
     ) -> Self {
+        keep_in_home_of(&folder);
         History {
             folder,
             keep_short,
@@ -41,6 +43,13 @@ impl History {
             origin: Origin { argv, host },
             hidden: Hidden::new(hidden),
         }
+    }
+}
+
+/// The engine keeps what is this user's beside the folder of all jobs.
+fn keep_in_home_of(jobs: &Path) {
+    if let Some(home) = jobs.parent() {
+        mark::keep_in(home);
     }
 }
 
@@ -70,6 +79,9 @@ pub fn is_code_gone(py: Python<'_>, folder: PathBuf) -> bool {
 #[expect(clippy::needless_pass_by_value, reason = "as PyO3 gives it")]
 #[pyo3(signature = (folder, *, dry_run))]
 pub fn clear_left(py: Python<'_>, folder: PathBuf, dry_run: bool) -> PyResult<Vec<OsString>> {
+    if let Some(jobs) = folder.parent() {
+        keep_in_home_of(jobs);
+    }
     let left = py
         .detach(|| jobs::clear_left(&stores(), &folder, dry_run))
         .map_err(|error| to_exception(&error, Spelling::CommandLine))?;

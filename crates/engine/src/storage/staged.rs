@@ -13,6 +13,9 @@
 //!   DIR, .DIR.gristmill-new with all files ─▶ .DIR.gristmill-old, .DIR.gristmill-new ─▶ .DIR.gristmill-old, DIR ─▶ DIR
 //! ```
 //!
+//! The folder for staged files is its user's alone, where a place knows users: where another one has its name, it is
+//! `.gristmill-staging.2`, and so on.
+//!
 //! Nothing is seen of a file before it is renamed: names that begin with a dot are input of no job. A folder that was made
 //! for staged files (`.gristmill-staging-new` is in it) and has nothing else counts as not there, and goes with the last
 //! of them. The rules that must hold: only a committer renames; and a file is of the version that its writer closed.
@@ -20,6 +23,7 @@
 //! Decision: docs/decisions/staged-renames.md.
 
 use std::ffi::{OsStr, OsString};
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -31,6 +35,9 @@ use crate::error::{Error, Kind, Result};
 
 /// Where staged files lie, beside what they will be: in a folder that was there, and in one that was made for them.
 const STAGING: [&str; 2] = [".gristmill-staging", ".gristmill-staging-new"];
+
+/// How many users may have a folder for staged files in one directory.
+const STAGING_MAX: usize = 100;
 
 /// What is put together to replace a directory, and what it replaces.
 const NEW: &str = "gristmill-new";
@@ -101,7 +108,7 @@ pub trait Renaming: Output {
 }
 
 /// Makes the folder for files that are staged to `path`, and gives its name.
-fn staging_for(place: &impl Renaming, path: &Path) -> Result<&'static str> {
+fn staging_for(place: &impl Renaming, path: &Path) -> Result<String> {
     const OPERATION: &str = "create the output";
     let [beside, made] = STAGING;
     let parent = parent_of(path)?;
@@ -113,26 +120,56 @@ fn staging_for(place: &impl Renaming, path: &Path) -> Result<&'static str> {
             .with_path(path)
             .advise("name another output"));
     }
-    let has_sign = || place.find(OPERATION, parent.join(made).as_typed());
-    let is_ours = is_there.is_none() || has_sign()?.is_some();
-    let staging = if is_ours { made } else { beside };
-    let folder = parent.join(staging);
-    let made = place.make_folder(OPERATION, folder.as_typed());
-    if made.is_err() && is_there.is_none() {
-        // Without its sign nobody would know that it may go.
-        let _ = place.remove_one(OPERATION, parent.as_typed());
+    let has_sign = || has(place, &parent.join(made));
+    let is_new = is_there.is_none() || has_sign()?;
+    if is_new {
+        let made = place.make_folder(OPERATION, parent.join(made).as_typed());
+        if made.is_err() && is_there.is_none() {
+            // Without its sign nobody would know that it may go.
+            let _ = place.remove_one(OPERATION, parent.as_typed());
+        }
+        return made.map(|()| STAGING[1].to_owned());
     }
-    made?;
-    match place.is_ours(folder.as_typed())? {
-        true => Ok(staging),
-        false => Err(Error::new(
-            Kind::Permission,
-            OPERATION,
-            "the directory for files that are not whole yet belongs to another user",
-        )
-        .with_path(folder.as_typed())
-        .advise("name an output in a directory in which nobody else makes files, or remove that directory")),
+    for name in names(beside) {
+        let folder = parent.join(&name);
+        place.make_folder(OPERATION, folder.as_typed())?;
+        if place.is_ours(folder.as_typed())? {
+            return Ok(name);
+        }
     }
+    let message = "the directories for files that are not whole yet belong to other users";
+    Err(Error::new(Kind::Permission, OPERATION, message)
+        .with_path(parent.join(beside).as_typed())
+        .advise("name an output in a directory in which nobody else makes files"))
+}
+
+/// The names that such a folder may have: others than the first where the one before is another user's.
+fn names(first: &str) -> impl Iterator<Item = String> + use<'_> {
+    let others = (2..=STAGING_MAX).map(move |number| format!("{first}.{number}"));
+    iter::once(first.to_owned()).chain(others)
+}
+
+/// Whether there is a folder for staged files, and it is this user's.
+fn has(place: &impl Renaming, folder: &Location) -> Result<bool> {
+    let found = place.find("look for uploads", folder.as_typed())?;
+    Ok(found.is_some() && place.is_ours(folder.as_typed())?)
+}
+
+/// The folder of this user's for staged files in a folder, if it is there.
+fn staging_in(place: &impl Renaming, folder: &Location, first: &str) -> Result<Option<String>> {
+    for name in names(first) {
+        let staging = folder.join(&name);
+        if place
+            .find("look for uploads", staging.as_typed())?
+            .is_none()
+        {
+            return Ok(None);
+        }
+        if place.is_ours(staging.as_typed())? {
+            return Ok(Some(name));
+        }
+    }
+    Ok(None)
 }
 
 /// Begins a file that will be `path`: its name below the folder that it will be in, which no other attempt on any machine has.
@@ -155,7 +192,7 @@ pub fn stage(place: &impl Renaming, path: &Path) -> Result<String> {
 pub fn staged(path: &Path, id: &str) -> Result<Location> {
     match id.split_once('/') {
         Some((staging, name))
-            if STAGING.contains(&staging) && !name.contains('/') && name != ".." =>
+            if is_staging(staging.as_ref()) && !name.contains('/') && name != ".." =>
         {
             Ok(parent_of(path)?.join(id))
         }
@@ -171,7 +208,8 @@ pub fn staged(path: &Path, id: &str) -> Result<Location> {
 
 /// Whether a folder of this name is one for staged files.
 pub fn is_staging(name: &OsStr) -> bool {
-    STAGING.iter().any(|staging| name == *staging)
+    let known = |first: &str| names(first).any(|known| name == &*known);
+    name.as_encoded_bytes().starts_with(STAGING[0].as_bytes()) && STAGING.into_iter().any(known)
 }
 
 /// Whether a listing names a path: neither a folder for staged files, nor one within an output that was made for them.
@@ -262,8 +300,11 @@ fn staged_in(
     label: Option<&str>,
     uploads: &mut Vec<(PathBuf, String)>,
 ) -> Result<()> {
-    for staging in STAGING {
-        let found = place.entries("look for uploads", folder.join(staging).as_typed())?;
+    for first in STAGING {
+        let Some(staging) = staging_in(place, folder, first)? else {
+            continue;
+        };
+        let found = place.entries("look for uploads", folder.join(&staging).as_typed())?;
         for name in found.unwrap_or_default() {
             let Some((of, _)) = name.to_str().and_then(|name| name.rsplit_once('.')) else {
                 continue;
@@ -281,13 +322,12 @@ fn staged_in(
 fn clear_in(place: &impl Renaming, folder: &Location) -> Result<()> {
     const OPERATION: &str = "end an upload";
     let [beside, made] = STAGING;
-    let beside = folder.join(beside);
     // Asked first: who may not write to a folder may not remove what is not there either, as HDFS sees it.
-    if place.find(OPERATION, beside.as_typed())?.is_some() {
-        place.remove_one(OPERATION, beside.as_typed())?;
+    if let Some(beside) = staging_in(place, folder, beside)? {
+        place.remove_one(OPERATION, folder.join(&beside).as_typed())?;
     }
     let sign = folder.join(made);
-    if place.find(OPERATION, sign.as_typed())?.is_some() {
+    if has(place, &sign)? {
         place.remove_one(OPERATION, sign.as_typed())?;
         place.remove_one(OPERATION, folder.as_typed())?;
     }
