@@ -170,6 +170,7 @@ pub fn is_remote(path: PathBuf) -> bool {
 
 /// The directory for what a job in `directory` keeps that has no place beside its output.
 #[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "as PyO3 gives it")]
 pub fn default_spill_dir(py: Python<'_>, directory: PathBuf) -> PathBuf {
     py.detach(|| commit::default_spill_dir(&stores(), &directory))
 }

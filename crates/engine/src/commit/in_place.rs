@@ -442,7 +442,10 @@ mod tests {
                         "{error}"
                     );
                 }
-                assert!(finish_in_place(&Local, target, &[spill.clone()], "j", true).unwrap());
+                assert!(
+                    finish_in_place(&Local, target, std::slice::from_ref(&spill), "j", true)
+                        .unwrap()
+                );
                 assert!(place.holds(&place.new), "call {call}");
             }
             assert!(!died || place.holds(&place.old) || place.holds(&place.new));

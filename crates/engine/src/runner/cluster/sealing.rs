@@ -85,7 +85,6 @@ pub fn seal(public_key: &[u8], text: &[u8]) -> Result<Vec<u8>> {
     Ok([key.to_bytes().as_slice(), &sealed].concat())
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "map_err gives it")]
 fn broken(error: HpkeError) -> Error {
     refused(&error.to_string())
 }
