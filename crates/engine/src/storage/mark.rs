@@ -4,6 +4,8 @@
 //! ```text
 //!   HOME/folders  a random number, for this user alone ──▶ mark: SHA-256 of it and of the folder's name, in the folder's lock
 //! ```
+//!
+//! Decision: docs/decisions/private-folders.md.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -11,7 +13,7 @@ use std::sync::OnceLock;
 
 use sha2::{Digest, Sha256};
 
-use super::objects::retry::by_chance;
+use super::chance::by_chance;
 use super::private;
 use crate::error::{Kind, Result};
 

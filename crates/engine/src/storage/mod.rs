@@ -14,6 +14,7 @@
 
 pub mod agents;
 pub mod at_once;
+mod chance;
 pub mod collected;
 pub mod crc;
 pub mod direct;

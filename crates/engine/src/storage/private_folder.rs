@@ -19,9 +19,9 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
+use super::chance::by_chance;
 use super::location::parent_of;
 use super::mounts::SharedMount;
-use super::objects::retry::by_chance;
 use super::{Lock, Locked, MissingLock, lock, mark};
 use crate::error::{Error, Kind, Result};
 use crate::sys::directory::Directory;
@@ -50,7 +50,7 @@ fn replaced(path: &Path) -> Error {
     let message = "another user put something else in its place";
     Error::new(Kind::Permission, "create a directory", message)
         .with_path(path)
-        .advise("name a directory in which nobody else may rename or remove what is yours")
+        .advise("name a directory in which other users may not rename or remove your files")
 }
 
 /// Takes the lock of the folder `path`.

@@ -27,8 +27,8 @@ use std::iter;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::chance::by_chance;
 use super::location::Location;
-use super::objects::retry::by_chance;
 use super::objects::{KeptPart, Object, Upload};
 use super::{FileKind, Output, Publisher, Stat};
 use crate::error::{Error, Kind, Result};
@@ -140,7 +140,7 @@ fn staging_for(place: &impl Renaming, path: &Path) -> Result<String> {
     let message = "the directories for files that are not whole yet belong to other users";
     Err(Error::new(Kind::Permission, OPERATION, message)
         .with_path(parent.join(beside).as_typed())
-        .advise("name an output in a directory in which nobody else makes files"))
+        .advise("name an output in a directory in which other users make no files"))
 }
 
 /// The names that such a folder may have: others than the first where the one before is another user's.

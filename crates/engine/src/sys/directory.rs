@@ -1,5 +1,7 @@
 //! An open directory. What is in it is found from its descriptor: neither a link nor another directory that takes its
 //! name leads elsewhere.
+//!
+//! Decision: docs/decisions/private-folders.md.
 
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::fs::{File, Metadata, OpenOptions};

@@ -17,7 +17,6 @@
 //!
 //! Decision: docs/decisions/store-retries.md.
 
-use std::hash::BuildHasher;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -29,6 +28,7 @@ use http::HeaderMap;
 
 use super::{KeptPart, Object, Objects, Page, Part, Upload, UploadPart};
 use crate::error::{Error, Kind, Result};
+use crate::storage::chance::by_chance;
 use crate::storage::requests::Requests;
 use crate::storage::stop::LAST;
 use crate::storage::version::Version;
@@ -206,15 +206,6 @@ fn wait(tries: u32, retry_after_s: Option<u64>, chance: u64) -> Duration {
     let drawn = Duration::from_micros(half_us + chance % (half_us + 1));
     // What the store asks for is the least: those that it asked at once would else come back at once.
     Duration::from_secs(retry_after_s.unwrap_or(0).min(RETRY_AFTER_MAX_S)) + drawn
-}
-
-/// A number by chance: the system's random keys, another pair for each call.
-#[expect(
-    clippy::disallowed_types,
-    reason = "chance is what is wanted: waits, and names of staged files, are in no output"
-)]
-pub(in crate::storage) fn by_chance() -> u64 {
-    std::hash::RandomState::new().hash_one(std::process::id())
 }
 
 /// Spreads a number over all 64 bits (SplitMix64: Steele, Lea, Flood 2014).
