@@ -1,5 +1,7 @@
 //! Lines that are longer than a search may hold: an error for their file alone, whatever is searched for, and however it is read.
 
+#![expect(clippy::unwrap_used, reason = "a test ends by a panic")]
+
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
