@@ -109,8 +109,8 @@ def sort(
             the nodes need not see the output directory.
         spill_dir: A directory for sorted runs, which are written when the input is larger than
             memory. Repeatable: Gristmill uses the first with enough room. By default beside the
-            output; the current directory if that is not on a disk of this machine; on a cluster,
-            the temporary directory of each node.
+            output; the current directory if that is not on a disk of this machine, or TMPDIR if
+            nothing can be made there; on a cluster, the temporary directory of each node.
         compress_runs: How sorted runs on disk are compressed: lz4 takes little CPU time, zstd makes
             them smaller. Spares space for runs, and time where their disk is slow. The output does
             not depend on it. By default none.
@@ -273,8 +273,8 @@ def terasort(
             the nodes need not see the output directory.
         spill_dir: A directory for sorted runs, which are written when the input is larger than
             memory. Repeatable: Gristmill uses the first with enough room. By default beside the
-            output; the current directory if that is not on a disk of this machine; on a cluster,
-            the temporary directory of each node.
+            output; the current directory if that is not on a disk of this machine, or TMPDIR if
+            nothing can be made there; on a cluster, the temporary directory of each node.
         compress_runs: How sorted runs on disk are compressed: lz4 takes little CPU time, zstd makes
             them smaller. Spares space for runs, and time where their disk is slow. The output does
             not depend on it. By default none.
@@ -436,8 +436,8 @@ def wordcount(
             the nodes need not see the output directory.
         spill_dir: A directory for sorted runs, which are written when the input is larger than
             memory. Repeatable: Gristmill uses the first with enough room. By default beside the
-            output; the current directory if that is not on a disk of this machine; on a cluster,
-            the temporary directory of each node.
+            output; the current directory if that is not on a disk of this machine, or TMPDIR if
+            nothing can be made there; on a cluster, the temporary directory of each node.
         compress_runs: How sorted runs on disk are compressed: lz4 takes little CPU time, zstd makes
             them smaller. Spares space for runs, and time where their disk is slow. The output does
             not depend on it. By default none.
@@ -534,8 +534,8 @@ def matchcount(
             the nodes need not see the output directory.
         spill_dir: A directory for sorted runs, which are written when the input is larger than
             memory. Repeatable: Gristmill uses the first with enough room. By default beside the
-            output; the current directory if that is not on a disk of this machine; on a cluster,
-            the temporary directory of each node.
+            output; the current directory if that is not on a disk of this machine, or TMPDIR if
+            nothing can be made there; on a cluster, the temporary directory of each node.
         compress_runs: How sorted runs on disk are compressed: lz4 takes little CPU time, zstd makes
             them smaller. Spares space for runs, and time where their disk is slow. The output does
             not depend on it. By default none.

@@ -36,7 +36,8 @@ def there(mounts: Mounts, home: Path, tmp_path: Path, monkeypatch: pytest.Monkey
     (mounts.data / tmp_path.name).mkdir()
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
-    return Mounts(*(place / tmp_path.name for place in (mounts.data, mounts.a, mounts.b)))
+    data, a, b = (place / tmp_path.name for place in (mounts.data, mounts.a, mounts.b))
+    return Mounts(data, a, b, mounts.pids)
 
 
 @pytest.mark.parametrize(

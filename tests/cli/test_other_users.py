@@ -19,6 +19,7 @@ from tests.optional import or_missing
 from gristmill.cluster import actor
 
 from .harness import run
+from .mount_server import mounted_for_all
 from .two_users import TwoUsers, User, two_users
 
 LINES = 900_000
@@ -261,3 +262,33 @@ def test_the_folder_of_agents_has_another_name_where_its_own_is_taken(
     assert actor._home() == home, "the next agent finds it"
     name.unlink() if not name.is_dir() or name.is_symlink() else name.rmdir()
     assert actor._home() == name
+
+
+def test_a_mount_on_which_all_users_have_one_owner(both: TwoUsers, text: Path) -> None:
+    """Who owns a folder says nothing there: only folders with the user's own mark are swept."""
+    alice, bob = both.alice, both.bob
+    thesis = alice.home / "thesis.txt"
+    alice.shell(f"echo thesis > {thesis}; chmod 600 {thesis}")
+    folder = Path(tempfile.mkdtemp(prefix="gristmill-mount-"))
+    folder.chmod(0o755)
+    spill = ("--memory", "24M", "--spill-dir")
+    with or_missing("SHARED MOUNTS OF TWO USERS"), mounted_for_all(folder) as (data, place, _):
+        bob.shell(f"cd {place}; mkdir .gristmill-spill-x .gristmill-spill-y; echo {{}} > y")
+        bob.shell(
+            f"cd {place}; ln -s {thesis} .gristmill-spill-x/lock; mv y .gristmill-spill-y/lock"
+        )
+        planted = {path: path.lstat().st_ino for path in data.glob(".gristmill-spill-*/lock")}
+        assert {path.lstat().st_uid for path in planted} == {os.geteuid()}
+
+        def has_runs() -> bool:
+            return len(list(data.glob(".gristmill-spill-job_*/run-*"))) > 1
+
+        with stopped(alice.start("sort", text, "-o", "sorted", *spill, place), has_runs):
+            pass  # it is killed
+        assert has_runs()
+        alice.run("sort", text, "-o", "sorted", *spill, place)
+        assert thesis.read_text() == "thesis\n"
+        assert {
+            path: path.lstat().st_ino for path in data.glob(".gristmill-spill-*/lock")
+        } == planted
+    shutil.rmtree(folder)
