@@ -85,7 +85,7 @@ def shown_names(names: Sequence[str]) -> str:
 
     Example:
         >>> shown_names(["a", "b"]), shown_names(["a"] * 30)[-13:]
-        ('a, b', ' a and 10 more')
+        ('a, b', 'a and 10 more')
     """
     more = len(names) - _SHOWN_MAX
     return ", ".join(names[:_SHOWN_MAX]) + (f" and {more:,} more" if more > 0 else "")
