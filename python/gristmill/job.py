@@ -8,7 +8,6 @@ to look after.
 """
 
 import os
-import secrets
 import time
 import warnings
 from collections.abc import Callable, Generator, Mapping
@@ -37,13 +36,18 @@ _numbers = count(1)
 _processes: dict[int, str] = {}
 
 
+def _process() -> str:
+    """64 random bits in decimal digits, as Hadoop has digits there."""
+    return f"{int.from_bytes(os.urandom(8)):020}"
+
+
 def new_job_id() -> str:
     """Return a name for a job: when it begins (UTC), the process, and its number in the process.
 
     The process has 64 random bits: in two containers the same number may be that of two processes.
     """
     now = time.strftime("%Y%m%d%H%M%S", time.gmtime())
-    process = _processes.setdefault(os.getpid(), secrets.token_hex(8))  # a fork has its own
+    process = _processes.setdefault(os.getpid(), _process())  # a fork has its own
     number = next(_numbers)
     return f"job_{now}_{process}" + (f"_{number}" if number > 1 else "")
 

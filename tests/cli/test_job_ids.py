@@ -13,7 +13,7 @@ from tests.optional import missing
 from gristmill import job
 from gristmill.job import new_job_id
 
-_NAME = re.compile(r"job_(\d{14})_([0-9a-f]{16})(?:_(\d+))?")
+_NAME = re.compile(r"job_(\d{14})_(\d{20})(?:_(\d+))?")
 
 
 def test_a_name_has_64_random_bits_of_its_process() -> None:
@@ -28,7 +28,7 @@ def test_a_name_has_64_random_bits_of_its_process() -> None:
         os._exit(0)
     os.waitpid(child, 0)
     assert _parts(os.read(read, 200).decode())[1] != here[0][1]
-    assert len(job._processes[os.getpid()]) == 16
+    assert len(job._processes[os.getpid()]) == 20
 
 
 def _parts(name: str) -> tuple[str, str, str | None]:

@@ -191,10 +191,11 @@ def test_an_output_without_parent() -> None:
 
 
 def test_a_parent_that_may_not_be_written() -> None:
+    """A file that is there, and may be written, is written in place: test_sort_in_place.py."""
     folder = clear(Path("folder"))
     (folder / "out").write_text("old")
     folder.chmod(0o555)
-    says = refusal("-o", "folder/out", stdin=b"a\n", preexec=without_privileges)
+    says = refusal("-o", "folder/new", stdin=b"a\n", preexec=without_privileges)
     folder.chmod(0o755)
     assert "permission denied" in says.lower()
     assert "What to do: write to a directory in which you may make files" in says

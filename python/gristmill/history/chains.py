@@ -17,7 +17,7 @@ from gristmill.history.reader import JobHistory
 
 __all__ = ["kept_for_chain"]
 
-_NAME = r"job_(?P<begun>\d{14})_(?P<process>[0-9a-f]{16}|\d{1,15})(?:_\d+)?"
+_NAME = r"job_(?P<begun>\d{14})_(?P<process>\d{20}|\d{1,15})(?:_\d+)?"
 _KEPT = re.compile(rf"\.(?P<output>.+)\.{_NAME}-\d+", re.DOTALL)
 _JOB = re.compile(_NAME)
 _SUCCESS_MAX_BYTES = 64_000_000

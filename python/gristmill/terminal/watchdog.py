@@ -13,6 +13,7 @@ here. State of the process, like the signals themselves.
 """
 
 import _thread
+import fcntl
 import os
 import select
 import signal
@@ -23,6 +24,8 @@ from contextlib import suppress
 __all__ = ["heard", "watch"]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_STANDARD = 3
+"""How many descriptors are those of stdin, stdout, stderr."""
 _IDLE_S = 0.25
 _LOOK_S = 0.1
 _FIRM_S = 1.25
@@ -49,10 +52,17 @@ def heard() -> None:
 
 def watch() -> None:
     """Watch over the end of this process from now on."""
-    reader, writer = os.pipe()
+    reader, writer = map(_beyond_standard, os.pipe())
     os.set_blocking(writer, False)
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     _thread.start_new_thread(_Watch(reader, _thread.get_ident()).run, ())
+
+
+def _beyond_standard(descriptor: int) -> int:
+    """The same in a place that is none of stdin, stdout, stderr, which may be closed."""
+    moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _STANDARD)
+    os.close(descriptor)
+    return moved
 
 
 class _Watch:
