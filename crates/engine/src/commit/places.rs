@@ -198,7 +198,7 @@ fn folders_of_agents(
 fn takes_none(directory: &Path, error: Error) -> Error {
     let what = match error.kind() {
         Kind::Permission => "it cannot be written to",
-        Kind::NotFound | Kind::Io => "its file system takes no files",
+        Kind::NotFound => "its file system takes no files",
         _ => return error,
     };
     Error::new(error.kind(), "use a spill directory", what)
