@@ -27,7 +27,9 @@ pub struct Staging<'a> {
     inside: bool,
     lock: Option<Box<dyn Lock>>,
     published: bool,
-    /// The folder holds the only copy of the old output, and must stay.
+    /// The folder holds the old output.
+    has_old: bool,
+    /// It is the only copy there is, and must stay.
     holds_old: bool,
     /// Whether it goes at the end; it does if nobody says so.
     ownership: Option<Ownership>,
@@ -87,6 +89,7 @@ impl<'a> Staging<'a> {
             inside,
             lock: Some(lock),
             published: false,
+            has_old: false,
             holds_old: false,
             ownership: None,
         };
@@ -127,7 +130,7 @@ impl<'a> Staging<'a> {
         };
         match synced {
             // After a crash the old output may have its name again.
-            Err(error) if self.options.overwrite => Err(error
+            Err(error) if self.has_old => Err(error
                 .with("old output", show_path(&self.folder))
                 .advise("check the disk; the old output stays there until a job writes to the same output")),
             synced => remove_folder(self.store, &self.folder, self.lock.take()).and(synced),
@@ -143,11 +146,13 @@ impl<'a> Staging<'a> {
         if !self.options.overwrite || self.store.stat(&self.target)?.is_none() {
             return self.store.rename(staged, &self.target);
         }
-        if self.store.exchange(staged, &self.target)? {
-            return Ok(()); // the old output is in the job folder now, and goes with it
+        self.has_old = self.store.exchange(staged, &self.target)?;
+        if self.has_old {
+            return Ok(());
         }
         let old = self.folder.join(OLD);
         self.store.rename(&self.target, &old)?;
+        self.has_old = true;
         let renamed = self.store.rename(staged, &self.target);
         if renamed.is_err() {
             self.holds_old = self.store.rename(&old, &self.target).is_err();
@@ -159,6 +164,7 @@ impl<'a> Staging<'a> {
     fn publish_parts(&mut self, parts: &[PathBuf]) -> Result<()> {
         let mut moved = Vec::new();
         let published = self.move_parts(parts, &mut moved);
+        self.has_old = moved.iter().any(|(from, _)| from.starts_with(&self.target));
         if published.is_err() {
             let back = |(from, to): (PathBuf, PathBuf)| self.store.rename(&to, &from);
             self.holds_old = moved.into_iter().rev().try_for_each(back).is_err();
@@ -251,6 +257,7 @@ impl<'a> Staging<'a> {
             inside,
             lock: Some(lock),
             published: false,
+            has_old: false,
             holds_old: false,
             ownership: Some(taken.clone()),
         })

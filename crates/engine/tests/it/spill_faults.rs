@@ -106,6 +106,9 @@ fn one_failed_call_is_tried_again_or_named() {
             let [failed] = &outcome.failed[..] else {
                 panic!("{}", outcome.what());
             };
+            if outcome.is_undisturbed() {
+                return;
+            }
             if !failed.in_task {
                 return outcome.check_error(Kind::Io);
             }
@@ -152,6 +155,9 @@ fn a_full_disk_ends_the_job_at_once() {
             };
             if failed.operation == "discard" {
                 return assert_eq!(outcome.report.status, Status::Succeeded);
+            }
+            if outcome.is_undisturbed() {
+                return;
             }
             outcome.check_error(Kind::DiskFull);
             let tries = outcome.report.counters.get("FAILED_TASK_ATTEMPTS");

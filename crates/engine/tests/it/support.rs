@@ -27,6 +27,24 @@ pub type Key = [u8; 10];
 /// Everything below a place's root, by path relative to it: the bytes of files, `None` for directories.
 pub type Tree = BTreeMap<PathBuf, Option<Vec<u8>>>;
 
+/// What is in no job's folder.
+pub fn outside_job_folders(tree: &Tree) -> Tree {
+    let mut outside = tree.clone();
+    outside.retain(|path, _| !is_of_job(path));
+    outside
+}
+
+/// The bytes of the files in job folders; the lock, which is empty, is none.
+pub fn in_job_folders(tree: &Tree) -> Vec<&[u8]> {
+    let inside = tree.iter().filter(|(path, _)| is_of_job(path));
+    let files = inside.filter_map(|(_, bytes)| bytes.as_deref());
+    files.filter(|bytes| !bytes.is_empty()).collect()
+}
+
+fn is_of_job(path: &Path) -> bool {
+    path.to_string_lossy().contains(".gristmill-")
+}
+
 /// A folder of a store.
 #[derive(Debug)]
 pub enum Place {

@@ -33,6 +33,12 @@ impl Call {
         self.in_task && self.operation != "discard"
     }
 
+    /// Whether it looks beside the output, or where runs go, for what dead jobs left: its trouble is no job's.
+    pub fn of_sweep(&self) -> bool {
+        let is_of_job = self.path.ends_with("in") || self.path.ends_with("out");
+        self.operation == "list" && !self.in_task && !is_of_job
+    }
+
     /// Whether it begins a sorted run.
     pub fn creates_run(&self) -> bool {
         self.operation == "create" && self.of_run()
