@@ -23,6 +23,7 @@ __all__ = [
     "Listing",
     "RangeReader",
     "Search",
+    "Unsealer",
     "Values",
     "as_location",
     "available_memory",
@@ -48,11 +49,13 @@ __all__ = [
     "encode_order",
     "exists",
     "explain",
+    "files_awaited",
     "find_files",
     "grep",
     "has_store",
     "is_code_gone",
     "is_remote",
+    "kill_children",
     "make_directory",
     "matching",
     "plan_streaming",
@@ -67,6 +70,7 @@ __all__ = [
     "retry_scripts",
     "run_agent",
     "run_tasks",
+    "seal",
     "set_ahead_bytes",
     "shared_mount",
     "stat",
@@ -517,6 +521,7 @@ def run_agent(spec: str, hello: Callable[[str], object]) -> None:
         OSError: It cannot listen at its address, or write to its folders.
     """
 
+@final
 class Unsealer:
     """A key of this process: what is sealed by its public key opens here and nowhere else."""
 
