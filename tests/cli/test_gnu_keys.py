@@ -153,11 +153,14 @@ def test_disk_space_is_reckoned_with_codes(mount: Mount) -> None:
     job = ["-k1,1n", "in", "-o", "out", "--memory", "24M", "--spill-dir", str(disk)]
     explained = run("explain", "sort", *job, "--json", status=1)  # the disk is too small
     plan = json.loads(explained.stdout)
-    runs = plan["disks"][1]["needs"]
+    needs = plan["disks"][1]
+    runs = needs["needs"] - needs["passes"]
     assert plan["disks"][0]["needs"] == len(data) < 16 << 20 < runs
     stages = {stage["name"]: stage for stage in plan["stages"]}
-    assert (stages["spill"]["reads"], stages["spill"]["writes"]) == (len(data), runs)
-    assert (stages["merge"]["reads"], stages["merge"]["writes"]) == (runs, len(data))
+    written = stages["spill"]["writes"]
+    assert written < runs < 1.01 * written  # with headers and whole blocks
+    assert stages["spill"]["reads"] == len(data)
+    assert (stages["merge"]["reads"], stages["merge"]["writes"]) == (written, len(data))
     says = refusal(*job, "--no-sync")
     assert says.startswith("cannot spill: runs need ")
     assert names(disk) == []
