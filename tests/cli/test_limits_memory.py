@@ -3,12 +3,13 @@
 import random
 import re
 import resource
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from .harness import content, failure, run
+from .harness import GRISTMILL, content, failure, run
 
 LINES = 40_000
 
@@ -68,6 +69,23 @@ def test_a_job_of_python_functions(limit: Callable[[], None], lines: Path, tmp_p
     )
     run("run", job, "--workers", "2", preexec=limit)
     assert content(tmp_path / "out") == f"w\t{LINES}\n".encode()
+
+
+@pytest.mark.parametrize("kib", range(70_000, 300_000, 30_000))
+def test_near_what_is_needed_it_is_sorted_or_refused(kib: int, lines: Path, tmp_path: Path) -> None:
+    """Threads and memory that the system refuses are no panic, and nothing waits for ever."""
+    sort = [GRISTMILL, "sort", lines, "-o", tmp_path / "out", "--no-sync"]
+    limit = limited(resource.RLIMIT_AS, kib)
+    done = subprocess.run(
+        sort, capture_output=True, text=True, timeout=60, preexec_fn=limit, check=False
+    )
+    if done.returncode == 0:
+        expected = b"".join(sorted(lines.read_bytes().splitlines(keepends=True)))
+        assert (tmp_path / "out").read_bytes() == expected
+    else:
+        assert done.returncode == 1
+        assert done.stderr.startswith("gristmill sort: "), done.stderr
+        assert "panicked" not in done.stderr
 
 
 def test_what_is_too_little_names_the_limit_and_what_is_needed(lines: Path, tmp_path: Path) -> None:

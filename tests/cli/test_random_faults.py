@@ -10,4 +10,4 @@ SEED, CASES = 33, 10
 @pytest.mark.timeout(CASES * LONGEST_S)
 def test_faults_of_a_seed() -> None:
     with or_missing("RANDOM FAULTS"):
-        campaign(range(CASES), SEED, ["local"], print)
+        campaign(range(CASES), SEED, print, places=["local"], runners=["threads", "processes"])

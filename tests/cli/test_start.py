@@ -10,7 +10,8 @@ NEEDED = {
     "gristmill", "gristmill._core", "gristmill.cli", "gristmill.cli.failures",
     "gristmill.cli.groups", "gristmill.cli.main", "gristmill.cli.program", "gristmill.errors",
     "gristmill.names", "gristmill.terminal", "gristmill.terminal.console",
-    "gristmill.terminal.signals", "_locale", "locale", "select", "signal",
+    "gristmill.terminal.signals", "gristmill.terminal.watchdog",
+    "_locale", "fcntl", "locale", "select", "signal",
 }  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
     data ◀── ganesha ◀── NFS 4.1 ◀── guest "one"     Debian's kernel; its root is this machine's,
        / ◀──         ◀── NFS 4.1 ◀── guest "two"     read-only, by NFS, too
+squashed ◀──                                         one owner for all (all_squash)
 
 The guests are emulated (TCG). Server and guests have a network of their own, a namespace with a
 loopback and nothing else: no other program reaches the server, and they reach nothing. Commands go
@@ -30,6 +31,9 @@ CACHE = TOP / ".cache" / "nfs"
 
 #: The kernel's modules, with what each needs before it.
 MODULES = ("virtio_pci", "virtio_net", "nfsv4", "nfs", "virtio_rng")
+
+SQUASHED = "squashed"
+"""Beside the directory that is shared: one whose files have one owner, whoever made them."""
 
 BOOT_TIMEOUT_S = 180.0
 MEMORY = "1536M"
@@ -191,6 +195,10 @@ EXPORT {{
     Export_Id = 1; Path = "{data}"; Pseudo = "/data"; Access_Type = RW; FSAL {{ Name = VFS; }}
 }}
 EXPORT {{
+    Export_Id = 3; Path = "{squashed}"; Pseudo = "/squashed"; Access_Type = RW; Squash = All_Squash;
+    FSAL {{ Name = VFS; }}
+}}
+EXPORT {{
     Export_Id = 2; Path = "/"; Pseudo = "/root"; Access_Type = RO; FSAL {{ Name = VFS; }}
 }}
 """
@@ -200,7 +208,8 @@ EXPORT {{
 def _server(folder: Path, within: list[str]) -> Generator[None]:
     """NFS-Ganesha, until the end."""
     config, log = folder / "ganesha.conf", folder / "ganesha.log"
-    config.write_text(_GANESHA.format(data=folder / "data"))
+    paths = {"data": folder / "data", "squashed": folder / SQUASHED}
+    config.write_text(_GANESHA.format(**paths))
     program = _program("ganesha.nfsd", "nfs-ganesha")
     command = [*within, program, "-F", "-f", str(config), "-L", str(log)]
     process = subprocess.Popen([*command, "-p", str(folder / "ganesha.pid")])
@@ -262,13 +271,18 @@ def _guest(
 
 @contextmanager
 def guests(folder: Path) -> Generator[tuple[Path, Guest, Guest]]:
-    """The directory that is shared, and two machines that have it at /tmp/nfs."""
+    """The directory that is shared, and two machines that have it at /tmp/nfs.
+
+    They have the one of one owner at /tmp/squashed.
+    """
     if os.geteuid() != 0:
         raise ServerMissing("only root can run NFS-Ganesha over a directory")
     busybox = _downloaded("busybox-static") / "bin" / "busybox"
     kernel = _downloaded(_kernel_package())
     archive = _archive(kernel, busybox)
     (folder / "data").mkdir()
+    (folder / SQUASHED).mkdir()
+    (folder / SQUASHED).chmod(0o1777)
     with ExitStack() as stack:
         within = stack.enter_context(_network())
         stack.enter_context(_server(folder, within))

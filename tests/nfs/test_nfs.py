@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.harness import run
-from tests.nfs.guests import Guest, command_of, guests
+from tests.nfs.guests import SQUASHED, Guest, command_of, guests
 from tests.optional import or_missing
 
 pytestmark = pytest.mark.timeout(600)
@@ -116,3 +116,21 @@ def test_a_file_that_is_replaced_on_the_server_fails_the_job_by_name(two: Two) -
     assert part.name in done.said
     assert re.search("it changed|became shorter|replaced it", done.said)
     shutil.rmtree(data / "large")
+
+
+def test_where_all_have_one_owner_a_user_sweeps_what_is_his_alone(
+    two: Two, wanted: dict[str, str]
+) -> None:
+    data, one, other = two  # two users: each has a home of his own
+    squashed = data.with_name(SQUASHED)
+    runs = ("--spill-dir", "/tmp/squashed")
+    one.run(f"{sort_to('/tmp/squashed/one', *runs)} > said 2>&1 & echo $! > number")
+    left = wait_for(squashed, ".gristmill-spill-*/run-*").parent
+    one.run("kill -KILL $(cat number); rm -f number")
+    assert left.stat().st_uid not in (0, squashed.stat().st_uid)
+    other.run(sort_to("/tmp/squashed/two", *runs))
+    assert digest(squashed / "two") == wanted
+    assert left.is_dir()
+    one.run(sort_to("/tmp/squashed/one", *runs))
+    assert digest(squashed / "one") == wanted
+    assert sorted(path.name for path in squashed.iterdir()) == ["one", "two"]

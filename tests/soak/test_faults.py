@@ -1,6 +1,7 @@
 """`make soak`: faults at random moments of jobs of two users.
 
-FAULTS says how many, FAULTS_SEED which ones, FAULTS_PLACES where outputs go.
+FAULTS says how many, FAULTS_SEED which ones, FAULTS_PLACES where outputs go, FAULTS_RUNNERS what
+runs the jobs, and FAULTS_FIRST the number of the first.
 """
 
 import os
@@ -10,11 +11,9 @@ import sys
 import pytest
 from tests.optional import missing, or_missing
 
-from .faults import LONGEST_S, campaign
+from .faults import LONGEST_S, PLACES, RUNNERS, campaign
 
 FAULTS = int(os.environ.get("FAULTS") or 10)
-
-PLACES = ("local", "s3", "mount")
 
 
 @pytest.mark.timeout(FAULTS * 3 * LONGEST_S)
@@ -23,6 +22,12 @@ def test_faults_at_random_moments() -> None:
         missing("NOT TESTED: RANDOM FAULTS", "programs of two users take root")
     seed = int(os.environ.get("FAULTS_SEED") or random.SystemRandom().randrange(1, 1 << 32))
     print(f"FAULTS_SEED={seed}", file=sys.stderr, flush=True)
+    first = int(os.environ.get("FAULTS_FIRST") or 0)
     places = (os.environ.get("FAULTS_PLACES") or " ".join(PLACES)).split()
+    runners = (os.environ.get("FAULTS_RUNNERS") or " ".join(RUNNERS)).split()
     with or_missing("RANDOM FAULTS"):
-        campaign(range(FAULTS), seed, places, lambda line: print(line, file=sys.stderr, flush=True))
+        campaign(range(first, first + FAULTS), seed, say, places=places, runners=runners)
+
+
+def say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Mutex, PoisonError};
-use std::thread;
 
 use gristmill_engine::commit::send_file_again;
 use gristmill_engine::split::pattern::{self, Found};
@@ -13,6 +12,7 @@ use gristmill_engine::storage::objects::sending::{PARTS_AT_ONCE, Sending};
 use gristmill_engine::storage::stores::Stores;
 use gristmill_engine::storage::version::FoundVersion;
 use gristmill_engine::storage::{FileKind, Publisher, Stat};
+use gristmill_engine::sys::threads::begin;
 use gristmill_engine::{Error, Kind, Result};
 use pyo3::prelude::*;
 
@@ -82,9 +82,7 @@ impl Listing {
                 let _ = send.send(Err(error));
             }
         };
-        let begun = thread::Builder::new().spawn(list);
-        begun
-            .map_err(|error| to_python(&Error::from_io("list a directory", "".as_ref(), &error)))?;
+        begin("list", list).map_err(|error| to_python(&error))?;
         let found = Mutex::new(found);
         Ok(Listing { found })
     }

@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::thread;
 use std::time::Duration;
 
 use gristmill_engine::budget::Process;
@@ -13,6 +12,7 @@ use gristmill_engine::history::HistoryConfig;
 use gristmill_engine::jobs::{self, Environment, JobReport, JobSpec};
 use gristmill_engine::names::spell;
 use gristmill_engine::runner::{Cluster as Agents, Control};
+use gristmill_engine::sys::threads::begin;
 use gristmill_engine::{Error, Kind};
 use pyo3::prelude::*;
 
@@ -113,7 +113,7 @@ impl Job {
         let (interpreter, worker) = (interpreter(py)?, worker_command(py)?);
         let shared = Arc::new(Shared::default());
         let theirs = Arc::clone(&shared);
-        thread::spawn(move || {
+        let job = move || {
             let environment = Environment {
                 store,
                 job_id,
@@ -127,7 +127,8 @@ impl Job {
             let report = jobs::run(&spec, &environment, &theirs.control);
             *theirs.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report);
             theirs.over.notify_all();
-        });
+        };
+        begin("job", job).map_err(|error| to_exception(&error, spelling))?;
         Ok(Job {
             shared,
             spelling,

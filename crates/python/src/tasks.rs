@@ -5,13 +5,13 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread;
 
 use gristmill_engine::Error;
 
 use gristmill_engine::jobs::native_work;
 use gristmill_engine::runner::cluster::agent::{AgentSpec, End, Hello, serve as serve_agent};
 use gristmill_engine::runner::worker::serve;
+use gristmill_engine::sys::threads::begin;
 use gristmill_engine::worker::Command;
 use pyo3::prelude::*;
 
@@ -37,14 +37,15 @@ pub fn run_agent(py: Python<'_>, spec: &str, hello: &Bound<'_, PyAny>) -> PyResu
         .map_err(|error| to_python(&Error::bug("begin an agent", error.to_string())))?;
     let end = Arc::new(End::default());
     let coming = Arc::clone(&end);
-    thread::spawn(move || {
+    let watch = move || {
         let read = std::io::stdin().read(&mut [0]);
         let end = match read {
             Ok(1) => &coming.over,
             _ => &coming.alone,
         };
         end.store(true, Ordering::Relaxed);
-    });
+    };
+    begin("end", watch).map_err(|error| to_python(&error))?;
     let hello = hello.clone().unbind();
     let say = move |said: &Hello| {
         let said = serde_json::to_string(said).map_err(|error| error.to_string());

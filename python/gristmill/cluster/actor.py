@@ -108,39 +108,40 @@ class Agent:
     One that is not told that the job is over leaves its runs, for a driver that resumes the job.
     """
 
-    def __init__(
-        self, spec: dict[str, Any], variables: dict[str, str], packed: list[Packed], driver: str
-    ) -> None:
-        """Be told what the agent is told, and what came along.
+    def __init__(self, packed: list[Packed], driver: str) -> None:
+        """Be told what came along.
+
+        No secret is among this: Ray keeps it for all clients of the cluster to read.
 
         Args:
-            spec: Of the agent.
-            variables: What it has in its environment besides that of this node.
             packed: What came along; the engine is in the first.
             driver: The machine of the driver.
         """
-        self._spec = spec
-        self._environment = os.environ | variables
         self._packed = packed
         self._driver = driver
         self._moved: dict[str, str] = {}
         self._process: subprocess.Popen[str] | None = None
         self._tried = threading.Event()
 
-    def begin(self) -> dict[str, str]:
-        """Start the agent; what it says of itself, or the error that it ended with."""
+    def begin(self, spec: dict[str, Any], variables: dict[str, str]) -> dict[str, str]:
+        """Start the agent; what it says of itself, or the error that it ended with.
+
+        Args:
+            spec: What it is told.
+            variables: What it has in its environment besides that of this node.
+        """
         try:
-            return self._begin()
+            return self._begin(spec, os.environ | variables)
         finally:
             self._tried.set()
 
-    def _begin(self) -> dict[str, str]:
+    def _begin(self, spec: dict[str, Any], environment: dict[str, str]) -> dict[str, str]:
         try:
             engine = self._folder()
         except OSError as error:
             return {"error": f"cannot begin an agent: {error}."}
-        spill = self._spec["spill_dir"] or [tempfile.gettempdir()]
-        spec = self._spec | {"spill_dir": spill, "here": self._of_node()}
+        spill = spec["spill_dir"] or [tempfile.gettempdir()]
+        spec = spec | {"spill_dir": spill, "here": self._of_node(environment)}
         spec["tls"] = tls_files(os.environ)
         with tempfile.TemporaryFile("w+") as errors:
             process = subprocess.Popen(
@@ -148,7 +149,7 @@ class Agent:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
-                env=self._environment,
+                env=environment,
                 text=True,
                 start_new_session=True,
             )
@@ -189,7 +190,7 @@ class Agent:
             self._packed.clear()
         return Path(next(iter(self._moved.values())), "gristmill")
 
-    def _of_node(self) -> dict[str, Any]:
+    def _of_node(self, environment: dict[str, str]) -> dict[str, Any]:
         """What user code finds here in the place of what it was started with."""
         moved = self._moved
         is_other = self._driver != machine()
@@ -199,7 +200,7 @@ class Agent:
             "moved": [*moved.items()] if any(a != b for a, b in moved.items()) else [],
             "python": sys.executable,
             "python_path": [one for one in sys.path if one and not Path(one).is_relative_to(ray)],
-            "environment": dict(self._environment) if is_other else {},
+            "environment": environment if is_other else {},
         }
 
 

@@ -11,7 +11,7 @@ others are. Whatever happens, agents end and files that were left are removed.
 import os
 import secrets
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -116,13 +116,15 @@ def cluster_found(asked: Asked, check: Callable[[], None]) -> Cluster:
             nodes.append(Node(name, cpus, memory, left=_file_name(str(number))))
         found = Cluster(ray.get_runtime_context().gcs_address, nodes, here, idle)
         by_name = dict(zip(names, known, strict=True))
-        with _visitors(ray, found, by_name, asked) as token:
-            _look(_Questions(ray, found, check), asked, token)
+        specs = _specs(found, by_name, asked)
+        with _visitors(ray, found, by_name, asked):
+            _look(_Questions(ray, found, check), asked, specs)
     return found
 
 
-def _look(questions: "_Questions", asked: Asked, token: str) -> None:
-    found, paths = questions.found, list(asked.paths)
+def _look(questions: "_Questions", asked: Asked, specs: Mapping[str, dict[str, Any]]) -> None:
+    """Ask all nodes; `specs` says what the agents are told, by node."""
+    found, paths, variables = questions.found, list(asked.paths), variables_of_stores()
     here, folder = found.here, _folder()
     questions.ask("machine", lambda node: node.actor.machine.remote(), _BEGIN_S)
     here.answers["machine"] = visitor.machine(folder)
@@ -138,12 +140,15 @@ def _look(questions: "_Questions", asked: Asked, token: str) -> None:
         questions.ask("see", lambda node: node.actor.see.remote(paths, names))
         here.answers["see"] = visitor.see(paths, names)
     for location in asked.places:
-        question = partial(_place, location)
+        question = partial(_place, location, variables)
         questions.ask(location, question, visitor.PLACE_S + _ANSWER_S)
         here.answers[location] = visitor.place(location, folder, dict(os.environ))
-    questions.ask("agent", lambda node: node.actor.begin_somewhere.remote())
+    questions.ask(
+        "agent", lambda node: node.actor.begin_somewhere.remote(specs[node.name], variables)
+    )
     begun = {node.name: node.answers["agent"].get("hello") for node in questions.living()}
     urls = {name: _url(from_json(hello)["place"]) for name, hello in begun.items() if hello}
+    token = next(iter(specs.values()))["token"] if specs else ""
     limit_s = _ANSWER_S + visitor.REACH_S * len(urls) / visitor.AT_ONCE
     questions.ask("reach", lambda node: node.actor.reach.remote(urls, token), limit_s)
     here.answers["reach"] = visitor.reach(urls, token)
@@ -153,8 +158,21 @@ def _url(place: dict[str, Any]) -> str:
     return f"{'https' if place.get('tls') else 'http'}://{place['address']}"
 
 
-def _place(location: str, node: Node) -> Any:  # noqa: ANN401 - Ray's
-    return node.actor.place.remote(location)
+def _place(location: str, variables: dict[str, str], node: Node) -> Any:  # noqa: ANN401 - Ray's
+    return node.actor.place.remote(location, variables)
+
+
+def _specs(
+    found: Cluster, by_name: dict[str, dict[str, Any]], asked: Asked
+) -> dict[str, dict[str, Any]]:
+    """What the agents are told, by node."""
+    token = secrets.token_hex(32)
+    told = told_all(f"doctor-{token[:8]}", token, asked.spill_dir)
+    return {
+        node.name: told
+        | {"agent": number, "workers": 1, "host": by_name[node.name]["NodeManagerAddress"]}
+        for number, node in enumerate(found.nodes)
+    }
 
 
 @contextmanager
@@ -163,18 +181,15 @@ def _visitors(
     found: Cluster,
     by_name: dict[str, dict[str, Any]],
     asked: Asked,
-) -> Generator[str]:
+) -> Generator[None]:
     """Begin an actor on each node, and end them with all that they left."""
-    token, paths = secrets.token_hex(32), list(asked.paths)
-    told = told_all(f"doctor-{token[:8]}", token, asked.spill_dir)
-    told_alike = variables_of_stores(), kept_by(ray, packed(UserCode())), actor.machine()
+    paths = list(asked.paths)
+    told = kept_by(ray, packed(UserCode())), actor.machine()
     try:
-        for number, node in enumerate(found.nodes):
-            address = by_name[node.name]["NodeManagerAddress"]
-            spec = told | {"agent": number, "workers": 1, "host": address}
+        for node in found.nodes:
             kind = on_node(ray, by_name[node.name], visitor.Visitor, 0)
-            node.actor = kind.remote(spec, *told_alike)
-        yield token
+            node.actor = kind.remote(*told)
+        yield
     finally:
         begun = [node for node in found.nodes if node.actor is not None]
         with suppress(Exception):  # the cluster may be gone

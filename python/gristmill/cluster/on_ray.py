@@ -60,7 +60,7 @@ def agents(
         token = secrets.token_hex(32)
         told = told_all(job_id, token, options.get("spill_dir") or ())
         told |= {"resumes": code.resumes}
-        told_alike = variables_of_stores(), kept_by(ray, along), machine()
+        variables, kept = variables_of_stores(), kept_by(ray, along)
         head = HeadWatch(ray)
         reserved = Reserved(ray, given, each)  # from here on it is to be given back
 
@@ -68,8 +68,8 @@ def agents(
             spec = told | {"agent": number, "workers": workers}
             spec["host"] = node["NodeManagerAddress"]
             made = on_node(ray, node, Agent, workers, reserved, workers * each)
-            actor = made.remote(spec, *told_alike)
-            hello, ended = actor.begin.remote(), actor.ended.remote()
+            actor = made.remote(kept, machine())
+            hello, ended = actor.begin.remote(spec, variables), actor.ended.remote()
             return Begun(number, node["NodeID"], workers, actor, hello, ended)
 
         def check_all() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from gristmill import _core
 from gristmill.cluster import UserCode, actor
-from gristmill.cluster.connection import connected, failed, first_line, load, variables_of_stores
+from gristmill.cluster.connection import connected, failed, first_line, load
 from gristmill.cluster.packing import kept_by, packed
 from gristmill.cluster.reserving import memory_of_worker, on_node, shares
 from gristmill.cluster.visitor import Visitor
@@ -35,9 +35,9 @@ def as_planned(options: Mapping[str, Any]) -> str:
             workers, nodes = options.get("workers"), options.get("nodes")
             given = shares(ray, workers, draining(ray), most=nodes)
             memory_of_worker(given, options.get("memory"), workers)  # refuses
-            told = variables_of_stores(), kept_by(ray, packed(UserCode())), actor.machine()
+            told = kept_by(ray, packed(UserCode())), actor.machine()
             visitors += [
-                on_node(ray, node, Visitor, 0).remote({}, *told)  # none of its CPUs
+                on_node(ray, node, Visitor, 0).remote(*told)  # none of its CPUs
                 for node, _ in given
             ]
             asked = [visitor.machine.remote() for visitor in visitors]

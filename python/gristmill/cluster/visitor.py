@@ -83,9 +83,9 @@ class Visitor(Agent):
         folder = self._folder()
         return [directory(path, folder, name) for path in paths or [tempfile.gettempdir()]]
 
-    def place(self, location: str) -> dict[str, Any]:
+    def place(self, location: str, variables: dict[str, str]) -> dict[str, Any]:
         """Say whether a store answers when it is asked for a location."""
-        return place(location, self._folder(), self._environment)
+        return place(location, self._folder(), os.environ | variables)
 
     def leave(self, paths: list[str], name: str) -> dict[str, str]:
         """Leave a file in each directory; what went wrong, by directory."""
@@ -95,12 +95,12 @@ class Visitor(Agent):
         """Say which of these files are seen, by directory."""
         return see(paths, names)
 
-    def begin_somewhere(self) -> dict[str, str]:
+    def begin_somewhere(self, spec: dict[str, Any], variables: dict[str, str]) -> dict[str, str]:
         """Begin the agent: elsewhere, if it cannot spill where it should."""
-        said = self.begin()
-        if "error" in said and self._spec["spill_dir"]:
-            self._spec["spill_dir"] = []
-            return {"spill_error": said["error"]} | self.begin()
+        said = self.begin(spec, variables)
+        if "error" in said and spec["spill_dir"]:
+            elsewhere = self.begin(spec | {"spill_dir": []}, variables)
+            return {"spill_error": said["error"]} | elsewhere
         return said
 
     def reach(self, urls: dict[str, str], token: str) -> dict[str, float | str]:
@@ -159,11 +159,14 @@ def place(location: str, engine: Path, environment: dict[str, str]) -> dict[str,
 
 
 def leave(paths: Iterable[str], name: str) -> dict[str, str]:
-    """Leave a file in each directory, with its name in it; what went wrong, by directory."""
+    """Leave a new file in each directory, with its name in it; what went wrong, by directory."""
     wrong: dict[str, str] = {}
     for path in paths:
         try:
-            Path(path, name).write_text(name, encoding="ascii")
+            with Path(path, name).open("x", encoding="ascii") as file:
+                file.write(name)
+        except FileExistsError as error:  # it is somebody else's, or a link
+            wrong[path] = error.strerror or str(error)
         except OSError as error:
             wrong[path] = error.strerror or str(error)
             clear([path], [name])

@@ -23,6 +23,7 @@ use crate::runner::tree::Tree;
 use crate::storage::Stat;
 use crate::sys::machine::{machine_cpu, network_bytes};
 use crate::sys::memory::{descendants_bytes, resident_bytes};
+use crate::sys::threads::begin_in;
 
 const SAMPLE_EVERY: Duration = Duration::from_millis(500);
 
@@ -129,11 +130,12 @@ impl JobMonitor {
         self.sample(control, false); // what was used before is not the job's
         let (over, wait) = channel::<()>();
         thread::scope(|scope| {
-            scope.spawn(move || {
+            let sample = move || {
                 while wait.recv_timeout(SAMPLE_EVERY) == Err(RecvTimeoutError::Timeout) {
                     self.sample(control, false);
                 }
-            });
+            };
+            let _ = begin_in(scope, "samples", sample); // a job does not fail for want of samples
             let report = job();
             drop(over);
             self.sample(control, true);

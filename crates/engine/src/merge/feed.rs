@@ -13,7 +13,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 
 use super::{Segment, merge_segments};
 use crate::budget::Budget;
@@ -21,6 +21,7 @@ use crate::error::{Error, Result};
 use crate::record::shape::{Pairs, Shape};
 use crate::sorted_run::RunFile;
 use crate::storage::Store;
+use crate::sys::threads::begin;
 
 /// Bytes of a batch: large enough that handing one over costs nothing beside what is in it.
 const BATCH_BYTES: usize = 256 << 10;
@@ -89,17 +90,7 @@ impl Feed {
                 let _ = filler.give.send(Err(error)); // nobody there wants no error either
             }
         };
-        let spawned = thread::Builder::new()
-            .name("merge".to_owned())
-            .spawn(work)
-            .map_err(|error| {
-                Error::new(
-                    crate::Kind::Io,
-                    "begin a thread for a merge",
-                    error.to_string(),
-                )
-                .retryable_error()
-            })?;
+        let spawned = begin("merge", work)?;
         Ok(Feed {
             batches: Mutex::new(batches),
             spares,

@@ -125,7 +125,7 @@ pub fn merge_segments<S: Shape>(
     let cut = Cut::new(segments, whole_blocks(buffer_bytes));
     let (lines, desk, give) = readers::lines();
     thread::scope(|scope| {
-        readers::begin(scope, (segments, cut), &desk, &give);
+        readers::begin(scope, (segments, cut), &desk, &give)?;
         drop(give);
         let mut sources = Sources::begin(shape, segments, cut, budget, lines, buffers)?;
         merge_all(shape, segments.len(), &mut sources, emit)?;

@@ -27,6 +27,7 @@ use crate::error::{Error, Result};
 use crate::sorted_run::{BlockDecoder, DECODER_BYTES, RunCompression, RunFile};
 use crate::storage::overlap::Buffers;
 use crate::sys::pages::Pages;
+use crate::sys::threads::begin_in;
 
 /// Buffers of a source of this machine: one being merged, one being filled.
 pub(super) const BUFFERS: usize = 2;
@@ -213,21 +214,22 @@ pub(super) fn begin<'s>(
     (segments, cut): (&'s [Segment<'s>], Cut),
     desk: &'s Desk,
     give: &Sender<Result<Filled>>,
-) {
+) -> Result<()> {
     let read = |asked: &'s Mutex<Receiver<Request>>| {
         let give = give.clone();
         move || fill_all(segments, asked, &desk.over, &give)
     };
     if segments.iter().any(|segment| !cut.is_apart(segment.run)) {
-        scope.spawn(read(&desk.near));
+        begin_in(scope, "read", read(&desk.near))?;
     }
     if cut.far_readers > 0 {
-        scope.spawn(read(&desk.far));
+        begin_in(scope, "read", read(&desk.far))?;
     }
     for _ in 1..cut.far_readers {
         // A system that gives no more threads makes it slower, and nothing else.
-        let _ = thread::Builder::new().spawn_scoped(scope, read(&desk.far));
+        let _ = begin_in(scope, "read", read(&desk.far));
     }
+    Ok(())
 }
 
 /// A reader's work: fills buffers until nobody asks any more.

@@ -21,6 +21,7 @@ use super::running::{Happened, Over, Place, run_in};
 use crate::driver::Driver;
 use crate::error::{Error, Result};
 use crate::history::Recorder;
+use crate::sys::threads::begin_in;
 use crate::task::{Attempt, AttemptId, Spent, TaskContext, TaskSpec};
 
 /// Where one attempt runs at a time.
@@ -51,10 +52,17 @@ pub(super) fn run_in_slots<S: Slot>(
     let orders = Mutex::new(orders);
     let recorder = hooks.recorder;
     thread::scope(|scope| {
-        let count = slots.len();
+        // Dropped with this scope, whatever happens: slots wait for orders until then.
+        let order = order;
+        let mut count = 0;
         for slot in slots {
             let (tell, orders) = (tell.clone(), &orders);
-            scope.spawn(move || serve(slot, context, orders, &tell, recorder));
+            let serve = move || serve(slot, context, orders, &tell, recorder);
+            match begin_in(scope, "slot", serve) {
+                Ok(_) => count += 1,
+                Err(refused) if count == 0 => return Err(refused),
+                Err(_) => break, // fewer of them do it, too
+            }
         }
         let mut here = Here {
             slots: count,

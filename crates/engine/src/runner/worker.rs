@@ -24,6 +24,7 @@ use crate::storage::requests::RequestCounts;
 use crate::storage::stores::Stores;
 use crate::sys::descriptors::raise_open_files;
 use crate::sys::memory::keep_little_freed;
+use crate::sys::threads::begin;
 use crate::task::wire::{self, Receiver};
 use crate::task::{Attempt, Scratch, TaskContext};
 use crate::worker::channel::{Frames, Received, Replies, take_over};
@@ -46,8 +47,8 @@ pub fn serve(pulse: i32, store: Arc<Stores>, native: BuildNativeExecutor) -> Res
     let (send, received) = sync_channel(1);
     let (theirs, beating) = (Arc::clone(&unwanted), Arc::clone(&progress));
     // Neither is waited for: this process ends with its tasks.
-    thread::spawn(move || read(frames, &send, &theirs));
-    thread::spawn(move || beating.beat());
+    begin("orders", move || read(frames, &send, &theirs))?;
+    begin("beat", move || beating.beat())?;
     let mut server = Server {
         replies,
         store,

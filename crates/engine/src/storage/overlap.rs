@@ -16,8 +16,9 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::{self, JoinHandle};
 
 use super::{BLOCK_BYTES, WriteFile};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Result};
 use crate::sys::pages::Pages;
+use crate::sys::threads::{begin, begin_in};
 
 /// Bytes of one transfer: large enough that what a call costs is nothing beside the bytes it moves.
 pub const TRANSFER_BYTES: usize = 4 << 20;
@@ -79,7 +80,7 @@ impl OverlappedWriter {
     ) -> Result<T> {
         let (mut writer, work) = OverlappedWriter::prepared(buffers, buffer_bytes)?;
         thread::scope(|scope| {
-            scope.spawn(work);
+            begin_in(scope, "write", work)?;
             let made = produce(&mut writer)?;
             writer.flush()?;
             writer.finish(buffers)?;
@@ -90,11 +91,7 @@ impl OverlappedWriter {
     /// A writer with buffers of its own, and its thread, which ends with the writer.
     pub(super) fn detached(buffer_bytes: usize) -> Result<(Self, JoinHandle<()>)> {
         let (writer, work) = OverlappedWriter::prepared(&mut Vec::new(), buffer_bytes)?;
-        let spawned = thread::Builder::new().name("write".to_owned()).spawn(work);
-        let thread = spawned.map_err(|error| {
-            Error::new(Kind::Io, "begin a thread that writes", error.to_string()).retryable_error()
-        })?;
-        Ok((writer, thread))
+        Ok((writer, begin("write", work)?))
     }
 
     /// A writer, and what its thread is to do.

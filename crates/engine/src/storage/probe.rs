@@ -11,6 +11,7 @@ use super::{Caching, LocalDisk, ReadFile, WriteFile};
 use crate::error::Result;
 use crate::sys::files;
 use crate::sys::pages::Pages;
+use crate::sys::threads::begin_in;
 
 /// Windows that are looked at to estimate how much of a file is in the page cache.
 const WINDOWS: u64 = 32;
@@ -244,11 +245,11 @@ impl Unnamed {
 fn in_streams(streams: u64, act: &(dyn Fn(u64) -> Result<()> + Sync)) -> Result<()> {
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..streams)
-            .map(|stream| scope.spawn(move || act(stream)))
+            .map(|stream| begin_in(scope, "try", move || act(stream)))
             .collect();
         threads
             .into_iter()
-            .try_for_each(|thread| match thread.join() {
+            .try_for_each(|thread| match thread?.join() {
                 Ok(done) => done,
                 Err(panic) => std::panic::resume_unwind(panic),
             })

@@ -21,6 +21,7 @@ use super::overlap::{Buffers, ended_early};
 use super::{BLOCK_BYTES, ReadFile};
 use crate::error::Result;
 use crate::sys::pages::Pages;
+use crate::sys::threads::begin_in;
 
 /// Bytes of a request to a far store, at least: what a request costs is little beside them.
 pub const RANGE_BYTES: usize = 8_000_000;
@@ -47,7 +48,7 @@ pub fn read_into(
     thread::scope(|scope| {
         for _ in 0..readers {
             let (send, next) = (send.clone(), &next);
-            scope.spawn(move || {
+            let read = move || {
                 while let Some((number, buffer)) = next() {
                     let wanted = buffer.len();
                     let read = file.read_at(buffer, offset + (number * step) as u64);
@@ -58,7 +59,8 @@ pub fn read_into(
                         return;
                     }
                 }
-            });
+            };
+            begin_in(scope, "read", read)?;
         }
         drop(send);
         in_order(ready, |(data, short)| {
@@ -123,12 +125,12 @@ pub fn read_through(
         number: 0,
     });
     let worked = thread::scope(|scope| {
+        let give_back = give_back; // gone when the work is: readers may be waiting for a buffer
         for _ in 0..readers {
             let (send, ahead) = (send.clone(), &ahead);
-            scope.spawn(move || read_ahead(file, ahead, &send));
+            begin_in(scope, "read", move || read_ahead(file, ahead, &send))?;
         }
         drop(send);
-        let give_back = give_back; // gone when the work is: readers may be waiting for a buffer
         in_order(
             filled,
             |Block {

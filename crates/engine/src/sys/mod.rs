@@ -9,6 +9,7 @@
 //!   mounts       file systems that machines share;  owner: which process of which machine has something
 //!   descriptors  pipes, terminals and devices: that never block, waited for with a limit;  inherited: a fork's, cut off
 //!   processes    children: signalled, killed, reaped;  lifeline: they end with us;  death: how they ended
+//!   threads      which may be refused
 //!   vectors      sixteen bytes at once
 //!   memory       what processes hold;  available: what there is;  usage: what they have used;  machine: what all have
 //! ```
@@ -32,6 +33,7 @@ pub(crate) mod owner;
 pub mod pages;
 pub mod processes;
 mod shrink;
+pub mod threads;
 pub mod usage;
 pub(crate) mod vectors;
 

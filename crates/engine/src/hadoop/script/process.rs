@@ -29,6 +29,7 @@ use crate::names::show_path;
 use crate::sys::death::Death;
 use crate::sys::files::make_executable;
 use crate::sys::processes::{kill_group, look, reap};
+use crate::sys::threads::begin_in;
 use crate::sys::{codes, lifeline, signals};
 
 /// How long to wait for a process that has closed its output, between looks.
@@ -89,7 +90,7 @@ pub fn run<T, F: Send>(
     let mut said = Reporter::new(prefix);
     let over = std::sync::atomic::AtomicBool::new(false);
     let (taken, fed, halt) = thread::scope(|scope| {
-        let feeder = scope.spawn(|| {
+        let feed = || {
             let mut stdin = Stdin::new(input, watch);
             let fed = feed(&mut stdin);
             match fed {
@@ -99,8 +100,10 @@ pub fn run<T, F: Send>(
                 Err(_) => watch.fail(),
             }
             (fed, stdin.halt())
-        });
-        let listener = scope.spawn(|| listen(errors, &mut said, watch, &over));
+        };
+        let listener = begin_in(scope, "errors", || listen(errors, &mut said, watch, &over));
+        let threads = listener.and_then(|listener| Ok((begin_in(scope, "feed", feed)?, listener)));
+        let (feeder, listener) = threads.inspect_err(|_refused| child.kill())?;
         let mut stdout = Stdout::new(output, watch);
         let taken = take(&mut stdout);
         let mut halt = stdout.halt();
@@ -127,8 +130,8 @@ pub fn run<T, F: Send>(
         };
         let (fed, fed_halt) = feeder.join().unwrap_or_else(panicked);
         let _ = listener.join(); // a panic there loses what the script said, and nothing else
-        (taken, fed, halt.or(fed_halt))
-    });
+        Ok((taken, fed, halt.or(fed_halt)))
+    })?;
     let exit = child.end();
     said.end();
     Ok(Ended {

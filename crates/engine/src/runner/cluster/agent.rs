@@ -12,7 +12,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::{Builder, sleep};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -31,6 +31,7 @@ use crate::storage::agents::{AgentDisk, AgentPlace, Agents, NONCE, RunName};
 use crate::storage::stores::Stores;
 use crate::sys::descriptors::raise_open_files;
 use crate::sys::memory::{keep_little_freed, resident_bytes};
+use crate::sys::threads::begin;
 use crate::task::{AgentFolders, Attempt, Here, Scratch, TaskContext, TaskReport, TaskSpec};
 use crate::worker::Processes;
 
@@ -216,18 +217,11 @@ fn serve_in(
 
 /// Begins what works for the driver; it ends with the process, if not before.
 fn begin_threads(desk: &Arc<Desk>, slots: usize) -> Result<()> {
-    let refused = |error: std::io::Error| {
-        Error::new(Kind::Io, "begin a thread", error.to_string()).advise(
-            "raise the limit of processes on the node (`ulimit -u`), or run fewer workers there",
-        )
-    };
     let chores = Arc::clone(desk);
-    let begun = Builder::new().spawn(move || chores.do_chores());
-    begun.map_err(refused)?;
+    begin("chores", move || chores.do_chores())?;
     for _ in 0..slots {
         let desk = Arc::clone(desk);
-        let begun = Builder::new().spawn(move || slot(&desk));
-        begun.map_err(refused)?;
+        begin("slot", move || slot(&desk))?;
     }
     Ok(())
 }

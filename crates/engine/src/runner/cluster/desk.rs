@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{Builder, sleep};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -37,6 +37,7 @@ use crate::storage::objects::Upload;
 use crate::storage::requests::RequestCounts;
 use crate::storage::stores::Stores;
 use crate::storage::waiting::Waiting;
+use crate::sys::threads::begin;
 use crate::task::wire::{self, Receiver};
 use crate::task::{TaskContext, TaskReport, TaskSpec};
 
@@ -242,9 +243,8 @@ impl Desk {
             });
             desk.has_begun(number, context);
         };
-        if let Err(error) = Builder::new().name("gristmill-begin".into()).spawn(begins) {
-            let error = Error::new(Kind::Io, "begin a thread", error.to_string());
-            self.has_begun(number, Err(error));
+        if let Err(refused) = begin("begin", begins) {
+            self.has_begun(number, Err(refused));
         }
     }
 

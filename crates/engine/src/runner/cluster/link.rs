@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{Builder, sleep};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -23,6 +23,7 @@ use super::inbox::{Heard, Inbox};
 use super::messages::{Events, ORDERS_BYTES_MAX, Order, Orders};
 use crate::storage::agents::AgentPlace;
 use crate::storage::wire::{Broken, Reply, Way, Wire};
+use crate::sys::threads::begin;
 use crate::task::wire;
 
 /// How long an agent may be silent.
@@ -108,15 +109,11 @@ impl Link {
         });
         let (sending, asking) = (Arc::clone(&link), Arc::clone(&link));
         let threads = [
-            Builder::new().spawn(move || sending.send()),
-            Builder::new().spawn(move || asking.ask()),
+            begin("orders", move || sending.send()),
+            begin("events", move || asking.ask()),
         ];
-        for thread in threads {
-            if let Err(error) = thread {
-                link.give_up(format!(
-                    "cannot be talked to: this machine gives no thread: {error}"
-                ));
-            }
+        for refused in threads.into_iter().filter_map(Result::err) {
+            link.give_up(format!("cannot be talked to: {refused}"));
         }
         link
     }

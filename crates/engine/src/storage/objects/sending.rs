@@ -11,12 +11,13 @@
 //! rule that must hold: no more parts are on their way than were granted, and each is one until its reply is there.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{Builder, JoinHandle};
+use std::thread::JoinHandle;
 
 use bytes::BytesMut;
 
 use super::{Objects, Part, UploadPart};
 use crate::error::{Error, Result};
+use crate::sys::threads::begin;
 
 /// Parts on their way at once, for each task: two tasks fill 1 GB/s at 50 ms so.
 pub const PARTS_AT_ONCE: u64 = 4;
@@ -84,15 +85,7 @@ impl Sending {
             place.land(part);
             put
         };
-        let begun = Builder::new().name("send".to_owned()).spawn(work);
-        begun.map_err(|error| {
-            Error::new(
-                crate::Kind::Io,
-                "begin a thread that sends",
-                error.to_string(),
-            )
-            .retryable_error()
-        })
+        begin("send", work)
     }
 }
 
