@@ -115,7 +115,7 @@ class Campaign:
                 own = self.users.shared / place
                 own.mkdir()
                 own.chmod(SPILL_MODE)
-                return Folder(own)
+                return Folder(own, shared=[own])
 
     # --- one case ---
 
@@ -317,7 +317,8 @@ def campaign(
     places: Iterable[str] = PLACES,
     runners: Iterable[str] = RUNNERS,
 ) -> None:
-    """Run cases, and say of each what came of it."""
+    """Run cases, and say of each what came of it; at the end fail if one was wrong."""
+    wrong: list[str] = []
     with ExitStack() as held:
         of = Campaign(held.enter_context(two_users()), held, places, runners)
         there = tuple(of.grounds)
@@ -326,7 +327,9 @@ def campaign(
             try:
                 say(of.run(case))
             except AssertionError as problem:
-                raise AssertionError(f"{case} of seed {seed}: {problem}") from problem
+                wrong.append(f"{case} of seed {seed}: {problem}")
+                say(f"WRONG: {wrong[-1]}")
+    assert not wrong, "\n".join(wrong)
 
 
 __all__ = ["LONGEST_S", "PLACES", "RUNNERS", "campaign"]

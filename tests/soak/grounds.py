@@ -1,18 +1,23 @@
 """Where outputs of a campaign go: a folder, a bucket of S3, a directory of HDFS."""
 
 import hashlib
+import os
 import shutil
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
+from unittest.mock import patch
 
 from tests.cli import hdfs_server, s3_server
 
 from gristmill import _core
 
 from .injuries import left_of
+
+AS_ANYBODY = {"HADOOP_USER_NAME": "anybody"}
+"""Whose all files in HDFS are."""
 
 
 class Ground(Protocol):
@@ -25,7 +30,7 @@ class Ground(Protocol):
 
     @property
     def shared(self) -> list[Path]:
-        """Where files of jobs lie that all users see."""
+        """Where the system asks who may read files of jobs: not on the mount, nor in stores."""
         ...
 
     def location(self, name: str) -> str:
@@ -51,10 +56,7 @@ class Folder:
 
     folder: Path
     environment: dict[str, str] = field(default_factory=dict[str, str])
-
-    @property
-    def shared(self) -> list[Path]:
-        return [self.folder]
+    shared: list[Path] = field(default_factory=list[Path])
 
     def location(self, name: str) -> str:
         return str(self.folder / name)
@@ -76,10 +78,6 @@ class Folder:
 
 class Bucket(Folder):
     """A bucket, which is a folder of the server's."""
-
-    @property
-    def shared(self) -> list[Path]:
-        return []
 
     def location(self, name: str) -> str:
         return f"s3://{self.folder.name}/{name}"
@@ -103,7 +101,7 @@ class Hdfs:
     """A directory of HDFS."""
 
     url: str
-    environment: dict[str, str] = field(default_factory=lambda: {"HADOOP_USER_NAME": "anybody"})
+    environment: dict[str, str] = field(default_factory=lambda: AS_ANYBODY)
     shared: list[Path] = field(default_factory=list[Path])
 
     def location(self, name: str) -> str:
@@ -114,8 +112,7 @@ class Hdfs:
         return _sum([data for part, data in files if part[:1] not in "_."])
 
     def remove(self, name: str) -> None:
-        with suppress(OSError):
-            _core.remove_whole(self.location(name))
+        _core.remove_whole(self.location(name))
 
     def left(self, uid: int) -> list[object]:
         del uid
@@ -127,10 +124,10 @@ def directory_of_hdfs(folder: Path) -> Generator[Hdfs]:
     """Start HDFS with a directory for all."""
     data = folder / "data"
     data.mkdir(parents=True)
-    with hdfs_server.serving(data) as cluster:
+    # This process, too: it removes what jobs made.
+    with hdfs_server.serving(data) as cluster, patch.dict(os.environ, AS_ANYBODY):
         url = cluster.url("faults")
         _core.make_directory(url)
-        cluster.tell("mode", "777", "/faults")
         yield Hdfs(url)
 
 
