@@ -3,7 +3,7 @@
     parquet   a split is some row groups        arrow   a split is some record batches
 
 As records, rows are dicts; `map_batches` gets them as they are. An offset is the number of a row in
-the file. As outputs, the first 65,536 records decide the types of the columns.
+the file. As outputs, columns take the types that hold all values (`table_writer`).
 """
 
 import os
@@ -116,7 +116,7 @@ class Parquet(Format):
         def begin(schema: Any) -> Any:  # noqa: ANN401 - pyarrow's
             return reading.ParquetWriter(_opened(path, "wb"), schema, compression=codec)
 
-        return TableWriter(path, begin, self.schema, self.columns)
+        return TableWriter(path, begin, _parquet_batches, self.schema, self.columns)
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ class Arrow(Format):
         def begin(schema: Any) -> Any:  # noqa: ANN401 - pyarrow's
             return ipc.new_file(_opened(path, "wb"), schema, options=options)
 
-        return TableWriter(path, begin, self.schema)
+        return TableWriter(path, begin, _arrow_batches, self.schema)
 
 
 @known_options
@@ -217,7 +217,7 @@ def parquet(
             there. Of a key that is a tuple, each element is a column, if all have names.
         codec: How pages of the output are compressed: `snappy` (the default), `zstd`, `gzip`,
             `lz4`.
-        schema: The `pyarrow.Schema` of the output; by default as the first records have it.
+        schema: The `pyarrow.Schema` of the output; by default the one that holds all records.
         tag: A name for this input, if a job has several: `context.tag` while the job reads it.
 
     Example:
@@ -240,7 +240,7 @@ def arrow(
     Args:
         paths: As an input files, directories, patterns; as an output a directory.
         codec: How buffers of the output are compressed: `zstd` or `lz4`; by default not.
-        schema: The `pyarrow.Schema` of the output; by default as the first records have it.
+        schema: The `pyarrow.Schema` of the output; by default the one that holds all records.
         tag: A name for this input, if a job has several: `context.tag` while the job reads it.
 
     Example:
@@ -248,6 +248,17 @@ def arrow(
         '.arrow'
     """
     return Arrow(as_paths(paths), codec, schema, tag=tag)
+
+
+def _parquet_batches(path: str) -> Iterator[Any]:
+    with pyarrow("parquet").ParquetFile(_opened(path)) as file:
+        yield from file.iter_batches(BATCH_ROWS, use_threads=False)
+
+
+def _arrow_batches(path: str) -> Iterator[Any]:
+    with _mapped(path) as source, pyarrow("ipc").open_file(source) as file:
+        for number in range(file.num_record_batches):
+            yield file.get_batch(number)
 
 
 def _check_codec(form: Format, known: tuple[str, ...]) -> None:
