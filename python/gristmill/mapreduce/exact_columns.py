@@ -11,8 +11,9 @@ converted back: numbers to times, text to bytes. A float32 rounds, as it says.
 import math
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from datetime import date, time, timedelta
+from datetime import date, datetime, time, timedelta
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from gristmill.mapreduce.column_types import Type, type_of, wider
@@ -30,6 +31,7 @@ _PLAIN: dict[str, set[type]] = {
     "double": {float, int},  # pyarrow refuses an int that is no float
     "string": {str},
     "binary": {bytes},
+    "date32[day]": {date},
 }
 """By type, the types of Python whose values pyarrow keeps or refuses: no need to compare."""
 
@@ -152,12 +154,34 @@ def _joint_type(values: Iterable[object]) -> Type:
 
 def _is_kept(made: Any, values: Sequence[object], *, given: bool = False) -> bool:  # noqa: ANN401
     """Whether an array holds these values."""
-    plain = _PLAIN.get(str(made.type))
-    if plain is not None and set(map(type, values)) <= {*plain, type(None)}:
+    if _is_plain(made.type, values):
         return True
     with suppress(*_WRONG):
         return all(map(partial(_holds, given=given), made.to_pylist(), values))
     return False
+
+
+def _is_plain(kind: Type, values: Sequence[Any]) -> bool:
+    """Whether pyarrow keeps or refuses such values, as a look at their types tells."""
+    types = pyarrow().types
+    found = set(map(type, values)) - {type(None)}
+    plain = _PLAIN.get(str(kind))
+    if plain is not None:
+        return found <= plain
+    if types.is_timestamp(kind) and found == {datetime}:
+        return kind.unit == "us" and kind.tz is None and not any(map(_zone_of, values))
+    if types.is_list(kind) and found <= {list, tuple}:
+        return _is_plain(kind.value_type, list(chain.from_iterable(filter(None, values))))
+    if types.is_struct(kind) and found <= {dict}:
+        rows: list[dict[str, Any]] = [value for value in values if value]
+        return {field.name for field in kind}.issuperset(chain.from_iterable(rows)) and all(
+            _is_plain(field.type, [row.get(field.name) for row in rows]) for field in kind
+        )
+    return types.is_null(kind)
+
+
+def _zone_of(value: datetime | None) -> object:
+    return value and value.tzinfo
 
 
 def _holds(stored: Any, value: Any, *, given: bool) -> bool:  # noqa: ANN401 - any values
