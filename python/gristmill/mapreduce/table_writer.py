@@ -27,7 +27,7 @@ from gristmill.mapreduce.formats import BadRecord
 from gristmill.mapreduce.keys import without_order
 from gristmill.mapreduce.kinds import is_dict, is_pair, is_tuple, settled
 
-__all__ = ["GROUP_ROWS", "TableWriter", "is_batch", "rows_of", "to_rows"]
+__all__ = ["ADVICE", "GROUP_ROWS", "TableWriter", "is_batch", "rows_of", "to_rows"]
 
 GROUP_ROWS = 65_536
 
@@ -201,7 +201,7 @@ class TableWriter:
             with self._named():
                 self._file = self._begin(self._schema)
         except NotImplementedError as error:
-            raise BadRecord(f"the records make no table: {error}".rstrip("."), _ADVICE) from None
+            raise BadRecord(f"the records make no table: {error}".rstrip("."), ADVICE) from None
 
     def _write(self, table: Any) -> None:  # noqa: ANN401 - a pyarrow.Table
         with self._named():
@@ -243,15 +243,17 @@ class TableWriter:
         has = f"record {number:,} of the part, {short(row)}, has {short(value)}"
         has = f"{has} of type {type(value).__name__}"
         if self._arrow.types.is_null(misfit.kind):
-            return BadRecord(f"{has} in the column {misfit.column}, which no type holds", _ADVICE)
+            return BadRecord(f"{has} in the column {misfit.column}, which no type holds", ADVICE)
         kind = str(misfit.kind)[:_TYPE_CHARACTERS_MAX]
         return BadRecord(
             f"the column {misfit.column} is {kind}, and {has}, which it cannot hold without loss",
-            _ADVICE if self._given is None else _ADVICE_GIVEN,
+            ADVICE if self._given is None else _ADVICE_GIVEN,
         )
 
 
-_ADVICE = "make the types equal, or give the output schema="
+ADVICE = "make the types equal, or give the output schema="
+"""What to do about values that no type of a column holds together."""
+
 _ADVICE_GIVEN = "give the column of schema= a type that holds all values"
 
 

@@ -7,9 +7,9 @@ the file. As outputs, columns take the types that hold all values (`table_writer
 """
 
 import os
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from gristmill import _core
@@ -20,6 +20,7 @@ from gristmill.mapreduce.extras import pyarrow
 from gristmill.mapreduce.formats import BadRecord, Format, Reader, Where, Writer
 from gristmill.mapreduce.paths import StrPath, as_paths
 from gristmill.mapreduce.plan import Plan, Split, split_bytes
+from gristmill.mapreduce.table_parts import narrower
 from gristmill.mapreduce.table_writer import TableWriter
 from gristmill.names import show_path
 from gristmill.signatures import known_options
@@ -118,6 +119,15 @@ class Parquet(Format):
 
         return TableWriter(path, begin, _parquet_batches, self.schema, self.columns)
 
+    def narrower(self, paths: Sequence[str]) -> Iterator[tuple[int, Callable[[str], int]]]:
+        """Yield the parts that have not the schema of all."""
+        if self.schema is not None:
+            return iter(())
+        return narrower(paths, _parquet_schema, _parquet_batches, self._with_schema)
+
+    def _with_schema(self, schema: Any) -> Callable[[str], Writer]:  # noqa: ANN401 - pyarrow's
+        return replace(self, schema=schema, columns=None).writer
+
 
 @dataclass(frozen=True)
 class Arrow(Format):
@@ -196,6 +206,15 @@ class Arrow(Format):
 
         return TableWriter(path, begin, _arrow_batches, self.schema)
 
+    def narrower(self, paths: Sequence[str]) -> Iterator[tuple[int, Callable[[str], int]]]:
+        """Yield the parts that have not the schema of all."""
+        if self.schema is not None:
+            return iter(())
+        return narrower(paths, _arrow_schema, _arrow_batches, self._with_schema)
+
+    def _with_schema(self, schema: Any) -> Callable[[str], Writer]:  # noqa: ANN401 - pyarrow's
+        return replace(self, schema=schema).writer
+
 
 @known_options
 def parquet(
@@ -248,6 +267,16 @@ def arrow(
         '.arrow'
     """
     return Arrow(as_paths(paths), codec, schema, tag=tag)
+
+
+def _parquet_schema(path: str) -> Any:  # noqa: ANN401 - a pyarrow.Schema
+    with _reading(path):
+        return pyarrow("parquet").read_schema(_opened(path))
+
+
+def _arrow_schema(path: str) -> Any:  # noqa: ANN401 - a pyarrow.Schema
+    with _reading(path), _mapped(path) as source, pyarrow("ipc").open_file(source) as file:
+        return file.schema
 
 
 def _parquet_batches(path: str) -> Iterator[Any]:
