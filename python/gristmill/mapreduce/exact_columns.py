@@ -123,7 +123,8 @@ def _is_same(column: Any, made: Any) -> bool:  # noqa: ANN401 - pyarrow.ChunkedA
     if types.is_floating(column.type) and types.is_floating(made.type):
         infinite = compute.sum(compute.is_inf(made)), compute.sum(compute.is_inf(column))
         return infinite[0].as_py() == infinite[1].as_py()
-    return made.cast(column.type).equals(column)
+    naive = {kind.tz is None for kind in (column.type, made.type) if types.is_timestamp(kind)}
+    return len(naive) < 2 and made.cast(column.type).equals(column)
 
 
 def _checked(values: Sequence[object], kind: Type, *, given: bool) -> Any:  # noqa: ANN401

@@ -15,6 +15,7 @@ from reprlib import repr as short
 from typing import Any
 
 from gristmill.mapreduce.column_types import merged
+from gristmill.mapreduce.extras import pyarrow
 from gristmill.mapreduce.formats import BadRecord, Writer
 from gristmill.mapreduce.table_writer import ADVICE
 
@@ -79,7 +80,7 @@ def _apart(
                 f" {short(row[column])} of type {type(row[column]).__name__}",
                 ADVICE,
             )
-        if column in schema.names:
+        if column in schema.names and schema.field(column).type != pyarrow().null():
             before = PurePath(path).name
     raise AssertionError(column)
 

@@ -1,0 +1,346 @@
+"""Tables as outputs: what any reader finds is what went in, or the job names record and column.
+
+Tables are drawn at random: types change late, columns and fields are missing or come late. The
+oracle `holds_all` says by plain rules whether one type holds the values of a column.
+"""
+
+import json
+import math
+import random
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+import gristmill as gm
+from gristmill.mapreduce import table_writer
+
+Rows = list[dict[str, Any]]
+Random = random.Random
+
+STAMP = pd.Timestamp("2024-02-29 12:00:00.123456789")
+
+VALUES: dict[str, Callable[[Random], Any]] = {
+    "int": lambda rng: rng.randrange(-5, 5),
+    "natural": lambda rng: rng.randrange(10),
+    "float": lambda rng: rng.choice([0.5, 3.0, math.nan, -2.25]),
+    "id": lambda rng: 2**60 + rng.randrange(1000),
+    "unsigned": lambda rng: 2**63 + rng.randrange(1000),
+    "huge": lambda rng: 2**70,
+    "text": lambda rng: rng.choice(["", "a", "ä€"]),
+    "bytes": lambda rng: rng.choice([b"", b"\xff"]),
+    "bool": lambda rng: rng.random() < 0.5,
+    "date": lambda rng: date(2024, 1, 1 + rng.randrange(28)),
+    "time": lambda rng: datetime(2024, 1, 1, rng.randrange(24), 5),
+    "zoned": lambda rng: datetime(2024, 1, 1, rng.randrange(24), 5, tzinfo=UTC),
+    "stamp": lambda rng: STAMP + pd.Timedelta(rng.randrange(1000), "ns"),
+    "decimal": lambda rng: Decimal(rng.randrange(1000)).scaleb(-rng.randrange(4)),
+    "none": lambda rng: None,
+    "empty": lambda rng: [],
+    "ints": lambda rng: [rng.randrange(9) for _ in range(rng.randrange(3))],
+    "floats": lambda rng: [0.5, rng.random()],
+    "texts": lambda rng: ["a", None],
+    "point": lambda rng: {"x": rng.randrange(9)},
+    "place": lambda rng: {"x": 0.5, "of": {"y": rng.choice(["a", None])}},
+    "named": lambda rng: {"x": "a"},
+}
+
+LIKELY = [
+    ("int", "float"), ("none", "text"), ("empty", "texts"), ("ints", "floats"), ("point", "place"),
+    ("time", "stamp"), ("natural", "unsigned"), ("int", "none"), ("int", "decimal"),
+    ("natural", "id"), ("int",), ("text",), ("zoned",), ("date",), ("bytes",), ("bool",),
+]  # fmt: skip
+"""Kinds that one type holds: of random ones, few tables would be written."""
+
+
+def drawn(rng: Random, rows: int) -> Rows:
+    """A table whose columns change their kinds, begin late, or miss."""
+    columns: dict[str, Iterator[Any]] = {}
+    for name in "abcd"[: rng.randrange(1, 5)]:
+        kinds = rng.choice(LIKELY) if rng.random() < 0.9 else rng.sample(list(VALUES), 2)
+        first = rng.randrange(rows)
+        values = [VALUES[kinds[0] if n < first else kinds[-1]](rng) for n in range(rows)]
+        columns[name] = iter(values)
+    missing = rng.choice([0, 0, 0.3])
+    table = [{name: next(values) for name, values in columns.items()} for _ in range(rows)]
+    return [
+        {name: value for name, value in row.items() if name == "a" or rng.random() >= missing}
+        for row in table
+    ]
+
+
+# --- the oracle ---
+
+
+def family(value: Any) -> str:
+    if isinstance(value, pd.Timestamp):
+        return "time"
+    if isinstance(value, datetime):
+        return "zoned" if value.tzinfo else "time"
+    return {"int": "number", "float": "number"}.get(type(value).__name__, type(value).__name__)
+
+
+def holds_all(values: list[Any]) -> bool:
+    """Whether one type holds all values of a column."""
+    values = [value for value in values if value is not None]
+    families = set(map(family, values))
+    ints = [value for value in values if type(value) is int]
+    if families == {"number", "Decimal"}:
+        return len(ints) + sum(isinstance(value, Decimal) for value in values) == len(values)
+    if len(families) > 1:
+        return False
+    if families == {"list"}:
+        return holds_all(list(chain(*values)))
+    if families == {"dict"}:
+        names = {name for value in values for name in value}
+        return all(holds_all([value.get(name) for value in values]) for name in names)
+    if len(ints) < len(values):
+        return all(abs(number) <= 2**53 for number in ints)
+    low, high = min(ints, default=0), max(ints, default=0)
+    return low >= -(2**63) and high < (2**64 if low >= 0 else 2**63)
+
+
+def fits(rows: Rows) -> bool:
+    return all(holds_all([row.get(name) for row in rows]) for name in "abcd")
+
+
+def same(found: Any, value: Any) -> bool:
+    """Whether a reader's value is what went in."""
+    if value is None:
+        return found is None
+    if isinstance(value, list):
+        return len(found) == len(value) and all(map(same, found, value))
+    if isinstance(value, dict):
+        return all(same(found[name], value.get(name)) for name in {**found, **value})
+    if isinstance(value, float) and math.isnan(value):
+        return isinstance(found, float) and math.isnan(found)
+    return isinstance(found, bool) == isinstance(value, bool) and found == value
+
+
+def check_same(found: Rows, rows: Rows) -> None:
+    assert len(found) == len(rows)
+    for read, row in zip(found, rows, strict=True):
+        assert same({name: value for name, value in read.items() if name in row}, row), (read, row)
+        assert all(value is None for name, value in read.items() if name not in row)
+
+
+REFUSED = (
+    r"(?s)column [abcd].*record [\d,]+ of (the part|part-m-\d+).*schema=|record .* no type holds"
+)
+
+
+# --- one part ---
+
+
+@pytest.mark.parametrize("form", [gm.parquet, gm.arrow])
+@pytest.mark.parametrize("seed", range(60))
+def test_a_part_holds_what_was_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: Any, seed: int
+) -> None:
+    rng = Random(seed)
+    rows = drawn(rng, rng.choice([1, 10, 30]))
+    monkeypatch.setattr(table_writer, "GROUP_ROWS", rng.choice([1, 4, 7, 100]))
+    writer = form(tmp_path).writer(str(tmp_path / "file"))
+
+    def write() -> None:
+        for row in rows:
+            writer.write(row)
+        writer.close()
+
+    if not fits(rows):
+        with pytest.raises(ValueError, match=REFUSED):
+            write()
+        return
+    write()
+    kind = "parquet" if form is gm.parquet else "arrow"
+    check_same(ds.dataset(tmp_path / "file", format=kind).to_table().to_pylist(), rows)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_the_generator_draws_tables_of_both_kinds() -> None:
+    tables = [drawn(Random(seed), 20) for seed in range(200)]
+    assert 20 < sum(map(fits, tables)) < 180
+
+
+@pytest.mark.parametrize("form", [gm.parquet, gm.arrow])
+@pytest.mark.parametrize("seed", range(20))
+def test_batches_are_widened_as_rows_are(tmp_path: Path, form: Any, seed: int) -> None:
+    rng = Random(seed)
+    rows: Rows = []
+    writer = form(tmp_path).writer(str(tmp_path / "file"))
+    kinds = [("int", "text"), ("float", "none"), ("natural", "text"), ("none", "none")]
+    for first, second in rng.sample(kinds, 4):
+        batch = [{"a": VALUES[first](rng), "b": VALUES[second](rng)} for _ in range(5)]
+        rows += batch
+        if rng.random() < 0.7:
+            writer.write(pa.Table.from_pylist(batch))
+        else:
+            for row in batch:
+                writer.write(row)
+    writer.close()
+    kind = "parquet" if form is gm.parquet else "arrow"
+    check_same(ds.dataset(tmp_path / "file", format=kind).to_table().to_pylist(), rows)
+
+
+# --- a schema that is given ---
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "kept"),
+    [
+        (pa.int32(), 3.99, None),
+        (pa.int32(), 3.0, 3),
+        (pa.int8(), 1000, None),
+        (pa.float64(), 2**53 + 1, None),
+        (pa.float64(), 7, 7.0),
+        (pa.float32(), 0.5, 0.5),
+        (pa.float32(), 1e300, None),
+        (pa.date32(), datetime(2024, 1, 1, 13), None),
+        (pa.timestamp("s"), datetime(2024, 1, 1, 0, 0, 0, 5), None),
+        (pa.timestamp("us"), STAMP, None),
+        (pa.timestamp("ns"), STAMP, STAMP),
+        (pa.timestamp("us"), datetime(2024, 1, 1, tzinfo=UTC), None),
+        (pa.uint64(), 2**63, 2**63),
+        (pa.uint64(), -1, None),
+        (pa.struct({"x": pa.int64()}), {"x": 1, "y": 2}, None),
+        (pa.struct({"x": pa.int64(), "y": pa.int64()}), {"x": 1}, {"x": 1, "y": None}),
+        (pa.list_(pa.int64()), [1, 2.5], None),
+        (pa.list_(pa.float32()), [1, 2.5], [1.0, 2.5]),
+        (pa.map_(pa.string(), pa.int64()), {"x": 1}, [("x", 1)]),
+        (pa.string(), 5, None),
+        (pa.decimal128(5, 2), Decimal("1.555"), None),
+        (pa.decimal128(5, 2), Decimal("1.5"), Decimal("1.50")),
+        (pa.binary(), "ä", "ä".encode()),
+        (pa.duration("us"), timedelta(microseconds=5), timedelta(microseconds=5)),
+    ],
+)
+@pytest.mark.parametrize("as_table", [False, True])
+def test_a_given_schema_loses_nothing(
+    tmp_path: Path, kind: Any, value: Any, kept: Any, *, as_table: bool
+) -> None:
+    if as_table and (pa.types.is_map(kind) or isinstance(value, pd.Timestamp)):
+        pytest.skip("pyarrow makes another table of it")
+    writer = gm.parquet(tmp_path, schema=pa.schema({"a": kind})).writer(str(tmp_path / "file"))
+
+    def write() -> None:
+        if as_table:
+            try:
+                writer.write(pa.table({"a": [value]}))
+            except (pa.ArrowInvalid, OverflowError):
+                pytest.skip("no table holds it")
+        else:
+            writer.write({"a": value})
+        writer.close()
+
+    if kept is None and not (as_table and kind == pa.string()):
+        with pytest.raises(ValueError, match=r"column a is .*record 1 of the part.*schema="):
+            write()
+        return
+    write()
+    if kept is not None:
+        assert pq.read_table(tmp_path / "file").to_pylist() == [{"a": kept}]
+
+
+# --- all parts ---
+
+
+def run(form: Any, folder: Path, parts: list[Rows]) -> gm.Result:
+    """A job of which each split writes one part."""
+    job = gm.Job(
+        gm.items(list(range(len(parts)))),
+        map=lambda number: parts[number],
+        split_max=1,
+        output=form(folder / "out"),
+    )
+    return job.run(workers=1, no_sync=True, overwrite=True)
+
+
+def read_by_others(form: Any, folder: Path) -> Iterator[Rows]:
+    """The output as other programs read it."""
+    kind = "parquet" if form is gm.parquet else "arrow"
+    yield ds.dataset(folder, format=kind).to_table().to_pylist()
+    if form is gm.parquet:
+        yield (
+            pd.read_parquet(folder, dtype_backend="pyarrow").pipe(pa.Table.from_pandas).to_pylist()
+        )
+        yield pl.read_parquet(folder / "*.parquet").to_arrow().to_pylist()
+    else:
+        files = sorted(folder.glob("*.arrow"))
+        yield (pl.concat([pl.read_ipc(file) for file in files]).to_arrow().to_pylist())
+
+
+@pytest.mark.parametrize("form", [gm.parquet, gm.arrow])
+@pytest.mark.parametrize("seed", range(8))
+def test_all_parts_have_one_schema(tmp_path: Path, form: Any, seed: int) -> None:
+    rng = Random(seed)
+    rows = drawn(rng, 20)
+    cuts = sorted(rng.choices(range(21), k=rng.randrange(5)))  # a part may be empty
+    parts = [rows[a:b] for a, b in zip([0, *cuts], [*cuts, 20], strict=True)]
+    if not fits(rows):
+        with pytest.raises(ValueError, match=REFUSED):
+            run(form, tmp_path, parts)
+        return
+    result = run(form, tmp_path, parts)
+    for found in [
+        list(result),
+        result.to_arrow().to_pylist(),
+        *read_by_others(form, tmp_path / "out"),
+    ]:
+        check_same(found, rows)
+    sizes = [file.stat().st_size for file in result.files()]
+    success = json.loads((tmp_path / "out/_SUCCESS").read_text())
+    assert [part["bytes"] for part in success["parts"]] == sizes
+    assert success["bytes"] == result.report.output_bytes == sum(sizes)
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names == {"_SUCCESS", *(path.name for path in result.files())}
+
+
+def test_an_empty_output_has_the_columns_that_are_named(tmp_path: Path) -> None:
+    result = run(lambda path: gm.parquet(path, columns=["k", "n"]), tmp_path, [[], []])
+    assert pd.read_parquet(tmp_path / "out").columns.tolist() == ["k", "n"]
+    assert result.to_arrow().column_names == ["k", "n"]
+    again = gm.Job(
+        gm.parquet(tmp_path / "out", columns=["n"]),
+        map=lambda row: [row],
+        output=gm.kv(tmp_path / "kv"),
+    )
+    assert list(again.run()) == []
+
+
+def test_parts_that_go_with_no_type_stay_as_they_are(tmp_path: Path) -> None:
+    parts: list[Rows] = [[{"a": 1}], [{"a": 2}, {"a": 3.5}], [{"a": None}], [{"a": "text"}]]
+    with pytest.raises(ValueError, match=r"a is double in part-m-00001.*record 1 of part-m-00003"):
+        run(gm.parquet, tmp_path, parts)
+    found = [pq.read_table(path).to_pylist() for path in sorted(tmp_path.glob("out/part-*"))]
+    assert found == parts
+    assert not list(tmp_path.glob("out/.*"))
+
+
+def test_sums_keep_their_fractions(tmp_path: Path) -> None:
+    pairs = [(f"k{n:07}", 10 if n < 66_000 else 3.75) for n in range(66_010)]
+    job = gm.Job(gm.items(pairs), reduce=gm.sum(), output=gm.parquet(tmp_path / "out"))
+    assert [row["value"] for row in job.run().read()][-10:] == [3.75] * 10
+
+
+def test_named_outputs_have_one_schema_too(tmp_path: Path) -> None:
+    def split(number: int, context: gm.Context) -> None:
+        context.output("odd").write({"n": number or 0.5})
+
+    job = gm.Job(
+        gm.items([0, 1]),
+        map=split,
+        split_max=1,
+        output=gm.text(tmp_path / "out"),
+        outputs={"odd": gm.parquet()},
+    )
+    job.run()
+    assert pd.read_parquet(sorted(tmp_path.glob("out/odd-*")))["n"].tolist() == [0.5, 1.0]
