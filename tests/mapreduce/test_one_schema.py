@@ -344,3 +344,58 @@ def test_named_outputs_have_one_schema_too(tmp_path: Path) -> None:
     )
     job.run()
     assert pd.read_parquet(sorted(tmp_path.glob("out/odd-*")))["n"].tolist() == [0.5, 1.0]
+
+
+def test_a_table_without_columns(tmp_path: Path) -> None:
+    pq.write_table(pa.table({}), tmp_path / "empty.parquet")
+    pq.write_table(pa.table({"n": [1], "m": [2]}), tmp_path / "full.parquet")
+    source = gm.parquet(sorted(tmp_path.glob("*.parquet")), columns=["n"])
+    job = gm.Job(source, map=lambda row: [row], output=gm.jsonl(tmp_path / "rows"))
+    assert list(job.run()) == [{"n": 1}]
+    job = gm.Job(
+        gm.items([0]),
+        map=lambda _: [pa.table({})],
+        output=gm.parquet(tmp_path / "out", columns=["n"]),
+    )
+    with pytest.raises(ValueError, match=r"no column 'n'.*: it has no columns"):
+        job.run()
+
+
+# --- csv ---
+
+
+def texts(rows: Rows) -> list[dict[str, str]]:
+    """Rows as csv has them: what is missing is an empty field."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return [{name: str(row.get(name, "")) for name in names} for row in rows]
+
+
+@pytest.mark.parametrize("codec", [None, "gzip"])
+@pytest.mark.parametrize("seed", range(6))
+def test_all_parts_of_a_csv_have_one_header(tmp_path: Path, codec: Any, seed: int) -> None:
+    rng = Random(seed)
+    fields = ["", "a", "1", 'x,"y"', "two\nlines", "ä", "\r"]
+    rows: Rows = [
+        {name: rng.choice(fields) for name in rng.sample("abcd", rng.randrange(1, 4))}
+        for _ in range(12)
+    ]
+    cuts = sorted(rng.choices(range(13), k=3))
+    parts = [rows[a:b] for a, b in zip([0, *cuts], [*cuts, 12], strict=True)]
+    result = run(lambda path: gm.csv(path, codec=codec), tmp_path, parts)
+    assert list(result) == texts(rows)
+    frames = [
+        pd.read_csv(file, dtype=str, keep_default_na=False, lineterminator="\n")
+        for file in result.files()
+    ]
+    assert {tuple(frame.columns) for frame in frames} == {tuple(texts(rows)[0])}
+    assert pd.concat(frames).to_dict("records") == texts(rows)
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names == {"_SUCCESS", *(path.name for path in result.files())}
+
+
+@pytest.mark.parametrize("form", [gm.csv, gm.parquet, gm.arrow])
+def test_records_without_columns(tmp_path: Path, form: Any) -> None:
+    with pytest.raises(ValueError, match="a record has no columns"):
+        run(form, tmp_path, [[{}]])
+    found = list(run(form, tmp_path, [[{"a": "x"}, {}]]))
+    assert found == [{"a": "x"}, {"a": "" if form is gm.csv else None}]

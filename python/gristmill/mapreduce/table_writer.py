@@ -129,7 +129,10 @@ class TableWriter:
 
     def _made(self) -> Any:  # noqa: ANN401 - a pyarrow.Table
         if self._given is None:
-            names = dict.fromkeys(name for row in self._rows for name in row)
+            names = dict.fromkeys(() if self._schema is None else self._schema.names)
+            names |= dict.fromkeys(name for row in self._rows for name in row)
+            if not names:
+                raise BadRecord("a record has no columns", ADVICE)
             return self._arrow.table({name: self._column(name, inferred) for name in names})
         columns = [
             self._column(field.name, lambda values, kind=field.type: of_type(values, kind))

@@ -1,0 +1,158 @@
+"""Records of any kind to rows of `gm.csv`, with one header.
+
+    row ─▶ the columns so far ─▶ the file
+               │ another column
+               ▼
+    the file is set aside, another begins; `close` makes one file of all
+
+The first row names the columns. What a row has not is an empty field, and what it has more is one
+more column: so it is with `gm.parquet`. Where no header could tell, each row has the columns of
+the first.
+"""
+
+import csv as python_csv
+import io
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from reprlib import repr as short
+from typing import TYPE_CHECKING, Any
+
+from gristmill import _core
+from gristmill.mapreduce.column_names import shown_names
+from gristmill.mapreduce.fields import fields_of
+from gristmill.mapreduce.formats import BadRecord
+from gristmill.mapreduce.kinds import is_dict, is_list, is_pair
+
+if TYPE_CHECKING:
+    from gristmill.mapreduce.table_csv import Csv
+
+__all__ = ["RowWriter"]
+
+_END = "\r\n"
+
+_ADVICE = "give every row the same columns, or the output columns= with their names"
+
+
+class RowWriter:
+    """A file of rows, with a header by the first of them, or by the columns that are given."""
+
+    def __init__(self, path: str, form: "Csv", columns: tuple[str, ...] | None = None) -> None:
+        self._path = path
+        self._form = form
+        self._lines = _core.LineWriter(path, form.codec)
+        self._aside: list[str] = []
+        self._names: tuple[str, ...] | None = None
+        self._known = frozenset[str]()
+        self._buffer = io.StringIO()
+        self._csv = python_csv.writer(
+            self._buffer,
+            delimiter=form.delimiter,
+            quotechar=form.quotechar,
+            lineterminator=_END,  # what it quotes in fields, besides
+        )
+        if columns is not None:
+            self._begin(columns)
+
+    def write(self, record: Any) -> None:  # noqa: ANN401 - whatever the csv module takes
+        """Write a record as a row."""
+        row: object = tuple(record) if is_list(record) else record
+        values = list(fields_of(row))
+        names = self._names
+        if names is None:
+            names = self._begin(self._form.columns or _names_of(row, len(values)))
+        if is_dict(row):
+            values = self._selected(row)
+        elif len(values) != len(names):
+            raise BadRecord(
+                f"the record {short(row)} has not {len(names)} columns, {self._as()}", _ADVICE
+            )
+        self._row(values)
+
+    def _selected(self, row: dict[str, Any]) -> list[object]:
+        """The row's values by the names of the columns, of which there may be more now."""
+        columns = self._form.columns
+        if columns is not None:
+            fits = row.keys() >= self._known
+        elif self._form.header:
+            fits = set(map(type, row.keys() - self._known)) <= {str}
+        else:
+            fits = row.keys() == self._known
+        names = self._names or ()
+        if not fits:
+            raise BadRecord(
+                f"the record {short(row)} has not the columns {shown_names(names)}, {self._as()}",
+                _ADVICE,
+            )
+        if columns is None and not row.keys() <= self._known:
+            names = self._widen(names, row)
+        return [row.get(name) for name in names]
+
+    def _as(self) -> str:
+        return "as those before" if self._form.columns is None else "which columns= names"
+
+    def _begin(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        if not names:
+            raise BadRecord("a record has no columns", _ADVICE)
+        self._names, self._known = names, frozenset(names)
+        if self._form.header:
+            self._row(names)
+        return names
+
+    def _widen(self, names: tuple[str, ...], row: dict[str, Any]) -> tuple[str, ...]:
+        self._set_aside()
+        return self._begin(tuple(dict.fromkeys([*names, *row])))
+
+    def _set_aside(self) -> None:
+        self._lines.close()
+        path = Path(self._path)
+        narrower = path.with_name(f"aside-{len(self._aside)}-{path.name}")
+        path.rename(narrower)
+        self._aside.append(str(narrower))
+        self._lines = _core.LineWriter(self._path, self._form.codec)
+
+    def close(self) -> int:
+        """Finish the file; returns how many bytes it has."""
+        if self._aside:
+            self._join()
+        if self._names is None and self._form.columns:
+            self._begin(self._form.columns)
+        return self._lines.close()
+
+    def _join(self) -> None:
+        """Make one file of those that were set aside."""
+        self._set_aside()
+        self._begin(self._names or ())
+        for path in self._aside:
+            for row in self._form.written_rows(path):
+                self.write(row)
+            Path(path).unlink()
+
+    def _row(self, values: Iterable[object]) -> None:
+        self._buffer.seek(0)
+        self._buffer.truncate()
+        self._csv.writerow(list(map(_field, values)))
+        self._lines.write(self._buffer.getvalue().removesuffix(_END))
+
+
+def _field(value: object) -> object:
+    if not isinstance(value, bytes):
+        return value
+    try:
+        return value.decode()
+    except UnicodeDecodeError as error:
+        raise BadRecord(
+            f"bytes that are not text have no csv: {error}", "decode them, or write gm.kv"
+        ) from None
+
+
+def _names_of(record: object, fields: int) -> tuple[str, ...]:
+    if is_dict(record):
+        return tuple(map(str, record))
+    if is_pair(record):
+        keys = len(list(fields_of(record[0])))
+        return (*_numbered("key", keys), *_numbered("value", fields - keys))
+    return tuple(f"column_{number + 1}" for number in range(fields))
+
+
+def _numbered(name: str, count: int) -> Iterator[str]:
+    return (name if count == 1 else f"{name}_{number + 1}" for number in range(count))
