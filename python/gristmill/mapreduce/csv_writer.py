@@ -12,19 +12,16 @@ the first.
 
 import csv as python_csv
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from reprlib import repr as short
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gristmill import _core
 from gristmill.mapreduce.column_names import shown_names
 from gristmill.mapreduce.fields import fields_of
 from gristmill.mapreduce.formats import BadRecord
 from gristmill.mapreduce.kinds import is_dict, is_list, is_pair
-
-if TYPE_CHECKING:
-    from gristmill.mapreduce.table_csv import Csv
 
 __all__ = ["RowWriter"]
 
@@ -36,22 +33,32 @@ _ADVICE = "give every row the same columns, or the output columns= with their na
 class RowWriter:
     """A file of rows, with a header by the first of them, or by the columns that are given."""
 
-    def __init__(self, path: str, form: "Csv", columns: tuple[str, ...] | None = None) -> None:
+    def __init__(
+        self,
+        path: str,
+        codec: str | None,
+        dialect: Mapping[str, Any],
+        read: Callable[[str], Iterator[dict[str, str]]],
+        *,
+        header: bool,
+        columns: tuple[str, ...] | None,
+    ) -> None:
+        """Make a writer; `read` gives the rows of a file of the same form."""
         self._path = path
-        self._form = form
-        self._lines = _core.LineWriter(path, form.codec)
+        self._codec = codec
+        self._read = read
+        self._header = header
+        self._columns = columns
+        self._lines = _core.LineWriter(path, codec)
         self._aside: list[str] = []
         self._names: tuple[str, ...] | None = None
         self._known = frozenset[str]()
         self._buffer = io.StringIO()
         self._csv = python_csv.writer(
             self._buffer,
-            delimiter=form.delimiter,
-            quotechar=form.quotechar,
             lineterminator=_END,  # what it quotes in fields, besides
+            **dialect,
         )
-        if columns is not None:
-            self._begin(columns)
 
     def write(self, record: Any) -> None:  # noqa: ANN401 - whatever the csv module takes
         """Write a record as a row."""
@@ -59,7 +66,7 @@ class RowWriter:
         values = list(fields_of(row))
         names = self._names
         if names is None:
-            names = self._begin(self._form.columns or _names_of(row, len(values)))
+            names = self.begin(self._columns or _names_of(row, len(values)))
         if is_dict(row):
             values = self._selected(row)
         elif len(values) != len(names):
@@ -70,10 +77,10 @@ class RowWriter:
 
     def _selected(self, row: dict[str, Any]) -> list[object]:
         """The row's values by the names of the columns, of which there may be more now."""
-        columns = self._form.columns
+        columns = self._columns
         if columns is not None:
             fits = row.keys() >= self._known
-        elif self._form.header:
+        elif self._header:
             fits = set(map(type, row.keys() - self._known)) <= {str}
         else:
             fits = row.keys() == self._known
@@ -88,19 +95,20 @@ class RowWriter:
         return [row.get(name) for name in names]
 
     def _as(self) -> str:
-        return "as those before" if self._form.columns is None else "which columns= names"
+        return "as those before" if self._columns is None else "which columns= names"
 
-    def _begin(self, names: tuple[str, ...]) -> tuple[str, ...]:
+    def begin(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Name the columns; the first row does, where nobody has."""
         if not names:
             raise BadRecord("a record has no columns", _ADVICE)
         self._names, self._known = names, frozenset(names)
-        if self._form.header:
+        if self._header:
             self._row(names)
         return names
 
     def _widen(self, names: tuple[str, ...], row: dict[str, Any]) -> tuple[str, ...]:
         self._set_aside()
-        return self._begin(tuple(dict.fromkeys([*names, *row])))
+        return self.begin(tuple(dict.fromkeys([*names, *row])))
 
     def _set_aside(self) -> None:
         self._lines.close()
@@ -108,22 +116,22 @@ class RowWriter:
         narrower = path.with_name(f"aside-{len(self._aside)}-{path.name}")
         path.rename(narrower)
         self._aside.append(str(narrower))
-        self._lines = _core.LineWriter(self._path, self._form.codec)
+        self._lines = _core.LineWriter(self._path, self._codec)
 
     def close(self) -> int:
         """Finish the file; returns how many bytes it has."""
         if self._aside:
             self._join()
-        if self._names is None and self._form.columns:
-            self._begin(self._form.columns)
+        if self._names is None and self._columns:
+            self.begin(self._columns)
         return self._lines.close()
 
     def _join(self) -> None:
         """Make one file of those that were set aside."""
         self._set_aside()
-        self._begin(self._names or ())
+        self.begin(self._names or ())
         for path in self._aside:
-            for row in self._form.written_rows(path):
+            for row in self._read(path):
                 self.write(row)
             Path(path).unlink()
 

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from gristmill.mapreduce.column_names import as_columns, check_columns, check_has, named_twice
 from gristmill.mapreduce.combine_splits import Several, is_shared, shared
 from gristmill.mapreduce.csv_writer import RowWriter
-from gristmill.mapreduce.formats import BadRecord, Format, Reader, Where, Writer
+from gristmill.mapreduce.formats import BadRecord, Format, Reader, Where
 from gristmill.mapreduce.lines import decoder, lines_of, plan_lines
 from gristmill.mapreduce.paths import StrPath, as_paths
 from gristmill.mapreduce.plan import NO_MAX, Plan, Split, split_bytes
@@ -83,15 +83,23 @@ class Csv(Format):
 
     def rows(self, lines: Iterator[str]) -> Iterator[list[str]]:
         """Return the rows of `lines`."""
-        return python_csv.reader(
-            lines, delimiter=self.delimiter, quotechar=self.quotechar, strict=True
+        return python_csv.reader(lines, strict=True, **self._dialect())
+
+    def _dialect(self) -> dict[str, Any]:
+        return {"delimiter": self.delimiter, "quotechar": self.quotechar}
+
+    def writer(self, path: str) -> RowWriter:
+        """Make a file of rows."""
+        return RowWriter(
+            path,
+            self.codec,
+            self._dialect(),
+            self._written_rows,
+            header=self.header,
+            columns=self.columns,
         )
 
-    def writer(self, path: str) -> Writer:
-        """Make a file of rows."""
-        return RowWriter(path, self)
-
-    def written_rows(self, path: str) -> Iterator[dict[str, str]]:
+    def _written_rows(self, path: str) -> Iterator[dict[str, str]]:
         """Read a file that a writer has made, with a header."""
         return replace(self, columns=None, multiline=True, encoding="utf-8").open_file(path)
 
@@ -113,8 +121,9 @@ class Csv(Format):
         return []
 
     def _rewrite(self, path: str, columns: tuple[str, ...], target: str) -> int:
-        writer = RowWriter(target, self, columns)
-        for row in self.written_rows(path):
+        writer = self.writer(target)
+        writer.begin(columns)
+        for row in self._written_rows(path):
             writer.write(row)
         return writer.close()
 
