@@ -63,52 +63,47 @@ class RowWriter:
     def write(self, record: Any) -> None:  # noqa: ANN401 - whatever the csv module takes
         """Write a record as a row."""
         row: object = tuple(record) if is_list(record) else record
-        values = list(fields_of(row))
-        names = self._names
-        if names is None:
-            names = self.begin(self._columns or _names_of(row, len(values)))
-        if is_dict(row):
-            values = self._selected(row)
-        elif len(values) != len(names):
-            raise BadRecord(
-                f"the record {short(row)} has not {len(names)} columns, {self._as()}", _ADVICE
-            )
-        self._row(values)
+        if self._names is None:
+            self.begin(self._columns or _names_of(row))
+        self._row(self._selected(row) if is_dict(row) else self._fields(row))
+
+    def _fields(self, row: object) -> list[object]:
+        """The fields of a row without names."""
+        fields = list(fields_of(row))
+        if len(fields) != len(self._names or ()):
+            raise self._unlike(row, f"{len(self._names or ())} columns")
+        return fields
 
     def _selected(self, row: dict[str, Any]) -> list[object]:
-        """The row's values by the names of the columns, of which there may be more now."""
-        columns = self._columns
-        if columns is not None:
+        """The row's fields by the names of the columns, of which there may be more now."""
+        if row.keys() != self._known:
+            self._check(row)
+        return [row.get(name) for name in self._names or ()]
+
+    def _check(self, row: dict[str, Any]) -> None:
+        """Refuse a row with other columns, or let it have them."""
+        more = row.keys() - self._known
+        if self._columns is not None:
             fits = row.keys() >= self._known
-        elif self._header:
-            fits = set(map(type, row.keys() - self._known)) <= {str}
         else:
-            fits = row.keys() == self._known
-        names = self._names or ()
+            fits = self._header and set(map(type, more)) <= {str}
         if not fits:
-            raise BadRecord(
-                f"the record {short(row)} has not the columns {shown_names(names)}, {self._as()}",
-                _ADVICE,
-            )
-        if columns is None and not row.keys() <= self._known:
-            names = self._widen(names, row)
-        return [row.get(name) for name in names]
+            raise self._unlike(row, f"the columns {shown_names(self._names or ())}")
+        if more and self._columns is None:
+            self._set_aside()
+            self.begin(tuple(dict.fromkeys([*(self._names or ()), *row])))
 
-    def _as(self) -> str:
-        return "as those before" if self._columns is None else "which columns= names"
+    def _unlike(self, row: object, columns: str) -> BadRecord:
+        said = "as those before" if self._columns is None else "which columns= names"
+        return BadRecord(f"the record {short(row)} has not {columns}, {said}", _ADVICE)
 
-    def begin(self, names: tuple[str, ...]) -> tuple[str, ...]:
+    def begin(self, names: tuple[str, ...]) -> None:
         """Name the columns; the first row does, where nobody has."""
         if not names:
             raise BadRecord("a record has no columns", _ADVICE)
         self._names, self._known = names, frozenset(names)
         if self._header:
             self._row(names)
-        return names
-
-    def _widen(self, names: tuple[str, ...], row: dict[str, Any]) -> tuple[str, ...]:
-        self._set_aside()
-        return self.begin(tuple(dict.fromkeys([*names, *row])))
 
     def _set_aside(self) -> None:
         self._lines.close()
@@ -153,7 +148,8 @@ def _field(value: object) -> object:
         ) from None
 
 
-def _names_of(record: object, fields: int) -> tuple[str, ...]:
+def _names_of(record: object) -> tuple[str, ...]:
+    fields = len(list(fields_of(record)))
     if is_dict(record):
         return tuple(map(str, record))
     if is_pair(record):

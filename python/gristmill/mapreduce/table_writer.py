@@ -243,8 +243,10 @@ class TableWriter:
         """What does not fit, with its record and its column."""
         value = row[misfit.column]
         number = self._written + misfit.index + 1
-        has = f"record {number:,} of the part, {short(row)}, has {short(value)}"
-        has = f"{has} of type {type(value).__name__}"
+        has = (
+            f"record {number:,} of the part, {short(row)}, has {short(value)}"
+            f" of type {type(value).__name__}"
+        )
         if self._arrow.types.is_null(misfit.kind):
             return BadRecord(f"{has} in the column {misfit.column}, which no type holds", ADVICE)
         kind = str(misfit.kind)[:_TYPE_CHARACTERS_MAX]
