@@ -325,6 +325,16 @@ def test_parts_that_go_with_no_type_stay_as_they_are(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("out/.*"))
 
 
+@pytest.mark.parametrize("form", [gm.parquet, gm.arrow, gm.csv])
+def test_parts_in_a_store_are_renewed(tmp_path: Path, form: Any) -> None:
+    output = form(f"objects://{tmp_path}/out")
+    parts = [[], [{"a": 1}], [{"a": 2.5, "b": "x"}]]
+    job = gm.Job(gm.items([0, 1, 2]), map=lambda n: parts[n], split_max=1, output=output)
+    found = list(job.run(workers=1))
+    assert [row["b"] for row in found] == ["" if form is gm.csv else None, "x"]
+    assert [float(row["a"]) for row in found] == [1.0, 2.5]
+
+
 def test_sums_keep_their_fractions(tmp_path: Path) -> None:
     pairs = [(f"k{n:07}", 10 if n < 66_000 else 3.75) for n in range(66_010)]
     job = gm.Job(gm.items(pairs), reduce=gm.sum(), output=gm.parquet(tmp_path / "out"))

@@ -22,6 +22,7 @@ from gristmill.mapreduce.column_names import shown_names
 from gristmill.mapreduce.fields import fields_of
 from gristmill.mapreduce.formats import BadRecord
 from gristmill.mapreduce.kinds import is_dict, is_list, is_pair
+from gristmill.mapreduce.paths import set_aside
 
 __all__ = ["RowWriter"]
 
@@ -107,10 +108,7 @@ class RowWriter:
 
     def _set_aside(self) -> None:
         self._lines.close()
-        path = Path(self._path)
-        narrower = path.with_name(f"aside-{len(self._aside)}-{path.name}")
-        path.rename(narrower)
-        self._aside.append(str(narrower))
+        self._aside.append(set_aside(self._path, len(self._aside)))
         self._lines = _core.LineWriter(self._path, self._codec)
 
     def close(self) -> int:
@@ -124,10 +122,11 @@ class RowWriter:
     def _join(self) -> None:
         """Make one file of those that were set aside."""
         self._set_aside()
-        self.begin(self._names or ())
+        names = self._names or ()
+        self.begin(names)
         for path in self._aside:
             for row in self._read(path):
-                self.write(row)
+                self._row([row.get(name) for name in names])
             Path(path).unlink()
 
     def _row(self, values: Iterable[object]) -> None:

@@ -5,7 +5,8 @@
 
 A task knows the columns of its own part alone. So this comes after the last task, and after the
 commit: the engine has no step between. If the process is killed here, the output is whole, and
-each part has all its values; some may have other columns than the rest.
+each part has all its values; some may have other columns than the rest. See
+docs/decisions/one-schema.md.
 """
 
 import json

@@ -146,7 +146,8 @@ def csv(
     As an input, a record is a dict by the names of the file's first row, or without `header` and
     `columns` a tuple; all values are texts. As an output, dicts are rows by their names, a key and
     its value are columns `key` and `value` (numbered where they are tuples), any other tuple is
-    `column_1`, `column_2` and so on.
+    `column_1`, `column_2` and so on. All files get the same header, with the names of all dicts; a
+    field that a dict lacks is empty.
 
     Args:
         paths: As an input files, directories, patterns; as an output a directory.

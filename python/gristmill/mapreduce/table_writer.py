@@ -7,7 +7,7 @@
 
 The rule that must hold: what is read is what was written. A schema widens where nothing is lost. A
 value that no type holds together with those before is an error that names its record, and so is
-one that does not fit the schema that the user gave.
+one that does not fit the schema that the user gave. See docs/decisions/one-schema.md.
 """
 
 import os
@@ -26,6 +26,7 @@ from gristmill.mapreduce.fields import fields_of
 from gristmill.mapreduce.formats import BadRecord
 from gristmill.mapreduce.keys import without_order
 from gristmill.mapreduce.kinds import is_dict, is_pair, is_tuple, settled
+from gristmill.mapreduce.paths import set_aside
 
 __all__ = ["ADVICE", "GROUP_ROWS", "TableWriter", "is_batch", "rows_of", "to_rows"]
 
@@ -182,9 +183,7 @@ class TableWriter:
         if self._file is None:
             return
         self._close()
-        narrower = f"{self._path}.{len(self._aside)}"
-        os.rename(self._path, narrower)  # noqa: PTH104 - names need not be UTF-8
-        self._aside.append(narrower)
+        self._aside.append(set_aside(self._path, len(self._aside)))
 
     def _join(self) -> None:
         """Make one file of those that were set aside."""
@@ -194,7 +193,7 @@ class TableWriter:
             for batch in self._read(path):
                 self._put(self._arrow.table(batch))
                 _core.beat()
-            os.remove(path)  # noqa: PTH107 - names need not be UTF-8
+            Path(path).unlink()
 
     def _open(self) -> None:
         if self._schema is None:

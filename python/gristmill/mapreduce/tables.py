@@ -228,8 +228,9 @@ def parquet(
 ) -> Parquet:
     """Parquet files: a record is a row as a dict; `map_batches` gets `pyarrow.RecordBatch`es.
 
-    As an output, dicts are rows, a key and its value are the columns `key` and `value`. Needs
-    pyarrow (the extra `arrow`).
+    As an output, dicts are rows, a key and its value are the columns `key` and `value`. All files
+    get one schema: a column takes the type that holds all its values, and is null where a row lacks
+    it. If no type does, the job fails and names the record. Needs pyarrow (the extra `arrow`).
 
     Args:
         paths: As an input files, directories, patterns; as an output a directory.
@@ -237,7 +238,8 @@ def parquet(
             there. Of a key that is a tuple, each element is a column, if all have names.
         codec: How pages of the output are compressed: `snappy` (the default), `zstd`, `gzip`,
             `lz4`.
-        schema: The `pyarrow.Schema` of the output; by default the one that holds all records.
+        schema: The `pyarrow.Schema` of the output; by default the one that holds all records. A
+            value that does not fit it is an error, but a `float32` rounds.
         tag: A name for this input, if a job has several: `context.tag` while the job reads it.
 
     Example:
@@ -260,7 +262,8 @@ def arrow(
     Args:
         paths: As an input files, directories, patterns; as an output a directory.
         codec: How buffers of the output are compressed: `zstd` or `lz4`; by default not.
-        schema: The `pyarrow.Schema` of the output; by default the one that holds all records.
+        schema: The `pyarrow.Schema` of the output; by default the one that holds all records. A
+            value that does not fit it is an error, but a `float32` rounds.
         tag: A name for this input, if a job has several: `context.tag` while the job reads it.
 
     Example:
