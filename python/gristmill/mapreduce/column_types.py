@@ -87,8 +87,9 @@ def type_of(value: object) -> Type | None:
     if type(value) is int and not -(2**63) <= value < 2**63:
         return arrow.uint64() if 0 <= value < 2**64 else None
     if is_dict(value):
-        fields = [(name, type_of(part)) for name, part in value.items()]
-        return None if any(kind is None for _, kind in fields) else arrow.struct(fields)
+        fields: dict[Any, Type | None] = {name: type_of(part) for name, part in value.items()}
+        named = all(isinstance(name, str) and kind is not None for name, kind in fields.items())
+        return arrow.struct(list(fields.items())) if named else None
     if is_list(value) or is_tuple(value):
         kind = _type_of_all(value)
         return None if kind is None else arrow.list_(kind)

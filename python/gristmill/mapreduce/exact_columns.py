@@ -187,6 +187,8 @@ def _zone_of(value: datetime | None) -> object:
 
 def _holds(stored: Any, value: Any, *, given: bool) -> bool:  # noqa: ANN401 - any values
     """Whether what a column holds is the value."""
+    if hasattr(value, "as_py"):  # a scalar of pyarrow
+        value = value.as_py()
     if stored is None:
         return value is None or type(value).__name__ in ("NAType", "NaTType")
     if isinstance(stored, bool) != (type(value).__name__ in ("bool", "bool_")):
@@ -204,8 +206,6 @@ def _holds(stored: Any, value: Any, *, given: bool) -> bool:  # noqa: ANN401 - a
 
 
 def _items(value: Any) -> list[Any]:  # noqa: ANN401 - a list, a set, an array, a map
-    if hasattr(value, "tolist"):
-        return value.tolist()
     return list(value.items() if is_dict(value) else value)
 
 
