@@ -18,7 +18,7 @@ from reprlib import repr as short
 from typing import Any
 
 from gristmill import _core
-from gristmill.mapreduce.column_names import check_has, shown_names
+from gristmill.mapreduce.column_names import check_has, named_twice, shown_names
 from gristmill.mapreduce.column_types import merged
 from gristmill.mapreduce.exact_columns import Misfit, as_schema, inferred, of_type
 from gristmill.mapreduce.extras import pyarrow
@@ -94,6 +94,11 @@ class TableWriter:
         return {name: record[name] for name in names}
 
     def _selected(self, table: Any) -> Any:  # noqa: ANN401 - a pyarrow.Table
+        twice = named_twice(table.schema.names)
+        if twice:
+            raise BadRecord(
+                f"two columns of a table are named {min(twice)!r}", "rename one of them"
+            )
         if self._columns is None:
             return table
         check_has(table.schema.names, self._columns)
@@ -148,6 +153,8 @@ class TableWriter:
             raise Misfit(misfit.index, misfit.kind, name) from None
 
     def _put(self, table: Any) -> None:  # noqa: ANN401 - a pyarrow.Table
+        if not table.num_rows and self._schema is not None:
+            return  # it changes no type
         if self._given is None:
             self._widen(table)
         elif self._given.names != table.schema.names:
@@ -166,13 +173,14 @@ class TableWriter:
         """Let the schema hold the table, too; a file of a narrower one is set aside."""
         if self._schema is None:
             self._schema = table.schema
+        if table.schema.equals(self._schema):
             return
         try:
             wide = merged(self._schema, table.schema)
         except ValueError as error:
             name = str(error)
             column = table.column(name)
-            index = next(at for at, value in enumerate(column) if value.is_valid)
+            index = next((at for at, value in enumerate(column) if value.is_valid), 0)
             row = table.slice(index, 1).to_pylist()[0]
             raise self._misfit(Misfit(index, self._schema.field(name).type, name), row) from None
         if not wide.equals(self._schema):
@@ -240,7 +248,7 @@ class TableWriter:
 
     def _misfit(self, misfit: Misfit, row: dict[str, Any]) -> BadRecord:
         """What does not fit, with its record and its column."""
-        value = row[misfit.column]
+        value = row.get(misfit.column)
         number = self._written + misfit.index + 1
         has = (
             f"record {number:,} of the part, {short(row)}, has {short(value)}"
