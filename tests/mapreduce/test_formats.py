@@ -251,11 +251,11 @@ def test_csv_out(tmp_path: Path) -> None:
     rows = [{"x": 1, "y": "a\nb"}, {"x": 2, "y": ""}]
     job = gm.Job(gm.items(rows), map=itself, output=gm.csv(tmp_path / "rows"))
     assert list(job.run().read()) == [{"x": "1", "y": "a\nb"}, {"x": "2", "y": ""}]
-    job = gm.Job(
-        gm.items([{"x": 1}, {"z": 1}]), map=itself, output=gm.csv(tmp_path / "odd"), **ONE_FILE
-    )
-    with pytest.raises(ValueError, match=r"\{'z': 1\} has not the columns x"):
-        job.run()
+    for options in ({"header": False}, {"columns": ["x"]}):
+        output = gm.csv(tmp_path / "odd", **options)
+        job = gm.Job(gm.items([{"x": 1}, {"z": 1}]), map=itself, output=output, **ONE_FILE)
+        with pytest.raises(ValueError, match=r"\{'z': 1\} has not the columns x.*columns="):
+            job.run()
 
 
 @pytest.mark.parametrize("header", [True, False])

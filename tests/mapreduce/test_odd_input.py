@@ -338,8 +338,11 @@ def test_columns_that_come_late(tmp_path: Path) -> None:
         yield from ({"n": n} for n in range(65_536))
         yield {"n": 1, "late": 2}
 
+    late = list(run([1], tmp_path, map=rows, output=gm.parquet(tmp_path / "out")))
+    assert late[-2:] == [{"n": 65_535, "late": None}, {"n": 1, "late": 2}]
+    output = gm.parquet(tmp_path / "given", schema=pa.schema({"n": pa.int64()}))
     with pytest.raises(ValueError, match="the columns late, and the table has n"):
-        run([1], tmp_path, map=rows, output=gm.parquet(tmp_path / "out"))
+        run([1], tmp_path, map=rows, output=output)
     output = gm.parquet(tmp_path / "cast", schema=pa.schema({"n": pa.float64()}))
     result = run([1], tmp_path, map=lambda _: [pa.table({"n": [1]})], output=output)
     assert pq.read_schema(result.files()[0]).field("n").type == pa.float64()

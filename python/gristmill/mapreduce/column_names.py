@@ -13,7 +13,7 @@ from gristmill.mapreduce.formats import BadRecord
 if TYPE_CHECKING:
     from gristmill.mapreduce.formats import Format
 
-__all__ = ["as_columns", "check_columns", "check_has", "named_twice", "shown_names"]
+__all__ = ["as_columns", "check_columns", "check_has", "named_twice", "shown_names", "take_some"]
 
 _SHOWN_MAX = 20
 """So many names stand in an error: a table may have a hundred thousand columns."""
@@ -65,9 +65,17 @@ def check_has(names: Iterable[str], wanted: Iterable[str] | None) -> None:
     known = dict.fromkeys(names)
     for name in wanted:
         if name not in known:
-            raise BadRecord(
-                f"the file has no column {name!r}", f"take some of {shown_names(list(known))}"
-            )
+            raise BadRecord(f"the file has no column {name!r}", take_some(list(known)))
+
+
+def take_some(names: Sequence[str]) -> str:
+    """Return what to do about a column that a file has not.
+
+    Example:
+        >>> take_some(["a", "b"]), take_some([])
+        ('take some of a, b', 'check the file: it has no columns')
+    """
+    return f"take some of {shown_names(names)}" if names else "check the file: it has no columns"
 
 
 def named_twice(names: Iterable[str]) -> set[str]:

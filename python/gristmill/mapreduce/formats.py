@@ -8,7 +8,7 @@ time where it is: file, offset, number of the record and of the line, which is w
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol, Self
 
@@ -143,6 +143,18 @@ class Output(ABC):
     @abstractmethod
     def open_file(self, path: str) -> Iterator[Any]:
         """Read a file that `writer` has made."""
+
+    def narrower(self, paths: Sequence[str]) -> Iterator[tuple[int, Callable[[str], int]]]:
+        """Yield the parts that lack columns of others, or hold them in a narrower type.
+
+        Each is its number, and a function that writes it to another path with the columns of all
+        parts, and returns its bytes.
+
+        Raises:
+            BadRecord: The parts have no columns in common that hold all records.
+        """
+        del paths
+        return iter(())
 
     @property
     def written(self) -> bool:

@@ -23,7 +23,15 @@ from gristmill.links import why_missing
 from gristmill.locations import as_location, is_remote
 from gristmill.names import StrPath, show_path
 
-__all__ = ["StrPath", "as_paths", "descriptor_of", "find_files", "is_stream", "named_places"]
+__all__ = [
+    "StrPath",
+    "as_paths",
+    "descriptor_of",
+    "find_files",
+    "is_stream",
+    "named_places",
+    "set_aside",
+]
 
 
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/([0-9]{1,9})")
@@ -190,3 +198,10 @@ def _passed_over(match: str, pattern: str) -> bool:
 
 def _is_hidden(name: str) -> bool:
     return name.startswith(("_", ".")) and name not in (".", "..")
+
+
+def set_aside(path: str, number: int) -> str:
+    """Give a file that is written again a name beside the new one; returns that name."""
+    aside = Path(path).with_name(f"aside-{number}-{Path(path).name}")
+    Path(path).rename(aside)
+    return str(aside)

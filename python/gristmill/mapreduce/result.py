@@ -4,15 +4,17 @@ The rule that must hold: what is read is all that the job wrote, or an error. Th
 names its files, and a `Result` keeps these names, so that a file that is gone is missed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from reprlib import repr as short
 from typing import Any
 
 from gristmill import _core
 from gristmill.errors import ours
 from gristmill.locations import is_remote, open_read, size_of
+from gristmill.mapreduce.exact_columns import Misfit, inferred
 from gristmill.mapreduce.extras import pandas, polars, pyarrow
 from gristmill.mapreduce.formats import Output
 from gristmill.mapreduce.table_writer import to_rows
@@ -20,7 +22,7 @@ from gristmill.names import from_json
 from gristmill.report import JobReport
 from gristmill.store_options import each_with, with_store_options
 
-__all__ = ["LEFT_OUT", "Part", "Result", "parts_of"]
+__all__ = ["LEFT_OUT", "Part", "Result", "of_output", "parts_of", "success_of"]
 
 LEFT_OUT = ("MAP_SKIPPED_RECORDS", "REDUCE_SKIPPED_GROUPS")
 """The counters of what `skip_bad` left out."""
@@ -182,10 +184,7 @@ class Result:
 
     def _parts(self, name: str | None) -> list[Part]:
         self._form(name)
-        begin = f"{name or 'part'}-"  # names of outputs hold letters and digits alone
-        return sorted(
-            (part for part in self.parts if part.name.startswith(begin)), key=lambda part: part.name
-        )
+        return of_output(self.parts, name or "part")
 
     def to_arrow(self, name: str | None = None) -> Any:  # noqa: ANN401 - a pyarrow.Table
         """Return the output as a `pyarrow.Table`; pairs are the columns `key` and `value`.
@@ -201,14 +200,18 @@ class Result:
         arrow = pyarrow()
         rows = [to_rows(record) for record in self.read(name)]
         names = dict.fromkeys(column for row in rows for column in row)
+        if not rows:
+            names = dict.fromkeys(getattr(self._form(name), "columns", None) or ())
         table: dict[str, Any] = {}
         for column in names:
             try:
-                table[column] = arrow.array([row.get(column) for row in rows])
-            except (ValueError, TypeError, OverflowError) as error:
+                table[column] = inferred([row.get(column) for row in rows])
+            except Misfit as misfit:
+                value = rows[misfit.index][column]
                 raise ValueError(
                     f"cannot make a table of {self.form.folder}: the values of its column {column}"
-                    f" are not of one type: {error}. What to do: use read(), or let the job give"
+                    f" are not of one type: record {misfit.index + 1:,} has {short(value)}, and"
+                    f" those before are {misfit.kind}. What to do: use read(), or let the job give"
                     " values of one type."
                 ) from None
         return arrow.table(table)
@@ -244,8 +247,25 @@ def parts_of(folder: str) -> tuple[Part, ...]:
     Raises:
         OSError: It cannot be read.
     """
-    found = from_json(_read(f"{folder}/_SUCCESS"))
+    found = success_of(folder)
     return tuple(Part(part["name"], part["records"], part["bytes"]) for part in found["parts"])
+
+
+def success_of(folder: str) -> dict[str, Any]:
+    """Return what the `_SUCCESS` of a job's output says.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    return from_json(_read(f"{folder}/_SUCCESS"))
+
+
+def of_output(parts: Iterable[Part], name: str) -> list[Part]:
+    """Return those of the files that belong to an output, in order; the main one is `part`."""
+    begin = f"{name}-"  # names of outputs hold letters and digits alone
+    return sorted(
+        (part for part in parts if part.name.startswith(begin)), key=lambda part: part.name
+    )
 
 
 def _read(path: str) -> bytes:

@@ -6,32 +6,23 @@ says `multiline=False`. Rows with another number of fields than the header are b
 """
 
 import csv as python_csv
-import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from reprlib import repr as short
+from functools import partial
+from itertools import chain
 from typing import Any, ClassVar
 
-from gristmill import _core
-from gristmill.mapreduce.column_names import (
-    as_columns,
-    check_columns,
-    check_has,
-    named_twice,
-    shown_names,
-)
+from gristmill.mapreduce.column_names import as_columns, check_columns, check_has, named_twice
 from gristmill.mapreduce.combine_splits import Several, is_shared, shared
-from gristmill.mapreduce.fields import fields_of
-from gristmill.mapreduce.formats import BadRecord, Format, Reader, Where, Writer
-from gristmill.mapreduce.kinds import is_dict, is_list, is_pair
+from gristmill.mapreduce.csv_writer import RowWriter
+from gristmill.mapreduce.formats import BadRecord, Format, Reader, Where
 from gristmill.mapreduce.lines import decoder, lines_of, plan_lines
 from gristmill.mapreduce.paths import StrPath, as_paths
-from gristmill.mapreduce.plan import Plan, Split, split_bytes
+from gristmill.mapreduce.plan import NO_MAX, Plan, Split, split_bytes
 from gristmill.signatures import known_options
 
 __all__ = ["Csv", "csv"]
-
-_END = "\r\n"
 
 _FIELD_BYTES_MAX = 64 << 20
 """The longest field, as the longest line; Python's own limit is 128 kB, which texts exceed."""
@@ -92,13 +83,49 @@ class Csv(Format):
 
     def rows(self, lines: Iterator[str]) -> Iterator[list[str]]:
         """Return the rows of `lines`."""
-        return python_csv.reader(
-            lines, delimiter=self.delimiter, quotechar=self.quotechar, strict=True
+        return python_csv.reader(lines, strict=True, **self._dialect())
+
+    def _dialect(self) -> dict[str, Any]:
+        return {"delimiter": self.delimiter, "quotechar": self.quotechar}
+
+    def writer(self, path: str) -> RowWriter:
+        """Make a file of rows."""
+        return RowWriter(
+            path,
+            self.codec,
+            self._dialect(),
+            self._written_rows,
+            header=self.header,
+            columns=self.columns,
         )
 
-    def writer(self, path: str) -> Writer:
-        """Make a file of rows."""
-        return _RowWriter(path, self)
+    def _written_rows(self, path: str) -> Iterator[dict[str, str]]:
+        """Read a file that a writer has made, with a header."""
+        return replace(self, columns=None, multiline=True, encoding="utf-8").open_file(path)
+
+    def narrower(self, paths: Sequence[str]) -> Iterator[tuple[int, Callable[[str], int]]]:
+        """Yield the parts whose header has not the columns of all."""
+        if not self.header or self.columns is not None:
+            return
+        headers = list(map(self._header_of, paths))
+        columns = tuple(dict.fromkeys(chain(*headers)))
+        for number, (path, header) in enumerate(zip(paths, headers, strict=True)):
+            if tuple(header) != columns:
+                yield number, partial(self._rewrite, path, columns)
+
+    def _header_of(self, path: str) -> list[str]:
+        plain = replace(self, paths=as_paths(path), encoding="utf-8", multiline=True)
+        for split in plan_lines(plain, 0, NO_MAX, cut=False, combine=False).splits:
+            with suppress(StopIteration):  # an empty part has no header
+                return _RowReader(plain, split.what).names()
+        return []
+
+    def _rewrite(self, path: str, columns: tuple[str, ...], target: str) -> int:
+        writer = self.writer(target)
+        writer.begin(columns)
+        for row in self._written_rows(path):
+            writer.write(row)
+        return writer.close()
 
 
 @known_options
@@ -119,7 +146,8 @@ def csv(
     As an input, a record is a dict by the names of the file's first row, or without `header` and
     `columns` a tuple; all values are texts. As an output, dicts are rows by their names, a key and
     its value are columns `key` and `value` (numbered where they are tuples), any other tuple is
-    `column_1`, `column_2` and so on.
+    `column_1`, `column_2` and so on. All files get the same header, with the names of all dicts; a
+    field that a dict lacks is empty.
 
     Args:
         paths: As an input files, directories, patterns; as an output a directory.
@@ -247,82 +275,3 @@ class _RowReader:
     def records_read(self) -> int:
         """Return how many rows have come."""
         return self._count
-
-
-class _RowWriter:
-    """A file of rows, with a header by the first of them."""
-
-    def __init__(self, path: str, form: Csv) -> None:
-        self._lines = _core.LineWriter(path, form.codec)
-        self._form = form
-        self._names: tuple[str, ...] | None = None
-        self._buffer = io.StringIO()
-        self._csv = python_csv.writer(
-            self._buffer,
-            delimiter=form.delimiter,
-            quotechar=form.quotechar,
-            lineterminator=_END,  # what it quotes in fields, besides
-        )
-
-    def write(self, record: Any) -> None:  # noqa: ANN401 - whatever the csv module takes
-        """Write a record as a row."""
-        row: object = tuple(record) if is_list(record) else record
-        values = list(fields_of(row))
-        if self._names is None:
-            self._names = self._form.columns or _names_of(row, len(values))
-            if self._form.header:
-                self._row(self._names)
-        names = self._names
-        if is_dict(row):
-            values = self._selected(row, names)
-        elif len(values) != len(names):
-            raise BadRecord(f"the record {short(row)} has not {len(names)} columns, {self._as()}")
-        self._row(values)
-
-    def _selected(self, row: dict[str, Any], names: tuple[str, ...]) -> list[object]:
-        """The row's values by the names of the columns; only `columns=` may leave some out."""
-        selects = self._form.columns is not None
-        if not (row.keys() >= set(names) if selects else row.keys() == set(names)):
-            raise BadRecord(
-                f"the record {short(row)} has not the columns {shown_names(names)}, {self._as()}"
-            )
-        return [row[name] for name in names]
-
-    def _as(self) -> str:
-        return "as those before" if self._form.columns is None else "which columns= names"
-
-    def close(self) -> int:
-        """Finish the file; returns how many bytes it has."""
-        if self._names is None and self._form.columns and self._form.header:
-            self._row(self._form.columns)
-        return self._lines.close()
-
-    def _row(self, values: Iterable[object]) -> None:
-        self._buffer.seek(0)
-        self._buffer.truncate()
-        self._csv.writerow(list(map(_field, values)))
-        self._lines.write(self._buffer.getvalue().removesuffix(_END))
-
-
-def _field(value: object) -> object:
-    if not isinstance(value, bytes):
-        return value
-    try:
-        return value.decode()
-    except UnicodeDecodeError as error:
-        raise BadRecord(
-            f"bytes that are not text have no csv: {error}", "decode them, or write gm.kv"
-        ) from None
-
-
-def _names_of(record: object, fields: int) -> tuple[str, ...]:
-    if is_dict(record):
-        return tuple(map(str, record))
-    if is_pair(record):
-        keys = len(list(fields_of(record[0])))
-        return (*_numbered("key", keys), *_numbered("value", fields - keys))
-    return tuple(f"column_{number + 1}" for number in range(fields))
-
-
-def _numbered(name: str, count: int) -> Iterator[str]:
-    return (name if count == 1 else f"{name}_{number + 1}" for number in range(count))

@@ -1,26 +1,39 @@
 """Records of any kind to tables, 65,536 rows at a time.
 
-The first rows decide the types; a record that does not fit them is an error that names it, since a
-column has one type, and says how to give the types beforehand.
+    rows ─▶ a group with a schema of its own ─▶ the schema of all groups so far ─▶ the file
+                                                    │ wider than that of the file
+                                                    ▼
+                    the file is set aside, another begins; `close` makes one file of all
+
+The rule that must hold: what is read is what was written. A schema widens where nothing is lost. A
+value that no type holds together with those before is an error that names its record, and so is
+one that does not fit the schema that the user gave. See docs/decisions/one-schema.md.
 """
 
 import os
-from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from reprlib import repr as short
 from typing import Any
 
-from gristmill.mapreduce.column_names import check_has, shown_names
+from gristmill import _core
+from gristmill.mapreduce.column_names import check_has, named_twice, shown_names
+from gristmill.mapreduce.column_types import merged
+from gristmill.mapreduce.exact_columns import Misfit, as_schema, inferred, of_type
 from gristmill.mapreduce.extras import pyarrow
 from gristmill.mapreduce.fields import fields_of
 from gristmill.mapreduce.formats import BadRecord
 from gristmill.mapreduce.keys import without_order
 from gristmill.mapreduce.kinds import is_dict, is_pair, is_tuple, settled
+from gristmill.mapreduce.paths import set_aside
 
-__all__ = ["TableWriter", "is_batch", "rows_of", "to_rows"]
+__all__ = ["ADVICE", "GROUP_ROWS", "TableWriter", "is_batch", "rows_of", "to_rows"]
 
-_GROUP_ROWS = 65_536
+GROUP_ROWS = 65_536
+
+_TYPE_CHARACTERS_MAX = 200
+"""So much of a type stands in an error: a struct may have a thousand fields."""
 
 
 class TableWriter:
@@ -30,15 +43,21 @@ class TableWriter:
         self,
         path: str,
         begin: Callable[[Any], Any],
+        read: Callable[[str], Iterator[Any]],
         schema: Any,  # noqa: ANN401 - a pyarrow.Schema
         columns: tuple[str, ...] | None = None,
     ) -> None:
+        """Make a writer; `begin` makes the file, for a schema, and `read` gives its batches."""
         self._arrow = pyarrow()
         self._path = path
         self._begin = begin
+        self._read = read
+        self._given = schema
         self._schema = schema
         self._columns = columns
         self._file: Any = None
+        self._aside: list[str] = []
+        self._written = 0
         self._rows: list[dict[str, Any]] = []
         self._names: set[str] | None = None if schema is None else set(schema.names)
 
@@ -54,7 +73,7 @@ class TableWriter:
         if self._names is not None and not self._names.issuperset(row):
             raise self._unknown(row)
         self._rows.append(row)
-        if len(self._rows) >= _GROUP_ROWS:
+        if len(self._rows) >= GROUP_ROWS:
             self._flush()
 
     def _row(self, record: Any) -> dict[str, Any]:  # noqa: ANN401 - any record
@@ -75,6 +94,11 @@ class TableWriter:
         return {name: record[name] for name in names}
 
     def _selected(self, table: Any) -> Any:  # noqa: ANN401 - a pyarrow.Table
+        twice = named_twice(table.schema.names)
+        if twice:
+            raise BadRecord(
+                f"two columns of a table are named {min(twice)!r}", "rename one of them"
+            )
         if self._columns is None:
             return table
         check_has(table.schema.names, self._columns)
@@ -83,60 +107,120 @@ class TableWriter:
     def close(self) -> int:
         """Finish the file; returns how many bytes it has."""
         self._flush()
+        if self._aside:
+            self._set_aside()
+            self._join()
         if self._file is None:
-            self._open(self._schema or self._arrow.schema([]))
-        file: Any = self._file
-        with self._named():
-            file.close()
+            self._open()
+        self._close()
         return Path(self._path).stat().st_size
 
     def _flush(self) -> None:
         if not self._rows:
             return
-        table = self._table(self._of_rows)
-        self._rows.clear()
+        table = self._of_rows()
         self._put(table)
+        self._rows.clear()
 
     def _of_rows(self) -> Any:  # noqa: ANN401 - a pyarrow.Table
-        if self._schema is not None:
-            return self._arrow.Table.from_pylist(self._rows, schema=self._schema)
-        names = dict.fromkeys(name for row in self._rows for name in row)
-        return self._arrow.table({name: [row.get(name) for row in self._rows] for name in names})
-
-    def _table(self, make: Callable[[], Any]) -> Any:  # noqa: ANN401 - a pyarrow.Table
-        arrow = self._arrow
-        wrong = (arrow.ArrowInvalid, arrow.ArrowTypeError, OverflowError, TypeError)
         try:
-            with suppress(*wrong):
-                return make()
+            return self._made()
+        except Misfit:
             # Keys in descending order are not Arrow's: only now, as a look at each row takes time.
             self._rows[:] = map(without_order, self._rows)
-            return make()
-        except wrong as error:
-            raise self._mixed(error) from None
+        try:
+            return self._made()
+        except Misfit as misfit:
+            raise self._misfit(misfit, self._rows[misfit.index]) from None
+
+    def _made(self) -> Any:  # noqa: ANN401 - a pyarrow.Table
+        if self._given is None:
+            names = dict.fromkeys(() if self._schema is None else self._schema.names)
+            names |= dict.fromkeys(name for row in self._rows for name in row)
+            if not names:
+                raise BadRecord("a record has no columns", ADVICE)
+            return self._arrow.table({name: self._column(name, inferred) for name in names})
+        columns = [
+            self._column(field.name, lambda values, kind=field.type: of_type(values, kind))
+            for field in self._given
+        ]
+        return self._arrow.table(columns, schema=self._given)
+
+    def _column(self, name: str, make: Callable[[list[Any]], Any]) -> Any:  # noqa: ANN401
+        try:
+            return make([row.get(name) for row in self._rows])
+        except Misfit as misfit:
+            raise Misfit(misfit.index, misfit.kind, name) from None
 
     def _put(self, table: Any) -> None:  # noqa: ANN401 - a pyarrow.Table
+        if not table.num_rows and self._schema is not None:
+            return  # it changes no type
+        if self._given is None:
+            self._widen(table)
+        elif self._given.names != table.schema.names:
+            self._check_known(table.schema.names)
+        try:
+            table = as_schema(table, self._schema)
+        except Misfit as misfit:
+            row = table.slice(misfit.index, 1).to_pylist()[0]
+            raise self._misfit(misfit, row) from None
         if self._file is None:
-            self._open(self._schema or table.schema)
-        if table.schema != self._schema:
-            unknown = [name for name in table.schema.names if name not in (self._names or ())]
-            if unknown:
-                raise self._unknown(unknown)
-            try:
-                table = table.select(self._schema.names).cast(self._schema)
-            except (KeyError, self._arrow.ArrowInvalid) as error:
-                raise BadRecord(
-                    f"rows do not have the columns of those before: {error}", _ADVICE
-                ) from None
-        if self._file is not None and hasattr(self._file, "write_table"):
-            with self._named():
-                self._file.write_table(table)
+            self._open()
+        self._write(table)
+        self._written += table.num_rows
 
-    def _open(self, schema: Any) -> None:  # noqa: ANN401 - a pyarrow.Schema
-        self._schema = schema
-        self._names = set(schema.names)
+    def _widen(self, table: Any) -> None:  # noqa: ANN401 - a pyarrow.Table
+        """Let the schema hold the table, too; a file of a narrower one is set aside."""
+        if self._schema is None:
+            self._schema = table.schema
+        if table.schema.equals(self._schema):
+            return
+        try:
+            wide = merged(self._schema, table.schema)
+        except ValueError as error:
+            name = str(error)
+            column = table.column(name)
+            index = next((at for at, value in enumerate(column) if value.is_valid), 0)
+            row = table.slice(index, 1).to_pylist()[0]
+            raise self._misfit(Misfit(index, self._schema.field(name).type, name), row) from None
+        if not wide.equals(self._schema):
+            self._set_aside()
+            self._schema = wide
+
+    def _set_aside(self) -> None:
+        if self._file is None:
+            return
+        self._close()
+        self._aside.append(set_aside(self._path, len(self._aside)))
+
+    def _join(self) -> None:
+        """Make one file of those that were set aside."""
+        self._open()
+        self._written = 0
+        for path in self._aside:
+            for batch in self._read(path):
+                self._put(self._arrow.table(batch))
+                _core.beat()
+            Path(path).unlink()
+
+    def _open(self) -> None:
+        if self._schema is None:
+            null = self._arrow.null()
+            self._schema = self._arrow.schema([(name, null) for name in self._columns or ()])
+        try:
+            with self._named():
+                self._file = self._begin(self._schema)
+        except NotImplementedError as error:
+            raise BadRecord(f"the records make no table: {error}".rstrip("."), ADVICE) from None
+
+    def _write(self, table: Any) -> None:  # noqa: ANN401 - a pyarrow.Table
         with self._named():
-            self._file = self._begin(schema)
+            self._file.write_table(table)
+
+    def _close(self) -> None:
+        file, self._file = self._file, None
+        with self._named():
+            file.close()
 
     @contextmanager
     def _named(self) -> Generator[None]:
@@ -148,6 +232,11 @@ class TableWriter:
                 raise
             raise OSError(error.errno, os.strerror(error.errno), self._path) from None
 
+    def _check_known(self, columns: Iterable[str]) -> None:
+        names = self._names or set[str]()
+        if not names.issuperset(columns):
+            raise self._unknown(columns)
+
     def _unknown(self, columns: Iterable[str]) -> BadRecord:
         """What a row holds that the table has no column for: leaving it out would lose it."""
         names = self._names or set[str]()
@@ -157,26 +246,27 @@ class TableWriter:
             "give every row the same columns, or the output schema= with all of them",
         )
 
-    def _mixed(self, error: Exception) -> BadRecord:
-        """What went wrong, with the first record that the ones before it do not go with."""
-        seen: dict[str, str] = {}
-        for row in self._rows:
-            for name, value in row.items():
-                kind = _kind(value)
-                before = seen.get(name, kind)
-                if kind is None or before is None:
-                    continue
-                if kind != before and {kind, before} != {"int", "float"}:
-                    return BadRecord(
-                        f"the column {name} holds values of type {before}, and the record"
-                        f" {short(row)} one of type {kind}: a table has one type in a column",
-                        _ADVICE,
-                    )
-                seen[name] = kind
-        return BadRecord(f"the records make no table: {error}", _ADVICE)
+    def _misfit(self, misfit: Misfit, row: dict[str, Any]) -> BadRecord:
+        """What does not fit, with its record and its column."""
+        value = row.get(misfit.column)
+        number = self._written + misfit.index + 1
+        has = (
+            f"record {number:,} of the part, {short(row)}, has {short(value)}"
+            f" of type {type(value).__name__}"
+        )
+        if self._arrow.types.is_null(misfit.kind):
+            return BadRecord(f"{has} in the column {misfit.column}, which no type holds", ADVICE)
+        kind = str(misfit.kind)[:_TYPE_CHARACTERS_MAX]
+        return BadRecord(
+            f"the column {misfit.column} is {kind}, and {has}, which it cannot hold without loss",
+            ADVICE if self._given is None else _ADVICE_GIVEN,
+        )
 
 
-_ADVICE = "make the types equal, or give the output schema="
+ADVICE = "make the types equal, or give the output schema="
+"""What to do about values that no type of a column holds together."""
+
+_ADVICE_GIVEN = "give the column of schema= a type that holds all values"
 
 
 def is_batch(record: object) -> bool:
@@ -225,7 +315,3 @@ def to_rows(record: Any) -> dict[str, Any]:  # noqa: ANN401 - any record
 
 def _value(value: Any) -> Any:  # noqa: ANN401 - any value
     return list(value) if is_tuple(value) else value
-
-
-def _kind(value: object) -> str | None:
-    return None if value is None else type(value).__name__

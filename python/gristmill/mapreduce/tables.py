@@ -3,23 +3,24 @@
     parquet   a split is some row groups        arrow   a split is some record batches
 
 As records, rows are dicts; `map_batches` gets them as they are. An offset is the number of a row in
-the file. As outputs, the first 65,536 records decide the types of the columns.
+the file. As outputs, columns take the types that hold all values (`table_writer`).
 """
 
 import os
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from gristmill import _core
 from gristmill.locations import absolute, is_remote, open_read, size_of
-from gristmill.mapreduce.column_names import as_columns, check_columns, shown_names
+from gristmill.mapreduce.column_names import as_columns, check_columns, take_some
 from gristmill.mapreduce.combine_splits import Before, Several, before_of, is_shared, shared
 from gristmill.mapreduce.extras import pyarrow
 from gristmill.mapreduce.formats import BadRecord, Format, Reader, Where, Writer
 from gristmill.mapreduce.paths import StrPath, as_paths
 from gristmill.mapreduce.plan import Plan, Split, split_bytes
+from gristmill.mapreduce.table_parts import narrower
 from gristmill.mapreduce.table_writer import TableWriter
 from gristmill.names import show_path
 from gristmill.signatures import known_options
@@ -64,7 +65,8 @@ class Parquet(Format):
             with _reading(path):
                 found = reading.read_metadata(_opened(path))
                 names = found.schema.to_arrow_schema().names
-            self._check_columns(path, names)
+            if names or found.num_rows:  # a part that its job left empty may have no columns
+                self._check_columns(path, names)
             groups = [found.row_group(number) for number in range(found.num_row_groups)]
             sizes = [_group_bytes(group) for group in groups]
             rows = [group.num_rows for group in groups]
@@ -102,7 +104,7 @@ class Parquet(Format):
             if name not in known and name.split(".")[0] not in known:
                 raise BadRecord(
                     f"cannot read {show_path(path)}: it has no column {name!r}",
-                    f"take some of {shown_names(names)}",
+                    take_some(names),
                 )
 
     def _wanted(self) -> list[str] | None:
@@ -116,7 +118,16 @@ class Parquet(Format):
         def begin(schema: Any) -> Any:  # noqa: ANN401 - pyarrow's
             return reading.ParquetWriter(_opened(path, "wb"), schema, compression=codec)
 
-        return TableWriter(path, begin, self.schema, self.columns)
+        return TableWriter(path, begin, _parquet_batches, self.schema, self.columns)
+
+    def narrower(self, paths: Sequence[str]) -> Iterator[tuple[int, Callable[[str], int]]]:
+        """Yield the parts that have not the schema of all."""
+        if self.schema is not None:
+            return iter(())
+        return narrower(paths, _parquet_schema, _parquet_batches, self._with_schema)
+
+    def _with_schema(self, schema: Any) -> Callable[[str], Writer]:  # noqa: ANN401 - pyarrow's
+        return replace(self, schema=schema, columns=None).writer
 
 
 @dataclass(frozen=True)
@@ -194,7 +205,16 @@ class Arrow(Format):
         def begin(schema: Any) -> Any:  # noqa: ANN401 - pyarrow's
             return ipc.new_file(_opened(path, "wb"), schema, options=options)
 
-        return TableWriter(path, begin, self.schema)
+        return TableWriter(path, begin, _arrow_batches, self.schema)
+
+    def narrower(self, paths: Sequence[str]) -> Iterator[tuple[int, Callable[[str], int]]]:
+        """Yield the parts that have not the schema of all."""
+        if self.schema is not None:
+            return iter(())
+        return narrower(paths, _arrow_schema, _arrow_batches, self._with_schema)
+
+    def _with_schema(self, schema: Any) -> Callable[[str], Writer]:  # noqa: ANN401 - pyarrow's
+        return replace(self, schema=schema).writer
 
 
 @known_options
@@ -208,8 +228,9 @@ def parquet(
 ) -> Parquet:
     """Parquet files: a record is a row as a dict; `map_batches` gets `pyarrow.RecordBatch`es.
 
-    As an output, dicts are rows, a key and its value are the columns `key` and `value`. Needs
-    pyarrow (the extra `arrow`).
+    As an output, dicts are rows, a key and its value are the columns `key` and `value`. All files
+    get one schema: a column takes the type that holds all its values, and is null where a row lacks
+    it. If no type does, the job fails and names the record. Needs pyarrow (the extra `arrow`).
 
     Args:
         paths: As an input files, directories, patterns; as an output a directory.
@@ -217,7 +238,8 @@ def parquet(
             there. Of a key that is a tuple, each element is a column, if all have names.
         codec: How pages of the output are compressed: `snappy` (the default), `zstd`, `gzip`,
             `lz4`.
-        schema: The `pyarrow.Schema` of the output; by default as the first records have it.
+        schema: The `pyarrow.Schema` of the output; by default the one that holds all records. A
+            value that does not fit it is an error, but a `float32` rounds.
         tag: A name for this input, if a job has several: `context.tag` while the job reads it.
 
     Example:
@@ -240,7 +262,8 @@ def arrow(
     Args:
         paths: As an input files, directories, patterns; as an output a directory.
         codec: How buffers of the output are compressed: `zstd` or `lz4`; by default not.
-        schema: The `pyarrow.Schema` of the output; by default as the first records have it.
+        schema: The `pyarrow.Schema` of the output; by default the one that holds all records. A
+            value that does not fit it is an error, but a `float32` rounds.
         tag: A name for this input, if a job has several: `context.tag` while the job reads it.
 
     Example:
@@ -248,6 +271,27 @@ def arrow(
         '.arrow'
     """
     return Arrow(as_paths(paths), codec, schema, tag=tag)
+
+
+def _parquet_schema(path: str) -> Any:  # noqa: ANN401 - a pyarrow.Schema
+    with _reading(path):
+        return pyarrow("parquet").read_schema(_opened(path))
+
+
+def _arrow_schema(path: str) -> Any:  # noqa: ANN401 - a pyarrow.Schema
+    with _reading(path), _mapped(path) as source, pyarrow("ipc").open_file(source) as file:
+        return file.schema
+
+
+def _parquet_batches(path: str) -> Iterator[Any]:
+    with pyarrow("parquet").ParquetFile(_opened(path)) as file:
+        yield from file.iter_batches(BATCH_ROWS, use_threads=False)
+
+
+def _arrow_batches(path: str) -> Iterator[Any]:
+    with _mapped(path) as source, pyarrow("ipc").open_file(source) as file:
+        for number in range(file.num_record_batches):
+            yield file.get_batch(number)
 
 
 def _check_codec(form: Format, known: tuple[str, ...]) -> None:
