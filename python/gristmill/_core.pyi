@@ -918,6 +918,7 @@ def plan_text(
     cut: bool,
     combine: bool,
     stride: int = 1,
+    lines: int = 1,
 ) -> str:
     """Return files and their splits as JSON.
 
@@ -930,6 +931,7 @@ def plan_text(
         cut: Whether plain files are cut.
         combine: Whether small files share a split.
         stride: Splits begin at multiples of this.
+        lines: Splits begin where every so many lines of a file do.
 
     Raises:
         OSError: A file cannot be read.

@@ -18,6 +18,7 @@
 //! A line may be as long as memory holds: the buffer doubles. Of a line that is longer than anybody wants to see, only
 //! the end is kept ([`Lines::advance_keeping`]).
 
+pub mod scan_start;
 pub mod words;
 
 use std::ops::Range;

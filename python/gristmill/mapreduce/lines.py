@@ -86,8 +86,9 @@ def plan_lines(
     cut: bool = True,
     combine: bool = True,
     stride: int = 1,
+    lines: int = 1,
 ) -> Plan:
-    """Cut the files of `source` at line ends, or at multiples of `stride`."""
+    """Cut the files of `source` at every end of so many lines, or at multiples of `stride`."""
     found = from_json(
         _core.plan_text(
             find_files(source.paths, far=False),
@@ -96,6 +97,7 @@ def plan_lines(
             cut=cut,
             combine=combine,
             stride=stride,
+            lines=lines,
         )
     )
     splits = [Split(split["bytes"], split["what"]) for split in found["splits"]]

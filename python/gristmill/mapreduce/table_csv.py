@@ -2,7 +2,8 @@
 
 A quoted field may hold a newline. Then a place in the middle of a file may be in the middle of a
 row, and nobody can tell without having read all before it: so a file is one split, unless the job
-says `multiline=False`. Rows with another number of fields than the header are bad records.
+says `multiline=False`. Then each line is a row, and a quoted field that holds a newline makes its
+row a bad record, wherever the file is cut. So does another number of fields than the header's.
 """
 
 import csv as python_csv
@@ -26,6 +27,8 @@ __all__ = ["Csv", "csv"]
 
 _FIELD_BYTES_MAX = 64 << 20
 """The longest field, as the longest line; Python's own limit is 128 kB, which texts exceed."""
+
+_QUOTED_NEWLINE = "a quoted field holds a newline, leave multiline=False out"
 
 
 @dataclass(frozen=True)
@@ -155,7 +158,8 @@ def csv(
         delimiter: What stands between fields.
         quotechar: What stands around fields that hold a delimiter or a newline.
         multiline: Whether a quoted field may hold a newline. Then files are not cut: say `False`
-            to let large files be read by several workers.
+            to let large files be read by several workers, if no field does. One that does is an
+            error.
         encoding: Of the input; the output is UTF-8.
         columns: The columns of the table, in this order, both to read and to write. Of rows that
             have names (a header, dicts) these columns are taken, and each must be there; of rows
@@ -182,7 +186,6 @@ class _RowReader:
     def __init__(self, source: Csv, what: dict[str, Any]) -> None:
         self._native = lines_of(what, text=False)
         self._decode = decoder(source.encoding, "strict")
-        self._end = "\n" if source.multiline else ""
         self._at: Where | None = None
         self._raw: list[bytes] = []
         self._count = 0
@@ -237,7 +240,10 @@ class _RowReader:
             return tuple(row)
         if len(row) != len(self._names):
             by = "the header names" if source.header else "columns= names"
-            raise BadRecord(f"the row has {len(row)} fields, and {by} {len(self._names)}")
+            raise BadRecord(
+                f"the row has {len(row)} fields, and {by} {len(self._names)}",
+                "" if source.multiline else f"if {_QUOTED_NEWLINE}",
+            )
         record = dict(zip(self._names, row, strict=True))
         return record if self._wanted is None else {name: record[name] for name in self._wanted}
 
@@ -247,9 +253,16 @@ class _RowReader:
         try:
             return next(self._rows)
         except (python_csv.Error, UnicodeDecodeError) as error:
-            self._rows = self._source.rows(self._lines())  # it goes on with the next line
-            self._count += 1
+            self._pass_over()
             raise BadRecord(f"the row is not CSV: {error}") from None
+        except BadRecord:
+            self._pass_over()
+            raise
+
+    def _pass_over(self) -> None:
+        """Go on with the line behind a bad row."""
+        self._rows = self._source.rows(self._lines())
+        self._count += 1
 
     def _lines(self) -> Iterator[str]:
         for line in self._native.native:
@@ -257,7 +270,12 @@ class _RowReader:
             if self._at is None:
                 self._at = self._native.where()
             self._raw.append(line)
-            yield self._decode(line) + self._end
+            yield self._decode(line) + "\n"
+            if self._raw and not self._source.multiline:  # the same row asks for more
+                raise BadRecord(
+                    "a quoted field does not end on its line, and with multiline=False it must",
+                    f"close its quote; if {_QUOTED_NEWLINE}",
+                )
 
     def where(self) -> Where:
         """Return where the row that came last begins."""

@@ -44,9 +44,10 @@ class Text(Format):
             decoder(self.encoding, self.errors)
 
     def plan(self, split_min: int, split_max: int) -> Plan:
-        """Cut the files at line ends; a file that is one record is never cut."""
-        plan = plan_whole if self.whole else plan_lines
-        return plan(self, split_min, split_max)
+        """Cut the files at record ends; a file that is one record is never cut."""
+        if self.whole:
+            return plan_whole(self, split_min, split_max)
+        return plan_lines(self, split_min, split_max, lines=self.lines)
 
     def open(self, what: dict[str, Any], *, tolerant: bool = False) -> Reader:
         """Open a split; the engine decodes what is UTF-8, and Python anything else."""
@@ -193,7 +194,9 @@ def text(
     Args:
         paths: Files, directories, patterns such as `"books/**/*.txt*"`; as an output, a directory.
             gzip, bzip2, zstd, lz4, xz and snappy are told by name and by first bytes.
-        lines: How many lines are a record; more than one make it a list.
+        lines: How many lines are a record; more than one make it a list. They are counted from the
+            beginning of each file: the last record of a file may have fewer. A file that is cut is
+            read twice, first to count its lines.
         whole: Make each file a record: a tuple of its path and its content.
         encoding: Of the input; `None` gives bytes.
         errors: What to do with bytes that are not text, as for `bytes.decode`.

@@ -11,8 +11,7 @@
 //! each once, with the same offsets; and the bytes they consume add up to the file's size. (Hadoop's reader
 //! gives a line that starts exactly where a split ends to that split, not to the next; the sum is the same.)
 //!
-//! A delimiter that overlaps itself ("\n\n" in "\n\n\n") ends a line where a scan from the file's beginning finds it.
-//! A split in the middle therefore looks back to where no occurrence lies across, and scans from there.
+//! A split in the middle looks back for a delimiter that overlaps itself (`lines/scan_start.rs`).
 
 use std::io::Read;
 use std::ops::Range;
@@ -24,6 +23,7 @@ use memchr::memchr_iter;
 
 use crate::codec::error_of;
 use crate::error::{Error, Kind, Result};
+use crate::lines::scan_start::scan_start;
 use crate::lines::{BYTE_ORDER_MARK, Ends, Lines};
 use crate::storage::ReadFile;
 
@@ -301,26 +301,6 @@ impl LineReader {
     }
 }
 
-/// The offsets at which every `count`-th line starts, from the first line on: where splits of `count` lines begin.
-///
-/// ```
-/// use gristmill_engine::split::lines::{LineOptions, LineReader, every_nth_start};
-/// let mut reader = LineReader::of_stream(&b"1\n22\n3\n4\n5\n"[..], "in".as_ref(), &LineOptions::default())?;
-/// assert_eq!(every_nth_start(&mut reader, 2)?, [0, 5, 9]);
-/// # Ok::<(), gristmill_engine::Error>(())
-/// ```
-pub fn every_nth_start(reader: &mut LineReader, count: u64) -> Result<Vec<u64>> {
-    let mut starts = Vec::new();
-    let mut line_number = 0_u64;
-    while let Some(line) = reader.next_line()? {
-        if line_number.is_multiple_of(count.max(1)) {
-            starts.push(line.offset);
-        }
-        line_number += 1;
-    }
-    Ok(starts)
-}
-
 /// Where bytes come from; the path is for errors.
 #[derive(Debug)]
 struct Source {
@@ -388,28 +368,15 @@ impl crate::lines::Source for Source {
     }
 }
 
-/// Where to scan from, so that the lines from `start` on are found as a scan from the beginning finds them: an offset
-/// before `start` by a terminator, or more, over which no terminator lies; or the beginning, where a mark may be.
+/// Where to scan from for the lines that begin at `start` or behind it: the byte before decides whether one begins there.
+/// The file's beginning, where a mark may be.
 fn first_scanned(ends: &Ends, file: &dyn ReadFile, start: u64) -> Result<u64> {
-    let mark_bytes = BYTE_ORDER_MARK.len() as u64;
-    let overlap = ends.overlap() as u64;
-    // The byte before decides, together with its LF if it is a CR.
-    let mut from = start.saturating_sub(1);
-    if let Ends::Bytes(finder) = ends {
-        from = start.saturating_sub(overlap + 1);
-        let mut around = vec![0; 2 * ends.overlap()];
-        while from > mark_bytes {
-            // In these bytes an occurrence begins before `from` and ends behind it, or is none.
-            let low = from.saturating_sub(overlap);
-            let count = (from - low + overlap) as usize;
-            let read = file.read_at(&mut around[..count], low)?;
-            match finder.find(&around[..read]) {
-                Some(at) => from = low + at as u64,
-                None => break,
-            }
-        }
-    }
-    Ok(if from <= mark_bytes { 0 } else { from })
+    let from = match ends {
+        Ends::Bytes(delimiter) => scan_start(delimiter, file, start)?,
+        Ends::Lf { .. } | Ends::Hadoop => start.saturating_sub(1),
+    };
+    let is_in_mark = from <= BYTE_ORDER_MARK.len() as u64;
+    Ok(if is_in_mark { 0 } else { from })
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@
 pub mod lines;
 pub mod pattern;
 pub mod records;
+pub mod several_lines;
 pub mod text;
 
 use std::collections::BTreeSet;

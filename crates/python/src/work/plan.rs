@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use gristmill_engine::Result;
+use gristmill_engine::split::several_lines::at_every_nth_line;
 use gristmill_engine::split::text::{TextSplit, TextSplits, text_splits};
 use gristmill_engine::split::{self, asked_at_once, input_files};
 use gristmill_engine::storage::at_once::at_once;
@@ -18,7 +19,8 @@ use crate::stores::{files_below, stores};
 
 /// The files that locations stand for, and their splits, as JSON.
 #[pyfunction]
-#[pyo3(signature = (paths, split_min, split_max, cut, combine, stride = 1))]
+#[pyo3(signature = (paths, split_min, split_max, cut, combine, stride = 1, lines = 1))]
+#[expect(clippy::too_many_arguments, reason = "each is an option of its own")]
 pub fn plan_text(
     py: Python<'_>,
     paths: Vec<PathBuf>,
@@ -27,6 +29,7 @@ pub fn plan_text(
     cut: bool,
     combine: bool,
     stride: u64,
+    lines: u64,
 ) -> PyResult<String> {
     let how = TextSplits {
         split_min,
@@ -38,7 +41,10 @@ pub fn plan_text(
     let names: Vec<_> = paths.into_iter().map(Location::from).collect();
     let (files, splits) = attended(py, &stores(), |stores| {
         let files = files_of(stores, &names)?;
-        let splits = text_splits(stores, &files, &how)?;
+        let splits = match text_splits(stores, &files, &how)? {
+            splits if lines > 1 => at_every_nth_line(stores, splits, lines)?,
+            splits => splits,
+        };
         Ok((files, splits))
     })?;
     let split = |pieces: &TextSplit| {

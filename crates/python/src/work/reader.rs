@@ -229,46 +229,51 @@ impl LineReader {
     /// Reads the next line into `raw`; false at the end.
     #[inline]
     fn next_line(&mut self) -> PyResult<bool> {
-        loop {
-            let Some(Source::Lines(lines, _)) = exclusive(&mut self.source) else {
-                if self.open().or_raise()? {
-                    continue;
-                }
-                return Ok(false);
-            };
-            if let Some(line) = lines.next_line().or_raise()? {
-                self.offset = line.offset;
-                self.raw.clear();
-                self.raw.extend_from_slice(line.bytes);
-                self.line = lines.lines();
-                self.note();
+        while exclusive(&mut self.source).is_some() || self.open().or_raise()? {
+            if self.next_line_of_piece()? {
                 return Ok(true);
             }
             self.close().or_raise()?;
         }
+        Ok(false)
     }
 
+    /// Reads the next line of the piece that is open; false at its end.
+    #[inline]
+    fn next_line_of_piece(&mut self) -> PyResult<bool> {
+        let Some(Source::Lines(lines, _)) = exclusive(&mut self.source) else {
+            return Ok(false);
+        };
+        let Some(line) = lines.next_line().or_raise()? else {
+            return Ok(false);
+        };
+        self.offset = line.offset;
+        self.raw.clear();
+        self.raw.extend_from_slice(line.bytes);
+        self.line = lines.lines();
+        self.note();
+        Ok(true)
+    }
+
+    /// The next `count` lines, or less at the end of a file.
     fn next_lines<'py>(
         &mut self,
         py: Python<'py>,
         count: usize,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        if !self.next_line()? {
+            return Ok(None);
+        }
+        let (offset, records, line) = (self.offset, self.records, self.line);
         let list = PyList::empty(py);
-        let (mut offset, mut records, mut line) = (0, 0, 0);
         let mut raw = Vec::new();
-        while list.len() < count {
-            if !self.next_line()? {
-                break;
-            }
-            if list.is_empty() {
-                (offset, records, line) = (self.offset, self.records, self.line);
-            }
+        loop {
             list.append(self.object(py)?)?;
             raw.extend_from_slice(&self.raw);
             raw.push(b'\n');
-        }
-        if list.is_empty() {
-            return Ok(None);
+            if list.len() == count || !self.next_line_of_piece()? {
+                break;
+            }
         }
         (self.offset, self.records, self.line, self.raw) = (offset, records, line, raw);
         self.say();

@@ -77,7 +77,7 @@ impl Finished<'_> {
         match self.spec.command {
             Command::Mapreduce => format!(
                 "to use them, give the job a smaller split_max, such as split_max={bytes} \
-                 (files of gm.csv are cut with multiline=False)"
+                 (files of gm.csv are cut with multiline=False, if no quoted field holds a newline)"
             ),
             Command::Native => "the input is too small to be cut into more tasks".to_owned(),
             Command::Streaming => format!(

@@ -100,7 +100,6 @@ proptest! {
         cuts in vec(any::<proptest::sample::Index>(), 0..12),
         near in 0_usize..6,
         block_bytes in prop_oneof![1_usize..20, 1_usize..5000],
-        count in 1_u64..5,
     ) {
         let want = naive(&text, &terminator);
         let options = LineOptions { terminator, block_bytes, ..LineOptions::default() };
@@ -126,8 +125,6 @@ proptest! {
         let mut reader = stream(&text);
         prop_assert_eq!(&all(&mut reader).unwrap(), &want);
         prop_assert_eq!(reader.consumed(), size);
-        let starts: Vec<u64> = want.iter().map(|line| line.0).step_by(count as usize).collect();
-        prop_assert_eq!(every_nth_start(&mut stream(&text), count).unwrap(), starts);
     }
 
     /// Many lines at once are those one by one, whatever the splits and the blocks.

@@ -13,9 +13,10 @@
 use super::{FileSource, Pair, Records};
 use crate::error::Result;
 use crate::hadoop::value::Class;
+use crate::lines::scan_start::scan_start;
 use crate::lines::{BYTE_ORDER_MARK, Ends, Lines, Terminator};
-use crate::storage::Store;
 use crate::storage::input::FileRange;
+use crate::storage::{Caching, Store};
 
 /// The lines of a split.
 #[derive(Debug)]
@@ -52,12 +53,16 @@ impl TextRecords {
             None => Ends::Hadoop,
             Some(text) => Ends::new(&Terminator::Bytes(text.into()))?,
         };
-        // The end of the line before may lie across the border.
-        let back = delimiter.map_or(0, |_| ends.overlap() as u64);
-        let from = if piece.file.codec.is_some() {
+        let start = if piece.file.codec.is_some() {
             0
         } else {
-            piece.offset.saturating_sub(back)
+            piece.offset
+        };
+        let from = match &ends {
+            Ends::Bytes(delimiter) if start > 0 => {
+                scan_start(delimiter, &*piece.file.open(store, Caching::Cached)?, start)?
+            }
+            _ => start,
         };
         let source = FileSource::open(store, piece, from)?;
         let mut records = TextRecords {
@@ -75,25 +80,26 @@ impl TextRecords {
             longest,
             in_tail: false,
         };
-        if piece.offset > 0 && piece.file.codec.is_none() {
-            records.pass_over_first()?;
+        if start > 0 {
+            records.pass_over_others(start)?;
         }
         Ok(records)
     }
 
-    /// The line that the split begins in belongs to the one before.
-    fn pass_over_first(&mut self) -> Result<()> {
-        let Some(longest) = self.longest else {
-            let length = self.lines.advance()?;
-            self.next += length.unwrap_or(0) as u64;
-            return Ok(());
-        };
-        let Some((length, gone)) = self.lines.advance_keeping(kept(longest))? else {
-            return Ok(());
-        };
-        let begin = self.next;
-        self.next += length;
-        self.in_tail = self.take_tail(begin, length, gone, longest);
+    /// Lines up to the one that the split begins in, at `start`, belong to the splits before.
+    fn pass_over_others(&mut self, start: u64) -> Result<()> {
+        while self.next <= start {
+            let kept = self.longest.map_or(0, kept);
+            let Some((length, gone)) = self.lines.advance_keeping(kept)? else {
+                return Ok(());
+            };
+            let begin = self.next;
+            self.next += length;
+            self.in_tail = match self.longest {
+                Some(longest) => self.take_tail(begin, length, gone, longest),
+                None => false,
+            };
+        }
         Ok(())
     }
 
@@ -204,7 +210,6 @@ mod tests {
 
     use super::super::plain;
     use super::*;
-    use crate::storage::Caching;
     use crate::storage::memory::Memory;
 
     fn stored(text: &[u8]) -> Memory {
@@ -244,6 +249,18 @@ mod tests {
         }
     }
 
+    /// Where splits begin and end.
+    fn borders(size: u64, cuts: Vec<u64>) -> Vec<u64> {
+        let mut borders: Vec<_> = cuts
+            .into_iter()
+            .filter(|cut| (1..size).contains(cut))
+            .collect();
+        borders.extend([0, size]);
+        borders.sort_unstable();
+        borders.dedup();
+        borders
+    }
+
     proptest! {
         #[test]
         fn splits_share_the_lines_however_they_are_cut(
@@ -252,25 +269,31 @@ mod tests {
             let store = stored(text.as_bytes());
             let size = text.len() as u64;
             let whole = lines(&store, 0, size, None, false);
-            let mut borders: Vec<_> = cuts.into_iter().filter(|cut| *cut < size && *cut > 0).collect();
-            borders.extend([0, size]);
-            borders.sort_unstable();
-            borders.dedup();
+            let borders = borders(size, cuts);
             let parts = borders.windows(2).flat_map(|pair| lines(&store, pair[0], pair[1] - pair[0], None, many));
             prop_assert_eq!(parts.collect::<Vec<_>>(), whole);
         }
 
         #[test]
-        fn records_are_found_where_the_delimiter_is_cut(text in "[a#|]{0,40}", at in 1_u64..40) {
+        fn records_are_those_of_one_split_whatever_the_delimiter(
+            text in "[a#|]{0,40}", delimiter in "[a#|]{1,4}", cuts in proptest::collection::vec(1_u64..40, 0..4),
+        ) {
             let store = stored(text.as_bytes());
             let size = text.len() as u64;
-            let at = at.min(size);
-            let whole = lines(&store, 0, size, Some("#|"), false);
-            let mut parts = lines(&store, 0, at, Some("#|"), false);
-            if at < size {
-                parts.extend(lines(&store, at, size - at, Some("#|"), false));
+            let mut expected: Vec<_> = text.split(&delimiter).map(|line| line.as_bytes().to_vec()).collect();
+            if expected.last().is_some_and(Vec::is_empty) {
+                expected.pop();
             }
-            prop_assert_eq!(parts, whole);
+            let parts = |borders: &[u64]| -> Vec<_> {
+                let each = borders.windows(2);
+                each.flat_map(|pair| lines(&store, pair[0], pair[1] - pair[0], Some(&delimiter), false)).collect()
+            };
+            let whole = parts(&[0, size]);
+            prop_assert_eq!(whole.iter().map(|(_, line)| line.clone()).collect::<Vec<_>>(), expected);
+            for cut in 1..size {
+                prop_assert_eq!(parts(&[0, cut, size]), whole.clone(), "cut at {}", cut);
+            }
+            prop_assert_eq!(parts(&borders(size, cuts)), whole);
         }
     }
 
