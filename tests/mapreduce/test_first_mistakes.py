@@ -95,6 +95,30 @@ def test_an_option_that_is_like_none_is_answered_with_all_of_them() -> None:
         gm.tsv("a", columns=["a"])  # pyright: ignore[reportCallIssue]
 
 
+# --- inputs ---
+
+
+class DataFrame(dict[str, list[int]]):
+    """What pandas has: its items are the names of its columns."""
+
+
+DataFrame.__module__ = "pandas.core.frame"
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (5, r"cannot make gm\.items\(5\): .* give a list, such as \[5\]\."),
+        ("abc", r"cannot make gm\.items\('abc'\): it takes a collection of records\."),
+        (b"abc", r"such as \[b'abc'\]\."),
+        (DataFrame(a=[1]), r"not its rows\. .* give gm\.items\(frame\.to_dict\(.records.\)\)\."),
+    ],
+)
+def test_what_is_no_collection_of_records_is_refused(data: Any, said: str) -> None:
+    with pytest.raises(TypeError, match=said):
+        gm.items(data)
+
+
 # --- functions ---
 
 

@@ -177,7 +177,7 @@ def test_bad_groups(tmp_path: Path) -> None:
         yield key, 1 // ("abc".index(key) - 1) * sum(values)
 
     job = gm.Job(
-        gm.items("abc"),
+        gm.items(list("abc")),
         map=lambda key: [(key, 1)],
         reduce=fail_at_b,
         skip_bad=1,
@@ -231,7 +231,7 @@ def test_counters_of_a_chain_are_those_of_all_its_jobs(tmp_path: Path) -> None:
         context.count("pairs", "all")
         yield pair
 
-    counts = gm.Job(gm.items("aab"), map=first, reduce=gm.sum())
+    counts = gm.Job(gm.items(list("aab")), map=first, reduce=gm.sum())
     result = counts.then(map=second, output=gm.kv(tmp_path / "out")).run(workers=1)
     assert result.user_counters == {"pairs": {"all": 2}, "seen": {"a": 2, "b": 1, "letters": 23}}
     assert result.counters["MAP_INPUT_RECORDS"] == 2  # of the last job
@@ -243,7 +243,7 @@ def test_the_last_job_of_a_chain_keeps_a_history_if_another_does(tmp_path: Path)
         yield key, 1
 
     def run(first: Any, name: str) -> gm.Result:
-        job = gm.Job(gm.items("ab"), map=first, reduce=gm.sum())
+        job = gm.Job(gm.items(list("ab")), map=first, reduce=gm.sum())
         return job.then(map=itself, output=gm.kv(tmp_path / name)).run(workers=1)
 
     assert run(says, "kept").history is not None
@@ -252,7 +252,10 @@ def test_the_last_job_of_a_chain_keeps_a_history_if_another_does(tmp_path: Path)
 
 def test_a_job_that_reads_what_another_wrote(tmp_path: Path) -> None:
     first = gm.Job(
-        gm.items("aab"), map=lambda key: [(key, 1)], reduce=gm.sum(), output=gm.tsv(tmp_path / "1")
+        gm.items(list("aab")),
+        map=lambda key: [(key, 1)],
+        reduce=gm.sum(),
+        output=gm.tsv(tmp_path / "1"),
     )
     second = gm.Job(first, map=lambda row: [(row[1], row[0])], output=gm.tsv(tmp_path / "2"))
     assert list(second.run().read()) == [("2", "a"), ("1", "b")]
@@ -265,7 +268,7 @@ def test_all_outputs_of_a_chain_are_looked_at_before_the_first_job_runs(tmp_path
         yield key, 1
 
     def chain(last: str, middle: Any = None) -> gm.Job:
-        first = gm.Job(gm.items("aab"), map=note, reduce=gm.sum(), output=middle)
+        first = gm.Job(gm.items(list("aab")), map=note, reduce=gm.sum(), output=middle)
         return first.then(map=itself, output=gm.kv(tmp_path / last))
 
     (tmp_path / "there").mkdir()

@@ -139,7 +139,7 @@ def test_ordered_values_of_keys_that_begin_alike(tmp_path: Path) -> None:
 def test_check_takes_equal_records_for_equal(tmp_path: Path) -> None:
     """The same text twice in a record is one object here, and two in a worker."""
     job = gm.Job(
-        gm.items("ab"),
+        gm.items(list("ab")),
         map=lambda _: [("k", "constant")],
         reduce=listed,
         output=gm.kv(tmp_path / "out"),

@@ -156,6 +156,7 @@ def test_files_are_merged_and_moved(home: Path) -> None:
         (home / "folder" / name).write_text(content)
     (home / "folder" / "below").mkdir()
     (home / "folder" / "_SUCCESS").write_text("the proof")
+    (home / "folder" / ".part-1.crc").write_text("a checksum of Hadoop's")
     assert fs(home, "-getmerge", "folder", "merged").returncode == 0
     assert (home / "merged").read_text() == "a\nb\n"
     assert fs(home, "-getmerge", "-nl", "-skip-empty-file", "folder", "merged").returncode == 0

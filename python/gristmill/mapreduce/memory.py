@@ -10,6 +10,7 @@ import base64
 import pickle
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from reprlib import repr as short
 from typing import Any
 
 from gristmill import _core
@@ -22,6 +23,13 @@ __all__ = ["Items", "items"]
 
 _CHUNK_ITEMS = 256
 _SPLIT_BYTES = 4_000_000
+
+_ROWS = {
+    ("pandas", "DataFrame"): 'frame.to_dict("records")',
+    ("polars", "DataFrame"): "frame.to_dicts()",
+    ("pyarrow", "Table"): "table.to_pylist()",
+}
+"""How the rows of tables are had, by module and type."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,10 +99,25 @@ def items(data: Iterable[Any], *, tag: str = "") -> Items:
         data: Objects that can be pickled; read once, when the function is called.
         tag: A name for this input, if a job has several: `context.tag` while the job reads it.
 
+    Raises:
+        TypeError: It is no collection of records, but a text, or a data frame, whose items are not
+            its rows.
+
     Example:
         >>> str(items(range(3)))
         'gm.items(3 items)'
     """
+    rows = _ROWS.get((type(data).__module__.partition(".")[0], type(data).__name__))
+    if rows is not None:
+        raise TypeError(
+            "cannot make gm.items: the items of a data frame are not its rows."
+            f" What to do: give gm.items({rows})."
+        )
+    if isinstance(data, str | bytes) or not isinstance(data, Iterable):
+        raise TypeError(
+            f"cannot make gm.items({short(data)}): it takes a collection of records."
+            f" What to do: give a list, such as [{short(data)}]."
+        )
     return Items(tuple(data), tag=tag)
 
 

@@ -153,8 +153,12 @@ def _merged(paths: list[str]) -> Iterator[Place]:
     for path in expanded(paths):
         if path.is_dir():
             children = list[Place](path.iterdir())
-            yield from sorted(
-                (one for one in children if one.is_file() and one.name != "_SUCCESS"), key=str
-            )
+            yield from sorted((one for one in children if _is_merged(one)), key=str)
         elif not is_proof(path):
             yield path
+
+
+def _is_merged(path: Place) -> bool:
+    """Whether it is a file, and neither a proof nor a checksum, which Hadoop hides in listings."""
+    is_checksum = path.name.startswith(".") and path.name.endswith(".crc")
+    return path.is_file() and path.name != "_SUCCESS" and not is_checksum
