@@ -37,7 +37,7 @@ _END = "\r\n"
 _FIELD_BYTES_MAX = 64 << 20
 """The longest field, as the longest line; Python's own limit is 128 kB, which texts exceed."""
 
-_QUOTED_NEWLINE = "a quoted field holds a newline, leave multiline=False out"
+_LINES_OF_ONE_FIELD = "leave multiline=False out if a quoted field holds a newline"
 
 
 @dataclass(frozen=True)
@@ -214,7 +214,7 @@ class _RowReader:
             by = "the header names" if source.header else "columns= names"
             raise BadRecord(
                 f"the row has {len(row)} fields, and {by} {len(self._names)}",
-                "" if source.multiline else f"if {_QUOTED_NEWLINE}",
+                "" if source.multiline else _LINES_OF_ONE_FIELD,
             )
         record = dict(zip(self._names, row, strict=True))
         return record if self._wanted is None else {name: record[name] for name in self._wanted}
@@ -246,7 +246,7 @@ class _RowReader:
             if self._raw and not self._source.multiline:  # the same row asks for more
                 raise BadRecord(
                     "a quoted field does not end on its line, and with multiline=False it must",
-                    f"close its quote; if {_QUOTED_NEWLINE}",
+                    "close its quote, or leave multiline=False out if the field holds a newline",
                 )
 
     def where(self) -> Where:

@@ -59,9 +59,9 @@ What is different:
 - A compressed file is one split. This holds for NLineInputFormat, which loses lines of such files
   in Hadoop, and for bzip2, which Hadoop cuts. StreamXmlRecordReader decompresses the file; Hadoop
   looks for the marks in its compressed bytes.
-- A record delimiter or a mark that overlaps itself is found where a scan of the whole file finds it,
-  however files are cut. In Hadoop, two line feeds within three may be lost at the border of a
-  split, and StreamXmlRecordReader misses a mark behind its own first byte, as in `--->`.
+- A record delimiter or a mark that overlaps itself is found wherever files are cut. In Hadoop, two
+  line feeds within three may be lost at the border of a split, and StreamXmlRecordReader misses a
+  mark behind its own first byte, as in `--->`.
 - Separators may be any characters. Hadoop fails at control characters such as `\\x01`: it cannot
   write them to its `job.xml`.
 - A combiner's output is cut into keys as the reducer's is (`stream.num.reduce.output.key.fields`),

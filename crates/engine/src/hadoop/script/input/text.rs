@@ -1,5 +1,6 @@
 //! Lines of a split: TextInputFormat, NLineInputFormat, KeyValueTextInputFormat. Hadoop's rule says which they are; our
-//! own inputs have another (`lines.rs` says why).
+//! own inputs have another (`lines.rs` says why). Both look for delimiters that overlap themselves in the same way
+//! (`lines/scan_start.rs`).
 //!
 //! Lines can be passed over for their length (`mapreduce.input.linerecordreader.line.maxlength`), which is counted with
 //! the line's end and has to be less. Hadoop's reader of such a line stops at the split's end, and what it finds behind

@@ -80,8 +80,10 @@ impl XmlRecords {
 
     /// Reads more; false at the file's end.
     fn fill(&mut self) -> Result<bool> {
-        self.buffer.copy_within(self.rest.clone(), 0);
-        self.rest = 0..self.rest.len();
+        if self.rest.start > 0 {
+            self.buffer.copy_within(self.rest.clone(), 0);
+            self.rest = 0..self.rest.len();
+        }
         let room = self.rest.end + BLOCK_BYTES;
         if self.buffer.len() < room {
             self.buffer.resize(room, 0);
