@@ -155,7 +155,7 @@ mod tests {
                 let offset = line.offset;
                 match found.last_mut() {
                     Some(last) if !(reader.lines() - 1).is_multiple_of(lines) => {
-                        last.2.extend(bytes)
+                        last.2.extend(bytes);
                     }
                     _ => found.push((piece.file.path.to_string(), offset, bytes)),
                 }
