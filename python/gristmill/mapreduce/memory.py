@@ -113,7 +113,7 @@ def items(data: Iterable[Any], *, tag: str = "") -> Items:
             "cannot make gm.items: the items of a data frame are not its rows."
             f" What to do: give gm.items({rows})."
         )
-    if isinstance(data, str | bytes) or not isinstance(data, Iterable):
+    if isinstance(data, str | bytes) or not hasattr(data, "__iter__"):
         raise TypeError(
             f"cannot make gm.items({short(data)}): it takes a collection of records."
             f" What to do: give a list, such as [{short(data)}]."
