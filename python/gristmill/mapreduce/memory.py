@@ -100,8 +100,7 @@ def items(data: Iterable[Any], *, tag: str = "") -> Items:
         tag: A name for this input, if a job has several: `context.tag` while the job reads it.
 
     Raises:
-        TypeError: It is no collection of records, but a text, or a data frame, whose items are not
-            its rows.
+        TypeError: It is a text, a data frame, or no collection.
 
     Example:
         >>> str(items(range(3)))
