@@ -2,7 +2,8 @@
 
 import pytest
 from tests.optional import or_missing
-from tests.soak.faults import LONGEST_S, campaign
+from tests.soak.faults import campaign
+from tests.soak.running import LONGEST_S
 
 SEED, CASES = 33, 10
 

@@ -89,8 +89,10 @@ def refuse_order(victim: Victim) -> Generator[None]:
         agents = sorted(agents_of(victim.spill).items())
         if len(agents) > 1:
             (killed, _), (refuses, folder) = victim.choice.sample(agents, 2)
-            with suppress(OSError, subprocess.CalledProcessError):  # the job may be over
+            try:
                 held.enter_context(_in_use(refuses, folder / "agents.new"))
+            except (OSError, subprocess.CalledProcessError) as problem:
+                assert victim.running.listen(10), f"no order is refused: {problem}"
             with suppress(ProcessLookupError):
                 os.kill(killed, signal.SIGKILL)
         yield

@@ -13,6 +13,7 @@
 
 mod at_disk;
 mod chores;
+mod reports;
 mod used;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -25,11 +26,12 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use self::chores::{Chore, Chores};
+use self::reports::report_bytes;
 use self::used::Used;
 use super::messages::{AttemptOver, Events, Launch, Order, Orders};
 use super::sight::check_sight;
-use crate::error::{Error, Kind, Result};
-use crate::runner::messages::{WorkerUse, reply_bytes};
+use crate::error::{Error, Result};
+use crate::runner::messages::WorkerUse;
 use crate::runner::shared::{BuildNativeExecutor, Host, Told};
 use crate::storage::LocalDisk;
 use crate::storage::agents::Agents;
@@ -51,9 +53,6 @@ const TOGETHER: Duration = Duration::from_millis(1);
 
 /// Reports of so many bytes go in one reply; the rest in the next.
 const REPLY_BYTES: usize = 8 << 20;
-
-/// The longest report: with those before it, it fits in one reply (`storage/wire.rs`).
-const REPORT_BYTES_MAX: usize = 32 << 20;
 
 /// A file that is awaited so long is worth a word to the driver.
 const LASTS: Duration = Duration::from_secs(1);
@@ -432,73 +431,5 @@ impl State {
         for flags in self.open.values() {
             flags.stop.store(true, Ordering::Relaxed);
         }
-    }
-}
-
-/// How an attempt ended, as the driver is sent it. A report that is too long fails the attempt.
-fn report_bytes(used: WorkerUse, outcome: Result<TaskReport>) -> Vec<u8> {
-    let counters = outcome.as_ref().map_or(0, counters_bytes);
-    let reply = reply_bytes(used, outcome).and_then(|reply| match reply.len() {
-        bytes if bytes > REPORT_BYTES_MAX => Err(too_long(bytes, counters)),
-        _ => Ok(reply),
-    });
-    let reply = reply.or_else(|error| reply_bytes(used, Err(error)));
-    reply.unwrap_or_default()
-}
-
-fn counters_bytes(report: &TaskReport) -> usize {
-    let TaskReport::User(report) = report else {
-        return 0;
-    };
-    let groups = report.counters.iter();
-    let of_group = |(group, names): (&String, &BTreeMap<String, i64>)| {
-        group.len()
-            + names
-                .keys()
-                .map(|name| name.len() + size_of::<i64>())
-                .sum::<usize>()
-    };
-    groups.map(of_group).sum()
-}
-
-fn too_long(bytes: usize, counters: usize) -> Error {
-    let message = format!(
-        "its report takes {bytes} bytes, {counters} of them for counters of user code, and an agent sends at most {REPORT_BYTES_MAX}"
-    );
-    Error::new(Kind::UserCode, "report a task", message)
-        .advise("count fewer things: what is counted for each key belongs in the output")
-        .final_error()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::runner::messages::reply_of;
-    use crate::task::UserTaskReport;
-
-    #[test]
-    fn a_report_that_is_too_long_fails_its_attempt() {
-        let used = WorkerUse {
-            peak_bytes: 7,
-            requests: RequestCounts::default(),
-        };
-        let report = |counters: u32| {
-            let names = (0..counters).map(|n| (format!("{n:0100}"), 1)).collect();
-            TaskReport::User(UserTaskReport {
-                counters: BTreeMap::from([("mine".to_owned(), names)]),
-                ..UserTaskReport::default()
-            })
-        };
-        let sent = report_bytes(used, Ok(report(10)));
-        assert!(reply_of(&sent).unwrap().1.is_ok());
-        let sent = report_bytes(used, Ok(report(400_000)));
-        assert!(sent.len() < 10_000);
-        let (used, outcome) = reply_of(&sent).unwrap();
-        let error = outcome.unwrap_err();
-        assert_eq!(used.peak_bytes, 7);
-        assert!(!error.retryable());
-        let said = error.to_string();
-        assert!(said.contains("43200004 of them for counters"), "{said}");
-        assert!(said.contains("at most 33554432"), "{said}");
     }
 }
