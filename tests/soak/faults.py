@@ -168,7 +168,7 @@ class Campaign:
                 outcome = f"exit {status}"
             resume: list[str | Path] = ["resume", "last"]
             again, told = self._gristmill(user, case, resume).end() if killed else (1, said)
-            outcome += ", resumed" if killed and again == 0 else ""
+            outcome += f", {what_of_resume(again, told)}" if killed else ""
             if again != 0:
                 check_told(again, told)
                 again, told = self._start(user, case, more=True).end()
@@ -265,6 +265,13 @@ class Campaign:
     def _left(self, user: User, case: Case) -> list[object]:
         there = [found for folder in (self.spill, user.home) for found in left_of(user.uid, folder)]
         return [*there, *self._ground_of(case).left(user.uid)]
+
+
+def what_of_resume(status: int, said: str) -> str:
+    """What came of `resume last` after a job was killed."""
+    if status == 0:
+        return "resumed"
+    return "before it began" if "no job can be resumed" in said else "not resumed"
 
 
 def made_inputs(folder: Path) -> dict[str, Path]:
