@@ -35,6 +35,7 @@ CONNECT = "import sys, ray\nray.init(logging_level='ERROR', log_to_driver=False)
 _OF_NODES = {
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "1",
     "RAY_raylet_start_wait_time_s": str(int(_START_S) - 5),  # other tests keep the machine busy
+    "RAY_local_fs_capacity_threshold": "1",  # a disk that others have nearly filled is no test
 }
 """What is in the environment of each node."""
 
@@ -261,7 +262,7 @@ def _without(*folders: Path) -> list[str]:
 
 def _start(host: str = "127.0.0.1", *, cpus: int = _CPUS) -> list[str]:
     ray = str(Path(sys.executable).with_name("ray"))
-    small = ["--object-store-memory=80000000", "--disable-usage-stats"]
+    small = ["--object-store-memory=300000000", "--disable-usage-stats"]
     # Else all nodes of a machine take the same port, also those of other clusters.
     agent = f"--dashboard-agent-listen-port={free_port()}"
     words = [f"--num-cpus={cpus}", f"--node-ip-address={host}", agent, *small]

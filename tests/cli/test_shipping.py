@@ -7,6 +7,7 @@ The second node of the cluster sees neither Gristmill nor the folder in which al
 import shutil
 import stat
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from tests.optional import missing
@@ -156,6 +157,18 @@ def test_what_is_too_large_must_be_there(tmp_path: Path, monkeypatch: pytest.Mon
     large.unlink()
     with pytest.raises(FileNotFoundError, match="too large to go along"):
         actor._here(packed)
+
+
+def test_a_full_object_store_is_one_sentence() -> None:
+    exceptions = pytest.importorskip("ray").exceptions
+    along = Packed(
+        path="/there", names=["one"], files={"one": (0o644, b"12345")}, kept=[], sha256=""
+    )
+    for full in (exceptions.OutOfDiskError, exceptions.ObjectStoreFullError):
+        ray = Mock(exceptions=exceptions)
+        ray.put.side_effect = full("Local disk is full")
+        with pytest.raises(OSError, match=r"no room for the 5 B that .* --object-store-memory"):
+            packing.kept_by(ray, [along])
 
 
 def test_our_package_goes_along_with_functions_only() -> None:

@@ -22,6 +22,8 @@ from typing import Any
 from gristmill import _core
 from gristmill.cluster import UserCode
 from gristmill.cluster.actor import Packed, digest
+from gristmill.cluster.connection import failed
+from gristmill.units import show_bytes
 
 __all__ = ["kept_by", "of_user", "packed", "sources"]
 
@@ -72,7 +74,10 @@ def packed(code: UserCode) -> list[Packed]:
 
 
 def kept_by(ray: Any, along: list[Packed]) -> list[Packed]:  # noqa: ANN401 - a module
-    """Return the same without contents, which Ray keeps: 60 MB do not go to nodes that have them.
+    """Return the same without contents, which Ray keeps: 80 MB do not go to nodes that have them.
+
+    Raises:
+        OSError: Ray's object store has no room for them.
 
     Example:
         >>> class Ray:
@@ -82,9 +87,21 @@ def kept_by(ray: Any, along: list[Packed]) -> list[Packed]:  # noqa: ANN401 - a 
         ({}, [1])
     """
     return [
-        {**one, "files": {}, "kept": [ray.put(one["files"])]} if one["files"] else one
+        {**one, "files": {}, "kept": [_put(ray, one["files"])]} if one["files"] else one
         for one in along
     ]
+
+
+def _put(ray: Any, files: dict[str, tuple[int, bytes]]) -> object:  # noqa: ANN401 - a module
+    try:
+        return ray.put(files)
+    except (ray.exceptions.ObjectStoreFullError, ray.exceptions.OutOfDiskError):
+        size = show_bytes(sum(len(content) for _, content in files.values()))
+        raise failed(
+            f"Ray's object store on this node has no room for the {size} that go to its nodes",
+            "start Ray with a larger --object-store-memory, or free space in its --temp-dir:"
+            " Ray uses no disk that is 95 % full",
+        ) from None
 
 
 def _of_folder(folder: Path, files: list[Path], *, goes: bool) -> Packed:
