@@ -7,6 +7,10 @@ oracle `holds_all` says by plain rules whether one type holds the values of a co
 import json
 import math
 import random
+import signal
+import subprocess
+import sys
+import zlib
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -376,13 +380,63 @@ def test_an_empty_output_has_the_columns_that_are_named(tmp_path: Path) -> None:
     assert list(again.run()) == []
 
 
-def test_parts_that_go_with_no_type_stay_as_they_are(tmp_path: Path) -> None:
-    parts: list[Rows] = [[{"a": 1}], [{"a": 2}, {"a": 3.5}], [{"a": None}], [{"a": "text"}]]
-    with pytest.raises(ValueError, match=r"a is double in part-m-00001.*record 1 of part-m-00003"):
-        run(gm.parquet, tmp_path, parts)
+MIXED: list[Rows] = [[{"a": 1}], [{"a": 2}, {"a": 3.5}], [{"a": None}], [{"a": "text"}]]
+APART = r"a is double in part-m-00001.*record 1 of part-m-00003"
+
+
+def test_parts_that_go_with_no_type_are_not_published(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=APART):
+        run(gm.parquet, tmp_path, MIXED)
+    assert not list(tmp_path.iterdir())
+
+
+def test_parts_in_a_store_that_go_with_no_type_stay_as_they_are(tmp_path: Path) -> None:
+    output = gm.parquet(f"objects://{tmp_path}/out")
+    job = gm.Job(gm.items([*range(4)]), map=lambda n: MIXED[n], split_max=1, output=output)
+    with pytest.raises(ValueError, match=APART):
+        job.run()
     found = [pq.read_table(path).to_pylist() for path in sorted(tmp_path.glob("out/part-*"))]
-    assert found == parts
-    assert not list(tmp_path.glob("out/.*"))
+    assert found == MIXED
+
+
+def test_a_killed_job_gives_its_parts_one_schema_when_it_is_resumed(tmp_path: Path) -> None:
+    (tmp_path / "job.py").write_text(KILLED)
+    command = [sys.executable, "-m", "gristmill"]
+    run_job = [*command, "run", str(tmp_path / "job.py"), "--history"]
+    first = subprocess.run(run_job, cwd=tmp_path, check=False)
+    assert first.returncode == -signal.SIGKILL
+    (killed,) = tmp_path.glob(".out.gristmill-job_*")
+    assert len(list(killed.glob("output/part-*"))) == 2
+    (tmp_path / "once").touch()
+    subprocess.run([*command, "resume", "last"], cwd=tmp_path, check=True)
+    tables = [pq.read_table(path) for path in sorted(tmp_path.glob("out/part-*"))]
+    assert [table.to_pylist() for table in tables] == [[{"a": 1.0}], [{"a": 0.5}]]
+    success = json.loads((tmp_path / "out/_SUCCESS").read_text())
+    assert [part["crc"] for part in success["parts"]] == [
+        zlib.crc32(path.read_bytes()) for path in sorted(tmp_path.glob("out/part-*"))
+    ]
+
+
+KILLED = """
+import gristmill as gm
+
+def kill_at_rename(context):
+    import os, signal
+    from pathlib import Path
+
+    def kill(self, target):
+        os.kill(os.getppid(), signal.SIGKILL)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    if not Path("once").exists():
+        Path.replace = kill
+
+rows = [{"a": 1}, {"a": 0.5}]
+job = gm.Job(
+    gm.items([0, 1]), setup=kill_at_rename, map=lambda n: [rows[n]], split_max=1,
+    output=gm.parquet("out"),
+)
+"""
 
 
 @pytest.mark.parametrize("form", [gm.parquet, gm.arrow, gm.csv])

@@ -157,6 +157,11 @@ class Output(ABC):
         return iter(())
 
     @property
+    def has_schema(self) -> bool:
+        """Whether parts have columns, so that some may be `narrower`."""
+        return type(self).narrower is not Output.narrower
+
+    @property
     def written(self) -> bool:
         """Whether it can be written; some formats are inputs only."""
         return True

@@ -23,10 +23,10 @@ from gristmill.mapreduce.definition import pickled
 from gristmill.mapreduce.formats import Input, Output
 from gristmill.mapreduce.keyvalue import kv
 from gristmill.mapreduce.left_out import with_left_out
-from gristmill.mapreduce.one_schema import with_one_schema
+from gristmill.mapreduce.one_schema import renewed_in_store
 from gristmill.mapreduce.partitioners import SampledRanges
 from gristmill.mapreduce.preparing import functions_of, prepare, side_files
-from gristmill.mapreduce.result import Result
+from gristmill.mapreduce.result import Result, parts_of
 from gristmill.mapreduce.run_options import Options
 from gristmill.mapreduce.sampling import sampled
 from gristmill.mapreduce.spec import Spec
@@ -204,7 +204,10 @@ def run_one(
         job = sampled(job, job.partition_by, options, stop)
     report = run_prepared(prepare(job, options, once=once), options.progress, stop)
     assert job.output is not None
-    parts = with_one_schema(job.output, job.outputs)
-    report = replace(report, output_bytes=sum(part.bytes for part in parts))
+    if is_remote(job.output.folder):
+        parts = renewed_in_store(job.output, job.outputs)
+        report = replace(report, output_bytes=sum(part.bytes for part in parts))
+    else:
+        parts = parts_of(job.output.folder)
     store_option = options.get("store_option")
     return Result(report, job.output, dict(job.outputs), parts, store_option)

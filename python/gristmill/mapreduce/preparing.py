@@ -74,6 +74,7 @@ def prepare(job: Spec, options: Options, *, once: str | None = None) -> Prepared
         "splits": [{"bytes": split.bytes, "what": split.what} for split in plan.splits],
         "partitions": partitions_of(job, plan),
         "output": folder,
+        "one_schema": any(one.has_schema for one in (output, *job.outputs.values())),
         **options.spec(),
     }
     definition = _definition(job, source, files, options)

@@ -72,7 +72,7 @@ def retry(failed: FailedTask, say: Say, *, whole_task: bool = False) -> Failure 
         try:
             if failed.of_map and not whole_task:
                 definition = _with_one(failed, definition, functions, say)
-            task = Task(definition, _told(functions, say), to_json(spec))
+            task = Task(definition, _told(functions, say), spec, to_json(spec))
             if definition.skip_bad:  # as tolerant, but of no record more
                 task.skipping = Skipping(0, folder, 0, task.files)
             task.run()

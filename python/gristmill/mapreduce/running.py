@@ -2,6 +2,7 @@
 
     spec ─▶ map:     reader ─▶ the user's map ─▶ Emitter ─▶ runs       or, without a reduce, files
          ─▶ reduce:  Groups ─▶ the user's reduce ─▶ writer ─▶ files
+         ─▶ all files of the output ─▶ those that lack columns, written anew
 
 The spec and the report are the engine's UserAttemptSpec and UserTaskReport (task/user/spec.rs).
 What goes wrong comes out as `TaskFailure`.
@@ -32,28 +33,41 @@ def run_task(definition: Definition, spec_json: str) -> str:
 
     Args:
         definition: The job's.
-        spec_json: The engine's UserAttemptSpec.
+        spec_json: The engine's UserAttemptSpec, or a folder and the files in it.
 
     Returns:
-        The engine's UserTaskReport, as JSON.
+        The engine's UserTaskReport, as JSON, or those of the files that were written anew.
 
     Raises:
         TaskFailure: The user's code, the input or a device failed.
     """
+    spec: dict[str, Any] = from_json(spec_json)
+    if "work" not in spec:
+        return to_json(_with_one_schema(definition, **spec))
     try:
         functions = definition.functions()
     except Exception as error:  # whatever the import of a user's module raises
         failure = describe(error, doing=f"load the functions of {definition.name} in a worker")
         raise TaskFailure(failure) from error
-    return to_json(Task(definition, functions, spec_json).run())
+    return to_json(Task(definition, functions, spec, spec_json).run())
+
+
+def _with_one_schema(definition: Definition, folder: str, files: list[Any]) -> list[Any]:
+    from gristmill.mapreduce.one_schema import renewed
+
+    try:
+        return renewed(folder, files, {"part": definition.output, **definition.outputs})
+    except Exception as error:  # a device, or values that go with no type
+        raise TaskFailure(describe(error, doing="give all parts one schema")) from error
 
 
 class Task:
     """An attempt, and what it works with."""
 
-    def __init__(self, definition: Definition, functions: Functions, spec_json: str) -> None:
+    def __init__(
+        self, definition: Definition, functions: Functions, spec: dict[str, Any], spec_json: str
+    ) -> None:
         self._process = os.getpid()
-        spec: dict[str, Any] = from_json(spec_json)
         ((kind, work),) = spec["work"].items()
         self.kind: str = kind
         self.definition = definition

@@ -79,6 +79,9 @@ pub struct MapReduceSpec {
     /// Tries of a task.
     #[serde(default)]
     pub attempts: Option<usize>,
+    /// Whether the files of the output are looked at together before they are published: those of a table get one schema.
+    #[serde(default)]
+    pub one_schema: bool,
     /// Percent of the map tasks that may fail for good without the job failing.
     #[serde(default)]
     pub map_failures_percent: u32,

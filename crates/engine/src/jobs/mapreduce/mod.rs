@@ -43,8 +43,11 @@ use crate::plan::mapreduce::{Command, MapReduceSpec};
 use crate::plan::spill::MemoryLayout;
 use crate::plan::table::{CommandSpec, Common, Options};
 use crate::record::shape::{Pairs, Shape};
+use crate::storage::crc::crc_of;
 use crate::storage::input::InputFile;
-use crate::task::{Failures, InProcess, JobShared, Node, RETRY, TaskContext, UserTaskExecutor};
+use crate::task::{
+    Failures, InProcess, JobShared, Node, RETRY, TaskContext, UserTaskExecutor, UserTaskFile,
+};
 
 /// How often what has read a map's output is done again, since the map was lost, and gave something else when it was done
 /// again. Machines that are lost more often than that are the trouble, not the functions.
@@ -175,9 +178,29 @@ fn run(job: &mut Job<'_>, definition: &Definition) -> Result<()> {
     job.report.user_counters.clone_from(&outcome.counters);
     unless_changed(&context, ended)?;
     outcome.prove(spec)?;
+    commit(job, definition, (committer, &attempts), outcome)
+}
+
+/// Publishes the files of the attempts that count.
+fn commit(
+    job: &mut Job<'_>,
+    definition: &Definition,
+    (committer, attempts): (Box<dyn Committer + '_>, &Path),
+    mut outcome: Outcome,
+) -> Result<()> {
+    let spec = &definition.spec;
     job.begin_commit()?;
     let uploads = outcome.uploads();
-    let names = promote(&*committer, &attempts, (&outcome, &uploads))?;
+    let names = promote(&*committer, attempts, (&outcome, &uploads))?;
+    // What is uploaded cannot be read before it is published.
+    if let (true, Some(work)) = (spec.one_schema && uploads.is_empty(), &definition.work) {
+        let (staged, stop) = (committer.staged(), job.control.flag());
+        let files: Vec<_> = outcome.files().map(|(_, file)| file).collect();
+        for file in work.give_one_schema(&staged, &files, &stop)? {
+            let crc = crc_of(committer.disk(), &staged.join(&file.name))?;
+            outcome.renew(UserTaskFile { crc, ..file });
+        }
+    }
     let success = outcome.success(&job.report)?;
     outcome.fill_report(job, spec);
     let made = Made {

@@ -104,6 +104,14 @@ impl Outcome {
         self.maps.files.iter().chain(&self.reduces.files)
     }
 
+    /// Takes a file that was written anew in the place of the one of its name.
+    pub(super) fn renew(&mut self, new: UserTaskFile) {
+        let mut all = self.maps.files.iter_mut().chain(&mut self.reduces.files);
+        if let Some((_, file)) = all.find(|(_, file)| file.name == new.name) {
+            *file = new;
+        }
+    }
+
     /// Those of the files that their tasks have sent to an object store.
     pub(super) fn uploads(&self) -> Vec<Upload> {
         let all = self

@@ -1,8 +1,11 @@
 //! An executor of user code: worker processes with Python functions, scripts, or code of ours.
 
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
 use super::executor_spec::ExecutorSpec;
 use super::failed::FailedAt;
-use super::spec::{UserAttemptSpec, UserTaskReport};
+use super::spec::{UserAttemptSpec, UserTaskFile, UserTaskReport};
 use crate::error::Result;
 use crate::storage::requests::RequestCounts;
 use crate::task::attempt::Attempt;
@@ -11,6 +14,17 @@ use crate::task::attempt::Attempt;
 pub trait UserTaskExecutor: Send + Sync + std::fmt::Debug {
     /// Does one attempt of a task. Blocks until it is over; ends soon after `attempt` is told to stop.
     fn run(&self, spec: &UserAttemptSpec, attempt: &Attempt<'_>) -> Result<UserTaskReport>;
+
+    /// Looks at all files of an output together, which lie in `folder` and are not published: those that lack columns are
+    /// written anew. Returns these, with their new lengths. Ends soon after `stop` is set.
+    fn give_one_schema(
+        &self,
+        _folder: &Path,
+        _files: &[&UserTaskFile],
+        _stop: &AtomicBool,
+    ) -> Result<Vec<UserTaskFile>> {
+        Ok(Vec::new())
+    }
 
     /// The requests to stores of other processes that it has waited for, since this was asked last.
     fn take_requests(&self) -> RequestCounts {

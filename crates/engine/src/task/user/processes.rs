@@ -9,19 +9,26 @@
 //! that the runner does not try a third time.
 
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
+
+use serde_json::json;
 
 use super::executor::UserTaskExecutor;
 use super::executor_spec::{ExecutorKind, ExecutorSpec};
 use super::failed::{FailedAt, file_of};
-use super::spec::{UserAttemptSpec, UserTaskKind, UserTaskReport};
+use super::spec::{UserAttemptSpec, UserTaskFile, UserTaskKind, UserTaskReport};
 use crate::error::{Error, JobOption, Kind, MAKE_ROOM, Result, show_bytes};
-use crate::names::name_of;
+use crate::names::{name_of, spell};
 use crate::storage::requests::{RequestCounts, Requests};
 use crate::task::attempt::Attempt;
 use crate::worker::{
     Command, Definition, Failure, FailureKind, Limits, Processes, RecordPosition, WorkerError,
 };
+
+/// What [`UserTaskExecutor::give_one_schema`] does, for errors.
+const ONE_SCHEMA: &str = "give all parts of the output one schema";
 
 /// Runs tasks of one job in processes of this process's pool.
 #[derive(Debug)]
@@ -53,7 +60,7 @@ impl ProcessPoolExecutor {
         }
         let at = FailedAt::of(spec, &error, self.limits);
         let (error, fingerprint) = match error {
-            WorkerError::Failed(failure) => of_failure(spec, *failure),
+            WorkerError::Failed(failure) => of_failure((operation(spec), attempt(spec)), *failure),
             error => of_process(spec, &error),
         };
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
@@ -99,6 +106,31 @@ impl UserTaskExecutor for ProcessPoolExecutor {
         })?;
         Ok(UserTaskReport { printed, ..report })
     }
+
+    fn give_one_schema(
+        &self,
+        folder: &Path,
+        files: &[&UserTaskFile],
+        stop: &AtomicBool,
+    ) -> Result<Vec<UserTaskFile>> {
+        let spec = json!({"folder": spell(folder), "files": files}).to_string();
+        let limits = Limits {
+            timeout: None, // a part is as long as it is
+            ..self.limits
+        };
+        let report = Processes::shared()
+            .lease(&self.command, &self.definition.key)
+            .and_then(|mut worker| {
+                worker.run(&self.definition, spec.as_bytes(), limits, stop, &mut |_| ())
+            })
+            .map_err(|error| match error {
+                WorkerError::Cancelled => Error::cancelled(),
+                WorkerError::Failed(failure) => of_failure((ONE_SCHEMA, ONE_SCHEMA), *failure).0,
+                error => Error::new(Kind::UserCode, ONE_SCHEMA, error.to_string()),
+            })?;
+        serde_json::from_slice(&report)
+            .map_err(|error| Error::bug("read the report of a worker", error.to_string()))
+    }
 }
 
 /// What the user's function was doing.
@@ -118,7 +150,10 @@ fn attempt(spec: &UserAttemptSpec) -> &'static str {
 }
 
 /// The error that a worker itself reported.
-fn of_failure(spec: &UserAttemptSpec, failure: Failure) -> (Error, String) {
+fn of_failure(
+    (operation, attempt): (&'static str, &'static str),
+    failure: Failure,
+) -> (Error, String) {
     let kind = match failure.kind {
         FailureKind::UserCode => Kind::UserCode,
         FailureKind::BadInput => Kind::BadInput,
@@ -128,7 +163,7 @@ fn of_failure(spec: &UserAttemptSpec, failure: Failure) -> (Error, String) {
         FailureKind::Bug => Kind::Bug,
     };
     let message = failure.message.trim().trim_end_matches('.').to_owned();
-    let mut error = Error::new(kind, operation(spec), message);
+    let mut error = Error::new(kind, operation, message);
     if kind == Kind::DiskFull {
         error = error.advise(MAKE_ROOM);
     }
@@ -157,7 +192,7 @@ fn of_failure(spec: &UserAttemptSpec, failure: Failure) -> (Error, String) {
     }
     error = printed(error, &failure.stdout, &failure.stderr);
     if kind == Kind::DiskFull {
-        error = error.during(attempt(spec));
+        error = error.during(attempt);
     }
     if failure.retryable {
         error = error.retryable_error();
