@@ -57,7 +57,7 @@ def one_by_one(source: Input, split_max: int) -> list[Any]:
 
 FORMATS: dict[str, Callable[[Path], Input]] = {
     "text": lambda path: gm.text(path, encoding=None),
-    "strip_cr": lambda path: gm.text(path, encoding=None, strip_cr=True),
+    "with_cr": lambda path: gm.text(path, encoding=None, strip_cr=False),
     "delimited": lambda path: gm.delimited(path, separator=b"a"),
     "csv": lambda path: gm.csv(path, header=False, multiline=False, encoding="latin-1"),
 }
@@ -101,7 +101,7 @@ def test_several_lines(
         if not found[-1]:
             found.pop()
         want += [found[at : at + lines] for at in range(0, len(found), lines)]
-    source = gm.text(tmp_path, lines=lines)
+    source = gm.text(tmp_path, lines=lines, strip_cr=False)
     for split_max in (*range(1, 40), NO_MAX):
         assert records(source, split_max) == want, split_max
 

@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +100,49 @@ def test_other_encodings(tmp_path: Path) -> None:
         output=gm.text(tmp_path / "hex"),
     )
     assert list(job.run().read()) == ["61ff62"]
+
+
+@pytest.mark.parametrize("form", [gm.text, gm.tsv, gm.delimited])
+def test_lines_may_end_with_crlf(tmp_path: Path, form: Callable[[Path], Any]) -> None:
+    (tmp_path / "unix").write_bytes(b"a\tb\n\nc\td")
+    (tmp_path / "dos").write_bytes(b"a\tb\r\n\r\nc\td\r\n")
+    records = copied(form(tmp_path / "unix"), tmp_path)
+    assert copied(form(tmp_path / "dos"), tmp_path) == records
+
+
+def test_carriage_returns_are_kept_where_they_are_data(tmp_path: Path) -> None:
+    (tmp_path / "dos").write_bytes(b"a\r\nb\r\r\n")
+    lines = ["a\r", "b\r\r"]
+    source = gm.text(tmp_path / "dos", strip_cr=False)
+    assert copied(source, tmp_path) == lines
+    job = gm.Job(source, map=lambda line: [line], output=gm.text(tmp_path / "out"))
+    chain = job.then(map=lambda line: [line], output=gm.jsonl(tmp_path / "2"))
+    assert list(chain.run().read()) == lines
+    assert (
+        list(gm.text(tmp_path / "out").open_file(str(tmp_path / "out/part-m-00000.txt"))) == lines
+    )
+
+
+WINDOWS = ("C:\\temp\\new", "\\\\srv")
+
+
+def test_tsv_of_other_programs_has_no_escapes(tmp_path: Path) -> None:
+    (tmp_path / "paths.tsv").write_text("\t".join(WINDOWS) + "\n")
+    (found,) = copied(gm.tsv(tmp_path / "paths.tsv"), tmp_path)
+    assert tuple(found) == WINDOWS or found == {"key": WINDOWS[0], "value": WINDOWS[1]}
+    source = gm.tsv(tmp_path / "paths.tsv", escapes=True)
+    assert list(source.open_file(str(tmp_path / "paths.tsv"))) == [("C:\temp\new", "\\srv")]
+
+
+def test_tsv_knows_its_own_files(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    gm.Job(gm.items([WINDOWS]), map=lambda pair: [pair], output=gm.tsv(out)).run()
+    for paths in (out, out / "part-*", out / "part-m-00000.tsv"):
+        job = gm.Job(gm.tsv(paths), map=lambda pair: [pair], output=gm.tsv(tmp_path / "again"))
+        assert list(job.run(overwrite=True)) == [WINDOWS]
+    (tmp_path / "paths.tsv").write_text("a\n")
+    with pytest.raises(ValueError, match="escapes=True or escapes=False"):
+        copied(gm.tsv([out, tmp_path / "paths.tsv"]), tmp_path)
 
 
 def test_no_text(tmp_path: Path) -> None:

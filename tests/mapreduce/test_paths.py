@@ -31,10 +31,9 @@ def tree(tmp_path: Path) -> Path:
     [
         (["a.txt"], ["a.txt"]),
         (["_hid"], ["_hid"]),
-        ([""], ["a.txt", "b.log"]),
-        (["x"], ["x/c.txt"]),
+        (["x/y"], ["x/y/[f].txt", "x/y/d.txt"]),
+        (["x/*"], ["x/c.txt", "x/y/[f].txt", "x/y/d.txt"]),
         (["*.txt"], ["a.txt"]),
-        (["*"], ["a.txt", "b.log", "x/c.txt"]),
         (["**/*.txt"], ["a.txt", "x/c.txt", "x/y/[f].txt", "x/y/d.txt"]),
         (["**/*"], ["a.txt", "b.log", "x/c.txt", "x/y/[f].txt", "x/y/d.txt"]),
         (["x/**"], ["x/c.txt", "x/y/[f].txt", "x/y/d.txt"]),
@@ -46,6 +45,16 @@ def tree(tmp_path: Path) -> Path:
 def test_what_is_found(tree: Path, given: list[str], found: list[str]) -> None:
     files = find_files([f"{tree}/{path}" for path in given])
     assert [str(Path(file).relative_to(tree)) for file in files] == found
+
+
+@pytest.mark.parametrize(
+    ("given", "inside"), [("", "x"), ("x", "x/y"), ("*", "x/y"), ("*/", "x/y")]
+)
+def test_a_directory_inside_an_input_is_named(tree: Path, given: str, inside: str) -> None:
+    with pytest.raises(
+        ValueError, match=rf"{tree}/{inside} is a directory inside .*/\*\* to read all"
+    ):
+        find_files([f"{tree}/{given}"])
 
 
 @pytest.mark.parametrize("missing", ["none.txt", "*.csv", "empty"])

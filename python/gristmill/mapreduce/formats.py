@@ -144,6 +144,10 @@ class Output(ABC):
     def open_file(self, path: str) -> Iterator[Any]:
         """Read a file that `writer` has made."""
 
+    def as_written(self) -> Self:
+        """Return what reads the files of `writer` exactly as they were given to it."""
+        return self
+
     def narrower(self, paths: Sequence[str]) -> Iterator[tuple[int, Callable[[str], int]]]:
         """Yield the parts that lack columns of others, or hold them in a narrower type.
 
@@ -223,9 +227,9 @@ class Format(Input, Output):
 
     def open_file(self, path: str) -> Iterator[Any]:
         """Read a file that `writer` has made."""
-        plan = self.at(path).plan(0, NO_MAX)
-        for split in plan.splits:
-            yield from self.open(split.what)
+        own = self.as_written().at(path)
+        for split in own.plan(0, NO_MAX).splits:
+            yield from own.open(split.what)
 
     @property
     def written(self) -> bool:

@@ -178,7 +178,7 @@ def chained(job: Spec, options: Options) -> Generator[list[Spec]]:
             source = one.input if before is None else before
             assert isinstance(source, (Input, Spec))
             jobs.append(replace(one, input=source, output=output))
-            before = output
+            before = output.as_written()
         yield jobs
     finally:
         for folder in kept:

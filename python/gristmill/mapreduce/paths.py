@@ -1,7 +1,8 @@
 """Which files a job reads: names, patterns and directories become a list of files, in order.
 
     "books/**/*.txt*"   a pattern: what it matches, in the order of the names; `**` is any depth
-    "books"             a directory: the files in it; of a job's output, its parts
+    "books"             a directory: the files in it; of a job's output, its parts. Directories in
+                        it are an error: `books/**` names all files below
     "books/emma.txt"    a file, whatever its name
     "s3://b/2026-*"     a pattern in a store, by the engine's rules, which know `{a,b}`, too
 
@@ -14,7 +15,7 @@ import glob
 import os
 import re
 import stat
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from pathlib import Path
 from typing import Any, cast
 
@@ -103,7 +104,7 @@ def find_files(paths: Iterable[str], *, far: bool = True) -> list[str]:
 
     Raises:
         FileNotFoundError: A path does not exist, or a pattern or directory holds no file.
-        ValueError: There are no paths.
+        ValueError: There are no paths, or a directory holds another one.
 
     Example:
         >>> import tempfile
@@ -156,15 +157,33 @@ def _plain(path: str) -> list[str]:
 
 
 def _directory(folder: Path) -> list[str]:
-    entries = sorted(entry for entry in folder.iterdir() if entry.is_file())
-    if any(entry.name == "_SUCCESS" for entry in entries):
-        entries = [entry for entry in entries if entry.name.startswith("part-")]
-    files = [str(entry) for entry in entries if not _is_hidden(entry.name)]
+    if (folder / "_SUCCESS").is_file():
+        files = [str(entry) for entry in folder.glob("part-*") if entry.is_file()]
+    else:
+        files = _files_in(folder)
+    files.sort()
     if not files:
         raise FileNotFoundError(
             f"cannot plan the job: the directory {show_path(folder)} holds no files"
             " (names that begin with _ or . do not count). What to do: name the files."
         )
+    return files
+
+
+def _files_in(folder: Path, named: Container[str] = ()) -> list[str]:
+    """The files in a directory, but hidden ones; `named` are the directories that may be in it."""
+    files: list[str] = []
+    for entry in folder.iterdir():
+        if _is_hidden(entry.name):
+            continue
+        if entry.is_file():
+            files.append(str(entry))
+        elif entry.is_dir() and str(entry) not in named:
+            raise ValueError(
+                f"cannot plan the job: {show_path(entry)} is a directory inside an input directory."
+                f" What to do: give {show_path(folder / '**')} to read all files below, or"
+                f" {show_path(folder / '*.*')} for some, or name it with _ in front."
+            )
     return files
 
 
@@ -176,8 +195,7 @@ def _pattern(pattern: str) -> list[str]:
             continue
         if Path(match).is_dir():
             if not pattern.rstrip("/").endswith("**"):  # else its files match themselves
-                inside = [entry for entry in Path(match).iterdir() if entry.is_file()]
-                files.extend(sorted(str(entry) for entry in inside if not _is_hidden(entry.name)))
+                files.extend(sorted(_files_in(Path(match), matches)))
         elif not is_stream(match):  # as in directories
             files.append(match)
     files = list(dict.fromkeys(files))  # `**/*` matches a directory and what is in it

@@ -1,9 +1,10 @@
 """`gm.text`, `gm.fixed`, `gm.delimited` and `gm.tsv`: lines, and records of one length."""
 
+import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from gristmill import _core
 from gristmill.mapreduce import batches
@@ -18,6 +19,8 @@ __all__ = ["Delimited", "Fixed", "Text", "Tsv", "delimited", "fixed", "text", "t
 
 Paths = StrPath | Iterable[StrPath]
 
+_OURS = re.compile(r"[A-Za-z0-9]+-[mr]-[0-9]{5,}\.tsv(\.[a-z0-9]+)?")
+
 
 @dataclass(frozen=True)
 class Text(Format):
@@ -31,7 +34,7 @@ class Text(Format):
     whole: bool = False
     encoding: str | None = "utf-8"
     errors: str = "strict"
-    strip_cr: bool = False
+    strip_cr: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -80,6 +83,10 @@ class Text(Format):
     def writer(self, path: str) -> Writer:
         """Make a file of lines."""
         return _core.LineWriter(path, self.codec)
+
+    def as_written(self) -> Self:
+        """Keep a carriage return at the end of a record."""
+        return replace(self, strip_cr=False)
 
 
 @dataclass(frozen=True)
@@ -140,9 +147,9 @@ class Delimited(Format):
         """Open a split; keys and values are text, or bytes where the separator is."""
         as_text = isinstance(self.separator, str)
         if tolerant and as_text:
-            native = lines_of(what, text=False)
+            native = lines_of(what, text=False, strip_cr=True)
             return NativeReader(native, partial(_decode_halves, self.separator))
-        native = lines_of(what, text=as_text)
+        native = lines_of(what, text=as_text, strip_cr=True)
         return NativeReader(native, partial(_halves, self.separator))
 
 
@@ -154,6 +161,8 @@ class Tsv(Format):
     SUFFIX: ClassVar[str] = ".tsv"
     CAN_SKIP: ClassVar[bool] = True
 
+    escapes: bool | None = None
+
     @property
     def keyed(self) -> bool:
         """Its records are pairs, where there are two fields."""
@@ -161,17 +170,32 @@ class Tsv(Format):
 
     def plan(self, split_min: int, split_max: int) -> Plan:
         """Cut the files at line ends."""
-        return plan_lines(self, split_min, split_max)
+        plan = plan_lines(self, split_min, split_max)
+        ours = set(map(_is_ours, plan.files))
+        if self.escapes is None and len(ours) > 1:
+            raise ValueError(
+                f"cannot plan the job: {self} reads files that gm.tsv wrote, in which \\t is a tab,"
+                " and others. What to do: give escapes=True or escapes=False, or make them two"
+                " inputs."
+            )
+        return plan
 
     def open(self, what: dict[str, Any], *, tolerant: bool = False) -> Reader:
         """Open a split."""
-        if tolerant:
-            return NativeReader(lines_of(what, text=False), _decode_fields)
-        return NativeReader(lines_of(what, text=True), tsv_fields)
+        escapes = self.escapes
+        if escapes is None:
+            escapes = any(_is_ours(piece["path"]) for piece in what["pieces"])
+        fields = tsv_fields if escapes else _plain_fields
+        native = lines_of(what, text=not tolerant, strip_cr=True)
+        return NativeReader(native, partial(_decode_fields, fields) if tolerant else fields)
 
     def writer(self, path: str) -> Writer:
         """Make a file of lines."""
         return _core.LineWriter(path, self.codec, tsv=True)
+
+    def as_written(self) -> Self:
+        """Know that tabs in fields were escaped."""
+        return replace(self, escapes=True)
 
 
 @known_options
@@ -182,7 +206,7 @@ def text(
     whole: bool = False,
     encoding: str | None = "utf-8",
     errors: str = "strict",
-    strip_cr: bool = False,
+    strip_cr: bool = True,
     codec: str | None = None,
     tag: str = "",
 ) -> Text:
@@ -200,7 +224,8 @@ def text(
         whole: Make each file a record: a tuple of its path and its content.
         encoding: Of the input; `None` gives bytes.
         errors: What to do with bytes that are not text, as for `bytes.decode`.
-        strip_cr: Take a carriage return before the line's end away, too.
+        strip_cr: Take a carriage return before the line's end away, as Hadoop and Python do; with
+            False it is the last character of the line.
         codec: How the output is compressed: `gzip`, `bzip2`, `zstd`, `lz4`, `xz` or `snappy`.
         tag: A name for this input, if a job has several: `context.tag` while the job reads it.
 
@@ -254,7 +279,9 @@ def delimited(paths: Paths, separator: str | bytes = "\t", *, tag: str = "") -> 
 
 
 @known_options
-def tsv(paths: Paths = (), *, codec: str | None = None, tag: str = "") -> Tsv:
+def tsv(
+    paths: Paths = (), *, escapes: bool | None = None, codec: str | None = None, tag: str = ""
+) -> Tsv:
     r"""Lines of fields with tabs in between.
 
     As an output, key and value become fields, and tuples one field each of what they hold; tab,
@@ -263,6 +290,9 @@ def tsv(paths: Paths = (), *, codec: str | None = None, tag: str = "") -> Tsv:
 
     Args:
         paths: As an input files, directories, patterns; as an output a directory.
+        escapes: Whether `\t`, `\n`, `\r` and `\\` of an input stand for one character each, as
+            databases write them, too. By default they do in files with names of this output, such
+            as `part-r-00000.tsv`, and all other files are taken as they are.
         codec: How the output is compressed: `gzip`, `bzip2`, `zstd`, `lz4`, `xz` or `snappy`.
         tag: A name for this input, if a job has several: `context.tag` while the job reads it.
 
@@ -270,7 +300,7 @@ def tsv(paths: Paths = (), *, codec: str | None = None, tag: str = "") -> Tsv:
         >>> tsv("counts/", codec="gzip").suffix
         '.tsv.gz'
     """
-    return Tsv(as_paths(paths), codec, tag=tag)
+    return Tsv(as_paths(paths), codec, escapes, tag=tag)
 
 
 def _whole(
@@ -293,5 +323,14 @@ def _decode_halves(separator: Any, line: bytes) -> tuple[Any, Any]:  # noqa: ANN
     return _halves(separator, line.decode())
 
 
-def _decode_fields(line: bytes) -> tuple[str, ...]:
-    return tsv_fields(line.decode())
+def _plain_fields(line: str) -> tuple[str, ...]:
+    return tuple(line.split("\t"))
+
+
+def _decode_fields(fields: Callable[[str], tuple[str, ...]], line: bytes) -> tuple[str, ...]:
+    return fields(line.decode())
+
+
+def _is_ours(path: str) -> bool:
+    """Whether a file has a name as the files of an output of `tsv` have."""
+    return _OURS.fullmatch(path.rpartition("/")[2]) is not None
