@@ -5,7 +5,7 @@
 
 use gristmill_engine::task::kinds;
 use gristmill_engine::value::{
-    DEPTH_MAX, DESCENDING_DEPTH, Reader, Token, descending, order, write,
+    DEPTH_MAX, DESCENDING_DEPTH, Reader, Token, descending, one_nan, order, write,
 };
 use gristmill_engine::{Error, Kind};
 use pyo3::IntoPyObjectExt;
@@ -24,6 +24,7 @@ use crate::error::{to_python, type_error};
 pub fn write_key(key: &Bound<'_, PyAny>, out: &mut Vec<u8>, met: &mut Met) -> PyResult<bool> {
     // What most keys are, without a look at what may be inside them.
     if let Ok(text) = key.cast_exact::<PyString>() {
+        met.types |= kinds::TEXT;
         write::text(out, utf8(text)?);
         return Ok(false);
     }
@@ -73,7 +74,7 @@ fn by_value<'py>(value: &Bound<'py, PyAny>, error: PyErr) -> PyResult<Bound<'py,
 }
 
 /// Appends what has an order; false where `value` has none. With `met`, which learns of types, also subclasses, what counts
-/// as an integer, and types that come back as another object than they were: as a key.
+/// as an integer, and types that come back as another object than they were, and every NaN as the same one: as a key.
 pub fn write_ordered(
     value: &Bound<'_, PyAny>,
     out: &mut Vec<u8>,
@@ -81,15 +82,25 @@ pub fn write_ordered(
     mut met: Option<&mut Met>,
 ) -> PyResult<bool> {
     if let Ok(text) = value.cast_exact::<PyString>() {
+        Met::note(met, kinds::TEXT);
         write::text(out, utf8(text)?);
     } else if let Ok(int) = value.cast_exact::<PyInt>() {
         Met::note(met, kinds::INT);
         write_int(int.as_any(), out)?;
     } else if let Ok(bytes) = value.cast_exact::<PyBytes>() {
+        Met::note(met, kinds::BYTES);
         write::bytes(out, bytes.as_bytes());
     } else if let Ok(double) = value.cast_exact::<PyFloat>() {
+        let double = double.value();
+        write::double(
+            out,
+            if met.is_some() {
+                one_nan(double)
+            } else {
+                double
+            },
+        );
         Met::note(met, kinds::FLOAT);
-        write::double(out, double.value());
     } else if let Ok(boolean) = value.cast_exact::<PyBool>() {
         Met::note(met, kinds::BOOL);
         write::boolean(out, boolean.is_true());
@@ -133,12 +144,14 @@ fn write_similar(
         Rare::Not => {}
     }
     if let Ok(text) = value.cast::<PyString>() {
+        met.types |= kinds::TEXT;
         write::text(out, utf8(text)?);
     } else if let Ok(bytes) = value.cast::<PyBytes>() {
+        met.types |= kinds::BYTES;
         write::bytes(out, bytes.as_bytes());
     } else if let Ok(double) = value.cast::<PyFloat>() {
         met.types |= kinds::FLOAT;
-        write::double(out, double.value());
+        write::double(out, one_nan(double.value()));
     } else if let Ok(tuple) = value.cast::<PyTuple>() {
         let plain = PyTuple::new(value.py(), tuple.iter())?;
         return write_ordered(plain.as_any(), out, depth, Some(met));

@@ -158,6 +158,7 @@ impl Outcome {
         report.count("NUM_FAILED_MAPS", self.failures.maps.count());
         report.warnings.extend(self.failures.warnings(spec));
         report.warnings.extend(kinds::mixed(&maps.kinds));
+        report.warnings.extend(kinds::apart(&maps.kinds));
         let finished = Finished {
             spec,
             workers: job.workers,
