@@ -77,10 +77,14 @@ impl Groups {
     fn finish(&mut self) -> PyResult<String> {
         while self.groups.next_group().or_raise()? {}
         let (records, bytes) = self.groups.seen();
-        let (groups, reads) = (self.groups.number(), runs_read());
-        to_json(
-            &json!({"records_in": records, "bytes_in": bytes, "groups": groups, "reads": reads}),
-        )
+        let (pairs, key) = self.groups.largest();
+        to_json(&json!({
+            "records_in": records,
+            "bytes_in": bytes,
+            "groups": self.groups.number(),
+            "largest_group": {"pairs": pairs, "key": key},
+            "reads": runs_read(),
+        }))
     }
 
     /// The number of the group, and of pairs up to here.
