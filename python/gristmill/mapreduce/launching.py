@@ -23,6 +23,7 @@ from gristmill.mapreduce.definition import pickled
 from gristmill.mapreduce.formats import Input, Output
 from gristmill.mapreduce.keyvalue import kv
 from gristmill.mapreduce.left_out import with_left_out
+from gristmill.mapreduce.nothing_out import said_if_nothing
 from gristmill.mapreduce.one_schema import with_one_schema
 from gristmill.mapreduce.parents import with_parents
 from gristmill.mapreduce.partitioners import SampledRanges
@@ -217,5 +218,6 @@ def run_one(
     assert job.output is not None
     parts = with_one_schema(job.output, job.outputs)
     report = replace(report, output_bytes=sum(part.bytes for part in parts))
+    report = said_if_nothing(report, job, parts)
     store_option = options.get("store_option")
     return Result(report, job.output, dict(job.outputs), parts, store_option)
