@@ -165,10 +165,17 @@ if not TYPE_CHECKING:  # a checker knows the names from the imports above, and r
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module
 
-        if module is None:
-            value = import_module(f"{__name__}.{_PACKAGES[name]}")
-        else:
-            value = getattr(import_module(f"{__name__}.{module}"), name)
+        try:
+            if module is None:
+                value = import_module(f"{__name__}.{_PACKAGES[name]}")
+            else:
+                value = getattr(import_module(f"{__name__}.{module}"), name)
+        except (AttributeError, ImportError) as error:
+            from gristmill.shadows import shadows_in
+
+            for shadow in shadows_in(str(error)):
+                raise ImportError(f"cannot import gristmill.{name}: {shadow}") from error
+            raise
         globals()[name] = value
         return value
 
