@@ -13,6 +13,7 @@ from gristmill.mapreduce.check_calls import check_calls
 from gristmill.mapreduce.column_names import named_twice
 from gristmill.mapreduce.extremes import Extreme
 from gristmill.mapreduce.formats import Input, Output
+from gristmill.mapreduce.inputs import advice_on
 from gristmill.mapreduce.keyvalue import kv
 from gristmill.mapreduce.partitioners import Ranges, SampledRanges
 from gristmill.mapreduce.spec import Spec
@@ -73,7 +74,8 @@ def check_job(job: Spec) -> None:
 def _check_types(job: Spec) -> None:
     _is_a(job.name, (str,), "name", "text")
     _is_a(job.outputs, (Mapping,), "outputs", 'outputs by their names: {"errors": gm.jsonl()}')
-    _is_a(job.input, (Input, Spec), "the input", 'an input such as gm.text("books/"), or a job')
+    wanted = advice_on(job.input, 'an input such as gm.text("books/"), or a job')
+    _is_a(job.input, (Input, Spec), "the input", wanted)
     if job.output is not None:
         _is_a(job.output, (Output,), "output", 'an output such as gm.tsv("counts/")')
     for name in (*_FUNCTIONS, *_KEY_FUNCTIONS):
