@@ -141,7 +141,9 @@ class _Run:
             found.partition = [self._partition(pair) for pair in found.mapped]
             found.combined = [pair for pairs in self._combined(lists) for pair in pairs]
             parts = self._shared(found)
-            found.parts = [self._reduced(number, parts[number]) for number in range(self.partitions)]
+            found.parts = [
+                self._reduced(number, parts[number]) for number in range(self.partitions)
+            ]
         else:
             found.parts = [[record for records in lists for record in records]]
         found.named = self._written("map", "reduce")

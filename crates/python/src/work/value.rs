@@ -22,6 +22,17 @@ use crate::error::{to_python, type_error};
 /// Appends a key; `met` learns of which types it is. Whether its order may be turned, in whole or in part.
 #[inline]
 pub fn write_key(key: &Bound<'_, PyAny>, out: &mut Vec<u8>, met: &mut Met) -> PyResult<bool> {
+    write_key_as("a key", key, out, met)
+}
+
+/// The same; `role` is what the key is to the user, for the error.
+#[inline]
+pub fn write_key_as(
+    role: &str,
+    key: &Bound<'_, PyAny>,
+    out: &mut Vec<u8>,
+    met: &mut Met,
+) -> PyResult<bool> {
     // What most keys are, without a look at what may be inside them.
     if let Ok(text) = key.cast_exact::<PyString>() {
         met.types |= kinds::TEXT;
@@ -40,7 +51,7 @@ pub fn write_key(key: &Bound<'_, PyAny>, out: &mut Vec<u8>, met: &mut Met) -> Py
         return Ok(met.has_descending());
     }
     out.truncate(start);
-    Err(no_key(key))
+    Err(no_key(role, key))
 }
 
 /// Appends a value: pickled where it is of no other type.
@@ -270,14 +281,40 @@ pub fn kind_of(object: &Bound<'_, PyAny>) -> String {
         .map_or_else(|_| String::new(), |name| name.to_string())
 }
 
-fn no_key(key: &Bound<'_, PyAny>) -> PyErr {
-    let (shown, kind) = (shown(key), kind_of(key));
+fn no_key(role: &str, key: &Bound<'_, PyAny>) -> PyErr {
+    let misfit = misfit(key);
     type_error(
         &format!(
-            "a key must be str, bytes, int, float, bool, None, Decimal, date, datetime, gm.desc of one of these or a \
-             tuple of them, and {shown} is of type {kind}"
+            "{role} must be str, bytes, int, float, bool, None, Decimal, date, datetime, gm.desc of one of these or a \
+             tuple of them, and {misfit}"
         ),
         "make a key of one of these types from it",
+    )
+}
+
+/// What of a value has no order: it, or an element of the tuple that it is, and of which type that is.
+pub fn misfit(value: &Bound<'_, PyAny>) -> String {
+    let (mut found, mut place) = (value.clone(), String::new());
+    while let Ok(tuple) = found.cast::<PyTuple>() {
+        let is_misfit = |element: &Bound<'_, PyAny>| {
+            let written = write_ordered(element, &mut Vec::new(), 0, Some(&mut Met::default()));
+            !written.unwrap_or(true)
+        };
+        let elements = tuple.iter().enumerate();
+        let Some((at, element)) = elements.into_iter().find(|(_, one)| is_misfit(one)) else {
+            break;
+        };
+        place = format!("element {at} of {place}");
+        found = element;
+    }
+    let kind = kind_of(&found);
+    if place.is_empty() {
+        return format!("{} is of type {kind}", shown(value));
+    }
+    format!(
+        "{place}{}, {}, is of type {kind}",
+        shown(value),
+        shown(&found)
     )
 }
 
