@@ -1,4 +1,4 @@
-"""Files of the user that have the name of a module, and so stand in front of it: `json.py` beside a job.
+"""Files of the user that have the name of a module, and stand in front of it: a `json.py`.
 
 What then fails is code of others, far from the file. This is asked once something failed, and
 imports nothing that could be such a file itself.

@@ -174,8 +174,9 @@ def known_options(function: _Function) -> _Function:
         if len(arguments) > most:
             short = ", ".join(map(repr, arguments[:2]))
             raise TypeError(
-                f"cannot read the options: gm.{function.__name__} takes {first} as one argument, and"
-                f" others by their names. What to do: give a list, such as [{short}], for several."
+                f"cannot read the options: gm.{function.__name__} takes {first} as one argument,"
+                " and others by their names. What to do: give a list, such as"
+                f" [{short}], for several."
             )
         return function(*arguments, **options)
 

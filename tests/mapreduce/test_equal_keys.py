@@ -126,9 +126,9 @@ def joined(tmp_path: Path, left: list[Any], right: list[Any]) -> tuple[str, ...]
 @pytest.mark.parametrize(
     ("left", "right", "said"),
     [
-        (["1"], [1, 2], "the keys of the input sales are int, those of users str: such keys are never equal"),
+        (["1"], [1, 2], "the keys of the input sales are int, those of users str: such keys are"),
         ([b"1"], ["1"], "the keys of the input sales are str, those of users bytes"),
-        ([("a", "1")], [("a", 1)], "the elements [1] of the keys of the input sales are int, those of users str"),
+        ([("a", "1")], [("a", 1)], "the elements [1] of the keys of the input sales are int"),
         ([np.str_("1")], [np.int64(1)], "sales are int, those of users str"),
     ],
 )  # fmt: skip

@@ -39,7 +39,7 @@ def test_it_combines_before_the_shuffle(tmp_path: Path) -> None:
     (tmp_path / "in").write_text("".join(f"{n % 3} {n}\n" for n in range(3000)))
     job = gm.Job(
         gm.delimited(tmp_path / "in", " "),
-        reduce=gm.min_by(lambda value: int(value)),
+        reduce=gm.min_by(int),
         output=gm.kv(tmp_path / "out"),
     )
     result = job.run(workers=1, no_sync=True)

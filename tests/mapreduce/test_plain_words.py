@@ -1,4 +1,4 @@
-"""What a failed job says of the user's function: which element, which line, which list, what to do."""
+"""What a failed job says of the user's function: which element, which line, and what to do."""
 
 import re
 import subprocess
@@ -74,19 +74,19 @@ def returns_dict(key: str, values: Any) -> Any:
     return {key: sum(values)}
 
 
-def returns_int(key: str, values: Any) -> Any:
+def returns_int(_key: str, values: Any) -> Any:
     return sum(values)
 
 
-def lists_a_list(key: str, values: Any) -> Any:
+def lists_a_list(key: str, _values: Any) -> Any:
     return [(key, object)]
 
 
-def yields_a_key(record: Any) -> Iterator[Any]:
+def yields_a_key(_record: Any) -> Iterator[Any]:
     yield ([1], 1)
 
 
-def lists_a_key(record: Any) -> list[Any]:
+def lists_a_key(_record: Any) -> list[Any]:
     return [({1}, 1)]
 
 
@@ -133,7 +133,7 @@ def test_values_that_are_read_in_batches(tmp_path: Path) -> None:
         while some := list(islice(values, 2)):
             yield key, some
 
-    def fails(key: str, values: Iterator[int]) -> Iterator[Any]:
+    def fails(_key: str, _values: Iterator[int]) -> Iterator[Any]:
         raise ValueError("no")
 
     pairs = [("a", n) for n in range(5)]
@@ -177,7 +177,7 @@ def test_a_job_of_a_chain_that_puts_out_nothing(tmp_path: Path) -> None:
     assert "reduce nothing put out nothing for 1 key" in text
 
 
-def counts(record: Any, context: gm.Context) -> None:
+def counts(_record: Any, context: gm.Context) -> None:
     context.count("seen", "records")
 
 
@@ -185,7 +185,7 @@ def notes(record: Any, context: gm.Context) -> None:
     context.output("notes").write(record)
 
 
-def fails(record: Any) -> None:
+def fails(_record: Any) -> None:
     raise ValueError("bad")
 
 
@@ -272,7 +272,7 @@ def test_the_parents_of_an_output_are_made(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_parents_that_were_made_go_with_a_job_that_fails(tmp_path: Path, error: Any) -> None:
-    def raises(record: Any) -> None:
+    def raises(_record: Any) -> None:
         raise error
 
     (tmp_path / "a").mkdir()

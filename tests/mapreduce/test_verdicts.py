@@ -19,7 +19,7 @@ import gristmill as gm
 from gristmill.history import job_folders
 from gristmill.mapreduce.determinism import check_output
 
-LINES = [f"{word} {other}" for word in "to be or not".split() for other in ("that", "is", "be")]
+LINES = [f"{word} {other}" for word in ["to", "be", "or", "not"] for other in ("that", "is", "be")]
 USERS = [(1, "ada"), (2, "ben"), (3, "cid")]
 SALES = [(1, 30), (2, 5), (1, 12), (4, 7)]
 
@@ -44,7 +44,7 @@ def joined(out: Path, reduce: Callable[..., Any], **options: Any) -> gm.Job:
     return gm.Job(sides, map=by_user, reduce=reduce, output=gm.jsonl(out), **options)
 
 
-def inner(user: int, values: Iterator[Any]) -> Iterator[Any]:
+def inner(_user: int, values: Iterator[Any]) -> Iterator[Any]:
     tag, name = next(values)
     if tag == "users":
         yield name, sum(amount for _, amount in values)

@@ -119,7 +119,8 @@ def first(*, skip_none: bool = False) -> Aggregate:
 def last(*, skip_none: bool = False) -> Aggregate:
     """Keep the value of a key that comes last in the input; with `sort_by`, in that order.
 
-    With `sort_by` it is Python that reads the sorted values, all of them: `gm.max_by` shuffles less.
+    With `sort_by` it is Python that reads the sorted values, all of them, and nothing is combined
+    before the shuffle: `gm.max_by` shuffles less.
     """
     return _made("last", "last", skip_none)
 

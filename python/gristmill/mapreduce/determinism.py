@@ -69,8 +69,8 @@ _CUT = (
 )
 _STATE = "Look for state that it keeps from one call to the next."
 _ORDER = (
-    "It depends on the order of a key's values, which combine does not keep: lists of values do, and"
-    " so do first and last values."
+    "It depends on the order of a key's values, which combine does not keep: lists of values do,"
+    " and so do first and last values."
 )
 _PROMISED = (
     "depends on the order of a key's values. That is the order of the input, of several inputs that"

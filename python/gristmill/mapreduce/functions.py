@@ -53,7 +53,7 @@ def name_of(function: object) -> str:
 
 
 def place_of(function: object) -> str:
-    """Return where a function stands, for the end of a sentence; nothing of one without Python code.
+    """Return where a function stands, for the end of a sentence; `""` of one without Python code.
 
     Example:
         >>> place_of(len), "functions.py, line " in place_of(partial(name_of))

@@ -166,8 +166,8 @@ def decoder(encoding: str, errors: str) -> Callable[[bytes], str]:
         ) from None
     if codecs.lookup(encoding).name == "utf-8-sig":
         raise ValueError(
-            f"cannot read the options: a file begins with the mark of {encoding!r}, and its lines do"
-            ' not. What to do: give encoding="utf-8", which takes the mark away.'
+            f"cannot read the options: a file begins with the mark of {encoding!r}, and its lines"
+            ' do not. What to do: give encoding="utf-8", which takes the mark away.'
         )
     if newline != b"\n":
         raise ValueError(

@@ -79,8 +79,8 @@ class Pair:
     """A pair that a map gave."""
 
     order: tuple[Any, ...]
-    """What the group, the key and what it is sorted by compare by; the first tells groups apart, and
-    ends with the group's encoding."""
+    """What the group, the key and what it is sorted by compare by; the first tells groups apart,
+    and ends with the group's encoding."""
     group: Any
     """The key that it is reduced by, as the functions gave it."""
     key: Any

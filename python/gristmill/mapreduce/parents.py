@@ -1,8 +1,8 @@
 """The directories above an output, made before the job begins, as Hadoop makes them.
 
-    out/2026/counts/     out/ and out/2026/ are made; if the job fails they go, where nothing is in them
+    out/2026/counts/     out/ and out/2026/ are made; if the job fails, they go
 
-Of a location in a store there is nothing to make.
+What is not empty then stays. Of a location in a store there is nothing to make.
 """
 
 from collections.abc import Generator, Iterable

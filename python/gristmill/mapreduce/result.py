@@ -151,7 +151,7 @@ class Result:
             yield from form.open_file(self._check(part))
 
     def _check_job(self) -> None:
-        """Refuse an output that another job has written since; without its `_SUCCESS` nobody knows."""
+        """Refuse an output that another job has written since; only its `_SUCCESS` says so."""
         mine = job = self.report.job_id
         with suppress(OSError, ValueError):
             job = success_of(self.form.folder).get("job_id", mine)

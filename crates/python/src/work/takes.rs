@@ -81,5 +81,6 @@ fn is_exact(value: &Bound<'_, PyAny>) -> bool {
 
 #[cold]
 fn refused(value: &Bound<'_, PyAny>, takes: &str, advice: &str) -> PyErr {
-    type_error(&format!("{takes}, and {}", misfit(value)), advice)
+    let misfit = misfit(value);
+    type_error(&format!("{takes}, and {misfit}"), advice)
 }
