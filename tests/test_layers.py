@@ -259,6 +259,7 @@ PYTHON_BASE = frozenset(
         "locations",
         "store_options",
         "names",
+        "shadows",
         "options",
         "report",
         "units",

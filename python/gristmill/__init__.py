@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         top,
     )
     from gristmill.mapreduce.context import Context
+    from gristmill.mapreduce.extremes import max_by, min_by
     from gristmill.mapreduce.job import Job
     from gristmill.mapreduce.jsonlines import jsonl
     from gristmill.mapreduce.keys import desc
@@ -79,8 +80,10 @@ __all__ = [
     "kv",
     "last",
     "max",
+    "max_by",
     "mean",
     "min",
+    "min_by",
     "parquet",
     "quantiles",
     "ranges",
@@ -136,8 +139,10 @@ if not TYPE_CHECKING:  # a checker knows the names from the imports above, and r
         "kv": "mapreduce.keyvalue",
         "last": "mapreduce.aggregates",
         "max": "mapreduce.aggregates",
+        "max_by": "mapreduce.extremes",
         "mean": "mapreduce.aggregates",
         "min": "mapreduce.aggregates",
+        "min_by": "mapreduce.extremes",
         "parquet": "mapreduce.tables",
         "quantiles": "mapreduce.aggregates",
         "ranges": "mapreduce.partitioners",
@@ -160,10 +165,17 @@ if not TYPE_CHECKING:  # a checker knows the names from the imports above, and r
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module
 
-        if module is None:
-            value = import_module(f"{__name__}.{_PACKAGES[name]}")
-        else:
-            value = getattr(import_module(f"{__name__}.{module}"), name)
+        try:
+            if module is None:
+                value = import_module(f"{__name__}.{_PACKAGES[name]}")
+            else:
+                value = getattr(import_module(f"{__name__}.{module}"), name)
+        except (AttributeError, ImportError) as error:
+            from gristmill.shadows import shadows_in
+
+            for shadow in shadows_in(str(error)):
+                raise ImportError(f"cannot import gristmill.{name}: {shadow}") from error
+            raise
         globals()[name] = value
         return value
 

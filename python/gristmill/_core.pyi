@@ -761,6 +761,10 @@ class Groups:
 class Values:
     """The values of a group: an iterator that ends when the next group is asked for."""
 
+    @property
+    def read_again(self) -> bool:
+        """Whether somebody began to read them once more after their end."""
+
     def __iter__(self) -> Self: ...
     def __next__(self) -> Any: ...  # noqa: ANN401 - whatever was asked for, or put in
 

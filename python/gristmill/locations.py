@@ -27,7 +27,8 @@ _COLLAPSED = re.compile(r"(s3[an]?|https?|hdfs):/(?=[^/])|(objects|file):/(?=[^/
 def as_location(path: StrPath) -> str:
     """Return a path, or a location, as text.
 
-    Of `file:///a` this is the path; of `Path("s3://b/k")`, which has lost a slash, what was meant.
+    Of `file:///a` this is the path; of `Path("s3://b/k")`, which has lost a slash, what was meant;
+    of `~/a` the path in the user's home, as of a shell.
 
     Raises:
         TypeError: It is not a path.
@@ -41,6 +42,8 @@ def as_location(path: StrPath) -> str:
     if isinstance(path, PurePath) and (found := _COLLAPSED.match(name)):
         scheme = found[1] or found[2]
         name = f"{scheme}:{'//' if found[1] else '///'}{name[found.end() :]}"
+    if name.startswith("~"):
+        name = os.path.expanduser(name)  # noqa: PTH111 - a name that is no user's stays
     return _core.as_location(name) if "://" in name else name
 
 

@@ -163,11 +163,21 @@ def known_options(function: _Function) -> _Function:
         ...     print(str(error).partition(". ")[2])
         What to do: give codec, if you mean that.
     """
-    known = tuple(inspect.signature(function).parameters)
+    parameters = inspect.signature(function).parameters
+    known = tuple(parameters)
+    first = known[0]
+    most = sum(one.kind is not one.KEYWORD_ONLY for one in parameters.values())
 
     @wraps(function)
     def called(*arguments: object, **options: object) -> object:
         refuse_unknown(f"gm.{function.__name__}", options, known)
+        if len(arguments) > most:
+            short = ", ".join(map(repr, arguments[:2]))
+            raise TypeError(
+                f"cannot read the options: gm.{function.__name__} takes {first} as one argument,"
+                " and others by their names. What to do: give a list, such as"
+                f" [{short}], for several."
+            )
         return function(*arguments, **options)
 
     return cast("_Function", called)

@@ -157,10 +157,6 @@ FAULTY: dict[str, tuple[dict[str, Any], str]] = {
         {"map": lengths, "combine": lambda k, v: [random.random()], "reduce": mean_of_key},
         "combine <lambda>",
     ),
-    "order": (
-        {"map": lambda line: [("k", line)], "reduce": lambda key, lines: [list(lines)]},
-        "reduce <lambda>",
-    ),
     "order, combined in order": (
         {
             "map": lambda line: [("k", line)],

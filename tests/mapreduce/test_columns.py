@@ -314,7 +314,7 @@ def test_a_key_that_has_no_order(tmp_path: Path) -> None:
         job.run()
 
 
-def test_nan_and_zeros_are_the_keys_that_they_are(tmp_path: Path) -> None:
+def test_zeros_are_two_keys_and_nans_one(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("a\n")
     keys = [math.nan, -0.0, 0.0, math.nan]
     job = gm.Job(

@@ -131,7 +131,7 @@ def test_an_unpicklable_closure(numbers: Path) -> None:
     [
         (lambda line: (line, 1), r"map <lambda> returned one pair, \('0', 1\)"),
         (lambda line: line, r"returned '0', a str"),
-        (len, r"returned 1, a int"),
+        (len, r"returned 1, an int"),
         (lambda line: [line], r"'0'"),
         (lambda line: [(line, 1, 2)], r"\('0', 1, 2\)"),
         (lambda line: [([line], 1)], r"a key must be str.*\['0'\]"),

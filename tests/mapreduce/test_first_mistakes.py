@@ -259,7 +259,8 @@ def test_retry_says_what_to_do_too(tmp_path: Path) -> None:
     gristmill("run", "job.py", cwd=tmp_path, status=1, **home)
     said = gristmill("retry", "last", cwd=tmp_path, status=1, **home).stderr
     assert said.endswith(
-        "it gave the record itself. What to do: yield a tuple of two, (key, value).\n"
+        f"it gave the record itself ({tmp_path / 'job.py'}, line 2)."
+        " What to do: yield a tuple of two, (key, value).\n"
     )
 
 

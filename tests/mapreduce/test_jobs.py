@@ -277,8 +277,8 @@ def test_all_outputs_of_a_chain_are_looked_at_before_the_first_job_runs(tmp_path
             run(chain("there"))
         with pytest.raises(FileExistsError, match="there"):
             run(chain("new", gm.kv(tmp_path / "there")))
-        with pytest.raises(FileNotFoundError, match="its parent does not exist"):
-            run(chain("not/here"))
+        with pytest.raises(ValueError, match=r"the output .*/new/sub is in the output .*/new"):
+            run(chain("new/sub", gm.kv(tmp_path / "new")))
         with pytest.raises(ValueError, match="two jobs write to"):
             run(chain("twice", gm.kv(tmp_path / "twice")))
     assert [path.name for path in tmp_path.iterdir()] == ["there"]

@@ -3,7 +3,9 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ import gristmill as gm
 from gristmill.mapreduce.aggregates import Aggregate
 from gristmill.mapreduce.naive import run_naively
 from gristmill.mapreduce.plain_aggregates import aggregated
+from gristmill.mapreduce.sampling import cuts_of
 
 
 def itself(record: Any) -> Iterator[Any]:
@@ -199,6 +202,51 @@ def test_sampled_ranges(tmp_path: Path) -> None:
     assert [key for part in parts for key in part] == sorted(key for key, _ in pairs)
     assert all(100 < len(part) < 400 for part in parts)
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize(("hot", "place"), [("", 0), ("0500", 3), ("z", 7)])
+def test_a_hot_key_has_a_part_of_its_own(tmp_path: Path, hot: str, place: int) -> None:
+    pairs = [(hot, n) for n in range(18_000)] + [(f"{n:04}", n) for n in range(1000)] * 2
+    Random(1).shuffle(pairs)
+    job = gm.Job(
+        gm.items(pairs),
+        reduce=lambda key, values: [(key, sum(1 for _ in values))],
+        partition_by=gm.sampled_ranges(),
+        parts=8,
+        output=gm.kv(tmp_path / "out"),
+    )
+    result = job.run(workers=2, no_sync=True, progress=False)
+    found = [list(gm.kv().open_file(str(file))) for file in result.files()]
+    assert [len(part) for part in found if hot in dict(part)] == [1]
+    assert [hot in dict(part) for part in found].index(True) == pytest.approx(place, abs=1)
+    pairs_of = [sum(count for _, count in part) for part in found]
+    assert len(pairs_of) == 8
+    rest = sorted(pairs_of)[:-1]
+    assert max(rest) < 2 * sum(rest) / len(rest), pairs_of
+    (warning,) = result.report.warnings
+    assert (
+        f"pairs, 7.2 times the mean of 8 parts: 18{'000' if hot != '0500' else '002'} of them"
+        in warning
+    )
+    assert f"are of the key {hot!r}" in warning
+
+
+@given(st.lists(st.integers(1, 40), max_size=12), st.integers(1, 9))
+def test_cuts_of_a_sample(counts: list[int], parts: int) -> None:
+    keys = [key for key, count in enumerate(counts) for _ in range(count)]
+    cuts = cuts_of(keys, parts)
+    assert len(cuts) < parts
+    assert list(cuts) == sorted(set(cuts))
+    assert {type(cut) for cut in cuts} <= {int}
+    ends = [0, *cuts, len(counts)]
+    held = [counts[begin:end] for begin, end in pairwise(ends)]
+    assert all(held) or not counts, "no part is empty"
+    share = sum(counts) / parts
+    hot = [count for count in counts if count > share]
+    if 2 * len(hot) < parts:
+        assert all(len(part) == 1 for part in held for count in part if count > share)
+    if len(counts) >= parts:
+        assert len(held) >= min(parts, len(counts)) // 2
 
 
 def test_a_function(tmp_path: Path) -> None:

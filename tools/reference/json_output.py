@@ -39,6 +39,7 @@ CHECK = {
     "deterministic": "Whether no trial differs.",
     "trials": "The trials that were run.",
     "differences": "What differs, the first difference of each trial.",
+    "notes": "Sentences on what is not a fault: an order that is relied on, an empty output.",
 }
 BUILD = {
     "version": "The version.",

@@ -19,6 +19,7 @@ GROUPS = {
     "Reductions": (
         *("sum", "count", "min", "max", "mean", "first", "last", "top", "distinct"),
         *("count_distinct", "approx_distinct", "collect", "quantiles"),
+        *("max_by", "min_by"),
     ),
     "Keys and partitions": ("desc", "ranges", "sampled_ranges"),
     "More jobs at once, and errors": ("run_all", "report_of"),

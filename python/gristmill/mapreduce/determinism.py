@@ -4,13 +4,15 @@
     other splits                           │
     random groups of a key's values        ├─▶ the same pairs, partitions, records? else: the first
     combined, never and twice              │   stage at which they differ names the function
-    values of a key in another order       │
+    values of a key in another order *     │
     attempts broken off, begun again       │
     partitions of another interpreter      │
     the engine itself                      ┘
 
 All but the last two trials run the functions in this process, simply; so the input has to fit in
-memory.
+memory. Of a chain each job is checked, on what the jobs before it put out.
+
+* Without combine= the order is promised: that of the input. Then a difference is a note, no fault.
 """
 
 import io
@@ -18,18 +20,20 @@ import math
 import pickle
 import tempfile
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from random import Random
+from time import monotonic
 from typing import Any, cast
 
 from gristmill import _core
 from gristmill.mapreduce.aggregates import Aggregate
 from gristmill.mapreduce.elsewhere import partitions_elsewhere
 from gristmill.mapreduce.failures import shown
-from gristmill.mapreduce.formats import Output, Writer
+from gristmill.mapreduce.formats import Format, Output, Writer
 from gristmill.mapreduce.functions import name_of
 from gristmill.mapreduce.job import Job
-from gristmill.mapreduce.keyvalue import KeyValues
+from gristmill.mapreduce.keyvalue import KeyValues, kv
 from gristmill.mapreduce.launching import run_one
 from gristmill.mapreduce.naive import Circumstances, Outcome, run_naively
 from gristmill.mapreduce.plain_order import plain_key
@@ -46,6 +50,13 @@ SAME = "the same circumstances"
 WORKERS = "workers"
 INTERPRETER = "another interpreter"
 
+_ROUNDS = 3
+_SLOW_S = 1.0
+"""A run of so many seconds is repeated some six times for one round of trials, as it is."""
+
+_QUIET = Options(given={"no_sync": True}, progress=False, listed=False)
+"""How jobs of a check run: no list of jobs has them."""
+
 ROLES = ("map", "group_by", "sort_by", "partition_by", "combine", "reduce")
 
 _CHANGES = (
@@ -58,9 +69,14 @@ _CUT = (
 )
 _STATE = "Look for state that it keeps from one call to the next."
 _ORDER = (
-    "It depends on the order of a key's values, which is that of the input unless sort_by says"
-    " more: lists of values do, and so do first and last values."
+    "It depends on the order of a key's values, which combine does not keep: lists of values do,"
+    " and so do first and last values."
 )
+_PROMISED = (
+    "depends on the order of a key's values. That is the order of the input, of several inputs that"
+    " of the list: the output changes if records change places. With sort_by= it does not"
+)
+_NOTHING = "the output is empty: {} put out nothing. Does it lack a yield or a return?"
 _COMBINE = (
     "It is not associative: what reduce gives must not depend on which of a key's values were"
     " combined together, once, twice or never. A mean of means does; combine sums and counts."
@@ -119,19 +135,30 @@ class Verdict:
     """The trials that were run."""
     differences: list[Difference] = field(default_factory=list[Difference])
     """What differs, the first difference of each trial."""
+    notes: list[str] = field(default_factory=list[str])
+    """What is no fault, and yet worth knowing."""
 
     @property
     def deterministic(self) -> bool:
         """Whether no trial differs."""
         return not self.differences
 
+    def add(self, other: "Verdict", which: str) -> None:
+        """Add what was found of one job of a chain, with which it is."""
+        self.trials.extend(f"{trial}{which}" for trial in other.trials)
+        for one in other.differences:
+            self.differences.append(replace(one, function=f"{one.function}{which}"))
+        self.notes.extend(f"{note}{which}" for note in other.notes)
 
-def check_output(job: Job, *, rounds: int = 3, seed: int = 0, engine: bool = True) -> Verdict:
+
+def check_output(
+    job: Job, *, rounds: int | None = None, seed: int = 0, engine: bool = True
+) -> Verdict:
     """Run a job under circumstances that should not matter.
 
     Args:
-        job: It reads from files or items.
-        rounds: How many trials of each kind.
+        job: Of a chain the last job; each is checked.
+        rounds: How many trials of each kind; by default 3, or 1 of a job that takes over a second.
         seed: Of what is drawn by chance; the same seed gives the same trials.
         engine: Whether the job is also run in workers, as `Job.run` does.
 
@@ -141,17 +168,44 @@ def check_output(job: Job, *, rounds: int = 3, seed: int = 0, engine: bool = Tru
     Raises:
         Exception: Whatever a function of the job raises.
     """
-    with standing(replace(job, skip_bad=0), tempfile.gettempdir()) as read:
-        return _checked(read, rounds, seed, engine=engine)
+    jobs = [replace(one, skip_bad=0) for one in job.chain()]
+    whole = Verdict()
+    with tempfile.TemporaryDirectory(prefix="gristmill-check-") as folder, ExitStack() as streams:
+        before: Output | None = None
+        for number, one in enumerate(jobs):
+            read = one if before is None else replace(one, input=before)
+            read = streams.enter_context(standing(read, tempfile.gettempdir()))
+            verdict = _checked(read, rounds, seed, engine=engine)
+            which = f" (job {number + 1} of {len(jobs)}, {one.name})" if len(jobs) > 1 else ""
+            whole.add(verdict, which)
+            if number < len(jobs) - 1:
+                before = _ran(read, f"{folder}/{number}")
+    return whole
 
 
-def _checked(job: Spec, rounds: int, seed: int, *, engine: bool) -> Verdict:
+def _ran(job: Spec, folder: str) -> Output:
+    """What a job put out, for the next one of its chain."""
+    output = job.output.at(folder) if isinstance(job.output, Format) else kv(folder)
+    run_one(replace(job, output=output), _QUIET, once="it was a check")
+    return output
+
+
+def _checked(job: Spec, rounds: int | None, seed: int, *, engine: bool) -> Verdict:
+    began = monotonic()
     planned = run_naively(job)
+    if rounds is None:
+        rounds = _ROUNDS if monotonic() - began < _SLOW_S else 1
     verdict = Verdict()
+    if not any(planned.parts) and not any(planned.named.values()):
+        reduced = bool(planned.mapped)
+        verdict.notes.append(_NOTHING.format(_named(job, "reduce" if reduced else "map")))
     for trial in _trials(job, rounds, Random(seed)):  # noqa: S311 - nothing is secret
         if trial.if_none_differed and not verdict.deterministic:
             continue
         verdict.trials.append(trial.how.name)
+        if trial.promised:
+            _note_order(verdict, job, trial, planned)
+            continue
         expected = planned if trial.against is None else run_naively(job, trial.against)
         _compare(verdict, job, trial, expected, run_naively(job, trial.how))
         if trial.how.name == SAME and not verdict.deterministic:
@@ -176,6 +230,8 @@ class _Trial:
     """What it is compared with in the place of the plan."""
     if_none_differed: bool = False
     """Whether it says nothing once another trial has differed."""
+    promised: bool = False
+    """Whether what it changes is promised, so that a difference is no fault."""
 
     @property
     def same_groups(self) -> bool:
@@ -198,7 +254,8 @@ def _trials(job: Spec, rounds: int, random: Random) -> Iterator[_Trial]:
         for _ in range(rounds):
             permute, plain = _fork(random), Circumstances(combine_passes=0)
             how = replace(plain, name="values in another order", permute=permute)
-            yield _Trial(how=how, advice={"reduce": _ORDER}, against=plain)
+            against, advice = plain if combines else None, {"reduce": _ORDER}
+            yield _Trial(how=how, advice=advice, against=against, promised=not combines)
     if combines:
         yield from _of_combine(rounds, random)
     for _ in range(rounds):
@@ -225,6 +282,19 @@ def _of_combine(rounds: int, random: Random) -> Iterator[_Trial]:
 
 def _fork(random: Random) -> Random:
     return Random(random.random())  # noqa: S311 - nothing is secret
+
+
+def _note_order(verdict: Verdict, job: Spec, trial: _Trial, planned: Outcome) -> None:
+    """Note that the reduction depends on the order of values, if it does; once."""
+    if any(_PROMISED in note for note in verdict.notes):
+        return
+    found, how = Verdict(), ""
+    try:
+        _compare(found, job, trial, planned, run_naively(job, trial.how))
+    except Exception as error:  # noqa: BLE001 - code that relies on what it may rely on
+        how = f", and raises {type(error).__name__} in another one"
+    if how or not found.deterministic:
+        verdict.notes.append(f"{_named(job, 'reduce')} {_PROMISED}{how}.")
 
 
 def _compare(verdict: Verdict, job: Spec, trial: _Trial, planned: Outcome, found: Outcome) -> None:
@@ -295,6 +365,8 @@ def _named(job: Spec, role: str) -> str:
 
 
 def _first_difference(expected: list[Any], got: list[Any]) -> int | None:
+    if len(expected) == len(got) and _settled(expected) == _settled(got):
+        return None
     for at in range(max(len(expected), len(got))):
         mine, theirs = (
             _settled(records[at]) if at < len(records) else b"" for records in (expected, got)
@@ -347,9 +419,7 @@ def _compare_engine(verdict: Verdict, job: Spec, planned: Outcome) -> None:
     """Against the engine; whose hash is another one, so that parts are put together first."""
     with tempfile.TemporaryDirectory(prefix="gristmill-check-") as folder:
         job = replace(job, output=_Anything((f"{folder}/out",)), outputs=_anything(job.outputs))
-        result = run_one(
-            job, Options(given={"no_sync": True}, progress=False), once="it was a check"
-        )
+        result = run_one(job, _QUIET, once="it was a check")
         found = Outcome([_ordered(result.read())])
         found.named.update((name, _ordered(result.read(name))) for name in job.outputs)
     mine = Outcome([_ordered(record for part in planned.parts for record in part)])

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from gristmill.names import quote
 from gristmill.report import Failure, JobReport
+from gristmill.shadows import shadows_in
 
 __all__ = ["failure_notes", "program", "retry_note", "tell_failure", "tell_warnings"]
 
@@ -59,6 +60,7 @@ def failure_notes(failure: Failure, job_id: str) -> list[str]:
         lines = [_shorter(line) for line in details.get(name, "").rstrip().splitlines()[-_LINES:]]
         if lines:
             notes.append("\n".join([title, *lines]))
+    notes += shadows_in(" ".join([failure.message, *details.values()]))
     if "retry" in details:
         notes.append(retry_note(job_id))
     return notes

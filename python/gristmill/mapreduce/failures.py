@@ -116,6 +116,7 @@ def describe(
     more: str = "",
     kind: str = "",
     advice: str = "",
+    at: str = "",
 ) -> Failure:
     """Return the failure that an exception is.
 
@@ -129,13 +130,14 @@ def describe(
         more: What to say in the place of the exception.
         kind: What kind of thing it is, if that is known better than by the exception.
         advice: What to do, if that is known better than by the exception.
+        at: Where in the user's code it is, if no frame says it.
     """
     frames = user_frames(error.__traceback__)
     told = _told(error)
     kind = (
         "disk_full" if _is_full(error, told) else kind or _kind(error, of_engine=told is not None)
     )
-    line = f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
+    line = f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else at
     what = more or (told["what"] if told else sentence(error))
     where, context = _one_place(where, told["context"] if told else [])
     about = shown(key) if has_key else "" if where is None else shown(record)
@@ -145,7 +147,9 @@ def describe(
     place = where[:2] if where is not None and where[0] else None
     return Failure(
         kind=kind,
-        message=f"{what}{line}" if full else f"{doing}: {what}{line}",
+        message=f"{what}{line}"
+        if full or what.startswith(f"{doing} ")
+        else f"{doing}: {what}{line}",
         traceback="".join(traceback.format_list(frames[-_FRAMES:])),
         where=None if where is None or place is None else _named(where),
         record="" if has_key else about,

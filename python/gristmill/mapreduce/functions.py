@@ -17,7 +17,7 @@ from typing import Any
 from gristmill.mapreduce.context import Context
 from gristmill.mapreduce.table_writer import is_batch
 
-__all__ = ["PAIRS", "ContractError", "bound", "name_of", "records_of", "takes_context"]
+__all__ = ["PAIRS", "ContractError", "bound", "name_of", "place_of", "records_of", "takes_context"]
 
 PAIRS = "pairs of a key and a value"
 """What a map gives whose pairs are reduced."""
@@ -50,6 +50,22 @@ def name_of(function: object) -> str:
         function = function.func  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
     name = getattr(function, "__qualname__", None) or type(function).__name__  # pyright: ignore[reportUnknownArgumentType]
     return str(name).rsplit("<locals>.", 1)[-1]
+
+
+def place_of(function: object) -> str:
+    """Return where a function stands, for the end of a sentence; `""` of one without Python code.
+
+    Example:
+        >>> place_of(len), "functions.py, line " in place_of(partial(name_of))
+        ('', True)
+    """
+    while True:
+        inner = getattr(function, "func", None) or getattr(function, "__wrapped__", None)
+        if inner is None:
+            break
+        function = inner
+    code = getattr(function, "__code__", None)
+    return "" if code is None else f" ({code.co_filename}, line {code.co_firstlineno})"
 
 
 def takes_context(function: Callable[..., Any]) -> bool:
@@ -139,14 +155,20 @@ def records_of(
                 f"return [{_short(found)}], or yield it",
             )
         if isinstance(found, _SINGLE) or not isinstance(found, Iterable):
+            kind = type(found).__name__  # pyright: ignore[reportUnknownArgumentType]
             raise ContractError(
-                f"{role} {name_of(function)} returned {_short(found)}, a"  # pyright: ignore[reportUnknownArgumentType]
-                f" {type(found).__name__}: {expected} are expected",  # pyright: ignore[reportUnknownArgumentType]
+                f"{role} {name_of(function)} returned {_short(found)}, {_with_article(kind)}:"  # pyright: ignore[reportUnknownArgumentType]
+                f" {expected} are expected",
                 "yield each of them, or return a list",
             )
         return found  # pyright: ignore[reportUnknownVariableType]
 
+    checked.__wrapped__ = function  # pyright: ignore[reportFunctionMemberAccess] - for place_of
     return checked
+
+
+def _with_article(kind: str) -> str:
+    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 
 
 def _is_nothing(found: object) -> bool:

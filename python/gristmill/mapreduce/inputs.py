@@ -14,7 +14,7 @@ from gristmill.mapreduce.formats import Format, Input, Reader
 from gristmill.mapreduce.kinds import is_list, is_tuple
 from gristmill.mapreduce.plan import Plan, Split
 
-__all__ = ["Inputs", "as_input", "with_files"]
+__all__ = ["Inputs", "advice_on", "as_input", "with_files"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,14 +85,22 @@ def as_input(given: Any) -> Any:  # noqa: ANN401 - what a job was given, which i
         if not isinstance(source, Input):
             raise TypeError(
                 f"cannot make the job: one of its inputs is {source!r}."
-                " What to do: give inputs such"
-                ' as gm.text("books/", tag="books"); of a job, the output that it writes.'
+                f" What to do: give {advice_on(source, _IN_A_LIST)}."
             )
     if not sources:
         raise ValueError(
             "cannot make the job: the list of its inputs is empty. What to do: give an input."
         )
     return sources[0] if len(sources) == 1 else Inputs(sources)
+
+
+_IN_A_LIST = 'inputs such as gm.text("books/", tag="books"); of a job, the output that it writes'
+
+
+def advice_on(given: object, advice: str) -> str:
+    """Return what to give a job as input in the place of something else: of a result, its files."""
+    form = getattr(given, "form", None)
+    return f"{form}, which is what that job has written" if isinstance(form, Input) else advice
 
 
 def with_files(source: Input, paths: Sequence[str]) -> Input:

@@ -23,7 +23,9 @@ from gristmill.mapreduce.definition import pickled
 from gristmill.mapreduce.formats import Input, Output
 from gristmill.mapreduce.keyvalue import kv
 from gristmill.mapreduce.left_out import with_left_out
+from gristmill.mapreduce.nothing_out import said_if_nothing
 from gristmill.mapreduce.one_schema import renewed_in_store
+from gristmill.mapreduce.parents import with_parents
 from gristmill.mapreduce.partitioners import SampledRanges
 from gristmill.mapreduce.preparing import functions_of, prepare, side_files
 from gristmill.mapreduce.result import Result, parts_of
@@ -51,7 +53,7 @@ def run(job: Spec, options: Options, stop: Stop = lambda: False) -> Result:
 
 def _run(job: Spec, options: Options, stop: Stop) -> Result:
     results: list[Result] = []
-    with ending_with_signals(), chained(job, options) as jobs:
+    with ending_with_signals(), chained(job, options) as jobs, with_parents(_folders(jobs)):
         first = redirected(jobs[0])
         reads = bool(streams_of(first.input))
         once = _CHAIN if len(jobs) > 1 else _STREAM if reads else None
@@ -79,6 +81,11 @@ def _run(job: Spec, options: Options, stop: Stop) -> Result:
                         _keep_record(error)
                     raise
         return with_left_out(job, results)
+
+
+def _folders(jobs: Iterable[Spec]) -> list[str]:
+    """Where jobs write."""
+    return [job.output.folder for job in jobs if job.output is not None]
 
 
 def _of_chain(options: Options, number: int) -> Options:
@@ -137,22 +144,27 @@ def check_outputs(jobs: Iterable[Spec], options: Options) -> None:
 
     Raises:
         FileExistsError: One exists.
-        ValueError: Two jobs write the same.
+        ValueError: Two jobs write the same, or one in the output of another.
     """
     folders: list[str] = []
     for job in jobs:
         assert job.output is not None
         folder = absolute(job.output.folder)
-        if any(os.path.realpath(folder) == os.path.realpath(other) for other in folders):
-            raise ValueError(
-                f"cannot run {job.name}: two jobs write to {folder}."
-                " What to do: name another output."
-            )
+        for other in folders:
+            if os.path.realpath(folder) == os.path.realpath(other):
+                raise _wrong_output(job, f"two jobs write to {folder}")
+            for outer, inner in ((folder, other), (other, folder)):
+                if os.path.realpath(inner).startswith(f"{os.path.realpath(outer)}/"):
+                    raise _wrong_output(job, f"the output {inner} is in the output {outer}")
         folders.append(folder)
     for folder in folders:
         _core.check_output(
             folder, overwrite="overwrite" in options.given, command_line=options.command_line
         )
+
+
+def _wrong_output(job: Spec, what: str) -> ValueError:
+    return ValueError(f"cannot run {job.name}: {what}. What to do: name another output.")
 
 
 @contextmanager
@@ -209,5 +221,6 @@ def run_one(
         report = replace(report, output_bytes=sum(part.bytes for part in parts))
     else:
         parts = parts_of(job.output.folder)
+    report = said_if_nothing(report, job, parts)
     store_option = options.get("store_option")
     return Result(report, job.output, dict(job.outputs), parts, store_option)

@@ -46,6 +46,8 @@ def with_left_out(job: Spec, results: Sequence[Result]) -> Result:
         places[folder] = places.get(folder, 0) + result.skipped
     if not before:
         return replace(last, left_out=places)
+    said = [warning for result in before for warning in result.report.warnings]
+    report = replace(report, warnings=tuple(dict.fromkeys([*said, *report.warnings])))
     if places:
         counters = {
             name: sum(result.report.counters.get(name, 0) for result in results)

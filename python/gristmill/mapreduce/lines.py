@@ -164,6 +164,11 @@ def decoder(encoding: str, errors: str) -> Callable[[bytes], str]:
             f"cannot read the options: there is no way {errors!r} to handle errors."
             f" What to do: {_advice(errors, _ERRORS, 'strict')}."
         ) from None
+    if codecs.lookup(encoding).name == "utf-8-sig":
+        raise ValueError(
+            f"cannot read the options: a file begins with the mark of {encoding!r}, and its lines"
+            ' do not. What to do: give encoding="utf-8", which takes the mark away.'
+        )
     if newline != b"\n":
         raise ValueError(
             f"cannot read the options: lines cannot be told apart in the encoding {encoding!r}."

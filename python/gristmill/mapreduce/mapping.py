@@ -15,7 +15,7 @@ from gristmill import _core
 from gristmill.mapreduce.aggregates import Aggregate, check_value
 from gristmill.mapreduce.failures import Failure, TaskFailure, describe, line_of, shown
 from gristmill.mapreduce.formats import BadRecord, Reader
-from gristmill.mapreduce.functions import PAIRS, ContractError, records_of
+from gristmill.mapreduce.functions import PAIRS, ContractError, place_of, records_of
 from gristmill.mapreduce.kinds import is_pair
 from gristmill.mapreduce.pickling import as_it_is
 from gristmill.mapreduce.skipping import Skipping, TooManyBad
@@ -93,7 +93,7 @@ class Mapper:
                 except (
                     BaseException
                 ) as error:  # SystemExit, and what asyncio raises when it is cancelled
-                    raise TaskFailure(self._unlike_pairs(error, record, given)) from error
+                    raise TaskFailure(self._refused(error, record, given)) from error
         except TaskFailure:
             raise
         except Exception as error:
@@ -156,20 +156,23 @@ class Mapper:
             failure = self._misread if misread else partial(self._failure, record=record)
             raise TaskFailure(failure(error, more=str(many))) from many
 
-    def _unlike_pairs(self, error: BaseException, record: object, given: object) -> Failure:
-        """The failure; of what is no pair, with the line that yielded it, and what to do."""
+    def _refused(self, error: BaseException, record: object, given: object) -> Failure:
+        """The failure, with the line that yielded what was refused; of no pair, what to do too."""
+        at = line_of(given) or place_of(self.function)
         no_pair = isinstance(error, TypeError) and str(error).startswith(_NO_PAIRS)
         if not no_pair or error.__traceback__ is None or error.__traceback__.tb_next is not None:
-            return self._failure(error, record)
+            return self._failure(error, record, at=at)
         said = str(error).replace(f"it gave {shown(record)}", "it gave the record itself")
-        return self._failure(ContractError(said, _YIELD), record, more=f"{said}{line_of(given)}")
+        return self._failure(ContractError(said, _YIELD), record, more=said, at=at)
 
-    def _failure(self, error: BaseException, record: object, more: str = "") -> Failure:
+    def _failure(
+        self, error: BaseException, record: object, more: str = "", at: str = ""
+    ) -> Failure:
         failure = self.of_combiner(error, more)
         if failure is not None:
             return failure
         where = self.reader.where()
-        return describe(error, doing=self.doing, where=where, record=record, more=more)
+        return describe(error, doing=self.doing, where=where, record=record, more=more, at=at)
 
     def _misread(self, error: BaseException, more: str = "") -> Failure:
         return describe(

@@ -20,7 +20,7 @@ from gristmill.mapreduce.aggregates import Aggregate
 from gristmill.mapreduce.columns import unpacked
 from gristmill.mapreduce.context import Context
 from gristmill.mapreduce.definition import Functions, pickled
-from gristmill.mapreduce.functions import bound, records_of
+from gristmill.mapreduce.functions import PAIRS, bound, records_of
 from gristmill.mapreduce.mapping import batch_function
 from gristmill.mapreduce.pickling import as_it_is, loads
 from gristmill.mapreduce.plain_aggregates import aggregated
@@ -49,7 +49,7 @@ class Circumstances:
     shuffle: bool = False
     """Whether `regroup` also changes the order of the values."""
     permute: Random | None = None
-    """Shuffles the values of a key, as far as no sort says how they come."""
+    """Shuffles the values of a key that one input gave, as far as no sort says how they come."""
     kill: Random | None = None
     """Breaks each attempt off once, somewhere, and begins it again."""
     order: Random | None = None
@@ -79,13 +79,16 @@ class Pair:
     """A pair that a map gave."""
 
     order: tuple[Any, ...]
-    """What the group, the key and what it is sorted by compare by; the first tells groups apart."""
+    """What the group, the key and what it is sorted by compare by; the first tells groups apart,
+    and ends with the group's encoding."""
     group: Any
     """The key that it is reduced by, as the functions gave it."""
     key: Any
     """Its key."""
     value: Any
     """Its value."""
+    source: int = 0
+    """The number of the input that it is from, of several."""
 
 
 @dataclass(slots=True)
@@ -121,6 +124,7 @@ class _Run:
             name: {} for name in job.outputs
         }
         self.contexts: dict[int, Context] = {}
+        self.of_input = 0
 
     def outcome(self) -> Outcome:
         least, most = self.job.split_sizes()
@@ -136,8 +140,10 @@ class _Run:
             found.mapped = [pair for pairs in lists for pair in pairs]
             found.partition = [self._partition(pair) for pair in found.mapped]
             found.combined = [pair for pairs in self._combined(lists) for pair in pairs]
-            numbers = range(self.partitions)
-            found.parts = [self._reduced(number, found.combined) for number in numbers]
+            parts = self._shared(found)
+            found.parts = [
+                self._reduced(number, parts[number]) for number in range(self.partitions)
+            ]
         else:
             found.parts = [[record for records in lists for record in records]]
         found.named = self._written("map", "reduce")
@@ -172,13 +178,15 @@ class _Run:
         context = self.contexts[number] = self._context("map", number, attempt)
         context.place = reader.where
         context.tag = self.source.tag_of(split.what)
+        self.of_input = split.what.get("input", 0)
         if functions.setup is not None:
             functions.setup(context)
         if functions.map_batches is not None:
             function = batch_function(bound(functions.map_batches, context), pairs=pairs)
             function = _unpacking(function) if pairs else function
         elif functions.map is not None:
-            function = records_of(bound(functions.map, context), "map", "pairs")
+            expected = PAIRS if pairs else "records"
+            function = records_of(bound(functions.map, context), "map", expected)
         else:
             function = _itself
         found: list[Any] = [
@@ -201,7 +209,7 @@ class _Run:
             first = (by_worth(group), *first)
         within = () if group_by is None else by_worth(key)
         sort = () if sort_by is None else by_worth(sort_by(plain, value))
-        return Pair((first, within, sort), group, plain, value)
+        return Pair((first, within, sort), group, plain, value, self.of_input)
 
     def _combined(self, lists: list[list[Pair]]) -> list[list[Pair]]:
         """What becomes of the pairs of each map before they are reduced."""
@@ -228,6 +236,7 @@ class _Run:
         """Pairs of a key, combined."""
         key = pairs[0].key
         values = combine(key, (pair.value for pair in pairs))
+        self.of_input = pairs[0].source
         return [self._pair(pairs[0].group, as_it_is(value)) for value in values]
 
     def _regrouped(
@@ -248,10 +257,20 @@ class _Run:
             found += left
         return found
 
-    def _reduced(self, partition: int, pairs: list[Pair]) -> list[Any]:
-        mine = [pair for pair in pairs if self._partition(pair) == partition]
+    def _shared(self, found: Outcome) -> dict[int, list[Pair]]:
+        """The combined pairs of each partition."""
+        pairs, of = found.combined, iter(found.partition)
+        if self.functions.combine is not None:
+            of = map(self._partition, pairs)
+        parts: dict[int, list[Pair]] = {number: [] for number in range(self.partitions)}
+        for pair, number in zip(pairs, of, strict=True):
+            parts.setdefault(number, []).append(pair)  # of no partition: the workers refuse it
+        return parts
+
+    def _reduced(self, partition: int, mine: list[Pair]) -> list[Any]:
         if self.how.permute is not None and not isinstance(self.functions.reduce, Aggregate):
             self.how.permute.shuffle(mine)
+            mine.sort(key=_by_source)
         mine.sort(key=_by_order)
         if self.how.kill is None:
             return self._reduce(partition, mine, attempt=0, limit=None)
@@ -295,7 +314,7 @@ class _Run:
             return functions.partition(plain_key(pair.group), self.partitions)
         if functions.cuts is not None:
             return sum(by_worth(cut) <= by_worth(pair.group) for cut in functions.cuts)
-        return zlib.crc32(_core.encode_key(pair.group)) % self.partitions
+        return zlib.crc32(pair.order[0][-1]) % self.partitions
 
     def _context(self, kind: str, number: int, attempt: int) -> Context:
         def output(name: str) -> _Collected:
@@ -340,6 +359,10 @@ def _groups_of(pairs: list[Pair], random: Random) -> Iterator[list[Pair]]:
 
 def _by_order(pair: Pair) -> tuple[Any, ...]:
     return pair.order
+
+
+def _by_source(pair: Pair) -> int:
+    return pair.source
 
 
 def _unpacking(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -56,7 +56,8 @@ def as_it_is(found: object) -> object:
         ('a', [1])
     """
     if is_pair(found):
-        return found[0], as_it_is(found[1])
+        value = found[1]
+        return found if type(value) in _UNCHANGING else (found[0], as_it_is(value))
     if type(found) in _UNCHANGING or is_batch(found):
         return found
     try:

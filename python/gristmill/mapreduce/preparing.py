@@ -13,8 +13,10 @@ from typing import Any
 
 from gristmill import _core
 from gristmill.locations import absolute
+from gristmill.mapreduce.aggregates import Aggregate
 from gristmill.mapreduce.code import code_files
 from gristmill.mapreduce.definition import Definition, Functions, pickled, record_classes
+from gristmill.mapreduce.extremes import Extreme, of_sorted
 from gristmill.mapreduce.formats import Format, Input, Output
 from gristmill.mapreduce.inputs import Inputs
 from gristmill.mapreduce.partitioners import Ranges
@@ -130,14 +132,18 @@ def partitions_of(job: Spec, plan: Plan) -> int:
 
 def functions_of(job: Spec) -> Functions:
     """Return the user code that a job's workers run."""
-    partition = job.partition_by
+    partition, reduce, combine = job.partition_by, job.reduce, job.combine
+    if isinstance(reduce, Aggregate) and job.sort_by is not None:
+        reduce = of_sorted(reduce)
+    elif isinstance(reduce, Extreme) and not (combine or job.sort_by or job.group_by):
+        combine = reduce.combine
     return Functions(
         map=job.map,
         map_batches=job.map_batches,
         setup=job.setup,
         teardown=job.teardown,
-        combine=job.combine,
-        reduce=job.reduce,
+        combine=combine,
+        reduce=reduce,
         reduce_batches=job.reduce_batches,
         sort_by=job.sort_by,
         group_by=job.group_by,

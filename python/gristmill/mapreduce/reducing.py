@@ -10,14 +10,18 @@ from typing import Any
 
 from gristmill import _core
 from gristmill.mapreduce.extras import pyarrow
-from gristmill.mapreduce.failures import TaskFailure, describe
+from gristmill.mapreduce.failures import TaskFailure, describe, line_of
 from gristmill.mapreduce.formats import BadRecord
-from gristmill.mapreduce.functions import name_of, records_of
+from gristmill.mapreduce.functions import ContractError, name_of, place_of, records_of
 from gristmill.mapreduce.pickling import as_it_is
 from gristmill.mapreduce.skipping import Skipping, TooManyBad
 
 __all__ = ["Reducer", "batches_of", "of_pairs"]
 
+_ONCE = (
+    "if you need the values of a key more than once, or as a list, make one first: values ="
+    " list(values); they can be read once"
+)
 _NO_PAIRS = "let combine yield values, not pairs of a key and a value"
 
 Group = tuple[Any, Iterable[Any]]
@@ -57,13 +61,16 @@ class Reducer:
             self._skipping(reduce, skipping, doing)
             return
         consume = self.consume
-        key: Any = None
+        key, values, given = None, None, None
         try:
             for key, values in self.groups:
-                consume(reduce(key, values))
+                given = reduce(key, values)
+                consume(given)
+                given = None  # a long list must not stay while the next one is made
         except (Exception, SystemExit) as error:
-            advice = of_pairs(error) if self.combined else ""
-            failure = describe(error, doing=doing, key=key, has_key=True, advice=advice)
+            advice = (of_pairs(error) if self.combined else "") or _of_values(error, values)
+            at = line_of(given) or place_of(function)
+            failure = describe(error, doing=doing, key=key, has_key=True, advice=advice, at=at)
             raise TaskFailure(failure) from error
 
     def batches(self, function: Callable[..., Any]) -> None:
@@ -98,6 +105,14 @@ def of_pairs(error: BaseException) -> str:
         'let combine yield values, not pairs of a key and a value'
     """
     return _NO_PAIRS if isinstance(error, TypeError) and "'tuple'" in str(error) else ""
+
+
+def _of_values(error: BaseException, values: Any) -> str:  # noqa: ANN401 - _core.Values
+    """What to do about values that were taken for a list, or read a second time."""
+    if isinstance(error, ContractError) or values is None:
+        return ""
+    as_list = isinstance(error, TypeError) and "Values'" in str(error)
+    return _ONCE if as_list or values.read_again else ""
 
 
 def batches_of(groups: Iterator[Group], begin: Callable[[], None] = lambda: None) -> Iterator[Any]:

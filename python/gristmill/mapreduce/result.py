@@ -135,11 +135,12 @@ class Result:
         Raises:
             KeyError: There is no such output.
             FileNotFoundError: The output, or a file of it, was removed since the job.
-            ValueError: A file of it was changed since the job.
+            ValueError: A file of it was changed since the job, or another job wrote it.
             OSError: A file cannot be read.
         """
         parts = self._parts(name)
         with with_store_options(self.store_option):
+            self._check_job()
             for part in parts:
                 self._check(part)
         return each_with(self.store_option, self._records(self._form(name), parts))
@@ -148,6 +149,21 @@ class Result:
         for part in parts:
             # Once more: reading the files before it may have taken hours.
             yield from form.open_file(self._check(part))
+
+    def _check_job(self) -> None:
+        """Refuse an output that another job has written since; only its `_SUCCESS` says so."""
+        mine = job = self.report.job_id
+        with suppress(OSError, ValueError):
+            job = success_of(self.form.folder).get("job_id", mine)
+        if job != mine:
+            raise ours(
+                ValueError(
+                    f"cannot read the output of job {mine}: job {job} has written"
+                    f" {self.form.folder} since. What to do: read the result of that job, or run"
+                    " this one again."
+                ),
+                "bad_input",
+            )
 
     def _check(self, part: Part) -> str:
         """The path of a file that is there, and as long as it was."""

@@ -22,6 +22,7 @@ from gristmill.mapreduce.exception_notes import tell_warnings
 from gristmill.mapreduce.formats import Input
 from gristmill.mapreduce.job import Job
 from gristmill.mapreduce.launching import check_outputs, run
+from gristmill.mapreduce.parents import with_parents
 from gristmill.mapreduce.result import Result
 from gristmill.mapreduce.run_options import RUN, Options
 from gristmill.mapreduce.spec import Spec
@@ -48,7 +49,7 @@ def run_all(jobs: Iterable[Job], **options: Unpack[RunOptions]) -> list[Result]:
         The results, in the order of the jobs.
 
     Raises:
-        ValueError: Two jobs write the same output, or one has none.
+        ValueError: Two jobs write the same output, or one in another's, or one has none.
         Exception: What the first job that failed raised; the others are stopped.
 
     Example:
@@ -70,13 +71,15 @@ def _results(jobs: Iterable[Job], options: Mapping[str, Any]) -> list[Result]:
     given = _listed(jobs)
     _check(given)
     asked = Options(given=options, progress=False, function="gm.run_all")
-    check_outputs(_writing(given), asked)
-    check_streams({id(job.chain()[0]): job.chain()[0] for job in given}.values())
-    if not given:
-        return []
-    share, at_once = _shares(asked, len(given))
-    with ending_with_signals():
-        return _Crowd(given, share, at_once).results()
+    writing = _writing(given)
+    with with_parents([job.output.folder for job in writing if job.output is not None]):
+        check_outputs(writing, asked)
+        check_streams({id(job.chain()[0]): job.chain()[0] for job in given}.values())
+        if not given:
+            return []
+        share, at_once = _shares(asked, len(given))
+        with ending_with_signals():
+            return _Crowd(given, share, at_once).results()
 
 
 def _shares(asked: Options, jobs: int) -> tuple[Options, int]:

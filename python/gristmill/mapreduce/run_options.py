@@ -76,6 +76,8 @@ class Options:
     """The file that defines the job, where that is not the script that runs."""
     function: str = "Job.run"
     """The function that was given them."""
+    listed: bool = True
+    """Whether the job may be kept in the list of jobs."""
 
     def __post_init__(self) -> None:
         if self.progress is not None:

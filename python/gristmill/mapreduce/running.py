@@ -133,6 +133,7 @@ class Task:
             report["bytes_in"] = self.work["bytes"]
         if emitter is not None:
             report.update(from_json(self._finished(emitter)))
+            report["kinds"] |= _of_input(report["kinds"], self.context.tag)
         return self._with_files(report, emitter is None)
 
     def _finished(self, emitter: "_core.Emitter") -> str:
@@ -269,6 +270,12 @@ class Task:
             "counters": counted(self.context.counters),
             "status": plain_text(self.context.last_status),
         }
+
+
+def _of_input(kinds: dict[str, int], tag: str) -> dict[str, int]:
+    """The types of keys once more, as those of the input with this tag, if it has one."""
+    keys = ((place, bits) for place, bits in kinds.items() if place.startswith("key"))
+    return {f"{place} of {tag}": bits for place, bits in keys} if tag else {}
 
 
 def _sign_of_life(_status: str) -> None:

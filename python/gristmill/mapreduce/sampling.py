@@ -1,6 +1,6 @@
 """Cut points of `gm.sampled_ranges()`: the job's map, over a sample of its input.
 
-    even splits, the first records of each ─map, in workers─▶ keys ─sort─▶ cuts at even ranks
+    even splits, the first records of each ─map, in workers─▶ keys ─sort─▶ cuts of even parts
 
 The sample is a job of its own, since user code runs in workers only; and it is the same
 whatever the workers are, so that the output is.
@@ -8,11 +8,13 @@ whatever the workers are, so that the output is.
 
 import tempfile
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from gristmill import _core
 from gristmill.locations import workplace
+from gristmill.mapreduce.keys import Desc
 from gristmill.mapreduce.keyvalue import kv
 from gristmill.mapreduce.partitioners import Ranges, SampledRanges
 from gristmill.mapreduce.plain_order import plain_key
@@ -48,18 +50,88 @@ def _here(options: Options) -> Options:
 
 
 def cuts_of(keys: list[Any], partitions: int) -> tuple[Any, ...]:
-    """Return cuts at even ranks of `keys`, at most one less than `partitions`, all different.
+    r"""Return cuts that make parts of about the same size, each the first key of a part.
+
+    A key that is more than a part's share gets a part of its own, and the other keys share the
+    rest. There are fewer parts where there are fewer keys.
 
     Example:
         >>> cuts_of([3, 1, 2, 4], 2)
         (3,)
         >>> cuts_of([1, 1, 1, 1], 3)
-        (1,)
+        ()
+        >>> cuts_of([*"abcd", *"m" * 96, *"xyz"], 4)
+        ('c', 'm', 'm\x00')
     """
     found = sorted((_core.encode_order(key), at) for at, key in enumerate(keys))
-    ranks = [rank * len(found) // partitions for rank in range(1, partitions)] if found else []
-    cuts = {found[rank][0]: keys[found[rank][1]] for rank in ranks}
-    return tuple(cuts[encoded] for encoded in sorted(cuts))
+    groups = [list(same) for _, same in groupby(found, lambda one: one[0])]
+    counts = [len(same) for same in groups]
+    firsts = [keys[same[0][1]] for same in groups]
+    hot = _hot(counts, partitions)
+    begins = _begins(counts, partitions)
+    return tuple(
+        _behind(firsts[number - 1], firsts[number]) if number - 1 in hot else firsts[number]
+        for number in begins
+    )
+
+
+def _behind(hot: Any, following: Any) -> Any:  # noqa: ANN401 - any keys
+    """The first key that can come behind a hot one; or that which follows it in the sample."""
+    match hot:
+        case str():
+            return hot + "\0"
+        case bytes():
+            return hot + b"\0"
+        case tuple() if not isinstance(following, Desc):
+            return (*hot, None)  # pyright: ignore[reportUnknownVariableType]
+        case int():
+            return min(hot + 1, following, key=_core.encode_order)
+        case _:
+            return following
+
+
+def _begins(counts: list[int], parts: int) -> list[int]:
+    """The numbers of the keys at which parts begin, but for the first part."""
+    hot = _hot(counts, parts)
+    walls = _walls(hot, len(counts))
+    while len(walls) > parts - 1:  # the least of the hot keys share a part with what is beside them
+        hot.remove(min(hot, key=counts.__getitem__))
+        walls = _walls(hot, len(counts))
+    begins: list[int] = []
+    left = sum(count for number, count in enumerate(counts) if number not in hot)
+    of_hot, held, share = len(hot), 0, 0.0
+    for number, count in enumerate(counts):
+        is_wall = number in walls
+        may_cut = held and len(begins) + len(walls) < parts - 1
+        if is_wall or (may_cut and held + count / 2 >= share):
+            begins.append(number)
+            held = 0
+        walls.discard(number)
+        if number in hot:
+            of_hot -= 1
+            continue
+        if not held:
+            share = left / max(parts - len(begins) - of_hot, 1)
+        held += count
+        left -= count
+    return begins
+
+
+def _hot(counts: list[int], parts: int) -> set[int]:
+    """The keys that are more than a part's share of what the hotter ones leave."""
+    by_count = sorted(range(len(counts)), key=counts.__getitem__, reverse=True)
+    left, hot = sum(counts), set[int]()
+    for number in by_count[: parts - 1]:
+        if counts[number] * (parts - len(hot)) <= left:
+            break
+        hot.add(number)
+        left -= counts[number]
+    return hot
+
+
+def _walls(hot: set[int], keys: int) -> set[int]:
+    """Where parts begin since a hot key has its own."""
+    return {number for one in hot for number in (one, one + 1) if 0 < number < keys}
 
 
 def _keys(job: Spec, records: int, folder: str, options: Options, stop: Stop) -> list[Any]:

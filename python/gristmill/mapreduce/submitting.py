@@ -100,7 +100,7 @@ def begin(prepared: Prepared, job_id: str, cluster: "_core.Cluster | None" = Non
     return _core.Job(
         spec,
         job_id,
-        place(keep_short="history" in prepared.options.given),
+        place(keep_short="history" in prepared.options.given) if prepared.options.listed else None,
         work=work,
         cluster=cluster,
         command_line=prepared.options.command_line,

@@ -28,6 +28,8 @@ __all__ = ["Csv", "csv"]
 _FIELD_BYTES_MAX = 64 << 20
 """The longest field, as the longest line; Python's own limit is 128 kB, which texts exceed."""
 
+_ENCODING = "name the encoding with encoding=, or leave such records out with skip_bad=N"
+
 _LINES_OF_ONE_FIELD = "leave multiline=False out if a quoted field holds a newline"
 
 
@@ -252,7 +254,11 @@ class _RowReader:
         self._raw.clear()
         try:
             return next(self._rows)
-        except (python_csv.Error, UnicodeDecodeError) as error:
+        except UnicodeDecodeError as error:
+            self._pass_over()
+            what = f"the row is not text in {self._source.encoding}: {error}"
+            raise BadRecord(what, _ENCODING) from None
+        except python_csv.Error as error:
             self._pass_over()
             raise BadRecord(f"the row is not CSV: {error}") from None
         except BadRecord:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 from gristmill import _core
@@ -10,7 +11,9 @@ from gristmill.amounts import whole_number
 from gristmill.mapreduce.aggregates import Aggregate
 from gristmill.mapreduce.check_calls import check_calls
 from gristmill.mapreduce.column_names import named_twice
+from gristmill.mapreduce.extremes import Extreme
 from gristmill.mapreduce.formats import Input, Output
+from gristmill.mapreduce.inputs import advice_on
 from gristmill.mapreduce.keyvalue import kv
 from gristmill.mapreduce.partitioners import Ranges, SampledRanges
 from gristmill.mapreduce.spec import Spec
@@ -22,6 +25,9 @@ _FUNCTIONS = ("map", "map_batches", "setup", "teardown", "combine", "reduce_batc
 _KEY_FUNCTIONS = ("sort_by", "group_by")
 _NAME = re.compile(r"[A-Za-z0-9]+")
 
+_OURS = (Aggregate.__module__, Extreme.__module__)
+"""Modules whose functions make reductions."""
+
 _BUILTINS: dict[Any, str] = {
     sum: "gm.sum()",
     len: "gm.count()",
@@ -32,6 +38,9 @@ _BUILTINS: dict[Any, str] = {
     set: "gm.distinct()",
 }
 """Functions of Python that people give as a reduction, and what does it here."""
+
+_ORDERED = ("first", "last")
+"""Reductions for which the order of values counts."""
 
 _PARTS_MAX = 100_000
 """As the engine's PARTITIONS_MAX."""
@@ -65,7 +74,8 @@ def check_job(job: Spec) -> None:
 def _check_types(job: Spec) -> None:
     _is_a(job.name, (str,), "name", "text")
     _is_a(job.outputs, (Mapping,), "outputs", 'outputs by their names: {"errors": gm.jsonl()}')
-    _is_a(job.input, (Input, Spec), "the input", 'an input such as gm.text("books/"), or a job')
+    wanted = advice_on(job.input, 'an input such as gm.text("books/"), or a job')
+    _is_a(job.input, (Input, Spec), "the input", wanted)
     if job.output is not None:
         _is_a(job.output, (Output,), "output", 'an output such as gm.tsv("counts/")')
     for name in (*_FUNCTIONS, *_KEY_FUNCTIONS):
@@ -73,8 +83,8 @@ def _check_types(job: Spec) -> None:
         if function is not None and not callable(function):
             raise TypeError(_refusal(f"{name} is {function!r}", "give a function"))
     reduce: object = job.reduce
-    if callable(reduce) and reduce.__module__ == Aggregate.__module__:
-        called = f"gm.{getattr(reduce, '__name__', '')}"
+    if callable(reduce) and (isinstance(reduce, FunctionType) and reduce.__module__ in _OURS):
+        called = f"gm.{reduce.__name__}"
         raise TypeError(_refusal(f"reduce is {called} itself", f"call it: {called}()"))
     for builtin, ours in _BUILTINS.items():
         if reduce is builtin:
@@ -167,11 +177,12 @@ def _check_cuts(cuts: tuple[Any, ...]) -> None:
 
 
 def _check_order(job: Spec) -> None:
-    aggregate = isinstance(job.reduce, Aggregate)
+    aggregate = job.reduce if isinstance(job.reduce, Aggregate) else None
+    ordered = job.sort_by is not None and aggregate is not None and aggregate.name in _ORDERED
     for name in ("combine", "sort_by", "group_by"):
         if getattr(job, name) is None:
             continue
-        if aggregate:
+        if aggregate is not None and not (ordered and name != "combine"):
             raise _wrong(
                 f"{name}= is for functions, and {job.reduce!r} is the engine's own",
                 "leave it out, or write the reduction as a function",

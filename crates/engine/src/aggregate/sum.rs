@@ -10,7 +10,7 @@
 
 use super::exact::{Digits, Exact, LIMBS_MAX, UNIT_LIMB};
 use super::{add_counts, bad_state, check_whole, no_number, split_unsigned};
-use crate::value::{Reader, Token, write};
+use crate::value::{Reader, Token, one_nan, write};
 use crate::{Error, Kind, Result};
 
 /// The first byte of a sum that is no value: no type's code.
@@ -254,11 +254,6 @@ fn exact_sum(a: f64, b: f64) -> Option<f64> {
     let part = sum - a;
     let error = (a - (sum - part)) + (b - part);
     (sum.is_finite() && error == 0.0).then_some(sum)
-}
-
-/// The double; NaNs have one form.
-fn one_nan(value: f64) -> f64 {
-    if value.is_nan() { f64::NAN } else { value }
 }
 
 /// A sum, and of how many values.

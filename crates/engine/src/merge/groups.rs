@@ -88,6 +88,8 @@ pub struct Groups {
     first: u64,
     /// That of the first pair of what the caller works on, where this is more than a group; 0: it begins with the next.
     batch: Option<u64>,
+    /// Pairs of the largest group so far, and its key, encoded.
+    largest: (u64, Vec<u8>),
     /// Called at each pair (`false`) and where a group begins (`true`).
     seen: Seen,
 }
@@ -109,6 +111,7 @@ impl Groups {
             ended: false,
             first: 0,
             batch: None,
+            largest: (0, Vec::new()),
             seen,
         }
     }
@@ -140,6 +143,12 @@ impl Groups {
         (given, self.first, self.group.len())
     }
 
+    /// The largest group gone through: its pairs, and its key, as users would write it.
+    pub fn largest(&self) -> (u64, String) {
+        let (pairs, key) = &self.largest;
+        (*pairs, display(key, SHOWN_CHARS))
+    }
+
     /// The caller has done with all pairs so far, and works on several groups at once from here on.
     pub fn begin_batch(&mut self) {
         let next = self.feed.seen().0 + 1;
@@ -152,8 +161,10 @@ impl Groups {
             self.next_pair()?;
         }
         if self.ended || (!self.ahead && !self.advance()?) {
+            self.end_group(self.seen().0 + 1);
             return Ok(false);
         }
+        self.end_group(self.seen().0);
         let key = self.feed.pair().0;
         let end = if self.form.ranked {
             let (encoding, end) = key_of(key)?;
@@ -178,6 +189,15 @@ impl Groups {
         }
         (self.seen)(self, true);
         Ok(true)
+    }
+
+    /// Sees whether the group before the pair of this number is the largest one so far.
+    #[inline]
+    fn end_group(&mut self, next: u64) {
+        let pairs = next - self.first;
+        if self.number > 0 && pairs > self.largest.0 {
+            self.largest = (pairs, self.key().to_vec());
+        }
     }
 
     /// Goes to the next pair of this group; false where it has no more.

@@ -70,8 +70,8 @@ pub use spec::{TaskReport, TaskSpec, run_task};
 pub use spent::Spent;
 pub use spill::{SpillInput, SpillSpec, parse_keys};
 pub use user::{
-    ExecutorKind, ExecutorSpec, FailedAt, Failures, Here, Mapper, NativeExecutor, ON_AGENT,
-    ProcessPoolExecutor, RETRY, Selection, SplitData, UserAttemptSpec, UserTaskExecutor,
+    ExecutorKind, ExecutorSpec, FailedAt, Failures, Here, LargestGroup, Mapper, NativeExecutor,
+    ON_AGENT, ProcessPoolExecutor, RETRY, Selection, SplitData, UserAttemptSpec, UserTaskExecutor,
     UserTaskFile, UserTaskKind, UserTaskReport, UserTaskSplit, feed_of, group_mark, kinds,
     streaming,
 };

@@ -41,7 +41,7 @@ impl Block {
         self.clear();
         for row in rows {
             let start = self.bytes.len();
-            keys.write(row, &mut self.bytes)?;
+            keys.write_key(row, &mut self.bytes)?;
             if ranked {
                 order::rank(&mut self.bytes, start).map_err(|_not_a_value| Unreadable::Damaged)?;
             }

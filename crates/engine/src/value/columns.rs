@@ -11,7 +11,7 @@
 
 use std::ops::Range;
 
-use super::write;
+use super::{one_nan, write};
 use crate::error::{Error, Kind, Result};
 
 /// Why a value cannot be read.
@@ -44,13 +44,17 @@ pub enum Cell<'a> {
 
 /// What the values of a column are, where keys of two such types are taken for each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NumberKind {
+pub enum ColumnKind {
     /// Booleans.
     Boolean,
     /// Integers.
     Int,
     /// Floating-point numbers.
     Double,
+    /// Text.
+    Text,
+    /// Bytes.
+    Bytes,
 }
 
 impl Cell<'_> {
@@ -65,6 +69,15 @@ impl Cell<'_> {
             Cell::Double(double) => write::double(out, double),
             Cell::Text(text) => write::text(out, text),
             Cell::Bytes(bytes) => write::bytes(out, bytes),
+        }
+    }
+
+    /// Appends the encoding that it has as a key: every NaN is the same one.
+    #[inline]
+    pub fn write_key(&self, out: &mut Vec<u8>) {
+        match *self {
+            Cell::Double(double) => write::double(out, one_nan(double)),
+            _ => self.write(out),
         }
     }
 }
@@ -230,16 +243,18 @@ impl Column {
     }
 
     /// The type of its values, if it is one that keys should not mix with another; nothing where all are null.
-    pub fn kind(&self) -> Option<NumberKind> {
+    pub fn kind(&self) -> Option<ColumnKind> {
         let all = |row| !self.valid.is_empty() && !self.bit(&self.valid, row);
         if (0..self.rows).all(all) {
             return None;
         }
         match self.layout {
-            Layout::Bits => Some(NumberKind::Boolean),
-            Layout::Int { .. } | Layout::Unsigned { .. } => Some(NumberKind::Int),
-            Layout::Single | Layout::Double => Some(NumberKind::Double),
-            Layout::Null | Layout::Text { .. } | Layout::Bytes { .. } => None,
+            Layout::Bits => Some(ColumnKind::Boolean),
+            Layout::Int { .. } | Layout::Unsigned { .. } => Some(ColumnKind::Int),
+            Layout::Single | Layout::Double => Some(ColumnKind::Double),
+            Layout::Text { .. } => Some(ColumnKind::Text),
+            Layout::Bytes { .. } => Some(ColumnKind::Bytes),
+            Layout::Null => None,
         }
     }
 
@@ -302,9 +317,9 @@ impl Column {
         values.is_some_and(|values| out.len() == values.len())
     }
 
-    /// Appends the encoding of a row's value.
+    /// Appends the encoding of a row's value as a key.
     #[inline(always)]
-    pub(super) fn write(&self, row: usize, out: &mut Vec<u8>) -> Result<(), Unreadable<'_>> {
+    pub(super) fn write_key(&self, row: usize, out: &mut Vec<u8>) -> Result<(), Unreadable<'_>> {
         if let Some(bytes) = self.plain(row) {
             match self.content {
                 Content::Text(_) => write::plain_text(out, bytes),
@@ -312,7 +327,7 @@ impl Column {
             }
             return Ok(());
         }
-        self.cell(row)?.write(out);
+        self.cell(row)?.write_key(out);
         Ok(())
     }
 

@@ -26,8 +26,8 @@
 //! keys, in this order; `order.rs` has bytes that compare numbers by what they are worth); a value has one encoding; no encoding begins with another, nor with FF, so that values stand
 //! one behind another without lengths between them.
 //!
-//! Doubles are kept as they are, as the tuple layer does: `-0.0` and `0.0` are two keys, side by side; so is every NaN, those
-//! with a sign below `-inf`, the others above `inf`.
+//! Doubles are written as they are, as the tuple layer does: `-0.0` and `0.0` are two keys, side by side. NaNs have many forms,
+//! those with a sign below `-inf`, the others above `inf`. Keys have one of them: [`one_nan`] makes it before they are written.
 //!
 //! Decision: docs/decisions/tuple-keys.md.
 
@@ -92,6 +92,22 @@ pub(crate) mod code {
     pub(crate) const END: u8 = 0x00;
     /// Behind a zero: the zero is one of the content's.
     pub(crate) const ESCAPE: u8 = 0xff;
+}
+
+/// The double; NaNs have one form, which is above `inf`. So keys are written, and what is told apart as keys are.
+///
+/// ```
+/// use gristmill_engine::value::one_nan;
+/// assert_eq!(one_nan(-f64::NAN).to_bits(), 0x7ff8 << 48);
+/// assert_eq!(one_nan(-0.0).to_bits(), 1 << 63);
+/// ```
+#[inline]
+pub fn one_nan(value: f64) -> f64 {
+    if value.is_nan() {
+        f64::from_bits(0x7ff8 << 48)
+    } else {
+        value
+    }
 }
 
 /// What is wrong with an encoding: `at` bytes in, something else was expected.

@@ -10,7 +10,7 @@
 use std::ops::Range;
 
 use gristmill_engine::task::kinds;
-use gristmill_engine::value::columns::{Column, NumberKind, Unreadable, damaged};
+use gristmill_engine::value::columns::{Column, ColumnKind, Unreadable, damaged};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView, PySlice};
@@ -39,9 +39,11 @@ pub fn fill(column: &mut Column, py: Python<'_>, rows: usize, array: Buffers) ->
 /// Bits of the column's type, if it is one that keys should not mix with another.
 pub fn kind_of(column: &Column) -> u16 {
     match column.kind() {
-        Some(NumberKind::Boolean) => kinds::BOOL,
-        Some(NumberKind::Int) => kinds::INT,
-        Some(NumberKind::Double) => kinds::FLOAT,
+        Some(ColumnKind::Boolean) => kinds::BOOL,
+        Some(ColumnKind::Int) => kinds::INT,
+        Some(ColumnKind::Double) => kinds::FLOAT,
+        Some(ColumnKind::Text) => kinds::TEXT,
+        Some(ColumnKind::Bytes) => kinds::BYTES,
         None => 0,
     }
 }

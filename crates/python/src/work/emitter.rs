@@ -22,7 +22,7 @@ use super::met::Met;
 use super::pairs::pair_of;
 use super::partitioner::Partitioner;
 use super::takes::Takes;
-use super::value::{read_value, shown, small_int, write_key, write_value};
+use super::value::{read_value, shown, small_int, write_key, write_key_as, write_value};
 use super::{OrRaise, aggregate_of, spec_of, to_json};
 use crate::error::to_python;
 use crate::pulse::beat;
@@ -283,7 +283,8 @@ impl Emitter {
             let group = group_by.bind(py).call1((key,))?;
             order::ordered(&self.key, &mut self.order).or_raise()?;
             self.key.clear();
-            let turned = write_key(&group, &mut self.key, &mut self.met[0])?;
+            let met = &mut self.met[0];
+            let turned = write_key_as("what group_by returns", &group, &mut self.key, met)?;
             grouped = Some(match turned {
                 true => read_value(py, &self.key)?,
                 false => group,
@@ -292,7 +293,8 @@ impl Emitter {
         if let Some(sort_by) = &self.sort_by {
             let by = sort_by.bind(py).call1((key, value))?;
             self.scratch.clear();
-            write_key(&by, &mut self.scratch, &mut self.met[1])?;
+            let met = &mut self.met[1];
+            write_key_as("what sort_by returns", &by, &mut self.scratch, met)?;
             order::ordered(&self.scratch, &mut self.order).or_raise()?;
         }
         self.rank_key()?;

@@ -1,5 +1,7 @@
 //! The groups of a partition: each key with its values, or with what an aggregate makes of them.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
 use gristmill_engine::Error;
 use gristmill_engine::aggregate::Aggregate;
 use gristmill_engine::merge::groups as merge;
@@ -64,6 +66,8 @@ impl Groups {
         let values = Values {
             groups: slf.clone().unbind(),
             number,
+            ended: AtomicBool::default(),
+            again: AtomicBool::default(),
         };
         Ok(Some((key, Bound::new(py, values)?.into_any())))
     }
@@ -77,10 +81,14 @@ impl Groups {
     fn finish(&mut self) -> PyResult<String> {
         while self.groups.next_group().or_raise()? {}
         let (records, bytes) = self.groups.seen();
-        let (groups, reads) = (self.groups.number(), runs_read());
-        to_json(
-            &json!({"records_in": records, "bytes_in": bytes, "groups": groups, "reads": reads}),
-        )
+        let (pairs, key) = self.groups.largest();
+        to_json(&json!({
+            "records_in": records,
+            "bytes_in": bytes,
+            "groups": self.groups.number(),
+            "largest_group": {"pairs": pairs, "key": key},
+            "reads": runs_read(),
+        }))
     }
 
     /// The number of the group, and of pairs up to here.
@@ -120,17 +128,27 @@ fn note(groups: &merge::Groups, begins: bool) {
     }
 }
 
-/// The values of one group.
-#[pyclass]
+/// The values of one group, which can be read once.
+#[pyclass(module = "gristmill")]
 pub struct Values {
     groups: Py<Groups>,
     number: u64,
+    /// Whether all were read, and whether somebody began to read them again.
+    ended: AtomicBool,
+    again: AtomicBool,
 }
 
 #[pymethods]
 impl Values {
     fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf.again.fetch_or(slf.ended.load(Relaxed), Relaxed);
         slf
+    }
+
+    /// Whether somebody began to read them once more after their end.
+    #[getter]
+    fn read_again(&self) -> bool {
+        self.again.load(Relaxed)
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
@@ -141,6 +159,7 @@ impl Values {
             ));
         }
         if !groups.groups.next_pair().or_raise()? {
+            self.ended.store(true, Relaxed);
             return Ok(None);
         }
         let value = read_value(py, groups.groups.value())?;

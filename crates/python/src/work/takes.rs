@@ -9,7 +9,7 @@ use pyo3::types::PyFloat;
 
 use super::met::Met;
 use super::rare;
-use super::value::{kind_of, shown, write_comparable, write_value};
+use super::value::{misfit, write_comparable, write_value};
 use crate::error::type_error;
 
 /// What an aggregate does with values.
@@ -81,6 +81,6 @@ fn is_exact(value: &Bound<'_, PyAny>) -> bool {
 
 #[cold]
 fn refused(value: &Bound<'_, PyAny>, takes: &str, advice: &str) -> PyErr {
-    let (shown, kind) = (shown(value), kind_of(value));
-    type_error(&format!("{takes}, and {shown} is of type {kind}"), advice)
+    let misfit = misfit(value);
+    type_error(&format!("{takes}, and {misfit}"), advice)
 }

@@ -5,7 +5,7 @@
 
 use gristmill_engine::task::kinds;
 use gristmill_engine::value::{
-    DEPTH_MAX, DESCENDING_DEPTH, Reader, Token, descending, order, write,
+    DEPTH_MAX, DESCENDING_DEPTH, Reader, Token, descending, one_nan, order, write,
 };
 use gristmill_engine::{Error, Kind};
 use pyo3::IntoPyObjectExt;
@@ -22,8 +22,20 @@ use crate::error::{to_python, type_error};
 /// Appends a key; `met` learns of which types it is. Whether its order may be turned, in whole or in part.
 #[inline]
 pub fn write_key(key: &Bound<'_, PyAny>, out: &mut Vec<u8>, met: &mut Met) -> PyResult<bool> {
+    write_key_as("a key", key, out, met)
+}
+
+/// The same; `role` is what the key is to the user, for the error.
+#[inline]
+pub fn write_key_as(
+    role: &str,
+    key: &Bound<'_, PyAny>,
+    out: &mut Vec<u8>,
+    met: &mut Met,
+) -> PyResult<bool> {
     // What most keys are, without a look at what may be inside them.
     if let Ok(text) = key.cast_exact::<PyString>() {
+        met.types |= kinds::TEXT;
         write::text(out, utf8(text)?);
         return Ok(false);
     }
@@ -39,7 +51,7 @@ pub fn write_key(key: &Bound<'_, PyAny>, out: &mut Vec<u8>, met: &mut Met) -> Py
         return Ok(met.has_descending());
     }
     out.truncate(start);
-    Err(no_key(key))
+    Err(no_key(role, key))
 }
 
 /// Appends a value: pickled where it is of no other type.
@@ -73,7 +85,7 @@ fn by_value<'py>(value: &Bound<'py, PyAny>, error: PyErr) -> PyResult<Bound<'py,
 }
 
 /// Appends what has an order; false where `value` has none. With `met`, which learns of types, also subclasses, what counts
-/// as an integer, and types that come back as another object than they were: as a key.
+/// as an integer, and types that come back as another object than they were, and every NaN as the same one: as a key.
 pub fn write_ordered(
     value: &Bound<'_, PyAny>,
     out: &mut Vec<u8>,
@@ -81,15 +93,25 @@ pub fn write_ordered(
     mut met: Option<&mut Met>,
 ) -> PyResult<bool> {
     if let Ok(text) = value.cast_exact::<PyString>() {
+        Met::note(met, kinds::TEXT);
         write::text(out, utf8(text)?);
     } else if let Ok(int) = value.cast_exact::<PyInt>() {
         Met::note(met, kinds::INT);
         write_int(int.as_any(), out)?;
     } else if let Ok(bytes) = value.cast_exact::<PyBytes>() {
+        Met::note(met, kinds::BYTES);
         write::bytes(out, bytes.as_bytes());
     } else if let Ok(double) = value.cast_exact::<PyFloat>() {
+        let double = double.value();
+        write::double(
+            out,
+            if met.is_some() {
+                one_nan(double)
+            } else {
+                double
+            },
+        );
         Met::note(met, kinds::FLOAT);
-        write::double(out, double.value());
     } else if let Ok(boolean) = value.cast_exact::<PyBool>() {
         Met::note(met, kinds::BOOL);
         write::boolean(out, boolean.is_true());
@@ -133,12 +155,14 @@ fn write_similar(
         Rare::Not => {}
     }
     if let Ok(text) = value.cast::<PyString>() {
+        met.types |= kinds::TEXT;
         write::text(out, utf8(text)?);
     } else if let Ok(bytes) = value.cast::<PyBytes>() {
+        met.types |= kinds::BYTES;
         write::bytes(out, bytes.as_bytes());
     } else if let Ok(double) = value.cast::<PyFloat>() {
         met.types |= kinds::FLOAT;
-        write::double(out, double.value());
+        write::double(out, one_nan(double.value()));
     } else if let Ok(tuple) = value.cast::<PyTuple>() {
         let plain = PyTuple::new(value.py(), tuple.iter())?;
         return write_ordered(plain.as_any(), out, depth, Some(met));
@@ -257,14 +281,40 @@ pub fn kind_of(object: &Bound<'_, PyAny>) -> String {
         .map_or_else(|_| String::new(), |name| name.to_string())
 }
 
-fn no_key(key: &Bound<'_, PyAny>) -> PyErr {
-    let (shown, kind) = (shown(key), kind_of(key));
+fn no_key(role: &str, key: &Bound<'_, PyAny>) -> PyErr {
+    let misfit = misfit(key);
     type_error(
         &format!(
-            "a key must be str, bytes, int, float, bool, None, Decimal, date, datetime, gm.desc of one of these or a \
-             tuple of them, and {shown} is of type {kind}"
+            "{role} must be str, bytes, int, float, bool, None, Decimal, date, datetime, gm.desc of one of these or a \
+             tuple of them, and {misfit}"
         ),
         "make a key of one of these types from it",
+    )
+}
+
+/// What of a value has no order: it, or an element of the tuple that it is, and of which type that is.
+pub fn misfit(value: &Bound<'_, PyAny>) -> String {
+    let (mut found, mut place) = (value.clone(), String::new());
+    while let Ok(tuple) = found.cast::<PyTuple>() {
+        let is_misfit = |element: &Bound<'_, PyAny>| {
+            let written = write_ordered(element, &mut Vec::new(), 0, Some(&mut Met::default()));
+            !written.unwrap_or(true)
+        };
+        let elements = tuple.iter().enumerate();
+        let Some((at, element)) = elements.into_iter().find(|(_, one)| is_misfit(one)) else {
+            break;
+        };
+        place = format!("element {at} of {place}");
+        found = element;
+    }
+    let kind = kind_of(&found);
+    if place.is_empty() {
+        return format!("{} is of type {kind}", shown(value));
+    }
+    format!(
+        "{place}{}, {}, is of type {kind}",
+        shown(value),
+        shown(&found)
     )
 }
 

@@ -32,9 +32,8 @@ def _refuse_skip_bad(_: click.Context, __: click.Parameter, given: str | None) -
 @click.option(
     "--rounds",
     type=count,
-    default=3,
     metavar="N",
-    help="How many trials of each kind to run.  [default: 3]",
+    help="How many trials of each kind to run.  [default: 3, or 1 if a run takes over a second]",
 )
 @click.option(
     "--seed", type=int, default=0, metavar="N", help="Random seed for the trials.  [default: 0]"
@@ -49,7 +48,7 @@ def check(
     job: Job,
     file: Path,
     source: Source | None,  # noqa: ARG001 - as on_job gives it
-    rounds: int,
+    rounds: int | None,
     seed: int,
     no_workers: bool,
     as_json: bool,
@@ -58,8 +57,8 @@ def check(
 
     Runs the job several times: with other splits, with random groups of values combined, with
     values in another order, with attempts that are killed. If the outputs differ, prints which
-    function is to blame, where it shows, and what to look for. Publishes no output. The input must
-    fit in memory: name a small part of it with --input.
+    function is to blame, where it shows, and what to look for. Of a chain, checks each job.
+    Publishes no output. The input must fit in memory: name a small part of it with --input.
     """
     try:
         verdict = check_output(job, rounds=rounds, seed=seed, engine=not no_workers)
@@ -82,6 +81,7 @@ def check(
                     console.say(*str(difference).splitlines())
                 told.add(what)
             console.say(f"not deterministic: {len(verdict.differences)} of {trials} differ")
+        console.say(*(f"note: {note}" for note in verdict.notes))
     return DONE if verdict.deterministic else FAILED
 
 

@@ -12,6 +12,7 @@ from gristmill.cli.failures import DASH, FAILED, WRONG, Refused, as_typed, fail
 from gristmill.errors import is_of_system, kind_of, option_of, report_of
 from gristmill.mapreduce.loading import load_job
 from gristmill.mapreduce.source import Source
+from gristmill.shadows import shadows_in
 from gristmill.terminal import console
 
 __all__ = ["job_options", "on_job", "said"]
@@ -110,7 +111,8 @@ def said(command: str) -> Callable[[Command], Command]:
                     command,
                     f"{as_typed(error)}{environment_note(kind_of(error), option_of(error))}",
                 )
-                for note in getattr(error, "__notes__", ()):
+                shadows = shadows_in(str(error)) if isinstance(error, ImportError) else []
+                for note in (*getattr(error, "__notes__", ()), *shadows):
                     console.note(*note.split("\n"))
                 return FAILED if _is_failure(error) else WRONG
 

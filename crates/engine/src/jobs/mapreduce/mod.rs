@@ -18,6 +18,7 @@ mod inputs;
 mod native;
 mod outcome;
 mod promote;
+mod skew;
 mod stages;
 
 use std::path::Path;

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::failures::Failures;
 use super::idle::Finished;
+use super::skew::uneven;
 use crate::error::{Error, Kind, Result};
 use crate::jobs::report::JobReport;
 use crate::jobs::steps::Job;
@@ -20,11 +21,21 @@ use crate::task::{UserTaskFile, UserTaskReport, kinds};
 pub(super) struct Totals {
     /// Of all tasks; the files with the folder that each is in.
     pub(super) sum: UserTaskReport,
+    /// That of the task with most to do.
+    largest: UserTaskReport,
     files: Vec<(PathBuf, UserTaskFile)>,
 }
 
 impl Totals {
     pub(super) fn add(&mut self, report: UserTaskReport) {
+        if report.records_in > self.largest.records_in {
+            self.largest = UserTaskReport {
+                records_in: report.records_in,
+                files: report.files.clone(),
+                largest_group: report.largest_group.clone(),
+                ..Default::default()
+            };
+        }
         let sum = &mut self.sum;
         sum.uploads.extend(report.uploads);
         sum.records_in += report.records_in;
@@ -166,6 +177,7 @@ impl Outcome {
         report.count("NUM_FAILED_MAPS", self.failures.maps.count());
         report.warnings.extend(self.failures.warnings(spec));
         report.warnings.extend(kinds::mixed(&maps.kinds));
+        report.warnings.extend(kinds::apart(&maps.kinds));
         let finished = Finished {
             spec,
             workers: job.workers,
@@ -175,6 +187,8 @@ impl Outcome {
         report
             .warnings
             .extend(finished.warnings(job.clock.phases()));
+        let skew = uneven(spec, &self.reduces.largest, reduces.records_in);
+        report.warnings.extend(skew);
         if spec.partitions == 0 {
             return;
         }

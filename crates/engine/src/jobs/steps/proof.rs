@@ -343,7 +343,7 @@ mod tests {
     use super::*;
     use crate::sorted_run::RunCompression;
     use crate::storage::agents::ReadOf;
-    use crate::task::{TaskSpec, UserTaskKind, UserTaskPlan, UserTaskSpec};
+    use crate::task::{LargestGroup, TaskSpec, UserTaskKind, UserTaskPlan, UserTaskSpec};
     use crate::worker::Printed;
 
     fn run(name: &str) -> SpilledRun {
@@ -421,6 +421,10 @@ mod tests {
             records_out: 6,
             bytes_out: 7,
             groups: 8,
+            largest_group: LargestGroup {
+                pairs: 1,
+                key: "'hot'".into(),
+            },
             combine_in: 9,
             combine_out: 10,
             skipped: 11,

@@ -32,5 +32,7 @@ pub use failed_far::ON_AGENT;
 pub use here::Here;
 pub use native::{Mapper, NativeExecutor, Selection};
 pub use processes::ProcessPoolExecutor;
-pub use spec::{UserAttemptSpec, UserTaskFile, UserTaskKind, UserTaskReport, feed_of};
+pub use spec::{
+    LargestGroup, UserAttemptSpec, UserTaskFile, UserTaskKind, UserTaskReport, feed_of,
+};
 pub use split::{SplitData, UserTaskSplit};

@@ -24,7 +24,8 @@ use crate::names::{name_of, spell};
 use crate::storage::requests::{RequestCounts, Requests};
 use crate::task::attempt::Attempt;
 use crate::worker::{
-    Command, Definition, Failure, FailureKind, Limits, Processes, RecordPosition, WorkerError,
+    Command, Death, Definition, Failure, FailureKind, Limits, Processes, RecordPosition,
+    WorkerError,
 };
 
 /// What [`UserTaskExecutor::give_one_schema`] does, for errors.
@@ -228,9 +229,10 @@ fn of_process(spec: &UserAttemptSpec, error: &WorkerError) -> (Error, String) {
         } => {
             let message = format!("the worker process {how}");
             let (error, place) = told(Kind::UserCode, message, at, (stdout, stderr));
-            let error = error.advise(
-                "check that no native library that your code uses fails at this record, and that memory did not run out",
-            );
+            let error = error.advise(match how {
+                Death::Exit { .. } => "see what its stderr says, and look for os._exit() in your code and its libraries",
+                _ => "check that no native library that your code uses fails at this record, and that memory did not run out",
+            });
             (error, format!("died {how} {place:?}"))
         }
         WorkerError::Hung {

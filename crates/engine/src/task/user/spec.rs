@@ -122,6 +122,16 @@ pub struct UserTaskFile {
     pub crc: Option<u32>,
 }
 
+/// The group of a partition that has most pairs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LargestGroup {
+    /// How many.
+    pub pairs: u64,
+    /// Its key, as users would write it.
+    pub key: String,
+}
+
 /// What came out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -145,6 +155,8 @@ pub struct UserTaskReport {
     pub bytes_out: u64,
     /// Groups that were reduced.
     pub groups: u64,
+    /// The group with most pairs.
+    pub largest_group: LargestGroup,
     /// Pairs that were combined.
     pub combine_in: u64,
     /// What they became.

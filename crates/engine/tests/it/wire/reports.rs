@@ -10,8 +10,8 @@ use gristmill_engine::spill::{BucketSizes, LeftOut, SpilledRun};
 use gristmill_engine::storage::agents::ReadOf;
 use gristmill_engine::storage::objects::{Upload, UploadPart};
 use gristmill_engine::task::{
-    MapReport, MergeReport, ScatterLinesReport, TaskReport, UserTaskFile, UserTaskReport,
-    ValidateReport,
+    LargestGroup, MapReport, MergeReport, ScatterLinesReport, TaskReport, UserTaskFile,
+    UserTaskReport, ValidateReport,
 };
 use gristmill_engine::worker::Printed;
 use gristmill_engine::{Error, Kind};
@@ -128,7 +128,7 @@ fn work_report() -> impl Strategy<Value = UserTaskReport> {
     let uploads = upload().prop_map(Vec::from_iter);
     let made = (vec(run(), 0..4), path(), vec(file, 0..4), uploads);
     let counters = btree_map(text(), btree_map(text(), any::<i64>(), 0..3), 0..3);
-    let said = (text(), text(), text());
+    let said = (text(), text(), text(), text());
     let kinds = btree_map(text(), any::<u16>(), 0..3);
     let read = any::<(u32, u64, u64)>().prop_map(|(agent, far_bytes, file_bytes)| ReadOf {
         agent,
@@ -138,7 +138,7 @@ fn work_report() -> impl Strategy<Value = UserTaskReport> {
     let said = (said, vec(read, 0..3));
     (made, any::<[u64; 9]>(), counters, kinds, said).prop_map(
         |((runs, folder, files, uploads), numbers, counters, kinds, (said, reads))| {
-            let (status, stdout, stderr) = said;
+            let (status, stdout, stderr, largest) = said;
             UserTaskReport {
                 runs,
                 folder,
@@ -149,6 +149,10 @@ fn work_report() -> impl Strategy<Value = UserTaskReport> {
                 records_out: numbers[2],
                 bytes_out: numbers[3],
                 groups: numbers[4],
+                largest_group: LargestGroup {
+                    pairs: numbers[4],
+                    key: largest,
+                },
                 combine_in: numbers[5],
                 combine_out: numbers[6],
                 skipped: numbers[7],

@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 
 use super::{Emitter, Sink};
 use crate::work::columns::unreadable;
+use crate::work::takes::Takes;
 
 impl Emitter {
     /// Takes the rows of some columns.
@@ -50,7 +51,10 @@ impl Emitter {
             return self.add(py, None, key, hash, Some(int));
         }
         self.value.clear();
-        value.write(&mut self.value);
+        match self.takes {
+            Takes::Any => value.write(&mut self.value),
+            _ => value.write_key(&mut self.value),
+        }
         if let Sink::Table(_) = self.sink {
             return self.add(py, None, key, hash, None);
         }
