@@ -1,7 +1,7 @@
 //! The keys of rows: which columns decide, in which order, as bytes that compare as the rows do.
 //!
 //! ```text
-//!   price:desc,name ──▶ columns 2 (letters gr), 0 ──▶ code of field 2, code of field 0
+//!   price:desc,name ──▶ columns 2 (letters Nr), 0 ──▶ code of field 2, code of field 0
 //! ```
 //!
 //! A field is compared as GNU sort compares a line: the codes are those of `gristmill_gnu_keys`. The header has no code, so that
@@ -21,7 +21,7 @@ use crate::error::{Error, Kind, Result};
 pub struct ColumnKey {
     /// Its number, from 0 on.
     pub column: usize,
-    /// GNU sort's letters for its order.
+    /// The letters for its order, as [`Keys::of_field`] has them.
     pub letters: String,
 }
 
@@ -92,7 +92,7 @@ impl RowCodes {
     /// let keys = TableKeys {
     ///     delimiter: b',',
     ///     columns: 2,
-    ///     keys: vec![ColumnKey { column: 1, letters: "g".into() }],
+    ///     keys: vec![ColumnKey { column: 1, letters: "N".into() }],
     ///     skip_bad: 0,
     ///     ending: "\n".into(),
     ///     header: None,
@@ -109,11 +109,10 @@ impl RowCodes {
     /// ```
     pub fn new(table: &TableKeys) -> Result<Self> {
         let order = |key: &ColumnKey| {
-            let words = ["-s".to_owned(), format!("-k1{}", key.letters)];
             let wrong = |error: gristmill_gnu_keys::Error| {
                 Error::new(Kind::BadOption, "read the options", error.to_string())
             };
-            Ok((key.column, Keys::parse(words).map_err(wrong)?))
+            Ok((key.column, Keys::of_field(&key.letters).map_err(wrong)?))
         };
         Ok(RowCodes {
             delimiter: table.delimiter,

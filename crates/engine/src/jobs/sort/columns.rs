@@ -22,11 +22,11 @@ const NAME_SHOWN: usize = 100;
 /// Characters of all names together, about: the name that goes beyond is the last.
 const NAMES_SHOWN: usize = 200;
 
-/// Words behind a column, and GNU sort's letters for them.
+/// Words behind a column, and the letters for them ([`ColumnKey::letters`]).
 const ORDERS: [(&str, &str); 8] = [
     ("asc", ""),
     ("desc", "r"),
-    ("num", "g"),
+    ("num", "N"),
     ("text", ""),
     ("nocase", "f"),
     ("version", "V"),
@@ -452,7 +452,7 @@ mod tests {
     #[test]
     fn words_behind_a_column_are_its_order() {
         let pair = |name: &str, letters: &str| (name.to_owned(), letters.to_owned());
-        assert_eq!(asked("price:num:desc"), pair("price", "rg"));
+        assert_eq!(asked("price:num:desc"), pair("price", "rN"));
         assert_eq!(asked("price"), pair("price", "n"));
         assert_eq!(asked("price:asc"), pair("price", ""));
         assert_eq!(asked("at:10:desc"), pair("at:10", "r"));
