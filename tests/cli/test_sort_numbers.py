@@ -1,4 +1,4 @@
-"""`gristmill sort --csv --key id:num`: numbers of any length, in the order of `fractions.Fraction`."""
+"""`gristmill sort --csv --key id:num`: numbers of any length, in the order of `Fraction`."""
 
 import csv
 import io
