@@ -19,6 +19,7 @@ def sort(
     field_separator: str | None = ...,
     csv: bool = ...,
     tsv: bool = ...,
+    no_header: bool = ...,
     skip_bad: int | None = ...,
     numeric_sort: bool = ...,
     general_numeric_sort: bool = ...,
@@ -73,8 +74,10 @@ def sort(
             keep their order. Keys (-k) are columns. Add :desc, :num, :nocase, :version, :human,
             :month, :asc or :text to a column.
         tsv: The same with tabs. With another separator: --csv -t ';'.
+        no_header: The table has no header: its first row is sorted like all others, and columns
+            have numbers, from 1 on.
         skip_bad: How many rows of a table may be left out because their number of fields is not
-            that of the header. By default none.
+            that of the header, or of the first row without a header. By default none.
         numeric_sort: Compare numbers: -1.5, 2, 10.
         general_numeric_sort: Compare numbers as C reads them: 1e3, 0x10, inf.
         human_numeric_sort: Compare numbers with units: 2K, 1G.

@@ -6,7 +6,7 @@
 /// Bits of the significand.
 const BITS: i64 = 64;
 /// Of the lowest bit of the smallest number: 2^-16445.
-const LOWEST: i64 = -16445;
+pub(crate) const LOWEST: i64 = -16445;
 const EXPONENT_OF_INFINITY: u16 = 0x7FFF;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -18,6 +18,7 @@
 
 mod decimal;
 mod error;
+mod exact;
 mod fields;
 mod float;
 mod general;
@@ -27,6 +28,7 @@ mod numeric;
 mod options;
 mod text;
 mod version;
+mod written;
 
 pub use error::Error;
 pub use options::Check;
@@ -40,6 +42,7 @@ enum Order {
     Text,
     Numeric,
     General,
+    Exact,
     Human,
     Month,
     Version,
@@ -81,6 +84,36 @@ impl Keys {
     /// ```
     pub fn parse<Word: AsRef<[u8]>>(words: impl IntoIterator<Item = Word>) -> Result<Self, Error> {
         options::parse(words)
+    }
+
+    /// The key of one field of a table, which is all that is encoded. Beside GNU sort's letters there is `N`: numbers as `-g` reads
+    /// them, compared by their exact values.
+    ///
+    /// # Errors
+    /// The letters exclude each other.
+    ///
+    /// ```
+    /// use gristmill_gnu_keys::Keys;
+    ///
+    /// let code = |letters: &str, field: &[u8]| {
+    ///     let mut code = Vec::new();
+    ///     Keys::of_field(letters).map(|keys| keys.encode(field, &mut code)).map(|()| code)
+    /// };
+    /// assert!(code("N", b"18446744073709551616")? < code("N", b"18446744073709551617")?);
+    /// assert_eq!(code("g", b"18446744073709551616")?, code("g", b"18446744073709551617")?);
+    /// assert_eq!(code("Nr", b"0x10")?, code("Nr", b"1.6e1")?);
+    /// # Ok::<(), gristmill_gnu_keys::Error>(())
+    /// ```
+    pub fn of_field(letters: &str) -> Result<Self, Error> {
+        let exact = letters.contains('N');
+        let letters = letters.replace('N', "g");
+        let mut keys = Self::parse(["-s", &format!("-k1{letters}")])?;
+        if exact {
+            keys.keys
+                .iter_mut()
+                .for_each(|key| key.order = Order::Exact);
+        }
+        Ok(keys)
     }
 
     /// Appends the code of a line, which comes without its terminator.
@@ -217,6 +250,7 @@ impl Key {
             Order::Numeric => numeric::encode(bytes, code),
             Order::Human => numeric::encode_human(bytes, code),
             Order::General => general::encode(bytes, code),
+            Order::Exact => exact::encode(bytes, code),
             Order::Month => code.push(month::number(bytes)),
             Order::Version => version::encode(bytes, code),
             Order::Text => unreachable!("text is encoded above"),

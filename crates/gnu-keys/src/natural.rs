@@ -28,6 +28,46 @@ impl Natural {
         }
     }
 
+    /// That of digits as they are written.
+    pub(crate) fn from_digits(radix: u32, digits: impl IntoIterator<Item = u8>) -> Self {
+        let mut number = Self::default();
+        for digit in digits {
+            number.multiply_add(radix, char::from(digit).to_digit(radix).unwrap_or(0));
+        }
+        number
+    }
+
+    /// The number times 2^`shift`, as decimal digits, of which so many stand behind the point.
+    pub(crate) fn times_power_of_two(mut self, shift: i64) -> (Vec<u8>, usize) {
+        const FIVES: usize = 13; // 5^13 is the highest power below 2^32
+        let halves = usize::try_from(-shift).unwrap_or(0);
+        self.shift_left(usize::try_from(shift).unwrap_or(0));
+        for _ in 0..halves / FIVES {
+            self.multiply_add(5_u32.pow(FIVES as u32), 0);
+        }
+        self.multiply_add(5_u32.pow((halves % FIVES) as u32), 0);
+        (self.into_decimal(), halves)
+    }
+
+    fn into_decimal(mut self) -> Vec<u8> {
+        const GROUP: u64 = 1_000_000_000;
+        let mut groups = Vec::new();
+        while !self.words.is_empty() {
+            let mut rest = 0_u64;
+            for word in self.words.iter_mut().rev() {
+                rest = rest << 32 | u64::from(*word);
+                *word = (rest / GROUP) as u32;
+                rest %= GROUP;
+            }
+            groups.push(format!("{rest:09}"));
+            while self.words.last() == Some(&0) {
+                self.words.pop();
+            }
+        }
+        groups.reverse();
+        groups.concat().into_bytes()
+    }
+
     /// The highest bits, up to 128, whether all others are zero, and how many others there are.
     pub(crate) fn top(&self) -> (u128, bool, i64) {
         let low = self.words.len().saturating_sub(4);

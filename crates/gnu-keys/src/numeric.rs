@@ -111,7 +111,8 @@ pub(crate) fn encode_length(length: usize, code: &mut Vec<u8>) {
     }
 }
 
-fn encode_digits<'a>(digits: impl Iterator<Item = &'a u8>, code: &mut Vec<u8>) {
+/// Appends digits, which compare one by one; none sort before some.
+pub(crate) fn encode_digits<'a>(digits: impl Iterator<Item = &'a u8>, code: &mut Vec<u8>) {
     let mut high = None;
     for digit in digits {
         let half = digit - b'0' + 1;

@@ -187,6 +187,32 @@ fn numbers_that_are_hard_to_read() {
     }
 }
 
+/// Of the exact numbers of tables there is no program to compare with: they may differ only where `-g` says that two are equal.
+#[test]
+fn exact_numbers_are_finer_than_those_of_g() {
+    let [exact, general] = ["N", "g"].map(|letters| {
+        let keys = Keys::of_field(letters).unwrap();
+        move |line: &[u8]| {
+            let mut code = Vec::new();
+            keys.encode(line, &mut code);
+            code
+        }
+    });
+    let lines = lines::hard_numbers(&mut Random(3));
+    let mut codes: Vec<_> = lines
+        .iter()
+        .map(|line| (exact(line), general(line)))
+        .collect();
+    codes.sort();
+    for pair in codes.windows(2) {
+        assert!(pair[0].1 <= pair[1].1, "{pair:?}");
+        assert!(
+            pair[0].0 == pair[1].0 || !pair[1].0.starts_with(&pair[0].0),
+            "{pair:?}"
+        );
+    }
+}
+
 #[test]
 fn nans_in_the_order_of_their_bytes() {
     if version().is_none_or(|version| !version.ends_with(" 9.1")) {

@@ -193,12 +193,15 @@ def _tell(sentence: str) -> None:
 
 
 def _to_end(running: _core.Job, pending: signals.Pending, *, quiet: bool) -> JobReport:
+    context = click.get_current_context(silent=True)
+    is_silent = context is not None and context.meta.get(QUIET)
+    tell = (lambda _: None) if is_silent else console.tell
     with progress_bar(quiet=quiet) as progress:
         while not running.wait(job.TICK_S):
             if pending.signum is not None:
                 running.cancel()
-            console.tell(running.notices())
+            tell(running.notices())
             name, _, done_bytes, bytes_in_all = running.progress()
             progress.show(name, done_bytes, bytes_in_all, running.nodes())
-    console.tell(running.notices())
+    tell(running.notices())
     return JobReport.from_json(running.report())

@@ -145,11 +145,15 @@ impl RunSort {
 
     /// Fails if more rows cannot be read than may be left out, before anything is written: each task has counted its own.
     fn check_bad_rows(&self, bad_rows: u64) -> Result<()> {
-        let most = self.table.as_ref().map_or(0, |table| table.skip_bad);
-        if bad_rows <= most {
+        let Some(table) = self
+            .table
+            .as_ref()
+            .filter(|table| bad_rows > table.skip_bad)
+        else {
             return Ok(());
-        }
-        let message = format!("{bad_rows} rows have more fields than the header, or fewer");
+        };
+        let first = table.first();
+        let message = format!("{bad_rows} rows have more fields than the {first}, or fewer");
         let all = JobOption::SkipBad.count(bad_rows);
         Err(Error::new(Kind::BadInput, "read the input", message)
             .advise_options("correct the rows, or leave all of them out: give {}", [all]))

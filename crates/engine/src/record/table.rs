@@ -256,6 +256,28 @@ pub fn names_in(header: &[u8], delimiter: u8) -> Vec<Vec<u8>> {
     fields.into_iter().map(value).collect()
 }
 
+/// Whether there is a CR outside of quotes that ends no row: in a file whose lines end with CR alone, the first row has some.
+///
+/// ```
+/// use gristmill_engine::record::table::has_lone_cr;
+/// assert!(has_lone_cr(b"id,v\r2,a\r", b',') && has_lone_cr(b"\"id\"\r\"2\"", b','));
+/// assert!(!has_lone_cr(b"id,\"a\rb\",c\r\n", b','));
+/// ```
+pub fn has_lone_cr(row: &[u8], delimiter: u8) -> bool {
+    let row = row.trim_ascii_end();
+    let row = row.strip_prefix(BYTE_ORDER_MARK).unwrap_or(row);
+    let mut fields = Vec::new();
+    fields_of(row, delimiter, &mut fields);
+    fields.into_iter().any(|field| {
+        let field = row.get(field).unwrap_or_default();
+        let plain = match field.first() {
+            Some(&QUOTE) => behind_quotes(field, 1),
+            _ => 0,
+        };
+        memchr(b'\r', field.get(plain..).unwrap_or_default()).is_some()
+    })
+}
+
 /// Where in a row, whose quotes do not close, the last quote stands that opens some.
 ///
 /// ```

@@ -1,7 +1,7 @@
 //! The keys of rows: which columns decide, in which order, as bytes that compare as the rows do.
 //!
 //! ```text
-//!   price:desc,name ──▶ columns 2 (letters gr), 0 ──▶ code of field 2, code of field 0
+//!   price:desc,name ──▶ columns 2 (letters Nr), 0 ──▶ code of field 2, code of field 0
 //! ```
 //!
 //! A field is compared as GNU sort compares a line: the codes are those of `gristmill_gnu_keys`. The header has no code, so that
@@ -21,7 +21,7 @@ use crate::error::{Error, Kind, Result};
 pub struct ColumnKey {
     /// Its number, from 0 on.
     pub column: usize,
-    /// GNU sort's letters for its order.
+    /// The letters for its order, as [`Keys::of_field`] has them.
     pub letters: String,
 }
 
@@ -49,15 +49,30 @@ pub struct TableKeys {
     pub ending: String,
     /// The source whose header is kept.
     pub header: Option<TableSource>,
+    /// Whether the first row of a file is a row like all others, and no header.
+    pub no_header: bool,
 }
 
-/// A row that has not the fields of the header.
+impl TableKeys {
+    /// What says how many fields a row has.
+    pub fn first(&self) -> &'static str {
+        if self.no_header {
+            "first row"
+        } else {
+            "header"
+        }
+    }
+}
+
+/// A row that has not the fields of the header, or of the first row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BadRow {
     /// How many it has.
     pub found: usize,
-    /// How many the header has.
+    /// How many it should have.
     pub columns: usize,
+    /// By what: [`TableKeys::first`].
+    pub by: &'static str,
 }
 
 impl fmt::Display for BadRow {
@@ -67,7 +82,7 @@ impl fmt::Display for BadRow {
             _ => format!("{count} fields"),
         };
         let (found, columns) = (fields(self.found), fields(self.columns));
-        write!(f, "the row has {found}, and the header has {columns}")
+        write!(f, "the row has {found}, and the {} has {columns}", self.by)
     }
 }
 
@@ -76,6 +91,7 @@ impl fmt::Display for BadRow {
 pub struct RowCodes {
     delimiter: u8,
     columns: usize,
+    by: &'static str,
     orders: Vec<(usize, Keys)>,
     fields: Vec<Range<usize>>,
     room: Vec<u8>,
@@ -92,10 +108,11 @@ impl RowCodes {
     /// let keys = TableKeys {
     ///     delimiter: b',',
     ///     columns: 2,
-    ///     keys: vec![ColumnKey { column: 1, letters: "g".into() }],
+    ///     keys: vec![ColumnKey { column: 1, letters: "N".into() }],
     ///     skip_bad: 0,
     ///     ending: "\n".into(),
     ///     header: None,
+    ///     no_header: false,
     /// };
     /// let mut codes = RowCodes::new(&keys)?;
     /// let mut code = |row: &[u8]| {
@@ -109,15 +126,15 @@ impl RowCodes {
     /// ```
     pub fn new(table: &TableKeys) -> Result<Self> {
         let order = |key: &ColumnKey| {
-            let words = ["-s".to_owned(), format!("-k1{}", key.letters)];
             let wrong = |error: gristmill_gnu_keys::Error| {
                 Error::new(Kind::BadOption, "read the options", error.to_string())
             };
-            Ok((key.column, Keys::parse(words).map_err(wrong)?))
+            Ok((key.column, Keys::of_field(&key.letters).map_err(wrong)?))
         };
         Ok(RowCodes {
             delimiter: table.delimiter,
             columns: table.columns,
+            by: table.first(),
             orders: table.keys.iter().map(order).collect::<Result<_>>()?,
             fields: Vec::with_capacity(table.columns),
             room: Vec::new(),
@@ -127,7 +144,7 @@ impl RowCodes {
     /// Appends the code of a row, which may have its end.
     ///
     /// # Errors
-    /// It has more fields than the header, or fewer.
+    /// It has more fields than there are columns, or fewer.
     pub fn encode(&mut self, row: &[u8], code: &mut Vec<u8>) -> Result<(), BadRow> {
         let row = without_end(row);
         fields_of(row, self.delimiter, &mut self.fields);
@@ -135,6 +152,7 @@ impl RowCodes {
             return Err(BadRow {
                 found: self.fields.len(),
                 columns: self.columns,
+                by: self.by,
             });
         }
         for (column, order) in &self.orders {

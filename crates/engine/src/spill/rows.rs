@@ -3,6 +3,7 @@
 //! ```text
 //!   | header | row | row | ...     of the first source: the header gets no code, and sorts before all rows
 //!   | header | row | row | ...     of all others: the header is left out
+//!   | row | row | ...              of tables without a header: a byte order mark is left out
 //! ```
 //!
 //! A source is read from where a row begins: rows cannot be told from the middle of a file ([`crate::record::table`]).
@@ -12,9 +13,10 @@ use super::feed::Feed;
 use super::in_order::{InOrder, block_bytes};
 use super::{Progress, SpillPlan, SpillScratch, SpilledRun};
 use crate::error::{Error, JobOption, Kind, Result};
+use crate::lines::BYTE_ORDER_MARK;
 use crate::record::shape::{Keyed, Pairs};
-use crate::record::table::{RowEnds, open_quote};
-use crate::record::table_keys::{BadRow, RowCodes, TableKeys};
+use crate::record::table::{RowEnds, open_quote, without_end};
+use crate::record::table_keys::{BadRow, RowCodes, TableKeys, TableSource};
 use crate::storage::input::InputFile;
 use crate::storage::overlap::TRANSFER_BYTES;
 use crate::storage::read_ahead::read_through;
@@ -39,6 +41,19 @@ pub enum First {
     Header,
     /// It is a header that is there already.
     LeftOut,
+    /// It is a row; a byte order mark in front of it is left out.
+    Unmarked,
+}
+
+impl First {
+    /// That of a source, at its beginning.
+    pub fn of(table: &TableKeys, source: TableSource) -> Self {
+        match (table.no_header, table.header == Some(source)) {
+            (true, _) => First::Unmarked,
+            (false, true) => First::Header,
+            (false, false) => First::LeftOut,
+        }
+    }
 }
 
 /// Spills all rows of `sources`, as [`spill_in_order`](super::in_order::spill_in_order) does.
@@ -144,7 +159,8 @@ impl<'t> RowReader<'t> {
         })
     }
 
-    /// Hands all rows of `source` to `sink`; a last one without an end gets one.
+    /// Hands all rows of `source` to `sink`; a last one without an end gets one. An empty line is no row of a table of several
+    /// columns, and is passed over.
     ///
     /// # Errors
     /// A row has not the fields of the header, and no more such may be left out; or a quote is open at the end.
@@ -193,6 +209,10 @@ impl<'t> RowReader<'t> {
         if rest.is_empty() {
             return Ok(());
         }
+        if *rest == BYTE_ORDER_MARK && place.offset == 0 {
+            self.left_out.bytes += rest.len() as u64;
+            return Ok(());
+        }
         end_row(rest, &self.table.ending);
         self.take(rest, &mut place, (source, store), sink)
     }
@@ -206,8 +226,15 @@ impl<'t> RowReader<'t> {
     ) -> Result<()> {
         self.code.clear();
         let first = std::mem::replace(&mut place.first, First::Row);
+        let marked = match row.strip_prefix(BYTE_ORDER_MARK) {
+            Some(_) if first == First::Unmarked => BYTE_ORDER_MARK.len(),
+            _ => 0,
+        };
+        let (mark, row) = row.split_at(marked);
+        self.left_out.bytes += mark.len() as u64;
+        place.skip(mark);
         let encoded = match first {
-            First::Row => self.codes.encode(row, &mut self.code),
+            First::Row | First::Unmarked => self.codes.encode(row, &mut self.code),
             First::Header => Ok(()),
             First::LeftOut => {
                 self.left_out.bytes += row.len() as u64;
@@ -217,6 +244,7 @@ impl<'t> RowReader<'t> {
         };
         match encoded {
             Ok(()) => sink.row(row, &self.code, place.lines + 1)?,
+            Err(_) if without_end(row).is_empty() => self.left_out.bytes += row.len() as u64,
             Err(bad) => self.leave_out(row, bad, *place, from)?,
         }
         place.pass(row);
@@ -282,8 +310,9 @@ fn overlong(length: u64, is_quoted: bool, sink: &dyn RowSink<'_>) -> Error {
 ///
 /// ```
 /// use gristmill_engine::record::table_keys::BadRow;
+/// let row = BadRow { found: 1, columns: 2, by: "header" };
 /// use gristmill_engine::spill::rows::bad_row;
-/// let error = bad_row(BadRow { found: 1, columns: 2 }, 0).to_string();
+/// let error = bad_row(row, 0).to_string();
 /// assert!(error.contains("the row has 1 field, and the header has 2 fields"), "{error}");
 /// ```
 pub fn bad_row(bad: BadRow, skipped: u64) -> Error {

@@ -149,6 +149,7 @@ mod tests {
                 skip_bad: 0,
                 ending: "\n".to_owned(),
                 header: Some(TableSource::File(0)),
+                no_header: false,
             },
             first_file: "part".into(),
         }

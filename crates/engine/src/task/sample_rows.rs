@@ -67,6 +67,7 @@ mod tests {
             skip_bad: 0,
             ending: "\n".to_owned(),
             header: None,
+            no_header: false,
         };
         let mut codes = RowCodes::new(&table).unwrap();
         let mut code = |bytes: &[u8]| code_in(bytes, &table, &mut codes);

@@ -232,10 +232,9 @@ fn run_rows(
         table,
     };
     let progress = |bytes| attempt.progress(bytes);
-    let first = |source: TableSource, begins: bool| match (begins, table.header == Some(source)) {
-        (false, _) => First::Row,
-        (true, true) => First::Header,
-        (true, false) => First::LeftOut,
+    let first = |source: TableSource, begins: bool| match begins {
+        false => First::Row,
+        true => First::of(table, source),
     };
     let mut sources = Vec::new();
     match &spec.input {

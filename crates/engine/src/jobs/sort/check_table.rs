@@ -6,6 +6,7 @@ use super::input::Input;
 use crate::error::{Error, Result};
 use crate::jobs::steps::Job;
 use crate::record::table::without_end;
+use crate::record::table_keys::TableSource;
 use crate::spill::in_order::InOrder;
 use crate::spill::rows::{First, RowReader, RowSink};
 use crate::spill::{Progress, Stream};
@@ -31,11 +32,13 @@ pub(super) fn run(job: &mut Job<'_>, spec: &SortSpec, input: Input) -> Result<()
         check.name.clone_from(&stream.name);
         let stream = Stream::new(stream.name, stream.file).behind(stream.begun);
         let source = InOrder::Stream(&stream);
-        reader.read(job.store(), source, First::Header, &mut check)?;
+        let first = First::of(&table.keys, TableSource::Stream(0));
+        reader.read(job.store(), source, first, &mut check)?;
     } else if let Some(file) = input.files.first() {
         check.name = file.path.to_string();
         let source = source_of(file, input.codecs.first().copied().flatten());
-        reader.read(job.store(), source, First::Header, &mut check)?;
+        let first = First::of(&table.keys, TableSource::File(0));
+        reader.read(job.store(), source, first, &mut check)?;
     }
     let (records, bytes) = (check.records, check.bytes + reader.left_out.bytes);
     (job.report.records, job.report.input_bytes) = (records, bytes);

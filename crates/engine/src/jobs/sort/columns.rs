@@ -22,11 +22,11 @@ const NAME_SHOWN: usize = 100;
 /// Characters of all names together, about: the name that goes beyond is the last.
 const NAMES_SHOWN: usize = 200;
 
-/// Words behind a column, and GNU sort's letters for them.
+/// Words behind a column, and the letters for them ([`ColumnKey::letters`]).
 const ORDERS: [(&str, &str); 8] = [
     ("asc", ""),
     ("desc", "r"),
-    ("num", "g"),
+    ("num", "N"),
     ("text", ""),
     ("nocase", "f"),
     ("version", "V"),
@@ -42,6 +42,8 @@ pub(super) struct Table {
     names: Vec<Vec<u8>>,
     /// Where the header was found first.
     of: String,
+    /// Whether a key is a column by its name.
+    by_name: bool,
 }
 
 /// A key as it was asked for.
@@ -68,9 +70,11 @@ impl Table {
                 skip_bad: spec.skip_bad.unwrap_or(0) as u64,
                 ending: "\n".to_owned(),
                 header: None,
+                no_header: spec.no_header,
             },
             names: Vec::new(),
             of: String::new(),
+            by_name: false,
         }))
     }
 
@@ -79,7 +83,9 @@ impl Table {
     /// # Errors
     /// There is no such column, or its order cannot be.
     pub(super) fn find_columns(&mut self, spec: &SortSpec) -> Result<()> {
-        self.keys.keys = self.columns_of(asked_of(spec)?)?;
+        let asked = asked_of(spec)?;
+        self.by_name = asked.iter().any(|key| self.names.contains(&key.name));
+        self.keys.keys = self.columns_of(asked)?;
         RowCodes::new(&self.keys).map(drop)
     }
 
@@ -103,14 +109,16 @@ impl Table {
             return Ok(()); // an empty file has nothing, not even a header
         };
         let names = names_in(header, self.keys.delimiter);
-        if self.keys.header.is_none() {
-            self.keys.header = Some(source);
+        if self.keys.columns == 0 {
             self.keys.columns = names.len();
             if header.ends_with(b"\r\n") {
                 "\r\n".clone_into(&mut self.keys.ending);
             }
-            (self.names, self.of) = (names, name.to_owned());
-        } else if self.names != names {
+            name.clone_into(&mut self.of);
+            if !self.keys.no_header {
+                (self.names, self.keys.header) = (names, Some(source));
+            }
+        } else if !self.keys.no_header && self.names != names {
             let message = format!("its header is not that of {}", self.of);
             return Err(Error::new(Kind::BadInput, "read the input", message)
                 .with("file", name)
@@ -121,10 +129,22 @@ impl Table {
         Ok(())
     }
 
+    /// What to say where the header looks like data: a column is called by a number, and no key by the name of a column.
+    pub(super) fn notice(&self) -> Option<String> {
+        let number = self.names.iter().find(|name| is_number(name))?;
+        let (file, number) = (&self.of, cut(number));
+        (!self.by_name).then(|| {
+            format!(
+                "the first row of {file} is taken for the header, and is not sorted: it has the number {number} in it. If the table has \
+                 no header, give --no-header (in Python no_header=True)"
+            )
+        })
+    }
+
     /// The columns of keys; all columns in their order, where none is asked for.
     fn columns_of(&self, asked: Vec<Asked>) -> Result<Vec<ColumnKey>> {
         let all = asked.len() == 1 && asked.iter().any(|key| key.name.is_empty());
-        if self.keys.header.is_none() {
+        if self.keys.columns == 0 {
             return Ok(Vec::new()); // there are no rows
         }
         if all {
@@ -162,11 +182,17 @@ impl Table {
             _ => {}
         }
         let number: Option<usize> = text.strip_prefix('#').unwrap_or(&text).parse().ok();
-        if let Some(number) = number.filter(|number| (1..=self.names.len()).contains(number)) {
+        if let Some(number) = number.filter(|number| (1..=self.keys.columns).contains(number)) {
             return Ok(number - 1);
         }
-        Err(wrong(format!("there is no column {beginning:?}"))
-            .with("file", &self.of)
+        let missing = wrong(format!("there is no column {beginning:?}")).with("file", &self.of);
+        if self.keys.no_header && words_for_letters(name).is_none() {
+            let most = self.keys.columns;
+            let advice =
+                format!("give a number from 1 to {most}: without a header columns have no names");
+            return Err(missing.advise(advice));
+        }
+        Err(missing
             .with("columns", shown(&self.names))
             .advise(self.meant(name)))
     }
@@ -203,11 +229,12 @@ impl Table {
 /// The byte between fields; `None` where the input is no table.
 fn delimiter_of(spec: &SortSpec) -> Result<Option<u8>> {
     if !spec.is_table() {
-        return match spec.skip_bad {
-            None => Ok(None),
-            Some(_) => Err(wrong("skip_bad is for tables: lines are never bad")
-                .advise("leave it out, or say that the input is csv or tsv")),
+        let why = match (spec.skip_bad, spec.no_header) {
+            (None, false) => return Ok(None),
+            (Some(_), _) => "skip_bad is for tables: lines are never bad",
+            (None, true) => "no_header is for tables: lines have no header",
         };
+        return Err(wrong(why).advise("leave it out, or say that the input is csv or tsv"));
     }
     let excluded = [
         (spec.csv && spec.tsv, "csv and tsv exclude each other"),
@@ -349,6 +376,12 @@ fn order_like(word: &[u8]) -> Option<&'static str> {
     known.find(|known| is_like(known))
 }
 
+/// Whether it is a number and nothing else.
+fn is_number(name: &[u8]) -> bool {
+    let text = str::from_utf8(name).unwrap_or_default().trim();
+    text.ends_with(|last: char| last.is_ascii_digit()) && text.parse::<f64>().is_ok()
+}
+
 /// The beginning of a name, for people.
 fn cut(name: &[u8]) -> String {
     let text = String::from_utf8_lossy(name);
@@ -452,7 +485,7 @@ mod tests {
     #[test]
     fn words_behind_a_column_are_its_order() {
         let pair = |name: &str, letters: &str| (name.to_owned(), letters.to_owned());
-        assert_eq!(asked("price:num:desc"), pair("price", "rg"));
+        assert_eq!(asked("price:num:desc"), pair("price", "rN"));
         assert_eq!(asked("price"), pair("price", "n"));
         assert_eq!(asked("price:asc"), pair("price", ""));
         assert_eq!(asked("at:10:desc"), pair("at:10", "r"));

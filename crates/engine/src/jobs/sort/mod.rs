@@ -127,6 +127,9 @@ fn shape_of(spec: &SortSpec) -> Result<ShapeKind> {
 
 fn run_shape<S: Shape>(job: &mut Job<'_>, spec: &SortSpec, shape: S) -> Result<()> {
     let input = input_of(job, spec, shape, true)?;
+    if let Some(notice) = input.table.as_ref().and_then(Table::notice) {
+        tell(job, notice);
+    }
     match (spec.check, &input.table) {
         (true, Some(_)) => return check_table::run(job, spec, input),
         (true, None) => return check::run(job, shape, spec, input),
@@ -302,7 +305,8 @@ impl<S: Shape> Sort<'_, S> {
         let outcome = lock(&outcome);
         self.prove(&context, &outcome, compressed)?;
         count_runs(job, outcome.bytes_read, &outcome);
-        Self::tell_of_bad_rows(job, &outcome.left_out);
+        let first = self.table.as_ref().map_or("", |table| table.keys.first());
+        Self::tell_of_bad_rows(job, &outcome.left_out, first);
         Ok(self.sorted(&outcome))
     }
 
@@ -349,7 +353,7 @@ impl<S: Shape> Sort<'_, S> {
     }
 
     /// Tells of rows that were left out.
-    fn tell_of_bad_rows(job: &mut Job<'_>, left_out: &LeftOut) {
+    fn tell_of_bad_rows(job: &mut Job<'_>, left_out: &LeftOut, first: &str) {
         let bad_rows = left_out.bad_rows;
         if bad_rows == 0 {
             return;
@@ -361,13 +365,12 @@ impl<S: Shape> Sort<'_, S> {
         } else {
             "rows were"
         };
-        let what = "more fields than the header, or fewer";
+        let what = format!("more fields than the {first}, or fewer");
         let mut notice = format!("{bad_rows} {rows} left out: {what}");
         if let Some(first) = left_out.first.first() {
             notice = format!("{notice}; the first: {first}");
         }
-        job.control.notice(notice.clone());
-        job.report.notices.push(notice);
+        tell(job, notice);
     }
 
     fn sorted(&self, outcome: &RunOutcome) -> Sorted {
@@ -428,6 +431,12 @@ fn sorted(outcome: &RunOutcome, unique: bool) -> Sorted {
         files: Sorted::files_of(outcome),
         shows_keys: true,
     }
+}
+
+/// Tells the user something, at once and in the report.
+fn tell(job: &mut Job<'_>, notice: String) {
+    job.control.notice(notice.clone());
+    job.report.notices.push(notice);
 }
 
 fn fill_report(job: &mut Job<'_>, sorted: &Sorted) {

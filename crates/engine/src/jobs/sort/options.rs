@@ -46,9 +46,13 @@ options! {
              (-k) are columns. Add :desc, :num, :nocase, :version, :human, :month, :asc or :text to a column.",
         ),
         tsv: bool = option("off", "The same with tabs. With another separator: --csv -t ';'."),
+        no_header: bool = option(
+            "off",
+            "The table has no header: its first row is sorted like all others, and columns have numbers, from 1 on.",
+        ),
         skip_bad: Option<usize> = option(
             "none",
-            "How many rows of a table may be left out because their number of fields is not that of the header.",
+            "How many rows of a table may be left out because their number of fields is not that of the header, or of the first row without a header.",
         ),
         numeric_sort: bool = option("off", "Compare numbers: -1.5, 2, 10.").short("n"),
         general_numeric_sort: bool = option(

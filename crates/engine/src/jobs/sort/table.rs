@@ -1,6 +1,7 @@
 //! Tables: their headers, which are read before anything else.
 //!
-//! Every file begins with a header, the same one. The first one is kept, and is the first row of the output.
+//! Every file begins with a header, the same one. The first one is kept, and is the first row of the output. Without headers,
+//! the first row says how many columns there are.
 
 use super::SortSpec;
 use super::columns::Table;
@@ -10,7 +11,7 @@ use crate::codec::{Codec, Coding, open_file};
 use crate::error::{Error, Kind, Result};
 use crate::jobs::steps::Job;
 use crate::record::shape::Ended;
-use crate::record::table::RowEnds;
+use crate::record::table::{RowEnds, has_lone_cr};
 use crate::record::table_keys::{RowCodes, TableSource};
 use crate::spill::FirstBytes;
 use crate::spill::rows::never_closes;
@@ -122,8 +123,7 @@ fn beginning(
         let read = fill(&mut bytes[before..])?;
         bytes.truncate(before + read);
         if let Some(length) = ends.rest(&bytes[before..]) {
-            let header = before + length;
-            return Ok(Beginning { bytes, header });
+            return begun(bytes, before + length, delimiter, name);
         }
         if read == 0 && ends.is_quoted() {
             let (error, before) = never_closes(&bytes, delimiter);
@@ -133,15 +133,34 @@ fn beginning(
         }
         if read == 0 {
             let header = bytes.len();
-            return Ok(Beginning { bytes, header });
+            return begun(bytes, header, delimiter, name);
         }
         if bytes.len() > HEADER_BYTES_MAX {
+            check_ends(&bytes, delimiter, name)?;
             let message = format!("its first row does not end in {HEADER_BYTES_MAX} bytes");
             return Err(Error::new(Kind::BadInput, "read the input", message)
                 .with("file", name)
                 .advise("check that it is a table with a header, and that its quotes are closed"));
         }
     }
+}
+
+/// What the beginning of a source is, once the end of its first row is known.
+fn begun(bytes: Vec<u8>, header: usize, delimiter: u8, name: &str) -> Result<Beginning> {
+    check_ends(bytes.get(..header).unwrap_or_default(), delimiter, name)?;
+    Ok(Beginning { bytes, header })
+}
+
+/// Refuses lines that end with CR alone: all of them would be the first row.
+fn check_ends(first: &[u8], delimiter: u8, name: &str) -> Result<()> {
+    if !has_lone_cr(first, delimiter) {
+        return Ok(());
+    }
+    let message =
+        "its first row has a CR that no LF follows, outside of quotes: rows end with LF or CR LF";
+    Err(Error::new(Kind::BadInput, "read the input", message)
+        .with("file", name)
+        .advise(r"if its lines end with CR alone, convert it: tr '\r' '\n' < FILE > NEW"))
 }
 
 /// Reads what a stream gives next; 0 bytes at its end.

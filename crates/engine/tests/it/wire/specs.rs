@@ -245,6 +245,7 @@ fn table_keys() -> TableKeys {
         skip_bad: 3,
         ending: "\r\n".to_owned(),
         header: Some(TableSource::File(7)),
+        no_header: true,
     }
 }
 
