@@ -2,10 +2,13 @@
 
 import atexit
 import os
+import re
 import shutil
 import signal
 import tempfile
 from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -13,6 +16,7 @@ from tests.cli import hdfs_server, ray_cluster
 from tests.cli.hdfs_server import Cluster
 from tests.cli.ray_cluster import RayCluster
 from tests.cli.s3_server import Server, serving
+from tests.history.invariants import broken
 from tests.optional import or_missing, show_missing
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
@@ -84,6 +88,36 @@ def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter,
 ) -> None:
     show_missing(terminalreporter)
+
+
+@pytest.fixture(autouse=True)
+def sound_histories(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail a test whose jobs wrote a history with figures that do not agree."""
+    homes = [Path(os.environ["GRISTMILL_HOME"])]
+    has_folder = "tmp_path" in request.fixturenames
+    folder: Path | None = request.getfixturevalue("tmp_path") if has_folder else None
+    yield
+    if folder is not None:
+        homes += [folder, *(entry for entry in _few(folder) if entry.is_dir())]
+    for home in homes:
+        for job in _few(home / "jobs"):
+            if _WRITTEN.fullmatch(job.name) and str(job) not in _LOOKED_AT:
+                _LOOKED_AT.add(str(job))
+                found = broken(job)
+                assert not found, f"the history {job}: {'; '.join(found)}"
+
+
+#: Names of jobs, but for those that tests make up.
+_WRITTEN = re.compile(r"job_\d{14}_\d{10,}(_\d+)?")
+_LOOKED_AT: set[str] = set()
+
+
+def _few(folder: Path) -> list[Path]:
+    """What is in a folder that can be read, if that is not thousands."""
+    try:
+        return list(islice(folder.iterdir(), 1000))
+    except OSError:
+        return []
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,8 @@ from datetime import datetime
 
 from gristmill.cli.node_lines import node_lines
 from gristmill.history import JobHistory
-from gristmill.history.limits import uses
+from gristmill.history.limits import named_uses
+from gristmill.history.page.told import in_processes
 from gristmill.history.proof import proved
 from gristmill.history.reader import Attempt
 from gristmill.names import quote, show_text, show_texts
@@ -41,7 +42,7 @@ def shown(history: JobHistory) -> list[str]:
     report = history.report
     lines = [
         f"{history.command} {history.job_id}: {history.state}",
-        f"began {began(history)}, took {show_seconds(history.wall_s)}, Gristmill {history.program}",
+        f"began {began(history)}, took {show_seconds(history.wall_s)}{in_processes(history)}, Gristmill {history.program}",
         *_what_it_was(history),
     ]
     if history.error:
@@ -68,17 +69,19 @@ def shown(history: JobHistory) -> list[str]:
         lines.append(f"plan: {history.plan.get('mode')}: {history.plan.get('reason')}")
     lines += ["", "phases, and what held each back:"]
     lines += [
-        f"  {use.name:<12} {show_seconds(use.seconds):>8}  {use.limit}"
+        f"  {name:<12} {show_seconds(use.seconds):>8}  {use.limit}"
         f" ({use.busy:.0%} of the processors,".replace("%", " %")
         + f" reads {show_rate(use.read_rate, 1)}, writes {show_rate(use.write_rate, 1)})"
-        for use in uses(history)
+        for name, use in named_uses(history)
     ]
     lines += node_lines(history)
     failed = [a for a in history.attempts if a.outcome in ("failed", "killed")]
     if failed:
-        lines += ["", f"{show_count(len(failed), 'attempt')} failed or killed:"]
+        killed = sum(attempt.outcome == "killed" for attempt in failed)
+        lines += ["", f"{show_count(len(failed) - killed, 'attempt')} failed, {killed} killed:"]
         lines += [
-            f"  task {a.task} attempt {a.attempt + 1}{_on(a)}: {a.error}" for a in failed[:10]
+            f"  task {a.task} attempt {a.attempt + 1}{_on(a)} {a.outcome}: {a.error}"
+            for a in failed[:10]
         ]
     lines += _left_out(history)
     counters = history.counters()

@@ -133,6 +133,7 @@ def show(job_id: str, *, logs: bool, as_json: bool) -> int:
         fields = asdict(history)
         fields["uses"] = [use.fields() for use in uses(history)]
         fields["counters"] = history.counters()
+        fields |= {name: getattr(history, name) for name in ("wall_s", "cpu_s", "processes_s")}
         fields |= {"name": history.name, "inputs": history.inputs, "output": history.output}
         console.put(to_json(fields))
     else:

@@ -7,7 +7,23 @@ or the process died meanwhile), it is what samples and attempts tell.
 from gristmill.history.causes import PhaseUse, use_of
 from gristmill.history.reader import JobHistory, PhaseSpan, Sample
 
-__all__ = ["PhaseUse", "uses"]
+__all__ = ["PhaseUse", "named_uses", "uses"]
+
+
+def named_uses(history: JobHistory) -> list[tuple[str, PhaseUse]]:
+    """Return the same with names for people: of a resumed job they say which process it was.
+
+    Example:
+        >>> phases = [PhaseSpan(name="map", tasks=1, bytes=9, start_ms=t, end_ms=t + 9) for t in (0, 9)]
+        >>> [name for name, _ in named_uses(JobHistory(job_id="job_1", phases=phases, resumed_ms=[9]))]
+        ['map', 'map (process 2)']
+    """
+    over = [phase for phase in history.phases if phase.end_ms is not None]
+    names: list[str] = []
+    for phase in over:
+        process = 1 + sum(phase.start_ms >= at for at in history.resumed_ms)
+        names.append(f"{phase.name} (process {process})" if process > 1 else phase.name)
+    return list(zip(names, uses(history), strict=True))
 
 
 def uses(history: JobHistory) -> list[PhaseUse]:

@@ -7,6 +7,7 @@ not ended has no end. Events and fields of later minor versions are left alone.
 import fcntl
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -219,9 +220,32 @@ class JobHistory:
         return _core.why_not_resumed(spec, program=program, keeps_code=keeps) is None
 
     @property
+    def resumed(self) -> bool:
+        """Whether a second process ended it; of a job that is over its report tells, too."""
+        return bool(self.resumed_ms) or "KEPT_TASKS" in self.report.get("counters", {})
+
+    @property
     def wall_s(self) -> float:
-        """Seconds that it took, or has taken so far."""
-        return float(self.report.get("wall_s", self.end_ms / 1000))
+        """Seconds that it took in all its processes, or has taken so far."""
+        of_all = self.end_ms / 1000
+        return of_all if self.resumed else float(self.report.get("wall_s", of_all))
+
+    @property
+    def processes_s(self) -> list[float]:
+        """Seconds of each of the processes that it took."""
+        ends = [*self.resumed_ms, self.end_ms]
+        return [(end - begin) / 1000 for begin, end in zip([0, *ends], ends, strict=False)]
+
+    @property
+    def cpu_s(self) -> float:
+        """CPU seconds of all its processes; of one that was killed, up to its last sample."""
+        used = sum(float(self.report.get(name) or 0) for name in ("user_s", "sys_s"))
+        for begin, end in pairwise([-1, *self.resumed_ms]):
+            of_one = [one for one in self.samples if begin <= one.t_ms < end]
+            if of_one:
+                first, last = of_one[0], of_one[-1]
+                used += last.user_s + last.sys_s - first.user_s - first.sys_s
+        return used
 
     def number(self, name: str) -> int:
         """Return a number of the report; 0 where it has none, as another version's may."""

@@ -5,7 +5,8 @@ task, which `setup` sees first; `context.state` is the user's own.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from operator import index
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any, Protocol
 from gristmill.cluster.here import here
 from gristmill.mapreduce.formats import Where
 
-__all__ = ["Context", "NamedOutput", "counted", "plain_text"]
+__all__ = ["Context", "NamedOutput", "counted", "plain_text", "whole_record"]
 
 
 class NamedOutput(Protocol):
@@ -72,6 +73,8 @@ class Context:
     _open_output: Callable[[str], NamedOutput] | None = None
     _tell: Callable[[str], None] = _quiet
     _status: str = ""
+    _of_record: list[tuple[str, str, int]] | None = None
+    """What a record has counted that may turn out to be bad."""
 
     def count(self, group: str, name: str, amount: int = 1) -> None:
         """Add to a counter; the job's result has the sum over all tasks.
@@ -79,7 +82,20 @@ class Context:
         Raises:
             TypeError: The amount is not a whole number.
         """
+        if self._of_record is not None:
+            self._of_record.append((group, name, index(amount)))
+            return
         self.counters[group][name] += index(amount)
+
+    def begin_record(self) -> None:
+        """Hold back what is counted, until the record is known to be good."""
+        self._of_record = []
+
+    def end_record(self, *, good: bool) -> None:
+        """Count what was held back, if it counts."""
+        counted, self._of_record = self._of_record or [], None
+        for group, name, amount in counted if good else []:
+            self.counters[group][name] += amount
 
     def status(self, text: str) -> None:
         """Say what the task does now: shown with the job, and a sign of life in long records."""
@@ -129,6 +145,33 @@ class Context:
     def last_status(self) -> str:
         """What `status` was last given."""
         return self._status
+
+
+@contextmanager
+def whole_record(context: Context | None) -> Iterator[None]:
+    """Count what is counted inside only if all of it succeeds.
+
+    Example:
+        >>> from contextlib import suppress
+        >>> context = Context(job_id="job_1", task=0, kind="map")
+        >>> with suppress(ValueError), whole_record(context):
+        ...     context.count("lines", "all")
+        ...     raise ValueError
+        >>> with whole_record(context):
+        ...     context.count("lines", "all")
+        >>> context.counters["lines"]["all"]
+        1
+    """
+    if context is None:
+        yield
+        return
+    context.begin_record()
+    good = False
+    try:
+        yield
+        good = True
+    finally:
+        context.end_record(good=good)
 
 
 def counted(counters: Mapping[Any, Mapping[Any, Any]]) -> dict[str, dict[str, int]]:

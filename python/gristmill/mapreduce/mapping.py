@@ -13,6 +13,7 @@ from typing import Any
 
 from gristmill import _core
 from gristmill.mapreduce.aggregates import Aggregate, check_value
+from gristmill.mapreduce.context import Context, whole_record
 from gristmill.mapreduce.failures import Failure, TaskFailure, describe, line_of, shown
 from gristmill.mapreduce.formats import BadRecord, Reader
 from gristmill.mapreduce.functions import PAIRS, ContractError, place_of, records_of
@@ -62,6 +63,8 @@ class Mapper:
     """Whether what is consumed are pairs."""
     aggregate: Aggregate | None = None
     """The engine's reduction of their values, if it is one."""
+    context: Context | None = None
+    """What the user's code counts in, where bad records are left out."""
     of_combiner: Callable[[BaseException, str], Failure | None] = lambda _error, _more: None
     """The failure, if it was the combiner that raised: of what it got no record is to blame."""
 
@@ -136,9 +139,10 @@ class Mapper:
                 continue
             number = self.reader.where()[2]
             try:
-                pairs = list(map(as_it_is, function(record)))
-                if self.keyed:
-                    _check_pairs(pairs, self.aggregate)
+                with whole_record(self.context):
+                    pairs = list(map(as_it_is, function(record)))
+                    if self.keyed:
+                        _check_pairs(pairs, self.aggregate)
             except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's code
                 self._leave_out(skipping, self.reader.raw(), error)
                 continue

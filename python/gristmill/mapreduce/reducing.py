@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gristmill import _core
+from gristmill.mapreduce.context import Context, whole_record
 from gristmill.mapreduce.extras import pyarrow
 from gristmill.mapreduce.failures import TaskFailure, describe, line_of
 from gristmill.mapreduce.formats import BadRecord
@@ -40,6 +41,8 @@ class Reducer:
     groups: _core.Groups
     consume: Callable[[Iterable[Any]], None]
     """Writes all records of an iterable."""
+    context: Context | None = None
+    """What the user's code counts in, where bad groups are left out."""
     combined: bool = False
     """Whether the job has a combiner, so that values may be what that gave."""
 
@@ -86,7 +89,8 @@ class Reducer:
         """All of a group's records or none: they are collected before they are written."""
         for key, values in self.groups:
             try:
-                records = list(map(as_it_is, reduce(key, values)))
+                with whole_record(self.context):
+                    records = list(map(as_it_is, reduce(key, values)))
             except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's code
                 try:
                     skipping.leave_out(None, {"key": key}, error)

@@ -186,6 +186,7 @@ class Task:
             can_skip=batches is None and self.definition.input.can_skip(self.work["what"]),
             keyed=pairs,
             aggregate=functions.aggregate,
+            context=self.context,
         )
 
     def _emitter(self) -> "_core.Emitter":
@@ -221,7 +222,8 @@ class Task:
             ranked=functions.cuts is not None,
         )
         main = self.files.main()
-        reducer = Reducer(groups, main.consume, functions.combine is not None)
+        combined = functions.combine is not None
+        reducer = Reducer(groups, main.consume, self.context, combined)
         self._hook("setup", functions.setup, None)
         if aggregate is not None:
             reducer.aggregated(main.take, counts=aggregate.counts)
@@ -260,6 +262,8 @@ class Task:
 
     def _with_files(self, report: dict[str, Any], writes: bool) -> dict[str, Any]:
         files = self.files.close()
+        if self.skipping is not None:
+            self.skipping.end()
         if writes:
             report["records_out"] = self.files.records()
             report["bytes_out"] = sum(file["bytes"] for file in files)

@@ -61,7 +61,9 @@ impl Driver {
         actions: &mut Vec<Action>,
     ) {
         let counts = self.awaits(id);
-        self.running.remove(&id);
+        if self.running.remove(&id).is_some() && !counts {
+            self.killed_attempts += 1;
+        }
         let task = self.tasks.get_mut(id.task as usize);
         let Some(task) = task.filter(|_| counts) else {
             // It came too late, or its worker was taken for dead; told twice, it is still the one that counts.
@@ -85,10 +87,17 @@ impl Driver {
         error: Error,
         actions: &mut Vec<Action>,
     ) {
-        if self.running.remove(&id) != Some(false) {
-            return; // it was told to stop, or is not ours
+        let Some(stops) = self.running.remove(&id) else {
+            return; // it is not ours
+        };
+        if error.kind() == Kind::Cancelled {
+            self.killed_attempts += 1;
+        } else {
+            self.failed_attempts += 1;
         }
-        self.failed_attempts += 1;
+        if stops {
+            return;
+        }
         if self.ending.is_some() {
             return;
         }
@@ -120,7 +129,10 @@ impl Driver {
                 self.tasks[number as usize].winner = None;
                 self.done(number, report, actions);
             }
-            None => self.end(Ending::Badly(error), actions),
+            None => {
+                self.failed_tasks.count(&self.tasks[number as usize].spec);
+                self.end(Ending::Badly(error), actions);
+            }
         }
     }
 
@@ -145,7 +157,9 @@ impl Driver {
     }
 
     pub(super) fn lost(&mut self, id: AttemptId, actions: &mut Vec<Action>) {
-        if self.running.remove(&id) != Some(false) || self.ending.is_some() {
+        let stops = self.running.remove(&id);
+        self.killed_attempts += u64::from(stops.is_some());
+        if stops != Some(false) || self.ending.is_some() {
             return;
         }
         let task = &mut self.tasks[id.task as usize];

@@ -118,7 +118,9 @@ pub struct Driver {
     ending: Option<Ending>,
     complete: bool,
     failed_attempts: u64,
+    killed_attempts: u64,
     launched: Launched,
+    failed_tasks: Launched,
     /// What another process did of this job.
     replay: Replay,
     kept_tasks: u64,
@@ -130,7 +132,7 @@ pub struct Driver {
     before: Vec<Task>,
 }
 
-/// Attempts that a driver began, as Hadoop counts them: of maps and of reduces. Samples are neither, nor are merges of
+/// Attempts that a driver began, or tasks, as Hadoop counts them: of maps and of reduces. Samples are neither, nor are merges of
 /// runs to longer ones.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Launched {
@@ -174,7 +176,9 @@ impl Driver {
             ending: None,
             complete: false,
             failed_attempts: 0,
+            killed_attempts: 0,
             launched: Launched::default(),
+            failed_tasks: Launched::default(),
             replay: Replay::default(),
             kept_tasks: 0,
             kept_runs: Vec::new(),
@@ -224,9 +228,19 @@ impl Driver {
         self.hears_first = true;
     }
 
-    /// Attempts that ended without a result.
+    /// Attempts that failed.
     pub fn failed_attempts(&self) -> u64 {
         self.failed_attempts
+    }
+
+    /// Attempts that were told to stop, came too late, or were lost: no fault of theirs.
+    pub fn killed_attempts(&self) -> u64 {
+        self.killed_attempts
+    }
+
+    /// Tasks that failed for good, so that the job did.
+    pub fn failed_tasks(&self) -> Launched {
+        self.failed_tasks
     }
 
     /// Attempts that were begun.

@@ -222,6 +222,20 @@ fn four_retries_with_growing_waits_then_the_error() {
 }
 
 #[test]
+fn attempts_that_end_with_the_job_are_killed_and_one_task_has_failed() {
+    let (mut driver, _) = driver(&[2]);
+    driver.handle(0, Event::Started { slots: 2 });
+    let id = |task| AttemptId { task, attempt: 0 };
+    for (task, error) in [(0, Error::bug("work", "it broke")), (1, Error::cancelled())] {
+        let id = id(task);
+        driver.handle(1, Event::Failed { id, error });
+    }
+    assert_eq!((driver.failed_attempts(), driver.killed_attempts()), (1, 1));
+    let none = super::Launched::default(); // samples are neither maps nor reduces
+    assert_eq!(driver.failed_tasks(), none);
+}
+
+#[test]
 fn an_error_that_no_retry_helps_ends_the_job_at_once_and_waits_for_what_runs() {
     let (mut driver, _) = driver(&[3]);
     driver.handle(0, Event::Started { slots: 2 });

@@ -149,6 +149,7 @@ impl JobReport {
             "DEVICE_BYTES_READ",
             "FAILED_TASK_ATTEMPTS",
             "FAILED_SHUFFLE",
+            "KILLED_TASK_ATTEMPTS",
             "LOST_AGENTS",
             "LOST_TASK_ATTEMPTS",
             "LOST_TASK_ATTEMPT_BYTES",

@@ -17,7 +17,6 @@ use crate::order::borders::Border;
 use crate::record::shape::Shape;
 use crate::record::table_keys::TableKeys;
 use crate::spill::{LeftOut, SpilledRun};
-use crate::storage::layered::MEMORY_PLACE;
 use crate::task::{MergeSpec, MergeTarget, SpillInput, SpillSpec, TaskReport, TaskSpec};
 
 /// What was read, spilled and merged.
@@ -131,7 +130,7 @@ impl RunSort {
                 outcome.records_read += run.records_read;
                 outcome.first_records += run.records;
                 outcome.first_bytes += run.bytes;
-                outcome.first_disk_bytes += on_disk(run);
+                outcome.first_disk_bytes += run.disk_bytes();
                 outcome.bytes_read += run.bytes_read;
                 outcome.checksum_read += run.checksum_read;
                 outcome.left_out += run.left_out.clone();
@@ -236,7 +235,7 @@ impl Plan for RunSort {
 impl RunOutcome {
     fn count_spilled(&mut self, run: &SpilledRun) {
         self.spilled_records += run.records;
-        self.disk_bytes += on_disk(run);
+        self.disk_bytes += run.disk_bytes();
     }
 
     fn merged_bytes(&self) -> u64 {
@@ -277,15 +276,6 @@ impl RunOutcome {
             self.records_read, self.checksum_read
         );
         Err(Error::new(Kind::Proof, "prove the output", message))
-    }
-}
-
-/// Bytes that are stored of a run, unless it is in memory.
-fn on_disk(run: &SpilledRun) -> u64 {
-    if run.path.starts_with(MEMORY_PLACE) {
-        0
-    } else {
-        run.stored_bytes
     }
 }
 

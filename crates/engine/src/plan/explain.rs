@@ -91,14 +91,14 @@ pub struct Explanation {
     pub parts: usize,
     /// Ranges of keys that are sorted or merged on their own; 0 if a hash divides them.
     pub buckets: usize,
-    /// Runs that are spilled.
-    pub runs: u64,
+    /// Runs that are spilled; `null` where nobody knows: user code, a pipe or a compressed file decides.
+    pub runs: Option<u64>,
     /// Runs that can be merged at once.
     pub fan_in: usize,
     /// How they are compressed; stages count their bytes as if they did not shrink.
     pub compress_runs: &'static str,
-    /// Passes that merge runs to runs, before the last merge.
-    pub passes: usize,
+    /// Passes that merge runs to runs, before the last merge; likewise `null`.
+    pub passes: Option<usize>,
     /// The stages.
     pub stages: Vec<PlannedStage>,
     /// Disk space.

@@ -206,14 +206,33 @@ impl MemoryLayout {
 
     /// Bytes of each of the two buffers of a run, where runs with such longest records are merged at once.
     pub fn source_bytes(&self, longest: &[u64]) -> usize {
-        let block = sorted_run::BLOCK_BYTES as u64;
-        let runs = longest.len().max(1) as u64;
         let long: u64 = longest.iter().map(|bytes| carry_bytes(*bytes)).sum();
+        self.buffer_of(longest.len(), long)
+    }
+
+    fn buffer_of(&self, runs: usize, long: u64) -> usize {
+        let block = sorted_run::BLOCK_BYTES as u64;
+        let runs = runs.max(1) as u64;
         let buffers = self
             .merge_bytes
             .saturating_sub(long + runs * SOURCE_STATE_BYTES);
         let each = buffers.min(self.most_merge_bytes) / (2 * runs);
         (each / block * block).clamp(block, SOURCE_BYTES_MAX) as usize
+    }
+
+    /// Memory of a worker that merges at most so many runs of short records, whatever their number.
+    ///
+    /// ```
+    /// use gristmill_engine::plan::spill::MemoryLayout;
+    /// let numbers = MemoryLayout::new(22_000_000, 2, 100, 100)?;
+    /// assert!(numbers.merge_memory(2) <= numbers.merge_memory(17));
+    /// assert_eq!(numbers.merge_memory(17), numbers.merge_memory(1000));
+    /// # Ok::<(), gristmill_engine::Error>(())
+    /// ```
+    pub fn merge_memory(&self, runs_max: usize) -> u64 {
+        let runs = 1..=runs_max.clamp(1, self.fan_in());
+        let buffers = runs.map(|runs| crate::merge::merge_bytes(runs, self.buffer_of(runs, 0)));
+        buffers.max().unwrap_or(0) + crate::storage::overlap::writer_bytes(self.buffer_bytes)
     }
 
     /// Runs that so many bytes make, at least.

@@ -108,6 +108,13 @@ impl<'a> PhaseClock<'a> {
         });
     }
 
+    /// Whether this phase runs.
+    pub fn is_in(&self, name: &str) -> bool {
+        self.current
+            .as_ref()
+            .is_some_and(|current| current.name == name)
+    }
+
     /// From now on so many attempts run.
     pub fn running(&mut self, attempts: usize) {
         if let Some(current) = &mut self.current {

@@ -19,6 +19,7 @@ use super::format::{FOOTER_BYTES, Footer, RunIndex};
 use super::header::{HEADER_BYTES, RunHeader};
 use crate::error::{Error, Result};
 use crate::storage::at_once::at_once;
+use crate::storage::layered::MEMORY_PLACE;
 use crate::storage::local::not_there;
 use crate::storage::{self, Caching, ReadFile, Store};
 use crate::sys::pages::Pages;
@@ -132,6 +133,19 @@ impl RunFile {
         let (first, end) = (bytes.start.div_ceil(BLOCK), bytes.end / BLOCK);
         let stored = self.index.stored(first, end.saturating_sub(first));
         HEADER_BYTES as u64 + stored.start..HEADER_BYTES as u64 + stored.end
+    }
+
+    /// Bytes of the file that are stored of a range of the data; none of a run in memory. A compressed block counts where it
+    /// begins, so that neighbouring ranges add up.
+    pub fn disk_bytes(&self, bytes: &Range<u64>) -> u64 {
+        if self.path.starts_with(MEMORY_PLACE) {
+            return 0;
+        }
+        if self.index.stored_ends.is_none() {
+            return bytes.end - bytes.start;
+        }
+        let stored_to = |at: u64| self.index.stored(0, at.div_ceil(BLOCK)).end;
+        stored_to(bytes.end) - stored_to(bytes.start)
     }
 
     /// Reads the blocks that hold a range of the data into `memory`, which is aligned to a device's blocks and has

@@ -110,6 +110,14 @@ pub struct SpilledRun {
 }
 
 impl SpilledRun {
+    /// Bytes that are stored of it on disk: none where it is in memory.
+    pub fn disk_bytes(&self) -> u64 {
+        if self.path.starts_with(MEMORY_PLACE) {
+            return 0;
+        }
+        self.stored_bytes
+    }
+
     /// The same without what lies in its buckets, which is as long as there are buckets.
     #[must_use]
     pub fn without_buckets(&self) -> Self {

@@ -68,6 +68,9 @@ pub struct MergeReport {
     pub proofs: Vec<MergeProof>,
     /// Bytes of run files that were merged, by the number of the run in the spec. Nothing reads them again.
     pub spent: Vec<(u32, Range<u64>)>,
+    /// Bytes of run files that were read.
+    #[serde(default)]
+    pub read_bytes: u64,
 }
 
 impl TaskKind for MergeSpec {
@@ -99,6 +102,7 @@ impl TaskKind for MergeSpec {
         vec![
             ("REDUCE_INPUT_RECORDS", sum(|proof| proof.records)),
             ("REDUCE_OUTPUT_RECORDS", sum(|proof| proof.records)),
+            ("FILE_BYTES_READ", report.read_bytes),
             ("FILE_BYTES_WRITTEN", sum(|proof| proof.bytes)),
         ]
     }
@@ -257,19 +261,24 @@ fn merge<S: Shape>(
         Ok(proofs)
     })?;
     // All is written: what was read will not be read again, once this report counts.
-    let mut spent = Vec::new();
+    let (mut spent, mut read_bytes) = (Vec::new(), 0);
     for ((file, _, buckets), proof) in targets.iter().zip(&mut proofs) {
         if context.job.durable {
             file.sync()?;
         }
         proof.upload = file.finish()?;
+        read_bytes += opened.disk_bytes(buckets.clone())?;
         // Of an upload nothing can be read before it is completed, and what is compressed is not proved again: a job that is
         // resumed merges again.
         if proof.upload.is_none() && spec.target.codec().is_none() {
             opened.spent(buckets.clone(), &mut spent)?;
         }
     }
-    Ok(MergeReport { proofs, spent })
+    Ok(MergeReport {
+        proofs,
+        spent,
+        read_bytes,
+    })
 }
 
 #[cfg(test)]
@@ -304,6 +313,7 @@ mod tests {
         let report = TaskReport::Merge(MergeReport {
             proofs: Vec::new(),
             spent: vec![(1, 4096..8192), (0, 0..4096), (7, 0..4096)],
+            read_bytes: 0,
         });
         let part = |run: &str, bytes| Spent {
             run: run.into(),

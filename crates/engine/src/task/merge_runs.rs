@@ -51,8 +51,8 @@ impl TaskKind for MergeRunsSpec {
     fn counters(&self, run: &SpilledRun) -> Counters {
         vec![
             ("SPILLED_RECORDS", run.records),
-            ("FILE_BYTES_READ", run.stored_bytes),
-            ("FILE_BYTES_WRITTEN", run.stored_bytes),
+            ("FILE_BYTES_READ", run.bytes_read),
+            ("FILE_BYTES_WRITTEN", run.disk_bytes()),
         ]
     }
 
@@ -150,7 +150,7 @@ fn merge_runs<S: Shape>(
         bytes,
         stored_bytes: index.stored_bytes(),
         records_read: records,
-        bytes_read: bytes,
+        bytes_read: opened.disk_bytes(0..buckets)?,
         checksum_read: checksum,
         left_out: Default::default(),
         index_crc: index.crc(),

@@ -114,6 +114,15 @@ impl Opened {
         seen.end(attempt)
     }
 
+    /// Bytes of files that hold these buckets: those of neighbours add up to those of all.
+    pub(super) fn disk_bytes(&self, buckets: Range<usize>) -> Result<u64> {
+        let segments = self.segments(buckets)?;
+        let stored = segments
+            .iter()
+            .map(|segment| segment.run.disk_bytes(&segment.bytes));
+        Ok(stored.sum())
+    }
+
     /// The blocks that nothing reads again once these buckets have been merged.
     pub(super) fn spent(
         &self,

@@ -109,7 +109,7 @@ impl TaskKind for SpillSpec {
             ("SPILLED_RECORDS", sum(|run| run.records)),
             ("SPILLED_RUNS", runs.len() as u64),
             ("FILE_BYTES_READ", sum(|run| run.bytes_read)),
-            ("FILE_BYTES_WRITTEN", sum(|run| run.stored_bytes)),
+            ("FILE_BYTES_WRITTEN", sum(SpilledRun::disk_bytes)),
         ]
     }
 

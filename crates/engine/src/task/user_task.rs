@@ -213,13 +213,21 @@ impl TaskKind for UserTaskSpec {
             UserTaskKind::Map { .. } => ("MAP_INPUT_RECORDS", "MAP_OUTPUT_RECORDS"),
             UserTaskKind::Reduce { .. } => ("REDUCE_INPUT_RECORDS", "REDUCE_OUTPUT_RECORDS"),
         };
-        vec![
+        let is_map = self.side() == Some(Side::Map);
+        let mut counters = vec![
             (input, report.records_in),
             (output, report.records_out),
             ("SPILLED_RECORDS", report.run_records()),
-            ("FILE_BYTES_READ", report.bytes_in),
             ("FILE_BYTES_WRITTEN", run_bytes + file_bytes),
-        ]
+        ];
+        if is_map {
+            counters.push(("SPILLED_RUNS", report.runs.len() as u64));
+        }
+        // Of compressed runs a reduce knows the bytes of its pairs, not those of the files.
+        if is_map || self.plan.compression == RunCompression::None {
+            counters.push(("FILE_BYTES_READ", report.bytes_in));
+        }
+        counters
     }
 
     fn side(&self) -> Option<Side> {

@@ -59,7 +59,11 @@ pub fn verify(
             let proof = |range: &WrittenRange| merged(range, records, store, folder);
             let proofs = ranges.iter().map(proof).collect::<Result<_>>()?;
             let spent = Vec::new(); // it was given back, or goes with the job
-            Ok(Some(TaskReport::Merge(MergeReport { proofs, spent })))
+            Ok(Some(TaskReport::Merge(MergeReport {
+                proofs,
+                spent,
+                read_bytes: 0, // by the process that is gone
+            })))
         }
         Checkpoint::GatherLines(ranges) => {
             let proof = |range: &WrittenRange| merged(range, records, store, folder);

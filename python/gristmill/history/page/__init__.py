@@ -10,9 +10,10 @@ uPlot draws the charts; it and its licence are in vendor/.
 # Decision: docs/decisions/report-charts.md.
 
 import json
+from statistics import median
 from typing import Any
 
-from gristmill.history.limits import uses
+from gristmill.history.limits import named_uses
 from gristmill.history.page.filled import filled
 from gristmill.history.page.on_nodes import on_nodes
 from gristmill.history.page.told import (
@@ -37,6 +38,12 @@ _DETAILS = {
     "again": "To try it again alone",
 }
 _LAST_STAGES = ("reduce", "merge", "generate")
+_PART_SERIES = (
+    ("bytes read", "bytes", "FILE_BYTES_READ"),
+    ("bytes written", "bytes", "FILE_BYTES_WRITTEN"),
+    ("records read", "records", "REDUCE_INPUT_RECORDS"),
+    ("records made", "records", "MAP_OUTPUT_RECORDS"),
+)
 
 
 def render(history: JobHistory) -> str:
@@ -54,7 +61,6 @@ def render(history: JobHistory) -> str:
 def _data(history: JobHistory) -> dict[str, Any]:
     number = numbered(attempt.phase for attempt in history.attempts)
     heads = numbered(head_and_tail(attempt.input)[0] for attempt in history.attempts)
-    unit, sizes = _parts(history)
     return {
         "job_id": history.job_id,
         "name": history.name,
@@ -63,13 +69,14 @@ def _data(history: JobHistory) -> dict[str, Any]:
         "program": history.program,
         "unix_ms": history.unix_ms,
         "end_ms": history.end_ms,
+        "resumed_ms": history.resumed_ms,
         "facts": facts_of(history),
         "figures": figures_of(history),
         "error": ending_of(history),
         "details": _details(history),
         "uses": [
             {
-                "name": use.name,
+                "name": name,
                 "seconds": use.seconds,
                 "limit": use.limit,
                 "busy": use.busy,
@@ -77,7 +84,7 @@ def _data(history: JobHistory) -> dict[str, Any]:
                 "read_rate": use.read_rate,
                 "write_rate": use.write_rate,
             }
-            for use in uses(history)
+            for name, use in named_uses(history)
         ],
         "counters": [
             *([name, *sides] for name, sides in history.counters().items()),
@@ -99,10 +106,9 @@ def _data(history: JobHistory) -> dict[str, Any]:
         "errors": {
             place: attempt.error for place, attempt in enumerate(history.attempts) if attempt.error
         },
-        "samples": sample_rates(history.samples),
+        "samples": sample_rates(history.samples, history.resumed_ms),
         **on_nodes(history),
-        "parts": sizes,
-        "parts_unit": unit,
+        **_parts(history),
     }
 
 
@@ -116,16 +122,41 @@ def _details(history: JobHistory) -> list[tuple[str, str]]:
     return [(_DETAILS.get(name, name.capitalize()), details[name].rstrip()) for name in names]
 
 
-def _parts(history: JobHistory) -> tuple[str, list[int]]:
-    """What each task of the last stage wrote, and in which unit that is known."""
+def _parts(history: JobHistory) -> dict[str, Any]:
+    """What each task of the last stage read and wrote, as far as that is known, and what a task is.
+
+    Example:
+        >>> _parts(JobHistory(job_id="job_1"))
+        {'parts': [], 'parts_caption': ''}
+    """
     for stage in _LAST_STAGES:
         done = [a for a in history.attempts if a.phase == stage and a.outcome == "succeeded"]
         done.sort(key=lambda attempt: attempt.task)
-        for unit, counter in (
-            ("bytes", "FILE_BYTES_WRITTEN"),
-            ("records", "REDUCE_OUTPUT_RECORDS"),
-            ("records", "MAP_OUTPUT_RECORDS"),
-        ):
-            if done and counter in done[0].counters:
-                return unit, [attempt.counters.get(counter, 0) for attempt in done]
-    return "bytes", []
+        series = [
+            [name, unit, [attempt.counters.get(counter, 0) for attempt in done]]
+            for name, unit, counter in _PART_SERIES
+            if done and counter in done[0].counters
+        ]
+        if series:
+            return {
+                "parts": series,
+                "parts_caption": f"{_what_parts(history, stage)}{_skew(series)}",
+            }
+    return {"parts": [], "parts_caption": ""}
+
+
+def _what_parts(history: JobHistory, stage: str) -> str:
+    if stage == "generate":
+        return "Each task, in the order of the files"
+    if history.plan.get("buckets"):
+        return "Each task of the last stage, in the order of the keys"
+    return (
+        "Each partition, by its number; a hash of the key chooses it, or the job's own partitioner"
+    )
+
+
+def _skew(series: list[list[Any]]) -> str:
+    """How uneven the first series is."""
+    name, _, sizes = series[0]
+    middle = median(sizes)
+    return f". {name}: the largest is {max(sizes) / middle:.1f} times the median" if middle else ""

@@ -123,18 +123,26 @@ function drawSamples() {
 
 function drawParts() {
   $("parts").hidden = job.parts.length === 0;
-  if (job.parts.length === 0) return;
-  $("parts-caption").textContent = `${job.parts_unit} written by each task of the last stage, in the order of the keys`;
-  const target = $("chart-parts"), show = job.parts_unit === "bytes" ? bytes : count;
-  const [across, up] = axes(show, true);
+  $("parts-caption").textContent = job.parts_caption;
+  for (const unit of ["bytes", "records"]) {
+    const target = $(`chart-parts-${unit}`), drawn = job.parts.filter((part) => part[1] === unit);
+    target.hidden = drawn.length === 0;
+    if (drawn.length) drawPartsOf(target, drawn, unit === "bytes" ? bytes : count);
+  }
+}
+
+function drawPartsOf(target, drawn, show) {
+  const [across, up] = axes(show, true), tasks = drawn[0][2].length;
+  const bars = uPlot.paths.bars({size: [0.8, 60]});
+  const series = drawn.map(([name], i) => line(name, "--c" + i, show, {
+    ...(i ? {dash: [6, 3], points: {show: tasks < 50}} : {fill: colour("--c0"), paths: bars}),
+    value: (u, v) => show(v == null ? highest(u.data, i + 1, [0, Infinity]) : v),
+  }));
   const plot = new uPlot({
     width: target.clientWidth, height: 180, axes: [{...across, incrs: WHOLE, values: (_, ticks) => ticks.map(count)}, up],
-    scales: {x: {time: false, range: () => [-0.5, job.parts.length - 0.5]}, y: {range: fromZero}},
-    series: [{label: "", value: (_, v) => (v == null ? "highest:" : `task ${count(v)}`)}, line(job.parts_unit, "--c0", show, {
-      fill: colour("--c0"), paths: uPlot.paths.bars({size: [0.8, 60]}),
-      value: (u, v) => show(v == null ? highest(u.data, 1, [0, Infinity]) : v),
-    })],
-  }, [job.parts.map((_, i) => i), job.parts], target);
+    scales: {x: {time: false, range: () => [-0.5, tasks - 0.5]}, y: {range: fromZero}},
+    series: [{label: "", value: (_, v) => (v == null ? "highest:" : `task ${count(v)}`)}, ...series],
+  }, [drawn[0][2].map((_, i) => i), ...drawn.map((part) => part[2])], target);
   charts.push({plot, target, timed: false});
 }
 

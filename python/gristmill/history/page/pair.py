@@ -74,5 +74,5 @@ def _job(history: JobHistory, phases: dict[str, int]) -> dict[str, Any]:
             "end": [end_ms if one.end_ms is None else one.end_ms for one in history.attempts],
             "outcome": [_OUTCOMES.get(one.outcome, 2) for one in history.attempts],
         },
-        "samples": sample_rates(history.samples),
+        "samples": sample_rates(history.samples, history.resumed_ms),
     }

@@ -63,13 +63,29 @@ const zoomed = (u) => {
 };
 const fromZero = (_, low, high) => [0, high > 0 ? high * 1.05 : 1];
 
+// A line across the chart where another process resumed the job.
+function resumes(u) {
+  u.ctx.save();
+  u.ctx.strokeStyle = colour("--waste");
+  u.ctx.lineWidth = 2 * devicePixelRatio;
+  for (const t of job.resumed_ms ?? []) {
+    const x = u.valToPos(t / 1e3, "x", true);
+    if (x < u.bbox.left || x > u.bbox.left + u.bbox.width) continue;
+    u.ctx.beginPath();
+    u.ctx.moveTo(x, u.bbox.top);
+    u.ctx.lineTo(x, u.bbox.top + u.bbox.height);
+    u.ctx.stroke();
+  }
+  u.ctx.restore();
+}
+
 function chart(id, height, series, data, show, {whole, y = fromZero, refresh, ...more} = {}) {
   const target = $(id);
   const at = {label: "", value: (_, t) => (t == null ? "highest:" : "at " + seconds(t))};
   const plot = new uPlot({
     width: target.clientWidth, height, cursor, axes: axes(show, whole), legend: {live: true},
     scales: {x: {time: false, range: (_, low, high) => [low, high]}, y: {range: y}},
-    series: [at, ...series], ...more, hooks: {...more.hooks, setSelect: [zoomed]},
+    series: [at, ...series], ...more, hooks: {...more.hooks, draw: [...(more.hooks?.draw ?? []), resumes], setSelect: [zoomed]},
   }, data, target);
   charts.push({plot, target, timed: true, refresh});
 }
@@ -110,8 +126,10 @@ function running(attempts, phases) {
     const first = Math.floor(start), last = Math.floor(end);
     if (first === last) {
       of[first] += end - start; // shorter than a moment: its share of it
-    } else {
-      for (let at = first; at < last; at++) of[at] += 1;
+    } else { // of the first and the last moment, the parts that it covers
+      of[first] += first + 1 - start;
+      for (let at = first + 1; at < last; at++) of[at] += 1;
+      of[last] += end - last;
     }
   }
   return {times: Array.from({length: points + 1}, (_, at) => (from + at * step) / 1e3), series};

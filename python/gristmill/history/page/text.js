@@ -33,3 +33,5 @@ table("samples", [
   ["Memory", (s) => bytes(s[6]), "number"], ["Reads", (s) => bytes(s[9]) + "/s", "number"],
   ["Writes", (s) => bytes(s[10]) + "/s", "number"],
 ], job.samples);
+$("resumed-caption").textContent = job.resumed_ms.length
+  ? `; red lines: its process was killed, and another resumed the job (at ${job.resumed_ms.map((t) => seconds(t / 1e3)).join(", ")})` : "";

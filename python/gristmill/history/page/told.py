@@ -1,5 +1,6 @@
 """What pages tell of a job: facts as text, attempts and samples as columns of numbers."""
 
+import math
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
@@ -15,12 +16,14 @@ __all__ = [
     "facts_of",
     "figures_of",
     "head_and_tail",
+    "in_processes",
     "numbered",
     "sample_rates",
 ]
 
 _OUTCOMES = {None: 0, "succeeded": 1, "failed": 2, "killed": 3}
 _APART_MIN_MS = 50
+_COUNTED_MIN_MS = 400
 _INPUTS_MAX = 20
 
 
@@ -81,17 +84,16 @@ def figures_of(history: JobHistory) -> list[tuple[str, str]]:
     """What it took, read and wrote, for people."""
     report = history.report
     took_s = history.wall_s
-    figures = [("Time", show_seconds(took_s))]
+    figures = [("Time", show_seconds(took_s) + in_processes(history))]
     if report:
         work, number = history.work_bytes, history.number
-        cpu_s = float(report.get("user_s", 0)) + float(report.get("sys_s", 0))
         memory = f"{show_bytes(number('peak_anon_bytes'))} of {show_bytes(number('memory_bytes'))}"
         figures += [
             ("Records", show_count(number("records"), "record")),
             ("Input", show_bytes(number("input_bytes"))),
             ("Output", show_bytes(number("output_bytes"))),
             ("Rate", show_rate(work, took_s)),
-            ("CPU", show_cpu(cpu_s, work)),
+            ("CPU", show_cpu(history.cpu_s, work)),
             ("Workers", str(number("workers"))),
             ("Memory", memory),
         ]
@@ -100,16 +102,36 @@ def figures_of(history: JobHistory) -> list[tuple[str, str]]:
     return figures
 
 
-def sample_rates(samples: list[Sample]) -> list[list[float]]:
+def in_processes(history: JobHistory) -> str:
+    """Say how long each process of a resumed job took; nothing of a job that one process did.
+
+    Example:
+        >>> in_processes(JobHistory(job_id="job_1", resumed_ms=[1510], end_ms=4570))
+        ' in 2 processes (1.51 s, 3.06 s)'
+        >>> in_processes(JobHistory(job_id="job_1", end_ms=4570))
+        ''
+    """
+    if not history.resumed_ms:
+        return ""
+    each = ", ".join(map(show_seconds, history.processes_s))
+    return f" in {len(history.processes_s)} processes ({each})"
+
+
+def sample_rates(samples: list[Sample], resumed_ms: Iterable[int] = ()) -> list[list[float]]:
     """For each sample its time; CPU in processors, memory in bytes, transfers in bytes per second.
 
     The order is that of the script: user, kernel, machine, iowait, steal; anonymous, mapped,
-    reserved; reads, writes, received, sent.
+    reserved; reads, writes, received, sent. Between two processes of a job there is no rate: the
+    clock of the job stood, and the counters of the second began anew.
     """
     rows: list[list[float]] = []
     apart = samples[:1]
     apart += [now for before, now in pairwise(samples) if now.t_ms - before.t_ms >= _APART_MIN_MS]
+    resumed = list(resumed_ms)
+    processors = _processors(apart, resumed)
     for before, now in pairwise(apart):
+        if _resumes(before, now, resumed):
+            continue
         between = max(now.t_ms - before.t_ms, 1) / 1000
 
         def rate(
@@ -126,7 +148,7 @@ def sample_rates(samples: list[Sample]) -> list[list[float]]:
                 now.t_ms / 1000,
                 rate("user_s"),
                 rate("sys_s"),
-                round(machine.get("user_s", 0) + machine.get("sys_s", 0), 3),
+                round(min(machine.get("user_s", 0) + machine.get("sys_s", 0), processors), 3),
                 round(machine.get("iowait_s", 0), 3),
                 round(machine.get("steal_s", 0), 3),
                 now.anon_bytes,
@@ -139,3 +161,18 @@ def sample_rates(samples: list[Sample]) -> list[list[float]]:
             ]
         )
     return [[0.0, *rows[0][1:]], *rows] if rows else rows
+
+
+def _resumes(before: Sample, now: Sample, resumed_ms: list[int]) -> bool:
+    """Whether another process took the second sample."""
+    return any(before.t_ms <= at <= now.t_ms for at in resumed_ms)
+
+
+def _processors(samples: list[Sample], resumed_ms: list[int]) -> float:
+    """Processors of the machine, from its own counters, which are of ticks; else no limit."""
+    ticks, took = 0.0, 0
+    for before, now in pairwise(samples):
+        if now.machine and before.machine and not _resumes(before, now, resumed_ms):
+            ticks += sum(now.machine.values()) - sum(before.machine.values())
+            took += now.t_ms - before.t_ms
+    return max(round(ticks / took * 1000), 1) if took >= _COUNTED_MIN_MS else math.inf

@@ -11,7 +11,7 @@ use crate::plan::spill::MemoryLayout;
 pub(super) fn of_plan(
     job: &Job<'_>,
     spec: &MapReduceSpec,
-    numbers: &MemoryLayout,
+    (numbers, of_passes): &(MemoryLayout, MemoryLayout),
 ) -> Result<Explanation> {
     let (bytes, splits) = (spec.input_bytes(), spec.splits.len());
     let partitions = spec.partitions as usize;
@@ -36,13 +36,22 @@ pub(super) fn of_plan(
         false => PlannedRuns::None,
     };
     let pairs_bytes = numbers.chunk_bytes as u64 * job.workers as u64;
+    let mut reservations = vec![memory("pairs and their entries", pairs_bytes)];
+    let merge_bytes = of_passes.merge_memory(usize::MAX) * job.workers as u64;
+    if reduces && merge_bytes > pairs_bytes {
+        reservations.push(memory(
+            "more, should runs be merged in passes",
+            merge_bytes - pairs_bytes,
+        ));
+    }
     let explained = Explanation {
         mode: if reduces { "runs" } else { "maps" },
         reason: reason.to_owned(),
-        reservations: vec![memory("pairs and their entries", pairs_bytes)],
+        reservations,
+        runs: (!reduces).then_some(0),
         parts: if reduces { partitions } else { splits },
         fan_in: numbers.fan_in(),
-        passes: numbers.passes(splits),
+        passes: (!reduces).then_some(0),
         stages,
         disks: job.disks(None, runs)?,
         ..job.explanation(spec.files.len(), bytes)

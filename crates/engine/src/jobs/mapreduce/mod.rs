@@ -121,7 +121,7 @@ pub(super) fn run_native(
 /// What a job would do.
 pub(super) fn explain(job: &Job<'_>, spec: &MapReduceSpec) -> Result<Explanation> {
     spec.check()?;
-    let (numbers, _) = numbers_of(job, spec, job.room())?;
+    let numbers = numbers_of(job, spec, job.room())?;
     let far = far_names(job.store(), &spec.files, spec.input_bytes())?;
     job.with_stores(explain::of_plan(job, spec, &numbers)?, &far)
 }
@@ -134,7 +134,7 @@ fn run(job: &mut Job<'_>, definition: &Definition) -> Result<()> {
     let room = job.room_for(&files);
     let numbers = numbers_of(job, spec, room)?;
     job.watched
-        .planned(|| explain::of_plan(job, spec, &numbers.0));
+        .planned(|| explain::of_plan(job, spec, &numbers));
     let committer = stage(job, definition, &files)?;
     let (_spill, folders) = job.run_folders(&*committer)?;
     if spec.partitions > 0 {

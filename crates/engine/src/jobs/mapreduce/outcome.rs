@@ -67,6 +67,8 @@ pub(super) struct Outcome {
     pub(super) spilled_bytes: u64,
     /// Bytes that are stored of them.
     pub(super) stored_bytes: u64,
+    /// Bytes that are stored of the runs of passes.
+    pub(super) passed_bytes: u64,
     /// Pairs written to runs, passes included.
     pub(super) spilled: u64,
     pub(super) passes: u64,
@@ -168,11 +170,10 @@ impl Outcome {
         report.count("MAP_OUTPUT_RECORDS", maps.records_out);
         report.count("MAP_OUTPUT_BYTES", maps.bytes_out);
         report.count("MAP_SKIPPED_RECORDS", maps.skipped);
-        report.count("FILE_BYTES_READ", maps.bytes_in + self.stored_bytes);
-        report.count(
-            "FILE_BYTES_WRITTEN",
-            report.output_bytes + self.stored_bytes,
-        );
+        // Each run is read once: by a pass, or by the reduces.
+        let runs = self.stored_bytes + self.passed_bytes;
+        report.count("FILE_BYTES_READ", maps.bytes_in + runs);
+        report.count("FILE_BYTES_WRITTEN", report.output_bytes + runs);
         report.count("LAUNCHED_MAPS", spec.splits.len() as u64);
         report.count("NUM_FAILED_MAPS", self.failures.maps.count());
         report.warnings.extend(self.failures.warnings(spec));

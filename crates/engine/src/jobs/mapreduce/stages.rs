@@ -124,7 +124,11 @@ impl MapReduce {
     }
 
     fn passed(&mut self, reports: Vec<TaskReport>) -> Result<Option<Stage>> {
-        let count = |run: &SpilledRun| lock(&self.outcome).spilled += run.records;
+        let count = |run: &SpilledRun| {
+            let mut outcome = lock(&self.outcome);
+            outcome.spilled += run.records;
+            outcome.passed_bytes += run.stored_bytes;
+        };
         let runs = self.passes.over(reports, count)?;
         self.merge(runs)
     }

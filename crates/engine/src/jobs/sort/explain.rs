@@ -1,9 +1,9 @@
 //! What `explain` says of a sort.
 
 use super::plan::Sort;
-use crate::error::Result;
+use crate::error::{Result, show_bytes};
 use crate::jobs::steps::Job;
-use crate::jobs::steps::explain::{OUTPUT, PlannedRuns, by_runs, memory};
+use crate::jobs::steps::explain::{OUTPUT, PlannedRuns, by_runs, memory, stage};
 use crate::plan::disk::RunDisk;
 use crate::plan::explain::Explanation;
 use crate::record::shape::Shape;
@@ -18,10 +18,11 @@ pub(super) fn of_plan<S: Shape>(
     files: usize,
     bytes: u64,
     streams: Vec<String>,
-    (tasks, disk): (u64, RunDisk),
+    (samples, tasks, disk): (u64, u64, RunDisk),
 ) -> Result<Explanation> {
     let (spec, numbers) = (sort.spec, &sort.numbers);
     let reason = sort_reason(job, sort, !streams.is_empty());
+    let are_all = streams.is_empty() && sort.compressed == 0;
     let mut explained = Explanation {
         streams,
         parts: spec.parts.unwrap_or(1),
@@ -29,7 +30,10 @@ pub(super) fn of_plan<S: Shape>(
         reason,
         ..job.explanation(files, bytes)
     };
-    by_runs(&mut explained, numbers, tasks, sort.grown);
+    by_runs(&mut explained, numbers, tasks, (sort.grown, are_all));
+    if samples > 0 {
+        explained.stages.insert(0, stage("sample", samples, 0, 0));
+    }
     let runs = match sort.fits {
         true => PlannedRuns::None,
         false => PlannedRuns::Of(disk),
@@ -92,5 +96,8 @@ fn sort_reason<S: Shape>(job: &Job<'_>, sort: &Sort<'_, S>, reads_stream: bool) 
         };
         return format!("{what}: runs go to memory first, then to disk");
     }
-    "the runs have no room in the budget".to_owned()
+    format!(
+        "sorted runs of {} and the memory to sort them are more than the budget has",
+        show_bytes(sort.grown)
+    )
 }

@@ -39,6 +39,7 @@ use super::steps::far::far_inputs;
 use super::steps::refusal::{FROM_STREAM, TO_STREAM};
 use super::steps::{self, Job, lock, refusal};
 use crate::commit::SpillDirs;
+use crate::driver::Stage;
 use crate::error::{Error, Kind, Result};
 use crate::plan::disk::RunDisk;
 use crate::plan::explain::Explanation;
@@ -211,7 +212,11 @@ fn explain_shape<S: Shape>(job: &Job<'_>, spec: &SortSpec, shape: S) -> Result<E
     }
     let sort = Sort::new(job, spec, shape, &input, true)?;
     let inputs = sort.about(job, &input)?;
-    let tasks = (inputs.len() as u64, sort.disk(job, &input, &inputs));
+    let tasks = (
+        sample_tasks(&sort.sample(&input)),
+        inputs.len() as u64,
+        sort.disk(job, &input, &inputs),
+    );
     let files = input.files.len();
     let explained = explain::of_plan(
         job,
@@ -222,6 +227,10 @@ fn explain_shape<S: Shape>(job: &Job<'_>, spec: &SortSpec, shape: S) -> Result<E
         tasks,
     )?;
     job.with_stores(explained, &far_inputs(&input.files))
+}
+
+fn sample_tasks(sample: &Option<Stage>) -> u64 {
+    sample.as_ref().map_or(0, |stage| stage.tasks.len() as u64)
 }
 
 /// What came out.
@@ -259,12 +268,13 @@ impl<S: Shape> Sort<'_, S> {
         }
         let (input_bytes, streams) = (input.bytes(), input.stream_names());
         let compressed = input.has_compressed();
-        let (files, tasks) = (input.files.len(), (inputs.len() as u64, disk));
+        let sample = self.sample(&input);
+        let tasks = (sample_tasks(&sample), inputs.len() as u64, disk);
+        let files = input.files.len();
         job.watched
             .planned(|| explain::of_plan(job, &self, files, input_bytes, streams, tasks));
         let run_store: Arc<dyn LocalDisk> =
             Arc::new(Layered::new(Arc::clone(store.disk()), self.memory_runs));
-        let sample = self.sample(&input);
         let streams = input
             .streams
             .into_iter()
@@ -307,6 +317,9 @@ impl<S: Shape> Sort<'_, S> {
         count_runs(job, outcome.bytes_read, &outcome);
         let first = self.table.as_ref().map_or("", |table| table.keys.first());
         Self::tell_of_bad_rows(job, &outcome.left_out, first);
+        if output.folder().is_some() {
+            job.begin_commit()?; // its runs go first, which takes time
+        }
         Ok(self.sorted(&outcome))
     }
 

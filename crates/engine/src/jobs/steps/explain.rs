@@ -54,6 +54,8 @@ impl<'a> Job<'a> {
             memory_bytes: self.memory_bytes,
             files,
             input_bytes,
+            runs: Some(0),
+            passes: Some(0),
             ..Explanation::default()
         }
     }
@@ -173,29 +175,29 @@ impl<'a> Job<'a> {
     }
 }
 
-/// The stages of a sort by runs, and their memory.
+/// The stages of a sort by runs, and their memory. How many runs there will be is not known where `bytes` are not all.
 pub(in crate::jobs) fn by_runs(
     explained: &mut Explanation,
     numbers: &MemoryLayout,
     tasks: u64,
-    bytes: u64,
+    (bytes, are_all): (u64, bool),
 ) {
     let workers = explained.workers as u64;
     explained.mode = "runs";
-    explained.runs = numbers.runs(bytes).max(tasks);
     explained.fan_in = numbers.fan_in();
-    explained.passes = numbers.passes(explained.runs as usize);
+    let mut runs = numbers.runs(bytes).max(tasks) as usize;
+    let passes = if are_all { numbers.passes(runs) } else { 0 };
+    explained.runs = are_all.then_some(runs as u64);
+    explained.passes = are_all.then_some(passes);
     let spill = crate::spill::spill_bytes(numbers.chunk_bytes, numbers.buffer_bytes);
-    let merged = (explained.runs as usize).min(numbers.fan_in());
-    let merge = crate::merge::merge_bytes(merged, numbers.source_bytes(&vec![0; merged]))
-        + crate::storage::overlap::writer_bytes(numbers.buffer_bytes);
+    let most = if are_all { runs } else { usize::MAX };
+    let merge = numbers.merge_memory(most);
     explained.reservations = vec![
         memory("to spill: records, entries, buffers", workers * spill),
         memory("to merge: buffers of runs and output", workers * merge),
     ];
     explained.stages.push(stage("spill", tasks, bytes, bytes));
-    let mut runs = explained.runs as usize;
-    for _ in 0..explained.passes {
+    for _ in 0..passes {
         runs = runs.div_ceil(numbers.fan_in());
         explained
             .stages

@@ -388,7 +388,9 @@ impl<'a> Job<'a> {
 
     /// Begins the phase in which the output gets its name: from here on the job does not wait for tasks.
     pub(in crate::jobs) fn begin_commit(&mut self) -> Result<()> {
-        self.begin_phase("commit");
+        if !self.clock.is_in("commit") {
+            self.begin_phase("commit");
+        }
         self.check_cancelled()
     }
 

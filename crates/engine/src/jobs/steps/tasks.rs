@@ -137,6 +137,9 @@ impl Job<'_> {
         let report = &mut self.report;
         report.budget_peak_bytes = context.node.budget.peak_bytes();
         report.count("FAILED_TASK_ATTEMPTS", driver.failed_attempts());
+        report.count("KILLED_TASK_ATTEMPTS", driver.killed_attempts());
+        report.count("NUM_FAILED_MAPS", driver.failed_tasks().maps);
+        report.count("NUM_FAILED_REDUCES", driver.failed_tasks().reduces);
         let launched = driver.launched();
         report.count("TOTAL_LAUNCHED_MAPS", launched.maps);
         report.count("TOTAL_LAUNCHED_REDUCES", launched.reduces);

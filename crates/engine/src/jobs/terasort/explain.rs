@@ -53,7 +53,7 @@ pub(super) fn of_plan(
             };
             let tasks = plan.spill_splits(numbers.task_bytes(), job.workers).len();
             explained.buckets = plan.coarse().buckets();
-            by_runs(&mut explained, numbers, tasks as u64, bytes);
+            by_runs(&mut explained, numbers, tasks as u64, (bytes, true));
             runs = PlannedRuns::Of(disk_of(job, plan, numbers));
             explained
                 .stages

@@ -203,9 +203,16 @@ pub fn report() -> impl Strategy<Value = TaskReport> {
         vec(run(), 0..4).prop_map(TaskReport::Spill),
         (
             vec(merge_proof(), 0..4),
-            vec(any::<(u32, Range<u64>)>(), 0..4)
+            vec(any::<(u32, Range<u64>)>(), 0..4),
+            any::<u64>()
         )
-            .prop_map(|(proofs, spent)| TaskReport::Merge(MergeReport { proofs, spent })),
+            .prop_map(
+                |(proofs, spent, read_bytes)| TaskReport::Merge(MergeReport {
+                    proofs,
+                    spent,
+                    read_bytes
+                })
+            ),
         run().prop_map(TaskReport::MergeRuns),
         range_proof().prop_map(TaskReport::Generate),
         validated.prop_map(TaskReport::Validate),
