@@ -126,9 +126,14 @@ pub fn read_through(
     });
     let worked = thread::scope(|scope| {
         let give_back = give_back; // gone when the work is: readers may be waiting for a buffer
-        for _ in 0..readers {
+        for number in 0..readers {
             let (send, ahead) = (send.clone(), &ahead);
-            begin_in(scope, "read", move || read_ahead(file, ahead, &send))?;
+            let begun = begin_in(scope, "read", move || read_ahead(file, ahead, &send));
+            match begun {
+                Err(error) if number == 0 => return Err(error),
+                Err(_) => break, // it goes on with those that there are
+                Ok(_) => {}
+            }
         }
         drop(send);
         in_order(
