@@ -103,6 +103,9 @@ ORDERED: dict[str, Make] = {
         out, map=lambda line: [(line[0], line)], reduce=lambda key, values: [list(values)]
     ),
     "the first value": lambda out: items(out, map=lambda line: [(line[0], line)], reduce=newest),
+    "values that sort_by calls equal": lambda out: items(
+        out, map=lambda line: [("k", line)], sort_by=lambda _, v: v[0], reduce=newest
+    ),
     "an order that it asserts": lambda out: items(
         out, map=lambda line: [("k", line)], reduce=lambda _, v: [1 // (list(v) == LINES)]
     ),
@@ -195,6 +198,7 @@ def test_an_order_that_is_promised_is_noted(tmp_path: Path, name: str) -> None:
     (note,) = verdict.notes
     assert "depends on the order of a key's values. That is the order of the input" in note
     assert ("raises ZeroDivisionError" in note) == (name == "an order that it asserts")
+    assert ("those that sort_by calls equal" in note) == ("sort_by" in name)
 
 
 @pytest.mark.parametrize("name", WRONG)

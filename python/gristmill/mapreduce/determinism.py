@@ -74,8 +74,9 @@ _ORDER = (
 )
 _PROMISED = (
     "depends on the order of a key's values. That is the order of the input, of several inputs that"
-    " of the list: the output changes if records change places. With sort_by= it does not"
+    " of the list: the output changes if records change places"
 )
+_SORTED = (". With sort_by= it does not", ": those that sort_by calls equal")
 _NOTHING = "the output is empty: {} put out nothing. Does it lack a yield or a return?"
 _COMBINE = (
     "It is not associative: what reduce gives must not depend on which of a key's values were"
@@ -294,7 +295,8 @@ def _note_order(verdict: Verdict, job: Spec, trial: _Trial, planned: Outcome) ->
     except Exception as error:  # noqa: BLE001 - code that relies on what it may rely on
         how = f", and raises {type(error).__name__} in another one"
     if how or not found.deterministic:
-        verdict.notes.append(f"{_named(job, 'reduce')} {_PROMISED}{how}.")
+        more = how or _SORTED[job.sort_by is not None]
+        verdict.notes.append(f"{_named(job, 'reduce')} {_PROMISED}{more}.")
 
 
 def _compare(verdict: Verdict, job: Spec, trial: _Trial, planned: Outcome, found: Outcome) -> None:

@@ -116,7 +116,7 @@ def _of_values(error: BaseException, values: Any) -> str:  # noqa: ANN401 - _cor
     if isinstance(error, ContractError) or values is None:
         return ""
     as_list = isinstance(error, TypeError) and "Values'" in str(error)
-    return _ONCE if as_list or values.read_again else ""
+    return _ONCE if as_list or getattr(values, "read_again", False) else ""
 
 
 def batches_of(groups: Iterator[Group], begin: Callable[[], None] = lambda: None) -> Iterator[Any]:

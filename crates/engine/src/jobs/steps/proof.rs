@@ -399,6 +399,13 @@ mod tests {
         assert_eq!(whole(&["a", "bc", "c"]), [0, 2]);
     }
 
+    fn hot() -> LargestGroup {
+        LargestGroup {
+            pairs: 1,
+            key: "'hot'".into(),
+        }
+    }
+
     /// All that a report of user code holds comes back, with paths in the folders of now.
     #[test]
     fn a_report_comes_back_from_its_checkpoint() {
@@ -421,10 +428,7 @@ mod tests {
             records_out: 6,
             bytes_out: 7,
             groups: 8,
-            largest_group: LargestGroup {
-                pairs: 1,
-                key: "'hot'".into(),
-            },
+            largest_group: hot(),
             combine_in: 9,
             combine_out: 10,
             skipped: 11,
