@@ -431,8 +431,8 @@ class Search:
         """Return what was found next, in order; `None` at the end.
 
         `("file", name)` begins a file, `("line", is_selected, number, offset, spans, line)` is a
-        line of it, `("end", lines)` ends it. `("binary", name)` and
-        `("trouble", name, kind, message)` are what is to be said of it.
+        line of it, `("end", lines)` ends it. `("binary", name)`, `("suspected", name, encoding)`
+        and `("trouble", name, kind, message)` are what is to be said of it.
         """
 
     @property

@@ -178,6 +178,11 @@ class Grep:
         try:
             while (items := search.take()) is not None:
                 for item in items:
+                    if item[0] == "suspected":
+                        _, name, encoding = item
+                        shown = show_path(os.fsdecode(name))
+                        warnings.warn(f"gm.grep: {shown}: {looks_like(encoding)}", stacklevel=4)
+                        continue
                     if item[0] != "trouble":
                         yield item
                         continue
@@ -241,6 +246,19 @@ def _cut_short(name: str, *, is_begun: bool) -> str:
     return (
         f"gm.grep: {show_path(name)}: binary file matches; {which} are not given."
         " What to do: give text=True."
+    )
+
+
+def looks_like(encoding: str) -> str:
+    """Return what to say of a file that looks like text in an encoding that is not decoded.
+
+    Example:
+        >>> looks_like("UTF-16LE")
+        'it looks like UTF-16LE, and is searched as it is. To decode it: iconv -f UTF-16LE -t UTF-8'
+    """
+    return (
+        f"it looks like {encoding}, and is searched as it is. To decode it:"
+        f" iconv -f {encoding} -t UTF-8"
     )
 
 

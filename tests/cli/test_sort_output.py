@@ -151,3 +151,15 @@ def test_whoever_looks_sees_a_whole_output(much_text: Path, much_text_sorted: Pa
         watcher.join()
     assert sizes <= {3, much_text_sorted.stat().st_size}
     assert 3 in sizes
+
+
+@pytest.mark.parametrize("name", ["out.gz", "out.txt.zst", "OUT.BZ2"])
+def test_an_output_that_is_not_compressed_but_called_so_is_told(name: str) -> None:
+    done = try_sort("-o", name, stdin=b"b\na\n")
+    assert (done.status, Path(name).read_bytes()) == (0, b"a\nb\n")
+    assert done.stderr == (
+        f"gristmill: {name} is not compressed, whatever its name says: --compress (in Python"
+        " compress=) compresses the output\n"
+    )
+    for options in (["-o", name, "--compress", "gzip"], ["-o", "out"], ["-o", "p.gz", "--parts=1"]):
+        assert try_sort(*options, "/dev/null").stderr == ""

@@ -20,6 +20,7 @@ use memchr::{memchr, memrchr};
 
 use crate::lines::line_end;
 use crate::trouble::{Held, TooLarge, Trouble};
+use crate::utf16::Decoder;
 
 /// Bytes of a block: few reads, and it fits the cache of a core together with the search.
 const BLOCK_BYTES: usize = 1 << 20;
@@ -93,9 +94,9 @@ pub trait Ranges: Send + Sync {
 
 /// An open input.
 pub enum Data {
-    /// Ranges of so many bytes. What is written behind them later is not searched.
+    /// Ranges of so many bytes, searched as they are. What is written behind them later is not searched.
     Ranges(Arc<dyn Ranges>, u64),
-    /// Bytes one after the other.
+    /// Bytes one after the other; UTF-16 with its mark is decoded.
     Stream(Box<dyn Read + Send>),
 }
 
@@ -164,7 +165,7 @@ enum Open {
 
 /// A stream that is read on.
 struct Stream {
-    bytes: Box<dyn Read + Send>,
+    bytes: Decoder,
     /// What was read of the next block, and where that begins.
     ahead: Vec<u8>,
     offset: u64,
@@ -218,7 +219,7 @@ impl<I: Iterator<Item = Input>> Blocks<I> {
         let data = match (input.open)() {
             Ok(Data::Ranges(file, bytes)) => Open::Ranges(file, 0, bytes),
             Ok(Data::Stream(stream)) => Open::Stream(Stream {
-                bytes: stream,
+                bytes: Decoder::new(stream),
                 ahead: Vec::new(),
                 offset: 0,
                 further: FURTHER_BYTES,

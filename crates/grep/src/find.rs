@@ -8,6 +8,7 @@ use memchr::{memchr, memrchr};
 use crate::lines::{line_feeds, selected};
 use crate::options::{Options, Show};
 use crate::pattern::Pattern;
+use crate::utf16::suspected;
 
 /// A file whose first bytes, so many, have a NUL is binary: GNU grep's first buffer.
 const BINARY_BYTES: usize = 96 << 10;
@@ -24,6 +25,8 @@ pub struct Found {
     pub lines: u64,
     /// Whether the first bytes of the file say that it is binary.
     pub binary: bool,
+    /// What the first bytes of the file look like, where they are not UTF-8: a name for `iconv`.
+    pub suspected: Option<&'static str>,
     /// Whether a selected line behind the spans has a NUL; where binary files are passed over, any line.
     pub nul: bool,
     /// Where the first line with a NUL begins, where it ends the search of the file.
@@ -52,6 +55,9 @@ pub fn find(pattern: &Pattern, options: &Options, block: &[u8], first: bool) -> 
     };
     if found.binary && options.skip_binary {
         return found;
+    }
+    if first && pattern.end() != 0 {
+        found.suspected = suspected(block);
     }
     let block = if options.skip_binary && !options.text {
         before_nul(pattern.end(), block, &mut found)

@@ -18,6 +18,7 @@ mod pattern;
 mod print;
 mod run;
 mod trouble;
+mod utf16;
 
 pub use blocks::{Data, Input, Ranges};
 pub use options::{Options, Show, Style};
@@ -25,3 +26,4 @@ pub use pattern::{Pattern, PatternOptions};
 pub use print::{Note, Summary};
 pub use run::{Run, search};
 pub use trouble::{Held, TooLarge, Trouble};
+pub use utf16::is_utf16;

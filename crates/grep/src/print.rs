@@ -31,6 +31,8 @@ pub enum Note {
     Trouble(Vec<u8>, Trouble),
     /// It is binary, and has a selected line.
     Binary(Vec<u8>),
+    /// It looks like text in this encoding, and was searched as it is.
+    Suspected(Vec<u8>, &'static str),
 }
 
 /// What a search came to.
@@ -153,6 +155,10 @@ impl<W: Write, N: FnMut(Note)> Printer<W, N> {
     pub fn block(&mut self, block: &[u8], found: &Found) -> io::Result<Next> {
         self.summary.bytes += block.len() as u64;
         self.binary |= found.binary;
+        if let Some(encoding) = found.suspected {
+            self.out.flush()?;
+            (self.note)(Note::Suspected(self.name.clone(), encoding));
+        }
         if !self.done {
             self.found(block, found)?;
         }

@@ -78,7 +78,7 @@ fn searched(way: Way, texts: &[&[u8]], pattern: &Pattern, options: &Options) -> 
     let told = Arc::clone(&notes);
     let note = move |note| match note {
         Note::Trouble(name, trouble) => told.lock().unwrap().push((name, trouble)),
-        Note::Binary(name) => panic!("{name:?}"),
+        other => panic!("{other:?}"),
     };
     let (pattern, options) = (pattern.clone(), options.clone());
     let summary = search(

@@ -19,10 +19,16 @@ import click
 
 from gristmill import _core
 from gristmill.cli.failures import DONE, FAILED, WRONG, Refused, conclude, fail
-from gristmill.cli.grep_words import SHOWN, engine_words, patterns_and_inputs, selects_nothing
+from gristmill.cli.grep_words import (
+    SHOWN,
+    engine_words,
+    literal_in,
+    patterns_and_inputs,
+    selects_nothing,
+)
 from gristmill.cli.groups import PlainCommand
 from gristmill.cli.numbers import whole_number
-from gristmill.search import STANDARD_INPUT, WORKERS_MAX
+from gristmill.search import STANDARD_INPUT, WORKERS_MAX, looks_like
 from gristmill.terminal import console, signals
 
 __all__ = ["grep"]
@@ -388,9 +394,22 @@ def grep(words: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - click's
         seconds = round(time.monotonic() - began, 3)
         summary = {"files": files, "bytes": size, "lines": lines, "unreadable": troubles}
         console.note(json.dumps({**summary, "seconds": seconds}))
+    if not lines and not (given["quiet"] or given["silent"] or given["fixed"] or given["invert"]):
+        _hint(patterns)
     if troubles and not (given["quiet"] and lines):
         return WRONG
     return DONE if lines else FAILED
+
+
+def _hint(patterns: list[bytes]) -> None:
+    """Say of a pattern that selected nothing that it looks like a basic regular expression."""
+    escaped = literal_in(patterns)
+    if escaped is not None:
+        console.note(
+            f"gristmill grep: nothing was selected, and {escaped} in the pattern stands for the"
+            f" character {escaped[1]}. Patterns are written as for grep -E: {escaped[1]} without"
+            " the backslash is the operator."
+        )
 
 
 def _noting(given: dict[str, Any]) -> Callable[[str, bytes], None]:
@@ -398,6 +417,10 @@ def _noting(given: dict[str, Any]) -> Callable[[str, bytes], None]:
         shown = console.printable(os.fsdecode(text))
         if kind == "binary":
             console.note(f"gristmill grep: {shown}: binary file matches")
+        elif kind == "suspected":
+            encoding, _, name = shown.partition(" ")
+            if not (given["silent"] or given["quiet"]):
+                console.note(f"gristmill grep: {name}: {looks_like(encoding)}")
         elif kind == "waiting":
             console.note(f"gristmill grep: {shown}")
         elif not given["silent"]:

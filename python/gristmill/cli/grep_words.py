@@ -6,6 +6,7 @@ Where options contradict each other, what GNU grep does decides.
 """
 
 import os
+import re
 import sys
 from typing import Any
 
@@ -15,7 +16,7 @@ from gristmill.cli.failures import Refused
 from gristmill.search import engine_options
 from gristmill.terminal import console
 
-__all__ = ["SHOWN", "engine_words", "patterns_and_inputs", "selects_nothing"]
+__all__ = ["SHOWN", "engine_words", "literal_in", "patterns_and_inputs", "selects_nothing"]
 
 SHOWN = 100
 """The most characters of a wrong word that are told."""
@@ -31,6 +32,17 @@ def selects_nothing(patterns: list[bytes], given: dict[str, Any]) -> bool:
         return not given["invert"]
     is_bare = not (given["word"] or given["whole_line"])
     return bool(given["invert"]) and is_bare and all(not one.strip(b"\n") for one in patterns)
+
+
+def literal_in(patterns: list[bytes]) -> str | None:
+    r"""Return the first operator of basic regular expressions that is a plain character here.
+
+    Example:
+        >>> literal_in([rb"error\d", rb"ERROR\|WARN"]), literal_in([rb"a\\|b", rb"x\.y"])
+        ('\\|', None)
+    """
+    words = (word for one in patterns for word in re.findall(rb"\\.", one, re.DOTALL))
+    return next((word.decode() for word in words if word[1:] in b"|(){}+?"), None)
 
 
 def patterns_and_inputs(

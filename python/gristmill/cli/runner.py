@@ -192,16 +192,21 @@ def _tell(sentence: str) -> None:
     console.note(f"gristmill: {sentence}")
 
 
+def _tell_all(running: _core.Job, *, silent: bool) -> None:
+    notices = running.notices()
+    if not silent:
+        console.tell(notices)
+
+
 def _to_end(running: _core.Job, pending: signals.Pending, *, quiet: bool) -> JobReport:
     context = click.get_current_context(silent=True)
-    is_silent = context is not None and context.meta.get(QUIET)
-    tell = (lambda _: None) if is_silent else console.tell
+    is_silent = context is not None and bool(context.meta.get(QUIET))
     with progress_bar(quiet=quiet) as progress:
         while not running.wait(job.TICK_S):
             if pending.signum is not None:
                 running.cancel()
-            tell(running.notices())
+            _tell_all(running, silent=is_silent)
             name, _, done_bytes, bytes_in_all = running.progress()
             progress.show(name, done_bytes, bytes_in_all, running.nodes())
-    tell(running.notices())
+    _tell_all(running, silent=is_silent)
     return JobReport.from_json(running.report())

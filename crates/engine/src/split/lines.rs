@@ -297,7 +297,7 @@ impl LineReader {
         Error::new(Kind::BadInput, "read lines", message)
             .with_path(&self.path)
             .with("offset", self.offset - self.mark_bytes)
-            .advise("check that these are lines of text; of other files, gm.text(paths, whole=True) makes records of whole files, and gm.fixed(paths, length) records of one length")
+            .advise("check that these are lines of text, and cut longer ones, as fold -s does; in a Python job, gm.text(paths, whole=True) makes records of whole files, and gm.fixed(paths, length) records of one length")
     }
 }
 

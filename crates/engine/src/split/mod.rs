@@ -262,7 +262,7 @@ pub fn check_whole_records(files: &[InputFile], record_bytes: usize) -> Result<(
     Ok(())
 }
 
-/// Fails where a file says that it is empty and is not, as those of /proc do: splits are cut by what files say.
+/// Fails where a file has not the bytes that it says it has, as those of /proc and /sys: splits are cut by what files say.
 ///
 /// ```
 /// use gristmill_engine::{split::{check_length, input_files}, storage::{local::Local, stores::Stores}};
@@ -277,17 +277,39 @@ pub fn check_whole_records(files: &[InputFile], record_bytes: usize) -> Result<(
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn check_length(stores: &Stores, path: &Location, bytes: u64) -> Result<()> {
-    // Stores of others know how long their files are.
-    if bytes > 0
-        || path.is_remote()
-        || stores.open(path, Caching::Cached)?.read_at(&mut [0], 0)? == 0
-    {
+    if !states_another_length(stores, path, bytes)? {
         return Ok(());
     }
-    let message = "it says that it is empty, and it is not, like the files of /proc";
+    let message = match bytes {
+        0 => "it says that it is empty, and it is not, like the files of /proc".to_owned(),
+        _ => format!("it says that it has {bytes} bytes, and it has less, like the files of /sys"),
+    };
     Err(Error::new(Kind::BadInput, "read the input", message)
         .with_path(path.as_typed())
         .advise("copy its bytes to a file first"))
+}
+
+/// Whether a file ends before the bytes that it says it has, as those of /sys do: they say that they have a page, or nothing.
+///
+/// ```
+/// use gristmill_engine::{split::states_another_length, storage::{local::Local, stores::Stores}};
+/// let stores = Stores::new(std::sync::Arc::new(Local));
+/// # #[cfg(target_os = "linux")]
+/// assert!(states_another_length(&stores, &"/proc/version".into(), 0)?);
+/// let folder = tempfile::tempdir().unwrap();
+/// let path = folder.path().join("a page");
+/// std::fs::write(&path, [b'x'; 4096]).unwrap();
+/// assert!(!states_another_length(&stores, &path.into(), 4096)?);
+/// # Ok::<(), gristmill_engine::Error>(())
+/// ```
+pub fn states_another_length(stores: &Stores, path: &Location, bytes: u64) -> Result<bool> {
+    const PAGES: [u64; 3] = [4 << 10, 16 << 10, 64 << 10];
+    if path.is_remote() || !(bytes == 0 || PAGES.contains(&bytes)) {
+        return Ok(false);
+    }
+    let file = stores.open(path, Caching::Cached)?;
+    let is_there = file.read_at(&mut [0], bytes.saturating_sub(1))? > 0;
+    Ok(is_there == (bytes == 0))
 }
 
 /// The folders of files that lie on mounts which several machines share.

@@ -96,10 +96,13 @@ pub fn text_splits(
     let (mut shared, mut shared_bytes) = (TextSplit::new(), 0);
     let most = files.first().map_or(1, |file| asked_at_once(&file.path));
     let is_small = |bytes| how.combine && bytes < step;
-    let codecs = at_once(files, most, |file| match file.stat.bytes {
-        0 => check_length(store, &file.path, 0).map(|()| None),
-        bytes if !how.cut || is_small(bytes) || bytes <= slop => codec_of_whole(store, file),
-        _ => codec_of(store, file),
+    let codecs = at_once(files, most, |file| {
+        check_length(store, &file.path, file.stat.bytes)?;
+        match file.stat.bytes {
+            0 => Ok(None),
+            bytes if !how.cut || is_small(bytes) || bytes <= slop => codec_of_whole(store, file),
+            _ => codec_of(store, file),
+        }
     })?;
     for (file, codec) in files.iter().zip(codecs) {
         let bytes = file.stat.bytes;

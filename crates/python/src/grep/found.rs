@@ -174,6 +174,9 @@ fn noted<'py>(py: Python<'py>, note: &Note) -> PyResult<Bound<'py, PyTuple>> {
             ("trouble", PyBytes::new(py, name), kind, message).into_pyobject(py)
         }
         Note::Binary(name) => ("binary", PyBytes::new(py, name)).into_pyobject(py),
+        Note::Suspected(name, encoding) => {
+            ("suspected", PyBytes::new(py, name), *encoding).into_pyobject(py)
+        }
     }
 }
 

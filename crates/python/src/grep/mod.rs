@@ -227,6 +227,9 @@ pub fn grep(
                 let (kind, text) = match &found {
                     Note::Trouble(name, trouble) => ("trouble", told(name, trouble).into_bytes()),
                     Note::Binary(name) => ("binary", name.clone()),
+                    Note::Suspected(name, encoding) => {
+                        ("suspected", [encoding.as_bytes(), b" ", name].concat())
+                    }
                 };
                 note.call1((kind, PyBytes::new(py, &text)))?;
             }

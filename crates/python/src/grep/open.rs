@@ -1,4 +1,4 @@
-//! Opens the inputs of a search: plain files as ranges, compressed files and pipes as streams.
+//! Opens the inputs of a search: plain files as ranges; compressed files, UTF-16 and pipes as streams.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gristmill_engine::codec::{Codec, Coding, SNIFF_BYTES, detect, open_file};
+use gristmill_engine::codec::{Coding, SNIFF_BYTES, detect, open_file};
 use gristmill_engine::record::arena::Arena;
 use gristmill_engine::storage::local::not_there;
 use gristmill_engine::storage::location::Location;
@@ -15,7 +15,7 @@ use gristmill_engine::storage::stores::Stores;
 use gristmill_engine::storage::window::in_any_order;
 use gristmill_engine::storage::{Caching, FileKind, ReadFile, Stat};
 use gristmill_engine::{Error, Kind, Result};
-use gristmill_grep::{Data, Ranges};
+use gristmill_grep::{Data, Ranges, is_utf16};
 
 /// A file of a store, mapped if possible: each of its bytes is read once.
 struct Plain {
@@ -140,16 +140,15 @@ pub fn at(
         }
         _ => {
             let file = stores.open(path, Caching::Cached)?;
-            match codec_of(&*file, path)? {
-                None => Ok(Data::Ranges(
-                    Arc::new(Plain::new(path, file, stat.bytes)?),
-                    stat.bytes,
-                )),
-                Some(codec) => {
-                    let reader = open_file(file, path.as_typed(), Coding::Coded(codec))?;
-                    Ok(Data::Stream(Box::new(reader)))
+            let coding = match coding_of(&*file, path)? {
+                Some(coding) => coding,
+                None => {
+                    let plain = Plain::new(path, file, stat.bytes)?;
+                    return Ok(Data::Ranges(Arc::new(plain), stat.bytes));
                 }
-            }
+            };
+            let reader = open_file(file, path.as_typed(), coding)?;
+            Ok(Data::Stream(Box::new(reader)))
         }
     }
 }
@@ -163,9 +162,12 @@ pub fn can_be_read(stores: &Stores, path: &Location) -> bool {
     }
 }
 
-/// How a file is compressed. If only its name says so, it is searched as it is.
-fn codec_of(file: &dyn ReadFile, path: &Location) -> Result<Option<Codec>> {
+/// How a file is read that is decoded: it is compressed, or UTF-16. If only its name says so, it is searched as it is.
+fn coding_of(file: &dyn ReadFile, path: &Location) -> Result<Option<Coding>> {
     let mut first = [0; SNIFF_BYTES];
     let count = file.read_at(&mut first, 0)?;
-    Ok(detect(path.as_typed(), &first[..count]).unwrap_or(None))
+    let first = &first[..count];
+    let codec = detect(path.as_typed(), first).unwrap_or(None);
+    let plain = is_utf16(first).then_some(Coding::Plain);
+    Ok(codec.map(Coding::Coded).or(plain))
 }

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::names::show_path;
 use crate::record::shape::Shape;
 use crate::split::text::codec_of_whole;
-use crate::split::{Named, files_of, not_a_file};
+use crate::split::{Named, files_of, not_a_file, states_another_length};
 use crate::storage::Caching;
 use crate::storage::input::InputFile;
 use crate::storage::location::{DASH, Location};
@@ -75,19 +75,15 @@ impl Input {
         Ok(input)
     }
 
-    /// Adds a file, which can be read, or the job ends here. One that says that it is empty and is not (those of
-    /// /proc) is a stream.
+    /// Adds a file, which can be read, or the job ends here. One that has not the bytes that it says (those of /proc and
+    /// /sys) is a stream.
     fn add(&mut self, store: &Stores, file: InputFile) -> Result<()> {
         if file.path.is_remote() {
             // Its length is known; whether it can be read, its first reader finds out.
-        } else if file.stat.bytes > 0 {
-            store.check_readable(&file.path)?;
-        } else if store
-            .open(&file.path, Caching::Cached)?
-            .read_at(&mut [0], 0)?
-            > 0
-        {
+        } else if states_another_length(store, &file.path, file.stat.bytes)? {
             return self.open_stream(file.path.as_typed());
+        } else {
+            store.check_readable(&file.path)?;
         }
         self.codecs.push(codec_of_whole(store, &file)?);
         self.files.push(file);

@@ -38,6 +38,7 @@ use super::runs::{RunOutcome, RunSort, Step, count_runs};
 use super::steps::far::far_inputs;
 use super::steps::refusal::{FROM_STREAM, TO_STREAM};
 use super::steps::{self, Job, lock, refusal};
+use crate::codec::Codec;
 use crate::commit::SpillDirs;
 use crate::driver::Stage;
 use crate::error::{Error, Kind, Result};
@@ -131,6 +132,9 @@ fn run_shape<S: Shape>(job: &mut Job<'_>, spec: &SortSpec, shape: S) -> Result<(
     if let Some(notice) = input.table.as_ref().and_then(Table::notice) {
         tell(job, notice);
     }
+    if let Some(notice) = plain_notice(spec) {
+        tell(job, notice);
+    }
     match (spec.check, &input.table) {
         (true, Some(_)) => return check_table::run(job, spec, input),
         (true, None) => return check::run(job, shape, spec, input),
@@ -150,6 +154,18 @@ fn run_shape<S: Shape>(job: &mut Job<'_>, spec: &SortSpec, shape: S) -> Result<(
     let sorted = sort(job, spec, shape, input, &output)?;
     fill_report(job, &sorted);
     output.publish(job, &sorted)
+}
+
+/// What to say of an output whose name speaks of a compression that was not asked for.
+fn plain_notice(spec: &SortSpec) -> Option<String> {
+    let writes = spec.writes_file() && spec.parts.is_none() && !spec.check;
+    let target = spec
+        .target()
+        .filter(|_| writes && spec.compress.codec().is_none())?;
+    Codec::by_suffix(target.as_typed())?;
+    Some(format!(
+        "{target} is not compressed, whatever its name says: --compress (in Python compress=) compresses the output"
+    ))
 }
 
 /// What is read; of a table, with its keys. What explains a job reads no stream.
