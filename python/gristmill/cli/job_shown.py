@@ -42,7 +42,8 @@ def shown(history: JobHistory) -> list[str]:
     report = history.report
     lines = [
         f"{history.command} {history.job_id}: {history.state}",
-        f"began {began(history)}, took {show_seconds(history.wall_s)}{in_processes(history)}, Gristmill {history.program}",
+        f"began {began(history)}, took {show_seconds(history.wall_s)}{in_processes(history)},"
+        f" Gristmill {history.program}",
         *_what_it_was(history),
     ]
     if history.error:

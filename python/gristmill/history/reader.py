@@ -73,7 +73,7 @@ class Attempt:
     task: int
     """The task's number in the job."""
     attempt: int
-    """0 for the first try."""
+    """0 for the first try; texts and pages count from 1."""
     phase: str
     """The phase it belongs to."""
     node: str = ""
