@@ -12,8 +12,12 @@ __all__ = ["BUILD", "CHECK", "DEMO", "EXPLAIN", "JOBS", "PRUNE", "SHOWN", "page"
 _INTRODUCTION = """\
 A command with `--json` prints one JSON value in one line, on standard output (`grep`: on standard
 error; `sort` needs `-o`), whatever happens:
-also where the job failed, and where the command line was refused after the options were read.
-Messages for people go to standard error. Fields may be added in later versions; none changes its
+also where the job failed, and where the command line was refused. A command that could not do its
+work, and has no report, prints
+`{"status": "failed", "exit_code": 1, "error": {"message": "..."}}`.
+`run --explain` prints the plan of `gristmill explain`, with the job's `name`, and in `then` the
+names of the other jobs of a chain; `streaming --explain` has pairs of a name and a text, in
+`explained`. Messages for people go to standard error. Fields may be added in later versions; none changes its
 meaning. Bytes and milliseconds are whole numbers, seconds have fractions (`_s`). A name of a file
 that is not UTF-8 has `\\udcXX` for a byte XX, as in Python."""
 
