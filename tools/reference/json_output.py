@@ -17,8 +17,9 @@ work, and has no report, prints
 `{"status": "failed", "exit_code": 1, "error": {"message": "..."}}`.
 `run --explain` prints the plan of `gristmill explain`, with the job's `name`, and in `then` the
 names of the other jobs of a chain; `streaming --explain` has pairs of a name and a text, in
-`explained`. Messages for people go to standard error. Fields may be added in later versions; none changes its
-meaning. Bytes and milliseconds are whole numbers, seconds have fractions (`_s`). A name of a file
+`explained`. Messages for people go to standard error. Fields may be added in later versions; none
+changes its meaning. Bytes and milliseconds are whole numbers, seconds have fractions (`_s`). A name
+of a file
 that is not UTF-8 has `\\udcXX` for a byte XX, as in Python."""
 
 JOBS = {

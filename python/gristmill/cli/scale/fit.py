@@ -13,7 +13,7 @@ import click
 
 from gristmill.analysis.runs import Run
 from gristmill.cli.failures import DONE, FAILED, HelpWanted, Refused, fail
-from gristmill.cli.generated import JobCommand
+from gristmill.cli.generated import JobCommand, files
 from gristmill.cli.scale.shared import FIT_OPTIONS, Wanted, fitted
 from gristmill.names import show_path
 from gristmill.terminal import console
@@ -99,7 +99,14 @@ fit = JobCommand(
     " Gristmill reads the same figures from their histories. Needs gristmill[analysis].",
     short_help="Fit the Universal Scalability Law to runs, of a CSV file or of histories",
     params=[
-        click.Argument(["names"], nargs=-1, required=False, metavar="[FILE|JOB]...", type=str),
+        click.Argument(
+            ["names"],
+            nargs=-1,
+            required=False,
+            metavar="[FILE|JOB]...",
+            type=str,
+            shell_complete=files,
+        ),
         click.Option(
             ["--command", "of_command"],
             metavar="NAME",
