@@ -1,8 +1,11 @@
 """Curves of other shapes: slower from the first, flat from some p on, none that the law has."""
 
+import json
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
+from tests.cli.harness import run
 
 from gristmill.analysis.runs import Run
 from gristmill.analysis.scale.fitting import fit_runs
@@ -82,3 +85,17 @@ def test_the_table_has_the_fit_that_the_verdict_quotes() -> None:
     assert f"stays below {quoted:.3g} " in said
     assert f"{quoted:.4g}" in ceiling
     assert f"{found.amdahl['sigma'].value:.3g}" in sigma
+
+
+def test_workers_beyond_the_processors_are_said_and_not_fitted(tmp_path: Path) -> None:
+    header = {"format": 1, "by": "workers", "machine": {"processors": 8}}
+    lines: list[dict[str, object]] = [header]
+    for p in (1, 2, 4, 8, 16):
+        lines += [{"p": p, "seconds": 80 / min(p, 8) * (1 + at / 100)} for at in range(3)]
+    (tmp_path / "runs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done = run("scale", "fit", tmp_path / "runs.jsonl", "--json")
+    said = "p = 16 is more workers than the machine's 8 processors: they are left out of the fit"
+    assert said in done.stderr
+    found = json.loads(done.stdout)
+    assert [point["p"] for point in found["points"]] == [1, 2, 4, 8]
+    assert found["verdict"] == "linear"

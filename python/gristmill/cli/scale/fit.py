@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gristmill.analysis.runs import Run
+from gristmill.analysis.scale.crowding import uncrowded
 from gristmill.cli.failures import DONE, FAILED, HelpWanted, Refused, fail
 from gristmill.cli.generated import JobCommand, files
 from gristmill.cli.scale.shared import FIT_OPTIONS, Wanted, fitted
@@ -71,7 +72,13 @@ def _fitted(data: "Sequence[Data]", wanted: Wanted, *, weak: bool) -> int:
     if any(one.measured != measured for one in data):
         what = "cannot fit the runs: some files have seconds, others throughput"
         raise ValueError(f"{what}. What to do: fit them one by one.")
-    runs = [_weakly(run, measured) if weak else run for one in data for run in one.runs]
+    found: list[Run] = []
+    for one in data:
+        runs, said = uncrowded(one.runs, one.processors)
+        found += runs
+        if said is not None:
+            console.note(f"gristmill scale fit: {said}.")
+    runs = [_weakly(run, measured) if weak else run for run in found]
     return DONE if fitted("scale fit", runs, measured, wanted) else FAILED
 
 
