@@ -9,7 +9,7 @@ from datetime import datetime
 from gristmill.cli.node_lines import node_lines
 from gristmill.history import JobHistory
 from gristmill.history.limits import named_uses
-from gristmill.history.page.told import in_processes
+from gristmill.history.page.told import in_processes, read_of
 from gristmill.history.proof import proved
 from gristmill.history.reader import Attempt
 from gristmill.names import quote, show_text, show_texts
@@ -56,7 +56,9 @@ def shown(history: JobHistory) -> list[str]:
         lines.append(f"its process died; gristmill resume {history.job_id} resumes it")
     elif history.code_gone:
         lines.append("its process died; what is needed to resume it is gone from beside its output")
-    if report:
+    if history.state in ("failed", "cancelled"):
+        lines.append(f"read {read_of(history)}")
+    elif report:
         work = history.work_bytes
         lines.append(
             f"{show_count(history.number('records'), 'record')}, {show_bytes(work)},"

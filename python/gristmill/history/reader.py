@@ -256,6 +256,21 @@ class JobHistory:
         """Bytes that it worked on: of its input or of its output, whichever are more."""
         return max(self.number("input_bytes"), self.number("output_bytes"))
 
+    def read_so_far(self) -> tuple[int, int]:
+        """Return how many records and bytes of the input its tasks have read, or are reading.
+
+        Records are those of tasks that are done; the report of a job that failed has neither.
+        """
+        done: dict[int, Attempt] = {}
+        for attempt in self.attempts:
+            if attempt.phase in _REDUCE_PHASES or attempt.phase == "sample":
+                continue
+            known = done.get(attempt.task)
+            if known is None or known.bytes < attempt.bytes or attempt.outcome == "succeeded":
+                done[attempt.task] = attempt
+        records = sum(attempt.counters.get("MAP_INPUT_RECORDS", 0) for attempt in done.values())
+        return records, sum(attempt.bytes for attempt in done.values())
+
     @property
     def error(self) -> str | None:
         """Why it failed, in a paragraph."""

@@ -100,7 +100,7 @@ def _run(job: Job, options: Options, as_json: bool) -> int:
     if as_json:
         console.put(json_of(result.report))
     else:
-        say_done(result.report, result.form.folder, result.left_out)
+        say_done(result.report, result.form.folder, result.left_out, result.of_chain)
     return DONE
 
 
