@@ -88,10 +88,11 @@ def test_the_table_has_the_fit_that_the_verdict_quotes() -> None:
 
 
 def test_workers_beyond_the_processors_are_said_and_not_fitted(tmp_path: Path) -> None:
-    header = {"format": 1, "by": "workers", "machine": {"processors": 8}}
+    header: dict[str, object] = {"format": 1, "by": "workers", "machine": {"processors": 8}}
     lines: list[dict[str, object]] = [header]
     for p in (1, 2, 4, 8, 16):
-        lines += [{"p": p, "seconds": 80 / min(p, 8) * (1 + at / 100)} for at in range(3)]
+        for at in range(3):
+            lines.append({"p": p, "seconds": 80 / min(p, 8) * (1 + at / 100)})
     (tmp_path / "runs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     done = run("scale", "fit", tmp_path / "runs.jsonl", "--json")
     said = "p = 16 is more workers than the machine's 8 processors: they are left out of the fit"

@@ -21,12 +21,12 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def _plan(*arguments: object) -> dict[str, Any]:
+def _plan(*arguments: str | Path) -> dict[str, Any]:
     plan: dict[str, Any] = json.loads(run("explain", *arguments, "--json").stdout)
     return plan
 
 
-def _report(*arguments: object) -> dict[str, Any]:
+def _report(*arguments: str | Path) -> dict[str, Any]:
     report: dict[str, Any] = json.loads(run(*arguments, "--json").stdout)
     return report
 

@@ -6,6 +6,7 @@ tells how it goes. Two values of p carry no law: their times are shown, and that
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -150,7 +151,7 @@ def _told(measuring: "Measuring", wanted: Wanted) -> int:
     return DONE
 
 
-def _say_times(runs: list[Run]) -> None:
+def _say_times(runs: Sequence[Run]) -> None:
     from gristmill.cli.scale.text import times_lines
 
     console.say(*times_lines(runs))
