@@ -23,6 +23,7 @@ from reference.json_output import (  # noqa: E402
     EXPLAIN,
     JOBS,
     PRUNE,
+    SHOWN,
 )
 from reference.python_api import GROUPS  # noqa: E402
 from reference.sources import python_fields, rust_fields  # noqa: E402
@@ -116,7 +117,8 @@ def test_a_report_and_its_history(home: Path) -> None:
     assert list(job) == list(JOBS)
     shown = printed(home, "jobs", "show", "last")
     history = names(python_fields("history/reader.py", "JobHistory"))
-    assert set(history) <= set(shown) <= {*history, "uses", "counters", "name", "inputs", "output"}
+    more = {*SHOWN, "uses", "counters", "name", "inputs", "output"}
+    assert set(history) <= set(shown) <= {*history, *more}
     attempt = names(python_fields("history/reader.py", "Attempt"))
     assert all(list(one) == attempt for one in shown["attempts"])
     sample = names(python_fields("history/reader.py", "Sample"))

@@ -59,6 +59,9 @@ def completed(line: str, folder: Path, **environment: str) -> list[str]:
         ("gristmill jobs sh", ["show"]),
         ("gristmill streaming -mapp", ["-mapper"]),
         ("gristmill completion ", ["bash", "zsh", "fish"]),
+        ("gristmill bench run s", ["sort", "shuffle", "split-size"]),
+        ("gristmill hadoop f", ["fs"]),
+        ("gristmill hadoop fs -get", ["-get", "-getmerge"]),
         ("gristmill --ver", ["--version"]),
         ("gristmill no-such-command --mem", [""]),
     ],
@@ -67,9 +70,37 @@ def test_bash_completes(line: str, offered: list[str], tmp_path: Path) -> None:
     assert completed(line, tmp_path) == offered
 
 
-@pytest.mark.parametrize("line", ["sort ", "sort -o ", "run ", "terasort a ", "streaming -input "])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "sort ",
+        "sort -o ",
+        "run ",
+        "terasort a ",
+        "streaming -input ",
+        "scale fit r",
+        "bench run j",
+        "bench compare a ",
+    ],
+)
 def test_bash_completes_files_itself(line: str, tmp_path: Path) -> None:
     assert completed(f"gristmill {line}", tmp_path) == ["shell: default", ""]
+
+
+def test_what_a_terminal_types_is_not_read(tmp_path: Path) -> None:
+    """The shell's terminal is the standard input: a sort would say that it reads it."""
+    ours, theirs = os.openpty()
+    for words in ("gristmill sort --co", "gristmill grep --co", "gristmill scale fit --pl"):
+        asked = {VARIABLE: "bash_complete", "COMP_WORDS": words}
+        done = subprocess.run(
+            [PROGRAM], stdin=theirs, capture_output=True, text=True, cwd=tmp_path,
+            env=clean_environment(**asked, COMP_CWORD=str(words.count(" "))), timeout=60,
+            check=True,
+        )  # fmt: skip
+        assert done.stderr == ""
+        assert done.stdout.startswith("plain,--")
+    os.close(ours)
+    os.close(theirs)
 
 
 def test_bash_completes_jobs(tmp_path: Path) -> None:

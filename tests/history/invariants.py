@@ -12,9 +12,8 @@ from gristmill.history.page.told import sample_rates
 from gristmill.history.reader import JobHistory
 
 APART_S = 0.15
-"""Seconds of a job that may have no phase, beside 2 %: what it does before the first, and its end."""
+"""Seconds of a job that may have no phase: what it does before the first, and at its end."""
 
-BLOCK = 4096
 TICK_S = 0.02
 
 

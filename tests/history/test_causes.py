@@ -1,7 +1,7 @@
 """What held a phase back: the decision, by made-up numbers; the numbers, by real jobs."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -224,6 +224,15 @@ def test_a_job_of_user_code_claims_no_order(tmp_path: Path) -> None:
     found = job(tmp_path, "sleep", [0.1])
     assert "checksum" not in found.lines
     assert "proved: all input was read" in found.lines
+
+
+def test_a_commit_waits_until_the_output_is_on_the_disk() -> None:
+    """It moves no bytes itself: they were written in the phases before."""
+    machine = {"user_s": 0.1, "sys_s": 0.1, "iowait_s": 0.65, "idle_s": 0.8}
+    commit = PhaseUse(name="commit", seconds=0.83, cpu_s=0.02, own_s=0.02, machine=machine)
+    assert commit.limit == "waiting until the output is on the disk (fsync)"
+    assert replace(commit, name="replay").cause == "not_clear"
+    assert replace(commit, machine={**machine, "iowait_s": 0.1}).cause == "not_clear"
 
 
 def test_a_history_that_does_not_know_workers(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def test_a_report_shows_what_the_job_did(browser: Browser, tmp_path: Path) -> No
     assert "http://" not in page.replace("http://www.w3.org", "")
     found = browser.show(tmp_path / "page.html")
     assert found.body.get("data-drawn") == "yes"
-    assert found.tags.count("canvas") == 6
+    assert found.tags.count("canvas") == 7
     for expected in ("in order, checksum", "spill", "merge", "MAP_INPUT_RECORDS", "200,000"):
         assert expected in found.text
     assert run("report", "last", "-o", "-", **where).stdout == page + "\n"

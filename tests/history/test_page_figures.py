@@ -105,6 +105,30 @@ def test_the_line_of_a_resume_is_drawn(browser: Browser, tmp_path: Path) -> None
     assert opaque == 255
 
 
+def test_a_failed_job_says_what_it_has_read(tmp_path: Path) -> None:
+    begun = {"event": "attempt_started", "attempt": 0, "phase": "map"}
+    ended = {"event": "attempt_finished", "attempt": 0}
+    plan = {"mode": "runs", "reason": "", "input_bytes": 36_600_000}
+    done = {"outcome": "succeeded", "bytes": 20_000_000}
+    report = {"wall_s": 1.0, "error": {"message": "it broke"}, "records": 0, "input_bytes": 0}
+    events = [
+        submitted("job_1"),
+        {"t_ms": 0, "event": "job_planned", "plan": plan},
+        {"t_ms": 0, "event": "phase_started", "name": "map", "tasks": 2, "bytes": 7},
+        {**begun, "t_ms": 0, "task": 0},
+        {**begun, "t_ms": 0, "task": 1},
+        {**ended, "t_ms": 5, "task": 0, **done, "counters": {"MAP_INPUT_RECORDS": 356_342}},
+        {**ended, "t_ms": 9, "task": 1, "outcome": "failed", "bytes": 1_700_000, "error": "no"},
+        {"t_ms": 9, "event": "job_finished", "status": "failed", "report": report},
+    ]
+    history = load(write_history(tmp_path, "job_1", events))
+    said = "356,342 records, 21.7 MB of 36.6 MB"
+    figures = dict(_data(render(history))["figures"])
+    assert figures["Read"] == said
+    assert "Rate" not in figures
+    assert f"read {said}" in shown(history)
+
+
 def test_parts_of_a_hash_are_not_in_the_order_of_keys(browser: Browser, tmp_path: Path) -> None:
     sizes = [28_700, 18_700, 35_600, 7_560]
     attempts = [

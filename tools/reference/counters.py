@@ -32,8 +32,8 @@ COUNTERS = {
         "SAMPLED_KEYS": "Keys that were sampled, to cut the key space into ranges.",
     },
     "Files and stores": {
-        "FILE_BYTES_READ": "Bytes read from files.",
-        "FILE_BYTES_WRITTEN": "Bytes written to files.",
+        "FILE_BYTES_READ": "Bytes read from files, those of sorted runs included.",
+        "FILE_BYTES_WRITTEN": "Bytes written to files, likewise.",
         "DEVICE_BYTES_READ": "Bytes that devices read: not those of the page cache.",
         "STORE_IO_REQUEST": (
             "Requests to stores, of all processes of the job. In HDFS: calls to the name node, and"
@@ -48,8 +48,12 @@ COUNTERS = {
         "LAUNCHED_MAPS": "Map tasks of a job with scripts or user code; each counts once.",
         "LAUNCHED_REDUCES": "Its reduce tasks.",
         "FAILED_TASK_ATTEMPTS": "Attempts that failed.",
+        "KILLED_TASK_ATTEMPTS": (
+            "Attempts that were stopped, as the job ended or another attempt was first, or whose"
+            " worker was lost."
+        ),
         "NUM_FAILED_MAPS": (
-            "Map tasks that failed in every attempt, in a job that may continue without them."
+            "Map tasks that failed for good: the job failed with them, or was allowed to continue."
         ),
         "NUM_FAILED_REDUCES": "Reduce tasks, likewise.",
         "KEPT_TASKS": "Tasks that a resumed job did not do again.",

@@ -75,8 +75,8 @@ FIT = {
     "peak_speedup": "The speedup there.",
     "crossover_p": "Where a superlinear speedup is linear again.",
     "ceiling": "The speedup that no p exceeds, where kappa is 0.",
-    "verdict": "`superlinear`, `linear`, `contention`, `coherency`, `no law`; or `refused`, with "
-    "`reason`, where the data cannot carry a law.",
+    "verdict": "`superlinear`, `linear`, `contention`, `coherency`, `fixed rate`, `no law`; or"
+    " `refused`, with `reason`, where the data cannot carry a law.",
     "sentences": "The verdict in words.",
     "scaling": "Strong scaling (the same work for every p) or weak (the same for each processor).",
     "measured": "`seconds` or `throughput`.",
@@ -91,7 +91,8 @@ FIT = {
     "bootstraps": "Bootstraps that the intervals under `bootstrap` come from.",
     "points": "An entry for each p: runs, mean, errors, the curve and its band, residual.",
     "checks": "Questions to the residuals: `name`, `ok`, `says`, `p_value`.",
-    "models": "This law, Amdahl's and a line, by AICc.",
+    "models": "This law, Amdahl's, a line, and a speed that is flat from some p on, by AICc.",
+    "amdahl": "`sigma` and `ceiling` of Amdahl's law, which a verdict of contention quotes.",
     "hold_out": "The largest p, predicted from all others; `null` where that cannot be.",
     "phases": "What each phase adds to sigma and kappa.",
 }

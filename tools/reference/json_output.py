@@ -1,17 +1,25 @@
 """json.md: what `--json` prints, command by command, from the classes that are printed."""
 
+from typing import get_args
+
+from gristmill.cli.doctor.verdicts import Verdict
 from reference import json_measured as measured
 from reference.markdown import code, document, plain, table
 from reference.sources import python_fields, rust_fields
 
-__all__ = ["BUILD", "CHECK", "DEMO", "EXPLAIN", "JOBS", "PRUNE", "page"]
+__all__ = ["BUILD", "CHECK", "DEMO", "EXPLAIN", "JOBS", "PRUNE", "SHOWN", "page"]
 
 _INTRODUCTION = """\
 A command with `--json` prints one JSON value in one line, on standard output (`grep`: on standard
 error; `sort` needs `-o`), whatever happens:
-also where the job failed, and where the command line was refused after the options were read.
-Messages for people go to standard error. Fields may be added in later versions; none changes its
-meaning. Bytes and milliseconds are whole numbers, seconds have fractions (`_s`). A name of a file
+also where the job failed, and where the command line was refused. A command that could not do its
+work, and has no report, prints
+`{"status": "failed", "exit_code": 1, "error": {"message": "..."}}`.
+`run --explain` prints the plan of `gristmill explain`, with the job's `name`, and in `then` the
+names of the other jobs of a chain; `streaming --explain` has pairs of a name and a text, in
+`explained`. Messages for people go to standard error. Fields may be added in later versions; none
+changes its meaning. Bytes and milliseconds are whole numbers, seconds have fractions (`_s`). A name
+of a file
 that is not UTF-8 has `\\udcXX` for a byte XX, as in Python."""
 
 JOBS = {
@@ -66,11 +74,17 @@ DEMO = {
     "steps": "The reports of the other jobs.",
 }
 """What `gristmill demo --json` has under `demo`."""
+SHOWN = {
+    "wall_s": "Seconds that it took in all its processes, or has taken so far.",
+    "cpu_s": "CPU seconds of all its processes.",
+    "processes_s": "Seconds of each process: several of a resumed job.",
+}
+"""What `gristmill jobs show --json` has beside the history."""
 _PHASE = [("busy", "The share of its processors that it used."), ("cause", "What held it back.")]
 _NODE = [
     ("check", "What was looked at."),
     ("node", "Where."),
-    ("verdict", "`ok`, `notice`, `wrong`."),
+    ("verdict", f"{', '.join(f'`{verdict}`' for verdict in get_args(Verdict))}."),
     ("found", "What there is."),
     ("expected", "What is needed."),
     ("advice", "What to do; empty where nothing is."),
@@ -102,7 +116,7 @@ def page() -> str:
         "## gristmill jobs show",
         "The history, put together; the file itself is described in "
         "[internals](../internals/history.md).",
-        _fields(python_fields("history/reader.py", "JobHistory")),
+        _fields([*python_fields("history/reader.py", "JobHistory"), *SHOWN.items()]),
         "### An entry of `attempts`",
         _fields(python_fields("history/reader.py", "Attempt")),
         "### An entry of `samples`",

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 import click
 
 from gristmill.errors import kind_of, typed
+from gristmill.names import to_json
 from gristmill.terminal import console
 from gristmill.terminal.signals import Interrupted, deferred, exit_code
 
@@ -29,6 +30,7 @@ __all__ = [
     "conclude",
     "fail",
     "paragraph_of",
+    "put_failure",
     "with_advice",
 ]
 
@@ -88,6 +90,21 @@ def with_advice(kind: str, paragraph: str) -> str:
     if kind != "not_found" or "What to do:" in paragraph:
         return paragraph
     return f"{paragraph} What to do: check the name."
+
+
+def put_failure(arguments: Sequence[str], code: int) -> None:
+    """Print a failure as JSON, if --json is given and nothing is printed yet.
+
+    A command whose job ran has printed its report. `grep` has a summary on stderr instead.
+    """
+    words = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    said = console.last_note()
+    if code == DONE or said is None or not {"--json", "-json"} & set(words) or "grep" in words[:1]:
+        return
+    lines = [line for line in said.splitlines() if line]
+    _, colon, message = lines[0].partition(": ") if lines else ("", "", "")
+    error = {"message": message if colon else "".join(lines[:1])}
+    console.put(to_json({"status": "failed", "exit_code": code, "error": error}))
 
 
 _NAMED = re.compile(r"(cannot [^:]*: )([a-z][a-z_]*)(?=: | is | must )")

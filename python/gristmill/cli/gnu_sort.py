@@ -233,7 +233,8 @@ def _read_names(ctx: click.Context) -> None:
     """Set the inputs from a file with their names, if one was given."""
     path = ctx.meta.get(_FILES)
     if path is None:
-        if not ctx.params["inputs"] and console.is_terminal(sys.stdin):
+        asks = ctx.resilient_parsing  # a shell, for what could stand where its cursor is
+        if not asks and not ctx.params["inputs"] and console.is_terminal(sys.stdin):
             console.note("gristmill sort: reading lines from the terminal; Ctrl-D ends them")
             console.note("For help: gristmill sort --help")
         return

@@ -9,7 +9,7 @@ from datetime import datetime
 from gristmill.cli.node_lines import node_lines
 from gristmill.history import JobHistory
 from gristmill.history.limits import named_uses
-from gristmill.history.page.told import in_processes
+from gristmill.history.page.told import in_processes, read_of
 from gristmill.history.proof import proved
 from gristmill.history.reader import Attempt
 from gristmill.names import quote, show_text, show_texts
@@ -42,7 +42,8 @@ def shown(history: JobHistory) -> list[str]:
     report = history.report
     lines = [
         f"{history.command} {history.job_id}: {history.state}",
-        f"began {began(history)}, took {show_seconds(history.wall_s)}{in_processes(history)}, Gristmill {history.program}",
+        f"began {began(history)}, took {show_seconds(history.wall_s)}{in_processes(history)},"
+        f" Gristmill {history.program}",
         *_what_it_was(history),
     ]
     if history.error:
@@ -55,14 +56,7 @@ def shown(history: JobHistory) -> list[str]:
         lines.append(f"its process died; gristmill resume {history.job_id} resumes it")
     elif history.code_gone:
         lines.append("its process died; what is needed to resume it is gone from beside its output")
-    if report:
-        work = history.work_bytes
-        lines.append(
-            f"{show_count(history.number('records'), 'record')}, {show_bytes(work)},"
-            f" {show_rate(work, history.wall_s)}"
-            f" with {show_count(history.number('workers'), 'worker')},"
-            f" peak memory {show_bytes(history.number('peak_anon_bytes'))}"
-        )
+    lines += _what_it_did(history)
     if history.state == "succeeded":
         lines.append(f"proved: {proved(history.command, report)}")
     if history.plan:
@@ -92,6 +86,21 @@ def shown(history: JobHistory) -> list[str]:
             for name, sides in counters.items()
         ]
     return lines + _user_counters(history)
+
+
+def _what_it_did(history: JobHistory) -> list[str]:
+    """How much it worked on; of a job that did not come to its end, what it has read."""
+    if history.state in ("failed", "cancelled"):
+        return [f"read {read_of(history)}"]
+    if not history.report:
+        return []
+    work = history.work_bytes
+    return [
+        f"{show_count(history.number('records'), 'record')}, {show_bytes(work)},"
+        f" {show_rate(work, history.wall_s)}"
+        f" with {show_count(history.number('workers'), 'worker')},"
+        f" peak memory {show_bytes(history.number('peak_anon_bytes'))}"
+    ]
 
 
 def _left_out(history: JobHistory) -> list[str]:

@@ -17,14 +17,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from gristmill.terminal import console, signals
 
         signals.install()
+        console.begin()
+        arguments = sys.argv[1:] if arguments is None else arguments
         try:
-            code = _run(sys.argv[1:] if arguments is None else arguments)
+            code = _run(arguments)
             if code == failures.DONE:  # else it has been said what failed, which is enough
                 console.flush()
         except BaseException as error:  # noqa: BLE001 - the edge: what gets here ends as a paragraph
             code = failures.conclude(error)
         finally:
             signals.ignore()
+        failures.put_failure(arguments, code)
         console.settle()
         signals.leave()
         _leave_ray(code)

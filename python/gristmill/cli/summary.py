@@ -7,7 +7,7 @@ its counters; of scripts, on stderr, as Hadoop does.
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -18,7 +18,7 @@ from gristmill.report import JobReport
 from gristmill.terminal import console
 from gristmill.units import WORTH_A_RATE_BYTES, show_bytes, show_count, show_rate, show_seconds
 
-__all__ = ["cost_lines", "json_of", "say_done", "say_outcome"]
+__all__ = ["chain_lines", "cost_lines", "json_of", "say_done", "say_outcome"]
 
 
 def say_outcome(report: JobReport, values: Mapping[str, Value]) -> None:
@@ -68,7 +68,12 @@ def _say_own_code(report: JobReport, values: Mapping[str, Value]) -> None:
         say_done(report, values["output"])
 
 
-def say_done(report: JobReport, output: object, left_out: Mapping[str, int] | None = None) -> None:
+def say_done(
+    report: JobReport,
+    output: object,
+    left_out: Mapping[str, int] | None = None,
+    of_chain: Sequence[tuple[str, JobReport]] = (),
+) -> None:
     """Say what a job of Python functions did.
 
     Args:
@@ -76,6 +81,7 @@ def say_done(report: JobReport, output: object, left_out: Mapping[str, int] | No
         output: Its output.
         left_out: How many bad records it and those of its chain before it left out, by the
             directories that keep them.
+        of_chain: Of a chain, the names and reports of all its jobs.
     """
     from gristmill.cli.bottlenecks import limit_lines
     from gristmill.mapreduce.result import LEFT_OUT
@@ -83,7 +89,8 @@ def say_done(report: JobReport, output: object, left_out: Mapping[str, int] | No
     skipped = sum(report.counters.get(name, 0) for name in LEFT_OUT)
     places = left_out or ({str(output): skipped} if skipped else {})
     written = _written(report, output, with_bad=str(output) in places)
-    console.say(f"{written}{_but(places)}", *cost_lines(report), *limit_lines(report))
+    costs = chain_lines(of_chain) if of_chain else [*cost_lines(report), *limit_lines(report)]
+    console.say(f"{written}{_but(places)}", *costs)
     for place, number in places.items():
         kept = f"kept in {place}/_bad-*" if place else "kept nowhere"
         console.say(f"{show_count(number, 'bad record')} left out, {kept}")
@@ -143,6 +150,18 @@ def cost_lines(report: JobReport) -> list[str]:
         f"peak memory {show_bytes(report.peak_anon_bytes)} {of} {show_bytes(report.memory_bytes)},"
         f" mapped files apart ({show_bytes(report.peak_mapped_bytes)})",
     ]
+
+
+def chain_lines(of_chain: Sequence[tuple[str, JobReport]]) -> list[str]:
+    """Return what each job of a chain took, and all of them together."""
+    lines: list[str] = []
+    for number, (name, report) in enumerate(of_chain, 1):
+        took, memory = cost_lines(report)
+        lines.append(f"job {number}, {name}: {took}, {memory.partition(' with')[0]}")
+    reports = [report for _, report in of_chain]
+    wall_s = sum(report.wall_s for report in reports)
+    cpu_s = sum(report.user_s + report.sys_s for report in reports)
+    return [*lines, f"in all {show_seconds(wall_s)}, {cpu_s:.2f} CPU seconds"]
 
 
 def _proof(report: JobReport) -> str:

@@ -28,6 +28,7 @@ Cause = Literal[
     "user_code_computing",
     "processor",
     "user_code_waiting",
+    "durability",
     "not_clear",
     "too_short",
 ]
@@ -42,6 +43,7 @@ _WORDS: Mapping[Cause, str] = {
     "user_code_computing": "user code, computing",
     "processor": "the processors, with Gristmill's own work",
     "user_code_waiting": "user code, waiting (asleep, or for the network or another process)",
+    "durability": "waiting until the output is on the disk (fsync)",
     "not_clear": "not clear",
     "too_short": "too short to tell",
 }
@@ -147,7 +149,7 @@ class PhaseUse:
         if worked >= _MOSTLY and worked > kept_idle + _NEARLY:
             return _largest(work)
         if kept_idle < max(_MOSTLY * (1.0 - self.busy), _SHARE_MIN):
-            return "not_clear"
+            return "durability" if self._syncs else "not_clear"
         return _largest(shares)
 
     @property
@@ -185,6 +187,15 @@ class PhaseUse:
         if moved < waited_s * _DEVICE_RATE_MIN:
             return 0.0  # somebody else's device
         return _share(waited_s, self._processor_s)
+
+    @property
+    def _syncs(self) -> bool:
+        """Whether a commit waited for the disk: what it waits for was written in the phases before.
+
+        It has one thread, so that one processor is what can wait.
+        """
+        waited = _share(self.machine.get("iowait_s", 0.0), self.seconds)
+        return self.name == "commit" and waited >= _SHARE_MIN
 
     @property
     def _others(self) -> float:

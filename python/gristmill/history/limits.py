@@ -14,8 +14,10 @@ def named_uses(history: JobHistory) -> list[tuple[str, PhaseUse]]:
     """Return the same with names for people: of a resumed job they say which process it was.
 
     Example:
-        >>> phases = [PhaseSpan(name="map", tasks=1, bytes=9, start_ms=t, end_ms=t + 9) for t in (0, 9)]
-        >>> [name for name, _ in named_uses(JobHistory(job_id="job_1", phases=phases, resumed_ms=[9]))]
+        >>> once = PhaseSpan(name="map", tasks=1, bytes=9, start_ms=0, end_ms=9)
+        >>> again = PhaseSpan(name="map", tasks=1, bytes=9, start_ms=9, end_ms=18)
+        >>> history = JobHistory(job_id="job_1", phases=[once, again], resumed_ms=[9])
+        >>> [name for name, _ in named_uses(history)]
         ['map', 'map (process 2)']
     """
     over = [phase for phase in history.phases if phase.end_ms is not None]

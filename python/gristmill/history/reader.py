@@ -73,7 +73,7 @@ class Attempt:
     task: int
     """The task's number in the job."""
     attempt: int
-    """0 for the first try."""
+    """0 for the first try; texts and pages count from 1."""
     phase: str
     """The phase it belongs to."""
     node: str = ""
@@ -255,6 +255,21 @@ class JobHistory:
     def work_bytes(self) -> int:
         """Bytes that it worked on: of its input or of its output, whichever are more."""
         return max(self.number("input_bytes"), self.number("output_bytes"))
+
+    def read_so_far(self) -> tuple[int, int]:
+        """Return how many records and bytes of the input its tasks have read, or are reading.
+
+        Records are those of tasks that are done; the report of a job that failed has neither.
+        """
+        done: dict[int, Attempt] = {}
+        for attempt in self.attempts:
+            if attempt.phase in _REDUCE_PHASES or attempt.phase == "sample":
+                continue
+            known = done.get(attempt.task)
+            if known is None or known.bytes < attempt.bytes or attempt.outcome == "succeeded":
+                done[attempt.task] = attempt
+        records = sum(attempt.counters.get("MAP_INPUT_RECORDS", 0) for attempt in done.values())
+        return records, sum(attempt.bytes for attempt in done.values())
 
     @property
     def error(self) -> str | None:

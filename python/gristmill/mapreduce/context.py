@@ -5,7 +5,7 @@ task, which `setup` sees first; `context.state` is the user's own.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from operator import index
@@ -148,7 +148,7 @@ class Context:
 
 
 @contextmanager
-def whole_record(context: Context | None) -> Iterator[None]:
+def whole_record(context: Context | None) -> Generator[None]:
     """Count what is counted inside only if all of it succeeds.
 
     Example:

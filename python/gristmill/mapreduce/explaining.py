@@ -7,7 +7,7 @@ from gristmill.cluster import planned, where_tasks_run
 from gristmill.locations import is_remote
 from gristmill.mapreduce.explained_stores import explained_store
 from gristmill.mapreduce.launching import chained
-from gristmill.mapreduce.preparing import prepare
+from gristmill.mapreduce.preparing import Prepared, prepare
 from gristmill.mapreduce.run_options import Options
 from gristmill.mapreduce.spec import Spec
 from gristmill.mapreduce.streams import redirected, streams_of, unread
@@ -15,7 +15,7 @@ from gristmill.names import from_json, show_path, to_json
 from gristmill.store_options import with_store_options
 from gristmill.units import show_bytes, show_count
 
-__all__ = ["explain"]
+__all__ = ["explain", "plan_of"]
 
 _UNKNOWN = "a stream of unknown length"
 
@@ -28,13 +28,27 @@ def explain(job: Spec, options: Options) -> str:
     return "\n\n".join(pages)
 
 
-def _page(job: Spec, options: Options) -> str:
-    job = redirected(job)
-    streams = streams_of(job.input)
+def plan_of(job: Spec, options: Options) -> dict[str, Any]:
+    """Return the plan of a job, for programs; of a chain, that of the first job."""
+    with with_store_options(options.get("store_option")), chained(job, options) as jobs:
+        first = redirected(jobs[0])
+        _, plan = _planned(first, options)
+        then = [after.name for after in jobs[1:]]
+        return {**plan, "name": first.name, "then": then}
+
+
+def _planned(job: Spec, options: Options) -> tuple[Prepared, dict[str, Any]]:
     prepared = prepare(unread(job), options)
     spec = to_json({"mapreduce": prepared.spec})
     cluster = planned(options.given)
-    plan = from_json(_core.explain(spec, cluster=cluster, command_line=options.command_line))
+    told = _core.explain(spec, cluster=cluster, command_line=options.command_line)
+    return prepared, from_json(told)
+
+
+def _page(job: Spec, options: Options) -> str:
+    job = redirected(job)
+    streams = streams_of(job.input)
+    prepared, plan = _planned(job, options)
     splits = prepared.plan.splits
     longest = max((split.bytes for split in splits), default=0)
     tasks = "; ".join(

@@ -55,7 +55,9 @@ def with_left_out(job: Spec, results: Sequence[Result]) -> Result:
         }
         report = replace(report, counters={**report.counters, **counters})
     report = replace(report, user_counters=_added(result.user_counters for result in results))
-    return replace(last, report=report, left_out=places)
+    names = (one.name for one in job.chain())
+    of_chain = tuple((name, one.report) for name, one in zip(names, results, strict=True))
+    return replace(last, report=report, left_out=places, of_chain=of_chain)
 
 
 def _added(counted: Iterable[dict[str, dict[str, int]]]) -> dict[str, dict[str, int]]:

@@ -73,6 +73,8 @@ class Result:
     left_out: dict[str, int] = field(default_factory=dict[str, int])
     """How many bad records `skip_bad` left out, of this job and those of its chain before it, by
     the directory whose files `_bad-*` keep them."""
+    of_chain: tuple[tuple[str, JobReport], ...] = ()
+    """Of a chain the name and the report of each job, in order; else nothing."""
 
     def __iter__(self) -> Iterator[Any]:
         return self.read()

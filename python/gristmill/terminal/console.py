@@ -21,10 +21,12 @@ from gristmill.terminal import signals
 _MOMENT_S = 0.5
 
 __all__ = [
+    "begin",
     "draw",
     "flush",
     "give_up",
     "is_terminal",
+    "last_note",
     "note",
     "printable",
     "put",
@@ -32,6 +34,20 @@ __all__ = [
     "settle",
     "tell",
 ]
+
+
+_last: dict[bool, str] = {}
+"""What was last written to stdout (True), and to stderr."""
+
+
+def begin() -> None:
+    """Forget what was written: another command line begins."""
+    _last.clear()
+
+
+def last_note() -> str | None:
+    """Return what was last written to stderr; `None` once something went to stdout."""
+    return None if True in _last else _last.get(False, "")
 
 
 def say(*lines: str) -> None:
@@ -107,6 +123,8 @@ def draw(stream: TextIO, text: str) -> None:
             raise BrokenPipeError(errno.EPIPE, "a signal came, and there is no reader")
         stream.write(text)
         stream.flush()
+    if text:
+        _last[stream is sys.stdout] = text
 
 
 def _takes(stream: TextIO) -> bool:

@@ -91,7 +91,7 @@ pub struct Explanation {
     pub parts: usize,
     /// Ranges of keys that are sorted or merged on their own; 0 if a hash divides them.
     pub buckets: usize,
-    /// Runs that are spilled; `null` where nobody knows: user code, a pipe or a compressed file decides.
+    /// Runs that are spilled; `null` if user code, a pipe or a compressed file decides.
     pub runs: Option<u64>,
     /// Runs that can be merged at once.
     pub fan_in: usize,

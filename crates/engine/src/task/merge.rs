@@ -188,6 +188,20 @@ impl MergeTarget {
             MergeTarget::Stream(codec) => *codec,
         }
     }
+
+    /// Its longest file, and how long it may be.
+    fn longest_file(&self) -> (Option<&Location>, u64) {
+        match self {
+            MergeTarget::Ranges(ranges) => {
+                let longest = ranges.iter().max_by_key(|range| range.file.bytes);
+                longest.map_or((None, 0), |range| {
+                    (Some(&range.file.path), range.file.bytes)
+                })
+            }
+            MergeTarget::File(file) => (Some(&file.path), file.bytes_max),
+            MergeTarget::Stream(_) => (None, 0),
+        }
+    }
 }
 
 fn compressed(file: Arc<dyn WriteFile>, codec: Option<Codec>) -> Result<Arc<dyn WriteFile>> {
@@ -232,16 +246,7 @@ fn merge<S: Shape>(
             vec![(compressed(context.sink()?, *codec)?, 0, all)]
         }
     };
-    let (path, longest) = match &spec.target {
-        MergeTarget::Ranges(ranges) => {
-            let longest = ranges.iter().max_by_key(|range| range.file.bytes);
-            longest.map_or((None, 0), |range| {
-                (Some(&range.file.path), range.file.bytes)
-            })
-        }
-        MergeTarget::File(file) => (Some(&file.path), file.bytes_max),
-        MergeTarget::Stream(_) => (None, 0),
-    };
+    let (path, longest) = spec.target.longest_file();
     let sending = path.and_then(|path| context.sending(path, longest));
     if let Some(sending) = &sending {
         targets.iter().for_each(|(file, ..)| file.send_by(sending));

@@ -97,9 +97,10 @@ def _fitted(
     checks = checks_of(sample, best, free, runs, law, points)
     valid = law.least_divisor(max(float(sample.p[-1]), law.crossover_p or 1.0)) > 0
     scaling = scaling_of(runs)
+    amdahl = _of_amdahl(sample, spread, held, level) or {}
     verdict, sentences = judge(
         estimates,
-        _of_amdahl(sample, spread, held, level) or estimates,
+        amdahl,
         law,
         points,
         checks,
@@ -127,6 +128,7 @@ def _fitted(
         points=points,
         checks=checks,
         models=models,
+        amdahl=amdahl,
         hold_out=hold_out,
         phases=phases_of(runs, sample, best, coefficients, t) if measured == "seconds" else (),
         curve=_curve(sample, coefficients, free, t, law),

@@ -74,10 +74,13 @@ def values(coefficients: Floats) -> dict[str, Floats]:
     a, b, c = np.moveaxis(coefficients, -1, 0)
     with np.errstate(all="ignore"):
         found = {name: np.asarray(figure(a, b, c), float) for name, figure in _DERIVED.items()}
-    found["peak_p"] = np.where(c > 0, np.maximum(found["peak_p"], 1.0), np.inf)
+    found["peak_p"] = np.where(c > 0, np.fmax(found["peak_p"], 1.0), np.inf)
     flat = np.where(b > 0, found["ceiling"], np.inf)
     broken = found["peak_speedup"] <= 0  # the curve goes through zero before its peak
     found["peak_speedup"] = np.where(c > 0, np.where(broken, np.inf, found["peak_speedup"]), flat)
+    # One processor has the speedup 1: where each further one only costs, it is best.
+    below = (c > 0) & (found["peak_p"] <= 1)
+    found["peak_speedup"] = np.where(below, 1.0, np.fmax(found["peak_speedup"], 1.0))
     found["ceiling"] = flat
     found["crossover_p"] = np.where(c > 0, np.maximum(found["crossover_p"], 1.0), np.inf)
     found["kappa"] = np.maximum(found["kappa"], 0.0)

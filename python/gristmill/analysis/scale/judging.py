@@ -1,13 +1,14 @@
 """The verdict: what the curve is, and what it means for the next machine, in plain English.
 
-no law        the curve breaks off, or misses the runs by far
+no law        the curve breaks off, or misses the means by more than runs with one p differ
 superlinear   sigma is below 0 with its whole interval, or the runs alone say so
 coherency     more processors make it slower beyond a peak: all three parameters are needed
 contention    a ceiling, but no peak: Amdahl's law does as well
+fixed rate    linear up to some p, flat from there on: no law of the family has this shape
 linear        neither is to be seen
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from gristmill.analysis.scale.law import Law
 from gristmill.analysis.scale.models import simplest
@@ -23,10 +24,21 @@ from gristmill.analysis.scale.result import (
 
 __all__ = ["judge", "show_interval"]
 
-_FAR = 0.25
-"""By how much a mean may miss a curve that is still called the law of the runs."""
+_NEAR = 0.03
+"""By how much means may miss a curve that is still the law, however little runs differ.
 
-_LAWS = {"linear": "a linear speedup", "amdahl": "Amdahl's law", "usl": "the full law"}
+Beyond it the test of the misfit decides: whether repeats differ as much.
+"""
+
+_LAWS = {
+    "linear": "a linear speedup",
+    "amdahl": "Amdahl's law",
+    "usl": "the full law",
+    "flat": "a speed that is linear and then flat",
+}
+
+
+_Says = Callable[[Mapping[str, Estimate], Law, Sequence[Point]], list[str]]
 
 
 def judge(
@@ -54,11 +66,12 @@ def judge(
         "coherency": _coherency,
         "contention": _contention,
         "linear": _linear,
+        "fixed rate": _fixed_rate(models),
     }[verdict](quoted, law, points)
     return verdict, [
         *says,
         *_of_models(models),
-        *_of_hold_out(hold_out, level),
+        *([] if verdict == "fixed rate" else _of_hold_out(hold_out, level)),
         *_of_scaling(scaling),
     ]
 
@@ -71,13 +84,14 @@ def _verdict(
     *,
     valid: bool,
 ) -> Verdict:
-    if not valid or (
-        _failed(checks, "misfit") and max(abs(point.residual) for point in points) > _FAR
-    ):
+    name = simplest(models).name
+    if name == "flat":
+        return "fixed rate"
+    misses = max(abs(point.residual) for point in points) > _NEAR
+    if not valid or (_failed(checks, "misfit") and misses):
         return "no law"
     if _is_below_0(estimates["sigma"]) or _failed(checks, "efficiency"):
         return "superlinear"
-    name = simplest(models).name
     if estimates["peak_p"].value is not None and (name == "usl" or _is_above_0(estimates["kappa"])):
         return "coherency"
     if estimates["ceiling"].value is not None and (
@@ -193,6 +207,22 @@ def _contention(estimates: Mapping[str, Estimate], _: Law, points: Sequence[Poin
     peak = estimates["peak_p"]
     if peak.low is not None and peak.low > points[-1].p:
         says.append(f"A peak below p = {peak.low:.3g} is ruled out.")
+    return says
+
+
+def _fixed_rate(models: Sequence[Model]) -> _Says:
+    """What there is to say of a speed that does not grow from some p on."""
+    flat_from = next((one.flat_from for one in models if one.flat_from is not None), None)
+
+    def says(_: Mapping[str, Estimate], __: Law, ___: Sequence[Point]) -> list[str]:
+        return [
+            f"The speed is linear up to p = {flat_from:.3g}, and flat from there on: something with"
+            " a fixed rate is full (a disk, the network, the number of cores). More processors do"
+            " not help, and do not make it slower.",
+            "The figures above are of the Universal Scalability Law, which does not have this"
+            " shape: do not read them off.",
+        ]
+
     return says
 
 

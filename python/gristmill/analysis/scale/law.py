@@ -77,10 +77,12 @@ class Law:
         >>> Law(1.0, 0.02, 0.0005).peak_p
         44.27188724235731
         >>> Law(1.0, 0.02, 0.0).peak_p
+        >>> Law(1.0, 1.0, 0.1).peak_p
+        1.0
         """
-        if self.kappa <= 0 or self.sigma >= 1:
+        if self.kappa <= 0:
             return None
-        return math.sqrt((1 - self.sigma) / self.kappa)
+        return math.sqrt(max((1 - self.sigma) / self.kappa, 1.0))
 
     @property
     def peak_speedup(self) -> float | None:
@@ -89,8 +91,8 @@ class Law:
         >>> Law(1.0, 0.0, 0.01).peak_speedup
         5.2631578947368425
         """
-        if self.peak_p is None:
-            return None
+        if self.peak_p is None or self.peak_p <= 1:
+            return self.peak_p
         lost = self.sigma - self.kappa + 2 * math.sqrt(self.kappa * (1 - self.sigma))
         return 1 / lost if lost > 0 else None
 

@@ -3,25 +3,28 @@
     linear   one parameter      gamma
     amdahl   two                gamma, sigma
     usl      three              gamma, sigma, kappa
+    flat     two                gamma, and c: the rate is gamma min(p, c)
 
 AICc is Akaike's criterion with Hurvich and Tsai's correction for few runs; the error's variance
 counts as a parameter.
 """
 
 import math
+from itertools import pairwise
 
 import numpy as np
-from scipy import special
+from scipy import optimize, special
 
 from gristmill.analysis.scale.result import HoldOut, Model
 from gristmill.analysis.scale.sample import CannotFitError, Sample
 from gristmill.analysis.scale.scoring import Floats, basis
-from gristmill.analysis.scale.solving import Solved, solve
+from gristmill.analysis.scale.solving import MISFIT, Solved, misfit_of, solve
 
 __all__ = ["held_out", "models_of", "simplest"]
 
 _NAMES = {1: "linear", 2: "amdahl", 3: "usl"}
 _AS_GOOD = 2.0
+_POINTS_MIN = 5
 _SQUARES_MIN = 1e-24
 """For each run: data without any error have residuals of rounding alone."""
 
@@ -43,11 +46,14 @@ def models_of(sample: Sample, spread: Floats, usl: Solved) -> list[Model]:
             criteria[terms] = _aicc(sample, solved, terms + 1)
         except CannotFitError:
             criteria[terms] = None
-    known = [one for one in criteria.values() if one is not None]
-    return [
-        Model(_NAMES[terms], terms, one, None if one is None else one - min(known))
-        for terms, one in criteria.items()
-    ]
+    flat, flat_from = _flat(sample, spread)
+    known = [one for one in (*criteria.values(), flat) if one is not None]
+
+    def above(one: float | None) -> float | None:
+        return None if one is None else one - min(known)
+
+    laws = [Model(_NAMES[terms], terms, one, above(one)) for terms, one in criteria.items()]
+    return laws if flat is None else [*laws, Model("flat", 2, flat, above(flat), flat_from)]
 
 
 def simplest(models: list[Model]) -> Model:
@@ -60,12 +66,54 @@ def simplest(models: list[Model]) -> Model:
     return good[0] if good else models[0]
 
 
+def _flat(sample: Sample, spread: Floats) -> tuple[float | None, float | None]:
+    """The criterion of a rate that is linear up to some c and flat beyond it, and that c.
+
+    Only where two values of p or more lie in the flat part, and two in the other; and where runs
+    with one p differ as much as means miss it.
+    """
+    if len(sample.p) < _POINTS_MIN:
+        return None, None
+
+    def fitted(c: float) -> Floats:
+        shape = np.minimum(sample.p, c) if sample.rates else 1 / np.minimum(sample.p, c)
+        weights = sample.counts / spread**2 / (1.0 if sample.absolute else shape**2)
+        return shape * (np.sum(weights * shape * sample.means) / np.sum(weights * shape**2))
+
+    def squares(c: float) -> float:
+        curve = fitted(c)
+        sizes = spread * (sample.means.mean() if sample.absolute else curve)
+        return float(np.sum(((sample.values - curve[sample.point]) / sizes[sample.point]) ** 2))
+
+    low, high = float(sample.p[1]), float(sample.p[-2])
+    edges = sample.p[1:-1]
+    found = [
+        optimize.minimize_scalar(squares, bounds=(one, other), method="bounded").x
+        for one, other in pairwise(edges)
+    ]
+    c = min([low, high, *map(float, found)], key=squares)
+    curve = fitted(c)
+    weights = spread**-2 * (curve**2 if sample.absolute else np.ones_like(curve))
+    residuals = sample.values / curve[sample.point] - 1
+    total = float(np.sum(weights[sample.point] * residuals**2))
+    misfit = misfit_of(sample, curve, weights, total, 2)
+    if misfit is None or misfit < MISFIT:  # without repeats nothing tells a knee from a peak
+        return None, None
+    return _criterion(sample, curve, weights, total, 3), c
+
+
 def _aicc(sample: Sample, solved: Solved, parameters: int) -> float | None:
+    return _criterion(sample, solved.fitted, solved.weights, solved.squares, parameters)
+
+
+def _criterion(
+    sample: Sample, fitted: Floats, weights: Floats, squares: float, parameters: int
+) -> float | None:
     runs = sample.runs
     if runs - parameters - 1 <= 0:
         return None
-    variance = max(solved.squares / runs, _SQUARES_MIN)
-    sizes = np.log(solved.fitted**2 / solved.weights)  # what a run's error is in proportion to
+    variance = max(squares / runs, _SQUARES_MIN)
+    sizes = np.log(fitted**2 / weights)  # what a run's error is in proportion to
     likelihood = -0.5 * (
         runs * (math.log(2 * math.pi * variance) + 1) + float(np.sum(sample.counts * sizes))
     )

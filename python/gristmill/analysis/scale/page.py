@@ -85,6 +85,10 @@ def _figures(fit: Fit) -> Iterator[tuple[str, ...]]:
         numbers = (one.value, one.stderr, one.low, one.high, *one.bootstrap)
         if any(number is not None for number in numbers):
             yield (shown, *map(_shown, numbers))
+    if fit.verdict == "contention":  # its sentences quote this fit
+        for name, one in fit.amdahl.items():
+            numbers = (one.value, one.stderr, one.low, one.high)
+            yield (f"{name} (Amdahl: kappa = 0)", *map(_shown, numbers), "", "")
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

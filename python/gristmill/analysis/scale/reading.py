@@ -40,6 +40,8 @@ class Data:
 
     runs: Sequence[Run]
     measured: Measured
+    processors: int | None = None
+    """Those of the machine whose workers were counted, where the file says it."""
 
 
 def read(path: Path) -> Data:
@@ -191,6 +193,7 @@ def _number(cell: str) -> float | None:
 
 def _of_json(path: Path, text: str) -> Data:
     found: list[Run] = []
+    processors = None
     for line, each in enumerate(text.splitlines(), 1):
         if not each.strip():
             continue
@@ -201,11 +204,13 @@ def _of_json(path: Path, text: str) -> Data:
         if not isinstance(fields, dict):
             _refuse(path, line, "the line is not a JSON object", "remove it")
         fields = cast("dict[str, Any]", fields)
+        if "machine" in fields and fields.get("by") == "workers":
+            processors = fields["machine"].get("processors")
         if "p" in fields and not fields.get("warm_up"):
             found.append(_of_fields(path, line, fields))
     if not found:
         _refuse(path, None, "no line is a run: an object with p and seconds", "give a file of runs")
-    return Data(found, "seconds")
+    return Data(found, "seconds", processors if isinstance(processors, int) else None)
 
 
 def _of_fields(path: Path, line: int, fields: Mapping[str, Any]) -> Run:

@@ -4,7 +4,7 @@ Everything here is plain Python and becomes JSON by `Fit.to_dict`; nothing compu
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -26,7 +26,7 @@ __all__ = [
 Scaling = Literal["strong", "weak", "mixed"]
 """Whether the work stayed the same, grew with p, or neither."""
 
-Verdict = Literal["superlinear", "linear", "contention", "coherency", "no law"]
+Verdict = Literal["superlinear", "linear", "contention", "coherency", "fixed rate", "no law"]
 """What the curve is: `no law` where it does not describe the runs."""
 
 
@@ -86,6 +86,8 @@ class Model:
     aicc: float | None
     delta: float | None
     """Its AICc above the least of all; below 2, it is as good."""
+    flat_from: float | None = None
+    """Of the model `flat`: from where on more processors change nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +153,8 @@ class Fit:
     points: Sequence[Point]
     checks: Sequence[Check]
     models: Sequence[Model]
+    amdahl: Mapping[str, Estimate]
+    """`sigma` and `ceiling` of Amdahl's law, kappa being 0: a verdict of contention quotes them."""
     hold_out: HoldOut | None
     phases: Sequence[PhaseFit] = ()
     curve: Sequence[tuple[float, float, float, float]] = field(default=(), repr=False)

@@ -12,7 +12,7 @@ from scipy import optimize, special
 from gristmill.analysis.scale.sample import CannotFitError, Sample
 from gristmill.analysis.scale.scoring import Floats, basis, score, weights_of
 
-__all__ = ["MISFIT", "Solved", "solve"]
+__all__ = ["MISFIT", "Solved", "misfit_of", "solve"]
 
 _ROUNDS = 25
 _FIRST_STEPS = 8
@@ -124,6 +124,13 @@ def _start(sample: Sample, root: Floats, terms: int) -> Floats:
     flat = np.zeros(terms)
     flat[0] = float(np.max(sample.p / sample.means if sample.rates else sample.p * sample.means))
     return flat
+
+
+def misfit_of(
+    sample: Sample, fitted: Floats, weights: Floats, squares: float, terms: int
+) -> float | None:
+    """Return how likely means lie as far from a true curve; `None` without repeats (an F test)."""
+    return _variance(sample, fitted, weights, squares, terms)[2]
 
 
 def _variance(

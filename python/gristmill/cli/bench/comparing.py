@@ -6,7 +6,7 @@ import click
 
 from gristmill.cli.bench.common import failing
 from gristmill.cli.failures import DONE, FAILED
-from gristmill.cli.generated import JobCommand
+from gristmill.cli.generated import JobCommand, files
 from gristmill.terminal import console
 
 __all__ = ["compare"]
@@ -72,8 +72,8 @@ compare = JobCommand(
     " --tolerance.",
     short_help="Say whether one result is faster or slower than another",
     params=[
-        click.Argument(["first"], metavar="A"),
-        click.Argument(["second"], metavar="B"),
+        click.Argument(["first"], metavar="A", shell_complete=files),
+        click.Argument(["second"], metavar="B", shell_complete=files),
         click.Option(
             ["--tolerance"],
             default=0.0,

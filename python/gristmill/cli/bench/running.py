@@ -3,7 +3,7 @@
 import json
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,13 +13,30 @@ from gristmill.analysis.bench.errors import WrongOptionError
 from gristmill.analysis.bench.suites import SUITES, suite_of
 from gristmill.cli.bench.common import failing
 from gristmill.cli.failures import DONE
-from gristmill.cli.generated import JobCommand, Places, count
+from gristmill.cli.generated import JobCommand, Places, count, files
 from gristmill.cli.numbers import whole_number
 from gristmill.terminal import console
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 __all__ = ["run"]
 
 _OPTIONS = ("workers", "memory", "runner", "on")
+
+
+def _suites(
+    context: click.Context, argument: click.Parameter, incomplete: str
+) -> "list[CompletionItem[str]]":
+    """Suites that begin so; else it is a job file."""
+    from click.shell_completion import CompletionItem
+
+    found = [
+        CompletionItem(name, help=what)
+        for name, what in SUITES.items()
+        if name.startswith(incomplete)
+    ]
+    return found or files(context, argument, incomplete)
 
 
 @failing("run")
@@ -106,7 +123,7 @@ run = JobCommand(
     " command again to finish an interrupted series. A greater --repeat adds rounds.",
     short_help="Run a suite of jobs several times, and print the times",
     params=[
-        click.Argument(["suite"], metavar="SUITE"),
+        click.Argument(["suite"], metavar="SUITE", shell_complete=_suites),
         click.Option(
             ["--rows"],
             metavar="ROWS",

@@ -20,12 +20,14 @@ from gristmill.cli.summary import json_of, say_done
 from gristmill.errors import report_of
 from gristmill.mapreduce.exception_notes import failure_notes
 from gristmill.mapreduce.explaining import explain as page_of
+from gristmill.mapreduce.explaining import plan_of
 from gristmill.mapreduce.failures import shown, text_of, user_frames
 from gristmill.mapreduce.job import Job
 from gristmill.mapreduce.launching import run as run_job
 from gristmill.mapreduce.run_options import RUN, Options
 from gristmill.mapreduce.single import map_single, parse_place
 from gristmill.mapreduce.source import Source
+from gristmill.names import to_json
 from gristmill.report import JobReport
 from gristmill.terminal import console, signals
 
@@ -72,6 +74,9 @@ def run(
         job = job.with_skip_bad(skip_bad)
     progress = False if as_json else None
     given = Options(given=options, progress=progress, command_line=True, source=source)
+    if explain and as_json:
+        console.put(to_json(plan_of(job, given)))
+        return DONE
     if explain:
         console.say(*page_of(job, given).splitlines())
         return DONE
@@ -95,7 +100,7 @@ def _run(job: Job, options: Options, as_json: bool) -> int:
     if as_json:
         console.put(json_of(result.report))
     else:
-        say_done(result.report, result.form.folder, result.left_out)
+        say_done(result.report, result.form.folder, result.left_out, result.of_chain)
     return DONE
 
 

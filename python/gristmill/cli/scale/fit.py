@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gristmill.analysis.runs import Run
+from gristmill.analysis.scale.crowding import uncrowded
 from gristmill.cli.failures import DONE, FAILED, HelpWanted, Refused, fail
-from gristmill.cli.generated import JobCommand
+from gristmill.cli.generated import JobCommand, files
 from gristmill.cli.scale.shared import FIT_OPTIONS, Wanted, fitted
 from gristmill.names import show_path
 from gristmill.terminal import console
@@ -71,7 +72,13 @@ def _fitted(data: "Sequence[Data]", wanted: Wanted, *, weak: bool) -> int:
     if any(one.measured != measured for one in data):
         what = "cannot fit the runs: some files have seconds, others throughput"
         raise ValueError(f"{what}. What to do: fit them one by one.")
-    runs = [_weakly(run, measured) if weak else run for one in data for run in one.runs]
+    found: list[Run] = []
+    for one in data:
+        runs, said = uncrowded(one.runs, one.processors)
+        found += runs
+        if said is not None:
+            console.note(f"gristmill scale fit: {said}.")
+    runs = [_weakly(run, measured) if weak else run for run in found]
     return DONE if fitted("scale fit", runs, measured, wanted) else FAILED
 
 
@@ -99,7 +106,14 @@ fit = JobCommand(
     " Gristmill reads the same figures from their histories. Needs gristmill[analysis].",
     short_help="Fit the Universal Scalability Law to runs, of a CSV file or of histories",
     params=[
-        click.Argument(["names"], nargs=-1, required=False, metavar="[FILE|JOB]...", type=str),
+        click.Argument(
+            ["names"],
+            nargs=-1,
+            required=False,
+            metavar="[FILE|JOB]...",
+            type=str,
+            shell_complete=files,
+        ),
         click.Option(
             ["--command", "of_command"],
             metavar="NAME",

@@ -4,13 +4,16 @@ Runs are processes of their own (gristmill.analysis.scale.measuring); this file 
 tells how it goes. Two values of p carry no law: their times are shown, and that is no failure.
 """
 
+import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from gristmill.analysis.runs import Run
+from gristmill.analysis.scale.crowding import crowded, uncrowded
 from gristmill.cli.failures import DONE, FAILED, Refused, fail
 from gristmill.cli.generated import JobCommand
 from gristmill.cli.numbers import whole_number
@@ -102,6 +105,9 @@ def _words(command: tuple[str, ...]) -> tuple[str, ...]:
 
 def _measure(measuring: "Measuring") -> None:
     due = measuring.due()
+    said = crowded(measuring.each_p, os.cpu_count() if measuring.by == "workers" else None)
+    if said is not None and due:
+        console.note(f"gristmill scale run: {said}: they cannot be faster.")
     all_of_it = len(measuring.turns())
     if len(due) < all_of_it:
         kept = show_count(all_of_it - len(due), "run")
@@ -132,7 +138,10 @@ def _told(measuring: "Measuring", wanted: Wanted) -> int:
 
     path = measuring.folder / FILE
     data = read(path)
-    runs = [run for run in data.runs if run.p in measuring.each_p]
+    asked = [run for run in data.runs if run.p in measuring.each_p]
+    runs, said = uncrowded(asked, data.processors)
+    if said is not None:
+        console.note(f"gristmill scale run: {said}.")
     if fitted("scale run", runs, data.measured, wanted, refusal_fails=False):
         console.note(f"the runs are in {show_path(path)}")
         return DONE
@@ -142,7 +151,7 @@ def _told(measuring: "Measuring", wanted: Wanted) -> int:
     return DONE
 
 
-def _say_times(runs: list[Run]) -> None:
+def _say_times(runs: Sequence[Run]) -> None:
     from gristmill.cli.scale.text import times_lines
 
     console.say(*times_lines(runs))

@@ -133,6 +133,14 @@ def _figures(fit: Fit) -> Iterator[tuple[str, ...]]:
             continue
         numbers = (one.value, one.stderr, one.low, one.high, *one.bootstrap)
         yield (shown, *map(_digits, numbers))
+    if fit.verdict == "contention":  # its sentences quote this fit
+        for name, one in fit.amdahl.items():
+            yield (
+                f"{name} (Amdahl)",
+                *map(_digits, (one.value, one.stderr, one.low, one.high)),
+                "",
+                "",
+            )
 
 
 _PHASE_HEADER = ("phase", "share", "to", "sigma part", "s.e.", "kappa part", "s.e.", "own sigma")

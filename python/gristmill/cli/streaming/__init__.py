@@ -46,13 +46,39 @@ def streaming(words: tuple[str, ...]) -> int:
     return main(words)
 
 
+class _Hadoop(click.Command):
+    """A command whose words are those of the program hadoop."""
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list["CompletionItem[str]"]:
+        """Return the commands of `fs` that begin so."""
+        from click.shell_completion import CompletionItem
+
+        from gristmill.cli.streaming.hadoop_shim import FILE_COMMANDS
+
+        words: tuple[str, ...] = ctx.params.get("words") or ()
+        names = FILE_COMMANDS if words[:1] in (("fs",), ("dfs",)) else ("--help",)
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+def _words(
+    ctx: click.Context, argument: click.Parameter, incomplete: str
+) -> list["CompletionItem[str]"]:
+    """Commands of hadoop in the first place; files elsewhere."""
+    from click.shell_completion import CompletionItem
+
+    names = ("fs", "jar", "version") if not ctx.params.get("words") else ()
+    found = [CompletionItem(name) for name in names if name.startswith(incomplete)]
+    return found or _files(ctx, argument, incomplete)
+
+
 @click.command(
     "hadoop",
+    cls=_Hadoop,
     short_help="Stand in for the hadoop program where mrjob and others call it.",
     add_help_option=False,
     context_settings={"ignore_unknown_options": True},
 )
-@click.argument("words", nargs=-1, type=click.UNPROCESSED, shell_complete=_files)
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, shell_complete=_words)
 def hadoop(words: tuple[str, ...]) -> int:
     """Stand in for the hadoop program, where mrjob and others call it."""
     from gristmill.cli.streaming.hadoop_shim import main

@@ -36,7 +36,7 @@ from gristmill.streaming.parse import WrongCommandError
 from gristmill.streaming.unnamed_hdfs import hdfs_folder, localized, stands_for_folder
 from gristmill.terminal import console
 
-__all__ = ["main"]
+__all__ = ["FILE_COMMANDS", "main"]
 
 _VERSION = "3.4.2"
 """Whose behaviour `gristmill streaming` has."""
@@ -357,6 +357,9 @@ _TWO_PATHS = (
     fs_copy.move_from_local,
     fs_copy.getmerge,
 )
+
+FILE_COMMANDS = tuple(_COMMANDS)
+"""The commands of `hadoop fs`."""
 
 _NO_PATH = tuple(_COMMANDS[name] for name in ("-ls", "-lsr", "-du", "-dus", "-count"))
 """Without a path they are of the folder where they run, where relative paths begin."""

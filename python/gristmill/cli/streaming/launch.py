@@ -95,8 +95,7 @@ def _more(error: InputMissingError) -> str:
 def _run(resolved: ResolvedJob) -> int:
     arguments = resolved.arguments
     if arguments.has("explain"):
-        console.say(*explained(resolved))
-        return _say_plan(resolved)
+        return _explain(resolved)
     found = _found(resolved)
     files = [name for name, _ in found]
     if _exists(resolved.output) and not arguments.has("overwrite"):
@@ -170,25 +169,36 @@ def _spec(resolved: ResolvedJob, files: list[str], splits: list[dict[str, Any]])
     }
 
 
-def _say_plan(resolved: ResolvedJob) -> int:
-    """Say what a job has of a cluster, and which stores it asks; one of this machine has none."""
-    on = resolved.arguments.last("on")
-    if on != "ray" and not any(map(is_remote, [*resolved.inputs, resolved.output])):
-        return DONE
-    found = _found(resolved)
-    files = [name for name, _ in found]
+def _explain(resolved: ResolvedJob) -> int:
+    """Say what each option was taken to mean, for people or as JSON."""
+    lines = explained(resolved)
     try:
-        spec = _spec(resolved, files, _planned(resolved, found)["splits"])
-        cluster, told = planned(spec), to_json({"mapreduce": spec})
-        plan = from_json(_core.explain(told, cluster=cluster, command_line=True))
+        lines += _of_places(resolved)
     except (OSError, ValueError) as error:
         console.note(f"gristmill streaming: {_typed(error)}")
         return FAILED
+    if resolved.arguments.has("json"):
+        console.put(to_json({"explained": [line.split(None, 1) for line in lines]}))
+    else:
+        console.say(*lines)
+    return DONE
+
+
+def _of_places(resolved: ResolvedJob) -> list[str]:
+    """What a job has of a cluster, and which stores it asks; one of this machine has none."""
+    on = resolved.arguments.last("on")
+    if on != "ray" and not any(map(is_remote, [*resolved.inputs, resolved.output])):
+        return []
+    found = _found(resolved)
+    files = [name for name, _ in found]
+    spec = _spec(resolved, files, _planned(resolved, found)["splits"])
+    cluster, told = planned(spec), to_json({"mapreduce": spec})
+    plan = from_json(_core.explain(told, cluster=cluster, command_line=True))
+    lines: list[str] = []
     if plan["nodes"]:
         workers, memory = show_count(plan["workers"], "worker"), show_bytes(plan["memory_bytes"])
-        console.say(f"cluster      {memory} for {workers} in {where_tasks_run(plan)}")
-    console.say(*(f"store        {explained_store(store)}" for store in plan["stores"]))
-    return DONE
+        lines.append(f"cluster      {memory} for {workers} in {where_tasks_run(plan)}")
+    return lines + [f"store        {explained_store(store)}" for store in plan["stores"]]
 
 
 def _given(arguments: Arguments, option: Option) -> bool | int | str | list[str]:

@@ -18,6 +18,7 @@ __all__ = [
     "head_and_tail",
     "in_processes",
     "numbered",
+    "read_of",
     "sample_rates",
 ]
 
@@ -88,6 +89,14 @@ def figures_of(history: JobHistory) -> list[tuple[str, str]]:
     if report:
         work, number = history.work_bytes, history.number
         memory = f"{show_bytes(number('peak_anon_bytes'))} of {show_bytes(number('memory_bytes'))}"
+        if history.state in ("failed", "cancelled"):
+            return [
+                *figures,
+                ("Read", read_of(history)),
+                ("CPU", f"{history.cpu_s:.2f} s"),
+                ("Workers", str(number("workers"))),
+                ("Memory", memory),
+            ]
         figures += [
             ("Records", show_count(number("records"), "record")),
             ("Input", show_bytes(number("input_bytes"))),
@@ -100,6 +109,21 @@ def figures_of(history: JobHistory) -> list[tuple[str, str]]:
         if history.state == "succeeded":
             figures.append(("Proof", proved(history.command, report)))
     return figures
+
+
+def read_of(history: JobHistory) -> str:
+    """Say how much of the input a job has read that did not come to its end.
+
+    Example:
+        >>> at = Attempt(task=0, attempt=0, phase="map", start_ms=0, bytes=21_700_000)
+        >>> at.counters["MAP_INPUT_RECORDS"] = 356_342
+        >>> read_of(JobHistory(job_id="j", attempts=[at], plan={"input_bytes": 36_600_000}))
+        '356,342 records, 21.7 MB of 36.6 MB'
+    """
+    records, read_bytes = history.read_so_far()
+    of_all = history.plan.get("input_bytes")
+    whole = f" of {show_bytes(of_all)}" if of_all else ""
+    return f"{show_count(records, 'record')}, {show_bytes(read_bytes)}{whole}"
 
 
 def in_processes(history: JobHistory) -> str:

@@ -38,6 +38,11 @@ pub(super) fn of_plan<S: Shape>(
         true => PlannedRuns::None,
         false => PlannedRuns::Of(disk),
     };
+    if sort.memory_runs > 0 {
+        explained
+            .reservations
+            .push(memory("runs in memory", sort.memory_runs));
+    }
     for stage in &mut explained.stages {
         match stage.name {
             "spill" => stage.reads = Some(bytes),
@@ -47,9 +52,6 @@ pub(super) fn of_plan<S: Shape>(
     }
     if sort.fits {
         explained.mode = "memory";
-        explained
-            .reservations
-            .push(memory("runs in memory", sort.memory_runs));
         for stage in &mut explained.stages {
             stage.reads = Some(if stage.name == "spill" { bytes } else { 0 });
             stage.writes = Some(if stage.name == "merge" { bytes } else { 0 });
