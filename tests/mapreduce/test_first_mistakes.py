@@ -91,7 +91,9 @@ def test_an_option_of_the_job_is_sent_there() -> None:
 
 
 def test_an_option_that_is_like_none_is_answered_with_all_of_them() -> None:
-    with pytest.raises(TypeError, match=r"gm\.tsv has no option columns\. .* paths, escapes, codec, tag\."):
+    with pytest.raises(
+        TypeError, match=r"gm\.tsv has no option columns\. .* paths, escapes, codec, tag\."
+    ):
         gm.tsv("a", columns=["a"])  # pyright: ignore[reportCallIssue]
 
 

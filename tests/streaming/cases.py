@@ -157,13 +157,6 @@ CASES = (
         "{in}/delimited.txt -mapper ./length.py -numReduceTasks 0",
     ),
     job(
-        "gzip-cut",
-        "-D mapreduce.map.maxattempts=1 -input {in}/few.txt {in}/cut.gz -mapper cat "
-        "-numReduceTasks 0",
-        code=1,
-        counters=False,
-    ),
-    job(
         "gzip-cut-nline",
         "-input {in}/few.txt {in}/cut.gz -inputformat LIB.NLineInputFormat -mapper cat "
         "-D mapreduce.input.lineinputformat.linespermap=40 -numReduceTasks 0",

@@ -11,6 +11,20 @@ from gristmill.streaming.inputs import InputMissingError, expand
 from gristmill.streaming.parse import WrongCommandError, parse
 from gristmill.streaming.resolved import resolve
 
+from .conftest import Run
+
+
+@pytest.mark.parametrize("name", ["none.gz", "none.deflate", "none.bz2", "none"])
+def test_a_file_without_a_byte_has_no_record_whatever_its_name(
+    tmp_path: Path, streaming: Run, name: str
+) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / name).touch()
+    (tmp_path / "in/some").write_text("a\n")
+    words = ["-input", str(tmp_path / "in"), "-output", str(tmp_path / "out"), "-mapper", "cat"]
+    assert streaming(*words).returncode == 0
+    assert (tmp_path / "out/part-00000").read_text() == "a\t\n"
+
 
 def made(folder: Path, *names: str) -> None:
     for name in names:

@@ -13,7 +13,6 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::codec::Codec;
 use crate::error::Result;
 use crate::hadoop::script::input::{FileSource, Format};
 use crate::hadoop::value::Class;
@@ -101,7 +100,7 @@ pub fn split(store: &Stores, request: &SplitRequest) -> Result<Splits> {
             check_length(store, &file.path, bytes)?; // one that ends sooner than it says is read to its end
         }
         let codec = match (bytes, &request.format) {
-            (0, _) => missing_data(request, &file.path),
+            (0, _) => None, // a file without a byte holds no record, whatever its name
             (_, Format::Sequence { .. }) => None, // compressed within, if at all
             _ if is_cut(request, bytes, size) => codec_of(store, file)?,
             _ => codec_of_whole(store, file)?,
@@ -171,18 +170,6 @@ fn is_cut(request: &SplitRequest, bytes: u64, size: u64) -> bool {
         (_, Some(most)) => most > 0 && bytes > most,
         _ => request.format.can_cut() && is_longer(bytes, size),
     }
-}
-
-/// The codec of an empty file that is to fail the task that reads it, as in Hadoop: gzip and deflate begin with something.
-fn missing_data(request: &SplitRequest, path: &Location) -> Option<Codec> {
-    let lines = matches!(
-        request.format,
-        Format::Text { .. } | Format::KeyValue { .. } | Format::Auto { .. }
-    );
-    let expects_data = |codec: &Codec| {
-        lines && request.lines.is_none() && matches!(codec, Codec::Gzip | Codec::Deflate)
-    };
-    Codec::by_suffix(path.as_typed()).filter(expects_data)
 }
 
 fn by_size(request: &SplitRequest, files: &[FileRange]) -> Vec<Made> {
