@@ -6,7 +6,9 @@ oracle `holds_all` says by plain rules whether one type holds the values of a co
 
 import json
 import math
+import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +20,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -366,6 +369,95 @@ def test_all_parts_have_one_schema(tmp_path: Path, form: Any, seed: int) -> None
     assert success["bytes"] == result.report.output_bytes == sum(sizes)
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {"_SUCCESS", *(path.name for path in result.files())}
+
+
+# --- many tables: `make fuzz` draws 2,000, from a new seed ---
+
+TABLES = int(os.environ.get("FUZZ_TABLES", "100"))
+FIRST = int(os.environ.get("FUZZ_SEED", "1")) * TABLES
+
+
+def of_arrow(folder: Path) -> Iterator[Rows]:
+    whole = pa.concat_tables(
+        pa.ipc.open_file(file).read_all() for file in sorted(folder.glob("*.arrow"))
+    )
+    yield whole.to_pylist()
+    yield pl.from_arrow(whole).to_arrow().to_pylist()
+    yield duckdb.sql("from whole").to_arrow_table().to_pylist()
+
+
+def of_parquet(folder: Path) -> Iterator[Rows]:
+    yield pd.read_parquet(folder, dtype_backend="pyarrow").pipe(pa.Table.from_pandas).to_pylist()
+    yield pl.read_parquet(folder / "*.parquet").to_arrow().to_pylist()
+    yield duckdb.sql(f"from read_parquet('{folder}/*.parquet')").to_arrow_table().to_pylist()
+
+
+def of_csv(folder: Path) -> Iterator[Rows]:
+    files = sorted(folder.glob("*.csv"))
+    yield pd.concat(pd.read_csv(file, dtype=str, keep_default_na=False) for file in files).to_dict(
+        "records"
+    )
+    yield pl.concat(
+        pl.read_csv(file, infer_schema=False, missing_utf8_is_empty_string=True) for file in files
+    ).to_dicts()
+    how = "all_varchar=true, header=true, null_padding=false, nullstr='\\N', delim=',', quote='\"'"
+    yield duckdb.sql(f"from read_csv('{folder}/*.csv', {how})").to_arrow_table().to_pylist()
+
+
+def of_json(folder: Path) -> Iterator[Rows]:
+    files = sorted(folder.glob("*.jsonl"))
+    yield [json.loads(line) for file in files for line in file.read_text().splitlines()]
+    found = duckdb.sql(f"from read_ndjson_objects('{folder}/*.jsonl')").fetchall()
+    yield [json.loads(text) for (text,) in found]
+
+
+OF_FORMS: dict[str, tuple[Any, Callable[[Path], Iterator[Rows]]]] = {
+    "parquet": (gm.parquet, of_parquet),
+    "arrow": (gm.arrow, of_arrow),
+    "csv": (gm.csv, of_csv),
+    "jsonl": (gm.jsonl, of_json),
+}
+
+
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("name", OF_FORMS)
+def test_tables_are_read_back_or_refused(tmp_path: Path, name: str) -> None:
+    form, read = OF_FORMS[name]
+    of_columns = name in ("parquet", "arrow")
+    refused = 0
+    for seed in range(FIRST, FIRST + TABLES // len(OF_FORMS)):
+        rng = Random(seed)
+        rows = drawn(rng, 20)
+        if not of_columns:
+            rows = [{key: value for key, value in row.items() if is_plain(value)} for row in rows]
+            rows = [row for row in rows if row]
+        if name == "csv":
+            rows = texts(rows)
+        cuts = sorted(rng.choices(range(len(rows) + 1), k=rng.randrange(5)))
+        parts = [rows[a:b] for a, b in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
+        try:
+            result = run(form, tmp_path, parts)
+        except ValueError as error:
+            assert of_columns and not fits(rows) and re.search(REFUSED, str(error)), (seed, rows)
+            refused += 1
+            continue
+        assert not of_columns or fits(rows), (seed, rows)
+        for found in [list(result), *(read(tmp_path / "out") if rows else ())]:
+            check_same(found, rows)
+    assert refused < TABLES // len(OF_FORMS) / 2
+
+
+def is_plain(value: Any) -> bool:
+    """Whether JSON has such a value."""
+    if isinstance(value, list):
+        return all(map(is_plain, value))
+    if isinstance(value, dict):
+        return all(map(is_plain, value.values()))
+    return (
+        value is None
+        or type(value) in (bool, int, str)
+        or (type(value) is float and value == value)
+    )
 
 
 def test_an_empty_output_has_the_columns_that_are_named(tmp_path: Path) -> None:
