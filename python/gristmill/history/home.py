@@ -88,11 +88,12 @@ def without_history() -> list[Path]:
 def _may_run(folder: Path) -> bool:
     """Whether a job without a history may be alive.
 
-    Its process may be in another container, or on another machine. Older names have its number.
+    Its process may be in another container, or on another machine. Older names have its number;
+    names in two parts end with that of the job, which has zeros first.
     """
     _, _, process = folder.name.partition("_")[2].partition("_")
     number = process.partition("_")[0]
-    if not number.isdecimal() or len(number) > _PID_DIGITS_MAX:
+    if not number.isdecimal() or number[0] == "0" or len(number) > _PID_DIGITS_MAX:
         return time.time() - folder.stat().st_mtime < _HISTORY_BY_S
     try:
         os.kill(int(number), 0)

@@ -19,7 +19,7 @@ from typing import TextIO
 from gristmill.terminal import console
 from gristmill.units import show_bytes, show_count, show_rate
 
-__all__ = ["Progress", "progress_bar", "send_to"]
+__all__ = ["Progress", "progress_bar", "send_to", "without_bar"]
 
 FIRST_S = 0.5
 """How long nothing is drawn."""
@@ -212,6 +212,21 @@ def send_to(stream: TextIO) -> None:
     _sent_to = stream
 
 
+_drawn = True
+"""Whether bars are drawn at all."""
+
+
+@contextmanager
+def without_bar() -> Generator[None]:
+    """Draw no bar for as long as this lasts: another program reads what is said."""
+    global _drawn  # noqa: PLW0603 - state of the process, as its streams are
+    before, _drawn = _drawn, False
+    try:
+        yield
+    finally:
+        _drawn = before
+
+
 @contextmanager
 def progress_bar(
     *, quiet: bool, first_s: float | None = None, anywhere: bool = False
@@ -229,7 +244,7 @@ def progress_bar(
     stream: TextIO | None = sys.stderr
     terminal = console.is_terminal(stream)
     drawn = terminal or (stream is not None and (anywhere or _is_notebook(stream)))
-    on = stream if drawn and not quiet else None
+    on = stream if drawn and _drawn and not quiet else None
     progress = Progress(stream=on, terminal=terminal, first_s=first_s)
     try:
         yield progress
