@@ -130,9 +130,9 @@ def _run(resolved: ResolvedJob, *, as_hadoop: bool) -> int:
     splits: list[dict[str, Any]] = planned["splits"]
     definition = resolved.definition | {
         "input_classes": planned["classes"],
-        "environment": environment(resolved, files, len(splits)),
+        "environment": environment(resolved, len(splits)),
         "debug": resolved.definition["debug"]
-        | {"properties": configuration(resolved, files, len(splits))},
+        | {"properties": configuration(resolved, len(splits))},
     }
     if arguments.has("verbose"):
         console.note(*explained(resolved, len(splits)))
