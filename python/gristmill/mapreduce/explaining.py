@@ -25,7 +25,16 @@ def explain(job: Spec, options: Options) -> str:
     with with_store_options(options.get("store_option")), chained(job, options) as jobs:
         pages = [_page(jobs[0], options)]
         pages += [f"{after.name}\n  after that, from {after.input}" for after in jobs[1:]]
-    return "\n\n".join(pages)
+    return _Text("\n\n".join(pages))
+
+
+class _Text(str):
+    """Text that shells and notebooks show as it is, not as a literal."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 def _page(job: Spec, options: Options) -> str:
