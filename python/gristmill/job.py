@@ -41,14 +41,19 @@ def _process() -> str:
     return f"{int.from_bytes(os.urandom(8)):020}"
 
 
-def new_job_id() -> str:
+def new_job_id(*, as_hadoop: bool = False) -> str:
     """Return a name for a job: when it begins (UTC), the process, and its number in the process.
 
     The process has 64 random bits: in two containers the same number may be that of two processes.
+
+    Args:
+        as_hadoop: In two parts, as Hadoop's are, for programs that look for them.
     """
     now = time.strftime("%Y%m%d%H%M%S", time.gmtime())
     process = _processes.setdefault(os.getpid(), _process())  # a fork has its own
     number = next(_numbers)
+    if as_hadoop:
+        return f"job_{now}{process}_{number:04}"
     return f"job_{now}_{process}" + (f"_{number}" if number > 1 else "")
 
 

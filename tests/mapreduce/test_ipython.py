@@ -20,7 +20,9 @@ shell = InteractiveShell.instance()
 for cell in json.load(open(sys.argv[1])):
     done = shell.run_cell(cell, store_history=True)
     error = done.error_in_exec or done.error_before_exec
-    told = [done.result] if error is None else [type(error).__name__, str(error)]
+    told = [done.result] if error is None else [
+        type(error).__name__, str(error), *getattr(error, "__notes__", ())
+    ]
     print("TOLD", json.dumps([error is None, *told]), flush=True)
 """
 
@@ -68,6 +70,15 @@ gm.Job(gm.items([7]), map=fails, output=gm.kv("fourth")).run(workers=1)""",
 
 gm.Job(gm.items([7]), map=sleeps, output=gm.kv("fifth")).run(workers=1)""",
     'counted("sixth")',
+    """pairs = gm.items([("<b>", n) for n in range(30)])
+gm.Job(pairs, output=gm.kv("seventh")).run()._repr_html_()""",
+    """import shutil
+gone = gm.Job(gm.items(["a"]), map=words, output=gm.kv("eighth")).run()
+shutil.rmtree("eighth")
+gone._repr_html_()""",
+    """plan = gm.Job(gm.items(["a"]), map=words, output=gm.kv("ninth")).explain()
+shell = get_ipython()
+[shell.display_formatter.format(plan)[0]["text/plain"], plan]""",
 ]
 
 
@@ -98,13 +109,24 @@ def test_cells(told: list[list[object]], tmp_path: Path) -> None:
     assert told[1] == [True, {"a": 4, "b": 2}]
     assert told[2] == [True, {"A B A": 5}]
     assert told[3] == [True, {"k": ["Point", "Point"]}]
-    well, kind, text = told[4]
+    well, kind, text, note, *_ = told[4]
     assert (well, kind) == (False, "RuntimeError")
-    assert "map fails: ValueError: no 7" in str(text)
+    assert "map fails: ValueError: no 7 (Cell In[5], line 2)" in str(text)
+    assert note == (
+        'In your code:\n  Cell In[5], line 2, in fails\n    raise ValueError(f"no {n}")'
+    )
     # Ctrl-C ends the job with all that it began, and the shell goes on.
     assert told[5][:2] == [False, "KeyboardInterrupt"]
     assert told[6] == [True, {"A B A": 5}]
+    page = str(told[7][1])
+    assert page.count("&lt;b&gt;") == 10
+    assert "<b>" not in page
+    assert "<details><summary>Counters</summary>" in page
+    assert "cannot read the output of job" in str(told[8][1])
+    as_shown, plan = told[9][1]  # type: ignore[misc]
+    assert as_shown == plan
     worker = Path(f"/proc/{(tmp_path / 'mark').read_text()}/stat")
     assert not worker.exists() or ") Z " in worker.read_text()
     known = {"shell.py", "cells.json", "ipython", "mark", "first", "second", "third", "sixth"}
+    known.add("seventh")
     assert {path.name for path in tmp_path.iterdir()} == known

@@ -78,7 +78,7 @@ def test_options_in_hadoops_spelling() -> None:
 
 
 def test_generic_options_behind_others_are_remarked_on() -> None:
-    (remark,) = parse(["-input", "a", "-D", "b=c"]).remarks
+    (remark,) = parse(["-input", "a", "-D", "b=c", "-D", "d=e", "-D", "f=g"]).remarks
     assert remark == (
         "-D stands behind other options: it counts here all the same, but Hadoop wants it before "
         "them"
@@ -325,7 +325,7 @@ def test_a_property_set_to_nothing_is_not_set() -> None:
     name = "stream.map.output.field.separator"
     found = meant("-D", f"{name}=;", "-D", "mapred.reduce.tasks=2", "-D", f"{name}=")
     assert found.definition["map_streams"]["output_separator"] == "\t"
-    assert name.replace(".", "_") not in dict(environment(found, [], 1))
+    assert name.replace(".", "_") not in dict(environment(found, 1))
     assert found.remarks == [f"-D {name}= sets nothing, as in Hadoop: the default stays"]
 
 
@@ -368,12 +368,9 @@ def test_properties_of_the_record_reader() -> None:
 
 
 def test_variables_are_named_as_hadoop_names_them() -> None:
-    found = dict(
-        environment(meant("-D", "my.a-b=1", "-D", "mapred.job.name=n"), [Path("/a"), Path("/b")], 5)
-    )
+    found = dict(environment(meant("-D", "my.a-b=1", "-D", "mapred.job.name=n"), 5))
     assert found["my_a_b"] == "1"
     assert (found["mapreduce_job_name"], found["mapred_job_name"]) == ("n", "n")
-    assert found["mapreduce_input_fileinputformat_inputdir"] == "file:/a,file:/b"
     assert (found["mapreduce_job_maps"], found["mapred_map_tasks"]) == ("5", "5")
 
 
@@ -402,6 +399,26 @@ def test_a_combiner_that_cuts_other_keys_is_told_of(
         f"the combiner's output has keys of {shown}, the mapper's of {given}, so equal keys may "
         f"come apart: set -D stream.num.reduce.output.key.fields={given}"
     )
+
+
+def test_inputs_are_told_to_scripts_as_they_were_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs/a.txt").touch()
+    monkeypatch.chdir(tmp_path)
+    words = ["-input", "logs/,../x", "-input", "s3a://b/*.gz", "-output", "o", "-mapper", "cat"]
+    found = dict(environment(resolve(parse(words)), 1))
+    given = f"file:{tmp_path}/logs,file:{tmp_path.parent}/x,s3://b/*.gz"
+    assert found["mapreduce_input_fileinputformat_inputdir"] == given
+    assert found["mapred_input_dir"] == given
+
+
+def test_attempts_of_maps_alone_count_where_nothing_is_reduced() -> None:
+    found = meant("-Dmapreduce.map.maxattempts=1", "-Dmapreduce.job.reduces=0")
+    assert (found.attempts, found.remarks) == (1, [])
+    found = meant("-Dmapreduce.reduce.maxattempts=9", "-Dmapreduce.job.reduces=0")
+    assert (found.attempts, found.remarks) == (4, [])
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,11 @@
 """Where histories are: `$GRISTMILL_HOME/jobs`, or in the platform's folder for data of programs."""
 
+import json
 import os
 import sys
 import time
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 
 __all__ = [
@@ -20,6 +22,9 @@ _OURS = "gristmill/jobs"
 
 EVENTS = "events.jsonl"
 """The file in a job's folder."""
+
+_SECOND_DIGITS = 14
+"""Digits of the second in a job's name."""
 
 _PID_DIGITS_MAX = 10
 _HISTORY_BY_S = 3600.0
@@ -55,15 +60,31 @@ def job_folders() -> list[Path]:
 
 
 def newest_first() -> Iterator[Path]:
-    """Yield the folders of jobs, newest first: a job's name begins with the time when it began."""
+    """Yield the folders of jobs, newest first.
+
+    A job's name begins with the second when it began. Of those of one second, the histories say
+    more, and the numbers that jobs of one process have.
+    """
     home = jobs_folder()
     try:
         names = sorted((path.name for path in home.iterdir()), reverse=True)
     except FileNotFoundError:
         return
-    for name in names:
-        if (home / name / EVENTS).is_file():
-            yield home / name
+    for _, same in groupby(names, key=lambda name: name[: len("job_") + _SECOND_DIGITS]):
+        folders = [path for path in map(home.joinpath, same) if (path / EVENTS).is_file()]
+        yield from folders if len(folders) < 2 else sorted(folders, key=_began, reverse=True)
+
+
+def _began(folder: Path) -> tuple[int, int, str]:
+    """When a job began, as well as it can be told, in the order of such jobs."""
+    try:
+        with (folder / EVENTS).open("rb") as file:
+            unix_ms = int(json.loads(file.readline())["unix_ms"])
+    except (OSError, ValueError, KeyError, TypeError):  # it is told of where it is read
+        unix_ms = 0
+    last = folder.name.rpartition("_")[2]
+    number = int(last) if len(last) < _PID_DIGITS_MAX and last.isdecimal() else 1
+    return unix_ms, number, folder.name
 
 
 def without_history() -> list[Path]:
@@ -88,11 +109,12 @@ def without_history() -> list[Path]:
 def _may_run(folder: Path) -> bool:
     """Whether a job without a history may be alive.
 
-    Its process may be in another container, or on another machine. Older names have its number.
+    Its process may be in another container, or on another machine. Older names have its number;
+    names in two parts end with that of the job, which has zeros first.
     """
     _, _, process = folder.name.partition("_")[2].partition("_")
     number = process.partition("_")[0]
-    if not number.isdecimal() or len(number) > _PID_DIGITS_MAX:
+    if not number.isdecimal() or number[0] == "0" or len(number) > _PID_DIGITS_MAX:
         return time.time() - folder.stat().st_mtime < _HISTORY_BY_S
     try:
         os.kill(int(number), 0)

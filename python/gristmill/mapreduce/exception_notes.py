@@ -10,6 +10,7 @@ import shutil
 import sys
 from pathlib import Path
 
+from gristmill.mapreduce.cells import in_cells, named_by_cells
 from gristmill.names import quote
 from gristmill.report import Failure, JobReport
 from gristmill.shadows import shadows_in
@@ -29,9 +30,10 @@ _DETAILS = {
 
 def tell_failure(error: BaseException, report: JobReport) -> None:
     """Add to an exception what is known of the failure beside its paragraph."""
+    named_by_cells(error)
     if report.error is not None:
         for note in failure_notes(report.error, report.job_id):
-            error.add_note(note)
+            error.add_note(in_cells(note))
 
 
 def tell_warnings(report: JobReport) -> None:

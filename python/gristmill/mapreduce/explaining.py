@@ -1,5 +1,6 @@
 """`Job.explain`: the plan of a job, for people."""
 
+from itertools import pairwise
 from typing import Any
 
 from gristmill import _core
@@ -17,6 +18,7 @@ from gristmill.units import show_bytes, show_count
 
 __all__ = ["explain", "plan_of"]
 
+_FOR_THE_NEXT = "a hidden directory, until the chain is over"
 _UNKNOWN = "a stream of unknown length"
 
 
@@ -24,8 +26,37 @@ def explain(job: Spec, options: Options) -> str:
     """Return a page about a job; of a chain, about what can be planned before it runs."""
     with with_store_options(options.get("store_option")), chained(job, options) as jobs:
         pages = [_page(jobs[0], options)]
-        pages += [f"{after.name}\n  after that, from {after.input}" for after in jobs[1:]]
-    return "\n\n".join(pages)
+        pages += [_later(before, after) for before, after in pairwise(jobs)]
+        text = "\n\n".join(pages)
+        for given, made in zip(job.chain(), jobs, strict=True):
+            if given.output is None:
+                text = text.replace(str(made.output), _FOR_THE_NEXT)
+    return _Text(text)
+
+
+def _later(before: Spec, job: Spec) -> str:
+    """What is known of a job before the one that it reads from has run."""
+    return "\n".join(
+        [
+            job.name,
+            f"  input        what {before.name} writes; splits are known then",
+            f"  output       {_files(job)} in {job.output}",
+        ]
+    )
+
+
+def _files(job: Spec) -> str:
+    """How many files a job writes, where its splits are not known."""
+    return show_count(job.parts, "file") if job.reduces and job.parts else "files"
+
+
+class _Text(str):
+    """Text that shells and notebooks show as it is, not as a literal."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 def plan_of(job: Spec, options: Options) -> dict[str, Any]:
@@ -58,13 +89,12 @@ def _page(job: Spec, options: Options) -> str:
     if streams:  # what depends on their length is known when they have been read
         size = " and ".join([show_bytes(prepared.plan.bytes)] * bool(splits) + [_UNKNOWN])
         rest = "known when the stream has been read, which explain does not do"
-        given = show_count(job.parts, "file") if job.reduces and job.parts else "files"
         return "\n".join(
             [
                 job.name,
                 f"  input        {size}, of {job.input}",
                 f"  splits       {rest}",
-                f"  output       {given} in {job.output}",
+                f"  output       {_files(job)} in {job.output}",
                 *_resources(plan),
             ]
         )

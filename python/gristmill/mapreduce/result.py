@@ -7,6 +7,7 @@ names its files, and a `Result` keeps these names, so that a file that is gone i
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from reprlib import repr as short
 from typing import Any
@@ -86,6 +87,15 @@ class Result:
         records, files = len(self), len(self._parts(None))
         written = f"{_counted(records, 'record')} in {_counted(files, 'file')} of {self.form}"
         return f"<Result: {written}{f'; {self.skipped:,} left out' if self.skipped else ''}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the first records, and the counters."""
+        from gristmill.mapreduce.exception_notes import program
+        from gristmill.mapreduce.result_html import html_of
+
+        records = chain.from_iterable(read() for read in (self.read,))
+        report = "" if self.history is None else f"{program()} report {self.report.job_id}"
+        return html_of(repr(self), records, self.counters, report)
 
     @property
     def skipped(self) -> int:

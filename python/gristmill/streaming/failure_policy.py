@@ -17,9 +17,20 @@ class FailurePolicy(Settings):
     """How tasks may fail, in the engine's terms."""
 
     def attempts(self) -> int:
-        """Return how often a task is tried."""
+        """Return how often a task is tried: the larger number, where there are tasks of both."""
         maps = self.number("mapreduce.map.maxattempts", 4)
-        return max(maps, self.number("mapreduce.reduce.maxattempts", 4), 1)
+        reduces = self.number("mapreduce.reduce.maxattempts", 4) if self.partitions() else 1
+        return max(maps, reduces, 1)
+
+    def partitions(self) -> int:
+        """Return how many reduces there are."""
+        given = self.arguments.first("numReduceTasks")
+        if given is not None:
+            self.arguments.set("mapreduce.job.reduces", given)
+        partitions = self.number("mapreduce.job.reduces", 1)
+        if not 0 <= partitions < 1 << 31:
+            raise WrongCommandError(f"a job cannot have {partitions} reduces")
+        return 0 if self.arguments.first("reducer") == "NONE" else partitions
 
     def max_failed_percent(self) -> dict[str, int]:
         """Return how many percent of the tasks the job can be done without."""

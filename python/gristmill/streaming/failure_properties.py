@@ -9,7 +9,8 @@ FAILURE_PROPERTIES = (
         "mapreduce.map.maxattempts",
         ("mapred.map.max.attempts",),
         "4",
-        "Tries of a task. The larger one of this and the reduces' counts for both.",
+        "Tries of a task. The larger one of this and the reduces' counts for both; where nothing "
+        "is reduced, this one.",
         "test_failures.py::test_attempts_and_exit_codes",
     ),
     Property(

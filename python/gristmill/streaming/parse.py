@@ -128,11 +128,12 @@ def parse(words: Sequence[str]) -> Arguments:
         if option is None:
             raise MisspeltError(_unknown(word))
         if option.name in ("D", "conf", "fs", "jt", "files", "archives", "libjars"):
-            if generic_over:
-                found.remarks.append(
-                    f"-{option.name} stands behind other options: it counts here all the same, but "
-                    "Hadoop wants it before them"
-                )
+            remark = (
+                f"-{option.name} stands behind other options: it counts here all the same, but "
+                "Hadoop wants it before them"
+            )
+            if generic_over and remark not in found.remarks:
+                found.remarks.append(remark)
         elif option not in OWN:
             generic_over = True
         values = [attached] if attached is not None else _values(option, word, rest)

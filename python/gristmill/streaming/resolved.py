@@ -173,15 +173,6 @@ class _Resolver(Formats, FailurePolicy, Steps):
                     f"{self.written(name)} is not supported: {_KNOWN[name].what}"
                 )
 
-    def partitions(self) -> int:
-        given = self.arguments.first("numReduceTasks")
-        if given is not None:
-            self.arguments.set("mapreduce.job.reduces", given)
-        partitions = self.number("mapreduce.job.reduces", 1)
-        if not 0 <= partitions < 1 << 31:
-            raise WrongCommandError(f"a job cannot have {partitions} reduces")
-        return 0 if self.arguments.first("reducer") == "NONE" else partitions
-
     # --- order and partitions ---
 
     def order(self, steps: dict[str, Any]) -> dict[str, Any]:

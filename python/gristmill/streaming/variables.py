@@ -4,27 +4,29 @@ my.own-property=1 ─▶ my_own_property=1;  one with an old name is there under
 """
 
 import getpass
+import os
 import re
 from pathlib import Path
 
 from gristmill.locations import is_remote
+from gristmill.streaming.inputs import location, split_commas
 from gristmill.streaming.properties import PROPERTIES, names_of
 from gristmill.streaming.resolved import ResolvedJob
 
 __all__ = ["configuration", "environment"]
 
 
-def configuration(resolved: ResolvedJob, inputs: list[str], maps: int) -> list[tuple[str, str]]:
+def configuration(resolved: ResolvedJob, maps: int) -> list[tuple[str, str]]:
     """Return the job's properties by their present names, where a debug script is to see them."""
     debug = resolved.definition["debug"]
     if debug["map"] is None and debug["reduce"] is None:
         return []
-    return sorted(_properties(resolved, inputs, maps).items())
+    return sorted(_properties(resolved, maps).items())
 
 
-def environment(resolved: ResolvedJob, inputs: list[str], maps: int) -> list[tuple[str, str]]:
+def environment(resolved: ResolvedJob, maps: int) -> list[tuple[str, str]]:
     """Return the job's properties as scripts see them: those set, and those with defaults."""
-    values = _properties(resolved, inputs, maps)
+    values = _properties(resolved, maps)
     old = {
         "mapreduce.input.fileinputformat.inputdir": ("mapred.input.dir",),
         "mapreduce.output.fileoutputformat.outputdir": ("mapred.output.dir",),
@@ -42,14 +44,14 @@ def environment(resolved: ResolvedJob, inputs: list[str], maps: int) -> list[tup
     return found
 
 
-def _properties(resolved: ResolvedJob, inputs: list[str], maps: int) -> dict[str, str]:
+def _properties(resolved: ResolvedJob, maps: int) -> dict[str, str]:
     values = {known.name: known.default for known in PROPERTIES if known.default}
     arguments = resolved.arguments
     values |= {name: arguments.substituted(value) for name, value in arguments.properties.items()}
     return values | {
         "mapreduce.job.maps": str(maps),
         "mapreduce.job.reduces": str(resolved.partitions),
-        "mapreduce.input.fileinputformat.inputdir": ",".join(map(_uri, inputs)),
+        "mapreduce.input.fileinputformat.inputdir": _as_given(resolved.inputs),
         "mapreduce.output.fileoutputformat.outputdir": _uri(resolved.output),
         "mapreduce.job.user.name": _user(),
         "mapreduce.job.working.dir": f"file:{Path.cwd()}",
@@ -61,6 +63,19 @@ def _user() -> str:
         return getpass.getuser()
     except (KeyError, OSError):  # a user without a name
         return ""
+
+
+def _as_given(inputs: list[str]) -> str:
+    r"""The inputs from the root on, as Hadoop has them: directories and globs are not looked into.
+
+    Example:
+        >>> _as_given(["/logs/,/more/*.gz", "s3://bucket/{a,b}"])
+        'file:/logs,file:/more/*.gz,s3://bucket/{a\\,b}'
+    """
+    parts = [part for spec in inputs for part in split_commas(spec)]
+    places = [location(part, "-input") for part in parts]
+    uris = [place if is_remote(place) else _uri(os.path.normpath(place)) for place in places]
+    return ",".join(uri.replace("\\", "\\\\").replace(",", "\\,") for uri in uris)
 
 
 def _uri(location: str) -> str:

@@ -3,9 +3,10 @@
     map       ━━━━━━━━━━━━━━━──────────  61 %  610 MB of 1.00 GB  1.20 GB/s  0:00:01
     map       ━━━━━━━───  61 %  610 MB of 1.00 GB  1.20 GB/s  0:00:01  3 nodes, 48 tasks
 
-In a notebook, and elsewhere if it is asked for, the same in plain text without the bar. One bar,
-for the stage that runs. The caller that waits for the job draws it, five times a second; it has no
-thread of its own. It uses no library: the memory of one would count against the job's budget.
+In a notebook the same is one display that changes, and elsewhere, if it is asked for, lines without
+the bar. One bar, for the stage that runs. The caller that waits for the job draws it, five times a
+second; it has no thread of its own. It uses no library: the memory of one would count
+against the job's budget.
 """
 
 import json
@@ -14,12 +15,13 @@ import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import TextIO
+from importlib import import_module
+from typing import Any, TextIO
 
 from gristmill.terminal import console
 from gristmill.units import show_bytes, show_count, show_rate
 
-__all__ = ["Progress", "progress_bar", "send_to"]
+__all__ = ["Progress", "progress_bar", "send_to", "without_bar"]
 
 FIRST_S = 0.5
 """How long nothing is drawn."""
@@ -34,7 +36,7 @@ SEND_EVERY_S = 0.5
 """The time between two lines that are sent to another machine."""
 
 _NOTEBOOK = "ipykernel.iostream"
-"""The module of a notebook's stderr, which is no terminal, but heeds a carriage return."""
+"""The module of a notebook's stderr."""
 
 
 _COLUMNS = 80
@@ -74,7 +76,9 @@ class Progress:
             return
         self._next_s = now_s + EVERY_S
         if not self._terminal:
-            self._write(plain_line(stage, done_bytes, bytes_in_all) + _of_cluster(*cluster))
+            self._next_s += LINE_EVERY_S - EVERY_S
+            line = plain_line(stage, done_bytes, bytes_in_all) + _of_cluster(*cluster)
+            self._put(f"{line}\n")
             return
         if stage != self._stage.name:
             self._stage = Stage(stage, done_bytes, now_s)
@@ -82,14 +86,6 @@ class Progress:
         line = self._stage.line(done_bytes, bytes_in_all, now_s, *room)
         self._width = len(line)
         self._draw(line)
-
-    def _write(self, line: str) -> None:
-        if _is_notebook(self._stream):
-            self._put(f"\r{line:<{self._width}}")
-            self._width = len(line)
-        else:
-            self._next_s += LINE_EVERY_S - EVERY_S
-            self._put(f"{line}\n")
 
     def _draw(self, line: str) -> None:
         encoding = getattr(self._stream, "encoding", None) or "ascii"
@@ -108,11 +104,25 @@ class Progress:
 
     def close(self) -> None:
         """Remove the bar."""
-        if self._width and self._terminal:
+        if self._width:
             self._draw("")
-        elif self._width:
-            self._put(f"\r{'':<{self._width}}\r")
         self._width = 0
+
+
+class _Displayed(Progress):
+    """A bar in a notebook: one display, whose text changes; its stream would keep each drawing."""
+
+    def __init__(self, stream: TextIO, *, first_s: float | None) -> None:
+        super().__init__(stream=stream, terminal=True, first_s=first_s)
+        self._handle: Any = None
+
+    def _draw(self, line: str) -> None:
+        shown = {"text/plain": line}
+        if self._handle is None:
+            display: Any = import_module("IPython.display")
+            self._handle = display.display(shown, raw=True, display_id=True)
+        else:
+            self._handle.update(shown, raw=True)
 
 
 class _Sent(Progress):
@@ -212,6 +222,21 @@ def send_to(stream: TextIO) -> None:
     _sent_to = stream
 
 
+_drawn = True
+"""Whether bars are drawn at all."""
+
+
+@contextmanager
+def without_bar() -> Generator[None]:
+    """Draw no bar for as long as this lasts: another program reads what is said."""
+    global _drawn  # noqa: PLW0603 - state of the process, as its streams are
+    before, _drawn = _drawn, False
+    try:
+        yield
+    finally:
+        _drawn = before
+
+
 @contextmanager
 def progress_bar(
     *, quiet: bool, first_s: float | None = None, anywhere: bool = False
@@ -228,14 +253,14 @@ def progress_bar(
         return
     stream: TextIO | None = sys.stderr
     terminal = console.is_terminal(stream)
-    drawn = terminal or (stream is not None and (anywhere or _is_notebook(stream)))
-    on = stream if drawn and not quiet else None
-    progress = Progress(stream=on, terminal=terminal, first_s=first_s)
+    notebook = type(stream).__module__ == _NOTEBOOK
+    on = stream if (terminal or anywhere or notebook) and _drawn and not quiet else None
+    progress = (
+        _Displayed(on, first_s=first_s)
+        if on is not None and notebook
+        else Progress(stream=on, terminal=terminal, first_s=first_s)
+    )
     try:
         yield progress
     finally:
         progress.close()
-
-
-def _is_notebook(stream: object) -> bool:
-    return type(stream).__module__ == _NOTEBOOK

@@ -35,6 +35,7 @@ from gristmill.streaming.inputs import InputMissingError
 from gristmill.streaming.parse import WrongCommandError
 from gristmill.streaming.unnamed_hdfs import hdfs_folder, localized, stands_for_folder
 from gristmill.terminal import console
+from gristmill.terminal.progress import without_bar
 
 __all__ = ["FILE_COMMANDS", "main"]
 
@@ -114,13 +115,14 @@ def _jar(words: list[str]) -> int:
     if "streaming" in name:
         from gristmill.cli.streaming.launch import main as streaming
 
-        return streaming([localized(word) for word in rest])
+        return streaming([localized(word) for word in rest], as_hadoop=True)
     if "examples" not in name:
         return _refuse(
             f"{jar} cannot be run: there is no Java here, only Streaming and Hadoop's examples"
         )
     try:
-        return examples.run(rest)
+        with without_bar():
+            return examples.run(rest)
     except examples.WrongExampleError as error:
         console.note(f"gristmill hadoop: {error}")
         return WRONG

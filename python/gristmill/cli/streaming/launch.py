@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -31,6 +32,7 @@ from gristmill.names import from_json, show_text, to_json
 from gristmill.options import Option, user_code
 from gristmill.report import JobReport
 from gristmill.store_options import with_store_options
+from gristmill.streaming.client_log import ClientLog, PlainLog
 from gristmill.streaming.counters import counter_lines
 from gristmill.streaming.explain import explained
 from gristmill.streaming.first_line import cannot_start, selects_nothing
@@ -48,9 +50,17 @@ __all__ = ["main"]
 
 OUTPUT_EXISTS = INPUT_MISSING = 5
 
+_LOG_EVERY_S = 1.0
+"""Seconds between two looks at how far a job is, where each is a line of a log."""
 
-def main(words: Sequence[str]) -> int:
-    """Run `gristmill streaming` with these arguments; returns the exit code."""
+
+def main(words: Sequence[str], *, as_hadoop: bool = False) -> int:
+    """Run `gristmill streaming` with these arguments; returns the exit code.
+
+    Args:
+        words: The arguments.
+        as_hadoop: Whether to say how far the job is as `hadoop jar` does, on terminals too.
+    """
     try:
         arguments = parse(words)
         if not words or arguments.has("help") or arguments.has("info"):
@@ -59,7 +69,7 @@ def main(words: Sequence[str]) -> int:
         if ":" in (on := arguments.last("on") or ""):
             raise WrongCommandError(f"--on takes no address such as {on}. What to do: {ADDRESS}")
         with with_store_options(arguments.options.get("store-option")):
-            return _run(resolve(arguments))
+            return _run(resolve(arguments), as_hadoop=as_hadoop)
     except WrongCommandError as error:
         console.note(f"gristmill streaming: {told(error)}")
         return WRONG
@@ -92,7 +102,7 @@ def _more(error: InputMissingError) -> str:
     return f" It {why_missing(path)}." if os.path.islink(path) else ""  # noqa: PTH114 - of any text
 
 
-def _run(resolved: ResolvedJob) -> int:
+def _run(resolved: ResolvedJob, *, as_hadoop: bool) -> int:
     arguments = resolved.arguments
     if arguments.has("explain"):
         return _explain(resolved)
@@ -119,9 +129,9 @@ def _run(resolved: ResolvedJob) -> int:
     splits: list[dict[str, Any]] = planned["splits"]
     definition = resolved.definition | {
         "input_classes": planned["classes"],
-        "environment": environment(resolved, files, len(splits)),
+        "environment": environment(resolved, len(splits)),
         "debug": resolved.definition["debug"]
-        | {"properties": configuration(resolved, files, len(splits))},
+        | {"properties": configuration(resolved, len(splits))},
     }
     if arguments.has("verbose"):
         console.note(*explained(resolved, len(splits)))
@@ -131,7 +141,9 @@ def _run(resolved: ResolvedJob) -> int:
     only = arguments.last("only-split")
     if only is not None:
         spec |= _only(only, spec, definition)
-    return _wait(arguments, spec, definition) if _makes_parent(resolved.output) else FAILED
+    if not _makes_parent(resolved.output):
+        return FAILED
+    return _wait(arguments, spec, definition, as_hadoop=as_hadoop)
 
 
 def _found(resolved: ResolvedJob) -> list[tuple[str, Listed | None]]:
@@ -311,11 +323,15 @@ def _makes_parent(output: str) -> bool:
     return True
 
 
-def _wait(arguments: Arguments, spec: dict[str, Any], definition: dict[str, Any]) -> int:
+def _wait(
+    arguments: Arguments, spec: dict[str, Any], definition: dict[str, Any], *, as_hadoop: bool
+) -> int:
     _check_text(definition)
     told, asked = to_json(definition), to_json({"mapreduce": spec})
-    job_id = new_job_id()
+    job_id = new_job_id(as_hadoop=as_hadoop)
     quiet = arguments.has("json")
+    reduces = spec["partitions"] > 0
+    log = ClientLog(console.note, job_id, reduces=reduces) if as_hadoop else PlainLog(console.note)
     shipped = [*definition["links"], *definition["archives"]]
     code = UserCode(files=tuple(file for _, file in shipped))
     with signals.deferred() as pending:
@@ -329,7 +345,10 @@ def _wait(arguments: Arguments, spec: dict[str, Any], definition: dict[str, Any]
                     cluster=cluster,
                     command_line=True,
                 )
-                _show(job, pending, quiet=quiet)
+                if isinstance(log, ClientLog) and not quiet:
+                    _log(job, pending, log)
+                else:
+                    _show(job, pending, quiet=quiet)
         except signals.Interrupted as error:
             return signals.exit_code(error.signum)
         except (OSError, ValueError) as error:
@@ -338,19 +357,17 @@ def _wait(arguments: Arguments, spec: dict[str, Any], definition: dict[str, Any]
         signals.ignore()
     report = JobReport.from_json(job.report())
     for warning in report.warnings:
-        console.note(f"gristmill: {warning}")
+        log.warn(warning)
     if quiet:
         from gristmill.cli.summary import json_of
 
         console.put(json_of(report))
     elif report.error is None:
-        console.note(
-            *_left_out(report, spec, definition["skipping"]),
-            *counter_lines(report, spec["output"]),
-        )
+        log.succeeded(_left_out(report, spec, definition["skipping"]))
+        console.note(*counter_lines(report, spec["output"], timed=log.timed))
     if report.error is None:
         return DONE
-    _tell(report, definition)
+    _tell(report, definition, log)
     if report.status == "cancelled" and pending.signum is not None:
         return signals.exit_code(pending.signum)
     if report.error.kind == "exists":
@@ -370,27 +387,43 @@ def _show(job: _core.Job, pending: signals.Pending, *, quiet: bool) -> None:
     console.tell(job.notices())
 
 
-def _left_out(
-    report: JobReport, spec: dict[str, Any], skipping: dict[str, Any] | None
-) -> list[str]:
+def _log(job: _core.Job, pending: signals.Pending, log: ClientLog) -> None:
+    """Wait for a job, and say how far it is as Hadoop does."""
+    log.begin()
+    next_s = 0.0
+    while not job.wait(TICK_S):
+        if pending.signum is not None:
+            job.cancel()
+        for notice in job.notices():
+            log.warn(notice)
+        if (now_s := time.monotonic()) >= next_s:
+            next_s = now_s + _LOG_EVERY_S
+            name, _, done_bytes, all_bytes = job.progress()
+            log.show(name, done_bytes, all_bytes)
+    for notice in job.notices():
+        log.warn(notice)
+
+
+def _left_out(report: JobReport, spec: dict[str, Any], skipping: dict[str, Any] | None) -> str:
     """How many bad records there were, and where they are."""
     amounts = {
         what: report.counters.get(name, 0)
         for what, name in (("record", "MAP_SKIPPED_RECORDS"), ("group", "REDUCE_SKIPPED_GROUPS"))
     }
     if skipping is None or not any(amounts.values()):
-        return []
+        return ""
     counts = ", ".join(show_count(count, f"bad {what}") for what, count in amounts.items())
     folder = skipping["folder"]
     within = not str(folder).startswith("/")
     kept = f"kept in {spec['output'] + '/' if within else ''}{folder}" if folder else "kept nowhere"
-    return [f"{counts} left out, {kept}"]
+    return f"{counts} left out, {kept}"
 
 
-def _tell(report: JobReport, definition: dict[str, Any]) -> None:
+def _tell(report: JobReport, definition: dict[str, Any], log: PlainLog) -> None:
+    """Say why a job has failed, and what to do."""
     error = report.error
     assert error is not None
-    console.note(f"gristmill streaming: {_typed(error.message)}")
+    log.failed(report.status, _typed(error.message))
     said = error.details.get("stderr")
     if said and "\n" in said:
         console.note("What it said last:", *(f"    {line}" for line in said.split("\n")))
@@ -405,6 +438,7 @@ def _tell(report: JobReport, definition: dict[str, Any]) -> None:
         console.note(retry_note(report.job_id))
     elif "again" in error.details:
         console.note(f"To try it again alone: {error.details['again']}")
+    log.close()
 
 
 def _in_background(arguments: Arguments) -> int:
