@@ -110,9 +110,11 @@ def _sums(history: JobHistory) -> list[str]:
     for attempt in history.attempts:
         for name, amount in attempt.counters.items():
             sums[name] = sums.get(name, 0) + amount
-    same = ["FILE_BYTES_WRITTEN", "MAP_INPUT_RECORDS", "SPILLED_RECORDS"]
-    if not history.options.get("compress_runs"):  # else a reduce knows its pairs, not the files
-        same.append("FILE_BYTES_READ")
+    same = ["MAP_INPUT_RECORDS", "SPILLED_RECORDS"]
+    if not history.options.get("one_schema"):  # else the job itself writes some files anew
+        same.append("FILE_BYTES_WRITTEN")
+        if not history.options.get("compress_runs"):  # else a reduce knows its pairs, not the files
+            same.append("FILE_BYTES_READ")
     ended = [attempt.outcome for attempt in history.attempts]
     found = [
         f"{name} is {totals[name]}, and its attempts have {sums[name]}"

@@ -398,7 +398,7 @@ def of_csv(folder: Path) -> Iterator[Rows]:
         "records"
     )
     yield pl.concat(
-        pl.read_csv(file, infer_schema=False, missing_utf8_is_empty_string=True) for file in files
+        pl.read_csv(file, infer_schema=False).fill_null("") for file in files
     ).to_dicts()
     how = "all_varchar=true, header=true, null_padding=false, nullstr='\\N', delim=',', quote='\"'"
     yield duckdb.sql(f"from read_csv('{folder}/*.csv', {how})").to_arrow_table().to_pylist()

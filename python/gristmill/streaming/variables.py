@@ -9,7 +9,8 @@ import re
 from pathlib import Path
 
 from gristmill.locations import is_remote
-from gristmill.streaming.inputs import location, split_commas
+from gristmill.streaming.inputs import location
+from gristmill.streaming.parse import split_commas
 from gristmill.streaming.properties import PROPERTIES, names_of
 from gristmill.streaming.resolved import ResolvedJob
 

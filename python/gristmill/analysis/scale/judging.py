@@ -1,7 +1,7 @@
 """The verdict: what the curve is, and what it means for the next machine, in plain English.
 
 no law        the curve breaks off, or misses the means by more than runs with one p differ
-superlinear   sigma is below 0 with its whole interval, or the runs alone say so
+superlinear   the runs alone say so, whatever the curve; or sigma is below 0 with its whole interval
 coherency     more processors make it slower beyond a peak: all three parameters are needed
 contention    a ceiling, but no peak: Amdahl's law does as well
 fixed rate    linear up to some p, flat from there on: no law of the family has this shape
@@ -29,6 +29,9 @@ _NEAR = 0.03
 
 Beyond it the test of the misfit decides: whether repeats differ as much.
 """
+
+_FAR = 0.25
+"""By how much means may miss a curve that still says something where it is superlinear."""
 
 _LAWS = {
     "linear": "a linear speedup",
@@ -87,10 +90,14 @@ def _verdict(
     name = simplest(models).name
     if name == "flat":
         return "fixed rate"
-    misses = max(abs(point.residual) for point in points) > _NEAR
-    if not valid or (_failed(checks, "misfit") and misses):
+    misses = max(abs(point.residual) for point in points) if _failed(checks, "misfit") else 0.0
+    if not valid or misses > _FAR:
         return "no law"
-    if _is_below_0(estimates["sigma"]) or _failed(checks, "efficiency"):
+    if _failed(checks, "efficiency"):
+        return "superlinear"
+    if misses > _NEAR:
+        return "no law"
+    if _is_below_0(estimates["sigma"]):
         return "superlinear"
     if estimates["peak_p"].value is not None and (name == "usl" or _is_above_0(estimates["kappa"])):
         return "coherency"

@@ -72,6 +72,8 @@ pub(super) struct Outcome {
     /// Pairs written to runs, passes included.
     pub(super) spilled: u64,
     pub(super) passes: u64,
+    /// Of files of the output that were written anew.
+    replaced_bytes: u64,
     pub(super) counters: BTreeMap<String, BTreeMap<String, i64>>,
     /// Tasks that the job is done without.
     pub(super) failures: Failures,
@@ -121,6 +123,7 @@ impl Outcome {
     pub(super) fn renew(&mut self, new: UserTaskFile) {
         let mut all = self.maps.files.iter_mut().chain(&mut self.reduces.files);
         if let Some((_, file)) = all.find(|(_, file)| file.name == new.name) {
+            self.replaced_bytes += file.bytes;
             *file = new;
         }
     }
@@ -172,8 +175,9 @@ impl Outcome {
         report.count("MAP_SKIPPED_RECORDS", maps.skipped);
         // Each run is read once: by a pass, or by the reduces.
         let runs = self.stored_bytes + self.passed_bytes;
-        report.count("FILE_BYTES_READ", maps.bytes_in + runs);
-        report.count("FILE_BYTES_WRITTEN", report.output_bytes + runs);
+        let apart = runs + self.replaced_bytes;
+        report.count("FILE_BYTES_READ", maps.bytes_in + apart);
+        report.count("FILE_BYTES_WRITTEN", report.output_bytes + apart);
         report.count("LAUNCHED_MAPS", spec.splits.len() as u64);
         report.count("NUM_FAILED_MAPS", self.failures.maps.count());
         report.warnings.extend(self.failures.warnings(spec));
