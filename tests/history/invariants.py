@@ -113,7 +113,8 @@ def _sums(history: JobHistory) -> list[str]:
     same = ["MAP_INPUT_RECORDS", "SPILLED_RECORDS"]
     if not history.options.get("one_schema"):  # else the job itself writes some files anew
         same.append("FILE_BYTES_WRITTEN")
-        if not history.options.get("compress_runs"):  # else a reduce knows its pairs, not the files
+        # A reduce of compressed runs knows its pairs, not the files; one that failed says nothing.
+        if not (history.options.get("compress_runs") or totals.get("NUM_FAILED_REDUCES")):
             same.append("FILE_BYTES_READ")
     ended = [attempt.outcome for attempt in history.attempts]
     found = [
