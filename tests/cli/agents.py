@@ -32,7 +32,7 @@ def agents_of(spill: Path) -> dict[int, Path]:
     return found
 
 
-def wait_for_agents(spill: Path, count: int = 1, timeout_s: float = 30) -> dict[int, Path]:
+def wait_for_agents(spill: Path, count: int = 1, timeout_s: float = 90) -> dict[int, Path]:
     """Wait until so many agents have begun."""
     deadline_s = time.monotonic() + timeout_s
     while len(found := agents_of(spill)) < count:
