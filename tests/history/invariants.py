@@ -105,6 +105,9 @@ def _bytes(history: JobHistory) -> list[str]:
 
 def _sums(history: JobHistory) -> list[str]:
     """The attempts that counted add up to the job's counters."""
+    names = [phase.name for phase in history.phases]
+    if len(set(names)) < len(names):
+        return []  # it began anew, by another plan
     totals = history.report.get("counters", {})
     sums: dict[str, int] = {}
     for attempt in history.attempts:
