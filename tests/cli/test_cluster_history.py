@@ -144,7 +144,7 @@ def test_what_is_lost_with_a_node_is_told(
     shown = run("jobs", "show", "last").stdout
     assert f"{lost.used.node} (lost)" in shown
     assert "lost: 1 agent, " in shown
-    assert f"task {killed[0].task} attempt 1 on {lost.used.node}: it was lost" in shown
+    assert f"task {killed[0].task} attempt 1 on {lost.used.node} killed: it was lost" in shown
     page = render(history)
     assert f'"nodes":["{history.attempts[0].node}"' in page
 
