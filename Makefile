@@ -58,11 +58,12 @@ soak: build $(VENV)/.develop ## kill nodes of a cluster, and disturb jobs of two
 KILLS := 20
 FAULTS := 200
 
-fuzz: build $(VENV)/.develop ## compare sort and grep with GNU's and ripgrep's for an hour, cases at random (MINUTES=10: less)
+fuzz: build $(VENV)/.develop ## compare sort and grep with GNU's and ripgrep's for an hour, and 2,000 tables with their readers, at random (MINUTES=10: less)
 	@seed=$(or $(SEED),$$($(BIN)/python -c 'import random; print(random.SystemRandom().randrange(1, 1 << 32))')); \
 	echo "SEED=$$seed draws these cases again"; \
 	GNU_KEYS_SETS=10000 GNU_KEYS_SEED=$$seed cargo test --locked --release --package gristmill-gnu-keys --test differential && \
-	FUZZ_MINUTES=$(MINUTES) FUZZ_SEED=$$seed $(BIN)/python -m pytest -o addopts="$(PYTEST_OPTIONS)" -o timeout=0 -r fER tests/fuzz
+	export FUZZ_MINUTES=$(MINUTES) FUZZ_SEED=$$seed FUZZ_TABLES=2000 && \
+	$(BIN)/python -m pytest -o addopts="$(PYTEST_OPTIONS)" -o timeout=0 -r fER tests/fuzz tests/mapreduce/test_one_schema.py
 
 MINUTES := 60
 
