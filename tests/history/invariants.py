@@ -106,8 +106,8 @@ def _bytes(history: JobHistory) -> list[str]:
 def _sums(history: JobHistory) -> list[str]:
     """The attempts that counted add up to the job's counters."""
     names = [phase.name for phase in history.phases]
-    if len(set(names)) < len(names):
-        return []  # it began anew, by another plan
+    if history.resumed_ms or len(set(names)) < len(names) or {"map", "spill"} <= set(names):
+        return []  # it began anew, or by another plan
     totals = history.report.get("counters", {})
     sums: dict[str, int] = {}
     for attempt in history.attempts:
