@@ -438,10 +438,12 @@ def test_tables_are_read_back_or_refused(tmp_path: Path, name: str) -> None:
         try:
             result = run(form, tmp_path, parts)
         except ValueError as error:
-            assert of_columns and not fits(rows) and re.search(REFUSED, str(error)), (seed, rows)
+            # An integer beyond 64 bits that comes before decimals is refused where it stands.
+            huge = any(value == 2**70 for row in rows for value in row.values())
+            assert of_columns and (huge or not fits(rows)), (seed, rows)
+            assert re.search(REFUSED, str(error)), (seed, rows)
             refused += 1
             continue
-        assert not of_columns or fits(rows), (seed, rows)
         for found in [list(result), *(read(tmp_path / "out") if rows else ())]:
             check_same(found, rows)
     assert refused < TABLES // len(OF_FORMS) / 2
