@@ -10,6 +10,7 @@
 
 use std::io::{self, Read};
 
+use encoding_rs::{Encoding, UTF_16BE, UTF_16LE};
 use memchr::memchr;
 
 /// Bytes that are read at once.
@@ -20,27 +21,6 @@ const MARK_BYTES: usize = 4;
 
 /// Bytes that are looked at to see whether a text looks like UTF-16.
 const LOOK_BYTES: usize = 4 << 10;
-
-/// Which byte of two comes first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Order {
-    LowFirst,
-    HighFirst,
-}
-
-impl Order {
-    fn unit(self, bytes: [u8; 2]) -> u16 {
-        match self {
-            Order::LowFirst => u16::from_le_bytes(bytes),
-            Order::HighFirst => u16::from_be_bytes(bytes),
-        }
-    }
-
-    fn units(self, bytes: &[u8]) -> impl Iterator<Item = u16> {
-        let (pairs, _) = bytes.as_chunks();
-        pairs.iter().map(move |pair| self.unit(*pair))
-    }
-}
 
 /// Whether a text begins with the mark of UTF-16.
 ///
@@ -54,11 +34,11 @@ pub fn is_utf16(first: &[u8]) -> bool {
     marked(first).is_some()
 }
 
-fn marked(first: &[u8]) -> Option<Order> {
+fn marked(first: &[u8]) -> Option<&'static Encoding> {
     match first {
         [0xFF, 0xFE, 0, 0, ..] => None, // UTF-32
-        [0xFF, 0xFE, ..] => Some(Order::LowFirst),
-        [0xFE, 0xFF, ..] => Some(Order::HighFirst),
+        [0xFF, 0xFE, ..] => Some(UTF_16LE),
+        [0xFE, 0xFF, ..] => Some(UTF_16BE),
         _ => None,
     }
 }
@@ -70,49 +50,32 @@ pub fn suspected(first: &[u8]) -> Option<&'static str> {
     }
     let first = &first[..first.len().min(LOOK_BYTES)];
     memchr(0, first)?;
-    let orders = [
-        (Order::LowFirst, "UTF-16LE"),
-        (Order::HighFirst, "UTF-16BE"),
-    ];
-    let found = orders.into_iter().find(|(order, _)| is_text(*order, first));
-    found.map(|(_, name)| name)
+    let found = [UTF_16LE, UTF_16BE].into_iter();
+    let mut found = found.filter(|encoding| is_text(encoding, first));
+    found.next().map(Encoding::name)
 }
 
 /// Whether all of it is text in UTF-16, some of it ASCII: then its NULs stand at even places, or at odd ones.
-fn is_text(order: Order, first: &[u8]) -> bool {
+fn is_text(encoding: &'static Encoding, first: &[u8]) -> bool {
     const LEAST: usize = 4;
     const ONE_OF: usize = 8;
-    let (mut letters, mut ascii) = (0, 0);
-    let mut units: Vec<u16> = order.units(first).collect();
-    if units.last().is_some_and(|last| is_half(*last)) {
-        units.pop(); // the other half is behind what is looked at
-    }
-    for letter in char::decode_utf16(units) {
-        match letter {
-            Ok(letter) if letter.is_control() && !letter.is_ascii_whitespace() => return false,
-            Ok(letter) => ascii += usize::from(letter.is_ascii()),
-            Err(_) => return false,
-        }
-        letters += 1;
-    }
-    ascii >= LEAST && ascii * ONE_OF >= letters
-}
-
-/// Whether a unit is the first of a pair.
-fn is_half(unit: u16) -> bool {
-    (0xD800..0xDC00).contains(&unit)
+    let mut decoder = encoding.new_decoder_without_bom_handling();
+    let mut text = String::with_capacity(3 * LOOK_BYTES);
+    // The other half of the last letter may be behind what is looked at.
+    let (_, _, is_broken) = decoder.decode_to_string(first, &mut text, false);
+    let is_odd = |letter: char| letter.is_control() && !letter.is_ascii_whitespace();
+    let ascii = text.bytes().filter(u8::is_ascii).count();
+    !is_broken && !text.contains(is_odd) && ascii >= LEAST && ascii * ONE_OF >= text.chars().count()
 }
 
 /// A stream, decoded where it begins with a mark.
 pub struct Decoder {
     stream: Box<dyn Read + Send>,
-    /// The order of bytes, once the beginning was read and is UTF-16.
-    order: Option<Order>,
+    /// What decodes it, once the beginning was read and is UTF-16.
+    decoder: Option<encoding_rs::Decoder>,
     begun: bool,
     ended: bool,
-    /// What was read, and so many bytes of it are not decoded yet.
     raw: Vec<u8>,
-    filled: usize,
     /// What was decoded, and how much of it was handed on.
     made: String,
     at: usize,
@@ -122,11 +85,10 @@ impl Decoder {
     pub fn new(stream: Box<dyn Read + Send>) -> Self {
         Decoder {
             stream,
-            order: None,
+            decoder: None,
             begun: false,
             ended: false,
             raw: Vec::new(),
-            filled: 0,
             made: String::new(),
             at: 0,
         }
@@ -144,34 +106,23 @@ impl Decoder {
             }
         }
         self.begun = true;
-        self.order = marked(&buffer[..count]);
-        if self.order.is_some() {
-            self.raw.extend_from_slice(&buffer[2..count]);
-            self.filled = self.raw.len();
-            self.raw.resize(self.filled.max(READ_BYTES), 0);
+        if let Some(encoding) = marked(&buffer[..count]) {
+            let decoder = self
+                .decoder
+                .insert(encoding.new_decoder_without_bom_handling());
+            decode(decoder, &buffer[2..count], &mut self.made, false);
+            self.raw.resize(READ_BYTES, 0);
         }
         Ok(count)
     }
+}
 
-    /// Decodes what was read: all but half of a unit, or of a pair, whose other half is to come.
-    fn decode(&mut self, order: Order) {
-        self.at = 0;
-        self.made.clear();
-        let mut whole = self.filled / 2 * 2;
-        let last = order.units(&self.raw[..whole]).last();
-        if !self.ended && last.is_some_and(is_half) {
-            whole -= 2;
-        }
-        let letters = char::decode_utf16(order.units(&self.raw[..whole]));
-        let letters = letters.map(|letter| letter.unwrap_or(char::REPLACEMENT_CHARACTER));
-        self.made.extend(letters);
-        self.raw.copy_within(whole..self.filled, 0);
-        self.filled -= whole;
-        if self.ended && self.filled > 0 {
-            self.filled = 0;
-            self.made.push(char::REPLACEMENT_CHARACTER);
-        }
-    }
+/// Decodes some bytes; what is no whole letter yet is kept by the decoder.
+fn decode(decoder: &mut encoding_rs::Decoder, bytes: &[u8], made: &mut String, last: bool) {
+    made.clear();
+    // Two bytes become three at most.
+    made.reserve(3 * (bytes.len() / 2 + 2));
+    let _ = decoder.decode_to_string(bytes, made, last);
 }
 
 /// Whether more bytes must tell.
@@ -185,32 +136,27 @@ impl Read for Decoder {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if !self.begun {
             let count = self.begin(buffer)?;
-            if self.order.is_none() {
+            if self.decoder.is_none() {
                 return Ok(count);
             }
         }
-        let Some(order) = self.order else {
+        let Some(decoder) = &mut self.decoder else {
             return self.stream.read(buffer);
         };
-        loop {
-            if self.at < self.made.len() {
-                let left = &self.made.as_bytes()[self.at..];
-                let count = left.len().min(buffer.len());
-                buffer[..count].copy_from_slice(&left[..count]);
-                self.at += count;
-                return Ok(count);
-            }
-            self.decode(order);
-            if !self.made.is_empty() {
-                continue;
-            }
+        while self.at == self.made.len() {
             if self.ended {
                 return Ok(0);
             }
-            let read = self.stream.read(&mut self.raw[self.filled..])?; // all but a few bytes are free
-            self.filled += read;
+            let read = self.stream.read(&mut self.raw)?;
             self.ended = read == 0;
+            self.at = 0;
+            decode(decoder, &self.raw[..read], &mut self.made, self.ended);
         }
+        let left = &self.made.as_bytes()[self.at..];
+        let count = left.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&left[..count]);
+        self.at += count;
+        Ok(count)
     }
 }
 
@@ -231,10 +177,10 @@ mod tests {
         }
     }
 
-    fn bytes_of(text: &str, order: Order) -> Vec<u8> {
-        let bytes = |unit: u16| match order {
-            Order::LowFirst => unit.to_le_bytes(),
-            Order::HighFirst => unit.to_be_bytes(),
+    fn bytes_of(text: &str, encoding: &'static Encoding) -> Vec<u8> {
+        let bytes = |unit: u16| match encoding.name() {
+            "UTF-16LE" => unit.to_le_bytes(),
+            _ => unit.to_be_bytes(),
         };
         text.encode_utf16().flat_map(bytes).collect()
     }
@@ -246,7 +192,7 @@ mod tests {
         read
     }
 
-    const ORDERS: [Order; 2] = [Order::LowFirst, Order::HighFirst];
+    const ORDERS: [&Encoding; 2] = [UTF_16LE, UTF_16BE];
 
     #[test]
     fn a_mark_says_that_it_is_utf16_however_it_is_read() {
@@ -296,8 +242,8 @@ mod tests {
 
     #[test]
     fn text_without_a_mark_is_suspected_and_nothing_else() {
-        let names = ["UTF-16LE", "UTF-16BE"];
-        for (order, name) in ORDERS.into_iter().zip(names) {
+        for order in ORDERS {
+            let name = order.name();
             for text in [
                 "needle\n",
                 "Привет, мир, привет\r\n",
