@@ -24,6 +24,10 @@ pub const PARTITIONS_MAX: usize = 100_000;
 /// grows.
 const BLOCK_BYTES: u64 = 3 << 19;
 
+/// What a thread that merges runs holds beside its buffers: a job that had planned to its last byte held 0.41 MB more than its
+/// budget's reserve, with two workers.
+const PASS_BYTES: u64 = 256 << 10;
+
 /// The part of the memory that tasks may have for what they read ahead of far inputs: one in so many.
 const AHEAD_SHARE: u64 = 8;
 
@@ -163,7 +167,11 @@ impl MapReduceSpec {
         };
         let ahead_bytes = workers as u64 * self.ahead_bytes(room.budget_bytes, workers);
         let tasks = MemoryLayout::new(of_tasks.less(ahead_bytes), workers, TYPICAL_PAIR_BYTES, 0);
-        let passes = MemoryLayout::to_merge(room, workers);
+        let of_passes = Room {
+            held_bytes: room.held_bytes + workers as u64 * PASS_BYTES,
+            ..room
+        };
+        let passes = MemoryLayout::to_merge(of_passes, workers);
         tasks
             .and_then(|tasks| Ok((tasks, passes?)))
             .map_err(|error| error.during("run the job"))
