@@ -72,22 +72,12 @@ def run_command(command: str, *, as_json: bool, history: bool = False, **values:
     if kind == "disorder" and click.get_current_context().meta.get(QUIET):
         return FAILED
     note = environment_note(kind, report.error.details.get("option"))
-    note += _NO_HISTORY * report.error.message.startswith(_NONE_LEFT)
     fail(name, f"{with_advice(kind, report.error.message)}{note}")
     if report.status == "cancelled" and pending.signum is not None:
         return signals.exit_code(pending.signum)
     if command == "sort" and values["check"] and kind != "disorder":
         return WRONG  # as GNU sort has it: 1 says that the input is not in order
     return WRONG if kind == "bad_option" else FAILED
-
-
-_NONE_LEFT = "cannot resume a job: no job can be resumed."
-"""What the engine says of `last`, where jobs are known and none can be resumed."""
-
-_NO_HISTORY = (
-    " A job that was killed in its first second has no history and is not among these jobs: simply"
-    " run it again."
-)
 
 
 def _resumed(report: JobReport, given: Mapping[str, Value]) -> str:

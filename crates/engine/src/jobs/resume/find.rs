@@ -61,7 +61,8 @@ fn last(jobs: &Path, mut folders: Vec<PathBuf>, stores: &Arc<Stores>) -> Result<
         let what = what.split_once(": ").map(|(operation, _)| operation);
         let cannot = what.filter(|operation| *operation != OPERATION);
         let cannot = cannot.map_or(String::new(), |operation| format!(": cannot {operation}"));
-        let none = "resume a job: no job can be resumed. The last one is";
+        let none = "resume a job: no job can be resumed. One that was killed in its first second has no history: run it \
+                    again. The last one is";
         error
             .during(format!("{none} {name}{cannot}"))
             .with_path(last)
@@ -138,7 +139,8 @@ mod tests {
         let last = found("last").unwrap_err().to_string();
         assert!(
             last.contains(
-                "no job can be resumed. The last one is other: its history was not written"
+                "no job can be resumed. One that was killed in its first second has no history: run it again. The last one \
+                 is other: its history was not written"
             )
         );
         for (name, what) in [("job", "2 jobs have"), ("x", "no job"), ("", "no job")] {
