@@ -27,6 +27,7 @@ __all__ = [
     "HelpWanted",
     "Refused",
     "as_typed",
+    "begin",
     "conclude",
     "fail",
     "paragraph_of",
@@ -77,7 +78,16 @@ class HelpWanted(click.UsageError):
 
 def fail(command: str, paragraph: str) -> None:
     """Say on stderr what failed."""
-    console.note(f"gristmill {command}: {paragraph}")
+    _say(f"gristmill {command}", paragraph)
+
+
+def _say(path: str, paragraph: str) -> None:
+    _said.append(paragraph)
+    console.note(f"{path}: {paragraph}")
+
+
+_said: list[str] = []
+"""What this command line has failed at, for `put_failure`."""
 
 
 def with_advice(kind: str, paragraph: str) -> str:
@@ -92,19 +102,23 @@ def with_advice(kind: str, paragraph: str) -> str:
     return f"{paragraph} What to do: check the name."
 
 
+def begin() -> None:
+    """Forget what was said: another command line begins."""
+    _said.clear()
+    console.begin()
+
+
 def put_failure(arguments: Sequence[str], code: int) -> None:
-    """Print a failure as JSON, if --json is given and nothing is printed yet.
+    """Print what failed as JSON, if --json is given and nothing is printed yet.
 
     A command whose job ran has printed its report. `grep` has a summary on stderr instead.
     """
     words = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    said = console.last_note()
-    if code == DONE or said is None or not {"--json", "-json"} & set(words) or "grep" in words[:1]:
+    if code == DONE or console.has_printed() or not {"--json", "-json"} & set(words):
         return
-    lines = [line for line in said.splitlines() if line]
-    _, colon, message = lines[0].partition(": ") if lines else ("", "", "")
-    error = {"message": message if colon else "".join(lines[:1])}
-    console.put(to_json({"status": "failed", "exit_code": code, "error": error}))
+    if "grep" not in words[:1]:
+        error = {"message": _said[-1] if _said else ""}
+        console.put(to_json({"status": "failed", "exit_code": code, "error": error}))
 
 
 _NAMED = re.compile(r"(cannot [^:]*: )([a-z][a-z_]*)(?=: | is | must )")
@@ -157,22 +171,23 @@ def _conclude(error: BaseException) -> int:
         case BrokenPipeError():
             return DONE  # of --help: nobody reads on
         case OSError() | MemoryError():
-            console.note(f"gristmill: {paragraph_of(error)}")
+            _say("gristmill", paragraph_of(error))
             return FAILED
         case _:
-            console.note(f"gristmill: {_defect(error)}")
+            _say("gristmill", _defect(error))
             return FAILED
 
 
 def _wrong_command_line(error: click.ClickException) -> int:
     if isinstance(error, HelpWanted):
+        _said.append(error.message)
         console.note(*error.message.splitlines())
         return WRONG
     context = error.ctx if isinstance(error, click.UsageError) else None
     path = context.command_path if context is not None else "gristmill"
     advice = error.advice if isinstance(error, Refused) else ""
     what = f"{_what(error)}{_origin(error)}.{_meant(error)}"
-    console.note(f"{path}: {what} What to do: {advice or f'see {path} --help'}.")
+    _say(path, f"{what} What to do: {advice or f'see {path} --help'}.")
     return WRONG
 
 

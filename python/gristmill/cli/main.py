@@ -17,7 +17,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from gristmill.terminal import console, signals
 
         signals.install()
-        console.begin()
+        failures.begin()
         arguments = sys.argv[1:] if arguments is None else arguments
         try:
             code = _run(arguments)

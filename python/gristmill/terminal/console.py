@@ -25,8 +25,8 @@ __all__ = [
     "draw",
     "flush",
     "give_up",
+    "has_printed",
     "is_terminal",
-    "last_note",
     "note",
     "printable",
     "put",
@@ -36,18 +36,18 @@ __all__ = [
 ]
 
 
-_last: dict[bool, str] = {}
-"""What was last written to stdout (True), and to stderr."""
+_printed: list[bool] = []
+"""Whether something was written to stdout, once it was."""
 
 
 def begin() -> None:
     """Forget what was written: another command line begins."""
-    _last.clear()
+    _printed.clear()
 
 
-def last_note() -> str | None:
-    """Return what was last written to stderr; `None` once something went to stdout."""
-    return None if True in _last else _last.get(False, "")
+def has_printed() -> bool:
+    """Whether this command line has written something to stdout."""
+    return bool(_printed)
 
 
 def say(*lines: str) -> None:
@@ -123,8 +123,8 @@ def draw(stream: TextIO, text: str) -> None:
             raise BrokenPipeError(errno.EPIPE, "a signal came, and there is no reader")
         stream.write(text)
         stream.flush()
-    if text:
-        _last[stream is sys.stdout] = text
+    if text and stream is sys.stdout:
+        _printed[:] = [True]
 
 
 def _takes(stream: TextIO) -> bool:

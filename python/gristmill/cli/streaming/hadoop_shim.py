@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 
 from gristmill import _core
-from gristmill.cli.failures import DONE, FAILED, WRONG
+from gristmill.cli.failures import DONE, FAILED, WRONG, fail
 from gristmill.cli.streaming import examples, fs_copy, fs_show
 from gristmill.cli.streaming.stored import (
     Place,
@@ -124,7 +124,7 @@ def _jar(words: list[str]) -> int:
         with without_bar():
             return examples.run(rest)
     except examples.WrongExampleError as error:
-        console.note(f"gristmill hadoop: {error}")
+        fail("hadoop", str(error))
         return WRONG
 
 
@@ -140,7 +140,7 @@ def help_text() -> str:
 
 
 def _refuse(message: str, advice: str = _SEE_HELP) -> int:
-    console.note(f"gristmill hadoop: {message}. What to do: {advice}.")
+    fail("hadoop", f"{message}. What to do: {advice}.")
     return WRONG
 
 
@@ -204,7 +204,7 @@ def _not_done(command: str) -> int:
         console.note(f"{command[1:]}: has no effect here: {why}")
         return DONE
     what_to_do = _NOT_HERE[command]
-    console.note(f"gristmill hadoop: fs {command} is not supported. What to do: {what_to_do}.")
+    fail("hadoop", f"fs {command} is not supported. What to do: {what_to_do}.")
     return WRONG
 
 
@@ -213,7 +213,7 @@ def _done(command: str, act: Callable[[], int], path: str) -> int:
     try:
         return act()
     except WrongCommandError as error:
-        console.note(f"gristmill hadoop: {error}.")
+        fail("hadoop", f"{error}.")
         return WRONG
     except ValueError as error:  # of the engine: a damaged file, a location that no store has
         if kind_of(error) is None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from gristmill import _core
-from gristmill.cli.failures import ADDRESS, DONE, FAILED, WRONG, as_typed
+from gristmill.cli.failures import ADDRESS, DONE, FAILED, WRONG, as_typed, fail
 from gristmill.cluster import UserCode, placed, planned, where_tasks_run
 from gristmill.errors import kind_of
 from gristmill.history.origin import place
@@ -71,18 +71,18 @@ def main(words: Sequence[str], *, as_hadoop: bool = False) -> int:
         with with_store_options(arguments.options.get("store-option")):
             return _run(resolve(arguments), as_hadoop=as_hadoop)
     except WrongCommandError as error:
-        console.note(f"gristmill streaming: {told(error)}")
+        fail("streaming", told(error))
         return WRONG
     except InputMissingError as error:
-        console.note(f"gristmill streaming: {error.strerror}: {error.filename}.{_more(error)}")
+        fail("streaming", f"{error.strerror}: {error.filename}.{_more(error)}")
         return INPUT_MISSING
     except ValueError as error:
         if kind_of(error) is None:
             raise
-        console.note(f"gristmill streaming: {_typed(error)}")
+        fail("streaming", _typed(error))
         return WRONG
     except OSError as error:  # of a store that does not answer
-        console.note(f"gristmill streaming: {_typed(error)}")
+        fail("streaming", _typed(error))
         return FAILED
 
 
@@ -124,7 +124,7 @@ def _run(resolved: ResolvedJob, *, as_hadoop: bool) -> int:
     try:
         planned = _planned(resolved, found)
     except (OSError, ValueError) as error:
-        console.note(f"gristmill streaming: {_typed(error)}")
+        fail("streaming", _typed(error))
         return FAILED
     splits: list[dict[str, Any]] = planned["splits"]
     definition = resolved.definition | {
@@ -187,7 +187,7 @@ def _explain(resolved: ResolvedJob) -> int:
     try:
         lines += _of_places(resolved)
     except (OSError, ValueError) as error:
-        console.note(f"gristmill streaming: {_typed(error)}")
+        fail("streaming", _typed(error))
         return FAILED
     if resolved.arguments.has("json"):
         console.put(to_json({"explained": [line.split(None, 1) for line in lines]}))
@@ -352,7 +352,7 @@ def _wait(
         except signals.Interrupted as error:
             return signals.exit_code(error.signum)
         except (OSError, ValueError) as error:
-            console.note(f"gristmill streaming: {_typed(error)}")
+            fail("streaming", _typed(error))
             return WRONG if isinstance(error, ValueError) else FAILED
         signals.ignore()
     report = JobReport.from_json(job.report())
