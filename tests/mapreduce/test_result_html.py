@@ -14,7 +14,7 @@ def test_few_records_are_read_and_everything_is_escaped() -> None:
             read.append(number)
             yield {"<script>": "<i>", "n": number}
 
-    page = html_of("<Result: <u>>", records(), {"<b>": 1234}, "report <job>")
+    page = html_of("<Result: <u>>", records, {"<b>": 1234}, "report <job>")
     assert read == list(range(10))
     for mark in ("<script>", "<i>", "<u>", "<b>", "<job>"):
         assert mark not in page
@@ -27,5 +27,5 @@ def test_what_cannot_be_read_is_said() -> None:
         raise FileNotFoundError("cannot read <it>")
         yield
 
-    page = html_of("<Result>", gone(), {}, "")
+    page = html_of("<Result>", gone, {}, "")
     assert "cannot read &lt;it&gt;" in page

@@ -7,7 +7,6 @@ names its files, and a `Result` keeps these names, so that a file that is gone i
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 from reprlib import repr as short
 from typing import Any
@@ -93,9 +92,8 @@ class Result:
         from gristmill.mapreduce.exception_notes import program
         from gristmill.mapreduce.result_html import html_of
 
-        records = chain.from_iterable(read() for read in (self.read,))
         report = "" if self.history is None else f"{program()} report {self.report.job_id}"
-        return html_of(repr(self), records, self.counters, report)
+        return html_of(repr(self), self.read, self.counters, report)
 
     @property
     def skipped(self) -> int:

@@ -4,7 +4,7 @@ No more records are read than are shown. What cannot be read is said in the plac
 notebook shows a result also when its output is gone.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from html import escape
 from itertools import islice
 from typing import Any
@@ -18,22 +18,24 @@ _ROWS = 10
 _COLUMNS = 20
 
 
-def html_of(title: str, records: Iterator[Any], counters: Mapping[str, int], report: str) -> str:
+def html_of(
+    title: str, read: Callable[[], Iterator[Any]], counters: Mapping[str, int], report: str
+) -> str:
     """Return the page.
 
     Args:
         title: What the result is.
-        records: Its records, of which a few are read.
+        read: Gives its records, of which a few are read.
         counters: By their names.
         report: How to get the report; empty if there is none.
 
     Example:
-        >>> html_of("<Result>", iter([("a", 1)]), {"READ": 2}, "").count("<td>")
+        >>> html_of("<Result>", lambda: iter([("a", 1)]), {"READ": 2}, "").count("<td>")
         4
     """
     parts = [f"<p>{escape(title)}</p>"]
     try:
-        parts += _table([to_rows(record) for record in islice(records, _ROWS)])
+        parts += _table([to_rows(record) for record in islice(read(), _ROWS)])
     except Exception as error:  # noqa: BLE001 - of a file, a store, or a value of the user's
         parts.append(f"<p>{escape(text_of(error))}</p>")
     rows = "".join(
