@@ -9,7 +9,7 @@ removed at the end.
 
 import os
 import shutil
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -20,15 +20,13 @@ from gristmill.errors import report_of
 from gristmill.job import new_job_id
 from gristmill.locations import absolute, is_remote, workplace
 from gristmill.mapreduce.definition import pickled
-from gristmill.mapreduce.formats import Format, Input, Output
-from gristmill.mapreduce.inputs import Inputs
+from gristmill.mapreduce.formats import Input, Output
 from gristmill.mapreduce.keyvalue import kv
 from gristmill.mapreduce.left_out import with_left_out
 from gristmill.mapreduce.nothing_out import said_if_nothing
 from gristmill.mapreduce.one_schema import renewed_in_store
 from gristmill.mapreduce.parents import with_parents
 from gristmill.mapreduce.partitioners import SampledRanges
-from gristmill.mapreduce.paths import named_places
 from gristmill.mapreduce.preparing import functions_of, prepare, side_files
 from gristmill.mapreduce.result import Result, parts_of
 from gristmill.mapreduce.run_options import Options
@@ -55,7 +53,7 @@ def run(job: Spec, options: Options, stop: Stop = lambda: False) -> Result:
 
 def _run(job: Spec, options: Options, stop: Stop) -> Result:
     results: list[Result] = []
-    with ending_with_signals(), chained(job, options) as jobs, with_parents(_folders(jobs)):
+    with ending_with_signals(), chained(job, options) as jobs, with_parents(jobs):
         first = redirected(jobs[0])
         reads = bool(streams_of(first.input))
         once = _CHAIN if len(jobs) > 1 else _STREAM if reads else None
@@ -83,16 +81,6 @@ def _run(job: Spec, options: Options, stop: Stop) -> Result:
                         _keep_record(error)
                     raise
         return with_left_out(job, results)
-
-
-def _folders(jobs: Sequence[Spec]) -> list[str]:
-    """Where jobs write: not in the input of the first."""
-    folders = [job.output.folder for job in jobs if job.output is not None]
-    first = jobs[0].input
-    for source in first.sources if isinstance(first, Inputs) else [first]:
-        if isinstance(source, Format) and source.paths:
-            _core.check_outside(named_places(source.paths), absolute(folders[0]))
-    return folders
 
 
 def _of_chain(options: Options, number: int) -> Options:

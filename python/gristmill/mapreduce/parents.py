@@ -9,30 +9,46 @@ from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from gristmill import _core
 from gristmill.locations import absolute, is_remote
+from gristmill.mapreduce.formats import Format, Output
+from gristmill.mapreduce.inputs import Inputs
+from gristmill.mapreduce.paths import named_places
+from gristmill.mapreduce.spec import Spec
 
 __all__ = ["with_parents"]
 
 
 @contextmanager
-def with_parents(folders: Iterable[str]) -> Generator[None]:
-    """Make the directories above these outputs; what makes that fail, the job says better.
+def with_parents(jobs: Iterable[Spec]) -> Generator[None]:
+    """Make the directories above the outputs of jobs; what makes that fail, the job says better.
+
+    Raises:
+        ValueError: An output is in the input of its job, where no directory is to be made.
 
     Example:
-        >>> import tempfile
+        >>> import tempfile, gristmill as gm
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     with with_parents([f"{folder}/a/b/out"]):
+        ...     job = gm.Job(gm.items([]), map=str, output=gm.text(f"{folder}/a/b/out"))
+        ...     with with_parents([job]):
         ...         print(Path(folder, "a/b").is_dir())
         True
     """
     made: list[Path] = []
-    for folder in folders:
-        if not is_remote(folder):
-            parents = Path(absolute(folder)).parents
-            missing = [parent for parent in parents if not parent.exists()]
-            with suppress(OSError):
-                parents[0].mkdir(parents=True, exist_ok=True)
-            made = [*missing, *made]  # a directory before the one that it is in
+    written: list[Output] = []
+    for job in jobs:
+        if job.output is None:
+            continue
+        if job.input not in written:  # else it does not exist yet
+            _refuse_inside(job, job.output)
+        written.append(job.output.as_written())
+        if is_remote(job.output.folder):
+            continue
+        parents = Path(absolute(job.output.folder)).parents
+        missing = [parent for parent in parents if not parent.exists()]
+        with suppress(OSError):
+            parents[0].mkdir(parents=True, exist_ok=True)
+        made = [*missing, *made]  # a directory before the one that it is in
     try:
         yield
     except BaseException:
@@ -40,3 +56,11 @@ def with_parents(folders: Iterable[str]) -> Generator[None]:
             with suppress(OSError):
                 parent.rmdir()
         raise
+
+
+def _refuse_inside(job: Spec, output: Output) -> None:
+    far = is_remote(output.folder)
+    for source in job.input.sources if isinstance(job.input, Inputs) else [job.input]:
+        if isinstance(source, Format):
+            paths = [path for path in source.paths if is_remote(path) == far]
+            _core.check_outside(named_places(paths), absolute(output.folder))

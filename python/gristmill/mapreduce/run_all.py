@@ -72,7 +72,7 @@ def _results(jobs: Iterable[Job], options: Mapping[str, Any]) -> list[Result]:
     _check(given)
     asked = Options(given=options, progress=False, function="gm.run_all")
     writing = _writing(given)
-    with with_parents([job.output.folder for job in writing if job.output is not None]):
+    with with_parents(writing):
         check_outputs(writing, asked)
         check_streams({id(job.chain()[0]): job.chain()[0] for job in given}.values())
         if not given:
