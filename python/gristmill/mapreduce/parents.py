@@ -35,7 +35,7 @@ def with_parents(jobs: Iterable[Spec]) -> Generator[None]:
         True
     """
     made: list[Path] = []
-    written: list[Output] = []
+    written: list[object] = []
     for job in jobs:
         if job.output is None:
             continue
