@@ -37,13 +37,11 @@ def with_parents(jobs: Iterable[Spec]) -> Generator[None]:
     made: list[Path] = []
     written: list[object] = []
     for job in jobs:
-        if job.output is None:
+        if job.output is None or is_remote(job.output.folder):
             continue
         if job.input not in written:  # else it does not exist yet
             _refuse_inside(job, job.output)
         written.append(job.output.as_written())
-        if is_remote(job.output.folder):
-            continue
         parents = Path(absolute(job.output.folder)).parents
         missing = [parent for parent in parents if not parent.exists()]
         with suppress(OSError):
@@ -59,8 +57,7 @@ def with_parents(jobs: Iterable[Spec]) -> Generator[None]:
 
 
 def _refuse_inside(job: Spec, output: Output) -> None:
-    far = is_remote(output.folder)
     for source in job.input.sources if isinstance(job.input, Inputs) else [job.input]:
         if isinstance(source, Format):
-            paths = [path for path in source.paths if is_remote(path) == far]
+            paths = [path for path in source.paths if not is_remote(path)]
             _core.check_outside(named_places(paths), absolute(output.folder))

@@ -141,7 +141,7 @@ def named_places(paths: Iterable[str]) -> list[str]:
 
 def _is_pattern(path: str) -> bool:
     """Whether `path` has signs of a pattern; a file of just this name is meant literally."""
-    return glob.has_magic(path) and not Path(path).exists()
+    return not Path(path).exists() and glob.has_magic(path)
 
 
 def _plain(path: str) -> list[str]:
