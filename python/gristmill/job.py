@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gristmill import _core
 from gristmill.cluster import UserCode, placed
@@ -22,7 +22,9 @@ from gristmill.errors import attach_report
 from gristmill.history.origin import place
 from gristmill.names import from_json
 from gristmill.options import Value, spec
-from gristmill.report import JobReport
+
+if TYPE_CHECKING:  # its classes take memory that the budget of a job is to have
+    from gristmill.report import JobReport
 
 __all__ = ["TICK_S", "begin", "new_job_id", "placed_for", "run"]
 
@@ -133,7 +135,7 @@ def _code_of(found: dict[str, Any] | None) -> UserCode:
     return UserCode(modules if found["is_python"] else None, files, resumes=True)
 
 
-def run(command: str, values: Mapping[str, Value], *, history: bool = False) -> JobReport:
+def run(command: str, values: Mapping[str, Value], *, history: bool = False) -> "JobReport":
     """Run a job to its end, also when Ctrl-C, a signal or an exception comes in between.
 
     Args:
@@ -153,7 +155,7 @@ def _tell(sentence: str) -> None:
     warnings.warn(sentence, RuntimeWarning, stacklevel=2)
 
 
-def _run_to_end(job: _core.Job) -> JobReport:
+def _run_to_end(job: _core.Job) -> "JobReport":
     told: set[str] = set()
     try:
         while not job.wait(TICK_S):
@@ -164,6 +166,8 @@ def _run_to_end(job: _core.Job) -> JobReport:
     except BaseException as error:
         cancel(job, error, _tell)
         raise
+    from gristmill.report import JobReport
+
     report = JobReport.from_json(job.report())
     try:
         job.raise_failure()

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -29,9 +30,11 @@ from gristmill.cli.failures import (
 )
 from gristmill.errors import kind_of, option_of, typed
 from gristmill.options import Option, Value, commands
-from gristmill.report import JobReport
 from gristmill.terminal import console, signals
 from gristmill.terminal.progress import progress_bar
+
+if TYPE_CHECKING:  # its classes take memory that the budget of a job is to have
+    from gristmill.report import JobReport
 
 __all__ = ["check_paths", "run_command", "run_job"]
 
@@ -80,7 +83,7 @@ def run_command(command: str, *, as_json: bool, history: bool = False, **values:
     return WRONG if kind == "bad_option" else FAILED
 
 
-def _resumed(report: JobReport, given: Mapping[str, Value]) -> str:
+def _resumed(report: "JobReport", given: Mapping[str, Value]) -> str:
     """What `gristmill resume` has done."""
     tasks = report.counters.get("KEPT_TASKS", 0)
     kept = f"{tasks} tasks were done already" if tasks != 1 else "1 task was done already"
@@ -121,7 +124,7 @@ def _shown(option: Option) -> str:
     return f"--{option.dashed}"
 
 
-def _options_of(report: JobReport) -> Mapping[str, Value]:
+def _options_of(report: "JobReport") -> Mapping[str, Value]:
     """The options of a job that another process began, as its history has them."""
     if report.error is not None or report.history is None:
         return {}
@@ -138,7 +141,7 @@ def run_job(
     *,
     quiet: bool,
     history: bool = False,
-) -> JobReport:
+) -> "JobReport":
     """Run a job to its end, which a pending signal brings near; returns its report."""
     report = _run_job(command, values, pending, quiet=quiet, history=history)
     if report.error is None:
@@ -154,7 +157,7 @@ def _run_job(
     *,
     quiet: bool,
     history: bool,
-) -> JobReport:
+) -> "JobReport":
     job_id = job.new_job_id()
     try:
         placed = job.placed_for(command, values, job_id, check=pending.check, tell=_tell)
@@ -164,13 +167,14 @@ def _run_job(
             )
             return _to_end(running, pending, quiet=quiet)
     except ValueError as error:
-        return JobReport.refused(job_id, command, typed(error), option_of(error))
+        what, option, kind = typed(error), option_of(error), "bad_option"
     except OSError as error:  # of a cluster; a job says in its report what went wrong
-        return JobReport.refused(job_id, command, typed(error), kind=kind_of(error) or "io")
+        what, option, kind = typed(error), None, kind_of(error) or "io"
     except signals.Interrupted:
-        return JobReport.refused(
-            job_id, command, "cannot finish the job: it was cancelled.", kind="cancelled"
-        )
+        what, option, kind = "cannot finish the job: it was cancelled.", None, "cancelled"
+    from gristmill.report import JobReport
+
+    return JobReport.refused(job_id, command, what, option, kind=kind)
 
 
 def _seen(
@@ -198,7 +202,7 @@ def _tell_all(running: _core.Job, *, silent: bool) -> None:
         console.tell(notices)
 
 
-def _to_end(running: _core.Job, pending: signals.Pending, *, quiet: bool) -> JobReport:
+def _to_end(running: _core.Job, pending: signals.Pending, *, quiet: bool) -> "JobReport":
     context = click.get_current_context(silent=True)
     is_silent = context is not None and bool(context.meta.get(QUIET))
     with progress_bar(quiet=quiet) as progress:
@@ -209,4 +213,6 @@ def _to_end(running: _core.Job, pending: signals.Pending, *, quiet: bool) -> Job
             name, _, done_bytes, bytes_in_all = running.progress()
             progress.show(name, done_bytes, bytes_in_all, running.nodes())
     _tell_all(running, silent=is_silent)
+    from gristmill.report import JobReport
+
     return JobReport.from_json(running.report())
