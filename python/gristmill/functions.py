@@ -11,9 +11,12 @@ import inspect
 import json
 import os
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import cast
 
 from gristmill.job import run
+from gristmill.locations import in_home
+from gristmill.names import StrPath
 from gristmill.options import HISTORY, Command, Option, Value, commands
 from gristmill.report import JobReport
 from gristmill.signatures import item, parameter, type_of
@@ -47,9 +50,12 @@ def _function(command: Command) -> Callable[..., JobReport]:
 
 def _plain(option: Option, value: Value) -> Value:
     """A value as the engine takes it."""
-    several = option.kind in ("paths", "path_list", "text_list")
-    if several and isinstance(value, (str, bytes, os.PathLike)):
-        return [value]
+    if option.kind in ("paths", "path_list", "text_list"):
+        value = [value] if isinstance(value, (str, bytes, os.PathLike)) else value
+    if option.kind in ("paths", "path_list") and isinstance(value, Iterable):
+        return [in_home(path) for path in cast("Iterable[StrPath]", value)]
+    if option.kind == "path" and isinstance(value, (str, bytes, os.PathLike)):
+        return in_home(value)
     if option.kind in ("bytes", "rows"):
         return str(value)  # beyond 64 bits, and negative ones, get the engine's own words
     return value

@@ -17,7 +17,7 @@ from typing import BinaryIO, cast
 from gristmill import _core
 from gristmill.names import StrPath, as_name
 
-__all__ = ["absolute", "as_location", "is_remote", "open_read", "size_of", "workplace"]
+__all__ = ["absolute", "as_location", "in_home", "is_remote", "open_read", "size_of", "workplace"]
 
 
 _COLLAPSED = re.compile(r"(s3[an]?|https?|hdfs):/(?=[^/])|(objects|file):/(?=[^/])")
@@ -27,8 +27,7 @@ _COLLAPSED = re.compile(r"(s3[an]?|https?|hdfs):/(?=[^/])|(objects|file):/(?=[^/
 def as_location(path: StrPath) -> str:
     """Return a path, or a location, as text.
 
-    Of `file:///a` this is the path; of `Path("s3://b/k")`, which has lost a slash, what was meant;
-    of `~/a` the path in the user's home, as of a shell.
+    Of `file:///a` this is the path; of `Path("s3://b/k")`, which has lost a slash, what was meant.
 
     Raises:
         TypeError: It is not a path.
@@ -42,9 +41,20 @@ def as_location(path: StrPath) -> str:
     if isinstance(path, PurePath) and (found := _COLLAPSED.match(name)):
         scheme = found[1] or found[2]
         name = f"{scheme}:{'//' if found[1] else '///'}{name[found.end() :]}"
-    if name.startswith("~"):
-        name = os.path.expanduser(name)  # noqa: PTH111 - a name that is no user's stays
     return _core.as_location(name) if "://" in name else name
+
+
+def in_home(path: StrPath) -> str:
+    """Return the same of a path that a program gives: of `~/a` that in the user's home.
+
+    A command line needs it not: there the shell has done so, and a quoted `~` is a name.
+
+    Example:
+        >>> in_home("~/a") == str(Path.home() / "a"), in_home("a~")
+        (True, 'a~')
+    """
+    name = as_location(path)
+    return os.path.expanduser(name) if name.startswith("~") else name  # noqa: PTH111
 
 
 def is_remote(path: str) -> bool:

@@ -47,6 +47,14 @@ def gnu(tmp_path: Path) -> GnuSort:
     return code
 
 
+def test_a_tilde_is_a_byte_and_a_name(lines: Path) -> None:
+    """The shell has replaced those that mean a home."""
+    (lines.parent / "~").mkdir()
+    (lines.parent / "~/in").write_text("b~1\na~2\n")
+    told = run("sort", "-t~", "-k2r", "~/in", cwd=lines.parent)
+    assert told.stdout == "a~2\nb~1\n"
+
+
 @pytest.mark.parametrize(
     ("given", "name", "advice"),
     [

@@ -238,6 +238,8 @@ def test_a_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     job = gm.Job(gm.text("~/in.txt"), map=lambda line: [line], output=gm.jsonl("~/a/b/out"))
     assert list(job.run(no_sync=True)) == ["a"]
     assert (tmp_path / "a/b/out/_SUCCESS").exists()
+    gm.sort("~/in.txt", output="~/sorted", field_separator="~")
+    assert (tmp_path / "sorted").read_text() == "a\n"
 
 
 def test_two_paths_are_a_list() -> None:

@@ -21,7 +21,7 @@ from typing import Any, cast
 
 from gristmill import _core
 from gristmill.links import why_missing
-from gristmill.locations import as_location, is_remote
+from gristmill.locations import in_home, is_remote
 from gristmill.names import StrPath, show_path
 
 __all__ = [
@@ -53,9 +53,9 @@ def as_paths(given: Any, name: str = "the path") -> tuple[str, ...]:  # noqa: AN
     shown = repr(given)
     try:
         if isinstance(given, (str, bytes, os.PathLike)):
-            texts = [as_location(cast("StrPath", given))]
+            texts = [in_home(cast("StrPath", given))]
         else:
-            texts = [as_location(path) for path in given]
+            texts = [in_home(path) for path in given]
     except TypeError:
         raise TypeError(_no_path(name, shown)) from None
     return tuple(texts)
