@@ -609,8 +609,8 @@ def resume(
         ...     try:
         ...         gristmill.resume("last")
         ...     except ValueError as error:
-        ...         print(str(error).partition(" The")[0])
-        cannot resume a job: no job can be resumed.
+        ...         print(str(error).partition(". ")[0])
+        cannot resume a job: no job can be resumed
     """
 
 def stub() -> str: ...

@@ -28,8 +28,8 @@ impl Described for Resume {
 ...     try:
 ...         gristmill.resume("last")
 ...     except ValueError as error:
-...         print(str(error).partition(" The")[0])
-cannot resume a job: no job can be resumed.
+...         print(str(error).partition(". ")[0])
+cannot resume a job: no job can be resumed
 "#,
         explained: false,
         own: Self::OPTIONS,
