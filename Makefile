@@ -35,7 +35,7 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build demo test test-nfs test-servers soak fuzz check format check-rust check-python check-deps reference docs pictures dist bench bench-all bench-whole bench-floor bench-external audit figures lock clean
+.PHONY: help build demo test quick test-nfs test-servers soak fuzz check format check-rust check-python check-deps reference docs pictures dist bench bench-all bench-whole bench-floor bench-external audit figures lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +48,11 @@ demo: build ## make a gigabyte of records, sort and validate them, with what the
 test: build $(VENV)/.develop $(if $(shell command -v go),test-servers) ## run the tests: engine (unit, integration, doc), then Python
 	$(BIN)/python tools/rust_tests.py --locked --workspace
 	$(BIN)/python -m pytest $(SEVERAL) --reruns 2 -r fER --durations 30
+
+quick: $(VENV)/.develop ## run the tests that touch what changed, and a sample of every kind, in four minutes; compiles nothing
+	$(BIN)/python tools/quick_tests.py --against $(AGAINST)
+
+AGAINST := HEAD~1
 
 test-nfs: build $(VENV)/.develop ## run the tests of NFS: two emulated machines, and a server (root, on Debian; CONTRIBUTING.md)
 	$(BIN)/python -m pytest -o addopts="$(PYTEST_OPTIONS)" -r fER tests/nfs

@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
@@ -78,6 +79,21 @@ class AtOnce:
         when = f"{report.when}, {report.duration:.0f} s"
         terminal.ensure_newline()
         terminal.write_line(f"{report.outcome}: {report.nodeid} ({when}): {why[:400]}")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--seconds`: what `make quick` has for all tests."""
+    parser.addoption("--seconds", type=float, default=None, help="skip tests that begin later")
+
+
+_BEGAN_S = time.monotonic()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    most_s = item.config.getoption("--seconds")
+    if most_s is not None and time.monotonic() - _BEGAN_S > most_s:
+        pytest.skip(f"{most_s:.0f} s are over")
 
 
 def pytest_configure(config: pytest.Config) -> None:
