@@ -144,7 +144,7 @@ bench-floor: build ## against the floor of the device, five minutes
 bench-external: build ## the same for sorts beyond memory, cold ones, lines (an hour; drops the page cache: root)
 	$(BIN)/python benchmarks/external.py
 
-figures: $(VENV)/.develop ## count code lines, comments, circles of files; `tools/figures.py --sites COMMIT` counts edit sites
+figures: $(VENV)/.develop ## count lines, names, circles of files; `tools/figures.py --sites COMMIT` counts edit sites
 	$(BIN)/python tools/figures.py
 
 audit: $(DENY) ## check the crates against the advisory database (fetches it by git)
