@@ -139,10 +139,10 @@ bench-whole: build $(BENCH)/.installed $(FRAMEWORKS)/.installed ## all that docs
 	$(BIN)/python benchmarks/whole.py --peers $(BENCH)/bin/python --frameworks $(FRAMEWORKS)/bin/python
 
 bench-floor: build ## against the floor of the device, five minutes
-	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/external.py warm
 
-bench-external: build ## the same for sorts beyond memory, cold ones, lines (an hour; drops the page cache: root)
-	$(BIN)/python benchmarks/external.py
+bench-external: build ## the same for sorts beyond memory, cold ones, lines, hard keys (an hour; drops the page cache: root)
+	$(BIN)/python benchmarks/external.py spill cold lines skew flat
 
 figures: $(VENV)/.develop ## count lines, names, circles of files; `tools/figures.py --sites COMMIT` counts edit sites
 	$(BIN)/python tools/figures.py

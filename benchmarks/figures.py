@@ -1,268 +1,205 @@
-"""What the page of benchmarks says of a raw result: medians and ranges, by name.
+"""What the page of benchmarks says of a table of results: medians and ranges, by name.
 
-A figure is a `Span`: `{floor.wall:.1f}` in the page is its median, `{floor.wall.low:.1f}` and
-`{floor.wall.high:.1f}` are the ends of its range. Each kind of raw result has a function here that
-finds its figures.
+A figure is a `Span` (tables.py): `{floor.wall:.1f}` in the page is its median,
+`{floor.wall.low:.1f}` and `{floor.wall.high:.1f}` are the ends of its range. Each kind of table has
+a function here that finds its figures.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from statistics import mean, median
-from typing import Any
 
-from compare import CELLS, NAMES, medians
+from compare import NAMES, medians, table_of
+from tables import Row, Span, names, span, those
 
-Raw = dict[str, Any]
-
-
-class Span:
-    """The values of one figure in the rounds."""
-
-    def __init__(self, values: Iterable[float]) -> None:
-        self.values = list(values)
-
-    @property
-    def low(self) -> float:
-        """The least of them."""
-        return min(self.values)
-
-    @property
-    def high(self) -> float:
-        """The largest of them."""
-        return max(self.values)
-
-    def __format__(self, spec: str) -> str:
-        return format(median(self.values), spec)
+Rows = Sequence[Row]
+Found = dict[str, object]
 
 
-def of(rounds: list[Raw], *names: str) -> Span:
-    """A figure that each round has under these names, one within another."""
-
-    def look(found: Any) -> float:  # noqa: ANN401 - JSON
-        for name in names:
-            found = found[name]
-        return found
-
-    return Span(look(one) for one in rounds)
+def by(rows: Rows, program: str, other: str, **known: object) -> Span:
+    """The time of a program by that of another, round by round."""
+    return span(rows, program=program, **known) / span(rows, program=other, **known)
 
 
-def ratio(rounds: list[Raw], over: tuple[str, ...], under: tuple[str, ...]) -> Span:
-    """One figure by another, round by round."""
-    pairs = zip(of(rounds, *over).values, of(rounds, *under).values, strict=True)
-    return Span(a / b for a, b in pairs)
-
-
-def floor(raw: Raw) -> dict[str, object]:
-    """run.py: TeraSort beside the floor of its device."""
-    rounds, start = raw["rounds"], raw["start_up"]
-    return {
-        "wall": of(rounds, "sort", "process_s"),
-        "ratio": of(rounds, "ratio"),
-        "cpu": of(rounds, "user_s_per_gb"),
-        "version": Span(start["version_s"]),
-        "small": Span(start["sort_1mb_s"]),
+def external(rows: Rows) -> Found:
+    """external.py: a TeraSort beside the floor of its device; `warm` also the start of one."""
+    sorts = those(rows, program="sort")
+    found: Found = {
+        "wall": span(sorts),
+        "ratio": by(those(rows, what=sorts[0]["what"]), "sort", "floor"),
+        "cpu": span(sorts, "user_s") / (sorts[0]["bytes"] / 1e9),
     }
+    if those(rows, what="start"):
+        found |= {"version": span(rows, program="version")}
+        found |= {"small": span(rows, program="sort of 1 MB")}
+    return found
 
 
-def external(raw: Raw, kind: str) -> dict[str, object]:
-    """external.py: a TeraSort beside the floor of its device."""
-    rounds, gigabytes = raw[kind]["rounds"], raw[kind]["size"] / 1e9
-    return {
-        "wall": of(rounds, "sort", "process_s"),
-        "ratio": ratio(rounds, ("sort", "process_s"), ("floor", "floor_s")),
-        "cpu": Span(user_s / gigabytes for user_s in of(rounds, "sort", "user_s").values),
-    }
-
-
-def skew(raw: Raw) -> dict[str, object]:
+def skew(rows: Rows) -> Found:
     """external.py: hard distributions of keys, the hardest by its median and by one round."""
-    found: dict[str, object] = {}
-    for memory, rounds in raw["skew"].items():
-        hard = [
-            ratio(rounds, (name, "process_s"), ("random", "process_s"))
-            for name in rounds[0]
-            if name != "random"
-        ]
-        found[memory] = Span([max(median(span.values) for span in hard)])
-        found[f"{memory}_worst"] = Span([max(span.high for span in hard)])
+    found: Found = {}
+    for memory in names(rows, "what"):
+        kinds = [name for name in names(rows, "program") if name != "random"]
+        hard = [by(rows, name, "random", what=memory) for name in kinds]
+        found[memory] = Span([max(median(ratio.values) for ratio in hard)])
+        found[f"{memory}_worst"] = Span([max(ratio.high for ratio in hard)])
     return found
 
 
-def lines(raw: Raw) -> dict[str, object]:
+def lines(rows: Rows) -> Found:
     """external.py: lines against GNU sort."""
-    found: dict[str, object] = {}
-    for kind, rounds in raw["lines"].items():
-        name = kind.replace("-", "_").lower()
-        found[name] = of(rounds, "sort", "process_s")
-        found[f"{name}_gnu"] = of(rounds, "gnu", "process_s")
-        found[f"{name}_ratio"] = ratio(rounds, ("gnu", "process_s"), ("sort", "process_s"))
-        found[f"{name}_cpu"] = Span(
-            one["sort"]["user_s"] / one["sort"]["input_bytes"] * 1e9 for one in rounds
-        )
+    found: Found = {}
+    for kind in names(rows, "what"):
+        name, sorts = kind.replace("-", "_").lower(), those(rows, what=kind, program="sort")
+        found[name] = span(sorts)
+        found[f"{name}_gnu"] = span(rows, what=kind, program="gnu")
+        found[f"{name}_ratio"] = by(rows, "gnu", "sort", what=kind)
+        found[f"{name}_cpu"] = span(sorts, "user_s") / (sorts[0]["bytes"] / 1e9)
     return found
 
 
-def compare(raw: Raw) -> dict[str, object]:
+def compare(rows: Rows) -> Found:
     """compare.py: a table for each cell."""
-    return {cell: table_of(raw, cell, found) for cell, found in medians(raw).items()}
+    return {cell: table_of(cell, found) for cell, found in medians(rows).items()}
 
 
-def table_of(raw: Raw, cell: str, programs: dict[str, Raw]) -> str:
-    """The programs of a cell, the fastest first."""
-    size = raw["line_bytes"] if CELLS[cell].lines else raw["bytes"]
-    ours = programs["gristmill"]["wall_s"]
-    head = "time | range | time / Gristmill's time | CPU per GB"
-    rows = [f"| {CELLS[cell].title}, {size / 1e9:.3g} GB | {head} |", "|---|---|---|---|---|"]
-    for program, found in sorted(programs.items(), key=lambda item: item[1]["wall_s"]):
-        cpu = "" if found["cpu_s"] is None else f"{found['cpu_s'] / size * 1e9:.1f} s"
-        span = f"{found['low_s']:.1f} to {found['high_s']:.1f}"
-        times = f"{found['wall_s']:.1f} s | {span} | {found['wall_s'] / ours:.1f} x"
-        rows.append(f"| {NAMES[program]} | {times} | {cpu} |")
-    return "\n".join(rows)
-
-
-def commands(raw: Raw) -> dict[str, object]:
+def commands(rows: Rows) -> Found:
     """commands.py: a row for each program of each cell, ours first."""
-    rows = []
-    for title, rounds in raw["runs"].items():
-        for name in rounds[0]:
-            wall = of(rounds, name, "wall_s")
-            times = ratio(rounds, (name, "wall_s"), ("gristmill", "wall_s"))
-            shown = title if name == "gristmill" else "..."
-            rows.append(
-                f"| {shown} | {PROGRAMS.get(name, name)} | {wall:.2f} s |"
-                f" {wall.low:.2f} to {wall.high:.2f} |"
+    shown = []
+    for title in names(rows, "what"):
+        for name in names(those(rows, what=title), "program"):
+            wall = span(rows, what=title, program=name)
+            times = by(rows, name, "gristmill", what=title)
+            shown.append(
+                f"| {title if name == 'gristmill' else '...'} | {PROGRAMS.get(name, name)} |"
+                f" {wall:.2f} s | {wall.low:.2f} to {wall.high:.2f} |"
                 f" {times:.2f} x ({times.low:.2f} to {times.high:.2f}) |"
             )
-    return {"rows": "\n".join(rows)}
+    return {"rows": "\n".join(shown)}
 
 
 PROGRAMS = {**NAMES, "device": "the device: direct reads", "ripgrep": "ripgrep"}
 
 
-def python_jobs(raw: Raw) -> dict[str, object]:
+def python_jobs(rows: Rows) -> Found:
     """mapreduce.py: jobs of Python functions beside the bare loops."""
-    found: dict[str, object] = {}
+    found: Found = {}
     for name in ("words", "batches"):
-        found[name] = of(raw["rounds"], name, "ours", "wall_s")
-        found[f"{name}_ratio"] = ratio(
-            raw["rounds"], (name, "theirs", "wall_s"), (name, "ours", "wall_s")
-        )
+        found[name] = span(rows, what=name, program="ours")
+        found[f"{name}_ratio"] = by(rows, "theirs", "ours", what=name)
     return found
 
 
-def counts(raw: Raw) -> dict[str, object]:
+def counts(rows: Rows) -> Found:
     """wordcount.py: the time of each program, and by that of the first one."""
-    programs = raw["runs"]["words"]
-    ours = next(iter(programs.values()))
-    found: dict[str, object] = {}
-    for program, rounds in programs.items():
+    programs = names(those(rows, what="words"), "program")
+    found: Found = {}
+    for program in programs:
         name = program.lower().replace(" ", "_")
-        found[name] = of(rounds, "wall_s")
-        found[f"{name}_ratio"] = by(rounds, ours)
+        found[name] = span(rows, what="words", program=program)
+        found[f"{name}_ratio"] = by(rows, program, programs[0], what="words")
     return found
 
 
-def by(rounds: list[Raw], ours: list[Raw]) -> Span:
-    """The times of a program by those of another, round by round."""
-    return Span(a["wall_s"] / b["wall_s"] for a, b in zip(rounds, ours, strict=True))
-
-
-def streaming(raw: Raw) -> dict[str, object]:
+def streaming(rows: Rows) -> Found:
     """wordcount.py: scripts, and `cat`, by gristmill streaming and by others."""
-    scripts, cat = raw["runs"]["words"], raw["runs"]["nothing"]
-    ours = scripts["gristmill streaming"]
-    alone = zip(scripts["scripts alone"], ours, strict=True)
-    one, two = cat["gristmill streaming with one reducer"], cat["gristmill streaming"]
-    pipe, hadoop = cat["cat | sort | cat"], cat["Hadoop Streaming"]
+    scripts, cat = those(rows, what="words"), those(rows, what="nothing")
+    ours = span(scripts, program="gristmill streaming")
+    one, two = "gristmill streaming with one reducer", "gristmill streaming"
     return {
-        "scripts": of(ours, "wall_s"),
-        "alone_ratio": Span(a["cpu_s"] / 2 / b["wall_s"] for a, b in alone),
-        "hadoop_ratio": by(scripts["Hadoop Streaming"], ours),
-        "cat_one": of(one, "wall_s"),
-        "cat_two": of(two, "wall_s"),
-        "cat_pipe": of(pipe, "wall_s"),
-        "cat_hadoop": of(hadoop, "wall_s"),
-        "cat_two_ratio": by(two, one),
-        "cat_pipe_ratio": by(pipe, one),
-        "cat_hadoop_ratio": by(hadoop, two),
+        "scripts": ours,
+        "alone_ratio": span(scripts, "cpu_s", program="scripts alone") / 2 / ours,
+        "hadoop_ratio": by(scripts, "Hadoop Streaming", "gristmill streaming"),
+        "cat_one": span(cat, program=one),
+        "cat_two": span(cat, program=two),
+        "cat_pipe": span(cat, program="cat | sort | cat"),
+        "cat_hadoop": span(cat, program="Hadoop Streaming"),
+        "cat_two_ratio": by(cat, two, one),
+        "cat_pipe_ratio": by(cat, "cat | sort | cat", one),
+        "cat_hadoop_ratio": by(cat, "Hadoop Streaming", two),
     }
 
 
-def plain(raw: Raw) -> dict[str, object]:
+def plain(rows: Rows) -> Found:
     """wordcount.py: `cat` by Hadoop as it comes."""
-    cat = raw["runs"]["nothing"]
-    hadoop, ours = cat["Hadoop Streaming as it comes"], cat["gristmill streaming with one reducer"]
+    hadoop, ours = "Hadoop Streaming as it comes", "gristmill streaming with one reducer"
     return {
-        "cat": of(hadoop, "wall_s"),
-        "cat_ratio": by(hadoop, ours),
-        "ours": of(ours, "wall_s"),
+        "cat": span(rows, program=hadoop),
+        "cat_ratio": by(rows, hadoop, ours),
+        "ours": span(rows, program=ours),
     }
 
 
-def s3(raw: Raw) -> dict[str, object]:
+def s3(rows: Rows) -> Found:
     """s3.py: from S3 to S3 beside download and upload; or with latency beside none."""
-    pairs = raw["pairs"]
-    found: dict[str, object] = {"ratio": of(pairs, "ratio")}
-    if "sort_s" in pairs[0]:
-        found["wall"] = of(pairs, "sort_s")
-        found["aws"] = Span(one["aws_download_s"] + one["aws_upload_s"] for one in pairs)
-    if "far_s" in pairs[0]:
-        found |= {"near": of(pairs, "near_s"), "far": of(pairs, "far_s")}
-    return found
+    if those(rows, program="far"):
+        near, far = span(rows, program="near"), span(rows, program="far")
+        return {"near": near, "far": far, "ratio": far / near}
+    wall = span(rows, program="sort")
+    rclone, aws = (
+        span(rows, program=f"{name}_download") + span(rows, program=f"{name}_upload")
+        for name in ("rclone", "aws")
+    )
+    faster = Span(map(min, rclone.values, aws.values))
+    return {"wall": wall, "aws": aws, "ratio": wall / faster}
 
 
-def hdfs(raw: Raw) -> dict[str, object]:
+def hdfs(rows: Rows) -> Found:
     """hdfs.py: from HDFS to HDFS beside get and put."""
-    pairs = raw["pairs"]
-    moved = Span(one["get_s"] + one["put_s"] for one in pairs)
-    return {"wall": of(pairs, "sort_s"), "moved": moved, "ratio": of(pairs, "ratio")}
+    wall = span(rows, program="sort")
+    moved = span(rows, program="get") + span(rows, program="put")
+    return {"wall": wall, "moved": moved, "ratio": wall / moved}
 
 
-def cluster(raw: Raw) -> dict[str, object]:
+def cluster(rows: Rows) -> Found:
     """cluster.py: jobs on two nodes of Ray."""
-    runs = raw["runs"]
-    found: dict[str, object] = {"ratio": of(runs, "ratio")}
-    for name in ("files", "http"):
-        if name in runs[0]:
-            found[name] = of(runs, name, "wall_s")
-            found[f"{name}_ratio"] = ratio(runs, (name, "wall_s"), ("threads", "wall_s"))
-    return found
+    programs = names(rows, "program")
+    if "threads" in programs:
+        found: Found = {name: span(rows, program=name) for name in programs}
+        found["ratio"] = by(rows, "files", "threads")
+        return found | {"http_ratio": by(rows, "http", "threads")}
+    if "at_once" in programs:
+        return {"ratio": by(rows, "at_once", "in_turn")}
+    return {"ratio": span(rows)}
 
 
-def tasks(raw: Raw) -> dict[str, object]:
+def tasks(rows: Rows) -> Found:
     """cluster.py tasks: how many tasks that do nothing there are in a second."""
-    runs = raw["runs"]
-    names = ("ray", "local", "ray_python", "local_python")
-    return {name: of(runs, name, "tasks_per_s") for name in names}
+    return {
+        name: span(rows, "tasks", program=name) / span(rows, program=name)
+        for name in names(rows, "program")
+    }
 
 
-def memory(raw: Raw) -> dict[str, object]:
+def memory(rows: Rows) -> Found:
     """memory.py: how many jobs, and their peaks as shares of their budgets."""
-    jobs = raw["jobs"]
-    shares = [job["peak_bytes"] / job["drawn"]["budget"] for job in jobs]
-    refused = sum("is too small for" in job["said"] for job in jobs)
-    told = f"{len(jobs)}, of them {refused} refused" if refused else len(jobs)
-    return {"jobs": told, "highest": Span([max(shares)])}
+    refused = sum("is too small for" in row.get("said", "") for row in rows)
+    told = f"{len(rows)}, of them {refused} refused" if refused else len(rows)
+    shares = span(rows, "peak_bytes") / span(rows, "budget")
+    return {"jobs": told, "highest": Span([shares.high])}
 
 
-def coverage(raw: Raw) -> dict[str, object]:
+def coverage(rows: Rows) -> Found:
     """coverage.py: settings whose intervals held the true values; the bootstrap's in per cent."""
-    rows = raw["rows"]
-    found: dict[str, object] = {
+    found: Found = {
         "within": sum(row["within"] for row in rows),
         "settings": len(rows),
-        "trials": raw["trials"],
-        "singly": raw["singly"],
+        "trials": rows[0]["trials"],
+        "singly": rows[0]["singly"],
     }
-    if raw["bootstraps"]:
-        shares = [row["bootstrap"] for row in rows]
-        found["bootstrap"] = Span(100 * mean(one[name] for one in shares) for name in shares[0])
-        found["bootstrap_each"] = Span(100 * share for one in shares for share in one.values())
+    columns = [name for name in rows[0] if name.startswith("bootstrap.")]
+    if columns:
+        shares = {name: [100 * row[name] for row in rows] for name in columns}
+        found["bootstrap"] = Span(mean(each) for each in shares.values())
+        found["bootstrap_each"] = Span(share for each in shares.values() for share in each)
     return found
 
 
-def causes(raw: Raw) -> dict[str, object]:
+def causes(rows: Rows) -> Found:
     """causes.py: how many causes were named, and how busy the machine was."""
-    kinds = {case["fault"] for case in raw["cases"]} - {"none"}
-    load, *_ = raw["machine"]["load_before"]
-    return {"right": raw["right"], "of": raw["of"], "kinds": len(kinds), "load": load}
+    cases = {row["case"]: row for row in rows}
+    return {
+        "right": sum(row["right"] for row in cases.values()),
+        "of": len(cases),
+        "kinds": len({row["fault"] for row in rows} - {"none"}),
+        "load": rows[0]["load"],
+    }
