@@ -103,9 +103,10 @@ def measure(options: argparse.Namespace) -> tuple[list[Measured], list[str]]:
         except KeyboardInterrupt:
             session.notes.append("it was interrupted")
             print(session.notes[-1])
-    if options.results is not None and session.runs:
-        path = keep("scaling", map(asdict, session.runs), options.results, session.notes)
-        options.name = path.stem
+        finally:
+            if options.results is not None and session.runs:
+                path = keep("scaling", map(asdict, session.runs), options.results, session.notes)
+                options.name = path.stem
     print(f"{len(session.runs)} runs in {session.elapsed_s / 60:.1f} minutes")
     return session.runs, session.notes
 

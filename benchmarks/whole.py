@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-import figures
+import digests
 from compare import plot
 from tables import HERE, RESULTS, Row, commit, read, read_measured, write_measured
 
@@ -35,7 +35,7 @@ class Part:
 
     command: str
     result: str
-    digest: Callable[[figures.Rows], figures.Found]
+    digest: Callable[[digests.Rows], digests.Found]
 
     def words(self, peers: str, frameworks: str) -> list[str]:
         """The words of the command line; `_` stands for a space within one."""
@@ -45,71 +45,71 @@ class Part:
 
 
 PARTS = {
-    "floor": Part("external.py warm", "warm", figures.external),
-    "cold": Part("external.py cold --rounds 3", "cold", figures.external),
-    "spill": Part("external.py spill --rounds 3", "spill", figures.external),
-    "skew": Part("external.py skew --rounds 3", "skew", figures.skew),
-    "lines": Part("external.py lines --rounds 3", "lines", figures.lines),
-    "compare": Part("compare.py --peers PEERS --minutes 60", "compare-50m", figures.compare),
-    "keys": Part("commands.py keys", "commands", figures.commands),
-    "words": Part("commands.py words --peers PEERS", "commands", figures.commands),
-    "grep": Part("commands.py grep", "commands", figures.commands),
-    "grep_cold": Part("commands.py cold", "commands", figures.commands),
-    "s3": Part("s3.py --rows 50m --pairs 3", "s3", figures.s3),
-    "s3_link": Part("s3.py --rows 50m --pairs 3 --gbit 1", "s3", figures.s3),
-    "s3_late": Part("s3.py --latency-ms 50", "s3", figures.s3),
-    "hdfs": Part("hdfs.py --rows 50m --pairs 3", "hdfs", figures.hdfs),
+    "floor": Part("external.py warm", "warm", digests.external),
+    "cold": Part("external.py cold --rounds 3", "cold", digests.external),
+    "spill": Part("external.py spill --rounds 3", "spill", digests.external),
+    "skew": Part("external.py skew --rounds 3", "skew", digests.skew),
+    "lines": Part("external.py lines --rounds 3", "lines", digests.lines),
+    "compare": Part("compare.py --peers PEERS --minutes 60", "compare-50m", digests.compare),
+    "keys": Part("commands.py keys", "commands", digests.commands),
+    "words": Part("commands.py words --peers PEERS", "commands", digests.commands),
+    "grep": Part("commands.py grep", "commands", digests.commands),
+    "grep_cold": Part("commands.py cold", "commands", digests.commands),
+    "s3": Part("s3.py --rows 50m --pairs 3", "s3", digests.s3),
+    "s3_link": Part("s3.py --rows 50m --pairs 3 --gbit 1", "s3", digests.s3),
+    "s3_late": Part("s3.py --latency-ms 50", "s3", digests.s3),
+    "hdfs": Part("hdfs.py --rows 50m --pairs 3", "hdfs", digests.hdfs),
     "ray": Part(
-        "cluster.py sort --rows 50m --memory 2G --pairs 3", "cluster-sort", figures.cluster
+        "cluster.py sort --rows 50m --memory 2G --pairs 3", "cluster-sort", digests.cluster
     ),
-    "ray_two": Part("cluster.py two --rows 10m --pairs 3", "cluster-two", figures.cluster),
-    "ray_small": Part("cluster.py small", "cluster-small", figures.cluster),
-    "ray_tasks": Part("cluster.py tasks --rows 30k --pairs 3", "cluster-tasks", figures.tasks),
-    "natural": Part("mapreduce.py --natural --rounds 3", "mapreduce", figures.python_jobs),
-    "rare": Part("mapreduce.py --rounds 3", "mapreduce", figures.python_jobs),
+    "ray_two": Part("cluster.py two --rows 10m --pairs 3", "cluster-two", digests.cluster),
+    "ray_small": Part("cluster.py small", "cluster-small", digests.cluster),
+    "ray_tasks": Part("cluster.py tasks --rows 30k --pairs 3", "cluster-tasks", digests.tasks),
+    "natural": Part("mapreduce.py --natural --rounds 3", "mapreduce", digests.python_jobs),
+    "rare": Part("mapreduce.py --rounds 3", "mapreduce", digests.python_jobs),
     "spark": Part(
         "wordcount.py --natural --text 1000 --rounds 1 --through 1 --only gristmill,PySpark_RDDs"
         " --frameworks FRAMEWORKS",
         "wordcount",
-        figures.counts,
+        digests.counts,
     ),
     "spark_rare": Part(
         "wordcount.py --text 1000 --rounds 1 --through 1 --only gristmill,PySpark_RDDs"
         " --frameworks FRAMEWORKS",
         "wordcount",
-        figures.counts,
+        digests.counts,
     ),
     "hadoop": Part(
         "wordcount.py --natural --text 1000 --rounds 1 --through 1"
         " --only gristmill,Hadoop_Streaming",
         "wordcount",
-        figures.counts,
+        digests.counts,
     ),
     "mrjob": Part(
         "wordcount.py --natural --text 60 --rounds 1 --through 1 --only gristmill,mrjob_local",
         "wordcount",
-        figures.counts,
+        digests.counts,
     ),
     "streaming": Part(
         "wordcount.py --natural --text 200 --only gristmill_streaming,scripts_alone,"
         "Hadoop_Streaming,gristmill_streaming_with_one_reducer,cat_|_sort_|_cat",
         "wordcount",
-        figures.streaming,
+        digests.streaming,
     ),
     "plain": Part(
         "wordcount.py --text 1"
         " --only gristmill_streaming_with_one_reducer,Hadoop_Streaming_as_it_comes",
         "wordcount",
-        figures.plain,
+        digests.plain,
     ),
-    "memory": Part("memory.py", "memory", figures.memory),
-    "memory_again": Part("memory.py --seed 2", "memory", figures.memory),
-    "memory_resumed": Part("memory.py --jobs 40 --resumed", "memory", figures.memory),
-    "coverage": Part("coverage.py --singly 3", "coverage", figures.coverage),
+    "memory": Part("memory.py", "memory", digests.memory),
+    "memory_again": Part("memory.py --seed 2", "memory", digests.memory),
+    "memory_resumed": Part("memory.py --jobs 40 --resumed", "memory", digests.memory),
+    "coverage": Part("coverage.py --singly 3", "coverage", digests.coverage),
     "bootstraps": Part(
-        "coverage.py --singly 100 --bootstraps 400 --measured seconds", "coverage", figures.coverage
+        "coverage.py --singly 100 --bootstraps 400 --measured seconds", "coverage", digests.coverage
     ),
-    "causes": Part("causes.py --seed 5", "causes", figures.causes),
+    "causes": Part("causes.py --seed 5", "causes", digests.causes),
 }
 
 
